@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// Matrix multiplication for CPU devices: C = act(alpha * op(A) * op(B) + beta * C + bias).
+//
+// A work-group is one work-item that owns a range of rows and columns of one matrix of the batch. It
+// walks its columns in strips. For every block of K it copies the strip of B into panels
+// [block][TILE_N] that stay in the second-level cache, then, for every TILE_M rows, copies those rows of
+// A (first-level cache) and sweeps all panels of the strip with a register tile. Few large work-groups,
+// one or two a core, are best: each of them packs its own operands.
+// After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 2008, with the
+// loops over rows and columns exchanged: the panels of B are the larger operand kept.
+//
+//   -DTILE_M, -DTILE_NV, -DVW   the register tile, see lib/tile.clh
+//   -DBLOCK_K=128..1024         k steps in a block, a multiple of VW; 256 by default
+//   -DSTRIP_PANELS=1..32        panels in a strip; BLOCK_K * STRIP_PANELS * TILE_N floats should be about
+//                               half of the second-level cache
+//   -DB_PACKED                  B is the output of husk_gemm_pack_b, and is not copied
+//   -DACT_SMOOTH                with the transcendental activations, see lib/activation.clh
+#ifndef BLOCK_K
+#error "BLOCK_K, the k steps in a block, is not set: the host passes -DBLOCK_K=128..1024, a multiple of VW"
+#endif
+#ifndef STRIP_PANELS
+#error "STRIP_PANELS, the panels of B in a strip, is not set: the host passes -DSTRIP_PANELS=1..32"
+#endif
+
+#ifdef B_PACKED
+#define TILE_B_SPACE __global
+#endif
+#include "lib/tile.clh"
+#define ACT_T vf
+#include "lib/activation.clh"
+
+// Rows of the A panel lie this far apart: a power of two would put them all in one set of the cache.
+#define A_ROW (BLOCK_K + VW)
+// Likewise the panels of B.
+#define B_PANEL (BLOCK_K * TILE_N + VW)
+// What is left of a matrix below the last full tile is done this many rows at a time.
+#define TAIL_M 4
+
+// What the host says of bias.
+#define BIAS_NONE 0
+#define BIAS_COLUMN 1 // one value a column, n of them
+#define BIAS_ROW 2    // one value a row, m of them
+
+// The lanes of a vector that hold columns of the matrix, at most VW.
+inline int lanes_left(int left)
+{
+    return left < VW ? left : VW;
+}
+
+// Copies a block of lines x columns elements, VW x VW at most, transposed: element (i, j) goes to
+// to[j * to_row + i] for j < to_rows; what is missing of the block becomes zeros.
+inline void transpose_copy(acc_t *to, int to_row, int to_rows, const __global data_t *from, long from_row,
+                           int lines, int columns)
+{
+    vf block[VW];
+    if (lines == VW && columns >= VW) {
+#define LOAD(i) \
+    if ((i) < VW) \
+        block[i] = load_vf(from + (i) * from_row);
+        REPEAT_16(LOAD)
+#undef LOAD
+    } else {
+        acc_t part[VW * VW];
+        for (int i = 0; i < VW; ++i)
+            store_private(i < lines ? load_vf_part(from + i * from_row, columns) : (vf)(0.0f), part + i * VW);
+#define RELOAD(i) \
+    if ((i) < VW) \
+        block[i] = load_private(part + (i) * VW);
+        REPEAT_16(RELOAD)
+#undef RELOAD
+    }
+    transpose_vf(block);
+#define STORE(i) \
+    if ((i) < VW && (i) < to_rows) \
+        store_private(block[i], to + (i) * to_row);
+    REPEAT_16(STORE)
+#undef STORE
+}
+
+// Copies rows x steps elements to to[row * A_ROW + step]. Element (i, p) is from[i * row + p * step],
+// where one of the two strides is 1. Rows up to panel_rows are filled with zeros.
+inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, int rows, int panel_rows,
+                   int steps)
+{
+    if (step == 1) {
+        for (int i = 0; i < rows; ++i)
+            for (int p = 0; p < steps; p += VW)
+                store_private(load_vf_part(from + i * row + p, lanes_left(steps - p)), to + i * A_ROW + p);
+    } else {
+        for (int p = 0; p < steps; p += VW)
+            transpose_copy(to + p, A_ROW, TILE_M, from + p * step, step, min(steps - p, VW), rows);
+    }
+    for (int i = rows; i < panel_rows; ++i)
+        for (int p = 0; p < steps; p += VW)
+            store_private((vf)(0.0f), to + i * A_ROW + p);
+}
+
+#ifndef B_PACKED
+// Copies steps x columns elements into panels; element (p, j) is from[p * step + j * column], where one
+// of the two strides is 1. Columns that fill up the last panel are zeros.
+inline void pack_b(acc_t *to, const __global data_t *from, long step, long column, int steps, int columns)
+{
+    if (column == 1) {
+        for (int p = 0; p < steps; ++p) {
+            const __global data_t *line = from + p * step;
+            acc_t *panel = to + p * TILE_N;
+            int j = 0;
+            for (; j + TILE_N <= columns; j += TILE_N, panel += B_PANEL) {
+#pragma unroll
+                for (int v = 0; v < TILE_NV; ++v) {
+                    PREFETCH_READ(line + 4 * step + j + v * VW);
+                    store_private(load_vf(line + j + v * VW), panel + v * VW);
+                }
+            }
+            if (j < columns)
+                for (int v = 0; v < TILE_N; v += VW)
+                    store_private(load_vf_part(line + j + v, lanes_left(max(columns - j - v, 0))), panel + v);
+        }
+    } else {
+        for (int j = 0; j < columns; j += VW) {
+            acc_t *panel = to + j / TILE_N * B_PANEL + j % TILE_N;
+            for (int p = 0; p < steps; p += VW) {
+                transpose_copy(panel + p * TILE_N, TILE_N, VW, from + j * column + p, column,
+                               min(columns - j, VW), min(steps - p, VW));
+            }
+        }
+        // A vector of columns that lies wholly beyond the matrix is read by the tile all the same.
+        for (int j = (columns + VW - 1) / VW * VW; j % TILE_N != 0; j += VW)
+            for (int p = 0; p < steps; ++p)
+                store_private((vf)(0.0f), to + j / TILE_N * B_PANEL + j % TILE_N + p * TILE_N);
+    }
+}
+#endif
+
+// What is done to a tile on its way to memory; scale_c is 0 where C must not be read.
+typedef struct {
+    float alpha, scale_c;
+    int bias_kind; // BIAS_NONE except in the last block of K
+    int last;
+} finish_t;
+
+ALWAYS_INLINE void store_tile(const vf *acc, int tile_rows, __global data_t *c, long c_row, int rows, int columns,
+                       const __global data_t *bias, finish_t finish, ACT_PARAMS)
+{
+    vf column_bias[TILE_NV];
+#pragma unroll
+    for (int j = 0; j < TILE_NV; ++j)
+        column_bias[j] = finish.bias_kind == BIAS_COLUMN && j * VW < columns
+                             ? load_vf_part(bias + j * VW, lanes_left(columns - j * VW))
+                             : (vf)(0.0f);
+    acc_t lines[TILE_M * TILE_N];
+#pragma unroll
+    for (int i = 0; i < tile_rows * TILE_NV; ++i)
+        vstore_vf(acc[i], i, lines);
+    for (int i = 0; i < rows; ++i) {
+        const float row_bias = finish.bias_kind == BIAS_ROW ? bias[i] : 0.0f;
+#pragma unroll
+        for (int j = 0; j < TILE_NV; ++j) {
+            const int lanes = lanes_left(columns - j * VW);
+            __global data_t *to = c + i * c_row + j * VW;
+            if (lanes <= 0)
+                continue;
+            vf value = vload_vf(i * TILE_NV + j, lines) * finish.alpha + column_bias[j] + row_bias;
+            if (finish.scale_c != 0.0f)
+                value = MAD((vf)(finish.scale_c), load_vf_part(to, lanes), value);
+            if (finish.last)
+                value = activate(value, ACT_ARGS);
+            store_vf_part(value, to, lanes);
+        }
+    }
+}
+
+// One register tile: tile_rows x TILE_N from the panels a and b, of which rows x columns are stored.
+ALWAYS_INLINE void multiply_tile(int tile_rows, const acc_t *a, const TILE_B_SPACE acc_t *b, int steps,
+                          __global data_t *c, long c_row, int rows, int columns,
+                          const __global data_t *bias, finish_t finish, ACT_PARAMS)
+{
+    for (int i = 0; i < rows; ++i) {
+        PREFETCH_WRITE(c + i * c_row);
+        PREFETCH_WRITE(c + i * c_row + columns - 1);
+    }
+    vf acc[TILE_M * TILE_NV];
+    tile_zero(acc, tile_rows, TILE_NV);
+    tile_multiply(acc, tile_rows, TILE_NV, a, A_ROW, 1, b, TILE_N, steps);
+    store_tile(acc, tile_rows, c, c_row, rows, columns, bias, finish, ACT_ARGS);
+}
+
+// a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column: the k steps and
+// the columns of op(B). With B_PACKED, b_step is how far apart two panels lie. Work-group (x, y, z) does
+// columns x * group_columns..., rows y * group_rows... of matrix z; both are multiples of the tile.
+__attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+__kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
+                               long a_batch, const __global data_t *restrict b_base, long b_offset,
+                               long b_step, long b_column, long b_batch,
+                               const __global data_t *restrict bias_base, long bias_offset, int bias_kind,
+                               __global data_t *restrict c_base, long c_offset, long c_row, long c_batch,
+                               int m, int n, int k, int group_rows, int group_columns, float alpha,
+                               float beta, ACT_PARAMS)
+{
+    const long matrix = get_group_id(2);
+    const __global data_t *a = a_base + a_offset + matrix * a_batch;
+    const __global data_t *b = b_base + b_offset + matrix * b_batch;
+    __global data_t *c = c_base + c_offset + matrix * c_batch;
+    const __global data_t *bias = bias_base + bias_offset;
+    const int row_begin = get_group_id(1) * group_rows;
+    const int row_end = min(m, row_begin + group_rows);
+    const int column_begin = get_group_id(0) * group_columns;
+    const int column_end = min(n, column_begin + group_columns);
+
+    acc_t a_panel[TILE_M * A_ROW];
+#ifndef B_PACKED
+    acc_t b_panels[STRIP_PANELS * B_PANEL];
+#endif
+    for (int strip = column_begin; strip < column_end; strip += STRIP_PANELS * TILE_N) {
+        const int strip_columns = min(column_end - strip, STRIP_PANELS * TILE_N);
+        int block = 0;
+        do { // once even where k is 0: C is still scaled, biased and activated
+            const int steps = min(k - block, BLOCK_K);
+            const int last = block + steps == k;
+            const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, last};
+#ifndef B_PACKED
+            pack_b(b_panels, b + block * b_step + strip * b_column, b_step, b_column, steps, strip_columns);
+#endif
+            for (int row = row_begin; row < row_end;) {
+                const int full = row_end - row >= TILE_M;
+                const int rows = full ? TILE_M : min(row_end - row, TAIL_M);
+                const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row : 0);
+                pack_a(a_panel, a + row * a_row + block * a_step, a_row, a_step, rows,
+                       full ? TILE_M : TAIL_M, steps);
+                for (int j = 0; j < strip_columns; j += TILE_N) {
+                    const int columns = min(strip_columns - j, TILE_N);
+                    __global data_t *to = c + row * c_row + strip + j;
+                    const __global data_t *from = bias_kind == BIAS_COLUMN ? bias + strip + j : row_bias;
+#ifdef B_PACKED
+                    const __global data_t *panel = b + (strip + j) / TILE_N * b_step + block * TILE_N;
+#else
+                    const acc_t *panel = b_panels + j / TILE_N * B_PANEL;
+#endif
+                    if (full)
+                        multiply_tile(TILE_M, a_panel, panel, steps, to, c_row, rows, columns, from, finish,
+                                      ACT_ARGS);
+                    else
+                        multiply_tile(TAIL_M, a_panel, panel, steps, to, c_row, rows, columns, from, finish,
+                                      ACT_ARGS);
+                }
+                row += rows;
+            }
+            block += steps;
+        } while (block < k);
+    }
+}
