@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+# husk_add_test_file(FILE): one tests/FOLDER/test_NAME.c becomes one executable and, for each tier it is in,
+# one CTest test. FOLDER/NAME_*.c beside it, if there are any, are compiled into it.
+#
+# What CTest has to know is said in the file itself, in a comment line among the first 20, every part optional:
+#     // ctest: tiers=default,long timeout=120 processors=2
+#
+#   tiers       which tiers run it; default: default. The program reads HUSK_TEST_TIER to know which one it is in.
+#               (asan and tsan are not tiers here: they are the default tier in another build folder.)
+#   timeout     seconds, in the default tier; the long tier and oclgrind get ten times that, sanitizers three times
+#   processors  how many cores CTest should count it for
+
+set(HUSK_TEST_POCL_CACHE "${PROJECT_BINARY_DIR}/cache/pocl")
+set(HUSK_TEST_USER_CACHE "${PROJECT_BINARY_DIR}/cache/user")
+file(MAKE_DIRECTORY "${HUSK_TEST_POCL_CACHE}" "${HUSK_TEST_USER_CACHE}")
+
+# Every test sees the same environment, whatever the user's: its own caches, and as many threads as two cores
+# have, so that tests beside each other do not fight for the machine. (PoCL has renamed the variable once.)
+set(HUSK_TEST_ENVIRONMENT
+    CK_FORK=no CK_DEFAULT_TIMEOUT=120 CK_VERBOSITY=normal
+    "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}" "POCL_CACHE_DIR=${HUSK_TEST_POCL_CACHE}"
+    POCL_MAX_PTHREAD_COUNT=2 POCL_CPU_MAX_CU_COUNT=2 OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2)
+
+# What the sanitizers are to overlook is in tests/support/*.supp, each line with its reason.
+set(support "${PROJECT_SOURCE_DIR}/tests/support")
+if(HUSK_SANITIZE MATCHES "address")
+    list(APPEND HUSK_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${support}/lsan.supp:print_suppressions=0")
+    list(APPEND HUSK_TEST_ENVIRONMENT "ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:strict_string_checks=1")
+endif()
+if(HUSK_SANITIZE MATCHES "undefined")
+    list(APPEND HUSK_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1")
+endif()
+if(HUSK_SANITIZE MATCHES "thread")
+    list(APPEND HUSK_TEST_ENVIRONMENT "TSAN_OPTIONS=suppressions=${support}/tsan.supp:halt_on_error=0")
+endif()
+
+function(husk_test_option line name default result)
+    if(line MATCHES "(^| )${name}=([^ ]+)")
+        set(${result} "${CMAKE_MATCH_2}" PARENT_SCOPE)
+    else()
+        set(${result} "${default}" PARENT_SCOPE)
+    endif()
+endfunction()
+
+# husk_register_test(NAME TIERS TIMEOUT PROCESSORS FOLDER COMMAND...): the CTest entries of one program.
+function(husk_register_test name tiers timeout processors folder)
+    if(HUSK_SANITIZE)
+        math(EXPR timeout "${timeout} * 3")
+    endif()
+    foreach(tier IN LISTS tiers)
+        set(test_name "${name}")
+        set(test_timeout "${timeout}")
+        if(NOT tier STREQUAL "default")
+            set(test_name "${tier}/${name}")
+            math(EXPR test_timeout "${timeout} * 10")
+        endif()
+        add_test(NAME "${test_name}" COMMAND ${ARGN})
+        set_tests_properties("${test_name}" PROPERTIES
+            LABELS "${tier};${folder}" TIMEOUT "${test_timeout}" PROCESSORS "${processors}"
+            ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};HUSK_TEST_TIER=${tier}")
+    endforeach()
+endfunction()
+
+function(husk_add_test_file file)
+    get_filename_component(stem "${file}" NAME_WE)
+    get_filename_component(directory "${file}" DIRECTORY)
+    get_filename_component(folder "${directory}" NAME)
+    string(REGEX REPLACE "^test_" "" name "${stem}")
+    set(target "test_${folder}_${name}")
+
+    file(STRINGS "${file}" lines LIMIT_COUNT 20 REGEX "^// ctest:")
+    set(line "")
+    if(lines MATCHES "^// ctest: *(.*)$")
+        set(line "${CMAKE_MATCH_1}")
+    endif()
+    husk_test_option("${line}" tiers default tiers)
+    husk_test_option("${line}" timeout 120 timeout)
+    husk_test_option("${line}" processors 1 processors)
+    string(REPLACE "," ";" tiers "${tiers}")
+
+    file(GLOB more CONFIGURE_DEPENDS "${directory}/${name}_*.c")
+    add_executable(${target} "${file}" ${more})
+    husk_compile_options(${target})
+    target_link_libraries(${target} PRIVATE husk_test_support)
+    if(folder STREQUAL "bench" AND TARGET husk_bench)
+        target_link_libraries(${target} PRIVATE husk_bench)
+    endif()
+    husk_register_test("${folder}/${name}" "${tiers}" "${timeout}" "${processors}" "${folder}" ${target})
+endfunction()
