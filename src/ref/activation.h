@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ref/activation.h: activations, alone and as the last step of other operators.
+ */
+#ifndef HUSK_REF_ACTIVATION_H
+#define HUSK_REF_ACTIVATION_H
+
+#include <husk/ops/activation.h>
+
+#include "ref/ref.h"
+
+HUSK_BEGIN_DECLS
+
+/* activation(x); slope is LEAKY_RELU's, 0 means 0.01. */
+double husk_ref_activate(husk_act act, float slope, double x);
+
+/*
+ * How far activation(x') may end from activation(x) when |x' - x| <= error and activation itself is computed
+ * in f32:
+ *     |computed(x') - activation(x)| <= L * error + own(x')
+ * L is the largest slope the activation has anywhere. own is the header's bound, with two sharpenings that
+ * any right computation meets: the piecewise linear ones are exact (LEAKY_RELU: one rounding), and the error
+ * of SIGMOID and TANH, which stay below 1, does not grow with x.
+ */
+double husk_ref_activation_bound(husk_act act, float slope, double x, double error);
+
+typedef struct husk_ref_activation {
+    const husk_activation_params *params; /* NULL for the defaults */
+    const husk_ref_array *x;
+} husk_ref_activation;
+
+void husk_ref_activation_run(const husk_ref_activation *op, const husk_ref_array *y);
+husk_ref_value husk_ref_activation_at(const husk_ref_activation *op, const int64_t *index);
+husk_ref_function husk_ref_activation_function(const husk_ref_activation *op);
+
+HUSK_END_DECLS
+
+#endif

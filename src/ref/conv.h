@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ref/conv.h: convolution in one, two and three dimensions, see husk/ops/conv.h.
+ */
+#ifndef HUSK_REF_CONV_H
+#define HUSK_REF_CONV_H
+
+#include <husk/ops/conv.h>
+
+#include "ref/ref.h"
+
+HUSK_BEGIN_DECLS
+
+typedef struct husk_ref_conv {
+    const husk_conv_params *params; /* NULL for the defaults */
+    const husk_ref_array *x;
+    const husk_ref_array *w;
+    const husk_ref_array *bias; /* or NULL */
+    double error_factor;        /* husk_plan_error_factor of the variant; 0: the header's 4 + 2 sqrt J */
+    /*
+     * For variants that compute whole tiles of outputs at a time from sums over them (Winograd): the tile's
+     * extent. An output's error then follows the largest magnitude in its tile (tiles start at 0), not its
+     * own. 0: none.
+     */
+    int64_t tile[HUSK_MAX_SPACE];
+} husk_ref_conv;
+
+/* y's shape, by the header's formula; a dimension may come out negative where nothing fits. */
+void husk_ref_conv_output_shape(const husk_ref_conv *op, int64_t shape[HUSK_MAX_RANK]);
+
+void husk_ref_conv_run(const husk_ref_conv *op, const husk_ref_array *y);
+
+/*
+ * One element of y. Its bound is the header's, with J = C / groups * filter elements,
+ *     e = (4 + 2 sqrt J) * 2^-24 * (sum |w x| + |bias|)
+ * (the sum being the largest in the tile, if there is one) carried through the activation.
+ */
+husk_ref_value husk_ref_conv_at(const husk_ref_conv *op, const int64_t *index);
+husk_ref_function husk_ref_conv_function(const husk_ref_conv *op);
+
+/* What zero stands for in the params, resolved. */
+typedef struct husk_ref_window {
+    int32_t space; /* dimensions of space */
+    int64_t window[HUSK_MAX_SPACE], stride[HUSK_MAX_SPACE], pad[HUSK_MAX_SPACE], pad_end[HUSK_MAX_SPACE];
+    int64_t dilation[HUSK_MAX_SPACE];
+} husk_ref_window;
+husk_ref_window husk_ref_conv_get_window(const husk_ref_conv *op);
+
+HUSK_END_DECLS
+
+#endif
