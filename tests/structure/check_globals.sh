@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_globals.sh LIBRARY.a: no process-wide mutable state. Whatever the library keeps in .data or .bss is
+# listed here with its reason, or it is a breach.
+set -eu
+LC_ALL=C
+export LC_ALL
+allowed='^$'
+
+found=$(objdump -t "$1" | awk -v allowed="$allowed" '
+    NF >= 5 && $(NF - 2) ~ /^\.(data|bss|tdata|tbss)(\.|$)/ && $(NF - 2) !~ /^\.data\.rel\.ro/ &&
+        $NF !~ /^\./ && $NF !~ allowed { print $NF }' | sort -u)
+if [ -n "$found" ]; then
+    printf '%s\n' "$found"
+    echo "the variables above are process-wide and mutable: keep them in a context, or make them const"
+    exit 1
+fi

@@ -1,0 +1,164 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_house.sh ROOT: the rules of the house, as docs/architecture.md states them. Prints one line for each
+# breach, "file:line: rule", and exits 1 if there was any. self_test.sh proves that it catches them.
+set -eu
+LC_ALL=C
+export LC_ALL
+cd "$1"
+
+failures=$(mktemp)
+trap 'rm -f "$failures"' EXIT
+
+ops=$(sed -n 's/^husk_add_op(\([a-z0-9_]*\)).*/\1/p' CMakeLists.txt | tr '\n' ' ')
+rooms=""
+for directory in include src cl bench tests examples cmake docs .ci; do
+    if [ -d "$directory" ]; then
+        rooms="$rooms $directory"
+    fi
+done
+# shellcheck disable=SC2086 # a list of words
+files=$(find . $rooms -maxdepth 1 -type f -path './*' 2>/dev/null; find $rooms -type f)
+files=$(printf '%s\n' "$files" | sed 's|^\./||' | sort -u)
+
+select_files() {
+    printf '%s\n' "$files" | grep -E "$1" || true
+}
+
+# Every source file says its licence first, where its language allows a comment.
+check_licence() {
+    select_files '(\.(c|h|h\.in|cl|clh|cmake|sh|py|supp)|CMakeLists\.txt|\.ci/run)$|^run$' |
+    while IFS= read -r file; do
+        case "$file" in
+        *.h | *.h.in) marker='/* SPDX-License-Identifier: MIT */' ;;
+        *.c | *.cl | *.clh) marker='// SPDX-License-Identifier: MIT' ;;
+        *) marker='# SPDX-License-Identifier: MIT' ;;
+        esac
+        line=$(head -n 1 "$file")
+        case "$line" in '#!'*) line=$(sed -n 2p "$file") ;; esac
+        if [ "$line" != "$marker" ]; then
+            echo "$file:1: the first line is not: $marker"
+        fi
+    done
+}
+
+# No tabs, no blanks at the end, no line past 120 (.clang-format wraps at 110), a newline at the end.
+check_lines() {
+    select_files '\.(c|h|h\.in|cl|clh|cmake|sh|py|supp|md|txt|json)$|^run$|\.ci/run$' | grep -v '^tests/golden/' |
+    while IFS= read -r file; do
+        wide=120
+        case "$file" in *.md | *.json | *.txt) wide=100000 ;; esac
+        awk -v file="$file" -v wide="$wide" '
+            /\t/        { print file ":" FNR ": a tab" }
+            /[ \r]$/    { print file ":" FNR ": blanks at the end of the line" }
+            length($0) > wide { print file ":" FNR ": " length($0) " columns, the limit is " wide }
+        ' "$file"
+        if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then
+            echo "$file:1: no newline at the end of the file"
+        fi
+    done
+}
+
+# Who may include whom: base <- runtime <- select <- ops; the rest sees public headers, ref and what is its own.
+check_includes() {
+    # shellcheck disable=SC2046 # a list of files
+    awk -v ops="$ops" '
+    function operator_of(name,    i, best) { # the registered operator whose file this is; "" for none
+        best = ""
+        sub(/\.[a-z]+$/, "", name)
+        for (i = 1; i <= op_count; i++) {
+            if ((name == op[i] || index(name, op[i] "_") == 1) && length(op[i]) > length(best)) {
+                best = op[i]
+            }
+        }
+        return best
+    }
+    function complain(rule) { print FILENAME ":" FNR ": " rule ": " $0 }
+    function check_quoted(header,    floor, own, other) {
+        if (header ~ /\.\./) { complain("no include climbs with .."); return }
+        floor = header
+        if (!sub(/\/.*/, "", floor)) { floor = "" }
+        if (FILENAME ~ /^cl\//) {
+            if (floor != "lib") { complain("a kernel includes only lib/") }
+        } else if (FILENAME ~ /^src\//) {
+            if (room == "src" || index(allowed[room], " " floor " ") == 0) {
+                complain("src/" room " may include only" allowed[room])
+            }
+            own = FILENAME; sub(/.*\//, "", own); own = operator_of(own)
+            other = header; sub(/.*\//, "", other); other = operator_of(other)
+            if (room == "ops" && floor == "ops" && other != "" && other != own) {
+                complain("an operator does not include the private header of another one")
+            }
+        } else if (FILENAME ~ /^include\// || FILENAME ~ /^examples\//) {
+            complain("only <husk/...> and standard headers")
+        } else if (floor ~ /^(base|runtime|select|ops)$/ && FILENAME !~ /^tests\/(runtime|select|support)\//) {
+            complain("the inside of the library is for src/ and white-box tests")
+        }
+    }
+    function check_angled(header) {
+        if (header ~ /^CL\// && FILENAME !~ /^(src\/runtime\/|include\/husk\/opencl\.h$|src\/ops\/gemm_clblast\.c$)/ \
+            && FILENAME != "bench/baseline/clblast.c") {
+            complain("only src/runtime and husk/opencl.h name CL/")
+        }
+        if (header ~ /^husk\/opencl\.h/ && FILENAME ~ /^src\// && FILENAME !~ /^src\/(runtime\/|ops\/gemm_clblast\.c)/) {
+            complain("only src/runtime sees OpenCL")
+        }
+        if (header ~ /^clblast/ && FILENAME !~ /^(src\/ops\/gemm_clblast\.c|bench\/baseline\/clblast\.c)$/) {
+            complain("CLBlast has one file in the library and one in clbench")
+        }
+        if (header ~ /^xxhash/ && FILENAME !~ /^src\/base\//) { complain("hashes come from base/hash.h") }
+        if (header ~ /^(jansson|check|dnnl|oneapi\/|cblas)/ && FILENAME ~ /^(src|include|examples)\//) {
+            complain("the library and its examples do not need this")
+        }
+    }
+    BEGIN {
+        op_count = split(ops, op, " ")
+        allowed["base"] = " base "
+        allowed["runtime"] = " base runtime "
+        allowed["select"] = " base runtime select "
+        allowed["ops"] = " base runtime select ops "
+        allowed["ref"] = " base ref "
+    }
+    FNR == 1 { room = FILENAME; sub(/^src\//, "", room); if (!sub(/\/.*/, "", room)) { room = "src" } }
+    /^[ \t]*#[ \t]*include[ \t]*"/ { header = $0; sub(/^[^"]*"/, "", header); sub(/".*/, "", header); check_quoted(header) }
+    /^[ \t]*#[ \t]*include[ \t]*</ { header = $0; sub(/^[^<]*</, "", header); sub(/>.*/, "", header); check_angled(header) }
+    ' $(select_files '^(include|src|cl|bench|tests|examples)/.*\.(c|h|h\.in|cl|clh)$') /dev/null
+}
+
+# One name, one room on each floor.
+check_rooms() {
+    for op in $ops; do
+        for file in "include/husk/ops/$op.h" "src/ops/$op.c" "src/ref/$op.c" "tests/ops/test_$op.c" \
+            "bench/cases/$op.c"; do
+            [ -f "$file" ] || echo "CMakeLists.txt:1: husk_add_op($op) lacks its room: $file"
+        done
+        [ -n "$(select_files "^cl/$op(_[a-z0-9_]+)?\.cl\$")" ] ||
+            echo "CMakeLists.txt:1: husk_add_op($op) lacks its room: cl/${op}_*.cl"
+    done
+    pattern=$(printf '%s' "${ops% }" | tr ' ' '|')
+    select_files '^include/husk/ops/.*\.h$' | grep -vE "/($pattern)\.h\$" |
+        sed 's/$/:1: no operator of this name is registered/' || true
+    select_files '^cl/[^/]*\.cl$' | grep -vE "^cl/($pattern|runtime)(_|\.)" |
+        sed 's/$/:1: a kernel file begins with the name of its operator/' || true
+}
+
+# Nothing in the library ends the process or prints.
+check_manners() {
+    select_files '^src/.*\.c$' | while IFS= read -r file; do
+        grep -nE '(^|[^a-z_>.])(abort|exit|printf|puts|putchar|vprintf|fprintf|vfprintf|perror|assert) *\(' "$file" |
+            sed "s|^\([0-9]*\):.*|$file:\1: the library neither prints nor ends the process|" || true
+    done
+}
+
+{
+    check_licence
+    check_lines
+    check_includes
+    check_rooms
+    check_manners
+} > "$failures"
+if [ -s "$failures" ]; then
+    cat "$failures"
+    exit 1
+fi
+echo "the house is in order: $(printf '%s\n' "$files" | wc -l) files"

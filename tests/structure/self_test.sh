@@ -1,0 +1,157 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# self_test.sh: check_house.sh has to pass a house in order, and to catch each breach planted in it.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+house=$(mktemp -d)
+trap 'rm -rf "$house"' EXIT
+cd "$house"
+
+header='/* SPDX-License-Identifier: MIT */'
+source='// SPDX-License-Identifier: MIT'
+script='# SPDX-License-Identifier: MIT'
+count=0
+
+put() { # put FILE LINE...
+    mkdir -p "$(dirname "$1")"
+    file=$1
+    shift
+    printf '%s\n' "$@" > "$file"
+}
+
+build() { # a small house with two operators
+    rm -rf "${house:?}"/*
+    put CMakeLists.txt "$script" 'husk_add_op(gemm)' 'husk_add_op(conv)'
+    for op in gemm conv; do
+        put "include/husk/ops/$op.h" "$header" '#include <husk/plan.h>'
+        put "src/ops/$op.c" "$source" "#include <husk/ops/$op.h>" '#include "runtime/launch.h"' '#include "ops/common.h"'
+        put "src/ref/$op.c" "$source" '#include "base/tensor.h"' "#include \"ref/$op.h\""
+        put "cl/${op}_tiled.cl" "$source" '#include "lib/dtype.clh"'
+        put "tests/ops/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$op.h\"" '#include "support/device.h"'
+        put "bench/cases/$op.c" "$source" '#include "case.h"'
+    done
+    put src/ops/conv_winograd.c "$source" '#include "ops/conv_private.h"' '#include <husk/ops/gemm.h>'
+    put src/ops/gemm_clblast.c "$source" '#include <clblast_c.h>' '#include <CL/cl.h>' '#include <husk/opencl.h>'
+    put src/base/text.c "$source" 'int f(char *b) { return snprintf(b, 1, "x"); }' '#include "base/text.h"'
+    put src/base/hash.c "$source" '#include <xxhash.h>'
+    put src/runtime/launch.c "$source" '#include <CL/cl.h>' '#include "base/text.h"' '#include "runtime/launch.h"'
+    put src/select/op.c "$source" '#include "runtime/launch.h"' '#include "base/text.h"'
+    put cl/lib/dtype.clh "$source" '#include "lib/vector.clh"'
+    put tests/runtime/test_pool.c "$source" '#include "runtime/pool.h"' '#include <check.h>'
+    put examples/embed.c "$source" '#include <husk/husk.h>' '#include <husk/opencl.h>' '#include <stdio.h>'
+    put run '#!/bin/sh' "$script"
+}
+
+expect() { # expect WORDS: the check fails and says them
+    count=$((count + 1))
+    if output=$("$here/check_house.sh" "$house"); then
+        echo "not caught: $1"
+        exit 1
+    fi
+    if ! printf '%s\n' "$output" | grep -qF -- "$1"; then
+        printf 'caught, but not as "%s":\n%s\n' "$1" "$output"
+        exit 1
+    fi
+    if [ "$(printf '%s\n' "$output" | wc -l)" -ne "${2:-1}" ]; then
+        printf 'more than the planted breach "%s":\n%s\n' "$1" "$output"
+        exit 1
+    fi
+    build
+}
+
+plant() { # plant FILE LINE: one line more
+    printf '%s\n' "$2" >> "$1"
+}
+
+build
+"$here/check_house.sh" "$house" > /dev/null || { "$here/check_house.sh" "$house"; exit 1; }
+
+put src/base/text.c 'int x;';                                 expect 'src/base/text.c:1: the first line is not'
+put include/husk/ops/gemm.h "$source";                        expect 'include/husk/ops/gemm.h:1: the first line'
+put run '#!/bin/sh' 'true';                                   expect 'run:1: the first line is not'
+put cl/lib/dtype.clh 'int x;';                                expect 'cl/lib/dtype.clh:1: the first line is not'
+plant src/base/text.c "$(printf '\tint x;')";                 expect 'src/base/text.c:4: a tab'
+plant cl/gemm_tiled.cl 'int x; ';                             expect 'cl/gemm_tiled.cl:3: blanks at the end'
+plant bench/cases/gemm.c "$(printf 'int x;\r')";              expect 'bench/cases/gemm.c:3: blanks at the end'
+plant src/base/text.c "// $(printf '%0120d' 0)";              expect 'src/base/text.c:4: 123 columns'
+printf 'int x;' >> src/base/text.c;                           expect 'no newline at the end'
+
+plant src/base/text.c '#include "runtime/launch.h"';          expect 'src/base may include only base'
+plant src/runtime/launch.c '#include "select/op.h"';          expect 'src/runtime may include only base runtime'
+plant src/runtime/launch.c '  #  include "ops/conv.h"';       expect 'src/runtime may include only base runtime'
+plant src/select/op.c '#include "ops/conv.h"';                expect 'src/select may include only'
+plant src/ref/gemm.c '#include "runtime/launch.h"';           expect 'src/ref may include only base ref'
+plant src/ops/conv.c '#include "ref/conv.h"';                 expect 'src/ops may include only'
+plant src/ops/conv.c '#include "../ref/conv.h"';              expect 'no include climbs'
+plant src/ops/gemm.c '#include "ops/conv_private.h"';         expect 'private header of another one'
+plant src/ops/conv_winograd.c '#include "ops/gemm.h"';        expect 'private header of another one'
+plant src/base/text.c '#include "text.h"';                    expect 'src/base may include only base'
+plant include/husk/ops/gemm.h '#include "base/text.h"';       expect 'only <husk/...> and standard headers'
+plant examples/embed.c '#include "support/device.h"';         expect 'only <husk/...> and standard headers'
+plant tests/ops/test_gemm.c '#include "runtime/launch.h"';    expect 'white-box tests'
+plant bench/cases/conv.c '#include "base/text.h"';            expect 'white-box tests'
+plant cl/conv_tiled.cl '#include "conv_private.clh"';         expect 'a kernel includes only lib/'
+plant cl/lib/dtype.clh '#include "gemm_tiled.cl"';            expect 'a kernel includes only lib/'
+
+plant src/ops/conv.c '#include <CL/cl.h>';                    expect 'name CL/'
+plant src/base/text.c '#include <CL/cl_ext.h>';               expect 'name CL/'
+plant tests/ops/test_conv.c '#include <CL/cl.h>';             expect 'name CL/'
+plant include/husk/ops/conv.h '#include <CL/cl.h>';           expect 'name CL/'
+plant src/ops/conv.c '#include <husk/opencl.h>';              expect 'only src/runtime sees OpenCL'
+plant src/ops/conv.c '#include <clblast_c.h>';                expect 'CLBlast has one file'
+plant src/select/op.c '#include <xxhash.h>';                  expect 'hashes come from base/hash.h'
+plant src/base/text.c '#include <jansson.h>';                 expect 'do not need this'
+
+plant CMakeLists.txt 'husk_add_op(pool)';                     expect 'husk_add_op(pool) lacks its room: src/ops/pool.c' 6
+rm tests/ops/test_gemm.c;                                     expect 'lacks its room: tests/ops/test_gemm.c'
+rm cl/conv_tiled.cl;                                          expect 'lacks its room: cl/conv_*.cl'
+put include/husk/ops/pool.h "$header";                        expect 'pool.h:1: no operator of this name'
+put cl/convolve_fast.cl "$source";                            expect 'convolve_fast.cl:1: a kernel file begins'
+
+plant src/base/text.c 'void f(void) { printf("x"); }';        expect 'text.c:4: the library neither prints'
+plant src/ops/conv.c '    abort();';                          expect 'conv.c:5: the library neither prints'
+
+# The two checks of the built library, on small ones.
+caught() { # caught WORDS COMMAND...
+    count=$((count + 1))
+    words=$1
+    shift
+    if output=$("$@" 2>&1) || ! printf '%s\n' "$output" | grep -qF -- "$words"; then
+        printf 'not caught: %s\n%s\n' "$words" "$output"
+        exit 1
+    fi
+}
+
+compiler=${CC:-cc}
+put include/husk/many.h "$header"
+number=0
+while [ $number -lt 60 ]; do
+    plant include/husk/many.h "HUSK_API int husk_name_$number(int a,"
+    plant include/husk/many.h "                         int b);"
+    plant many.c "int husk_name_$number(int a, int b) { return a + b; }"
+    number=$((number + 1))
+done
+library() { # library LINE: the same, and one line more
+    cp many.c library.c
+    plant library.c "$1"
+    "$compiler" -shared -fPIC -o library.so library.c
+    "$compiler" -c -fPIC -o library.o library.c
+    rm -f library.a
+    ar rcs library.a library.o
+}
+library 'extern const int husk__number; __attribute__((visibility("hidden"))) const int husk__number = 1;'
+"$here/check_exports.sh" library.so include
+"$here/check_globals.sh" library.a
+library 'int husk__inside(void) { return 0; }';   caught husk__inside "$here/check_exports.sh" library.so include
+library 'int helper(void) { return 0; }';         caught helper "$here/check_exports.sh" library.so include
+library 'int husk_secret(void) { return 0; }';    caught husk_secret "$here/check_exports.sh" library.so include
+plant include/husk/many.h 'HUSK_API const char *husk_absent(void);'
+library '';                                       caught husk_absent "$here/check_exports.sh" library.so include
+library 'static int counter; int *f(void) { return &counter; }'; caught counter "$here/check_globals.sh" library.a
+library 'int setting = 3;';                       caught setting "$here/check_globals.sh" library.a
+library 'const char *name = "x";';                caught name "$here/check_globals.sh" library.a
+library '_Thread_local int last;';                caught last "$here/check_globals.sh" library.a
+library 'static const char *const names[] = {"x"}; const char *const *g(void) { return names; }'
+"$here/check_globals.sh" library.a
+
+echo "$count planted breaches, all caught"
