@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_consumer.sh WAY SOURCE BUILD WORK: install BUILD's libraries, move the whole folder elsewhere, and use it
+# from there as a stranger would. WAY: shared and static (find_package), pkg-config, headers.
+set -eu
+way=$1
+source=$2
+build=$3
+work=$4/$way
+prefix=$work/moved/prefix
+
+rm -rf "$work"
+mkdir -p "$work/moved"
+cmake --install "$build" --prefix "$work/prefix" > "$work/install.txt"
+mv "$work/prefix" "$prefix"
+pkgconfig=$(dirname "$(find "$prefix" -name husk.pc)")
+libdir=$(dirname "$pkgconfig")
+warnings="-Wall -Wextra -pedantic -Werror"
+cc=${CC:-cc}
+cxx=${CXX:-c++}
+
+run() { # run PROGRAM: it has to succeed and to say the two sums
+    answer=$(LD_LIBRARY_PATH="$libdir" "$1")
+    echo "$answer"
+    case "$answer" in *": 14 54") ;; *) exit 1 ;; esac
+}
+
+by_find_package() {
+    cmake -S "$source/tests/consumer/find_package" -B "$work/build" -DTARGET="$1" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_BUILD_TYPE=Release > "$work/configure.txt"
+    cmake --build "$work/build" > "$work/build.txt" || { cat "$work/build.txt"; exit 1; }
+    run "$work/build/consumer_c"
+    run "$work/build/consumer_cpp"
+}
+
+by_pkg_config() {
+    PKG_CONFIG_PATH=$pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    {
+        $cc -std=c11 $warnings "$source/tests/consumer/consumer.c" $(pkg-config --cflags --libs husk) -o "$work/c"
+        $cxx -std=c++11 $warnings "$source/tests/consumer/consumer.cpp" $(pkg-config --cflags --libs husk) \
+            -o "$work/cpp"
+        $cc -std=c11 $warnings "$source/tests/consumer/consumer.c" $(pkg-config --cflags husk) "$libdir/libhusk.a" \
+            $(pkg-config --static --libs husk | sed 's/-lhusk//') -o "$work/static"
+    }
+    run "$work/c"
+    run "$work/cpp"
+    run "$work/static"
+    [ "$(pkg-config --modversion husk)" = "$(sed -n 's/.*VERSION_STRING "\(.*\)"/\1/p' \
+        "$prefix/include/husk/version.h")" ]
+}
+
+headers() { # each compiles alone, twice in a row, in both languages
+    count=0
+    for header in $(cd "$prefix/include" && find husk -name '*.h' | sort); do
+        printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$header" "$header" > "$work/alone.c"
+        cp "$work/alone.c" "$work/alone.cpp"
+        # shellcheck disable=SC2086 # flags are words
+        {
+            $cc -std=c11 $warnings -fsyntax-only -I "$prefix/include" "$work/alone.c"
+            $cxx -std=c++11 $warnings -fsyntax-only -I "$prefix/include" "$work/alone.cpp"
+        }
+        count=$((count + 1))
+    done
+    echo "$count headers"
+    [ "$count" -ge 15 ]
+}
+
+case "$way" in
+shared) by_find_package husk::husk ;;
+static) by_find_package husk::husk_static ;;
+pkg-config) by_pkg_config ;;
+headers) headers ;;
+*) echo "unknown way: $way"; exit 2 ;;
+esac
+rm -rf "$work"
