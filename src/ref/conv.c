@@ -2,6 +2,7 @@
 #include "ref/conv.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ref/activation.h"
@@ -81,8 +82,10 @@ static husk_ref_value conv_sum(const husk_ref_conv *op, const husk_ref_window *w
                     int64_t i2 = start[2] + r2 * dilation[2];
                     if (i2 < 0 || i2 >= extent[2])
                         continue;
-                    double xv = husk_ref_load(x, x_channel + i0 * x_stride[0] + i1 * x_stride[1] + i2 * x_stride[2]);
-                    double wv = husk_ref_load(w, w_channel + r0 * w_stride[0] + r1 * w_stride[1] + r2 * w_stride[2]);
+                    double xv =
+                        husk_ref_load(x, x_channel + i0 * x_stride[0] + i1 * x_stride[1] + i2 * x_stride[2]);
+                    double wv =
+                        husk_ref_load(w, w_channel + r0 * w_stride[0] + r1 * w_stride[1] + r2 * w_stride[2]);
                     sum.value += wv * xv;
                     sum.magnitude += fabs(wv * xv);
                     sum.terms++;
@@ -115,7 +118,10 @@ static double tile_magnitude(const husk_ref_conv *op, const husk_ref_window *win
         int64_t at[HUSK_MAX_RANK] = {index[0], index[1]};
         for (int32_t d = 0; d < window->space; d++)
             at[2 + d] = first[d] + step[d];
-        largest = fmax(largest, conv_sum(op, window, at).magnitude);
+        double magnitude = op->magnitudes != NULL
+                               ? op->magnitudes[husk_ref_position_of(op->x->rank, shape, at)]
+                               : conv_sum(op, window, at).magnitude;
+        largest = fmax(largest, magnitude);
     } while (husk_ref_index_next(window->space, count, step));
     return largest;
 }
@@ -134,6 +140,32 @@ static int64_t tile_outputs(const husk_ref_conv *op)
     for (int32_t d = 0; d < HUSK_MAX_SPACE; d++)
         outputs *= op->tile[d] > 1 ? op->tile[d] : 1;
     return outputs;
+}
+
+bool husk_ref_conv_prepare(husk_ref_conv *op)
+{
+    int64_t shape[HUSK_MAX_RANK], count = 1;
+    husk_ref_window window = husk_ref_conv_get_window(op);
+    husk_ref_conv_output_shape(op, shape);
+    for (int32_t d = 0; d < op->x->rank; d++)
+        count *= shape[d];
+    if (tile_outputs(op) <= 1 || count == 0)
+        return true;
+    op->magnitudes = malloc((size_t)count * sizeof(*op->magnitudes));
+    if (op->magnitudes == NULL)
+        return false;
+    int64_t index[HUSK_MAX_RANK] = {0};
+    for (int64_t i = 0; i < count; i++) {
+        op->magnitudes[i] = conv_sum(op, &window, index).magnitude;
+        husk_ref_index_next(op->x->rank, shape, index);
+    }
+    return true;
+}
+
+void husk_ref_conv_release(husk_ref_conv *op)
+{
+    free(op->magnitudes);
+    op->magnitudes = NULL;
 }
 
 husk_ref_value husk_ref_conv_at(const husk_ref_conv *op, const int64_t *index)
@@ -159,8 +191,7 @@ husk_ref_function husk_ref_conv_function(const husk_ref_conv *op)
 {
     husk_ref_function function = {.op = op, .at = conv_at, .rank = op->x->rank};
     husk_ref_conv_output_shape(op, function.shape);
-    int64_t tile = tile_outputs(op);
-    function.cost = (double)products(op) * (double)(tile > 1 ? tile + 1 : 1);
+    function.cost = (double)products(op);
     return function;
 }
 

@@ -23,12 +23,20 @@ typedef struct husk_ref_conv {
      * own. 0: none.
      */
     int64_t tile[HUSK_MAX_SPACE];
+    double *magnitudes; /* NULL, or every output's own magnitude from husk_ref_conv_prepare */
 } husk_ref_conv;
 
 /* y's shape, by the header's formula; a dimension may come out negative where nothing fits. */
 void husk_ref_conv_output_shape(const husk_ref_conv *op, int64_t shape[HUSK_MAX_RANK]);
 
 void husk_ref_conv_run(const husk_ref_conv *op, const husk_ref_array *y);
+
+/*
+ * With a tile: compute every output's magnitude once, so that one output does not cost a whole tile. False
+ * when memory does not suffice; the description works all the same.
+ */
+bool husk_ref_conv_prepare(husk_ref_conv *op);
+void husk_ref_conv_release(husk_ref_conv *op);
 
 /*
  * One element of y. Its bound is the header's, with J = C / groups * filter elements,

@@ -48,10 +48,10 @@ void husk_ref_pool_output_shape(const husk_ref_pool *op, int64_t shape[HUSK_MAX_
 
 typedef struct pool_result {
     double sum, magnitude, largest;
-    int64_t position;  // of the largest, in the channel's space
-    int64_t inside;    // window elements over x
-    int64_t padded;    // window elements over x and its padding
-    int64_t window;    // window elements
+    int64_t position; // of the largest, in the channel's space
+    int64_t inside;   // window elements over x
+    int64_t padded;   // window elements over x and its padding
+    int64_t window;   // window elements
 } pool_result;
 
 static void take_element(pool_result *result, double value, int64_t position)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ref/check.h: which outputs are compared with the reference, and what the comparison found.
+ *
+ * Up to 2^24 multiply-adds (and 2^22 outputs) every output is checked. Beyond, 2,048 random outputs, the
+ * edges of 64 tiles in the last two dimensions, and all corners are; for what is linear the caller adds a
+ * Freivalds check (ref/freivalds.h), since samples alone miss a small wrong patch; and no output anywhere may
+ * be NaN unless the samples hold one too.
+ *
+ * Expectations may be computed once and compared with what several variants made.
+ */
+#ifndef HUSK_REF_CHECK_H
+#define HUSK_REF_CHECK_H
+
+#include "ref/ref.h"
+
+HUSK_BEGIN_DECLS
+
+#define HUSK_REF_COMPLETE_COST  16777216.0
+#define HUSK_REF_COMPLETE_COUNT 4194304
+
+typedef struct husk_ref_expected {
+    int32_t rank;
+    int64_t shape[HUSK_MAX_RANK];
+    bool complete;      /* every output, in row-major order */
+    int64_t count;      /* outputs evaluated */
+    int64_t *positions; /* their row-major positions, ascending; NULL when complete */
+    double *values;
+    double *bounds;
+    int64_t zeros; /* values that are zero though they have terms */
+    bool has_nan;
+} husk_ref_expected;
+
+/* Choose the outputs and evaluate them. False when memory does not suffice. */
+bool husk_ref_expect(const husk_ref_function *function, uint64_t seed, husk_ref_expected *expected);
+void husk_ref_expected_release(husk_ref_expected *expected);
+
+/* What was found. Start it with {0}; every check adds to it. */
+typedef struct husk_ref_report {
+    int64_t checked;
+    int64_t failures;
+    int64_t zeros; /* expected zeros that are not zero by definition */
+    double
+        max_ratio; /* the largest |error| / bound; infinity where NaN, infinity or an exact value was missed */
+    double max_error; /* the largest |error| */
+    double max_bound; /* the bound where max_ratio was found */
+    int32_t rank;     /* of the index below */
+    int64_t first_failure[HUSK_MAX_RANK];
+    double first_expected, first_actual, first_bound;
+    int64_t projections; /* by Freivalds' method */
+    int64_t projection_failures;
+    double max_projection_ratio;
+    int32_t projection_rank;                 /* of the index below */
+    int64_t first_projection[HUSK_MAX_RANK]; /* gemm: batch, row; conv: image, group, space */
+    bool allocation_failed;                  /* something could not be checked at all */
+} husk_ref_report;
+
+/*
+ * Compare one output. NaN must meet NaN, infinity the same infinity; a value past f32's range may have
+ * become infinity; a bound of 0 wants equality (of numbers: -0 equals 0). True if it passes.
+ */
+bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
+                         double bound, double actual);
+
+/* The same for one projection of outputs; one that is not finite by rights is passed over. */
+void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index,
+                                    double expected, double bound, double actual);
+
+/* Compare an output array with the expectations. */
+void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual,
+                      husk_ref_report *report);
+
+/* husk_ref_expect and husk_ref_compare in one. */
+void husk_ref_check(const husk_ref_function *function, uint64_t seed, const husk_ref_array *actual,
+                    husk_ref_report *report);
+
+/* No failure of any kind. A check of a zero-sized output passes. */
+bool husk_ref_report_pass(const husk_ref_report *report);
+/*
+ * Most expected values are zero, so that the check proves nothing: more than three quarters (ReLU makes half
+ * of random outputs zero) of at least 16. Zeros by definition do not count: they must be met exactly.
+ */
+bool husk_ref_report_mistrusted(const husk_ref_report *report);
+/* One line for people: what failed first, or how near the bound it came. */
+void husk_ref_report_text(const husk_ref_report *report, char *text, size_t capacity);
+
+HUSK_END_DECLS
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ref/rnn.h: recurrent layers, see husk/ops/rnn.h.
+ *
+ * Errors. With u = 2^-24, K = I_l + H and mag(s) = sum |W x| + |R h'| + |b| + |d|, a gate's sum s is off by
+ *     e(s) = (4 + 2 sqrt K) u mag(s) + sqrt(sum (W e(x))^2 + sum (R e(h'))^2)
+ * where e(x), e(h') are the errors of what goes in: zero for x of the first layer and for an h' that was read
+ * back from the device, the bounds computed for it where the device does not show it (c', lower layers).
+ * Those bounds are added as independent errors are, like the roundings in 2 sqrt K. sigmoid and tanh have
+ * slopes of at most 1/4 and 1 and own errors of 8 u (husk/ops/activation.h):
+ *     gate   e(sigmoid(s)) = e(s) / 4 + 8 u      e(tanh(s)) = e(s) + 8 u      e(relu(s)) = e(s)
+ *     LSTM   e(c) = |c'| e(f) + f e(c') + |g| e(i) + i e(g) + 4 u (|f c'| + |i g|)
+ *            e(h) = |tanh c| e(o) + o (e(c) + 8 u) + 2 u |h|
+ *     GRU    RESET_AFTER, q = Rn h' + dn:   e(arg n) = e(Wn x + bn) + |r| e(q) + |q| e(r) + 2 u |r q|
+ *            RESET_BEFORE, v = r . h':      e(v) = |h'| e(r) + |r| e(h') + u |v|; then e(s) with v for h'
+ *            e(n) = e(arg n) + 8 u
+ *            e(h) = |h' - n| e(z) + (1 - z) e(n) + z e(h') + 4 u (|n| + |h'|)
+ * The second-order products of two errors are left out; they are 2^-24 times smaller.
+ */
+#ifndef HUSK_REF_RNN_H
+#define HUSK_REF_RNN_H
+
+#include <husk/ops/rnn.h>
+
+#include "ref/check.h"
+#include "ref/ref.h"
+
+HUSK_BEGIN_DECLS
+
+/* One layer's weights in one direction, as husk_rnn_weights. */
+typedef struct husk_ref_rnn_weights {
+    const husk_ref_array *input;
+    const husk_ref_array *hidden;
+    const husk_ref_array *input_bias;  /* or NULL */
+    const husk_ref_array *hidden_bias; /* or NULL */
+} husk_ref_rnn_weights;
+
+typedef struct husk_ref_rnn {
+    const husk_rnn_params *params;
+    const husk_ref_array *x;
+    const husk_ref_array *lengths; /* I32, or NULL */
+    const husk_ref_array *h0;      /* or NULL */
+    const husk_ref_array *c0;      /* or NULL */
+    const husk_ref_rnn_weights *weights;
+} husk_ref_rnn;
+
+/* The whole sequence, everything by the reference's own states. h_n, c_n may be NULL. */
+bool husk_ref_rnn_run(const husk_ref_rnn *op, const husk_ref_array *y, const husk_ref_array *h_n,
+                      const husk_ref_array *c_n);
+
+/* A state of one sequence in one layer and direction: H values each with their error bounds; c LSTM alone. */
+typedef struct husk_ref_rnn_state {
+    double *h, *h_error;
+    double *c, *c_error;
+} husk_ref_rnn_state;
+
+/*
+ * One step: from x (I_l values; x_error may be NULL for zeros) and the previous state, compute the units
+ * units[0 .. unit_count) of the next state (all H of them, if units is NULL). Other entries of next are left
+ * alone. False when memory does not suffice (RESET_BEFORE needs scratch).
+ */
+bool husk_ref_rnn_step(const husk_rnn_params *params, const husk_ref_rnn_weights *weights, const double *x,
+                       const double *x_error, const husk_ref_rnn_state *previous, const int64_t *units,
+                       int64_t unit_count, const husk_ref_rnn_state *next);
+
+/*
+ * Compare what a device computed. Every step of the top layer starts from the device's own previous h,
+ * read from y; c and the lower layers, which the device does not show, are the reference's, with the bounds
+ * that have grown on the way. Up to 2^24 multiply-adds everything is compared, beyond that a sample of
+ * sequences and units over all of time, the first and the last always among them. h_n and c_n may be NULL.
+ * Indices in the reports are the arrays' own. False when memory does not suffice.
+ */
+bool husk_ref_rnn_check(const husk_ref_rnn *op, const husk_ref_array *y, const husk_ref_array *h_n,
+                        const husk_ref_array *c_n, uint64_t seed, husk_ref_report *y_report,
+                        husk_ref_report *state_report);
+
+HUSK_END_DECLS
+
+#endif
