@@ -38,7 +38,6 @@ static bool run()
     husk_tensor y = husk_tensor_make(memory, HUSK_F32, 4, image_shape);
     w.offset = 16;
     y.offset = 25;
-
     husk_conv_params params = {};
     params.size = sizeof params;
     params.pad[0] = params.pad[1] = 1;
@@ -52,11 +51,9 @@ static bool run()
 }
 
 int main()
-{
-    try {
-        return run() ? 0 : 1;
-    } catch (const std::exception &failure) {
-        std::fprintf(stderr, "%s\n", failure.what());
-        return 1;
-    }
+try {
+    return run() ? 0 : 1;
+} catch (const std::exception &failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
 }
