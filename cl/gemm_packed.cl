@@ -77,8 +77,8 @@ inline void transpose_copy(acc_t *to, int to_row, int to_rows, const __global da
 #undef STORE
 }
 
-// Copies rows x steps elements to to[row * A_ROW + step]. Element (i, p) is from[i * row + p * step],
-// where one of the two strides is 1. Rows up to panel_rows are filled with zeros.
+// Copies rows x steps elements to to[i * A_ROW + p]; element (i, p) is from[i * row + p * step]. Rows up to
+// panel_rows and steps up to a multiple of VW are filled with zeros.
 inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, int rows, int panel_rows,
                    int steps)
 {
@@ -86,18 +86,21 @@ inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, 
         for (int i = 0; i < rows; ++i)
             for (int p = 0; p < steps; p += VW)
                 store_private(load_vf_part(from + i * row + p, lanes_left(steps - p)), to + i * A_ROW + p);
-    } else {
+    } else if (row == 1) {
         for (int p = 0; p < steps; p += VW)
             transpose_copy(to + p, A_ROW, TILE_M, from + p * step, step, min(steps - p, VW), rows);
+    } else {
+        for (int i = 0; i < rows; ++i)
+            for (int p = 0; p < steps; ++p)
+                to[i * A_ROW + p] = from[i * row + p * step];
     }
     for (int i = rows; i < panel_rows; ++i)
         for (int p = 0; p < steps; p += VW)
             store_private((vf)(0.0f), to + i * A_ROW + p);
 }
 
-#ifndef B_PACKED
-// Copies steps x columns elements into panels; element (p, j) is from[p * step + j * column], where one
-// of the two strides is 1. Columns that fill up the last panel are zeros.
+// Copies steps x columns elements into panels; element (p, j) is from[p * step + j * column]. Columns that
+// fill up the last panel are zeros.
 inline void pack_b(acc_t *to, const __global data_t *from, long step, long column, int steps, int columns)
 {
     if (column == 1) {
@@ -116,7 +119,7 @@ inline void pack_b(acc_t *to, const __global data_t *from, long step, long colum
                 for (int v = 0; v < TILE_N; v += VW)
                     store_private(load_vf_part(line + j + v, lanes_left(max(columns - j - v, 0))), panel + v);
         }
-    } else {
+    } else if (step == 1) {
         for (int j = 0; j < columns; j += VW) {
             acc_t *panel = to + j / TILE_N * B_PANEL + j % TILE_N;
             for (int p = 0; p < steps; p += VW) {
@@ -128,74 +131,104 @@ inline void pack_b(acc_t *to, const __global data_t *from, long step, long colum
         for (int j = (columns + VW - 1) / VW * VW; j % TILE_N != 0; j += VW)
             for (int p = 0; p < steps; ++p)
                 store_private((vf)(0.0f), to + j / TILE_N * B_PANEL + j % TILE_N + p * TILE_N);
+    } else {
+        for (int j = 0; j < (columns + TILE_N - 1) / TILE_N * TILE_N; ++j)
+            for (int p = 0; p < steps; ++p)
+                to[j / TILE_N * B_PANEL + j % TILE_N + p * TILE_N] =
+                    j < columns ? from[p * step + j * column] : 0.0f;
     }
 }
-#endif
 
 // What is done to a tile on its way to memory; scale_c is 0 where C must not be read.
 typedef struct {
     float alpha, scale_c;
     int bias_kind; // BIAS_NONE except in the last block of K
+    long bias_stride;
     int last;
 } finish_t;
 
-ALWAYS_INLINE void store_tile(const vf *acc, int tile_rows, __global data_t *c, long c_row, int rows, int columns,
-                       const __global data_t *bias, finish_t finish, ACT_PARAMS)
+// Columns of C or bias that do not lie side by side.
+inline vf load_spread(const __global data_t *from, long stride, int lanes)
+{
+    if (stride == 1)
+        return load_vf_part(from, lanes);
+    acc_t line[VW];
+    for (int i = 0; i < VW; ++i)
+        line[i] = i < lanes ? from[i * stride] : 0.0f;
+    return load_private(line);
+}
+
+inline void store_spread(vf value, __global data_t *to, long stride, int lanes)
+{
+    if (stride == 1) {
+        store_vf_part(value, to, lanes);
+        return;
+    }
+    acc_t line[VW];
+    store_private(value, line);
+    for (int i = 0; i < lanes; ++i)
+        to[i * stride] = line[i];
+}
+
+ALWAYS_INLINE void store_tile(const vf *acc, int tile_rows, __global data_t *c, long c_row, long c_column,
+                              int rows, int columns, const __global data_t *bias, finish_t finish, ACT_PARAMS)
 {
     vf column_bias[TILE_NV];
 #pragma unroll
     for (int j = 0; j < TILE_NV; ++j)
         column_bias[j] = finish.bias_kind == BIAS_COLUMN && j * VW < columns
-                             ? load_vf_part(bias + j * VW, lanes_left(columns - j * VW))
+                             ? load_spread(bias + j * VW * finish.bias_stride, finish.bias_stride,
+                                           lanes_left(columns - j * VW))
                              : (vf)(0.0f);
     acc_t lines[TILE_M * TILE_N];
 #pragma unroll
     for (int i = 0; i < tile_rows * TILE_NV; ++i)
         vstore_vf(acc[i], i, lines);
     for (int i = 0; i < rows; ++i) {
-        const float row_bias = finish.bias_kind == BIAS_ROW ? bias[i] : 0.0f;
+        const float row_bias = finish.bias_kind == BIAS_ROW ? bias[i * finish.bias_stride] : 0.0f;
 #pragma unroll
         for (int j = 0; j < TILE_NV; ++j) {
             const int lanes = lanes_left(columns - j * VW);
-            __global data_t *to = c + i * c_row + j * VW;
+            __global data_t *to = c + i * c_row + j * VW * c_column;
             if (lanes <= 0)
                 continue;
             vf value = vload_vf(i * TILE_NV + j, lines) * finish.alpha + column_bias[j] + row_bias;
             if (finish.scale_c != 0.0f)
-                value = MAD((vf)(finish.scale_c), load_vf_part(to, lanes), value);
+                value = MAD((vf)(finish.scale_c), load_spread(to, c_column, lanes), value);
             if (finish.last)
                 value = activate(value, ACT_ARGS);
-            store_vf_part(value, to, lanes);
+            store_spread(value, to, c_column, lanes);
         }
     }
 }
 
 // One register tile: tile_rows x TILE_N from the panels a and b, of which rows x columns are stored.
 ALWAYS_INLINE void multiply_tile(int tile_rows, const acc_t *a, const TILE_B_SPACE acc_t *b, int steps,
-                          __global data_t *c, long c_row, int rows, int columns,
-                          const __global data_t *bias, finish_t finish, ACT_PARAMS)
+                          __global data_t *c, long c_row, long c_column, int rows, int columns,
+                                 const __global data_t *bias, finish_t finish, ACT_PARAMS)
 {
     for (int i = 0; i < rows; ++i) {
         PREFETCH_WRITE(c + i * c_row);
-        PREFETCH_WRITE(c + i * c_row + columns - 1);
+        PREFETCH_WRITE(c + i * c_row + (columns - 1) * c_column);
     }
     vf acc[TILE_M * TILE_NV];
     tile_zero(acc, tile_rows, TILE_NV);
     tile_multiply(acc, tile_rows, TILE_NV, a, A_ROW, 1, b, TILE_N, steps);
-    store_tile(acc, tile_rows, c, c_row, rows, columns, bias, finish, ACT_ARGS);
+    store_tile(acc, tile_rows, c, c_row, c_column, rows, columns, bias, finish, ACT_ARGS);
 }
 
 // a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column: the k steps and
-// the columns of op(B). With B_PACKED, b_step is how far apart two panels lie. Work-group (x, y, z) does
+// the columns of op(B). Any stride is right; one of each pair is 1 where speed is wanted. With B_PACKED,
+// b_step is how far apart two panels lie. Work-group (x, y, z) does
 // columns x * group_columns..., rows y * group_rows... of matrix z; both are multiples of the tile.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                                long a_batch, const __global data_t *restrict b_base, long b_offset,
                                long b_step, long b_column, long b_batch,
-                               const __global data_t *restrict bias_base, long bias_offset, int bias_kind,
-                               __global data_t *restrict c_base, long c_offset, long c_row, long c_batch,
-                               int m, int n, int k, int group_rows, int group_columns, float alpha,
-                               float beta, ACT_PARAMS)
+                               const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
+                               int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
+                               long c_column, long c_batch, int m, int n, int k, int group_rows,
+                               int group_columns, float alpha, float beta, ACT_PARAMS)
 {
     const long matrix = get_group_id(2);
     const __global data_t *a = a_base + a_offset + matrix * a_batch;
@@ -217,31 +250,33 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
         do { // once even where k is 0: C is still scaled, biased and activated
             const int steps = min(k - block, BLOCK_K);
             const int last = block + steps == k;
-            const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, last};
+            const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, bias_stride,
+                                     last};
 #ifndef B_PACKED
             pack_b(b_panels, b + block * b_step + strip * b_column, b_step, b_column, steps, strip_columns);
 #endif
             for (int row = row_begin; row < row_end;) {
                 const int full = row_end - row >= TILE_M;
                 const int rows = full ? TILE_M : min(row_end - row, TAIL_M);
-                const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row : 0);
+                const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row * bias_stride : 0);
                 pack_a(a_panel, a + row * a_row + block * a_step, a_row, a_step, rows,
                        full ? TILE_M : TAIL_M, steps);
                 for (int j = 0; j < strip_columns; j += TILE_N) {
                     const int columns = min(strip_columns - j, TILE_N);
-                    __global data_t *to = c + row * c_row + strip + j;
-                    const __global data_t *from = bias_kind == BIAS_COLUMN ? bias + strip + j : row_bias;
+                    __global data_t *to = c + row * c_row + (strip + j) * c_column;
+                    const __global data_t *from =
+                        bias_kind == BIAS_COLUMN ? bias + (strip + j) * bias_stride : row_bias;
 #ifdef B_PACKED
                     const __global data_t *panel = b + (strip + j) / TILE_N * b_step + block * TILE_N;
 #else
                     const acc_t *panel = b_panels + j / TILE_N * B_PANEL;
 #endif
                     if (full)
-                        multiply_tile(TILE_M, a_panel, panel, steps, to, c_row, rows, columns, from, finish,
-                                      ACT_ARGS);
+                        multiply_tile(TILE_M, a_panel, panel, steps, to, c_row, c_column, rows, columns, from,
+                                      finish, ACT_ARGS);
                     else
-                        multiply_tile(TAIL_M, a_panel, panel, steps, to, c_row, rows, columns, from, finish,
-                                      ACT_ARGS);
+                        multiply_tile(TAIL_M, a_panel, panel, steps, to, c_row, c_column, rows, columns, from,
+                                      finish, ACT_ARGS);
                 }
                 row += rows;
             }
@@ -249,3 +284,24 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
         } while (block < k);
     }
 }
+
+#ifdef B_PACKED
+// Packs op(B) [k, n] into panels [k][TILE_N], one after the other. Work-group x does panel x.
+__attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+__kernel void husk_gemm_pack_b(const __global data_t *restrict b_base, long b_offset, long b_step,
+                               long b_column, __global acc_t *restrict packed_base, long packed_offset,
+                               int n, int k)
+{
+    const int first = get_group_id(0) * TILE_N;
+    const int columns = min(n - first, TILE_N);
+    const __global data_t *b = b_base + b_offset + first * b_column;
+    __global acc_t *packed = packed_base + packed_offset + (long)first * k;
+    acc_t panel[B_PANEL];
+    for (int block = 0; block < k; block += BLOCK_K) {
+        const int steps = min(k - block, BLOCK_K);
+        pack_b(panel, b + block * b_step, b_step, b_column, steps, columns);
+        for (int i = 0; i < steps * TILE_N; i += VW)
+            vstore_vf(load_private(panel + i), 0, packed + (long)block * TILE_N + i);
+    }
+}
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Matrix multiplication for GPUs: C = act(alpha * op(A) * op(B) + beta * C + bias).
+//
+// A work-group computes a BLOCK_M x BLOCK_N tile of C. It walks K in steps of BLOCK_K; tiles of A and B
+// pass through local memory in two buffers, so that the next pair is fetched while this one is multiplied
+// and one barrier a step is enough. The multiplication is lib/fragment.clh's. Where C has too few tiles to
+// fill the device, K is split over several work-groups whose partial sums husk_gemm_reduce adds, always
+// in the same order.
+//
+//   -DBLOCK_M, -DBLOCK_N, -DBLOCK_K, -DITEM_M, -DITEM_N   see lib/fragment.clh; work-items are
+//                                                         (BLOCK_M / ITEM_M) * (BLOCK_N / ITEM_N)
+//   -DINDEX_64     where an element of a tensor lies 2^31 or further from its base
+//   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
+//
+// Menu (local memory with padding): 128x128x8 by 8x8 (256 items, 16.5 KiB), 64x64x16 by 4x4 (256 items,
+// 17 KiB), 64x64x16 by 8x8 (64 items, 17 KiB), 32x32x16 by 4x4 (64 items, 9 KiB).
+#include "lib/fragment.clh"
+#include "lib/activation.clh"
+
+#define BIAS_NONE 0
+#define BIAS_COLUMN 1 // one value a column, n of them
+#define BIAS_ROW 2    // one value a row, m of them
+
+// Elements travel from global to local memory in fours.
+#define A_FOURS (BLOCK_M * BLOCK_K / 4 / GROUP_ITEMS)
+#define B_FOURS (BLOCK_N * BLOCK_K / 4 / GROUP_ITEMS)
+#if A_FOURS * 4 * GROUP_ITEMS != BLOCK_M * BLOCK_K || B_FOURS * 4 * GROUP_ITEMS != BLOCK_N * BLOCK_K
+#error "the work-items must divide the tiles of A and B in fours"
+#endif
+
+// One operand as the loader sees it: lines are rows of A or columns of B. A four lies along the dimension
+// that is contiguous in memory.
+typedef struct {
+    index_t line_stride, step_stride;
+    int lines;      // how many there are from the tile's first line on
+    int along_k;    // fours lie along k, else across lines
+    int aligned;    // every whole four starts at a multiple of 16 bytes
+} operand;
+
+inline int four_line(operand o, int four, int block_lines)
+{
+    return o.along_k ? four / (BLOCK_K / 4) : four % (block_lines / 4) * 4;
+}
+
+inline int four_step(operand o, int four, int block_lines)
+{
+    return o.along_k ? four % (BLOCK_K / 4) * 4 : four / (block_lines / 4);
+}
+
+// The four elements at (line, step) of a tile whose first element is at x; zeros outside the matrix, whose
+// memory is not touched there.
+inline float4 load_four(const __global data_t *x, operand o, int line, int step, int steps)
+{
+    const index_t stride = o.along_k ? o.step_stride : o.line_stride;
+    const int inside = line < o.lines && step < steps ? (o.along_k ? steps - step : o.lines - line) : 0;
+    const __global data_t *from = x + line * o.line_stride + step * o.step_stride;
+    if (inside >= 4 && o.aligned)
+        return *(const __global float4 *)from;
+    float4 v = (float4)(0.0f);
+    if (inside > 0)
+        v.x = from[0];
+    if (inside > 1)
+        v.y = from[stride];
+    if (inside > 2)
+        v.z = from[2 * stride];
+    if (inside > 3)
+        v.w = from[3 * stride];
+    return v;
+}
+
+inline void store_four(float4 v, __local acc_t *tile, int pitch, operand o, int line, int step)
+{
+    if (o.along_k) {
+        tile[step * pitch + line] = v.x;
+        tile[(step + 1) * pitch + line] = v.y;
+        tile[(step + 2) * pitch + line] = v.z;
+        tile[(step + 3) * pitch + line] = v.w;
+    } else {
+        vstore4(v, 0, tile + step * pitch + line);
+    }
+}
+
+// a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column likewise; any
+// stride is right. a_aligned: a whole four of A may be loaded as a float4. splits: work-groups that share
+// the K of one tile, k_split steps each (a multiple of BLOCK_K); with more than one, C is the buffer of
+// partial sums, c_batch apart. Work-groups: column blocks, then row blocks, then splits, then the batch.
+__attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
+__kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
+                              long a_batch, int a_aligned, const __global data_t *restrict b_base,
+                              long b_offset, long b_step, long b_column, long b_batch, int b_aligned,
+                              const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
+                              int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
+                              long c_column, long c_batch, int m, int n, int k, int splits, int k_split,
+                              float alpha, float beta, ACT_PARAMS)
+{
+    const int item = get_local_id(0);
+    const int item_row = item / ITEMS_N;
+    const int item_column = item % ITEMS_N;
+    const int column_blocks = (n + BLOCK_N - 1) / BLOCK_N;
+    const int row_blocks = (m + BLOCK_M - 1) / BLOCK_M;
+    const long group = get_group_id(0);
+    const int first_column = (int)(group % column_blocks) * BLOCK_N;
+    const int first_row = (int)(group / column_blocks % row_blocks) * BLOCK_M;
+    const long part = group / column_blocks / row_blocks;
+    const long matrix = part / splits;
+    const int begin = (int)(part % splits) * k_split;
+    const int end = min(k, begin + k_split);
+
+    const operand oa = {(index_t)a_row, (index_t)a_step, m - first_row, a_step == 1, a_aligned};
+    const operand ob = {(index_t)b_column, (index_t)b_step, n - first_column, b_step == 1, b_aligned};
+    const __global data_t *a =
+        a_base + a_offset + matrix * a_batch + (index_t)first_row * oa.line_stride + begin * oa.step_stride;
+    const __global data_t *b =
+        b_base + b_offset + matrix * b_batch + (index_t)first_column * ob.line_stride + begin * ob.step_stride;
+
+    __local acc_t a_tiles[2][BLOCK_K * A_PITCH] __attribute__((aligned(16)));
+    __local acc_t b_tiles[2][BLOCK_K * B_PITCH] __attribute__((aligned(16)));
+    fragment_acc acc;
+    float4 a_next[A_FOURS], b_next[B_FOURS];
+    fragment_zero(&acc);
+
+    // Step -1 only fetches. The tiles fetched in one step are multiplied in the next.
+    const int tiles = (end - begin + BLOCK_K - 1) / BLOCK_K;
+    for (int t = -1; t < tiles; ++t) {
+        const int more = t + 1 < tiles;
+        const int now = t & 1, next = now ^ 1;
+        if (more) {
+            const int steps = end - begin - (t + 1) * BLOCK_K;
+            const __global data_t *a_from = a + (t + 1) * BLOCK_K * oa.step_stride;
+            const __global data_t *b_from = b + (t + 1) * BLOCK_K * ob.step_stride;
+#pragma unroll
+            for (int s = 0; s < A_FOURS; ++s) {
+                const int four = item + s * GROUP_ITEMS;
+                a_next[s] = load_four(a_from, oa, four_line(oa, four, BLOCK_M), four_step(oa, four, BLOCK_M),
+                                      steps);
+            }
+#pragma unroll
+            for (int s = 0; s < B_FOURS; ++s) {
+                const int four = item + s * GROUP_ITEMS;
+                b_next[s] = load_four(b_from, ob, four_line(ob, four, BLOCK_N), four_step(ob, four, BLOCK_N),
+                                      steps);
+            }
+        }
+        if (t >= 0)
+            fragment_multiply(&acc, a_tiles[now], b_tiles[now], item_row, item_column);
+        if (more) {
+#pragma unroll
+            for (int s = 0; s < A_FOURS; ++s) {
+                const int four = item + s * GROUP_ITEMS;
+                store_four(a_next[s], a_tiles[next], A_PITCH, oa, four_line(oa, four, BLOCK_M),
+                           four_step(oa, four, BLOCK_M));
+            }
+#pragma unroll
+            for (int s = 0; s < B_FOURS; ++s) {
+                const int four = item + s * GROUP_ITEMS;
+                store_four(b_next[s], b_tiles[next], B_PITCH, ob, four_line(ob, four, BLOCK_N),
+                           four_step(ob, four, BLOCK_N));
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    const __global data_t *bias = bias_base + bias_offset;
+    __global data_t *c = c_base + c_offset + part * c_batch;
+#pragma unroll
+    for (int i = 0; i < ITEM_M; ++i) {
+        const int row = first_row + fragment_row(item_row, i);
+#pragma unroll
+        for (int j = 0; j < ITEM_N; ++j) {
+            const int column = first_column + fragment_column(item_column, j);
+            if (row < m && column < n) {
+                __global data_t *to = c + row * (index_t)c_row + column * (index_t)c_column;
+                float value = alpha * fragment_value(&acc, i, j);
+                if (beta != 0.0f)
+                    value = MAD(beta, *to, value);
+                if (bias_kind != BIAS_NONE)
+                    value += bias[(bias_kind == BIAS_COLUMN ? column : row) * bias_stride];
+                *to = activate(value, ACT_ARGS);
+            }
+        }
+    }
+}
+
+// C = act(alpha * sum of the partial sums + beta * C + bias), one item an element of C. The partial sums
+// may be C itself (one split, alpha 1, beta 0): then this only adds the bias and activates.
+__attribute__((reqd_work_group_size(64, 1, 1)))
+__kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offset, long part_row,
+                               long part_column, long part_split, long part_batch,
+                               const __global data_t *bias_base, long bias_offset, long bias_stride,
+                               int bias_kind, __global data_t *c_base, long c_offset, long c_row,
+                               long c_column, long c_batch, int m, int n, int batch, int splits, float alpha,
+                               float beta, ACT_PARAMS)
+{
+    const long element = get_global_id(0);
+    const long matrix = element / n / m;
+    const int row = (int)(element / n % m);
+    const int column = (int)(element % n);
+    if (matrix >= batch)
+        return;
+    const __global data_t *part =
+        part_base + part_offset + matrix * part_batch + row * part_row + column * part_column;
+    __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row + column * c_column;
+    acc_t sum = 0.0f;
+    for (int s = 0; s < splits; ++s)
+        sum += part[s * part_split];
+    float value = alpha * sum;
+    if (beta != 0.0f)
+        value = MAD(beta, *to, value);
+    if (bias_kind != BIAS_NONE)
+        value += (bias_base + bias_offset)[(bias_kind == BIAS_COLUMN ? column : row) * bias_stride];
+    *to = activate(value, ACT_ARGS);
+}
