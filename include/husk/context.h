@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/context.h: one device, its memory and its programs, shared by threads.
+ *
+ * A context holds exactly one device; several devices are several contexts, and two contexts never meet.
+ * Every call here may be made from any thread. Children (queues, buffers, plans, packed weights) keep
+ * their context alive, so the order of releases does not matter.
+ */
+#ifndef HUSK_CONTEXT_H
+#define HUSK_CONTEXT_H
+
+#include <husk/device.h>
+
+HUSK_BEGIN_DECLS
+
+typedef struct husk_context husk_context;
+
+typedef enum husk_log_level {
+    HUSK_LOG_DEBUG = 0,
+    HUSK_LOG_INFORMATION = 1,
+    HUSK_LOG_WARNING = 2
+} husk_log_level;
+
+/* Called from the thread that does the work; must not call back into the same context. */
+typedef void (*husk_log_callback)(void *user, husk_log_level level, const char *text);
+
+typedef enum husk_cache_mode {
+    HUSK_CACHE_DEFAULT = 0, /* HUSK_CACHE of the environment, else on, but off where the driver caches (PoCL) */
+    HUSK_CACHE_ON = 1,
+    HUSK_CACHE_OFF = 2
+} husk_cache_mode;
+
+/* Zero means the default throughout. */
+typedef struct husk_context_params {
+    uint32_t size;                /* sizeof this struct: HUSK_CONTEXT_PARAMS sets it */
+    uint32_t plan_cache_capacity; /* plans kept for immediate calls; default 512 */
+    uint64_t memory_budget;       /* bytes all buffers together may take; default: the device's global memory */
+    husk_cache_mode cache;        /* binaries of programs on disk */
+    const char *cache_directory;  /* default $XDG_CACHE_HOME/husk, else $HOME/.cache/husk */
+    husk_log_callback log;        /* default: silence */
+    void *log_user;
+} husk_context_params;
+
+#define HUSK_CONTEXT_PARAMS(...)                                                                    \
+    (husk_context_params) { .size = sizeof(husk_context_params), __VA_ARGS__ }
+
+/*
+ * Create a context. device: from a list, or NULL for what husk_device_list_select(NULL) gives.
+ * params: NULL for the defaults.
+ */
+HUSK_API husk_status husk_context_create(const husk_device *device, const husk_context_params *params,
+                                         husk_context **context, husk_error *error);
+HUSK_API void husk_context_retain(husk_context *context);
+HUSK_API void husk_context_release(husk_context *context);
+
+HUSK_API const husk_device_traits *husk_context_traits(const husk_context *context);
+
+/*
+ * Build the programs of these operators now, for f32, in parallel where the driver allows it. ops: names
+ * such as "conv"; NULL with count 0 means all of them. An unknown name is INVALID_ARGUMENT.
+ */
+HUSK_API husk_status husk_context_prewarm(husk_context *context, const char *const *ops, size_t count,
+                                          husk_error *error);
+
+typedef struct husk_memory_stats {
+    uint64_t budget_bytes;
+    uint64_t live_bytes;   /* in buffers the caller or a queue holds */
+    uint64_t peak_bytes;   /* the most live_bytes has been */
+    uint64_t cached_bytes; /* freed, kept for reuse */
+    uint64_t allocations;  /* made from the driver */
+    uint64_t reuses;       /* served from the cache */
+} husk_memory_stats;
+
+HUSK_API void husk_context_memory_stats(const husk_context *context, husk_memory_stats *stats);
+/* Return cached memory to the driver until at most keep_bytes remain cached. */
+HUSK_API void husk_context_trim(husk_context *context, uint64_t keep_bytes);
+
+typedef struct husk_program_stats {
+    uint64_t builds;       /* programs compiled from source */
+    uint64_t cache_loads;  /* programs loaded from the cache on disk */
+    uint64_t build_ns;     /* time spent in both */
+    uint64_t plans;        /* plans made for immediate calls */
+    uint64_t plan_hits;    /* immediate calls that found theirs */
+} husk_program_stats;
+
+HUSK_API void husk_context_program_stats(const husk_context *context, husk_program_stats *stats);
+
+/* OK, or DEVICE_LOST from the moment the device was lost on. */
+HUSK_API husk_status husk_context_status(const husk_context *context);
+
+HUSK_END_DECLS
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/husk.h: all of Husk but husk/opencl.h.
+ *
+ * Deep-learning primitives on any OpenCL device:
+ *     husk_device_list_create, husk_context_create, husk_queue_create     find and open a device
+ *     husk_buffer_create, husk_buffer_write, husk_buffer_read             memory
+ *     husk_gemm, husk_conv, husk_pool, husk_softmax, husk_rnn ...         work, enqueued
+ *     husk_queue_finish, husk_queue_error                                 waiting, and what went wrong
+ */
+#ifndef HUSK_HUSK_H
+#define HUSK_HUSK_H
+
+#include <husk/version.h>
+
+#include <husk/status.h>
+#include <husk/device.h>
+#include <husk/context.h>
+#include <husk/queue.h>
+#include <husk/buffer.h>
+#include <husk/tensor.h>
+#include <husk/plan.h>
+
+#include <husk/ops.h>
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/ops/activation.h: activations, alone; and their names as the last step of other operators.
+ *
+ *     NONE        y = x
+ *     RELU        y = max(x, 0)
+ *     LEAKY_RELU  y = x for x >= 0, slope * x below
+ *     RELU6       y = min(max(x, 0), 6)
+ *     GELU        y = x * Phi(x) = x/2 * (1 + erf(x / sqrt 2))         arXiv 1606.08415
+ *     GELU_TANH   y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))  the same paper's approximation
+ *     SILU        y = x * sigmoid(x)
+ *     SIGMOID     y = 1 / (1 + e^-x)
+ *     TANH        y = tanh(x)
+ *
+ * NaN gives NaN everywhere, ReLU included.
+ */
+#ifndef HUSK_OPS_ACTIVATION_H
+#define HUSK_OPS_ACTIVATION_H
+
+#include <husk/tensor.h>
+
+HUSK_BEGIN_DECLS
+
+#define HUSK_ACT_LIST(X)                                                                            \
+    X(NONE, 0, "none")                                                                              \
+    X(RELU, 1, "relu")                                                                              \
+    X(LEAKY_RELU, 2, "leaky_relu")                                                                  \
+    X(RELU6, 3, "relu6")                                                                            \
+    X(GELU, 4, "gelu")                                                                              \
+    X(GELU_TANH, 5, "gelu_tanh")                                                                    \
+    X(SILU, 6, "silu")                                                                              \
+    X(SIGMOID, 7, "sigmoid")                                                                        \
+    X(TANH, 8, "tanh")
+
+typedef enum husk_act {
+#define HUSK_ACT_ENUM(name, number, text) HUSK_ACT_##name = number,
+    HUSK_ACT_LIST(HUSK_ACT_ENUM)
+#undef HUSK_ACT_ENUM
+} husk_act;
+
+/* "relu" ...; "unknown" for a number that is no activation. */
+HUSK_API const char *husk_act_name(husk_act act);
+
+typedef struct husk_activation_params {
+    uint32_t size;       /* sizeof this struct: HUSK_ACTIVATION_PARAMS sets it */
+    husk_act activation;
+    float slope;         /* LEAKY_RELU alone; 0 means 0.01 */
+    const char *variant; /* NULL: chosen */
+} husk_activation_params;
+
+#define HUSK_ACTIVATION_PARAMS(...)                                                                 \
+    (husk_activation_params) { .size = sizeof(husk_activation_params), __VA_ARGS__ }
+
+/*
+ * y = activation(x). x and y: the same shape and dtype (f32), any strides; y may be x itself, otherwise
+ * they must not overlap. |error| <= 4 ulp of the largest intermediate value: 8 * 2^-24 * max(1, |x|), and
+ * 16 * 2^-24 * max(1, |x|) for GELU_TANH.
+ */
+HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_params *params,
+                                     const husk_tensor *x, const husk_tensor *y);
+
+HUSK_END_DECLS
+
+#endif

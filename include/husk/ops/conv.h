@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/ops/conv.h: convolution in one, two and three dimensions (the cross-correlation of deep learning).
+ *
+ *     y[n, k, o] = activation(bias[k] + sum over c, r of w[k, c, r] * x[n, g(k) * C/groups + c, i])
+ *     with i = o * stride - pad + r * dilation, elements outside x counting as 0, per space dimension
+ *
+ *     x     [N, C, space...]             f32; rank 3, 4 or 5
+ *     w     [K, C / groups, filter...]   f32, or packed
+ *     bias  [K], or NULL                 f32
+ *     y     [N, K, out...]               f32
+ *     out = floor((in + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
+ *
+ * x and y may have any strides that do not make y's elements coincide; packed NCHW and packed channels-last
+ * (husk_tensor_make_channels_last) are the fast ones. w may have any strides. y must not overlap anything.
+ * C and K are multiples of groups; depthwise is groups == C. N of 0 does nothing; C of 0 gives the bias.
+ *
+ * Error, per element, with J = C / groups * filter elements: |error| <= (4 + 2 sqrt J) * 2^-24 *
+ * (sum |w x| + |bias|) before the activation; the Winograd variants' own bounds, which HIGHEST permits, are
+ * that times husk_plan_error_factor's ratio and are derived in docs/operators.md (arXiv 1509.09308).
+ * Exclude them with the variant option. NaN and infinity propagate, except that Winograd spreads
+ * them over the output tile. Denormals may be flushed to zero.
+ */
+#ifndef HUSK_OPS_CONV_H
+#define HUSK_OPS_CONV_H
+
+#include <husk/ops/activation.h>
+#include <husk/plan.h>
+
+HUSK_BEGIN_DECLS
+
+#define HUSK_MAX_SPACE 3
+/* For pad_end, where 0 means "as pad": no padding at the end. */
+#define HUSK_PAD_NONE (-1)
+
+typedef struct husk_conv_params {
+    uint32_t size;                     /* sizeof this struct: HUSK_CONV_PARAMS sets it */
+    husk_act activation;
+    int64_t stride[HUSK_MAX_SPACE];    /* one a space dimension, in their order; 0 means 1 */
+    int64_t pad[HUSK_MAX_SPACE];       /* before the first element */
+    int64_t pad_end[HUSK_MAX_SPACE];   /* after the last; 0 means as pad, HUSK_PAD_NONE means none */
+    int64_t dilation[HUSK_MAX_SPACE];  /* 0 means 1 */
+    int64_t groups;                    /* 0 means 1 */
+    float activation_slope;            /* LEAKY_RELU alone; 0 means 0.01 */
+    husk_precision precision;
+    uint64_t workspace_limit;          /* bytes of scratch a variant may take; 0: larger of 64 MiB, twice the tensors */
+    const char *variant;               /* NULL: chosen; else a name, or "name:configuration" */
+} husk_conv_params;
+
+#define HUSK_CONV_PARAMS(...) (husk_conv_params) { .size = sizeof(husk_conv_params), __VA_ARGS__ }
+
+/* Enqueue the convolution. params: NULL for the defaults. Plain weights are packed anew in every call. */
+HUSK_API husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,
+                               const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y);
+
+/* The shape that y must have; shape receives x's rank numbers. */
+HUSK_API husk_status husk_conv_output_shape(const husk_conv_params *params, const husk_tensor *x,
+                                            const husk_tensor *w, int64_t shape[HUSK_MAX_RANK],
+                                            husk_error *error);
+
+/* A plan for these shapes, strides and options; buffers and offsets do not count. */
+HUSK_API husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params *params,
+                                           const husk_tensor *x, const husk_tensor *w, const husk_tensor *bias,
+                                           const husk_tensor *y, husk_plan **plan, husk_error *error);
+HUSK_API husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x,
+                                        const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y);
+/*
+ * Pack weights for the plan; uses on other queues must be ordered after it. The packed weights fit every
+ * plan of the same weight shape, groups, variant and configuration on this context; others refuse them.
+ */
+HUSK_API husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
+                                         husk_packed **packed);
+
+HUSK_END_DECLS
+
+#endif

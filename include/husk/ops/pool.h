@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/ops/pool.h: maximum and average pooling in one, two and three dimensions.
+ *
+ *     x        [N, C, space...]   f32; rank 3, 4 or 5, any strides
+ *     y        [N, C, out...]     f32, any strides that do not make elements coincide
+ *     indices  [N, C, out...]     i32 or i64, or NULL; MAX alone
+ *     out = floor((in + pad + pad_end - dilation * (window - 1) - 1) / stride) + 1, or the ceiling of the
+ *     quotient with ceil_mode, less one where the last window would start past in + pad (PyTorch's and,
+ *     since opset 19, ONNX's rule)
+ *
+ * MAX: the largest element under the window; padding never wins. A NaN under the window gives NaN (as
+ * PyTorch). indices receives the position of the first largest element (the first NaN, if any) in the
+ * channel's space, row-major, as PyTorch's return_indices; a window over padding alone gives -inf and -1.
+ * AVG: the mean. Padding is left out of the count (ONNX's and oneDNN's default) unless count_pad is set
+ * (PyTorch's default), which counts padding, though never what lies past in + pad + pad_end. A window over
+ * nothing gives 0. Error: |error| <= (4 + 2 sqrt window elements) * 2^-24 * sum |x| / count.
+ *
+ * pad and pad_end are less than the window's extent. y and indices must not overlap anything.
+ */
+#ifndef HUSK_OPS_POOL_H
+#define HUSK_OPS_POOL_H
+
+#include <husk/ops/conv.h>
+
+HUSK_BEGIN_DECLS
+
+typedef enum husk_pool_kind {
+    HUSK_POOL_MAX = 0,
+    HUSK_POOL_AVG = 1
+} husk_pool_kind;
+
+typedef struct husk_pool_params {
+    uint32_t size;                    /* sizeof this struct: HUSK_POOL_PARAMS sets it */
+    husk_pool_kind kind;
+    int64_t window[HUSK_MAX_SPACE];   /* one a space dimension; required unless global */
+    int64_t stride[HUSK_MAX_SPACE];   /* 0 means as window (PyTorch's default; ONNX's is 1) */
+    int64_t pad[HUSK_MAX_SPACE];
+    int64_t pad_end[HUSK_MAX_SPACE];  /* 0 means as pad, HUSK_PAD_NONE means none */
+    int64_t dilation[HUSK_MAX_SPACE]; /* 0 means 1 */
+    uint32_t global;                  /* not 0: the window is all of space; window, stride, pad, dilation unset */
+    uint32_t ceil_mode;               /* not 0: the ceiling, see above */
+    uint32_t count_pad;               /* not 0: AVG counts padding */
+    const char *variant;              /* NULL: chosen */
+} husk_pool_params;
+
+#define HUSK_POOL_PARAMS(...) (husk_pool_params) { .size = sizeof(husk_pool_params), __VA_ARGS__ }
+
+HUSK_API husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x,
+                               const husk_tensor *y, const husk_tensor *indices);
+
+/* The shape that y must have; shape receives x's rank numbers. */
+HUSK_API husk_status husk_pool_output_shape(const husk_pool_params *params, const husk_tensor *x,
+                                            int64_t shape[HUSK_MAX_RANK], husk_error *error);
+
+HUSK_END_DECLS
+
+#endif

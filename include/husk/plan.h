@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/plan.h: an operator fixed to options, shapes, layouts and dtypes on a device, and weights packed for it.
+ *
+ * Each operator's header has its own ..._plan_create and ..._plan_run; what all plans share is here. Plans
+ * and packed weights are immutable and shared by threads. They keep their context alive.
+ */
+#ifndef HUSK_PLAN_H
+#define HUSK_PLAN_H
+
+#include <husk/tensor.h>
+
+HUSK_BEGIN_DECLS
+
+typedef struct husk_plan husk_plan;
+
+/* Precision of f32 matrix work, named as PyTorch names it. Never lowered without being asked. */
+typedef enum husk_precision {
+    HUSK_PRECISION_HIGHEST = 0, /* true f32 */
+    HUSK_PRECISION_HIGH = 1,    /* may use three bf16 products or TF32 times three; today: as HIGHEST */
+    HUSK_PRECISION_MEDIUM = 2   /* may use one bf16 or TF32 product; today: as HIGHEST */
+} husk_precision;
+
+HUSK_API void husk_plan_retain(husk_plan *plan);
+HUSK_API void husk_plan_release(husk_plan *plan);
+/* The variant that was chosen, such as "winograd_4x4", and its configuration, such as "12x32". */
+HUSK_API const char *husk_plan_variant(const husk_plan *plan);
+HUSK_API const char *husk_plan_configuration(const husk_plan *plan);
+/* Bytes of scratch memory a run takes from its queue. */
+HUSK_API uint64_t husk_plan_workspace(const husk_plan *plan);
+/* Floating-point operations a run executes: fewer than the operator's own count for Winograd. */
+HUSK_API double husk_plan_executed_flops(const husk_plan *plan);
+/*
+ * The derived error bound of the variant: |error| <= factor * 2^-24 * sum of |products|, per output element.
+ * 0 where the operator's header states its bound otherwise.
+ */
+HUSK_API double husk_plan_error_factor(const husk_plan *plan);
+
+HUSK_API void husk_packed_retain(husk_packed *packed);
+HUSK_API void husk_packed_release(husk_packed *packed);
+/* Device memory the packed weights take, in bytes. */
+HUSK_API uint64_t husk_packed_size(const husk_packed *packed);
+/* A tensor that stands for the packed weights wherever the plain ones would be passed. */
+HUSK_API husk_tensor husk_packed_tensor(const husk_packed *packed);
+
+/*
+ * The variants that operator op ("gemm", "conv", ...) has, in the order in which they are documented.
+ * NULL past the end or for an unknown operator.
+ */
+HUSK_API const char *husk_op_variant(const char *op, size_t index);
+/* The operators; NULL past the end. */
+HUSK_API const char *husk_op_name(size_t index);
+
+HUSK_END_DECLS
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/tensor.h: how a piece of a buffer is to be read.
+ *
+ * A tensor is a transparent view that the caller keeps; it owns nothing. Logical order is N, C, then
+ * space; the memory layout is in the strides. It is passed as a pointer to const and not kept by any call.
+ */
+#ifndef HUSK_TENSOR_H
+#define HUSK_TENSOR_H
+
+#include <husk/buffer.h>
+
+HUSK_BEGIN_DECLS
+
+#define HUSK_MAX_RANK 8
+
+typedef struct husk_packed husk_packed;
+
+/* Name, number, bytes. Numbers are part of the ABI. */
+#define HUSK_DTYPE_LIST(X)                                                                          \
+    X(F32, 0, 4)                                                                                    \
+    X(F16, 1, 2)                                                                                    \
+    X(BF16, 2, 2)                                                                                   \
+    X(F64, 3, 8)                                                                                    \
+    X(I8, 4, 1)                                                                                     \
+    X(U8, 5, 1)                                                                                     \
+    X(I32, 6, 4)                                                                                    \
+    X(I64, 7, 8)
+
+typedef enum husk_dtype {
+#define HUSK_DTYPE_ENUM(name, number, bytes) HUSK_##name = number,
+    HUSK_DTYPE_LIST(HUSK_DTYPE_ENUM)
+#undef HUSK_DTYPE_ENUM
+} husk_dtype;
+
+typedef struct husk_tensor {
+    husk_buffer *buffer;       /* NULL where only the shape matters (making a plan) */
+    const husk_packed *packed; /* not NULL: packed weights; buffer, offset and strides do not count */
+    int64_t offset;            /* elements from the buffer's start to element (0, ..., 0) */
+    husk_dtype dtype;          /* zero means f32 */
+    int32_t rank;              /* 0 (a scalar) to HUSK_MAX_RANK */
+    int64_t shape[HUSK_MAX_RANK];
+    int64_t strides[HUSK_MAX_RANK]; /* elements, not negative; all zero means packed, last dimension fastest */
+} husk_tensor;
+
+/* Bytes of one element; 0 for a number that is no dtype. */
+HUSK_API uint64_t husk_dtype_size(husk_dtype dtype);
+/* "f32" ...; "unknown" for a number that is no dtype. */
+HUSK_API const char *husk_dtype_name(husk_dtype dtype);
+
+/* A packed tensor, last dimension fastest, at the start of the buffer. */
+HUSK_API husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape);
+/* The same with channels last in memory (NHWC and its 1-D and 3-D kin); the shape is still N, C, space. */
+HUSK_API husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dtype dtype, int32_t rank,
+                                                    const int64_t *shape);
+/* Number of elements; -1 when the product overflows or a dimension is negative. */
+HUSK_API int64_t husk_tensor_count(const husk_tensor *tensor);
+/* Bytes from the first to past the last element the view can touch; -1 as above. */
+HUSK_API int64_t husk_tensor_extent(const husk_tensor *tensor);
+
+HUSK_END_DECLS
+
+#endif

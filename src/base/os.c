@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t husk__now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+const char *husk__environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+bool husk__parse_size(const char *text, uint64_t *value)
+{
+    if (*text < '0' || *text > '9')
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    unsigned shift = 0;
+    if (*end == 'K' || *end == 'k')
+        shift = 10;
+    else if (*end == 'M' || *end == 'm')
+        shift = 20;
+    else if (*end == 'G' || *end == 'g')
+        shift = 30;
+    if (shift)
+        ++end;
+    if (errno || *end || number > UINT64_MAX >> shift)
+        return false;
+    *value = (uint64_t)number << shift;
+    return true;
+}
+
+static char *read_descriptor(int descriptor, size_t *size)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0)
+        return NULL;
+    size_t length = (size_t)status.st_size;
+    char *bytes = malloc(length + 1);
+    if (!bytes)
+        return NULL;
+    size_t done = 0;
+    while (done < length) {
+        ssize_t got = read(descriptor, bytes + done, length - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    bytes[done] = 0;
+    if (size)
+        *size = done;
+    return bytes;
+}
+
+char *husk__read_file(const char *path, size_t *size)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return NULL;
+    char *bytes = read_descriptor(descriptor, size);
+    close(descriptor);
+    return bytes;
+}
+
+static bool is_private(const struct stat *status)
+{
+    return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool husk__prepare_private_directory(const char *path)
+{
+    char parent[4096];
+    if (strlen(path) >= sizeof parent)
+        return false;
+    strcpy(parent, path);
+    for (char *at = parent + 1; *at; ++at) {
+        if (*at != '/')
+            continue;
+        *at = 0;
+        if (mkdir(parent, 0700) != 0 && errno != EEXIST)
+            return false;
+        *at = '/';
+    }
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return false;
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && is_private(&status);
+}
+
+char *husk__read_private_file(const char *path, size_t *size)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0)
+        return NULL;
+    struct stat status;
+    char *bytes = NULL;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && is_private(&status))
+        bytes = read_descriptor(descriptor, size);
+    close(descriptor);
+    return bytes;
+}
+
+static bool write_all(int descriptor, const char *bytes, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t put = write(descriptor, bytes + done, size - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return false;
+        done += (size_t)put;
+    }
+    return true;
+}
+
+bool husk__write_file_atomically(const char *path, const void *bytes, size_t size)
+{
+    char temporary[4096];
+    int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof temporary)
+        return false;
+    int descriptor = mkstemp(temporary);
+    if (descriptor < 0)
+        return false;
+    bool done = write_all(descriptor, bytes, size) && fsync(descriptor) == 0;
+    done = close(descriptor) == 0 && done;
+    done = done && rename(temporary, path) == 0;
+    if (!done)
+        unlink(temporary);
+    return done;
+}

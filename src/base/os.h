@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/os.h: the operating system: clocks, environment, files.
+ */
+#ifndef HUSK_BASE_OS_H
+#define HUSK_BASE_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Monotonic nanoseconds. */
+uint64_t husk__now_ns(void);
+
+/* The variable's value, or NULL when it is unset or empty. */
+const char *husk__environment(const char *name);
+
+/* "64", "16K", "512M", "1G" (powers of 1024). False for anything else. */
+bool husk__parse_size(const char *text, uint64_t *value);
+
+/* A whole file, zero-terminated, malloc'ed; NULL when it cannot be read. size may be NULL. */
+char *husk__read_file(const char *path, size_t *size);
+
+/*
+ * Cache folders and files: private to the user. The folder is made with mode 0700 where it is missing, and
+ * refused (false) when it is a link, someone else's, or writable by others.
+ */
+bool husk__prepare_private_directory(const char *path);
+/* As husk__read_file, but refuses links, other owners' files and files others may write. */
+char *husk__read_private_file(const char *path, size_t *size);
+/* Written to a temporary in the same folder, synced, then renamed. All or nothing. */
+bool husk__write_file_atomically(const char *path, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+#include "base/tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+uint64_t husk_dtype_size(husk_dtype dtype)
+{
+    switch (dtype) {
+#define SIZE(name, number, bytes)                                                                   \
+    case HUSK_##name:                                                                               \
+        return bytes;
+        HUSK_DTYPE_LIST(SIZE)
+#undef SIZE
+    }
+    return 0;
+}
+
+const char *husk_dtype_name(husk_dtype dtype)
+{
+    switch (dtype) {
+    case HUSK_F32:
+        return "f32";
+    case HUSK_F16:
+        return "f16";
+    case HUSK_BF16:
+        return "bf16";
+    case HUSK_F64:
+        return "f64";
+    case HUSK_I8:
+        return "i8";
+    case HUSK_U8:
+        return "u8";
+    case HUSK_I32:
+        return "i32";
+    case HUSK_I64:
+        return "i64";
+    }
+    return "unknown";
+}
+
+static bool all_strides_zero(const husk_tensor *tensor)
+{
+    for (int32_t d = 0; d < tensor->rank; ++d)
+        if (tensor->strides[d] != 0)
+            return false;
+    return true;
+}
+
+static bool product(const husk_tensor *tensor, int64_t *count)
+{
+    *count = 1;
+    for (int32_t d = 0; d < tensor->rank; ++d)
+        if (tensor->shape[d] == 0)
+            return *count = 0, true;
+    for (int32_t d = 0; d < tensor->rank; ++d)
+        if (tensor->shape[d] < 0 || !husk__mul_i64(*count, tensor->shape[d], count))
+            return false;
+    return true;
+}
+
+// Strides of packed memory in which dimensions lie in the given order, fastest last.
+static void pack_strides(husk_tensor *tensor, const int32_t *order)
+{
+    int64_t stride = 1;
+    for (int32_t i = tensor->rank - 1; i >= 0; --i) {
+        int32_t d = order[i];
+        tensor->strides[d] = stride;
+        stride *= tensor->shape[d] > 0 ? tensor->shape[d] : 1;
+    }
+}
+
+static void row_major_order(int32_t rank, int32_t *order)
+{
+    for (int32_t d = 0; d < rank; ++d)
+        order[d] = d;
+}
+
+static void channels_last_order(int32_t rank, int32_t *order)
+{
+    row_major_order(rank, order);
+    if (rank < 3)
+        return;
+    for (int32_t d = 1; d + 1 < rank; ++d)
+        order[d] = d + 1;
+    order[rank - 1] = 1;
+}
+
+void husk__tensor_resolve(husk_tensor *tensor)
+{
+    if (!all_strides_zero(tensor))
+        return;
+    int32_t order[HUSK_MAX_RANK];
+    row_major_order(tensor->rank, order);
+    pack_strides(tensor, order);
+}
+
+static husk_tensor make(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape)
+{
+    husk_tensor tensor = {.buffer = buffer, .dtype = dtype, .rank = rank};
+    for (int32_t d = 0; d < rank && d < HUSK_MAX_RANK; ++d)
+        tensor.shape[d] = shape[d];
+    return tensor;
+}
+
+husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape)
+{
+    husk_tensor tensor = make(buffer, dtype, rank, shape);
+    if (rank >= 0 && rank <= HUSK_MAX_RANK && husk_tensor_count(&tensor) >= 0)
+        husk__tensor_resolve(&tensor);
+    return tensor;
+}
+
+husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dtype dtype, int32_t rank,
+                                           const int64_t *shape)
+{
+    husk_tensor tensor = make(buffer, dtype, rank, shape);
+    if (rank >= 0 && rank <= HUSK_MAX_RANK && husk_tensor_count(&tensor) >= 0) {
+        int32_t order[HUSK_MAX_RANK];
+        channels_last_order(rank, order);
+        pack_strides(&tensor, order);
+    }
+    return tensor;
+}
+
+int64_t husk_tensor_count(const husk_tensor *tensor)
+{
+    int64_t count;
+    if (!tensor || tensor->rank < 0 || tensor->rank > HUSK_MAX_RANK || !product(tensor, &count))
+        return -1;
+    return count;
+}
+
+int64_t husk__tensor_count(const husk_tensor *tensor)
+{
+    int64_t count = 1;
+    for (int32_t d = 0; d < tensor->rank; ++d)
+        count *= tensor->shape[d];
+    return count;
+}
+
+static bool last_index(const husk_tensor *tensor, int64_t *last)
+{
+    *last = 0;
+    for (int32_t d = 0; d < tensor->rank; ++d) {
+        int64_t reach;
+        if (tensor->strides[d] < 0 || !husk__mul_i64(tensor->shape[d] - 1, tensor->strides[d], &reach) ||
+            !husk__add_i64(*last, reach, last))
+            return false;
+    }
+    return true;
+}
+
+int64_t husk_tensor_extent(const husk_tensor *tensor)
+{
+    int64_t count = husk_tensor_count(tensor);
+    if (count <= 0)
+        return count;
+    husk_tensor resolved = *tensor;
+    husk__tensor_resolve(&resolved);
+    int64_t last, bytes;
+    if (!last_index(&resolved, &last) || !husk__add_i64(last, 1, &last) ||
+        !husk__mul_i64(last, (int64_t)husk_dtype_size(tensor->dtype), &bytes))
+        return -1;
+    return bytes;
+}
+
+int64_t husk__tensor_last(const husk_tensor *tensor)
+{
+    int64_t last = 0;
+    for (int32_t d = 0; d < tensor->rank; ++d) {
+        if (tensor->shape[d] == 0)
+            return -1;
+        last += (tensor->shape[d] - 1) * tensor->strides[d];
+    }
+    return last;
+}
+
+husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
+{
+    if (!tensor)
+        return husk__reject(scope, argument, "is NULL");
+    if (tensor->rank < 0 || tensor->rank > HUSK_MAX_RANK)
+        return husk__reject(scope, argument, "rank is %d, must be 0 to %d", (int)tensor->rank, HUSK_MAX_RANK);
+    if (husk_dtype_size(tensor->dtype) == 0)
+        return husk__reject(scope, argument, "dtype %d is unknown", (int)tensor->dtype);
+    for (int32_t d = 0; d < tensor->rank; ++d) {
+        if (tensor->shape[d] < 0)
+            return husk__reject(scope, argument, "shape[%d] is %lld, must not be negative", (int)d,
+                                (long long)tensor->shape[d]);
+        if (tensor->strides[d] < 0)
+            return husk__reject(scope, argument, "strides[%d] is %lld, must not be negative", (int)d,
+                                (long long)tensor->strides[d]);
+    }
+    if (tensor->offset < 0)
+        return husk__reject(scope, argument, "offset is %lld, must not be negative", (long long)tensor->offset);
+    if (husk_tensor_extent(tensor) < 0)
+        return husk__reject(scope, argument, "its size overflows 64 bits");
+    return HUSK_OK;
+}
+
+// Sorted by stride, each dimension must step over all that the faster ones reach.
+bool husk__tensor_may_alias_itself(const husk_tensor *tensor)
+{
+    int32_t order[HUSK_MAX_RANK];
+    int32_t count = 0;
+    for (int32_t d = 0; d < tensor->rank; ++d) {
+        if (tensor->shape[d] == 0)
+            return false;
+        if (tensor->shape[d] == 1)
+            continue;
+        int32_t at = count++;
+        while (at > 0 && tensor->strides[order[at - 1]] > tensor->strides[d]) {
+            order[at] = order[at - 1];
+            --at;
+        }
+        order[at] = d;
+    }
+    int64_t reach = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        int64_t stride = tensor->strides[order[i]];
+        if (stride <= reach)
+            return true;
+        reach += (tensor->shape[order[i]] - 1) * stride;
+    }
+    return false;
+}
+
+static bool has_packed_order(const husk_tensor *tensor, const int32_t *order)
+{
+    int64_t stride = 1;
+    for (int32_t i = tensor->rank - 1; i >= 0; --i) {
+        int32_t d = order[i];
+        if (tensor->shape[d] == 1)
+            continue;
+        if (tensor->strides[d] != stride)
+            return false;
+        stride *= tensor->shape[d];
+    }
+    return true;
+}
+
+bool husk__tensor_is_packed(const husk_tensor *tensor)
+{
+    int32_t order[HUSK_MAX_RANK];
+    row_major_order(tensor->rank, order);
+    return has_packed_order(tensor, order);
+}
+
+bool husk__tensor_is_channels_last(const husk_tensor *tensor)
+{
+    int32_t order[HUSK_MAX_RANK];
+    channels_last_order(tensor->rank, order);
+    return has_packed_order(tensor, order);
+}
+
+const char *husk__shape_text(const husk_tensor *tensor, char text[HUSK__SHAPE_TEXT])
+{
+    size_t used = 0;
+    text[used++] = '[';
+    for (int32_t d = 0; d < tensor->rank; ++d)
+        used += (size_t)snprintf(text + used, HUSK__SHAPE_TEXT - used, "%s%lld", d ? ", " : "",
+                                 (long long)tensor->shape[d]);
+    snprintf(text + used, HUSK__SHAPE_TEXT - used, "]");
+    return text;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/tensor.h: tensors as numbers. Nothing here looks behind the buffer pointer.
+ */
+#ifndef HUSK_BASE_TENSOR_H
+#define HUSK_BASE_TENSOR_H
+
+#include <husk/tensor.h>
+
+#include "base/error.h"
+
+/* Strides written out: all zero becomes packed, last dimension fastest. The shape must be valid. */
+void husk__tensor_resolve(husk_tensor *tensor);
+
+/*
+ * Check what can be checked without a buffer: rank, dtype number, shape and strides not negative, products
+ * that fit. argument names it in the error text.
+ */
+husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
+
+/* The largest index a resolved, checked tensor touches, relative to its first element; -1 when empty. */
+int64_t husk__tensor_last(const husk_tensor *tensor);
+
+int64_t husk__tensor_count(const husk_tensor *tensor);
+
+/* Whether two different index tuples can reach the same element (a sufficient test: false means never). */
+bool husk__tensor_may_alias_itself(const husk_tensor *tensor);
+
+/* Packed, last dimension fastest, no gaps; dimensions of size 1 do not count. */
+bool husk__tensor_is_packed(const husk_tensor *tensor);
+/* The same for channels-last memory order. */
+bool husk__tensor_is_channels_last(const husk_tensor *tensor);
+
+/* "[2, 3, 4]" into text, for messages. */
+#define HUSK__SHAPE_TEXT 200
+const char *husk__shape_text(const husk_tensor *tensor, char text[HUSK__SHAPE_TEXT]);
+
+#endif

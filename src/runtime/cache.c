@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Binaries of programs on disk, one file an entry:
+//
+//   magic "HUSKBIN", format version 1, key length, key, binary length, XXH3-128 of key and binary, binary
+//
+// The checksum is verified before a driver sees a byte; whatever is wrong with a file, it is as if it were not
+// there.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "base/text.h"
+#include "runtime/internal.h"
+
+static const char MAGIC[8] = "HUSKBIN";
+enum { FORMAT_VERSION = 1 };
+
+typedef struct entry_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t key_size;
+    uint64_t binary_size;
+    husk__hash128 key_hash;
+    husk__hash128 binary_hash;
+} entry_header;
+
+static char *default_directory(void)
+{
+    husk__text path = {0};
+    const char *base = husk__environment("XDG_CACHE_HOME");
+    if (base && base[0] == '/')
+        husk__text_format(&path, "%s/husk", base);
+    else if ((base = husk__environment("HOME")))
+        husk__text_format(&path, "%s/.cache/husk", base);
+    if (path.failed)
+        husk__text_free(&path);
+    return path.bytes;
+}
+
+static bool is_wanted(husk_cache_mode mode, const husk_device_traits *traits)
+{
+    if (mode != HUSK_CACHE_DEFAULT)
+        return mode == HUSK_CACHE_ON;
+    const char *wish = husk__environment("HUSK_CACHE");
+    if (wish)
+        return strcmp(wish, "0") != 0;
+    // PoCL keeps a cache of its own, below this one's level.
+    return !husk__contains_ignoring_case(traits->platform_name, "Portable Computing Language") &&
+           traits->device_class != HUSK_DEVICE_SIMULATOR;
+}
+
+void husk__cache_open(husk__cache *cache, const husk_context_params *params, const husk_device_traits *traits,
+                      const husk__log *log)
+{
+    cache->directory = NULL;
+    if (!is_wanted(params->cache, traits))
+        return;
+    char *directory = params->cache_directory ? husk__copy_string(params->cache_directory) : default_directory();
+    if (directory && !husk__prepare_private_directory(directory)) {
+        husk__log_write(log, HUSK_LOG_INFORMATION,
+                        "no cache of binaries: %s cannot be made, is a link, or others may write to it", directory);
+        free(directory);
+        directory = NULL;
+    }
+    cache->directory = directory;
+}
+
+void husk__cache_close(husk__cache *cache)
+{
+    free(cache->directory);
+    cache->directory = NULL;
+}
+
+static bool entry_path(const husk__cache *cache, const char *key, husk__text *path)
+{
+    char name[33];
+    husk__hash128_text(husk__hash128_of(key, strlen(key)), name);
+    husk__text_format(path, "%s/%s.bin", cache->directory, name);
+    return !path->failed;
+}
+
+static bool same_hash(husk__hash128 a, husk__hash128 b)
+{
+    return a.low == b.low && a.high == b.high;
+}
+
+// The binary inside a whole, undamaged entry for this very key; NULL otherwise.
+static const char *find_binary(const char *bytes, size_t size, const char *key, size_t *binary_size)
+{
+    entry_header header;
+    size_t key_size = strlen(key);
+    if (size < sizeof header)
+        return NULL;
+    memcpy(&header, bytes, sizeof header);
+    if (memcmp(header.magic, MAGIC, sizeof MAGIC) != 0 || header.version != FORMAT_VERSION ||
+        header.key_size != key_size || size - sizeof header < key_size ||
+        header.binary_size != size - sizeof header - key_size)
+        return NULL;
+    const char *stored_key = bytes + sizeof header, *binary = stored_key + key_size;
+    if (memcmp(stored_key, key, key_size) != 0 || !same_hash(header.key_hash, husk__hash128_of(stored_key, key_size)) ||
+        !same_hash(header.binary_hash, husk__hash128_of(binary, (size_t)header.binary_size)))
+        return NULL;
+    *binary_size = (size_t)header.binary_size;
+    return binary;
+}
+
+unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_t *size)
+{
+    husk__text path = {0};
+    unsigned char *binary = NULL;
+    char *bytes = NULL;
+    size_t file_size;
+    if (cache->directory && entry_path(cache, key, &path))
+        bytes = husk__read_private_file(path.bytes, &file_size);
+    const char *found = bytes ? find_binary(bytes, file_size, key, size) : NULL;
+    if (found && (binary = malloc(*size ? *size : 1)))
+        memcpy(binary, found, *size);
+    free(bytes);
+    husk__text_free(&path);
+    return binary;
+}
+
+void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size)
+{
+    husk__text path = {0}, bytes = {0};
+    entry_header header = {.version = FORMAT_VERSION, .key_size = (uint32_t)strlen(key), .binary_size = size};
+    memcpy(header.magic, MAGIC, sizeof MAGIC);
+    header.key_hash = husk__hash128_of(key, strlen(key));
+    header.binary_hash = husk__hash128_of(binary, size);
+    husk__text_append(&bytes, (const char *)&header, sizeof header);
+    husk__text_append(&bytes, key, strlen(key));
+    husk__text_append(&bytes, (const char *)binary, size);
+    if (!bytes.failed && entry_path(cache, key, &path))
+        husk__write_file_atomically(path.bytes, bytes.bytes, bytes.size);
+    husk__text_free(&path);
+    husk__text_free(&bytes);
+}

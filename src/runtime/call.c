@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// What operators begin with: scopes, tensors bound to memory, overlap, scratch.
+#include "runtime/call.h"
+
+#include "base/tensor.h"
+#include "runtime/internal.h"
+
+husk_status husk__call_begin(husk_queue *queue, const char *call, husk__scope *scope)
+{
+    *scope = (husk__scope){call, queue ? &queue->error : NULL};
+    if (!queue)
+        return HUSK_INVALID_ARGUMENT;
+    if (atomic_load_explicit(&queue->context->is_lost, memory_order_relaxed))
+        return husk__context_lost(queue->context, scope, "");
+    return HUSK_OK;
+}
+
+husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, const char *argument,
+                              const husk__scope *scope)
+{
+    int64_t extent = husk_tensor_extent(tensor);
+    if (extent == 0)
+        return HUSK_OK;
+    const husk_buffer *buffer = tensor->buffer;
+    if (!buffer)
+        return husk__reject(scope, argument, "buffer is NULL");
+    if (buffer->context != queue->context)
+        return husk__reject(scope, argument, "its buffer belongs to another context than the queue");
+    uint64_t size = husk_dtype_size(tensor->dtype);
+    if (buffer->offset % size)
+        return husk__reject(scope, argument, "its buffer is a view at byte %llu, not a multiple of the element's %llu",
+                            (unsigned long long)buffer->offset, (unsigned long long)size);
+    uint64_t capacity = buffer->bytes / size, elements = (uint64_t)extent / size;
+    if ((uint64_t)tensor->offset > capacity || elements > capacity - (uint64_t)tensor->offset)
+        return husk__reject(scope, argument, "reaches element %llu of its buffer, which holds %llu",
+                            (unsigned long long)tensor->offset + elements, (unsigned long long)capacity);
+    return HUSK_OK;
+}
+
+// Bytes [first, past) that a tensor may touch in its block.
+static bool touched(const husk_tensor *tensor, uint64_t *first, uint64_t *past)
+{
+    int64_t extent = husk_tensor_extent(tensor);
+    if (extent <= 0 || !tensor->buffer)
+        return false;
+    *first = tensor->buffer->offset + (uint64_t)tensor->offset * husk_dtype_size(tensor->dtype);
+    *past = *first + (uint64_t)extent;
+    return true;
+}
+
+static bool overlap(const husk_tensor *a, const husk_tensor *b)
+{
+    uint64_t a_first, a_past, b_first, b_past;
+    if (!a || !b || a->packed || b->packed || !touched(a, &a_first, &a_past) || !touched(b, &b_first, &b_past))
+        return false;
+    return a->buffer->block == b->buffer->block && a_first < b_past && b_first < a_past;
+}
+
+husk_status husk__refuse_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,
+                                 const char *other_name, const husk__scope *scope)
+{
+    if (overlap(output, other))
+        return husk__reject(scope, output_name, "overlaps %s", other_name);
+    return HUSK_OK;
+}
+
+static bool same_view(const husk_tensor *a, const husk_tensor *b)
+{
+    husk_tensor x = *a, y = *b;
+    if (x.rank != y.rank || x.dtype != y.dtype)
+        return false;
+    husk__tensor_resolve(&x);
+    husk__tensor_resolve(&y);
+    uint64_t x_first, x_past, y_first, y_past;
+    if (!touched(&x, &x_first, &x_past) || !touched(&y, &y_first, &y_past) || x_first != y_first)
+        return false;
+    for (int32_t d = 0; d < x.rank; ++d)
+        if (x.shape[d] != y.shape[d] || (x.shape[d] > 1 && x.strides[d] != y.strides[d]))
+            return false;
+    return true;
+}
+
+husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *output_name,
+                                         const husk_tensor *other, const char *other_name,
+                                         const husk__scope *scope)
+{
+    if (overlap(output, other) && !same_view(output, other))
+        return husk__reject(scope, output_name, "overlaps %s without being the same view", other_name);
+    return HUSK_OK;
+}
+
+// ---- scratch ----
+
+husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch, const husk__scope *scope)
+{
+    scratch->buffer = NULL;
+    if (queue->scratch_level >= HUSK__SCRATCH_LEVELS)
+        return husk__fail(scope, HUSK_INTERNAL, "scratch memory is nested too deeply");
+    // Each level's buffer stays with the queue until a larger one is asked for; the commands that still use the
+    // old one are noted at its block, so the pool does not hand it out too early.
+    husk_buffer **kept = &queue->scratch[queue->scratch_level];
+    if (bytes > husk_buffer_size(*kept)) {
+        husk_buffer *grown;
+        husk_buffer_release(*kept);
+        *kept = NULL;
+        husk_error error = {0};
+        husk_status status = husk_buffer_create(queue->context, bytes, &grown, &error);
+        if (status != HUSK_OK)
+            return husk__fail_opencl(scope, status, error.opencl_code, "workspace of %llu bytes: %s",
+                                     (unsigned long long)bytes, error.text);
+        *kept = grown;
+    }
+    ++queue->scratch_level;
+    scratch->buffer = bytes > 0 ? *kept : NULL;
+    return HUSK_OK;
+}
+
+void husk__scratch_end(husk_queue *queue, husk__scratch *scratch)
+{
+    --queue->scratch_level;
+    scratch->buffer = NULL;
+}

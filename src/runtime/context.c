@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Contexts: one device, its memory and programs.
+#include "runtime/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <husk/opencl.h>
+
+#include "base/os.h"
+#include "runtime/call.h"
+
+enum { DEFAULT_PLAN_CACHE_CAPACITY = 512 };
+
+// A shorter struct of an older version is legal: what it lacks is zero.
+static husk_status read_params(const husk_context_params *given, husk_context_params *params,
+                               const husk__scope *scope)
+{
+    *params = (husk_context_params){.size = sizeof *params};
+    if (!given)
+        return HUSK_OK;
+    if (given->size > sizeof *params)
+        return husk__reject(scope, "params", "size is %u, this library knows %u bytes", (unsigned)given->size,
+                            (unsigned)sizeof *params);
+    memcpy(params, given, given->size ? given->size : sizeof *params);
+    if ((unsigned)params->cache > HUSK_CACHE_OFF)
+        return husk__reject(scope, "params", "cache is %d, which is no husk_cache_mode", (int)params->cache);
+    return HUSK_OK;
+}
+
+static husk_context *allocate_context(const husk_device *device, const husk_context_params *params)
+{
+    husk_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return NULL;
+    atomic_init(&context->references, 1);
+    pthread_mutex_init(&context->lock, NULL);
+    pthread_mutex_init(&context->programs.lock, NULL);
+    context->device = device;
+    context->list = device->list;
+    husk__device_list_retain(context->list);
+    context->log = (husk__log){params->log, params->log_user};
+    context->plan_cache_capacity =
+        params->plan_cache_capacity ? params->plan_cache_capacity : DEFAULT_PLAN_CACHE_CAPACITY;
+    husk__pool_init(&context->pool, params->memory_budget ? params->memory_budget : device->traits.global_memory);
+    husk__cache_open(&context->cache, params, &device->traits, &context->log);
+    return context;
+}
+
+husk_status husk_context_create(const husk_device *device, const husk_context_params *given,
+                                husk_context **context, husk_error *error)
+{
+    husk__scope scope = {"husk_context_create", error};
+    if (!context)
+        return husk__reject(&scope, "context", "is NULL");
+    *context = NULL;
+    husk_context_params params;
+    husk_status status = read_params(given, &params, &scope);
+    if (status != HUSK_OK)
+        return status;
+
+    husk_device_list *list = NULL;
+    if (!device) {
+        status = husk_device_list_create(&list, error);
+        if (status == HUSK_OK)
+            status = husk_device_list_select(list, NULL, &device, error);
+        if (status != HUSK_OK)
+            goto cleanup;
+    }
+    cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
+    cl_int code;
+    cl_context cl = clCreateContext(properties, 1, &device->id, NULL, NULL, &code);
+    if (!cl) {
+        status = husk__opencl_failed(NULL, &scope, "clCreateContext", code);
+        goto cleanup;
+    }
+    *context = allocate_context(device, &params);
+    if (*context) {
+        (*context)->cl = cl;
+    } else {
+        clReleaseContext(cl);
+        status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a context");
+    }
+cleanup:
+    husk_device_list_release(list);
+    return status;
+}
+
+static bool context_has_device(cl_context cl, cl_device_id device)
+{
+    size_t bytes = 0;
+    if (clGetContextInfo(cl, CL_CONTEXT_DEVICES, 0, NULL, &bytes) != CL_SUCCESS)
+        return false;
+    cl_device_id *devices = malloc(bytes ? bytes : 1);
+    bool found = false;
+    if (devices && clGetContextInfo(cl, CL_CONTEXT_DEVICES, bytes, devices, NULL) == CL_SUCCESS)
+        for (size_t i = 0; i < bytes / sizeof *devices; ++i)
+            found = found || devices[i] == device;
+    free(devices);
+    return found;
+}
+
+husk_status husk_context_from_opencl(cl_context cl, cl_device_id device, const husk_context_params *given,
+                                     husk_context **context, husk_error *error)
+{
+    husk__scope scope = {"husk_context_from_opencl", error};
+    if (!context)
+        return husk__reject(&scope, "context", "is NULL");
+    *context = NULL;
+    husk_context_params params;
+    husk_status status = read_params(given, &params, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!cl)
+        return husk__reject(&scope, "cl_context_", "is NULL");
+    if (!device || !context_has_device(cl, device))
+        return husk__reject(&scope, "device", "is not a device of the cl_context");
+    husk_device_list *list = NULL;
+    status = husk__device_list_wrap(device, &list, &scope);
+    if (status != HUSK_OK)
+        return status;
+    *context = allocate_context(&list->devices[0], &params);
+    husk_device_list_release(list);
+    if (!*context)
+        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a context");
+    clRetainContext(cl);
+    (*context)->cl = cl;
+    return HUSK_OK;
+}
+
+void husk_context_retain(husk_context *context)
+{
+    if (context)
+        atomic_fetch_add(&context->references, 1);
+}
+
+void husk_context_release(husk_context *context)
+{
+    if (!context || atomic_fetch_sub(&context->references, 1) != 1)
+        return;
+    void *extension = atomic_load(&context->extension);
+    if (extension)
+        context->destroy_extension(extension);
+    for (int i = context->action_count - 1; i >= 0; --i)
+        context->actions[i](context);
+    husk__programs_destroy(&context->programs);
+    husk__pool_destroy(&context->pool);
+    husk__cache_close(&context->cache);
+    clReleaseContext(context->cl);
+    husk_device_list_release(context->list);
+    pthread_mutex_destroy(&context->lock);
+    free(context);
+}
+
+const husk_device_traits *husk_context_traits(const husk_context *context)
+{
+    return context ? &context->device->traits : NULL;
+}
+
+void husk_context_memory_stats(const husk_context *context, husk_memory_stats *stats)
+{
+    if (!stats)
+        return;
+    *stats = (husk_memory_stats){0};
+    if (!context)
+        return;
+    husk__pool *pool = (husk__pool *)&context->pool;
+    pthread_mutex_lock(&pool->lock);
+    *stats = pool->stats;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void husk_context_trim(husk_context *context, uint64_t keep_bytes)
+{
+    if (context)
+        husk__pool_trim(&context->pool, keep_bytes);
+}
+
+void husk_context_program_stats(const husk_context *context, husk_program_stats *stats)
+{
+    if (!stats)
+        return;
+    *stats = (husk_program_stats){0};
+    if (!context)
+        return;
+    stats->builds = atomic_load(&context->builds);
+    stats->cache_loads = atomic_load(&context->cache_loads);
+    stats->build_ns = atomic_load(&context->build_ns);
+    stats->plans = atomic_load(&context->plans);
+    stats->plan_hits = atomic_load(&context->plan_hits);
+}
+
+husk_status husk_context_status(const husk_context *context)
+{
+    if (!context)
+        return HUSK_INVALID_ARGUMENT;
+    return atomic_load(&context->is_lost) ? HUSK_DEVICE_LOST : HUSK_OK;
+}
+
+cl_context husk_context_opencl(const husk_context *context)
+{
+    return context ? context->cl : NULL;
+}
+
+cl_device_id husk_context_opencl_device(const husk_context *context)
+{
+    return context ? context->device->id : NULL;
+}
+
+// ---- for the floors above ----
+
+husk_status husk__context_call_begin(const husk_context *context, const char *call, husk_error *error,
+                                     husk__scope *scope)
+{
+    *scope = (husk__scope){call, error};
+    if (!context)
+        return husk__reject(scope, "context", "is NULL");
+    if (atomic_load(&context->is_lost))
+        return husk__context_lost((husk_context *)context, scope, "");
+    return HUSK_OK;
+}
+
+const husk__log *husk__context_log(const husk_context *context)
+{
+    return &context->log;
+}
+
+size_t husk__context_plan_cache_capacity(const husk_context *context)
+{
+    return context->plan_cache_capacity;
+}
+
+void *husk__context_extension(husk_context *context, void *(*create)(husk_context *context),
+                              void (*destroy)(void *extension))
+{
+    void *extension = atomic_load(&context->extension);
+    if (extension)
+        return extension;
+    pthread_mutex_lock(&context->lock);
+    extension = atomic_load(&context->extension);
+    if (!extension) {
+        extension = create(context);
+        context->destroy_extension = destroy;
+        atomic_store(&context->extension, extension);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return extension;
+}
+
+husk_status husk__context_on_release(husk_context *context, void (*action)(husk_context *context),
+                                     const husk__scope *scope)
+{
+    husk_status status = HUSK_OK;
+    pthread_mutex_lock(&context->lock);
+    bool known = false;
+    for (int i = 0; i < context->action_count; ++i)
+        known = known || context->actions[i] == action;
+    if (!known && context->action_count < HUSK__RELEASE_ACTIONS)
+        context->actions[context->action_count++] = action;
+    else if (!known)
+        status = husk__fail(scope, HUSK_INTERNAL, "too many release actions");
+    pthread_mutex_unlock(&context->lock);
+    return status;
+}
+
+void husk__context_count_plan(husk_context *context, bool hit)
+{
+    atomic_fetch_add_explicit(hit ? &context->plan_hits : &context->plans, 1, memory_order_relaxed);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// What the system has besides what OpenCL shows: a GPU nobody serves must be said first, since measuring a CPU
+// in its place without a word would be the worst answer.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "base/text.h"
+#include "runtime/internal.h"
+
+enum { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de, VENDOR_INTEL = 0x8086 };
+
+static bool read_hex(const char *directory, const char *name, const char *leaf, unsigned *value)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s/%s", directory, name, leaf);
+    char *text = husk__read_file(path, NULL);
+    bool found = text && sscanf(text, "%x", value) == 1;
+    free(text);
+    return found;
+}
+
+// Whether some GPU device of OpenCL is this card: by address, or by vendor where the driver gives none.
+static bool is_served(const husk_device_list *list, const char *address, unsigned vendor)
+{
+    for (size_t i = 0; i < list->count; ++i) {
+        const husk_device_traits *traits = &list->devices[i].traits;
+        if (traits->device_class != HUSK_DEVICE_GPU_DISCRETE && traits->device_class != HUSK_DEVICE_GPU_INTEGRATED)
+            continue;
+        if (traits->pci_address[0] && strcmp(traits->pci_address, address) == 0)
+            return true;
+        cl_uint device_vendor = 0;
+        clGetDeviceInfo(list->devices[i].id, CL_DEVICE_VENDOR_ID, sizeof device_vendor, &device_vendor, NULL);
+        if (!traits->pci_address[0] && device_vendor == vendor)
+            return true;
+    }
+    return false;
+}
+
+static bool render_nodes_are_closed(void)
+{
+    DIR *directory = opendir("/dev/dri");
+    if (!directory)
+        return false;
+    bool closed = false;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        char path[512];
+        snprintf(path, sizeof path, "/dev/dri/%s", entry->d_name);
+        if (strncmp(entry->d_name, "renderD", 7) == 0 && access(path, R_OK | W_OK) != 0)
+            closed = true;
+    }
+    closedir(directory);
+    return closed;
+}
+
+static const char *advice(unsigned vendor)
+{
+    switch (vendor) {
+    case VENDOR_NVIDIA:
+        return "install NVIDIA's driver with its OpenCL library (Debian: nvidia-opencl-icd); in a container, "
+               "/etc/OpenCL/vendors/nvidia.icd must name libnvidia-opencl.so.1 and the compute capability be granted";
+    case VENDOR_AMD:
+        return "install ROCm's OpenCL (rocm-opencl-icd), or Mesa's mesa-opencl-icd with RUSTICL_ENABLE=radeonsi";
+    case VENDOR_INTEL:
+        return "install intel-opencl-icd, or Mesa's mesa-opencl-icd with RUSTICL_ENABLE=iris";
+    }
+    return "install its vendor's OpenCL driver";
+}
+
+static const char *vendor_name(unsigned vendor)
+{
+    switch (vendor) {
+    case VENDOR_NVIDIA:
+        return "NVIDIA";
+    case VENDOR_AMD:
+        return "AMD";
+    case VENDOR_INTEL:
+        return "Intel";
+    }
+    return "other";
+}
+
+// Display and processing-accelerator classes of the vendors that make GPUs for computing; a server's or a
+// virtual machine's plain display adapter is none.
+static bool is_computing_gpu(unsigned class, unsigned vendor)
+{
+    unsigned base = class >> 16;
+    return (base == 0x03 || base == 0x12) &&
+           (vendor == VENDOR_NVIDIA || vendor == VENDOR_AMD || vendor == VENDOR_INTEL);
+}
+
+static void examine_pci(husk_device_list *list)
+{
+    static const char root[] = "/sys/bus/pci/devices";
+    DIR *directory = opendir(root);
+    if (!directory)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        unsigned class, vendor;
+        if (entry->d_name[0] == '.' || !read_hex(root, entry->d_name, "class", &class) ||
+            !read_hex(root, entry->d_name, "vendor", &vendor) || !is_computing_gpu(class, vendor) ||
+            is_served(list, entry->d_name, vendor))
+            continue;
+        husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
+                                   "this machine has a GPU from %s (PCI %s) that OpenCL does not show: %s%s",
+                                   vendor_name(vendor), entry->d_name, advice(vendor),
+                                   render_nodes_are_closed()
+                                       ? "; /dev/dri/renderD* is not open to this user: join the group render"
+                                       : "");
+    }
+    closedir(directory);
+}
+
+static bool has_gpu(const husk_device_list *list)
+{
+    for (size_t i = 0; i < list->count; ++i)
+        if (list->devices[i].traits.device_class == HUSK_DEVICE_GPU_DISCRETE ||
+            list->devices[i].traits.device_class == HUSK_DEVICE_GPU_INTEGRATED)
+            return true;
+    return false;
+}
+
+static bool has_note(const husk_device_list *list, husk_note_kind kind)
+{
+    for (size_t i = 0; i < list->note_count; ++i)
+        if (list->notes[i].kind == kind)
+            return true;
+    return false;
+}
+
+// A container may hide the PCI bus but not the device files.
+static void examine_device_files(husk_device_list *list)
+{
+    if (has_gpu(list) || has_note(list, HUSK_NOTE_MISSING_GPU))
+        return;
+    if (access("/dev/nvidia0", F_OK) == 0)
+        husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
+                                   "this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show: %s",
+                                   advice(VENDOR_NVIDIA));
+    else if (access("/dev/kfd", F_OK) == 0)
+        husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
+                                   "this machine has an AMD GPU (/dev/kfd) that OpenCL does not show: %s%s",
+                                   advice(VENDOR_AMD), access("/dev/kfd", R_OK | W_OK) != 0
+                                                           ? "; /dev/kfd is not open to this user: join the group render"
+                                                           : "");
+}
+
+// An .icd file that names a library which is not there: the loader skips it without a word.
+static void examine_icd_file(husk_device_list *list, const char *directory, const char *name)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    char *library = husk__read_file(path, NULL);
+    if (!library)
+        return;
+    library[strcspn(library, "\r\n")] = 0;
+    if (library[0] == '/' && access(library, R_OK) != 0)
+        husk__device_list_add_note(list, HUSK_NOTE_WARNING, "%s names %s, which is not there: skipped", path, library);
+    free(library);
+}
+
+static void examine_icds(husk_device_list *list)
+{
+    const char *directory = husk__environment("OCL_ICD_VENDORS");
+    if (!directory)
+        directory = "/etc/OpenCL/vendors";
+    DIR *opened = opendir(directory);
+    if (!opened)
+        return;
+    for (struct dirent *entry; (entry = readdir(opened));) {
+        size_t length = strlen(entry->d_name);
+        if (length > 4 && strcmp(entry->d_name + length - 4, ".icd") == 0)
+            examine_icd_file(list, directory, entry->d_name);
+    }
+    closedir(opened);
+}
+
+void husk__device_list_examine_system(husk_device_list *list)
+{
+    examine_pci(list);
+    examine_device_files(list);
+    examine_icds(list);
+}

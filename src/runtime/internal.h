@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/internal.h: the runtime's own structures, for files in src/runtime alone.
+ */
+#ifndef HUSK_RUNTIME_INTERNAL_H
+#define HUSK_RUNTIME_INTERNAL_H
+
+#include <CL/cl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <husk/buffer.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "runtime/launch.h"
+
+/* ---- devices: device.c, device_notes.c ---- */
+
+struct husk_device {
+    husk_device_traits traits; /* its texts point into strings */
+    char *strings[9];
+    cl_platform_id platform;
+    cl_device_id id;
+    husk_device_list *list;
+};
+
+typedef struct husk__note {
+    husk_note_kind kind;
+    char *text;
+} husk__note;
+
+struct husk_device_list {
+    atomic_int references;
+    size_t count;
+    husk_device *devices;
+    size_t note_count;
+    husk__note *notes;
+};
+
+void husk__device_list_retain(husk_device_list *list);
+/* A list of the one device of an application's own context. */
+husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, const husk__scope *scope);
+bool husk__device_list_add_note(husk_device_list *list, husk_note_kind kind, const char *format, ...)
+    HUSK__PRINTF(3, 4);
+/* What the system shows besides OpenCL: GPUs without a driver, missing groups and variables. */
+void husk__device_list_examine_system(husk_device_list *list);
+
+/* ---- errors: opencl_error.c ---- */
+
+/* "CL_OUT_OF_RESOURCES" ... */
+const char *husk__opencl_name(cl_int code);
+/*
+ * The status for a failed OpenCL call made for a context (which may be NULL): text "clFoo: CL_BAR", memory
+ * codes as memory statuses, and DEVICE_LOST (sticky) when the device turns out to be gone.
+ */
+husk_status husk__opencl_failed(husk_context *context, const husk__scope *scope, const char *function,
+                                cl_int code);
+husk_status husk__context_lost(husk_context *context, const husk__scope *scope, const char *reason);
+
+/* ---- progress: clock.c ---- */
+
+/* How far a command queue has come. Shared by the queue and the memory blocks it used; outlives the queue. */
+typedef struct husk__clock {
+    atomic_int references;
+    cl_command_queue cl;
+    _Atomic uint64_t enqueued;  /* number of the last command */
+    _Atomic uint64_t completed; /* every command up to here has ended */
+} husk__clock;
+
+husk__clock *husk__clock_create(cl_command_queue cl);
+void husk__clock_retain(husk__clock *clock);
+void husk__clock_release(husk__clock *clock);
+uint64_t husk__clock_tick(husk__clock *clock);
+void husk__clock_reached(husk__clock *clock, uint64_t number);
+/* clFinish, from any thread. */
+cl_int husk__clock_finish(husk__clock *clock);
+
+/* ---- memory: pool.c, buffer.c ---- */
+
+typedef struct husk__use {
+    husk__clock *clock;
+    uint64_t number;
+} husk__use;
+
+enum { HUSK__BLOCK_USES = 8 };
+
+/* One cl_mem. Buffers and views hold it; at the last release it returns to the pool with its uses. */
+typedef struct husk__block {
+    atomic_int references;
+    struct husk__block *next; /* in the pool's list of free blocks */
+    cl_mem mem;
+    uint64_t bytes;
+    bool is_foreign; /* an application's cl_mem: not pooled */
+    pthread_mutex_t lock;
+    int use_count;
+    husk__use uses[HUSK__BLOCK_USES];
+} husk__block;
+
+enum { HUSK__SIZE_CLASSES = 256 };
+
+typedef struct husk__pool {
+    pthread_mutex_t lock;
+    husk__block *free[HUSK__SIZE_CLASSES];
+    husk_memory_stats stats;
+} husk__pool;
+
+void husk__pool_init(husk__pool *pool, uint64_t budget);
+void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes);
+void husk__pool_destroy(husk__pool *pool);
+husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
+                            const husk__scope *scope);
+husk__block *husk__block_wrap(cl_mem mem, uint64_t bytes);
+void husk__block_release(husk_context *context, husk__block *block);
+/* The queue's next command touches the block. */
+void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number);
+
+struct husk_buffer {
+    atomic_int references;
+    husk_context *context;
+    husk__block *block; /* NULL for a buffer of 0 bytes */
+    uint64_t offset;    /* bytes into the block */
+    uint64_t bytes;
+};
+
+/* ---- programs: program.c, cache.c ---- */
+
+typedef struct husk__program {
+    struct husk__program *next;
+    char *file;
+    char *options;
+    pthread_mutex_t lock;
+    bool is_built;
+    husk_status status;
+    char *failure; /* text of the failed build */
+    cl_program cl;
+} husk__program;
+
+struct husk__kernel {
+    struct husk__kernel *next;
+    husk__program *program;
+    uint32_t id; /* dense in its context: index into the queues' kernel objects */
+    size_t work_group[3];
+    size_t max_work_items;
+    bool has_required_work_group;
+    char name[];
+};
+
+typedef struct husk__programs {
+    pthread_mutex_t lock;
+    husk__program *programs;
+    husk__kernel *kernels;
+    uint32_t kernel_count;
+} husk__programs;
+
+void husk__programs_destroy(husk__programs *programs);
+/* The kernel object of a queue, made on first use. */
+husk_status husk__queue_kernel(husk_queue *queue, const husk__kernel *kernel, cl_kernel *cl,
+                               const husk__scope *scope);
+
+/* Binaries on disk. directory NULL: off. */
+typedef struct husk__cache {
+    char *directory;
+} husk__cache;
+
+void husk__cache_open(husk__cache *cache, const husk_context_params *params, const husk_device_traits *traits,
+                      const husk__log *log);
+void husk__cache_close(husk__cache *cache);
+/* malloc'ed binary, or NULL: not there, damaged or for something else. */
+unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_t *size);
+void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size);
+
+/* ---- context and queue ---- */
+
+enum { HUSK__RELEASE_ACTIONS = 8 };
+
+struct husk_context {
+    atomic_int references;
+    husk_device_list *list; /* keeps the device alive */
+    const husk_device *device;
+    cl_context cl;
+    husk__log log;
+    atomic_bool is_lost;
+    char lost_reason[256];
+    husk__pool pool;
+    husk__programs programs;
+    husk__cache cache;
+    pthread_mutex_t lock; /* extension and actions */
+    _Atomic(void *) extension;
+    void (*destroy_extension)(void *extension);
+    int action_count;
+    void (*actions[HUSK__RELEASE_ACTIONS])(husk_context *context);
+    size_t plan_cache_capacity;
+    _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
+};
+
+/* Commands whose host memory is pinned and reused once the event says so. */
+typedef struct husk__staging {
+    struct husk__staging *next;
+    cl_mem mem;
+    void *host;
+    uint64_t bytes;
+    cl_event busy; /* NULL when free */
+} husk__staging;
+
+typedef struct husk__profile_entry {
+    const char *name;
+    cl_event event;
+} husk__profile_entry;
+
+enum { HUSK__SCRATCH_LEVELS = 8 };
+
+struct husk_queue {
+    atomic_int references;
+    husk_context *context;
+    cl_command_queue cl;
+    husk__clock *clock;
+    husk_error error;
+    bool profiling;
+    size_t kernel_capacity;
+    cl_kernel *kernels; /* by husk__kernel.id */
+    int scratch_level;
+    husk_buffer *scratch[HUSK__SCRATCH_LEVELS];
+    husk__staging *staging;
+    uint64_t staging_bytes;
+    size_t profile_count, profile_capacity;
+    husk__profile_entry *profile;
+    husk_profile_record *records;
+};
+
+struct husk_event {
+    atomic_int references;
+    husk_context *context;
+    husk__clock *clock;
+    uint64_t number;
+    cl_event cl;
+};
+
+/* Where a command's event goes: NULL unless the queue profiles. */
+cl_event *husk__profile_event(husk_queue *queue, cl_event *event);
+void husk__profile_keep(husk_queue *queue, const char *name, cl_event event);
+
+/* Keep the queue in order: its number for the command just enqueued, noted at a block (which may be NULL). */
+void husk__queue_used(husk_queue *queue, husk__block *block);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/kernel_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+
+enum { MAX_INCLUDE_DEPTH = 8 };
+
+static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope);
+
+// The file's own text: from disk while developing, else as embedded. *owned is to be freed.
+static const char *find_text(const char *file, char **owned)
+{
+    const char *directory = husk__environment("HUSK_KERNEL_DIR");
+    *owned = NULL;
+    if (directory) {
+        husk__text path = {0};
+        husk__text_format(&path, "%s/%s", directory, file);
+        *owned = path.failed ? NULL : husk__read_file(path.bytes, NULL);
+        husk__text_free(&path);
+        return *owned;
+    }
+    for (size_t i = 0; i < husk__kernel_file_count; ++i)
+        if (strcmp(husk__kernel_files[i].name, file) == 0)
+            return husk__kernel_files[i].text;
+    return NULL;
+}
+
+// #include "lib/x.clh" -> "lib/x.clh" into name; false for any other line.
+static bool parse_include(const char *line, size_t length, char *name, size_t capacity)
+{
+    static const char directive[] = "#include \"";
+    size_t start = sizeof directive - 1;
+    if (length <= start || strncmp(line, directive, start) != 0)
+        return false;
+    const char *end = memchr(line + start, '"', length - start);
+    if (!end || (size_t)(end - line) - start >= capacity)
+        return false;
+    memcpy(name, line + start, (size_t)(end - line) - start);
+    name[(size_t)(end - line) - start] = 0;
+    return true;
+}
+
+static husk_status append_text(const char *file, const char *text, int depth, husk__text *source,
+                               const husk__scope *scope)
+{
+    husk__text_format(source, "#line 1 \"%s\"\n", file);
+    int number = 0;
+    for (const char *line = text; *line;) {
+        const char *end = strchr(line, '\n');
+        size_t length = end ? (size_t)(end - line) : strlen(line);
+        char included[256];
+        ++number;
+        if (parse_include(line, length, included, sizeof included)) {
+            husk_status status = append_file(included, depth + 1, source, scope);
+            if (status != HUSK_OK)
+                return status;
+            husk__text_format(source, "#line %d \"%s\"\n", number + 1, file);
+        } else {
+            husk__text_append(source, line, length);
+            husk__text_append(source, "\n", 1);
+        }
+        line += length + (end ? 1 : 0);
+    }
+    return HUSK_OK;
+}
+
+static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope)
+{
+    if (depth > MAX_INCLUDE_DEPTH)
+        return husk__fail(scope, HUSK_BUILD_FAILED, "kernel file %s: includes go round in a circle", file);
+    char *owned;
+    const char *text = find_text(file, &owned);
+    if (!text) {
+        const char *directory = husk__environment("HUSK_KERNEL_DIR");
+        return husk__fail(scope, HUSK_BUILD_FAILED, "kernel file %s is not %s%s", file,
+                          directory ? "readable in HUSK_KERNEL_DIR=" : "embedded in the library",
+                          directory ? directory : "");
+    }
+    husk_status status = append_text(file, text, depth, source, scope);
+    free(owned);
+    return status;
+}
+
+husk_status husk__kernel_source(const char *file, husk__text *source, const husk__scope *scope)
+{
+    husk_status status = append_file(file, 0, source, scope);
+    if (status == HUSK_OK && source->failed)
+        status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no memory for the source of %s", file);
+    return status;
+}

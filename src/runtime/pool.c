@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+// Size-classed device memory. A free block remembers which commands used it last and is handed out again
+// only when they have ended.
+#include "runtime/internal.h"
+
+#include <stdlib.h>
+
+enum { SMALLEST_BLOCK = 4096 };
+
+// Classes are quarters of powers of two from 4 KiB on: at most a quarter of a block is wasted.
+static int size_class(uint64_t bytes, uint64_t *class_bytes)
+{
+    uint64_t base = SMALLEST_BLOCK;
+    int number = 0;
+    if (bytes <= base)
+        return *class_bytes = base, 0;
+    while (bytes > 2 * base && base < UINT64_C(1) << 62) {
+        base *= 2;
+        number += 4;
+    }
+    uint64_t quarter = base / 4;
+    uint64_t steps = (bytes - base + quarter - 1) / quarter;
+    *class_bytes = base + steps * quarter;
+    return number + (int)steps;
+}
+
+void husk__pool_init(husk__pool *pool, uint64_t budget)
+{
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->stats.budget_bytes = budget;
+}
+
+static void forget_uses(husk__block *block)
+{
+    for (int i = 0; i < block->use_count; ++i)
+        husk__clock_release(block->uses[i].clock);
+    block->use_count = 0;
+}
+
+static void destroy_block(husk__block *block)
+{
+    forget_uses(block);
+    if (block->mem)
+        clReleaseMemObject(block->mem);
+    pthread_mutex_destroy(&block->lock);
+    free(block);
+}
+
+// Called with the pool's lock held.
+static void trim_locked(husk__pool *pool, uint64_t keep_bytes)
+{
+    for (int class = HUSK__SIZE_CLASSES - 1; class >= 0 && pool->stats.cached_bytes > keep_bytes; --class) {
+        while (pool->free[class] && pool->stats.cached_bytes > keep_bytes) {
+            husk__block *block = pool->free[class];
+            pool->free[class] = block->next;
+            pool->stats.cached_bytes -= block->bytes;
+            destroy_block(block);
+        }
+    }
+}
+
+void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    trim_locked(pool, keep_bytes);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void husk__pool_destroy(husk__pool *pool)
+{
+    trim_locked(pool, 0);
+    pthread_mutex_destroy(&pool->lock);
+}
+
+static bool is_idle(const husk__block *block)
+{
+    for (int i = 0; i < block->use_count; ++i)
+        if (atomic_load(&block->uses[i].clock->completed) < block->uses[i].number)
+            return false;
+    return true;
+}
+
+// A free block of the class whose last commands have ended; called with the lock held.
+static husk__block *take_idle(husk__pool *pool, int class)
+{
+    for (husk__block **at = &pool->free[class]; *at; at = &(*at)->next) {
+        if (!is_idle(*at))
+            continue;
+        husk__block *block = *at;
+        *at = block->next;
+        return block;
+    }
+    return NULL;
+}
+
+// Wait for the commands that hold back free blocks of the class; called with the lock held.
+static void wait_for_class(husk__pool *pool, int class)
+{
+    for (husk__block *block = pool->free[class]; block; block = block->next)
+        for (int i = 0; i < block->use_count; ++i)
+            husk__clock_finish(block->uses[i].clock);
+}
+
+static husk__block *create_block(cl_mem mem, uint64_t bytes)
+{
+    husk__block *block = calloc(1, sizeof *block);
+    if (!block)
+        return NULL;
+    atomic_init(&block->references, 1);
+    pthread_mutex_init(&block->lock, NULL);
+    block->mem = mem;
+    block->bytes = bytes;
+    return block;
+}
+
+husk__block *husk__block_wrap(cl_mem mem, uint64_t bytes)
+{
+    husk__block *block = create_block(mem, bytes);
+    if (block) {
+        block->is_foreign = true;
+        clRetainMemObject(mem);
+    }
+    return block;
+}
+
+static husk_status allocate(husk_context *context, uint64_t bytes, husk__block **block, const husk__scope *scope)
+{
+    cl_int code;
+    cl_mem mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
+    if (!mem && code == CL_OUT_OF_RESOURCES)
+        code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    if (!mem)
+        return husk__opencl_failed(context, scope, "clCreateBuffer", code);
+    *block = create_block(mem, bytes);
+    if (!*block) {
+        clReleaseMemObject(mem);
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer's record");
+    }
+    return HUSK_OK;
+}
+
+static husk_status over_budget(const husk__pool *pool, uint64_t bytes, const husk__scope *scope)
+{
+    return husk__fail(scope, HUSK_OUT_OF_MEMORY,
+                      "%llu bytes do not fit: %llu of the budget of %llu bytes are in use", (unsigned long long)bytes,
+                      (unsigned long long)pool->stats.live_bytes, (unsigned long long)pool->stats.budget_bytes);
+}
+
+// A new block, at the price of cached ones where the budget is short; called with the lock held.
+static husk_status grow(husk_context *context, uint64_t bytes, husk__block **block, const husk__scope *scope)
+{
+    husk__pool *pool = &context->pool;
+    uint64_t live = pool->stats.live_bytes, budget = pool->stats.budget_bytes;
+    if (live > budget || bytes > budget - live)
+        return over_budget(pool, bytes, scope);
+    if (pool->stats.cached_bytes > budget - live - bytes)
+        trim_locked(pool, budget - live - bytes);
+    husk_status status = allocate(context, bytes, block, scope);
+    if (status == HUSK_OUT_OF_MEMORY && pool->stats.cached_bytes > 0) {
+        trim_locked(pool, 0);
+        status = allocate(context, bytes, block, scope);
+    }
+    if (status == HUSK_OK)
+        ++pool->stats.allocations;
+    return status;
+}
+
+// A block of the class that is free now, or after a wait where the budget forbids another one; NULL where
+// a new one is to be made. Called with the lock held.
+static husk__block *reuse(husk__pool *pool, int class, uint64_t bytes)
+{
+    husk__block *block = take_idle(pool, class);
+    bool budget_is_short = pool->stats.live_bytes + pool->stats.cached_bytes + bytes > pool->stats.budget_bytes;
+    if (!block && pool->free[class] && budget_is_short) {
+        wait_for_class(pool, class);
+        block = take_idle(pool, class);
+    }
+    if (block) {
+        forget_uses(block);
+        block->next = NULL;
+        atomic_store(&block->references, 1);
+        pool->stats.cached_bytes -= block->bytes;
+        ++pool->stats.reuses;
+    }
+    return block;
+}
+
+husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block, const husk__scope *scope)
+{
+    husk__pool *pool = &context->pool;
+    uint64_t largest = context->device->traits.max_allocation;
+    if (bytes > largest)
+        return husk__fail(scope, HUSK_OUT_OF_MEMORY, "%llu bytes are more than one buffer may have here: %llu",
+                          (unsigned long long)bytes, (unsigned long long)largest);
+    uint64_t class_bytes;
+    int class = size_class(bytes, &class_bytes);
+    if (class_bytes > largest)
+        class_bytes = largest; // the last class ends at what the device allows
+
+    pthread_mutex_lock(&pool->lock);
+    husk_status status = HUSK_OK;
+    *block = reuse(pool, class, class_bytes);
+    if (!*block)
+        status = grow(context, class_bytes, block, scope);
+    if (status == HUSK_OK) {
+        pool->stats.live_bytes += (*block)->bytes;
+        if (pool->stats.live_bytes > pool->stats.peak_bytes)
+            pool->stats.peak_bytes = pool->stats.live_bytes;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+void husk__block_release(husk_context *context, husk__block *block)
+{
+    if (!block || atomic_fetch_sub(&block->references, 1) != 1)
+        return;
+    if (block->is_foreign) {
+        destroy_block(block);
+        return;
+    }
+    husk__pool *pool = &context->pool;
+    uint64_t class_bytes;
+    int class = size_class(block->bytes, &class_bytes);
+    pthread_mutex_lock(&pool->lock);
+    pool->stats.live_bytes -= block->bytes;
+    pool->stats.cached_bytes += block->bytes;
+    block->next = pool->free[class];
+    pool->free[class] = block;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+// Where the list is full, an ended use makes room; else the oldest queue is waited for.
+static husk__use *find_use(husk__block *block, husk__clock *clock)
+{
+    for (int i = 0; i < block->use_count; ++i)
+        if (block->uses[i].clock == clock)
+            return &block->uses[i];
+    if (block->use_count == HUSK__BLOCK_USES) {
+        int gone = 0;
+        for (int i = 0; i < block->use_count; ++i)
+            if (atomic_load(&block->uses[i].clock->completed) >= block->uses[i].number)
+                gone = i;
+        if (atomic_load(&block->uses[gone].clock->completed) < block->uses[gone].number)
+            husk__clock_finish(block->uses[gone].clock);
+        husk__clock_release(block->uses[gone].clock);
+        block->uses[gone] = block->uses[--block->use_count];
+    }
+    husk__clock_retain(clock);
+    husk__use *use = &block->uses[block->use_count++];
+    *use = (husk__use){.clock = clock};
+    return use;
+}
+
+void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number)
+{
+    pthread_mutex_lock(&block->lock);
+    find_use(block, clock)->number = number;
+    pthread_mutex_unlock(&block->lock);
+}

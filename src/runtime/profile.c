@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Per-command times from events, for queues that were created to keep them.
+#include "runtime/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/os.h"
+#include "base/text.h"
+#include "runtime/call.h"
+
+cl_event *husk__profile_event(husk_queue *queue, cl_event *event)
+{
+    *event = NULL;
+    return queue->profiling ? event : NULL;
+}
+
+// Losing a record for want of memory is not worth failing the command that has been enqueued.
+void husk__profile_keep(husk_queue *queue, const char *name, cl_event event)
+{
+    if (!event)
+        return;
+    if (queue->profile_count == queue->profile_capacity) {
+        size_t capacity = queue->profile_capacity ? 2 * queue->profile_capacity : 256;
+        husk__profile_entry *grown = realloc(queue->profile, capacity * sizeof *grown);
+        if (!grown) {
+            clReleaseEvent(event);
+            return;
+        }
+        queue->profile = grown;
+        queue->profile_capacity = capacity;
+    }
+    queue->profile[queue->profile_count++] = (husk__profile_entry){name, event};
+}
+
+void husk_queue_profile_clear(husk_queue *queue)
+{
+    if (!queue)
+        return;
+    for (size_t i = 0; i < queue->profile_count; ++i)
+        clReleaseEvent(queue->profile[i].event);
+    queue->profile_count = 0;
+}
+
+static uint64_t profiling_time(cl_event event, cl_profiling_info info)
+{
+    cl_ulong time = 0;
+    clGetEventProfilingInfo(event, info, sizeof time, &time, NULL);
+    return time;
+}
+
+static husk_status collect(husk_queue *queue, const husk_profile_record **records, size_t *count,
+                           const husk__scope *scope)
+{
+    if (!queue->profiling)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "the queue was created without profiling");
+    cl_int code = husk__clock_finish(queue->clock);
+    if (code != CL_SUCCESS)
+        return husk__opencl_failed(queue->context, scope, "clFinish", code);
+    husk_profile_record *made = realloc(queue->records, (queue->profile_count + 1) * sizeof *made);
+    if (!made)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %zu records", queue->profile_count);
+    queue->records = made;
+    for (size_t i = 0; i < queue->profile_count; ++i) {
+        cl_event event = queue->profile[i].event;
+        made[i] = (husk_profile_record){
+            .name = queue->profile[i].name,
+            .queued_ns = profiling_time(event, CL_PROFILING_COMMAND_QUEUED),
+            .submitted_ns = profiling_time(event, CL_PROFILING_COMMAND_SUBMIT),
+            .started_ns = profiling_time(event, CL_PROFILING_COMMAND_START),
+            .ended_ns = profiling_time(event, CL_PROFILING_COMMAND_END),
+        };
+    }
+    *records = made;
+    *count = queue->profile_count;
+    return HUSK_OK;
+}
+
+husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records, size_t *count)
+{
+    husk__scope scope;
+    husk_status status = husk__call_begin(queue, "husk_queue_profile", &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!records)
+        return husk__reject(&scope, "records", "is NULL");
+    if (!count)
+        return husk__reject(&scope, "count", "is NULL");
+    return collect(queue, records, count, &scope);
+}
+
+husk_status husk_queue_profile_export(husk_queue *queue, const char *path)
+{
+    husk__scope scope;
+    husk_status status = husk__call_begin(queue, "husk_queue_profile_export", &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!path)
+        return husk__reject(&scope, "path", "is NULL");
+    const husk_profile_record *records;
+    size_t count;
+    status = collect(queue, &records, &count, &scope);
+    if (status != HUSK_OK)
+        return status;
+
+    // The trace event format of Chrome's about:tracing and Perfetto: complete events, microseconds.
+    husk__text text = {0};
+    uint64_t origin = count ? records[0].queued_ns : 0;
+    husk__text_format(&text, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
+    for (size_t i = 0; i < count; ++i)
+        husk__text_format(&text,
+                          "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, "
+                          "\"args\": {\"queued_to_start_us\": %.3f}}",
+                          i ? "," : "", records[i].name, (double)(records[i].started_ns - origin) / 1e3,
+                          (double)(records[i].ended_ns - records[i].started_ns) / 1e3,
+                          (double)(records[i].started_ns - records[i].queued_ns) / 1e3);
+    husk__text_format(&text, "\n]}\n");
+    if (text.failed)
+        status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the trace");
+    else if (!husk__write_file_atomically(path, text.bytes, text.size))
+        status = husk__fail(&scope, HUSK_IO, "path: %s cannot be written", path);
+    husk__text_free(&text);
+    return status;
+}

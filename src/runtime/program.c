@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// Programs, built once a context from a kernel file and its options; and the kernels in them.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <husk/version.h>
+
+#include "base/os.h"
+#include "runtime/internal.h"
+#include "runtime/kernel_source.h"
+
+// What every program is built with. No option here lets a compiler assume that NaN or infinity do not occur.
+static void common_options(const husk_device_traits *traits, const char *options, husk__text *text)
+{
+    husk__text_format(text, "-cl-std=CL1.2 -cl-denorms-are-zero");
+    if (traits->device_class == HUSK_DEVICE_CPU)
+        husk__text_format(text, " -DVW=%u", (unsigned)traits->vector_width);
+    if (options && *options)
+        husk__text_format(text, " %s", options);
+}
+
+// Everything the binary depends on, in words: a difference anywhere is another cache entry.
+static void cache_key(const husk_context *context, const char *options, const husk__text *source, husk__text *key)
+{
+    const husk_device_traits *traits = &context->device->traits;
+    char hash[33];
+    husk__hash128_text(husk__hash128_of(source->bytes, source->size), hash);
+    husk__text_format(key, "husk %s\nplatform %s\ndevice %s\nvendor %s\nversion %s\ndriver %s\noptions %s\nsource %s\n",
+                      husk_version(), traits->platform_name, traits->name, traits->vendor, traits->device_version,
+                      traits->driver_version, options, hash);
+}
+
+static char *build_log(cl_program cl, cl_device_id device)
+{
+    size_t size = 0;
+    if (clGetProgramBuildInfo(cl, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS)
+        return NULL;
+    char *log = calloc(1, size + 1);
+    if (log)
+        clGetProgramBuildInfo(cl, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+    return log;
+}
+
+static cl_program build_from_binary(husk_context *context, const char *options, const char *key)
+{
+    size_t size;
+    unsigned char *binary = husk__cache_load(&context->cache, key, &size);
+    if (!binary)
+        return NULL;
+    cl_int code, binary_status;
+    cl_program cl = clCreateProgramWithBinary(context->cl, 1, &context->device->id, &size,
+                                              (const unsigned char **)&binary, &binary_status, &code);
+    free(binary);
+    if (cl && (binary_status != CL_SUCCESS ||
+               clBuildProgram(cl, 1, &context->device->id, options, NULL, NULL) != CL_SUCCESS)) {
+        clReleaseProgram(cl);
+        cl = NULL;
+    }
+    if (cl)
+        atomic_fetch_add(&context->cache_loads, 1);
+    return cl;
+}
+
+static void store_binary(husk_context *context, cl_program cl, const char *key)
+{
+    size_t size = 0;
+    if (!context->cache.directory ||
+        clGetProgramInfo(cl, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+        return;
+    unsigned char *binary = malloc(size);
+    if (binary && clGetProgramInfo(cl, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+        husk__cache_store(&context->cache, key, binary, size);
+    free(binary);
+}
+
+static husk_status build_from_source(husk_context *context, husk__program *program, const char *options,
+                                     const husk__text *source, cl_program *cl, const husk__scope *scope)
+{
+    cl_int code;
+    const char *text = source->bytes;
+    *cl = clCreateProgramWithSource(context->cl, 1, &text, &source->size, &code);
+    if (!*cl)
+        return husk__opencl_failed(context, scope, "clCreateProgramWithSource", code);
+    code = clBuildProgram(*cl, 1, &context->device->id, options, NULL, NULL);
+    atomic_fetch_add(&context->builds, 1);
+    if (code == CL_SUCCESS)
+        return HUSK_OK;
+    char *log = build_log(*cl, context->device->id);
+    clReleaseProgram(*cl);
+    *cl = NULL;
+    husk__log_write(&context->log, HUSK_LOG_WARNING, "kernel file %s does not build with \"%s\" (%s):\n%s",
+                    program->file, options, husk__opencl_name(code), log ? log : "");
+    husk_status status = husk__fail_opencl(scope, HUSK_BUILD_FAILED, code,
+                                           "kernel file %s does not build with \"%s\": %s\n%s", program->file, options,
+                                           husk__opencl_name(code), log ? log : "");
+    free(log);
+    return status;
+}
+
+static husk_status build(husk_context *context, husk__program *program, const husk__scope *scope)
+{
+    husk__text source = {0}, options = {0}, key = {0};
+    uint64_t start = husk__now_ns();
+    husk_status status = husk__kernel_source(program->file, &source, scope);
+    if (status != HUSK_OK)
+        goto cleanup;
+    common_options(&context->device->traits, program->options, &options);
+    if (!options.failed)
+        cache_key(context, options.bytes, &source, &key);
+    if (options.failed || key.failed) {
+        status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to build %s", program->file);
+        goto cleanup;
+    }
+    program->cl = build_from_binary(context, options.bytes, key.bytes);
+    if (!program->cl) {
+        status = build_from_source(context, program, options.bytes, &source, &program->cl, scope);
+        if (status == HUSK_OK)
+            store_binary(context, program->cl, key.bytes);
+    }
+    uint64_t spent = husk__now_ns() - start;
+    atomic_fetch_add(&context->build_ns, spent);
+    if (status == HUSK_OK)
+        husk__log_write(&context->log, HUSK_LOG_DEBUG, "built %s \"%s\" in %.0f ms", program->file, options.bytes,
+                        (double)spent / 1e6);
+cleanup:
+    husk__text_free(&source);
+    husk__text_free(&options);
+    husk__text_free(&key);
+    return status;
+}
+
+// ---- the tables of a context ----
+
+static husk__program *find_program(husk__programs *programs, const char *file, const char *options)
+{
+    for (husk__program *program = programs->programs; program; program = program->next)
+        if (strcmp(program->file, file) == 0 && strcmp(program->options, options) == 0)
+            return program;
+    return NULL;
+}
+
+static husk__program *add_program(husk__programs *programs, const char *file, const char *options)
+{
+    husk__program *program = calloc(1, sizeof *program);
+    if (!program)
+        return NULL;
+    program->file = husk__copy_string(file);
+    program->options = husk__copy_string(options);
+    if (!program->file || !program->options) {
+        free(program->file);
+        free(program->options);
+        free(program);
+        return NULL;
+    }
+    pthread_mutex_init(&program->lock, NULL);
+    program->next = programs->programs;
+    programs->programs = program;
+    return program;
+}
+
+// A failure is kept: a kernel that does not build is not built again at every call.
+static husk_status build_once(husk_context *context, husk__program *program, const husk__scope *scope)
+{
+    pthread_mutex_lock(&program->lock);
+    if (!program->is_built) {
+        husk_error error = {0};
+        husk__scope own = {scope->call, &error};
+        program->status = build(context, program, &own);
+        if (program->status != HUSK_OK) {
+            size_t prefix = strlen(scope->call) + 2; // "call: " is put before the text again
+            program->failure = husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
+        }
+        program->is_built = program->status != HUSK_OUT_OF_HOST_MEMORY;
+    }
+    husk_status status = program->status;
+    if (status != HUSK_OK)
+        husk__fail(scope, status, "%s", program->failure ? program->failure : program->file);
+    pthread_mutex_unlock(&program->lock);
+    return status;
+}
+
+static husk__kernel *find_kernel(husk__programs *programs, const husk__program *program, const char *name)
+{
+    for (husk__kernel *kernel = programs->kernels; kernel; kernel = kernel->next)
+        if (kernel->program == program && strcmp(kernel->name, name) == 0)
+            return kernel;
+    return NULL;
+}
+
+// What the device says of the compiled kernel, against what the device has.
+static husk_status examine(husk_context *context, husk__kernel *kernel, const husk__scope *scope)
+{
+    cl_int code;
+    cl_kernel cl = clCreateKernel(kernel->program->cl, kernel->name, &code);
+    if (!cl)
+        return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel %s of %s: clCreateKernel answered %s",
+                                 kernel->name, kernel->program->file, husk__opencl_name(code));
+    const husk_device_traits *traits = &context->device->traits;
+    cl_device_id device = context->device->id;
+    cl_ulong local_memory = 0;
+    size_t required[3] = {0};
+    code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->max_work_items,
+                                    &kernel->max_work_items, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required, required, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory, &local_memory, NULL);
+    clReleaseKernel(cl);
+    if (code != CL_SUCCESS)
+        return husk__opencl_failed(context, scope, "clGetKernelWorkGroupInfo", code);
+    kernel->has_required_work_group = required[0] != 0;
+    for (int d = 0; d < 3; ++d)
+        kernel->work_group[d] = required[d] ? required[d] : 1;
+    if (kernel->max_work_items > traits->work_group)
+        kernel->max_work_items = (size_t)traits->work_group;
+    size_t items = kernel->work_group[0] * kernel->work_group[1] * kernel->work_group[2];
+    if (items > kernel->max_work_items)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s needs %zu work-items a group, this device allows it %zu",
+                          kernel->name, items, kernel->max_work_items);
+    if (local_memory > traits->local_memory)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s needs %llu bytes of local memory, this device has %llu",
+                          kernel->name, (unsigned long long)local_memory, (unsigned long long)traits->local_memory);
+    return HUSK_OK;
+}
+
+static husk_status add_kernel(husk_context *context, husk__program *program, const char *name,
+                              const husk__kernel **kernel, const husk__scope *scope)
+{
+    husk__kernel *made = calloc(1, sizeof *made + strlen(name) + 1);
+    if (!made)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for kernel %s", name);
+    strcpy(made->name, name);
+    made->program = program;
+    husk_status status = examine(context, made, scope);
+    if (status != HUSK_OK) {
+        free(made);
+        return status;
+    }
+    husk__programs *programs = &context->programs;
+    pthread_mutex_lock(&programs->lock);
+    husk__kernel *present = find_kernel(programs, program, name);
+    if (present) {
+        free(made);
+        made = present;
+    } else {
+        made->id = programs->kernel_count++;
+        made->next = programs->kernels;
+        programs->kernels = made;
+    }
+    pthread_mutex_unlock(&programs->lock);
+    *kernel = made;
+    return HUSK_OK;
+}
+
+husk_status husk__kernel_get(husk_context *context, const char *file, const char *options, const char *name,
+                             const husk__kernel **kernel, const husk__scope *scope)
+{
+    husk__programs *programs = &context->programs;
+    *kernel = NULL;
+    if (!options)
+        options = "";
+    pthread_mutex_lock(&programs->lock);
+    husk__program *program = find_program(programs, file, options);
+    if (!program)
+        program = add_program(programs, file, options);
+    else
+        *kernel = find_kernel(programs, program, name);
+    pthread_mutex_unlock(&programs->lock);
+    if (*kernel)
+        return HUSK_OK;
+    if (!program)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for program %s", file);
+    husk_status status = build_once(context, program, scope);
+    if (status != HUSK_OK)
+        return status;
+    return add_kernel(context, program, name, kernel, scope);
+}
+
+const size_t *husk__kernel_work_group(const husk__kernel *kernel)
+{
+    return kernel->work_group;
+}
+
+void husk__programs_destroy(husk__programs *programs)
+{
+    while (programs->kernels) {
+        husk__kernel *kernel = programs->kernels;
+        programs->kernels = kernel->next;
+        free(kernel);
+    }
+    while (programs->programs) {
+        husk__program *program = programs->programs;
+        programs->programs = program->next;
+        if (program->cl)
+            clReleaseProgram(program->cl);
+        pthread_mutex_destroy(&program->lock);
+        free(program->file);
+        free(program->options);
+        free(program->failure);
+        free(program);
+    }
+    pthread_mutex_destroy(&programs->lock);
+}

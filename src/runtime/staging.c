@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Pinned staging memory, kept by the queue and used again when its command has ended.
+#include "runtime/staging.h"
+
+#include <stdlib.h>
+
+enum { SMALLEST_STAGING = 1 << 16 };
+static const uint64_t STAGING_LIMIT = UINT64_C(128) << 20; // more is waited for, except that one write may be larger
+
+static bool is_free(husk__staging *staging)
+{
+    if (!staging->busy)
+        return true;
+    cl_int execution = CL_QUEUED;
+    clGetEventInfo(staging->busy, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL);
+    if (execution > CL_COMPLETE)
+        return false;
+    clReleaseEvent(staging->busy);
+    staging->busy = NULL;
+    return true;
+}
+
+static void destroy_one(husk_queue *queue, husk__staging *staging)
+{
+    if (staging->busy) {
+        clWaitForEvents(1, &staging->busy);
+        clReleaseEvent(staging->busy);
+    }
+    queue->staging_bytes -= staging->bytes;
+    clEnqueueUnmapMemObject(queue->cl, staging->mem, staging->host, 0, NULL, NULL);
+    clReleaseMemObject(staging->mem);
+    free(staging);
+}
+
+void husk__staging_destroy(husk_queue *queue)
+{
+    while (queue->staging) {
+        husk__staging *staging = queue->staging;
+        queue->staging = staging->next;
+        destroy_one(queue, staging);
+    }
+}
+
+static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **staging, const husk__scope *scope)
+{
+    husk__staging *made = calloc(1, sizeof *made);
+    if (!made)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a staging record");
+    cl_int code;
+    made->bytes = bytes < SMALLEST_STAGING ? SMALLEST_STAGING : bytes;
+    made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, (size_t)made->bytes, NULL,
+                               &code);
+    if (made->mem)
+        made->host = clEnqueueMapBuffer(queue->cl, made->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                        (size_t)made->bytes, 0, NULL, NULL, &code);
+    if (!made->host) {
+        if (made->mem)
+            clReleaseMemObject(made->mem);
+        free(made);
+        return husk__opencl_failed(queue->context, scope, "clCreateBuffer for staging memory", code);
+    }
+    queue->staging_bytes += made->bytes;
+    made->next = queue->staging;
+    queue->staging = made;
+    *staging = made;
+    return HUSK_OK;
+}
+
+husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging **staging, const husk__scope *scope)
+{
+    for (husk__staging *at = queue->staging; at; at = at->next)
+        if (at->bytes >= bytes && is_free(at))
+            return *staging = at, HUSK_OK;
+    if (queue->staging_bytes + bytes > STAGING_LIMIT) {
+        clFlush(queue->cl);
+        husk__staging_destroy(queue);
+    }
+    return create(queue, bytes, staging, scope);
+}

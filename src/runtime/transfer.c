@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Host to device and back, device to device, mapping and filling.
+#include "runtime/internal.h"
+
+#include <string.h>
+
+#include "runtime/call.h"
+#include "runtime/staging.h"
+
+// The checks all transfers share.
+static husk_status begin(husk_queue *queue, const char *call, const husk_buffer *buffer, const char *buffer_name,
+                         uint64_t offset, uint64_t bytes, husk__scope *scope)
+{
+    husk_status status = husk__call_begin(queue, call, scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!buffer)
+        return husk__reject(scope, buffer_name, "is NULL");
+    if (buffer->context != queue->context)
+        return husk__reject(scope, buffer_name, "belongs to another context than the queue");
+    if (offset > buffer->bytes || bytes > buffer->bytes - offset)
+        return husk__reject(scope, "bytes", "[%llu, +%llu) passes the end of %s at %llu", (unsigned long long)offset,
+                            (unsigned long long)bytes, buffer_name, (unsigned long long)buffer->bytes);
+    return HUSK_OK;
+}
+
+static husk_status done(husk_queue *queue, const husk_buffer *buffer, const char *function, const char *name,
+                        cl_int code, cl_event event, const husk__scope *scope)
+{
+    if (code != CL_SUCCESS)
+        return husk__opencl_failed(queue->context, scope, function, code);
+    husk__queue_used(queue, buffer->block);
+    husk__profile_keep(queue, name, event);
+    return HUSK_OK;
+}
+
+// After a blocking command on an in-order queue, everything enqueued on it has ended.
+static husk_status caught_up(husk_queue *queue, husk_status status)
+{
+    if (status == HUSK_OK)
+        husk__clock_reached(queue->clock, atomic_load(&queue->clock->enqueued));
+    return status;
+}
+
+husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                              const void *host)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_write", buffer, "buffer", offset, bytes, &scope);
+    if (status != HUSK_OK || bytes == 0)
+        return status;
+    if (!host)
+        return husk__reject(&scope, "host", "is NULL");
+    cl_event event = NULL;
+    cl_int code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
+                                       (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    status = done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
+    return caught_up(queue, status);
+}
+
+husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes, void *host)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_read", buffer, "buffer", offset, bytes, &scope);
+    if (status != HUSK_OK || bytes == 0)
+        return status;
+    if (!host)
+        return husk__reject(&scope, "host", "is NULL");
+    cl_event event = NULL;
+    cl_int code = clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
+                                      (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    status = done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, &scope);
+    return caught_up(queue, status);
+}
+
+husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                    const void *host)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_write_async", buffer, "buffer", offset, bytes, &scope);
+    if (status != HUSK_OK || bytes == 0)
+        return status;
+    if (!host)
+        return husk__reject(&scope, "host", "is NULL");
+    husk__staging *staging;
+    status = husk__staging_take(queue, bytes, &staging, &scope);
+    if (status != HUSK_OK)
+        return status;
+    memcpy(staging->host, host, (size_t)bytes);
+    cl_int code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
+                                       (size_t)bytes, staging->host, 0, NULL, &staging->busy);
+    cl_event event = NULL;
+    if (code == CL_SUCCESS && queue->profiling) {
+        event = staging->busy;
+        clRetainEvent(event);
+    }
+    return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
+}
+
+husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                   void *host)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_read_async", buffer, "buffer", offset, bytes, &scope);
+    if (status != HUSK_OK || bytes == 0)
+        return status;
+    if (!host)
+        return husk__reject(&scope, "host", "is NULL");
+    cl_event event = NULL;
+    cl_int code = clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
+                                      (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    return done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, &scope);
+}
+
+husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode, uint64_t offset,
+                            uint64_t bytes, void **host)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_map", buffer, "buffer", offset, bytes, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!host)
+        return husk__reject(&scope, "host", "is NULL");
+    *host = NULL;
+    const unsigned known = HUSK_MAP_READ | HUSK_MAP_WRITE | HUSK_MAP_DISCARD;
+    if (mode == 0 || ((unsigned)mode & ~known) || ((mode & HUSK_MAP_DISCARD) && (mode & ~HUSK_MAP_DISCARD)))
+        return husk__reject(&scope, "mode", "is %d, must be READ, WRITE, both, or DISCARD alone", (int)mode);
+    if (bytes == 0)
+        return husk__reject(&scope, "bytes", "is 0: there is nothing to map");
+    cl_map_flags flags = 0;
+    if (mode & HUSK_MAP_READ)
+        flags |= CL_MAP_READ;
+    if (mode & HUSK_MAP_WRITE)
+        flags |= CL_MAP_WRITE;
+    if (mode & HUSK_MAP_DISCARD)
+        flags |= CL_MAP_WRITE_INVALIDATE_REGION;
+    cl_int code;
+    *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags, (size_t)(buffer->offset + offset),
+                               (size_t)bytes, 0, NULL, NULL, &code);
+    return done(queue, buffer, "clEnqueueMapBuffer", "map", *host ? CL_SUCCESS : code, NULL, &scope);
+}
+
+husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_unmap", buffer, "buffer", 0, 0, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!host || !buffer->block)
+        return husk__reject(&scope, "host", "is not what husk_buffer_map gave");
+    cl_int code = clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, host, 0, NULL, NULL);
+    return done(queue, buffer, "clEnqueueUnmapMemObject", "unmap", code, NULL, &scope);
+}
+
+husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from_offset, husk_buffer *to,
+                             uint64_t to_offset, uint64_t bytes)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_copy", from, "from", from_offset, bytes, &scope);
+    if (status == HUSK_OK)
+        status = begin(queue, "husk_buffer_copy", to, "to", to_offset, bytes, &scope);
+    if (status != HUSK_OK || bytes == 0)
+        return status;
+    uint64_t source = from->offset + from_offset, target = to->offset + to_offset;
+    if (from->block == to->block && source < target + bytes && target < source + bytes)
+        return husk__reject(&scope, "to", "overlaps from");
+    cl_event event = NULL;
+    cl_int code = clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
+                                      (size_t)bytes, 0, NULL, husk__profile_event(queue, &event));
+    if (code == CL_SUCCESS)
+        husk__queue_used(queue, from->block);
+    return done(queue, to, "clEnqueueCopyBuffer", "copy", code, event, &scope);
+}
+
+husk_status husk_buffer_fill(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                             const void *pattern, uint64_t pattern_bytes)
+{
+    husk__scope scope;
+    husk_status status = begin(queue, "husk_buffer_fill", buffer, "buffer", offset, bytes, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!pattern)
+        return husk__reject(&scope, "pattern", "is NULL");
+    if (pattern_bytes == 0 || pattern_bytes > 16 || (pattern_bytes & (pattern_bytes - 1)))
+        return husk__reject(&scope, "pattern_bytes", "is %llu, must be 1, 2, 4, 8 or 16",
+                            (unsigned long long)pattern_bytes);
+    if (offset % pattern_bytes || bytes % pattern_bytes || buffer->offset % pattern_bytes)
+        return husk__reject(&scope, "bytes", "offset and bytes must be multiples of pattern_bytes (%llu)",
+                            (unsigned long long)pattern_bytes);
+    if (bytes == 0)
+        return HUSK_OK;
+    cl_event event = NULL;
+    cl_int code = clEnqueueFillBuffer(queue->cl, buffer->block->mem, pattern, (size_t)pattern_bytes,
+                                      (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL,
+                                      husk__profile_event(queue, &event));
+    return done(queue, buffer, "clEnqueueFillBuffer", "fill", code, event, &scope);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "select/choose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// A candidate of the other family is only taken when its own family has none.
+static const double OTHER_FAMILY_COST = 1e30;
+
+// "name" or "name:configuration" against a row and an entry of its menu.
+static bool is_wanted(const char *wanted, const husk__variant *variant, const husk__configuration *configuration)
+{
+    size_t length = strlen(variant->name);
+    if (strncmp(wanted, variant->name, length) != 0)
+        return false;
+    return wanted[length] == 0 || (wanted[length] == ':' && strcmp(wanted + length + 1, configuration->name) == 0);
+}
+
+static bool in_family(const husk__variant *variant, const husk_device_traits *traits)
+{
+    bool is_cpu = traits->device_class == HUSK_DEVICE_CPU || traits->device_class == HUSK_DEVICE_SIMULATOR;
+    return variant->family == HUSK__FAMILY_ANY || (variant->family == HUSK__FAMILY_CPU) == is_cpu;
+}
+
+static void insert(husk__ranking *ranking, husk__ranked ranked)
+{
+    if (ranking->count == HUSK__MAX_CANDIDATES)
+        return;
+    size_t at = ranking->count++;
+    while (at > 0 && ranking->candidates[at - 1].cost > ranked.cost) {
+        ranking->candidates[at] = ranking->candidates[at - 1];
+        --at;
+    }
+    ranking->candidates[at] = ranked;
+}
+
+static void consider(const husk__variant *variant, const husk__candidate *candidate, uint64_t limit,
+                     husk__ranking *ranking)
+{
+    char reason[HUSK__REASON_CAPACITY] = "it does not compute this";
+    if (variant->supports && !variant->supports(candidate, reason)) {
+        snprintf(ranking->reason, sizeof ranking->reason, "%.60s: %.90s", variant->name, reason);
+        return;
+    }
+    husk__ranked ranked = {.variant = variant, .configuration = candidate->configuration};
+    ranked.workspace = variant->workspace ? variant->workspace(candidate) : 0;
+    if (limit > 0 && ranked.workspace > limit) {
+        snprintf(ranking->reason, sizeof ranking->reason, "%.60s needs %llu bytes of workspace, the limit is %llu",
+                 variant->name, (unsigned long long)ranked.workspace, (unsigned long long)limit);
+        return;
+    }
+    ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;
+    if (!in_family(variant, candidate->traits))
+        ranked.cost += OTHER_FAMILY_COST;
+    insert(ranking, ranked);
+}
+
+static husk_status unknown_variant(const husk__op *op, const char *wanted, const husk__scope *scope)
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (const husk__variant *const *row = op->variants; *row && used < sizeof names; ++row)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*row)->name);
+    return husk__reject(scope, "variant", "\"%s\" is not a variant of %s; there is: %s", wanted, op->name, names);
+}
+
+husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits, const char *wanted,
+                       uint64_t workspace_limit, husk__ranking *ranking, const husk__scope *scope)
+{
+    *ranking = (husk__ranking){0};
+    bool is_known = false;
+    for (const husk__variant *const *row = op->variants; *row; ++row) {
+        for (size_t c = 0; c < (*row)->configuration_count; ++c) {
+            husk__candidate candidate = {problem, traits, &(*row)->configurations[c]};
+            if (wanted && !is_wanted(wanted, *row, candidate.configuration))
+                continue;
+            is_known = true;
+            consider(*row, &candidate, workspace_limit, ranking);
+        }
+    }
+    return wanted && !is_known ? unknown_variant(op, wanted, scope) : HUSK_OK;
+}
+
+bool husk__variant_from_list(const char *list, const char *op, char *wanted, size_t capacity)
+{
+    size_t length = strlen(op);
+    while (list && *list) {
+        size_t item = strcspn(list, ",");
+        if (item > length + 1 && strncmp(list, op, length) == 0 && list[length] == ':' && item - length - 1 < capacity) {
+            memcpy(wanted, list + length + 1, item - length - 1);
+            wanted[item - length - 1] = 0;
+            return true;
+        }
+        list += item + (list[item] == ',');
+    }
+    return false;
+}

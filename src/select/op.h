@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * select/op.h: what an operator tells the library of itself: its name, its variants and how to warm it up.
+ *
+ * An operator resolves a public call into a problem: a plain struct of its own that holds every option with
+ * defaults filled in, and every shape and stride, but no buffer. Problems are what variants judge, what plans
+ * are made for and what the plan cache is keyed by.
+ */
+#ifndef HUSK_SELECT_OP_H
+#define HUSK_SELECT_OP_H
+
+#include <husk/plan.h>
+
+#include "base/error.h"
+#include "runtime/call.h"
+#include "runtime/launch.h"
+#include "select/key.h"
+
+/* One legal setting of a variant's build constants. A variant's menu has at most 8 for a dtype tuple. */
+typedef struct husk__configuration {
+    const char *name;    /* "12x32" */
+    const char *options; /* "-DTILE_M=12 -DTILE_N=2" */
+    int32_t values[8];   /* the same numbers for the host; their meaning is the variant's */
+} husk__configuration;
+
+typedef enum husk__family {
+    HUSK__FAMILY_ANY = 0,
+    HUSK__FAMILY_CPU = 1,
+    HUSK__FAMILY_GPU = 2 /* GPUs and accelerators */
+} husk__family;
+
+enum { HUSK__REASON_CAPACITY = 160 };
+
+/* A problem on a device in one configuration: what a variant is asked about. */
+typedef struct husk__candidate {
+    const void *problem;
+    const husk_device_traits *traits;
+    const husk__configuration *configuration;
+} husk__candidate;
+
+/* One way of computing an operator. Tuner, verifier, clbench and documentation read this row. */
+typedef struct husk__variant {
+    const char *name;
+    husk__family family; /* where the heuristic takes it; named explicitly it runs anywhere */
+    const husk__configuration *configurations;
+    size_t configuration_count;
+
+    /* Whether it computes this problem here; writes why not. NULL: always. */
+    bool (*supports)(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
+    /* Predicted time in nanoseconds, for comparison among the operator's variants. NULL: 0. */
+    double (*cost)(const husk__candidate *candidate);
+    /* Bytes of scratch a run takes. NULL: none. */
+    uint64_t (*workspace)(const husk__candidate *candidate);
+    /* See husk_plan_error_factor; NULL: 0. */
+    double (*error_factor)(const husk__candidate *candidate);
+    /* Operations executed; NULL: 0. */
+    double (*flops)(const husk__candidate *candidate);
+
+    /*
+     * Get the kernels and whatever else a run needs, into plan->state (freed by unprepare, or by free when
+     * that is NULL). UNSUPPORTED and BUILD_FAILED make the library take the next candidate.
+     */
+    husk_status (*prepare)(husk_plan *plan, const husk__scope *scope);
+    void (*unprepare)(husk_plan *plan);
+    /* Enqueue. arguments is the operator's own struct of tensors; scratch has plan->workspace bytes. */
+    husk_status (*run)(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope);
+} husk__variant;
+
+typedef struct husk__op {
+    const char *name;
+    size_t problem_size;
+    const husk__variant *const *variants; /* ends with NULL */
+    /* Everything in the problem, field by field. */
+    void (*describe)(const void *problem, husk__key *key);
+    /* Build, and launch once, the programs that calls on this device usually take. */
+    husk_status (*prewarm)(husk_queue *queue, const husk__scope *scope);
+} husk__op;
+
+/* Every operator, made by CMake from the husk_add_op lines; ends with NULL. */
+extern const husk__op *const husk__ops[];
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+// Plans: made for a problem, found again in the context's cache, executed on queues.
+#include "select/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tensor.h"
+#include "select/choose.h"
+#include "select/plan_cache.h"
+
+static void destroy_plan(husk_plan *plan)
+{
+    if (plan->state) {
+        if (plan->variant->unprepare)
+            plan->variant->unprepare(plan);
+        else
+            free(plan->state);
+    }
+    if (plan->holds_context)
+        husk_context_release(plan->context);
+    free(plan->problem);
+    free(plan);
+}
+
+void husk_plan_retain(husk_plan *plan)
+{
+    if (plan)
+        atomic_fetch_add(&plan->references, 1);
+}
+
+void husk_plan_release(husk_plan *plan)
+{
+    if (plan && atomic_fetch_sub(&plan->references, 1) == 1)
+        destroy_plan(plan);
+}
+
+const char *husk_plan_variant(const husk_plan *plan)
+{
+    return plan ? plan->variant->name : "";
+}
+
+const char *husk_plan_configuration(const husk_plan *plan)
+{
+    return plan ? plan->configuration->name : "";
+}
+
+uint64_t husk_plan_workspace(const husk_plan *plan)
+{
+    return plan ? plan->workspace : 0;
+}
+
+double husk_plan_executed_flops(const husk_plan *plan)
+{
+    return plan ? plan->flops : 0.0;
+}
+
+double husk_plan_error_factor(const husk_plan *plan)
+{
+    return plan ? plan->error_factor : 0.0;
+}
+
+void husk__plan_adopt(husk_plan *plan)
+{
+    if (plan->holds_context)
+        husk_context_release(plan->context);
+    plan->holds_context = false;
+}
+
+// ---- making one ----
+
+// One candidate made ready. The plan does not hold the context yet.
+static husk_status prepare(husk_context *context, const husk__op *op, const void *problem, const husk__ranked *ranked,
+                           husk_plan **plan, const husk__scope *scope)
+{
+    husk_plan *made = calloc(1, sizeof *made);
+    void *copy = malloc(op->problem_size);
+    if (!made || !copy) {
+        free(made);
+        free(copy);
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    }
+    memcpy(copy, problem, op->problem_size);
+    atomic_init(&made->references, 1);
+    made->context = context;
+    made->op = op;
+    made->variant = ranked->variant;
+    made->configuration = ranked->configuration;
+    made->problem = copy;
+    made->workspace = ranked->workspace;
+    husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration};
+    made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
+    made->error_factor = ranked->variant->error_factor ? ranked->variant->error_factor(&candidate) : 0.0;
+    husk_status status = ranked->variant->prepare(made, scope);
+    if (status != HUSK_OK)
+        destroy_plan(made);
+    else
+        *plan = made;
+    return status;
+}
+
+static husk_status prepare_first(husk_context *context, const husk__op *op, const void *problem,
+                                 const husk__ranking *ranking, bool is_named, husk_plan **plan,
+                                 const husk__scope *scope)
+{
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    husk_status status = husk__fail(scope, HUSK_UNSUPPORTED, "no variant of %s computes this here%s%s", op->name,
+                                    ranking->reason[0] ? "; " : "", ranking->reason);
+    for (size_t i = 0; i < ranking->count; ++i) {
+        const husk__ranked *ranked = &ranking->candidates[i];
+        if (!is_named && cache && husk__plan_cache_is_rejected(cache, ranked->variant, ranked->configuration))
+            continue;
+        status = prepare(context, op, problem, ranked, plan, scope);
+        if (status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED)
+            return status;
+        husk__log_write(husk__context_log(context), HUSK_LOG_INFORMATION, "%s: variant %s, configuration %s, is refused: %s",
+                        op->name, ranked->variant->name, ranked->configuration->name,
+                        scope->error ? scope->error->text : husk_status_text(status));
+    }
+    return status;
+}
+
+// The same with the user's words resolved: a named variant is binding, one from HUSK_VARIANT is a preference.
+static husk_status create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                          husk_plan **plan, const husk__scope *scope)
+{
+    const husk_device_traits *traits = husk_context_traits(context);
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    husk__ranking ranking;
+    char preferred[96];
+    *plan = NULL;
+    if (!wish->variant && cache &&
+        husk__variant_from_list(husk__plan_cache_wishes(cache), op->name, preferred, sizeof preferred)) {
+        husk_status status = husk__rank(op, problem, traits, preferred, wish->workspace_limit, &ranking, scope);
+        if (status == HUSK_OK && ranking.count > 0)
+            status = prepare_first(context, op, problem, &ranking, true, plan, scope);
+        if (status == HUSK_INVALID_ARGUMENT || (status == HUSK_OK && *plan))
+            return status;
+        husk__log_write(husk__context_log(context), HUSK_LOG_WARNING,
+                        "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken", preferred,
+                        ranking.reason);
+    }
+    husk_status status = husk__rank(op, problem, traits, wish->variant, wish->workspace_limit, &ranking, scope);
+    if (status != HUSK_OK)
+        return status;
+    return prepare_first(context, op, problem, &ranking, wish->variant != NULL, plan, scope);
+}
+
+husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                              husk_plan **plan, const husk__scope *scope)
+{
+    husk_status status = create(context, op, problem, wish, plan, scope);
+    if (status == HUSK_OK) {
+        husk_context_retain(context);
+        (*plan)->holds_context = true;
+    }
+    return status;
+}
+
+static void write_key(const husk__op *op, const void *problem, const husk__wish *wish, husk__key *key)
+{
+    key->size = 0;
+    key->is_full = false;
+    husk__key_text(key, op->name);
+    husk__key_text(key, wish->variant);
+    husk__key_i64(key, (int64_t)wish->workspace_limit);
+    op->describe(problem, key);
+}
+
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                            husk_plan **plan, const husk__scope *scope)
+{
+    husk__key key;
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    write_key(op, problem, wish, &key);
+    bool is_cached = cache && !key.is_full;
+    *plan = is_cached ? husk__plan_cache_get(cache, &key) : NULL;
+    if (*plan) {
+        husk__context_count_plan(context, true);
+        return HUSK_OK;
+    }
+    husk_status status = create(context, op, problem, wish, plan, scope);
+    if (status == HUSK_OK) {
+        husk__context_count_plan(context, false);
+        if (is_cached)
+            husk__plan_cache_put(cache, &key, *plan);
+    }
+    return status;
+}
+
+// ---- running ----
+
+husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                               const husk__scope *scope)
+{
+    husk__scratch scratch;
+    husk_status status = husk__scratch_begin(queue, plan->workspace, &scratch, scope);
+    if (status != HUSK_OK)
+        return status;
+    status = plan->variant->run(plan, queue, arguments, &scratch, scope);
+    husk__scratch_end(queue, &scratch);
+    return status;
+}
+
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
+                                 const void *arguments, const husk__scope *scope)
+{
+    husk_context *context = husk_queue_context(queue);
+    for (;;) {
+        husk_plan *plan;
+        husk_status status = husk__plan_find(context, op, problem, wish, &plan, scope);
+        if (status != HUSK_OK)
+            return status;
+        status = husk__plan_execute(plan, queue, arguments, scope);
+        husk__plan_cache *cache = husk__plan_cache_of(context);
+        bool is_refused = status == HUSK_UNSUPPORTED && !wish->variant && cache;
+        if (is_refused)
+            husk__plan_cache_reject(cache, plan->variant, plan->configuration);
+        husk_plan_release(plan);
+        if (!is_refused)
+            return status;
+    }
+}
+
+husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const husk_queue *queue,
+                             const husk__scope *scope)
+{
+    if (!plan)
+        return husk__reject(scope, "plan", "is NULL");
+    if (plan->op != op)
+        return husk__reject(scope, "plan", "is a plan of %s, not of %s", plan->op->name, op->name);
+    if (plan->context != husk_queue_context(queue))
+        return husk__reject(scope, "plan", "belongs to another context than the queue");
+    return HUSK_OK;
+}
+
+husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given, const char *argument,
+                                    const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check(given, argument, scope);
+    if (status != HUSK_OK)
+        return status;
+    husk_tensor resolved = *given;
+    husk__tensor_resolve(&resolved);
+    bool is_same = resolved.rank == planned->rank && resolved.dtype == planned->dtype;
+    for (int32_t d = 0; is_same && d < planned->rank; ++d)
+        is_same = resolved.shape[d] == planned->shape[d] &&
+                  (resolved.shape[d] <= 1 || resolved.strides[d] == planned->strides[d]);
+    if (is_same)
+        return HUSK_OK;
+    char is[HUSK__SHAPE_TEXT], was[HUSK__SHAPE_TEXT];
+    return husk__reject(scope, argument, "is %s %s, the plan was made for %s %s%s", husk_dtype_name(given->dtype),
+                        husk__shape_text(given, is), husk_dtype_name(planned->dtype), husk__shape_text(planned, was),
+                        strcmp(is, was) == 0 ? " with other strides" : "");
+}
+
+uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) {
+        int64_t extent = tensors[i] ? husk_tensor_extent(tensors[i]) : 0;
+        bytes += extent > 0 ? (uint64_t)extent : 0;
+    }
+    const uint64_t least = UINT64_C(64) << 20;
+    return 2 * bytes > least ? 2 * bytes : least;
+}
+
+// ---- the operators by name ----
+
+const char *husk_op_name(size_t index)
+{
+    size_t count = 0;
+    while (husk__ops[count])
+        ++count;
+    return index < count ? husk__ops[index]->name : NULL;
+}
+
+const char *husk_op_variant(const char *op, size_t index)
+{
+    for (size_t i = 0; op && husk__ops[i]; ++i) {
+        if (strcmp(husk__ops[i]->name, op) != 0)
+            continue;
+        size_t count = 0;
+        while (husk__ops[i]->variants[count])
+            ++count;
+        return index < count ? husk__ops[i]->variants[index]->name : NULL;
+    }
+    return NULL;
+}

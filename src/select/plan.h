@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * select/plan.h: choosing a variant, plans, their cache, packed weights. What operators call.
+ */
+#ifndef HUSK_SELECT_PLAN_H
+#define HUSK_SELECT_PLAN_H
+
+#include <stdatomic.h>
+
+#include "select/op.h"
+
+struct husk_plan {
+    atomic_int references;
+    husk_context *context;
+    bool holds_context; /* not while it lies in the context's own cache or inside another plan */
+    const husk__op *op;
+    const husk__variant *variant;
+    const husk__configuration *configuration;
+    void *problem; /* a copy of the operator's problem */
+    void *state;   /* the variant's own */
+    uint64_t workspace;
+    double flops;
+    double error_factor;
+};
+
+/* How a caller restricts the choice. */
+typedef struct husk__wish {
+    const char *variant;      /* NULL, "name" or "name:configuration": never replaced by another */
+    uint64_t workspace_limit; /* 0: none */
+} husk__wish;
+
+/*
+ * A plan for the problem: the user's word, else HUSK_VARIANT (which gives way, with a log line, where it
+ * cannot compute the problem), else the cheapest by the variants' own prediction that prepares successfully.
+ * INVALID_ARGUMENT for a variant that does not exist; UNSUPPORTED with the reason where none computes it.
+ */
+husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
+                              const husk__wish *wish, husk_plan **plan, const husk__scope *scope);
+
+/* The plan belongs to another plan from now on, which keeps the context alive for both. */
+void husk__plan_adopt(husk_plan *plan);
+
+/* husk__plan_create through the context's cache. Release the plan after use. */
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                            husk_plan **plan, const husk__scope *scope);
+
+/* Run with scratch from the queue. The caller has checked the arguments. */
+husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                               const husk__scope *scope);
+
+/* An immediate call: find and execute; a variant whose launch the device refuses is not taken again. */
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
+                                 const void *arguments, const husk__scope *scope);
+
+/* A plan of this operator, whose context is the queue's: what every ..._plan_run begins with. */
+husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const husk_queue *queue,
+                             const husk__scope *scope);
+
+/* The tensor of a run against the one the plan was made for: rank, dtype, shape and strides are the same. */
+husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given, const char *argument,
+                                    const husk__scope *scope);
+
+/* The default limit: the larger of 64 MiB and twice the tensors' bytes. NULL tensors count nothing. */
+uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t count);
+
+/* ---- packed weights ---- */
+
+struct husk_packed {
+    atomic_int references;
+    const husk__op *op;
+    const husk__variant *variant;
+    const husk__configuration *configuration;
+    husk_buffer *buffer;
+    husk_tensor logical; /* shape and dtype of the plain weights */
+    husk__key key;       /* whatever else must agree, written by the operator */
+    char wish[96];       /* "variant:configuration" */
+};
+
+/* An empty object with memory of bytes, for the operator to fill by enqueuing its packing. */
+husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical, const husk__key *key,
+                                husk_packed **packed, const husk__scope *scope);
+
+/* Refuse packed weights that were made for another context, operator, variant, configuration or key. */
+husk_status husk__packed_check(const husk_packed *packed, const husk_plan *plan, const husk__key *key,
+                               const char *argument, const husk__scope *scope);
+
+#endif

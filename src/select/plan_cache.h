@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * select/plan_cache.h: a context's plans for immediate calls, a bounded LRU; and what it has learned about
+ * variants that its device refuses.
+ */
+#ifndef HUSK_SELECT_PLAN_CACHE_H
+#define HUSK_SELECT_PLAN_CACHE_H
+
+#include "select/plan.h"
+
+typedef struct husk__plan_cache husk__plan_cache;
+
+/* The context's cache, made on first use; NULL without memory. */
+husk__plan_cache *husk__plan_cache_of(husk_context *context);
+
+/* HUSK_VARIANT as it was when the cache was made; NULL where unset. */
+const char *husk__plan_cache_wishes(const husk__plan_cache *cache);
+
+/* The plan with this key, retained; NULL where there is none. */
+husk_plan *husk__plan_cache_get(husk__plan_cache *cache, const husk__key *key);
+/* Keep the plan under the key; the least recently used one goes when the cache is full. */
+void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan);
+
+/* The device refused this candidate: it is not chosen by itself again, and its plans are forgotten. */
+void husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
+                             const husk__configuration *configuration);
+bool husk__plan_cache_is_rejected(husk__plan_cache *cache, const husk__variant *variant,
+                                  const husk__configuration *configuration);
+
+#endif
