@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+// Convolution as a matrix product whose right-hand matrix is never stored (implicit GEMM, arXiv 1410.0759),
+// for CPUs: one work-item is a work-group and computes with explicit vectors.
+//
+//   y[filter][column] = sum over k of weights[filter][k] * patch[k][column]
+//   column = (image, depth, row, column of the output), k = (channel, depth, row, column of the filter)
+//
+// A work-item takes some columns and some filters of a group. It copies the patches of its columns, a block of
+// k at a time, into private panels of TILE_N = TILE_NV*VW columns, and sweeps them with a TILE_M x TILE_N
+// register tile. Weights come packed by husk_conv_implicit_gemm_pack. It works for every stride, padding,
+// dilation, group count and layout; unit strides along the width are copied by vectors, others by elements.
+// Where k needs several blocks, the partial sums wait in y.
+//
+// Tiles: 13x32 on AVX-512 (64, 128, 256 ... filters waste 1.5%), 6x16 on AVX2, 8x12 on NEON. Copying
+// costs about 3/TILE_M of the multiply's time divided by the panels of filters that share it.
+//
+//   VW       4, 8 or 16: floats in a vector
+//   TILE_M   1..16: filters in a register tile
+//   TILE_NV  1..3: vectors of columns in a register tile, TILE_N = TILE_NV*VW
+#define TILE_A_SPACE __global
+#include "lib/tile.clh"
+#define ACT_T vf
+#include "lib/activation.clh"
+#include "lib/convolution.clh"
+
+// Private room, in elements: all panels of a block; one row of all its columns; one row of the image.
+#define PANEL_ROOM (96 * 1024)
+#define MAX_COLUMNS (16 * TILE_N)
+#define ROW_ROOM 4096
+// Rows written by whole vectors spill over into this gap.
+#define ROW_PITCH (MAX_COLUMNS + VW)
+
+// Rows of the filter wider than this are cut (see struct depth below).
+#define MAX_TAPS 256
+
+// A run of columns that lie in one row of the output.
+struct run {
+    long x_offset;             // image and group
+    int depth, row, column;    // of the input, at the filter's first tap: may lie in the padding
+    int first, length;         // columns of the block
+};
+
+// weights [groups*filters][depth] -> packed [group][panel][depth][TILE_M], zero where a panel has no filter.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_gemm_pack(
+    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
+    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
+{
+    const int panels = (filters + TILE_M - 1) / TILE_M;
+    const int panel = get_group_id(0);
+    const int group = get_group_id(1);
+    const long taps = (long)kernel_d * kernel_h * kernel_w;
+    const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_M) * w_stride_k;
+    __global data_t *packed = packed_base + packed_offset +
+                              ((long)group * panels + panel) * channels * taps * TILE_M;
+    const int rows = min(TILE_M, filters - panel * TILE_M);
+    for (int c = 0; c < channels; ++c)
+        for (int d = 0; d < kernel_d; ++d)
+            for (int h = 0; h < kernel_h; ++h)
+                for (int s = 0; s < kernel_w; ++s) {
+                    const __global data_t *tap =
+                        w + c * w_stride_c + d * w_stride_d + h * w_stride_h + s * w_stride_w;
+                    for (int m = 0; m < TILE_M; ++m)
+                        packed[m] = m < rows ? tap[m * w_stride_k] : 0.0f;
+                    packed += TILE_M;
+                }
+}
+
+// What a register tile's rows do with their accumulators, written out so that they stay registers.
+#define EACH_ROW(STEP) \
+    REPEAT_16(STEP)
+#define START_ONE(i, j) acc[(i) * TILE_NV + (j)] = (vf)(start);
+#define START_ROW(i) \
+    if ((i) < TILE_M) { \
+        const acc_t start = has_bias && (i) < rows ? bias[first_filter + (i)] : 0.0f; \
+        TILE_ROW_EACH(i, TILE_NV, START_ONE) \
+    }
+#define RESUME_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_private(tile + (i) * TILE_N + (j) * VW);
+#define RESUME_ROW(i) \
+    if ((i) < TILE_M) { \
+        TILE_ROW_EACH(i, TILE_NV, RESUME_ONE) \
+    }
+#define ACTIVATE_ONE(i, j) acc[(i) * TILE_NV + (j)] = activate(acc[(i) * TILE_NV + (j)], ACT_ARGS);
+#define ACTIVATE_ROW(i) \
+    if ((i) < TILE_M) { \
+        TILE_ROW_EACH(i, TILE_NV, ACTIVATE_ONE) \
+    }
+#define STORE_ONE(i, j) store_vf(acc[(i) * TILE_NV + (j)], out + (i) * y_stride_c + (j) * VW);
+#define STORE_ROW(i) \
+    if ((i) < TILE_M) { \
+        TILE_ROW_EACH(i, TILE_NV, STORE_ONE) \
+    }
+#define LOAD_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_vf(out + (i) * y_stride_c + (j) * VW);
+#define LOAD_ROW(i) \
+    if ((i) < TILE_M) { \
+        TILE_ROW_EACH(i, TILE_NV, LOAD_ONE) \
+    }
+#define SPILL_ONE(i, j) store_private(acc[(i) * TILE_NV + (j)], tile + (i) * TILE_N + (j) * VW);
+#define SPILL_ROW(i) \
+    if ((i) < TILE_M) { \
+        TILE_ROW_EACH(i, TILE_NV, SPILL_ONE) \
+    }
+
+// One row of the filter, all its taps, for the columns of one run, into rows of `block_row` (pitch apart).
+inline void copy_run_generic(const __global data_t *row, long stride, int extent, int first, int stride_w,
+                             int dilation_w, int taps, int length, acc_t *out, int pitch)
+{
+    for (int s = 0; s < taps; ++s)
+        for (int i = 0; i < length; ++i) {
+            const int column = first + s * dilation_w + i * stride_w;
+            out[s * pitch + i] = column >= 0 && column < extent ? row[column * stride] : 0.0f;
+        }
+}
+
+// The first vector of a panel whose other columns are empty.
+ALWAYS_INLINE void multiply_narrow(vf *acc, const __global data_t *w, const acc_t *panel, int depth)
+{
+    vf narrow[TILE_M];
+#define TAKE(i) \
+    if ((i) < TILE_M) \
+        narrow[i] = acc[(i) * TILE_NV];
+    REPEAT_16(TAKE)
+#undef TAKE
+    tile_multiply(narrow, TILE_M, 1, w, 1, TILE_M, panel, TILE_N, depth);
+#define GIVE(i) \
+    if ((i) < TILE_M) \
+        acc[(i) * TILE_NV] = narrow[i];
+    REPEAT_16(GIVE)
+#undef GIVE
+}
+
+// A tile that is not whole, or whose columns do not lie one after the other in y, passes through memory.
+#define TILE_Y_PARAMS \
+    __global data_t *y, long at, int rows, int count, int direct, int positions, int out_w, int out_h, \
+        long y_stride_n, long y_stride_c, long y_stride_d, long y_stride_h, long y_stride_w
+#define TILE_Y \
+    y + (long)first_filter * y_stride_c, at, rows, count, direct, positions, out_w, out_h, y_stride_n, \
+        y_stride_c, y_stride_d, y_stride_h, y_stride_w
+#define COLUMN_OFFSET(at) \
+    ((at) / positions * y_stride_n + (at) % positions / out_w / out_h * y_stride_d + \
+     (at) % positions / out_w % out_h * y_stride_h + (at) % out_w * y_stride_w)
+
+inline void read_tile(TILE_Y_PARAMS, acc_t *tile)
+{
+    for (int i = 0; i < TILE_M * TILE_N; i += VW)
+        store_private((vf)(0.0f), tile + i);
+    if (direct) {
+        const __global data_t *from = y + COLUMN_OFFSET(at);
+        for (int m = 0; m < rows; ++m)
+            for (int v = 0; v < count; v += VW)
+                store_private(load_vf_part(from + m * y_stride_c + v, count - v), tile + m * TILE_N + v);
+        return;
+    }
+    for (int j = 0; j < count; ++j) {
+        const __global data_t *from = y + COLUMN_OFFSET(at + j);
+        for (int m = 0; m < rows; ++m)
+            tile[m * TILE_N + j] = from[m * y_stride_c];
+    }
+}
+
+inline void write_tile(TILE_Y_PARAMS, const acc_t *tile)
+{
+    if (direct) {
+        __global data_t *to = y + COLUMN_OFFSET(at);
+        for (int m = 0; m < rows; ++m)
+            for (int v = 0; v < count; v += VW)
+                store_vf_part(load_private(tile + m * TILE_N + v), to + m * y_stride_c + v, count - v);
+        return;
+    }
+    for (int j = 0; j < count; ++j) {
+        __global data_t *to = y + COLUMN_OFFSET(at + j);
+        for (int m = 0; m < rows; ++m)
+            to[m * y_stride_c] = tile[m * TILE_N + j];
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offset,
+                             const __global data_t *restrict w_base, long w_offset,
+                             const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                             __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
+                             int filter_items, ACT_PARAMS)
+{
+    const int group = get_group_id(2);
+    const int positions = out_d * out_h * out_w;
+    const long columns = (long)batch * positions;
+    const long column_panels = (columns + TILE_N - 1) / TILE_N;
+    const int filter_panels = (filters + TILE_M - 1) / TILE_M;
+
+    // This item's share: whole panels of columns and of filters.
+    const long items = get_num_groups(0), item = get_group_id(0);
+    const long column_begin = column_panels * item / items * TILE_N;
+    const long column_end = min(columns, column_panels * (item + 1) / items * TILE_N);
+    const int panel_begin = filter_panels * (int)get_group_id(1) / filter_items;
+    const int panel_end = filter_panels * (int)(get_group_id(1) + 1) / filter_items;
+
+    // Depth of the product: rows of the filter, each of kernel_w taps, cut where that is very wide.
+    const int taps_most = min(kernel_w, MAX_TAPS);
+    const int cuts = (kernel_w + taps_most - 1) / taps_most;
+    const int kernel_rows = kernel_d * kernel_h;
+    const long depth = (long)channels * kernel_rows * kernel_w;
+    const int lines = channels * kernel_rows * cuts;
+    const int lines_block = max(1, min(lines, 384 / taps_most));
+
+    const __global data_t *x = x_base + x_offset + group * channels * x_stride_c;
+    const __global data_t *x_end = x_base + x_offset + (batch - 1) * x_stride_n +
+                                   (groups * channels - 1) * x_stride_c + (in_d - 1) * x_stride_d +
+                                   (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
+    const __global data_t *w = w_base + w_offset + (long)group * filter_panels * depth * TILE_M;
+    const __global data_t *bias = bias_base + bias_offset + group * filters;
+    __global data_t *y = y_base + y_offset + (long)group * filters * y_stride_c;
+
+    const int y_is_flat = y_stride_w == 1 && y_stride_h == out_w && y_stride_d == (long)out_h * out_w;
+    const int is_pointwise = kernel_rows == 1 && kernel_w == 1 && x_stride_w == 1 && stride_w == 1 &&
+                             in_w == out_w && pad_w == 0 && positions == out_w;
+
+    acc_t panels[PANEL_ROOM];
+    acc_t block_row[8 * ROW_PITCH];
+    acc_t image_row[ROW_ROOM + 4 * VW];
+    acc_t phase_row[ROW_ROOM + 4 * VW];
+    acc_t tile[TILE_M * TILE_N];
+    struct run runs[MAX_COLUMNS];
+
+    const int block_depth = lines_block * taps_most;
+    const int block_columns = min(MAX_COLUMNS, PANEL_ROOM / (block_depth * TILE_N) * TILE_N);
+
+    for (long column = column_begin; column < column_end; column += block_columns) {
+        const int width = (int)min((long)block_columns, column_end - column);
+        const int width_panels = (width + TILE_N - 1) / TILE_N;
+        const int one_image = column / positions == (column + width - 1) / positions;
+
+        // The block's columns as runs, each in one row of the output.
+        int run_count = 0;
+        for (int done = 0; done < width;) {
+            const long at = column + done;
+            const int n = at / positions, p = at % positions;
+            const int ow = p % out_w, oh = p / out_w % out_h, od = p / out_w / out_h;
+            struct run r;
+            r.x_offset = n * x_stride_n;
+            r.depth = od * stride_d - pad_d;
+            r.row = oh * stride_h - pad_h;
+            r.column = ow * stride_w - pad_w;
+            r.first = done;
+            r.length = min(out_w - ow, width - done);
+            runs[run_count++] = r;
+            done += r.length;
+        }
+
+        int line = 0;
+        do {
+            const int line_end = min(lines, line + lines_block);
+            const long k_begin = (long)(line / cuts) * kernel_w + line % cuts * taps_most;
+            int depth_now = 0;
+
+            if (is_pointwise && one_image) {
+                const __global data_t *source = x + runs[0].x_offset + runs[0].column + line * x_stride_c;
+                for (int k = line; k < line_end; ++k, source += x_stride_c)
+                    for (int p = 0; p < width_panels; ++p) {
+                        acc_t *to = panels + ((long)p * block_depth + (k - line)) * TILE_N;
+                        for (int v = 0; v < TILE_N; v += VW)
+                            store_private(load_vf_part(source + p * TILE_N + v, width - p * TILE_N - v < 0 ? 0 :
+                                                       width - p * TILE_N - v), to + v);
+                    }
+                depth_now = line_end - line;
+            } else {
+                for (int l = line; l < line_end; ++l) {
+                    const int cut = l % cuts, c = l / cuts / kernel_rows, kr = l / cuts % kernel_rows;
+                    const int kd = kr / kernel_h, kh = kr % kernel_h;
+                    const int tap_first = cut * taps_most;
+                    const int taps_all = min(taps_most, kernel_w - tap_first);
+                    for (int tap = 0; tap < taps_all; tap += 8) {
+                        const int taps = min(8, taps_all - tap);
+                        const int tap_column = (tap_first + tap) * dilation_w;
+                        for (int i = 0; i < run_count; ++i) {
+                            const struct run r = runs[i];
+                            const int id = r.depth + kd * dilation_d, ih = r.row + kh * dilation_h;
+                            acc_t *to = block_row + r.first;
+                            if (id < 0 || id >= in_d || ih < 0 || ih >= in_h) {
+                                for (int s = 0; s < taps; ++s)
+                                    for (int j = 0; j < r.length; j += VW)
+                                        store_private((vf)(0.0f), to + s * ROW_PITCH + j);
+                                continue;
+                            }
+                            const __global data_t *row =
+                                x + r.x_offset + c * x_stride_c + id * x_stride_d + ih * x_stride_h;
+                            const long span = (long)(r.length - 1) * stride_w + (long)(taps - 1) * dilation_w + 1;
+                            const int pitch = (int)(span / stride_w) + 1 + VW;
+                            if (span > ROW_ROOM || (long)pitch * stride_w > ROW_ROOM) {
+                                copy_run_generic(row, x_stride_w, in_w, r.column + tap_column, stride_w,
+                                                 dilation_w, taps, r.length, to, ROW_PITCH);
+                                continue;
+                            }
+                            load_padded_row(row, x_stride_w, in_w, r.column + tap_column, (int)span, x_end,
+                                            image_row);
+                            const acc_t *from = image_row;
+                            if (stride_w > 1) {
+                                split_phases(image_row, (int)span, stride_w, pitch, phase_row);
+                                from = phase_row;
+                            }
+                            for (int s = 0; s < taps; ++s) {
+                                const int shift = s * dilation_w;
+                                const acc_t *source =
+                                    stride_w == 1 ? from + shift
+                                                  : from + shift % stride_w * pitch + shift / stride_w;
+                                for (int j = 0; j < r.length; j += VW)
+                                    store_private(load_private(source + j), to + s * ROW_PITCH + j);
+                            }
+                        }
+                        for (int s = 0; s < taps; ++s, ++depth_now) {
+                            acc_t *from = block_row + s * ROW_PITCH;
+                            for (int j = width; j < width_panels * TILE_N; ++j)
+                                from[j] = 0.0f;
+                            for (int p = 0; p < width_panels; ++p)
+                                for (int v = 0; v < TILE_N; v += VW)
+                                    store_private(load_private(from + p * TILE_N + v),
+                                                  panels + ((long)p * block_depth + depth_now) * TILE_N + v);
+                        }
+                    }
+                }
+            }
+
+            const int is_first = line == 0, is_last = line_end == lines;
+            for (int fp = panel_begin; fp < panel_end; ++fp) {
+                const __global data_t *w_panel = w + (fp * depth + k_begin) * TILE_M;
+                const int first_filter = fp * TILE_M;
+                const int rows = min(TILE_M, filters - first_filter);
+                for (int p = 0; p < width_panels; ++p) {
+                    const acc_t *panel = panels + (long)p * block_depth * TILE_N;
+                    const long at = column + p * TILE_N;
+                    const int count = min(TILE_N, width - p * TILE_N);
+                    const int n = at / positions, position = at % positions;
+                    const int direct = y_is_flat && position + count <= positions;
+                    __global data_t *out = y + n * y_stride_n + (long)fp * TILE_M * y_stride_c + position;
+                    vf acc[TILE_M * TILE_NV];
+
+                    if (is_first) {
+                        EACH_ROW(START_ROW)
+                    } else if (direct && rows == TILE_M && count == TILE_N) {
+                        EACH_ROW(LOAD_ROW)
+                    } else {
+                        read_tile(TILE_Y, tile);
+                        EACH_ROW(RESUME_ROW)
+                    }
+                    if (TILE_NV > 1 && count <= VW)
+                        multiply_narrow(acc, w_panel, panel, depth_now);
+                    else
+                        tile_multiply(acc, TILE_M, TILE_NV, w_panel, 1, TILE_M, panel, TILE_N, depth_now);
+                    if (is_last) {
+                        EACH_ROW(ACTIVATE_ROW)
+                    }
+                    if (direct && rows == TILE_M && count == TILE_N) {
+                        EACH_ROW(STORE_ROW)
+                    } else {
+                        EACH_ROW(SPILL_ROW)
+                        write_tile(TILE_Y, tile);
+                    }
+                }
+            }
+            line = line_end;
+        } while (line < lines);
+    }
+}
