@@ -39,9 +39,8 @@ void husk_ref_expected_release(husk_ref_expected *expected);
 typedef struct husk_ref_report {
     int64_t checked;
     int64_t failures;
-    int64_t zeros; /* expected zeros that are not zero by definition */
-    double
-        max_ratio; /* the largest |error| / bound; infinity where NaN, infinity or an exact value was missed */
+    int64_t zeros;    /* expected zeros that are not zero by definition */
+    double max_ratio; /* the largest |error| / bound; infinity where NaN, infinity or exactness is missed */
     double max_error; /* the largest |error| */
     double max_bound; /* the bound where max_ratio was found */
     int32_t rank;     /* of the index below */
@@ -50,7 +49,7 @@ typedef struct husk_ref_report {
     int64_t projections; /* by Freivalds' method */
     int64_t projection_failures;
     double max_projection_ratio;
-    int32_t projection_rank;                 /* of the index below */
+    int32_t projection_rank; /* of the index below */
     int64_t first_projection[HUSK_MAX_RANK]; /* gemm: batch, row; conv: image, group, space */
     bool allocation_failed;                  /* something could not be checked at all */
 } husk_ref_report;

@@ -7,8 +7,8 @@
  *
  * The tolerance. r holds random signs, so that the projected error of a row is sum r_j e_j. By Hoeffding's
  * inequality it exceeds 6 sqrt(sum e_j^2) with a probability below 2 e^-18 = 3e-8. Each |e_j| is at most its
- * bound f u mag_j (f: 4 + 2 sqrt k or the variant's factor; u: 2^-24), with mag_j = sum_k |a_k| |b_kj| (and the
- * terms of beta C and bias), and by Minkowski's inequality
+ * bound f u mag_j (f: 4 + 2 sqrt k or the variant's factor; u: 2^-24), with mag_j = sum_k |a_k| |b_kj| (and
+ * the terms of beta C and bias), and by Minkowski's inequality
  *     sqrt(sum_j mag_j^2) <= sum_k |a_k| sqrt(sum_j b_kj^2) + ...
  * which again is one pass. So the tolerance is 6 f u times the right side. A wrong patch passes only when all
  * its errors together stay below it: a single wrong element of ordinary size does not.

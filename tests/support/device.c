@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "support/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/main.h"
+
+#define EXIT_NO_DEVICE 6
+
+static husk_context *context;
+static husk_queue *queue, *silent_queue;
+
+static void print_log(void *user, husk_log_level level, const char *text)
+{
+    (void)user;
+    if (level >= HUSK_LOG_WARNING)
+        fprintf(stderr, "husk: %s\n", text);
+}
+
+static void close_device(void)
+{
+    husk_queue_release(silent_queue);
+    husk_queue_release(queue);
+    husk_context_release(context);
+}
+
+// Failing here ends the process: no test can do anything without a device.
+static void must(husk_status status, const husk_error *error)
+{
+    if (status == HUSK_OK)
+        return;
+    fprintf(stderr, "%s\n", error->text);
+    exit(status == HUSK_NO_PLATFORM || status == HUSK_NO_DEVICE ? EXIT_NO_DEVICE : EXIT_FAILURE);
+}
+
+static void open_device(void)
+{
+    static husk_error error;
+    husk_device_list *list = NULL;
+    const husk_device *device = NULL;
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.log = print_log);
+    husk_queue_params profiling = HUSK_QUEUE_PARAMS(.profiling = 1);
+    must(husk_device_list_create(&list, &error), &error);
+    must(husk_device_list_select(list, NULL, &device, &error), &error);
+    must(husk_context_create(device, &params, &context, &error), &error);
+    husk_device_list_release(list);
+    must(husk_queue_create(context, NULL, &queue, &error), &error);
+    must(husk_queue_create(context, &profiling, &silent_queue, &error), &error);
+    const husk_device_traits *traits = husk_context_traits(context);
+    printf("device %u:%u: %s (%s)\n", traits->platform_index, traits->device_index, traits->name,
+           traits->platform_name);
+    atexit(close_device);
+}
+
+husk_context *test_context(void)
+{
+    if (context == NULL)
+        open_device();
+    return context;
+}
+
+husk_queue *test_queue(void)
+{
+    test_context();
+    return queue;
+}
+
+husk_queue *test_silent_queue(void)
+{
+    test_context();
+    return silent_queue;
+}
+
+void test_ok_error(husk_status status, const husk_error *error)
+{
+    ck_assert_msg(status == HUSK_OK, "%s: %s", husk_status_name(status), error->text);
+}
+
+void test_ok(husk_status status)
+{
+    test_ok_error(status, husk_queue_error(test_queue()));
+}
+
+bool test_ran_error(husk_status status, const husk_error *error, const char *op, const char *variant)
+{
+    if (status == HUSK_UNSUPPORTED && variant != NULL) {
+        test_count_refused(op, variant);
+        return false;
+    }
+    ck_assert_msg(status == HUSK_OK, "%s, variant %s: %s: %s", op, variant != NULL ? variant : "(chosen)",
+                  husk_status_name(status), error->text);
+    return true;
+}
+
+bool test_ran(husk_status status, const char *op, const char *variant)
+{
+    return test_ran_error(status, husk_queue_error(test_queue()), op, variant);
+}
+
+void test_refused_error(husk_status status, const husk_error *error, husk_status wanted, const char *argument)
+{
+    ck_assert_msg(status == wanted, "expected %s naming '%s', got %s: %s", husk_status_name(wanted), argument,
+                  husk_status_name(status), status == HUSK_OK ? "" : error->text);
+    ck_assert_msg(error->status == wanted, "the error's status is %s, not %s",
+                  husk_status_name(error->status), husk_status_name(wanted));
+    ck_assert_msg(strstr(error->text, argument) != NULL, "the text does not name '%s': %s", argument,
+                  error->text);
+}
+
+void test_refused(husk_status status, husk_status wanted, const char *argument)
+{
+    test_refused_error(status, husk_queue_error(test_silent_queue()), wanted, argument);
+    const husk_profile_record *records = NULL;
+    size_t count = 0;
+    husk_status profile = husk_queue_profile(test_silent_queue(), &records, &count);
+    ck_assert_msg(profile == HUSK_OK, "%s", husk_queue_error(test_silent_queue())->text);
+    ck_assert_msg(count == 0, "a refused call enqueued '%s'", count > 0 ? records[0].name : "");
+}

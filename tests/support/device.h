@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * support/device.h: the device that the tests run on, opened once a process, at first use.
+ *
+ * It is the library's default: HUSK_DEVICE chooses another, HUSK_LIMITS lowers what it may use. Where there
+ * is none the process ends with exit code 6 and the library's text, as clbench does.
+ */
+#ifndef HUSK_TESTS_DEVICE_H
+#define HUSK_TESTS_DEVICE_H
+
+#include <husk/husk.h>
+
+husk_context *test_context(void);
+husk_queue *test_queue(void);
+/* A queue that keeps its profile: what was enqueued can be counted. For calls that must enqueue nothing. */
+husk_queue *test_silent_queue(void);
+
+/* Fail the test, with the queue's text, unless the status is HUSK_OK. */
+void test_ok(husk_status status);
+/* The same for a call that gives its text in an error. */
+void test_ok_error(husk_status status, const husk_error *error);
+/*
+ * For a call that names a variant: true when it ran. A variant may refuse with HUSK_UNSUPPORTED, which is
+ * counted and answered with false; any other failure, or a refusal of the library's own choice (variant
+ * NULL), fails the test.
+ */
+bool test_ran(husk_status status, const char *op, const char *variant);
+bool test_ran_error(husk_status status, const husk_error *error, const char *op, const char *variant);
+
+/*
+ * A bad call was answered as it must be: with this status, in a text that contains the argument's name; and
+ * nothing was enqueued. For a call on test_silent_queue().
+ */
+void test_refused(husk_status status, husk_status wanted, const char *argument);
+/* The same for a call that gives its text in an error, such as the making of a plan. */
+void test_refused_error(husk_status status, const husk_error *error, husk_status wanted,
+                        const char *argument);
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "support/main.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct counter {
+    char op[32], variant[48];
+    long executed, refused;
+    double max_ratio;
+} counter;
+
+#define MAX_COUNTERS 128
+
+static counter counters[MAX_COUNTERS];
+static int counter_count;
+
+static counter *find_counter(const char *op, const char *variant)
+{
+    const char *name = variant != NULL ? variant : "(chosen)";
+    for (int i = 0; i < counter_count; i++)
+        if (strcmp(counters[i].op, op) == 0 && strcmp(counters[i].variant, name) == 0)
+            return &counters[i];
+    ck_assert_msg(counter_count < MAX_COUNTERS, "more than %d variants are counted", MAX_COUNTERS);
+    counter *found = &counters[counter_count++];
+    snprintf(found->op, sizeof(found->op), "%s", op);
+    snprintf(found->variant, sizeof(found->variant), "%s", name);
+    return found;
+}
+
+void test_count_refused(const char *op, const char *variant)
+{
+    find_counter(op, variant)->refused++;
+}
+
+void test_accept(const char *op, const char *variant, const char *configuration,
+                 const husk_ref_report *report)
+{
+    counter *found = find_counter(op, variant);
+    char text[512];
+    husk_ref_report_text(report, text, sizeof(text));
+    if (!husk_ref_report_pass(report) || husk_ref_report_mistrusted(report))
+        ck_abort_msg("%s, variant %s, %s: %s", op, found->variant, configuration, text);
+    found->executed++;
+    found->max_ratio = fmax(found->max_ratio, report->max_ratio);
+}
+
+long test_executed(const char *op)
+{
+    long executed = 0;
+    for (int i = 0; i < counter_count; i++)
+        executed += strcmp(counters[i].op, op) == 0 ? counters[i].executed : 0;
+    return executed;
+}
+
+static void print_counters(void)
+{
+    for (int i = 0; i < counter_count; i++)
+        printf("executed: %s %s %ld configurations, %ld refused, at most %.3g of the bound\n", counters[i].op,
+               counters[i].variant, counters[i].executed, counters[i].refused, counters[i].max_ratio);
+}
+
+bool test_is_long(void)
+{
+    const char *tier = getenv("HUSK_TEST_TIER");
+    return tier != NULL && strcmp(tier, "long") == 0;
+}
+
+int test_main(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    int run = srunner_ntests_run(runner);
+    srunner_free(runner);
+    print_counters();
+    if (run == 0)
+        fprintf(stderr, "no test was run\n");
+    return failed == 0 && run > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * support/main.h: running a suite, and counting what it ran.
+ */
+#ifndef HUSK_TESTS_MAIN_H
+#define HUSK_TESTS_MAIN_H
+
+#include <stdbool.h>
+
+#include <check.h>
+
+#include "ref/check.h"
+
+/*
+ * Run the suite in this process (a context made before a fork would deadlock the child), print the counters,
+ * and give what main returns: 0 when everything passed.
+ */
+int test_main(Suite *suite);
+
+/* True in the long tier (HUSK_TEST_TIER=long): worth more configurations and larger ones. */
+bool test_is_long(void);
+
+/*
+ * Counters, one row an operator and variant, printed at the end:
+ *     executed: conv winograd_4x4 120 configurations, 3 refused, at most 0.31 of the bound
+ * variant NULL stands for the library's own choice.
+ */
+void test_count_refused(const char *op, const char *variant);
+/*
+ * Take a report: fail the test with the configuration and the report's text unless it passed and is to be
+ * trusted; count it as executed.
+ */
+void test_accept(const char *op, const char *variant, const char *configuration,
+                 const husk_ref_report *report);
+/* Configurations of the operator executed so far, over all variants. */
+long test_executed(const char *op);
+
+#endif

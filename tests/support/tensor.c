@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "support/tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref/random.h"
+#include "support/device.h"
+#include "support/main.h"
+
+// Quiet NaN, all of them: what was never written, and the guards, whose words all differ.
+#define POISON        0x7fc0dead
+#define GUARD_WORD(i) (0x7fd00000u | ((uint32_t)(i)&0xfffffu))
+
+void test_layout_strides(test_layout layout, int32_t rank, const int64_t *shape, int64_t *strides)
+{
+    int32_t order[HUSK_MAX_RANK]; // dimensions, fastest first
+    for (int32_t i = 0; i < rank; i++)
+        order[i] = layout == TEST_REVERSED ? i : rank - 1 - i;
+    if (layout == TEST_CHANNELS_LAST && rank > 2) {
+        order[0] = 1;
+        for (int32_t i = 1; i < rank - 1; i++)
+            order[i] = rank - i;
+    }
+    int64_t stride = layout == TEST_SPREAD ? 2 : 1;
+    for (int32_t i = 0; i < rank; i++) {
+        int64_t extent = shape[order[i]] > 0 ? shape[order[i]] : 1;
+        strides[order[i]] = stride;
+        stride *= extent;
+        if ((layout == TEST_PADDED && i == 0) || layout == TEST_SPREAD)
+            stride += 3;
+    }
+}
+
+// Where the tensor lies in its buffer, in elements: guard before, then its extent, then guard after.
+typedef struct placement {
+    int64_t before, after;
+} placement;
+
+static test_tensor make_tensor(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout,
+                               placement place)
+{
+    test_tensor made = {.tensor = {.dtype = dtype, .rank = rank, .offset = place.before}};
+    memcpy(made.tensor.shape, shape, (size_t)rank * sizeof(*shape));
+    test_layout_strides(layout, rank, shape, made.tensor.strides);
+    if (layout == TEST_PACKED) // packed is what strides of zero mean, too: tests meet both spellings
+        memset(made.tensor.strides, 0, sizeof(made.tensor.strides));
+    int64_t element_words = (int64_t)husk_dtype_size(dtype) / 4;
+    husk_ref_array view = husk_ref_array_from_tensor(NULL, &made.tensor);
+    made.words = (place.before + husk_ref_array_extent(&view) + place.after) * element_words;
+    size_t bytes = (size_t)(made.words + 2) * sizeof(uint32_t);
+    made.initial = malloc(bytes);
+    made.current = malloc(bytes);
+    ck_assert_msg(made.initial != NULL && made.current != NULL, "host memory does not suffice");
+    made.before = husk_ref_array_from_tensor(made.initial, &made.tensor);
+    made.array = husk_ref_array_from_tensor(made.current, &made.tensor);
+    husk_error error;
+    uint64_t device_bytes = (uint64_t)made.words * sizeof(uint32_t);
+    test_ok_error(husk_buffer_create(test_context(), device_bytes, &made.tensor.buffer, &error), &error);
+    for (int64_t i = 0; i < made.words; i++)
+        made.initial[i] = GUARD_WORD(i);
+    return made;
+}
+
+static void send(test_tensor *tensor)
+{
+    uint64_t bytes = (uint64_t)tensor->words * sizeof(uint32_t);
+    memcpy(tensor->current, tensor->initial, (size_t)bytes);
+    test_ok(husk_buffer_write(test_queue(), tensor->tensor.buffer, 0, bytes, tensor->initial));
+}
+
+test_tensor test_input(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale)
+{
+    // An odd number of elements in front: kernels must not take a tensor's start to be aligned.
+    test_tensor made = make_tensor(HUSK_F32, rank, shape, layout, (placement){(int64_t)(seed % 4), 0});
+    husk_ref_random_fill_array(&made.before, seed, scale);
+    send(&made);
+    return made;
+}
+
+test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
+                                float scale)
+{
+    test_tensor made =
+        make_tensor(HUSK_F32, rank, shape, layout, (placement){TEST_GUARD / 4, TEST_GUARD / 4});
+    husk_ref_random_fill_array(&made.before, seed, scale);
+    send(&made);
+    return made;
+}
+
+test_tensor test_input_i32(int64_t count, const int32_t *values)
+{
+    test_tensor made = make_tensor(HUSK_I32, 1, &count, TEST_PACKED, (placement){0, 0});
+    memcpy(made.initial, values, (size_t)count * sizeof(*values));
+    send(&made);
+    return made;
+}
+
+void test_input_update(test_tensor *input)
+{
+    memcpy(input->initial, input->current, (size_t)input->words * sizeof(uint32_t));
+    send(input);
+}
+
+// Every element of the tensor: its first word, and how many words it has.
+static void fill_elements(test_tensor *tensor, uint32_t word)
+{
+    int64_t words = (int64_t)husk_dtype_size(tensor->tensor.dtype) / 4, index[HUSK_MAX_RANK] = {0};
+    if (husk_ref_array_count(&tensor->before) == 0)
+        return;
+    do {
+        int64_t first = (tensor->tensor.offset + husk_ref_offset(&tensor->before, index)) * words;
+        for (int64_t i = 0; i < words; i++)
+            tensor->initial[first + i] = word;
+    } while (husk_ref_index_next(tensor->tensor.rank, tensor->tensor.shape, index));
+}
+
+// Guards of at least TEST_GUARD bytes; the start is one element past any alignment.
+static placement output_placement(husk_dtype dtype)
+{
+    int64_t elements = TEST_GUARD / (int64_t)husk_dtype_size(dtype);
+    return (placement){elements + 1, elements};
+}
+
+test_tensor test_output(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout)
+{
+    test_tensor made = make_tensor(dtype, rank, shape, layout, output_placement(dtype));
+    fill_elements(&made, POISON);
+    send(&made);
+    return made;
+}
+
+test_tensor test_inout(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale)
+{
+    test_tensor made = make_tensor(HUSK_F32, rank, shape, layout, output_placement(HUSK_F32));
+    husk_ref_random_fill_array(&made.before, seed, scale);
+    send(&made);
+    return made;
+}
+
+static void read_back(test_tensor *output)
+{
+    uint64_t bytes = (uint64_t)output->words * sizeof(uint32_t);
+    test_ok(husk_buffer_read(test_queue(), output->tensor.buffer, 0, bytes, output->current));
+}
+
+int64_t test_changed_guard(const test_tensor *output)
+{
+    int64_t words = (int64_t)husk_dtype_size(output->tensor.dtype) / 4, index[HUSK_MAX_RANK] = {0};
+    unsigned char *owned = calloc((size_t)output->words + 1, 1);
+    ck_assert_msg(owned != NULL, "host memory does not suffice");
+    if (husk_ref_array_count(&output->array) > 0)
+        do {
+            int64_t first = (output->tensor.offset + husk_ref_offset(&output->array, index)) * words;
+            memset(owned + first, 1, (size_t)words);
+        } while (husk_ref_index_next(output->tensor.rank, output->tensor.shape, index));
+    int64_t changed = -1;
+    for (int64_t i = 0; changed < 0 && i < output->words; i++)
+        if (!owned[i] && output->current[i] != output->initial[i])
+            changed = i * (int64_t)sizeof(uint32_t);
+    free(owned);
+    return changed;
+}
+
+void test_fetch(test_tensor *output)
+{
+    read_back(output);
+    int64_t changed = test_changed_guard(output), size = (int64_t)husk_dtype_size(output->tensor.dtype);
+    ck_assert_msg(changed < 0, "an element that is not the output's was written: %lld past its first",
+                  (long long)(changed / size - output->tensor.offset));
+}
+
+void test_restore(test_tensor *output)
+{
+    send(output);
+}
+
+void test_untouched(test_tensor *output)
+{
+    read_back(output);
+    size_t bytes = (size_t)output->words * sizeof(uint32_t);
+    ck_assert_msg(memcmp(output->current, output->initial, bytes) == 0, "a refused call changed an output");
+}
+
+void test_release(test_tensor *tensor)
+{
+    if (tensor->tensor.buffer != NULL)
+        husk_buffer_release(tensor->tensor.buffer);
+    free(tensor->initial);
+    free(tensor->current);
+    *tensor = (test_tensor){0};
+}
