@@ -21,8 +21,10 @@ int main(void)
     for (int i = 0; i < 9; i++) {
         filter[i] = 1.0f;
     }
-    if (husk_device_list_create(&devices, &error) || husk_device_list_select(devices, NULL, &device, &error) ||
-        husk_context_create(device, NULL, &context, &error) || husk_queue_create(context, NULL, &queue, &error) ||
+    if (husk_device_list_create(&devices, &error) ||
+        husk_device_list_select(devices, NULL, &device, &error) ||
+        husk_context_create(device, NULL, &context, &error) ||
+        husk_queue_create(context, NULL, &queue, &error) ||
         husk_buffer_create(context, sizeof image, &memory[0], &error) ||
         husk_buffer_create(context, sizeof filter, &memory[1], &error) ||
         husk_buffer_create(context, sizeof result, &memory[2], &error)) {
