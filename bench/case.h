@@ -14,16 +14,16 @@
 
 #include <husk/husk.h>
 
+#include "bench_ops.h"
+
 #define BENCH_CASE_TEXT 512   /* bytes a canonical form may take */
 #define BENCH_REASON_TEXT 1024 /* bytes an explanation may take */
 
+/* BENCH_GEMM, BENCH_CONV ... and BENCH_OP_COUNT; bench_ops.h is made by CMake from the husk_add_op lines. */
 typedef enum bench_op_kind {
-    BENCH_GEMM,
-    BENCH_CONV,
-    BENCH_POOL,
-    BENCH_SOFTMAX,
-    BENCH_ACTIVATION,
-    BENCH_RNN,
+#define BENCH_OP_ENUM(lower, upper) BENCH_##upper,
+    BENCH_OP_LIST(BENCH_OP_ENUM)
+#undef BENCH_OP_ENUM
     BENCH_OP_COUNT
 } bench_op_kind;
 
@@ -40,72 +40,6 @@ typedef enum bench_layout {
     BENCH_NHWC  /* channels last, packed */
 } bench_layout;
 
-/* bias= of gemm: one value a column (row vector [n]), one a row ([m, 1]), or none. */
-typedef enum bench_gemm_bias {
-    BENCH_BIAS_NONE,
-    BENCH_BIAS_ROW,   /* bias=1 or bias=row: [n], added to every row */
-    BENCH_BIAS_COLUMN /* bias=col: [m, 1], added to every column */
-} bench_gemm_bias;
-
-/* C[m,n] = act(alpha * op(A) * op(B) + beta * C + bias), row-major, batch of them. */
-typedef struct bench_gemm {
-    int64_t m, n, k;
-    int64_t batch;         /* 1; A, B and C each have the batch when it is more */
-    int64_t ta, tb;        /* 1: A is stored [k, m]; B is stored [n, k] */
-    int64_t lda, ldb, ldc; /* elements from a stored row to the next; resolved: never 0 */
-    double alpha, beta;
-    int64_t bias;          /* bench_gemm_bias */
-} bench_gemm;
-
-/* Space dimensions are listed in the order d, h, w; the first `space` entries of each list count. */
-typedef struct bench_conv {
-    int64_t n, c, k;
-    int64_t d, h, w;       /* d 0: no such dimension; h 0 with d 0: one-dimensional */
-    int64_t t, r, s;       /* filter extents along d, h, w; 0 where the dimension is not there */
-    int64_t stride[3], pad[3], pad_end[3], dilation[3]; /* resolved: pad_end is the true number */
-    int64_t groups;
-    int64_t bias;          /* 1: [k] */
-    /* derived */
-    int64_t space;         /* 1, 2 or 3 */
-    int64_t in[3], filter[3], out[3];
-} bench_conv;
-
-typedef struct bench_pool {
-    int64_t kind;          /* husk_pool_kind */
-    int64_t n, c;
-    int64_t d, h, w;
-    int64_t t, r, s;       /* window; for global the whole space */
-    int64_t stride[3], pad[3], pad_end[3], dilation[3];
-    int64_t ceil, count_pad, global;
-    int64_t indices;       /* 1: MAX also writes i32 indices */
-    /* derived */
-    int64_t space;
-    int64_t in[3], window[3], out[3];
-} bench_pool;
-
-/* x and y: [outer, axis, inner] */
-typedef struct bench_softmax {
-    int64_t outer, axis, inner;
-    int64_t log;
-} bench_softmax;
-
-/* count elements, packed */
-typedef struct bench_activation {
-    int64_t count;
-} bench_activation;
-
-typedef struct bench_rnn {
-    int64_t cell;          /* husk_rnn_cell */
-    int64_t t, b, input, hidden;
-    int64_t layers, bidir;
-    int64_t reset;         /* husk_gru_reset */
-    int64_t lengths;       /* 1: sequences of different length, see bench_data */
-    int64_t bias;          /* 1 (default): input and hidden bias */
-    int64_t state;         /* 1: h0 (and c0) are given, otherwise they are absent and zero */
-    /* derived */
-    int64_t gates, directions;
-} bench_rnn;
-
 typedef struct bench_case {
     bench_op_kind op;
     husk_dtype dtype;
@@ -114,13 +48,10 @@ typedef struct bench_case {
     bench_layout layout;
     bench_direction dir;
     bool packed;           /* prepacked weights: ours through a plan, the rivals in their own layouts */
-    union {
-        bench_gemm gemm;
-        bench_conv conv;
-        bench_pool pool;
-        bench_softmax softmax;
-        bench_activation activation;
-        bench_rnn rnn;
+    union {                /* as.gemm, as.conv ...: bench/cases/<op>.h */
+#define BENCH_OP_MEMBER(lower, upper) bench_##lower lower;
+        BENCH_OP_LIST(BENCH_OP_MEMBER)
+#undef BENCH_OP_MEMBER
     } as;
     char canonical[BENCH_CASE_TEXT];
 } bench_case;

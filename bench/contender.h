@@ -42,7 +42,8 @@ typedef struct bench_data {
     bench_array y;         /* what the output holds before a run: C where beta is not 0, else NaN throughout */
     bench_array lengths;   /* rnn: i32 [b] */
     bench_array h0, c0;    /* rnn: [layers * directions, b, hidden] */
-    bench_rnn_weights *layers; /* rnn: layers * directions of them, layer first, then direction */
+    bench_rnn_weights *layers; /* rnn: layer first, then direction */
+    int64_t layer_count;       /* layers * directions */
 } bench_data;
 
 /* A result read back; the arrays are allocated by the caller with the shapes and strides of the operands. */

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// gemm m n k [batch ta tb lda ldb ldc alpha beta bias act dtype precision packed dir]
+#include <stdio.h>
+
+#include "data.h"
+#include "op.h"
+#include "text.h"
+#include "ref/freivalds.h"
+#include "ref/random.h"
+
+static const bench_choice bias_choices[] = {
+    {"0", BENCH_BIAS_NONE}, {"1", BENCH_BIAS_ROW}, {"row", BENCH_BIAS_ROW}, {"col", BENCH_BIAS_COLUMN}, {NULL, 0},
+};
+
+static const bench_field fields[] = {
+    BENCH_REQUIRED("m", as.gemm.m, 0, "rows of C"),
+    BENCH_REQUIRED("n", as.gemm.n, 0, "columns of C"),
+    BENCH_REQUIRED("k", as.gemm.k, 0, "length of the sums"),
+    BENCH_INTEGER("batch", as.gemm.batch, 1, 0, "matrices of each kind"),
+    BENCH_CHOICE("ta", as.gemm.ta, 0, bench_flag_choices, "1: A is stored as [k, m]"),
+    BENCH_CHOICE("tb", as.gemm.tb, 0, bench_flag_choices, "1: B is stored as [n, k]"),
+    BENCH_INTEGER("lda", as.gemm.lda, 0, 0, "elements from a stored row of A to the next"),
+    BENCH_INTEGER("ldb", as.gemm.ldb, 0, 0, "the same of B"),
+    BENCH_INTEGER("ldc", as.gemm.ldc, 0, 0, "the same of C"),
+    BENCH_REAL("alpha", as.gemm.alpha, 1, "factor of the product"),
+    BENCH_REAL("beta", as.gemm.beta, 0, "factor of the old C"),
+    BENCH_CHOICE("bias", as.gemm.bias, BENCH_BIAS_NONE, bias_choices, "1: added to every row; col: to every column"),
+    {.key = NULL},
+};
+
+typedef struct stored {
+    int64_t a_rows, a_columns, b_rows, b_columns;
+} stored;
+
+static stored stored_sizes(const bench_gemm *g)
+{
+    return (stored){
+        .a_rows = g->ta ? g->k : g->m,
+        .a_columns = g->ta ? g->m : g->k,
+        .b_rows = g->tb ? g->n : g->k,
+        .b_columns = g->tb ? g->k : g->n,
+    };
+}
+
+static bool check_leading(const char *key, int64_t *leading, int64_t columns, char reason[BENCH_REASON_TEXT])
+{
+    if (*leading && *leading < columns)
+        return bench_explain(reason, BENCH_REASON_TEXT, "%s=%lld is less than the %lld columns stored", key,
+                             (long long)*leading, (long long)columns);
+    if (*leading == columns)
+        *leading = 0;
+    return true;
+}
+
+static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
+{
+    bench_gemm *g = &c->as.gemm;
+    stored s = stored_sizes(g);
+    return check_leading("lda", &g->lda, s.a_columns, reason) && check_leading("ldb", &g->ldb, s.b_columns, reason) &&
+           check_leading("ldc", &g->ldc, g->n, reason);
+}
+
+static void resolve(bench_case *c)
+{
+    bench_gemm *g = &c->as.gemm;
+    stored s = stored_sizes(g);
+    g->lda = g->lda ? g->lda : s.a_columns;
+    g->ldb = g->ldb ? g->ldb : s.b_columns;
+    g->ldc = g->ldc ? g->ldc : g->n;
+}
+
+static double macs(const bench_case *c)
+{
+    const bench_gemm *g = &c->as.gemm;
+    return (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
+}
+
+static double flops(const bench_case *c)
+{
+    return 2 * macs(c);
+}
+
+static double bytes(const bench_case *c)
+{
+    const bench_gemm *g = &c->as.gemm;
+    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    double bias = g->bias == BENCH_BIAS_ROW ? n : g->bias == BENCH_BIAS_COLUMN ? m : 0;
+    return 4 * ((double)g->batch * (m * k + k * n + m * n * (g->beta != 0 ? 2 : 1)) + bias);
+}
+
+static bool make_matrices(bench_array *array, const bench_gemm *g, int64_t rows, int64_t columns, int64_t leading)
+{
+    int64_t shape[3] = {g->batch, rows, columns}, strides[3] = {0, leading, 1};
+    if (__builtin_mul_overflow(rows, leading, &strides[0]))
+        return false;
+    int drop = g->batch == 1; // a single matrix has rank 2
+    return bench_array_make(array, HUSK_F32, 3 - drop, shape + drop, strides + drop);
+}
+
+static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
+{
+    const bench_gemm *g = &c->as.gemm;
+    stored s = stored_sizes(g);
+    if (!make_matrices(&data->x, g, s.a_rows, s.a_columns, g->lda) ||
+        !make_matrices(&data->w, g, s.b_rows, s.b_columns, g->ldb) ||
+        !make_matrices(&data->y, g, g->m, g->n, g->ldc))
+        return false;
+    bench_array_fill(&data->x, seed, 1);
+    bench_array_fill(&data->w, seed + 1, 1);
+    if (g->beta != 0)
+        bench_array_fill(&data->y, seed + 2, 1);
+    if (g->bias) {
+        int64_t row[1] = {g->n}, column[2] = {g->m, 1};
+        bool is_row = g->bias == BENCH_BIAS_ROW;
+        if (!bench_array_make(&data->bias, HUSK_F32, is_row ? 1 : 2, is_row ? row : column, NULL))
+            return false;
+        bench_array_fill(&data->bias, seed + 3, 1);
+    }
+    return true;
+}
+
+static husk_gemm_params params_of(const bench_case *c, const char *variant)
+{
+    return HUSK_GEMM_PARAMS(.transpose_a = (uint32_t)c->as.gemm.ta, .transpose_b = (uint32_t)c->as.gemm.tb,
+                            .activation = c->act, .precision = c->precision, .variant = variant);
+}
+
+static husk_status husk_prepare(bench_husk_job *job)
+{
+    husk_gemm_params params = params_of(job->c, job->form);
+    bench_husk_set *set = job->sets;
+    husk_status status = husk_gemm_plan_create(job->context, &params, &set->x, &set->w, bench_optional(&set->bias),
+                                               &set->y, &job->plan, &job->error);
+    if (status == HUSK_OK && job->c->packed)
+        status = bench_job_queue_error(job, husk_gemm_plan_pack(job->plan, job->queue, &set->w, &job->packed));
+    return status;
+}
+
+static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
+{
+    float alpha = (float)job->c->as.gemm.alpha, beta = (float)job->c->as.gemm.beta;
+    if (job->packed)
+        return husk_gemm_plan_run(job->plan, job->queue, alpha, &set->x, &job->packed_w, bench_optional(&set->bias),
+                                  beta, &set->y);
+    husk_gemm_params params = params_of(job->c, job->form);
+    return husk_gemm(job->queue, &params, alpha, &set->x, &set->w, bench_optional(&set->bias), beta, &set->y);
+}
+
+static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
+                   const bench_verify_options *options, bench_verdict *verdict)
+{
+    husk_gemm_params params = params_of(c, NULL);
+    husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w), bias = bench_ref_array(&data->bias);
+    husk_ref_array before = bench_ref_array(&data->y), after = bench_ref_array(&output->y);
+    husk_ref_gemm op = {
+        .params = &params,
+        .alpha = (float)c->as.gemm.alpha,
+        .beta = (float)c->as.gemm.beta,
+        .a = &a,
+        .b = &b,
+        .bias = data->bias.data ? &bias : NULL,
+        .c = &before,
+        .error_factor = options->error_factor,
+    };
+    husk_ref_report report = {0};
+    husk_ref_gemm_check(&op, options->seed, &after, &report);
+    bench_verdict_add(verdict, "C", &report);
+}
+
+// Ones, primes, tile sizes and their neighbours, sums of length zero; every option now and then.
+static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
+{
+    static const int sizes[] = {1,  2,  3,  7,  12, 13, 15, 16,  17,  31,  32, 33,
+                                47, 48, 49, 63, 64, 65, 97, 127, 128, 129, 200};
+    static const int depths[] = {0, 1, 2, 5, 15, 16, 17, 64, 100, 255, 256, 257, 300};
+    static const char *const biases[] = {"", "", " bias=1", " bias=col"};
+    static const char *const scales[] = {"", "", "", " beta=1", " alpha=0.5 beta=-0.25", " alpha=0"};
+    if (index >= 80)
+        return false;
+    husk_ref_random draw = {.seed = 0x67656d6d + (uint64_t)index};
+#define PICK(list) list[husk_ref_random_below(&draw, (int64_t)(sizeof list / sizeof *list))]
+    int m = PICK(sizes), n = PICK(sizes), k = PICK(depths);
+    int ta = (int)husk_ref_random_below(&draw, 2), tb = (int)husk_ref_random_below(&draw, 2);
+    const char *bias = PICK(biases), *scale = PICK(scales);
+    snprintf(line, BENCH_CASE_TEXT, "gemm m=%d n=%d k=%d ta=%d tb=%d%s%s", m, n, k, ta, tb, bias, scale);
+    bool is_batched = husk_ref_random_below(&draw, 5) == 0;
+    if (is_batched)
+        bench_append(line, BENCH_CASE_TEXT, " batch=%d", 2 + (int)husk_ref_random_below(&draw, 3));
+    if (husk_ref_random_below(&draw, 5) == 0)
+        bench_append(line, BENCH_CASE_TEXT, " lda=%d ldb=%d ldc=%d", (ta ? m : k) + 3, (tb ? k : n) + 1, n + 5);
+    if (husk_ref_random_below(&draw, 3) == 0)
+        bench_append(line, BENCH_CASE_TEXT, " act=%s", husk_act_name((husk_act)(1 + husk_ref_random_below(&draw, 8))));
+    if (!is_batched && husk_ref_random_below(&draw, 3) == 0)
+        bench_append(line, BENCH_CASE_TEXT, " packed=1");
+#undef PICK
+    return true;
+}
+
+const bench_op bench_op_gemm = {
+    .name = "gemm",
+    .fields = fields,
+    .common = BENCH_COMMON_ACT | BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_PACKED | BENCH_COMMON_DIR,
+    .normalise = normalise,
+    .resolve = resolve,
+    .flops = flops,
+    .macs = macs,
+    .bytes = bytes,
+    .make_data = make_data,
+    .husk_prepare = husk_prepare,
+    .husk_enqueue = husk_enqueue,
+    .verify = verify,
+    .generate = generate,
+};

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op.h"
+#include "ref/random.h"
+#include "text.h"
+
+#define ALIGNMENT 64
+
+static bool extent_of(const bench_array *array, int64_t *extent)
+{
+    int64_t last = 0;
+    for (int32_t d = 0; d < array->rank; d++) {
+        if (array->shape[d] == 0) {
+            *extent = 0;
+            return true;
+        }
+        int64_t step = 0;
+        if (__builtin_mul_overflow(array->shape[d] - 1, array->strides[d], &step) ||
+            __builtin_add_overflow(last, step, &last))
+            return false;
+    }
+    *extent = last + 1;
+    return true;
+}
+
+static void poison(bench_array *array)
+{
+    if (array->dtype == HUSK_I32) {
+        for (int64_t i = 0; i < array->count; i++)
+            ((int32_t *)array->data)[i] = -2;
+        return;
+    }
+    for (int64_t i = 0; i < array->count; i++)
+        ((float *)array->data)[i] = NAN;
+}
+
+bool bench_array_make(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape,
+                      const int64_t *strides)
+{
+    memset(array, 0, sizeof *array);
+    array->dtype = dtype;
+    array->rank = rank;
+    int64_t packed = 1;
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        array->shape[d] = shape[d];
+        array->strides[d] = strides ? strides[d] : packed;
+        if (shape[d] && __builtin_mul_overflow(packed, shape[d], &packed))
+            return false;
+    }
+    if (!extent_of(array, &array->count) || array->count > (INT64_MAX >> 4))
+        return false;
+    // Never empty, so that data != NULL says the operand is there.
+    size_t bytes = (size_t)array->count * 4;
+    bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    array->data = aligned_alloc(ALIGNMENT, bytes);
+    if (!array->data)
+        return false;
+    poison(array);
+    return true;
+}
+
+bool bench_array_make_layout(bench_array *array, bench_layout layout, int32_t rank, const int64_t *shape)
+{
+    if (layout == BENCH_NCHW)
+        return bench_array_make(array, HUSK_F32, rank, shape, NULL);
+    int64_t strides[HUSK_MAX_RANK], step = shape[1];
+    strides[1] = 1;
+    for (int32_t d = rank - 1; d >= 2; d--) {
+        strides[d] = step;
+        step *= shape[d];
+    }
+    strides[0] = step;
+    return bench_array_make(array, HUSK_F32, rank, shape, strides);
+}
+
+bool bench_array_clone(bench_array *copy, const bench_array *array)
+{
+    if (!bench_array_make(copy, array->dtype, array->rank, array->shape, array->strides))
+        return false;
+    memcpy(copy->data, array->data, (size_t)bench_array_bytes(array));
+    return true;
+}
+
+void bench_array_fill(bench_array *array, uint64_t seed, float scale)
+{
+    int64_t elements = 1;
+    for (int32_t d = 0; d < array->rank; d++)
+        elements *= array->shape[d];
+    husk_ref_array view = bench_ref_array(array);
+    bool is_packed = elements == array->count && array->rank > 0 && array->strides[array->rank - 1] == 1;
+    for (int32_t d = 1; is_packed && d < array->rank; d++)
+        is_packed = array->strides[d - 1] == array->strides[d] * array->shape[d];
+    if (is_packed)
+        husk_ref_random_fill(array->data, array->count, seed, scale);
+    else
+        husk_ref_random_fill_array(&view, seed, scale);
+}
+
+int64_t bench_array_bytes(const bench_array *array)
+{
+    return array->data ? array->count * 4 : 0;
+}
+
+void bench_array_free(bench_array *array)
+{
+    free(array->data);
+    memset(array, 0, sizeof *array);
+}
+
+// FNV-1a.
+static uint64_t hash_word(uint64_t hash, const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)word[i]) * 0x100000001b3u;
+    return hash;
+}
+
+uint64_t bench_case_seed(const bench_case *c)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    const char *word = c->canonical;
+    while (*word) {
+        size_t length = strcspn(word, " ");
+        if (strncmp(word, "packed=", 7))
+            hash = hash_word(hash_word(hash, word, length), " ", 1);
+        word += length + (word[length] == ' ');
+    }
+    return hash;
+}
+
+bool bench_data_make(const bench_case *c, bench_data *data, char reason[BENCH_REASON_TEXT])
+{
+    memset(data, 0, sizeof *data);
+    if (bench_op_get(c->op)->make_data(c, data, bench_case_seed(c)))
+        return true;
+    bench_data_free(c, data);
+    char size[64];
+    bench_format_bytes(bench_case_bytes(c), size, sizeof size);
+    return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the operands (%s)", size);
+}
+
+void bench_data_free(const bench_case *c, bench_data *data)
+{
+    (void)c;
+    bench_array *const arrays[] = {&data->x,       &data->w,  &data->bias, &data->y,
+                                   &data->lengths, &data->h0, &data->c0};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        bench_array_free(arrays[i]);
+    for (int64_t i = 0; i < data->layer_count; i++) {
+        bench_array_free(&data->layers[i].input);
+        bench_array_free(&data->layers[i].hidden);
+        bench_array_free(&data->layers[i].input_bias);
+        bench_array_free(&data->layers[i].hidden_bias);
+    }
+    free(data->layers);
+    memset(data, 0, sizeof *data);
+}
+
+bool bench_output_make(const bench_case *c, const bench_data *data, bench_output *output,
+                       char reason[BENCH_REASON_TEXT])
+{
+    const bench_op *op = bench_op_get(c->op);
+    memset(output, 0, sizeof *output);
+    if (bench_array_make(&output->y, data->y.dtype, data->y.rank, data->y.shape, data->y.strides) &&
+        (!op->make_output || op->make_output(c, data, output)))
+        return true;
+    bench_output_free(output);
+    return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the result");
+}
+
+void bench_output_free(bench_output *output)
+{
+    bench_array_free(&output->y);
+    bench_array_free(&output->indices);
+    bench_array_free(&output->h_n);
+    bench_array_free(&output->c_n);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/husk_job.h: a case as the library runs it. bench/cases/<op>.c says what to call; husk_contender.c owns
+ * everything here.
+ */
+#ifndef BENCH_HUSK_JOB_H
+#define BENCH_HUSK_JOB_H
+
+#include "contender.h"
+
+/* One set of operands on the device. A tensor whose buffer is NULL is not there. */
+typedef struct bench_husk_set {
+    husk_tensor x, w, bias, y, indices, lengths, h0, c0, h_n, c_n;
+    husk_tensor *layer_tensors;      /* rnn: input, hidden, input_bias, hidden_bias of each */
+    husk_rnn_weights *layer_weights; /* pointing into layer_tensors */
+} bench_husk_set;
+
+typedef struct bench_husk_job {
+    const bench_case *c;
+    const bench_data *data;
+    const char *form;        /* a variant's name, or NULL */
+    husk_context *context;
+    husk_queue *queue;
+    husk_plan *plan;         /* for packed=1 and for details; NULL where the operator has none */
+    husk_packed *packed;
+    husk_tensor packed_w;    /* stands for packed */
+    bench_husk_set *sets;
+    int copies;
+    int next;                /* the set that the next run takes */
+    husk_error error;        /* of husk_prepare; that of husk_enqueue is on the queue */
+} bench_husk_job;
+
+/* NULL for a tensor that is not there. */
+static inline const husk_tensor *bench_optional(const husk_tensor *tensor)
+{
+    return tensor->buffer || tensor->packed ? tensor : NULL;
+}
+
+/* Take over the queue's error text after a plan's pack has failed. */
+static inline husk_status bench_job_queue_error(bench_husk_job *job, husk_status status)
+{
+    if (status != HUSK_OK)
+        job->error = *husk_queue_error(job->queue);
+    return status;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/op.h: what bench/cases/<op>.c says about its operator: the keys of its cases, sizes, operands, how it
+ * is run through the library, how its result is checked, and small configurations for `clbench verify`.
+ */
+#ifndef BENCH_OP_H
+#define BENCH_OP_H
+
+#include "contender.h"
+#include "field.h"
+#include "husk_job.h"
+#include "verdict.h"
+
+typedef struct bench_op {
+    const char *name;
+
+    /* Parsing. fields ends with a NULL key; the common fields (dtype, dir ...) are added to it by flags. */
+    const bench_field *fields;
+    unsigned common;   /* bench_common_field bits */
+    /* Number of space dimensions, for list fields; NULL: the operator has none. 0: reason says what is wrong. */
+    int64_t (*space)(const bench_case *c, char reason[BENCH_REASON_TEXT]);
+    /* Check what single fields cannot, and turn fields that say the default in other words into the default. */
+    bool (*normalise)(bench_case *c, char reason[BENCH_REASON_TEXT]);
+    /* Write out defaults and derived fields; the canonical form has been taken. */
+    void (*resolve)(bench_case *c);
+
+    /* Sizes. */
+    double (*flops)(const bench_case *c);
+    double (*macs)(const bench_case *c); /* NULL: none */
+    double (*bytes)(const bench_case *c);
+    bool is_bandwidth;
+
+    /* Operands: shapes, memory and numbers. False: memory is short. */
+    bool (*make_data)(const bench_case *c, bench_data *data, uint64_t seed);
+    /* Outputs beside y (which is made from data.y); NULL: none. */
+    bool (*make_output)(const bench_case *c, const bench_data *data, bench_output *output);
+
+    /* The library: make the plan (where there is one) and the packed weights; enqueue one run of a set. */
+    husk_status (*husk_prepare)(bench_husk_job *job);
+    husk_status (*husk_enqueue)(bench_husk_job *job, bench_husk_set *set);
+
+    /* Compare an output with the reference. */
+    void (*verify)(const bench_case *c, const bench_data *data, const bench_output *output,
+                   const bench_verify_options *options, bench_verdict *verdict);
+
+    /* The index-th small configuration for `clbench verify`, as a case line; false past the last. */
+    bool (*generate)(int64_t index, char line[BENCH_CASE_TEXT]);
+} bench_op;
+
+/* NULL when the number or name is no operator. */
+const bench_op *bench_op_get(bench_op_kind kind);
+const bench_op *bench_op_find(const char *name);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/verdict.h: what comparing a result with the reference found.
+ */
+#ifndef BENCH_VERDICT_H
+#define BENCH_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ref/check.h"
+
+#include "contender.h"
+
+typedef struct bench_verify_options {
+    uint64_t seed;       /* of the sample of outputs that is checked */
+    double error_factor; /* the variant's own bound, as husk_plan_error_factor; 0: the operator's */
+} bench_verify_options;
+
+typedef struct bench_verdict {
+    bool pass;
+    bool mistrusted; /* most of what was expected is zero: it proves nothing */
+    int64_t checked;
+    double max_error; /* the largest difference, and the bound where error / bound was largest */
+    double bound;
+    double max_ratio; /* the largest error / bound */
+    char text[512];   /* what failed first, or how near the bound it came */
+} bench_verdict;
+
+/* The reference sees operands as husk_ref_array. */
+husk_ref_array bench_ref_array(const bench_array *array);
+/* Add a report to a verdict that began as bench_verdict_begin left it; name says which output it was. */
+void bench_verdict_begin(bench_verdict *verdict);
+void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_report *report);
+/* Nothing could be checked, and that counts as a failure. */
+void bench_verdict_fail(bench_verdict *verdict, const char *text);
+
+#endif

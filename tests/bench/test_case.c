@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+#include "op.h"
+#include "text.h"
+
+static bench_case parse(const char *line)
+{
+    bench_case c;
+    char reason[BENCH_REASON_TEXT] = "";
+    ck_assert_msg(bench_case_parse(line, &c, reason), "%s: %s", line, reason);
+    return c;
+}
+
+static void refuse(const char *line, const char *part)
+{
+    bench_case c;
+    char reason[BENCH_REASON_TEXT] = "";
+    ck_assert_msg(!bench_case_parse(line, &c, reason), "%s was accepted", line);
+    ck_assert_msg(strstr(reason, part) != NULL, "%s: '%s' lacks '%s'", line, reason, part);
+}
+
+START_TEST(canonical_form_drops_defaults_and_orders_keys)
+{
+    static const char *const pairs[][2] = {
+        {"gemm n=3 m=2 k=4", "gemm m=2 n=3 k=4"},
+        {"gemm m=2 n=3 k=4 alpha=1.0 beta=0 ta=0 act=none dtype=f32", "gemm m=2 n=3 k=4"},
+        {"gemm m=2 n=3 k=4 lda=4 ldb=3 ldc=5 bias=row", "gemm m=2 n=3 k=4 ldc=5 bias=1"},
+        {"gemm m=2 n=3 k=4 ta=1 lda=2 beta=0.50", "gemm m=2 n=3 k=4 ta=1 beta=0.5"},
+        {"conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1x1 stride=1 n=1", "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1"},
+        {"conv c=8 h=9 w=9 k=8 r=3 s=3 pad=0:1", "conv c=8 h=9 w=9 k=8 r=3 s=3 pad=0:1"},
+        {"conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1x2:1x2", "conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1x2"},
+        {"conv c=8 w=9 k=8 s=3 stride=2", "conv c=8 w=9 k=8 s=3 stride=2"},
+        {"pool c=8 h=9 w=9 r=3 s=3 stride=3", "pool c=8 h=9 w=9 r=3 s=3"},
+        {"pool c=8 h=9 w=9 r=3 s=2 stride=3x2 kind=avg", "pool kind=avg c=8 h=9 w=9 r=3 s=2"},
+        {"softmax outer=1 axis=10 inner=1", "softmax outer=1 axis=10"},
+        {"activation count=5", "activation count=5"},
+        {"activation count=5 act=gelu", "activation count=5 act=gelu"},
+        {"rnn hidden=4 input=3 b=2 t=1 cell=gru bias=1", "rnn cell=gru t=1 b=2 input=3 hidden=4"},
+        {"  gemm\tm=1  n=1 k=0 \n", "gemm m=1 n=1 k=0"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        bench_case c = parse(pairs[i][0]);
+        ck_assert_str_eq(c.canonical, pairs[i][1]);
+        bench_case again = parse(c.canonical);
+        ck_assert_str_eq(again.canonical, c.canonical);
+    }
+}
+END_TEST
+
+START_TEST(defaults_are_resolved)
+{
+    bench_case c = parse("gemm m=2 n=3 k=4 ta=1 tb=1");
+    ck_assert_int_eq(c.as.gemm.lda, 2);
+    ck_assert_int_eq(c.as.gemm.ldb, 4);
+    ck_assert_int_eq(c.as.gemm.ldc, 3);
+    c = parse("conv c=3 h=224 w=200 k=64 r=7 s=5 stride=2 pad=3x2");
+    ck_assert_int_eq(c.as.conv.space, 2);
+    ck_assert_int_eq(c.as.conv.in[0], 224);
+    ck_assert_int_eq(c.as.conv.filter[1], 5);
+    ck_assert_int_eq(c.as.conv.out[0], 112);
+    ck_assert_int_eq(c.as.conv.out[1], 100);
+    ck_assert_int_eq(c.as.conv.pad_end[0], 3);
+    c = parse("conv c=3 d=8 h=9 w=10 k=4 t=1 r=2 s=3 stride=1x2x3");
+    ck_assert_int_eq(c.as.conv.space, 3);
+    ck_assert_int_eq(c.as.conv.filter[0], 1);
+    ck_assert_int_eq(c.as.conv.out[2], 3);
+    c = parse("pool c=3 h=112 w=112 r=3 s=3 stride=2 pad=1");
+    ck_assert_int_eq(c.as.pool.out[0], 56);
+    c = parse("pool c=3 h=5 w=5 r=2 s=2 ceil=1");
+    ck_assert_int_eq(c.as.pool.out[0], 3);
+    c = parse("pool kind=avg c=3 h=7 w=9 global=1");
+    ck_assert_int_eq(c.as.pool.window[1], 9);
+    ck_assert_int_eq(c.as.pool.out[1], 1);
+    c = parse("rnn cell=lstm t=2 b=3 input=4 hidden=5 bidir=1");
+    ck_assert_int_eq(c.as.rnn.gates, 4);
+    ck_assert_int_eq(c.as.rnn.directions, 2);
+}
+END_TEST
+
+START_TEST(mistakes_are_refused_with_the_nearest_spelling)
+{
+    refuse("gem m=1 n=1 k=1", "'gemm'");
+    refuse("sofmax outer=1 axis=1", "'softmax'");
+    refuse("gemm m=1 n=1 k=1 apha=2", "'alpha'");
+    refuse("gemm m=1 n=1 k=1 act=rleu", "act=relu");
+    refuse("rnn cell=lsmt t=1 b=1 input=1 hidden=1", "cell=lstm");
+    refuse("conv c=1 h=4 w=4 k=1 r=1 s=1 dtype=fp16", "dtype=f16");
+    refuse("gemm m=1 n=1", "k is required");
+    refuse("gemm m=1 n=1 k=1 m=2", "twice");
+    refuse("gemm m=1 n=1 k", "k needs a value");
+    refuse("gemm m=1 n=1 k=", "k needs a value");
+    refuse("gemm m=x n=1 k=1", "whole number");
+    refuse("gemm m=-1 n=1 k=1", "at least 0");
+    refuse("gemm m=99999999999999999999 n=1 k=1", "whole number");
+    refuse("gemm m=9999999999999999 n=1 k=1", "too large");
+    refuse("gemm m=1 n=4 k=1 ldc=3", "ldc=3 is less");
+    refuse("gemm m=1 n=1 k=1 alpha=nan", "number");
+    refuse("conv c=4 h=4 w=4 k=4 r=3 s=3 stride=1x1x1", "2 dimensions");
+    refuse("conv c=4 h=4 w=4 k=4 r=5 s=5", "larger");
+    refuse("conv c=4 h=4 w=4 k=4 r=3 s=3 groups=3", "multiples");
+    refuse("conv c=4 h=4 w=4 k=4 s=3", "r is required");
+    refuse("conv c=4 w=4 k=4 r=3 s=3", "no h");
+    refuse("conv c=4 h=4 w=4 k=4 r=3 s=3 stride=0", "at least 1");
+    refuse("pool c=4 h=4 w=4 r=2 s=2 pad=2", "less than the window");
+    refuse("pool kind=avg c=4 h=4 w=4 r=2 s=2 indices=1", "max");
+    refuse("pool c=4 h=4 w=4 global=1 r=2 s=2", "global");
+    refuse("rnn cell=lstm t=1 b=1 input=1 hidden=1 reset=before", "gru");
+    refuse("", "empty");
+}
+END_TEST
+
+START_TEST(work_is_counted_by_the_definition)
+{
+    bench_case c = parse("gemm m=10 n=20 k=30 batch=2");
+    ck_assert_double_eq(bench_case_flops(&c), 2.0 * 2 * 10 * 20 * 30);
+    ck_assert_double_eq(bench_case_bytes(&c), 4.0 * 2 * (300 + 600 + 200));
+    c = parse("conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1");
+    ck_assert_double_eq(bench_case_flops(&c), 2.0 * 56 * 56 * 64 * 64 * 9);
+    c = parse("conv c=32 h=112 w=112 k=32 r=3 s=3 pad=1 groups=32");
+    ck_assert_double_eq(bench_case_flops(&c), 2.0 * 112 * 112 * 32 * 9);
+    c = parse("rnn cell=lstm t=5 b=3 input=7 hidden=11");
+    ck_assert_double_eq(bench_case_flops(&c), 2.0 * 5 * 3 * 4 * 11 * (7 + 11));
+    c = parse("rnn cell=gru t=5 b=3 input=7 hidden=11 layers=2 bidir=1");
+    ck_assert_double_eq(bench_case_flops(&c), 2.0 * 5 * 3 * 3 * 11 * 2 * ((7 + 11) + (22 + 11)));
+    c = parse("softmax outer=3 axis=10");
+    ck_assert_double_eq(bench_case_bytes(&c), 8.0 * 30);
+    ck_assert(bench_case_is_bandwidth(&c));
+}
+END_TEST
+
+START_TEST(data_is_a_function_of_the_case)
+{
+    char reason[BENCH_REASON_TEXT];
+    bench_case plain = parse("gemm m=5 n=6 k=7 lda=9 beta=1"), packed = parse("gemm m=5 n=6 k=7 lda=9 beta=1 packed=1");
+    bench_case other = parse("gemm m=5 n=6 k=7 lda=9 beta=2");
+    bench_data a, b, c;
+    ck_assert(bench_data_make(&plain, &a, reason) && bench_data_make(&packed, &b, reason) &&
+              bench_data_make(&other, &c, reason));
+    const float *x = a.x.data;
+    ck_assert_int_eq(a.x.count, 4 * 9 + 7);
+    ck_assert(isnan(x[7]) && isnan(x[8]) && !isnan(x[9]));
+    ck_assert_mem_eq(a.w.data, b.w.data, (size_t)bench_array_bytes(&a.w));
+    ck_assert(memcmp(a.w.data, c.w.data, (size_t)bench_array_bytes(&a.w)) != 0);
+    ck_assert(!isnan(((float *)a.y.data)[0]));
+    bench_data_free(&plain, &a);
+    bench_data_free(&packed, &b);
+    bench_data_free(&other, &c);
+}
+END_TEST
+
+// Layouts and strides change where a number lies, not which one it is.
+START_TEST(data_is_the_same_in_both_layouts)
+{
+    bench_array nchw, nhwc;
+    int64_t shape[4] = {2, 3, 4, 5};
+    ck_assert(bench_array_make_layout(&nchw, BENCH_NCHW, 4, shape));
+    ck_assert(bench_array_make_layout(&nhwc, BENCH_NHWC, 4, shape));
+    bench_array_fill(&nchw, 7, 1);
+    bench_array_fill(&nhwc, 7, 1);
+    for (int64_t i = 0; i < 120; i++) {
+        int64_t n = i / 60, c = i / 20 % 3, p = i % 20;
+        ck_assert_float_eq(((float *)nchw.data)[i], ((float *)nhwc.data)[n * 60 + p * 3 + c]);
+    }
+    bench_array_free(&nchw);
+    bench_array_free(&nhwc);
+}
+END_TEST
+
+START_TEST(generated_configurations_parse_and_differ)
+{
+    for (int kind = 0; kind < BENCH_OP_COUNT; kind++) {
+        const bench_op *op = bench_op_get((bench_op_kind)kind);
+        char line[BENCH_CASE_TEXT];
+        int64_t count = 0;
+        for (; op->generate(count, line); count++)
+            parse(line);
+        ck_assert_msg(count >= 30, "%s generates %d configurations", op->name, (int)count);
+    }
+}
+END_TEST
+
+START_TEST(numbers_and_words)
+{
+    ck_assert_uint_eq(bench_edit_distance("kitten", "sitting"), 3);
+    ck_assert_uint_eq(bench_edit_distance("rleu", "relu"), 1);
+    ck_assert_uint_eq(bench_edit_distance("", "abc"), 3);
+    double seconds;
+    ck_assert(bench_parse_duration("60s", &seconds) && seconds == 60);
+    ck_assert(bench_parse_duration("250ms", &seconds) && seconds == 0.25);
+    ck_assert(bench_parse_duration("1.5m", &seconds) && seconds == 90);
+    ck_assert(!bench_parse_duration("5x", &seconds));
+    ck_assert(!bench_parse_duration("-1", &seconds));
+    ck_assert(!bench_parse_duration("", &seconds));
+    char text[40];
+    bench_format_ns(1234, text, sizeof text);
+    ck_assert_str_eq(text, "1.23 us");
+    bench_format_ns(999.7e3, text, sizeof text);
+    ck_assert_str_eq(text, "1.00 ms");
+    bench_format_real((double)0.1f, text, sizeof text);
+    ck_assert_double_eq(strtod(text, NULL), (double)0.1f);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("case");
+    tcase_add_test(tests, canonical_form_drops_defaults_and_orders_keys);
+    tcase_add_test(tests, defaults_are_resolved);
+    tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
+    tcase_add_test(tests, work_is_counted_by_the_definition);
+    tcase_add_test(tests, data_is_a_function_of_the_case);
+    tcase_add_test(tests, data_is_the_same_in_both_layouts);
+    tcase_add_test(tests, generated_configurations_parse_and_differ);
+    tcase_add_test(tests, numbers_and_words);
+    Suite *suite = suite_create("clbench case");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
