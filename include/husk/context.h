@@ -85,6 +85,24 @@ typedef struct husk_program_stats {
 
 HUSK_API void husk_context_program_stats(const husk_context *context, husk_program_stats *stats);
 
+/* What a device may offer beyond OpenCL C 1.2's minimum, or get wrong. */
+typedef enum husk_feature {
+    HUSK_FEATURE_F64 = 0,
+    HUSK_FEATURE_F16 = 1,
+    HUSK_FEATURE_SUBGROUPS = 2,
+    HUSK_FEATURE_FMA = 3 /* fma rounds once */
+} husk_feature;
+
+/* "f64" ...; "unknown" for a number that is no feature. */
+HUSK_API const char *husk_feature_name(husk_feature feature);
+
+/*
+ * Whether the device has the feature: advertised, and a probe kernel that needs it builds and gives the right
+ * numbers. The first question for a feature runs the probe; the answer is kept. A refusal is logged with its
+ * reason.
+ */
+HUSK_API bool husk_context_has(husk_context *context, husk_feature feature);
+
 /* OK, or DEVICE_LOST from the moment the device was lost on. */
 HUSK_API husk_status husk_context_status(const husk_context *context);
 

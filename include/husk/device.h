@@ -50,7 +50,7 @@ typedef struct husk_device_traits {
     bool has_subgroups;             /* as advertised; a probe decides about use */
     uint32_t compute_units;
     uint32_t clock_mhz;             /* as advertised, 0 where unknown */
-    uint32_t vector_width;          /* floats in a register of the CPU family: 4, 8 or 16; 1 on GPUs */
+    uint32_t vector_width;          /* floats in a vector of the CPU family's kernels: 4, 8 or 16 */
     uint32_t base_address_alignment;/* bytes; sub-buffer views start at multiples of it */
     uint64_t global_memory;         /* bytes */
     uint64_t max_allocation;        /* bytes one buffer may have */

@@ -135,11 +135,11 @@ static husk_device_class device_class(cl_device_id id, const char *platform_name
     return type & CL_DEVICE_TYPE_CPU ? HUSK_DEVICE_CPU : HUSK_DEVICE_ACCELERATOR;
 }
 
-// Floats in a register: 4, 8 or 16 for a CPU, whatever odd number a driver gives.
+// Floats in a register: 4, 8 or 16 for a CPU, whatever odd number a driver gives; 4 where it does not matter.
 static uint32_t vector_width(cl_device_id id, husk_device_class class)
 {
     if (class != HUSK_DEVICE_CPU)
-        return 1;
+        return 4;
     uint32_t width = device_u32(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
     if (width < 4)
         width = device_u32(id, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT);

@@ -173,7 +173,7 @@ void husk__cache_store(const husk__cache *cache, const char *key, const unsigned
 
 /* ---- context and queue ---- */
 
-enum { HUSK__RELEASE_ACTIONS = 8 };
+enum { HUSK__RELEASE_ACTIONS = 8, HUSK__FEATURES = HUSK_FEATURE_FMA + 1 };
 
 struct husk_context {
     atomic_int references;
@@ -192,6 +192,7 @@ struct husk_context {
     int action_count;
     void (*actions[HUSK__RELEASE_ACTIONS])(husk_context *context);
     size_t plan_cache_capacity;
+    atomic_int features[HUSK__FEATURES]; /* 0 not probed yet, 1 there and right, -1 not */
     _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
 };
 

@@ -20,7 +20,7 @@ typedef struct husk__kernel husk__kernel;
 
 /*
  * Kernel name of program (file, options). options are the caller's -D constants; what every kernel is built
- * with (-cl-std, -DVW= the device's vector width on CPU devices) is added here.
+ * with (-cl-std, -DVW= the device's vector width) is added here.
  * BUILD_FAILED with the log; UNSUPPORTED when the kernel needs more work-items a group or more local memory
  * than the device has: the caller takes its next variant then.
  */

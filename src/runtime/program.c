@@ -13,9 +13,7 @@
 // What every program is built with. No option here lets a compiler assume that NaN or infinity do not occur.
 static void common_options(const husk_device_traits *traits, const char *options, husk__text *text)
 {
-    husk__text_format(text, "-cl-std=CL1.2 -cl-denorms-are-zero");
-    if (traits->device_class == HUSK_DEVICE_CPU)
-        husk__text_format(text, " -DVW=%u", (unsigned)traits->vector_width);
+    husk__text_format(text, "-cl-std=CL1.2 -cl-denorms-are-zero -DVW=%u", (unsigned)traits->vector_width);
     if (options && *options)
         husk__text_format(text, " %s", options);
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One kernel a feature, each computing numbers that the host knows. A device has a feature when the kernel
+// builds and the numbers are right, whatever its extension string says.
+//
+//   -DPROBE_F64 | -DPROBE_F16 | -DPROBE_SUBGROUPS | -DPROBE_FMA   exactly one
+
+#if defined(PROBE_F64)
+
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+// 1 + 2^-40 is no float: the difference survives in double only.
+__kernel void husk_runtime_probe(__global float *y_base, long y_offset)
+{
+    int i = (int)get_global_id(0);
+    double x = 1.0 + (double)(i + 1) / 1099511627776.0;
+    y_base[y_offset + i] = (float)((x - 1.0) * 1099511627776.0);
+}
+
+#elif defined(PROBE_F16)
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+// 2048 + odd is no half: it rounds to even, which f32 arithmetic would not show.
+__kernel void husk_runtime_probe(__global float *y_base, long y_offset)
+{
+    int i = (int)get_global_id(0);
+    half x = (half)2048.0f + (half)(i % 2);
+    y_base[y_offset + i] = (float)(x - (half)2048.0f) + (float)(i + 1);
+}
+
+#elif defined(PROBE_SUBGROUPS)
+
+#ifdef cl_khr_subgroups
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#endif
+#ifdef cl_intel_subgroups
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#endif
+// The sum over a sub-group less the same sum made by exclusive scan and own value on its last item: 0 each.
+__kernel void husk_runtime_probe(__global float *y_base, long y_offset)
+{
+    int i = (int)get_global_id(0);
+    int value = i + 1;
+    int sum = sub_group_reduce_add(value);
+    int before = sub_group_scan_exclusive_add(value);
+    int last = sub_group_broadcast(before + value, get_sub_group_size() - 1);
+    y_base[y_offset + i] = (float)(sum - last + i + 1);
+}
+
+#elif defined(PROBE_FMA)
+
+// fma rounds once: (1 + 2^-12)^2 - (1 + 2^-11) = 2^-24 exactly, which a product rounded first loses.
+__kernel void husk_runtime_probe(__global float *y_base, long y_offset)
+{
+    int i = (int)get_global_id(0);
+    float x = 1.0f + 1.0f / 4096.0f * (float)(i >= 0);
+    y_base[y_offset + i] = fma(x, x, -(1.0f + 1.0f / 2048.0f)) * 16777216.0f * (float)(i + 1);
+}
+
+#else
+#error "name the feature to probe: -DPROBE_F64, -DPROBE_F16, -DPROBE_SUBGROUPS or -DPROBE_FMA"
+#endif

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default timeout=60
+// Choosing variants, the plan cache and packed weights, with an operator made of nothing but decisions.
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "select/choose.h"
+#include "select/plan.h"
+#include "select/plan_cache.h"
+#include "support/main.h"
+
+typedef struct toy_problem {
+    int64_t number;
+    int64_t padding_matters_not;
+} toy_problem;
+
+static int prepared, ran, unprepared, refusals;
+static const char *last_ran;
+
+static bool supports_even(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const toy_problem *problem = candidate->problem;
+    if (problem->number % 2 == 0)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "the number is odd");
+    return false;
+}
+
+static double cost_by_configuration(const husk__candidate *candidate)
+{
+    return candidate->configuration->values[0];
+}
+
+static uint64_t workspace_by_number(const husk__candidate *candidate)
+{
+    return (uint64_t)((const toy_problem *)candidate->problem)->number * 1000;
+}
+
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
+{
+    (void)scope;
+    ++prepared;
+    plan->state = malloc(1);
+    return HUSK_OK;
+}
+
+static husk_status prepare_never(husk_plan *plan, const husk__scope *scope)
+{
+    ++prepared;
+    return husk__fail(scope, HUSK_UNSUPPORTED, "%s: too many registers", plan->variant->name);
+}
+
+static void unprepare(husk_plan *plan)
+{
+    ++unprepared;
+    free(plan->state);
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
+{
+    (void)queue, (void)arguments, (void)scratch, (void)scope;
+    ++ran;
+    last_ran = plan->variant->name;
+    return HUSK_OK;
+}
+
+// A launch the device refuses, as for want of registers.
+static husk_status run_refused(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                               const husk__scratch *scratch, const husk__scope *scope)
+{
+    (void)plan, (void)queue, (void)arguments, (void)scratch;
+    ++refusals;
+    return husk__fail(scope, HUSK_UNSUPPORTED, "refused");
+}
+
+static const husk__configuration wide[] = {{"wide", "", {10}}, {"narrow", "", {20}}};
+static const husk__configuration one[] = {{"one", "", {5}}};
+static const husk__configuration dear[] = {{"dear", "", {100}}};
+
+static const husk__variant even = {.name = "even", .family = HUSK__FAMILY_CPU, .configurations = wide,
+    .configuration_count = 2, .supports = supports_even, .cost = cost_by_configuration,
+    .workspace = workspace_by_number, .prepare = prepare, .unprepare = unprepare, .run = run};
+static const husk__variant broken = {.name = "broken", .family = HUSK__FAMILY_CPU, .configurations = one,
+    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare_never, .run = run};
+static const husk__variant general = {.name = "general", .family = HUSK__FAMILY_ANY, .configurations = dear,
+    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare, .unprepare = unprepare, .run = run};
+static const husk__variant for_gpus = {.name = "for_gpus", .family = HUSK__FAMILY_GPU, .configurations = one,
+    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare, .unprepare = unprepare, .run = run};
+static const husk__variant refused = {.name = "refused", .family = HUSK__FAMILY_CPU, .configurations = one,
+    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare, .unprepare = unprepare,
+    .run = run_refused};
+
+static void describe(const void *problem, husk__key *key)
+{
+    husk__key_i64(key, ((const toy_problem *)problem)->number);
+}
+
+static const husk__variant *const toy_variants[] = {&broken, &even, &general, &for_gpus, NULL};
+static const husk__op toy = {"toy", sizeof(toy_problem), toy_variants, describe, NULL};
+static const husk__variant *const refusing_variants[] = {&refused, &general, NULL};
+static const husk__op refusing = {"refusing", sizeof(toy_problem), refusing_variants, describe, NULL};
+
+static husk_context *context;
+static husk_queue *queue;
+static husk_error error;
+static const husk__scope scope = {"toy", &error};
+
+static void open_device(void)
+{
+    prepared = ran = unprepared = refusals = 0;
+    error = (husk_error){0};
+    ck_assert_msg(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 4), &context, &error) == HUSK_OK,
+                  "%s", error.text);
+    ck_assert_int_eq(husk_queue_create(context, NULL, &queue, &error), HUSK_OK);
+}
+
+static void close_device(void)
+{
+    husk_queue_release(queue);
+    husk_context_release(context);
+}
+
+static husk_plan *create(const husk__op *op, int64_t number, const char *variant, uint64_t limit)
+{
+    toy_problem problem = {number, 0};
+    husk__wish wish = {variant, limit};
+    husk_plan *plan = NULL;
+    if (husk__plan_create(context, op, &problem, &wish, &plan, &scope) != HUSK_OK)
+        ck_assert_ptr_null(plan);
+    return plan;
+}
+
+static bool is_cpu(void)
+{
+    husk_device_class class = husk_context_traits(context)->device_class;
+    return class == HUSK_DEVICE_CPU || class == HUSK_DEVICE_SIMULATOR;
+}
+
+START_TEST(cheapest_that_prepares_is_taken)
+{
+    husk_plan *plan = create(&toy, 4, NULL, 0);
+    ck_assert_ptr_nonnull(plan);
+    ck_assert_str_eq(husk_plan_variant(plan), is_cpu() ? "even" : "for_gpus");
+    if (is_cpu()) {
+        ck_assert_str_eq(husk_plan_configuration(plan), "wide");
+        ck_assert_uint_eq(husk_plan_workspace(plan), 4000);
+        ck_assert_int_eq(prepared, 2); // the cheaper one was tried and refused
+    }
+    husk_plan_release(plan);
+}
+END_TEST
+
+START_TEST(unsupported_and_too_hungry_fall_to_the_next)
+{
+    husk_plan *plan = create(&toy, 3, NULL, 0);
+    if (is_cpu())
+        ck_assert_str_eq(husk_plan_variant(plan), "general");
+    husk_plan_release(plan);
+    plan = create(&toy, 4, NULL, 3999);
+    if (is_cpu())
+        ck_assert_str_eq(husk_plan_variant(plan), "general");
+    husk_plan_release(plan);
+}
+END_TEST
+
+START_TEST(a_named_variant_is_binding)
+{
+    husk_plan *plan = create(&toy, 4, "for_gpus", 0);
+    ck_assert_str_eq(husk_plan_variant(plan), "for_gpus");
+    husk_plan_release(plan);
+    plan = create(&toy, 4, "even:narrow", 0);
+    ck_assert_str_eq(husk_plan_configuration(plan), "narrow");
+    husk_plan_release(plan);
+
+    ck_assert_ptr_null(create(&toy, 3, "even", 0));
+    ck_assert_int_eq(error.status, HUSK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.text, "the number is odd"));
+    ck_assert_ptr_null(create(&toy, 4, "even", 10));
+    ck_assert_ptr_nonnull(strstr(error.text, "workspace"));
+    ck_assert_ptr_null(create(&toy, 4, "broken", 0));
+    ck_assert_ptr_nonnull(strstr(error.text, "too many registers"));
+    ck_assert_ptr_null(create(&toy, 4, "evne", 0));
+    ck_assert_int_eq(error.status, HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "variant"));
+    ck_assert_ptr_nonnull(strstr(error.text, "general"));
+    ck_assert_ptr_null(create(&toy, 4, "even:wid", 0));
+    ck_assert_int_eq(error.status, HUSK_INVALID_ARGUMENT);
+}
+END_TEST
+
+static husk_status call(const husk__op *op, int64_t number, int64_t junk)
+{
+    toy_problem problem = {number, junk};
+    husk__wish wish = {0};
+    return husk__plan_immediate(queue, op, &problem, &wish, NULL, &scope);
+}
+
+START_TEST(immediate_calls_find_their_plan)
+{
+    husk_program_stats stats;
+    for (int64_t i = 0; i < 3; ++i)
+        ck_assert_int_eq(call(&toy, 8, i), HUSK_OK); // what describe leaves out does not count
+    husk_context_program_stats(context, &stats);
+    ck_assert_uint_eq(stats.plans, 1);
+    ck_assert_uint_eq(stats.plan_hits, 2);
+    ck_assert_int_eq(ran, 3);
+}
+END_TEST
+
+START_TEST(the_least_recently_used_plan_goes)
+{
+    husk_program_stats stats;
+    for (int64_t number = 0; number < 4; ++number)
+        ck_assert_int_eq(call(&toy, number, 0), HUSK_OK);
+    ck_assert_int_eq(call(&toy, 0, 0), HUSK_OK); // 1 is now the oldest
+    ck_assert_int_eq(call(&toy, 9, 0), HUSK_OK);
+    husk_context_program_stats(context, &stats);
+    ck_assert_uint_eq(stats.plans, 5);
+    ck_assert_int_eq(unprepared, 1);
+    ck_assert_int_eq(call(&toy, 0, 0), HUSK_OK);
+    ck_assert_int_eq(call(&toy, 1, 0), HUSK_OK);
+    husk_context_program_stats(context, &stats);
+    ck_assert_uint_eq(stats.plans, 6);
+}
+END_TEST
+
+START_TEST(a_refused_launch_is_not_tried_again)
+{
+    ck_assert_int_eq(call(&refusing, 1, 0), HUSK_OK);
+    ck_assert_str_eq(last_ran, "general");
+    ck_assert_int_eq(call(&refusing, 2, 0), HUSK_OK);
+    ck_assert_int_eq(refusals, is_cpu() ? 1 : 0);
+}
+END_TEST
+
+START_TEST(wishes_in_a_list)
+{
+    char wanted[32];
+    ck_assert(husk__variant_from_list("conv:winograd_4x4,gemm:tiled:64x64", "gemm", wanted, sizeof wanted));
+    ck_assert_str_eq(wanted, "tiled:64x64");
+    ck_assert(husk__variant_from_list("conv:winograd_4x4,gemm:tiled", "conv", wanted, sizeof wanted));
+    ck_assert_str_eq(wanted, "winograd_4x4");
+    ck_assert(!husk__variant_from_list("convolution:x", "conv", wanted, sizeof wanted));
+    ck_assert(!husk__variant_from_list("conv:", "conv", wanted, sizeof wanted));
+    ck_assert(!husk__variant_from_list(NULL, "conv", wanted, sizeof wanted));
+}
+END_TEST
+
+START_TEST(packed_weights_fit_what_they_were_made_for)
+{
+    husk_plan *plan = create(&toy, 4, "even:wide", 0), *other = create(&toy, 4, "even:narrow", 0);
+    husk__key key = {0}, other_key = {0};
+    husk__key_i64(&key, 7);
+    husk__key_i64(&other_key, 8);
+    husk_tensor logical = {.rank = 2, .shape = {3, 4}};
+    husk_packed *packed;
+    ck_assert_int_eq(husk__packed_create(plan, 100, &logical, &key, &packed, &scope), HUSK_OK);
+    ck_assert_uint_eq(husk_packed_size(packed), 100);
+    husk_tensor tensor = husk_packed_tensor(packed);
+    ck_assert_int_eq(tensor.shape[1], 4);
+    ck_assert_ptr_eq(tensor.packed, packed);
+
+    ck_assert_int_eq(husk__packed_check(packed, plan, &key, "w", &scope), HUSK_OK);
+    ck_assert_int_eq(husk__packed_check(packed, other, &key, "w", &scope), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "w: was packed for variant even:wide"));
+    ck_assert_int_eq(husk__packed_check(packed, plan, &other_key, "w", &scope), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk__packed_check(NULL, plan, &key, "w", &scope), HUSK_INVALID_ARGUMENT);
+
+    husk_context *second;
+    ck_assert_int_eq(husk_context_create(NULL, NULL, &second, NULL), HUSK_OK);
+    husk_context *first = context;
+    context = second;
+    husk_plan *foreign = create(&toy, 4, "even:wide", 0);
+    context = first;
+    ck_assert_int_eq(husk__packed_check(packed, foreign, &key, "w", &scope), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "another context"));
+    ck_assert_int_eq(husk__plan_check(foreign, &toy, queue, &scope), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk__plan_check(plan, &refusing, queue, &scope), HUSK_INVALID_ARGUMENT);
+    husk_plan_release(foreign);
+    husk_context_release(second);
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    husk_plan_release(other);
+}
+END_TEST
+
+START_TEST(a_plan_keeps_its_context)
+{
+    husk_plan *plan = create(&toy, 4, NULL, 0);
+    husk_queue_release(queue);
+    husk_context_release(context);
+    ck_assert_str_ne(husk_context_traits(plan->context)->name, ""); // a sanitizer would see it gone
+    husk_plan_release(plan);
+    open_device();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan");
+    TCase *tests = tcase_create("plan");
+    tcase_add_checked_fixture(tests, open_device, close_device);
+    tcase_add_test(tests, cheapest_that_prepares_is_taken);
+    tcase_add_test(tests, unsupported_and_too_hungry_fall_to_the_next);
+    tcase_add_test(tests, a_named_variant_is_binding);
+    tcase_add_test(tests, immediate_calls_find_their_plan);
+    tcase_add_test(tests, the_least_recently_used_plan_goes);
+    tcase_add_test(tests, a_refused_launch_is_not_tried_again);
+    tcase_add_test(tests, wishes_in_a_list);
+    tcase_add_test(tests, packed_weights_fit_what_they_were_made_for);
+    tcase_add_test(tests, a_plan_keeps_its_context);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
