@@ -96,6 +96,24 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
     return status;
 }
 
+// HUSK_PROGRAM_DIR: every program goes there as one self-contained file, for offline compilers and bug reports.
+static void export_source(const husk__program *program, const char *options, const husk__text *source)
+{
+    const char *directory = husk__environment("HUSK_PROGRAM_DIR");
+    if (!directory)
+        return;
+    husk__text path = {0}, text = {0};
+    char hash[33];
+    husk__hash128_text(husk__hash128_of(options, strlen(options)), hash);
+    husk__text_format(&path, "%s/%.*s-%.8s.cl", directory, (int)strcspn(program->file, "."), program->file, hash);
+    husk__text_format(&text, "// options: %s\n", options);
+    husk__text_append(&text, source->bytes, source->size);
+    if (!path.failed && !text.failed)
+        husk__write_file_atomically(path.bytes, text.bytes, text.size);
+    husk__text_free(&path);
+    husk__text_free(&text);
+}
+
 static husk_status build(husk_context *context, husk__program *program, const husk__scope *scope)
 {
     husk__text source = {0}, options = {0}, key = {0};
@@ -110,6 +128,7 @@ static husk_status build(husk_context *context, husk__program *program, const hu
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to build %s", program->file);
         goto cleanup;
     }
+    export_source(program, options.bytes, &source);
     program->cl = build_from_binary(context, options.bytes, key.bytes);
     if (!program->cl) {
         status = build_from_source(context, program, options.bytes, &source, &program->cl, scope);
