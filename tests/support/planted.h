@@ -16,10 +16,10 @@ typedef void (*test_check_fn)(void *user, const husk_ref_array *array, husk_ref_
 
 /*
  * The array passes. Then, one after another and undone each time: one element is off by ten times its bound
- * (by one rounding, where the bound is zero), one is NaN, one is infinite, a patch of two by two in the middle
- * of the last two dimensions is wrong by more than its values. Fail the test unless the check fails every
- * time. function tells the bounds. The outputs that are changed alone, the first, the middle and the last, must
- * be among those that are checked: the middle one is in a complete check.
+ * (by one rounding, where the bound is zero), one is NaN, one is infinite, a patch of two by two in the
+ * middle of the last two dimensions is wrong by more than its values. Fail the test unless the check fails
+ * every time. function tells the bounds. The elements that are changed alone are the first, the middle and
+ * the last one, so the output must be small enough to be checked completely.
  */
 void test_planted(const husk_ref_function *function, const husk_ref_array *array, test_check_fn check,
                   void *user);

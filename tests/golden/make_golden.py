@@ -1,0 +1,405 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Make the golden vectors that Husk's reference implementations are checked against.
+
+    python3 tests/golden/make_golden.py [FOLDER]
+
+PyTorch (Debian: python3-torch) computes them in double from small inputs that f32 holds exactly. What PyTorch
+does not have (ONNX's GRU, padding that differs at the two ends, average pooling with dilation) is put together
+from plain tensor operations. The results are C initialisers, one file an operator, included by
+tests/ref/test_golden.c. They are committed: the tests need no Python.
+"""
+import itertools
+import math
+import os
+import sys
+
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(20150416)
+torch.set_num_threads(1)
+
+ACTIVATIONS = {
+    "NONE": lambda x, slope: x,
+    "RELU": lambda x, slope: F.relu(x),
+    "LEAKY_RELU": lambda x, slope: F.leaky_relu(x, slope),
+    "RELU6": lambda x, slope: F.relu6(x),
+    "GELU": lambda x, slope: F.gelu(x),
+    "GELU_TANH": lambda x, slope: F.gelu(x, approximate="tanh"),
+    "SILU": lambda x, slope: F.silu(x),
+    "SIGMOID": lambda x, slope: torch.sigmoid(x),
+    "TANH": lambda x, slope: torch.tanh(x),
+}
+
+
+# --- Inputs and C text -----------------------------------------------------------------------------------
+
+
+def random(*shape, limit=48, unit=32):
+    """Multiples of 1/unit in [-limit/unit, limit/unit], never zero."""
+    values = torch.randint(1, limit + 1, shape) * (2 * torch.randint(0, 2, shape) - 1)
+    return values.double() / unit
+
+
+def distinct(*shape):
+    """Random, but no two alike: for maxima, whose positions must be unambiguous."""
+    count = math.prod(shape)
+    return ((torch.randperm(count) - count // 2).double() / 16).reshape(shape)
+
+
+def number(value):
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return repr(value) if len(repr(value)) <= 9 else "%.13g" % value
+
+
+def lines(words, indent):
+    text, line = [], indent
+    for word in words:
+        if len(line) + len(word) + 2 > 110:
+            text.append(line.rstrip())
+            line = indent
+        line += word + ", "
+    return "\n".join(text + [line.rstrip().rstrip(",")])
+
+
+def array(tensor):
+    if tensor is None:
+        return "    {0}"
+    shape = ", ".join(str(extent) for extent in tensor.shape)
+    values = [number(value) for value in tensor.double().flatten().tolist()]
+    return "    {%d, {%s}, (const double[]){\n%s}}" % (tensor.dim(), shape, lines(values or ["0"], "        "))
+
+
+def params(**fields):
+    def text(value):
+        if isinstance(value, (tuple, list)):
+            return "{" + ", ".join(str(v) for v in value) + "}"
+        if isinstance(value, float):
+            return repr(value) + "f"
+        return str(int(value)) if isinstance(value, bool) else str(value)
+
+    given = [f".{name} = {text(value)}" for name, value in fields.items() if value is not None]
+    return "    {" + ", ".join(given or ["0"]) + "}"
+
+
+def row(name, *parts):
+    return "{\n    \"%s\",\n%s\n},\n" % (name, ",\n".join(parts))
+
+
+def f32(value):
+    return torch.tensor(value, dtype=torch.float32).double().item()
+
+
+# --- Operators -------------------------------------------------------------------------------------------
+
+
+def activation():
+    x = torch.cat([random(20), torch.tensor([0.0, 6.0, 7.5, -6.0, 20.0, -20.0, 100.0, -100.0]).double(),
+                   torch.tensor([float("nan"), float("inf"), float("-inf")]).double()])
+    for name, function in ACTIVATIONS.items():
+        for slope in (0.01, 0.25) if name == "LEAKY_RELU" else (0.01,):
+            given = None if slope == 0.01 else slope
+            yield row(f"{name} {slope}", params(activation="HUSK_ACT_" + name, slope=given),
+                      array(x), array(function(x, f32(slope))))
+
+
+def gemm():
+    def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
+        product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
+        out = alpha * product
+        if beta != 0:
+            out = out + beta * c
+        if bias is not None:
+            out = out + bias
+        if c is None:
+            c = torch.full_like(out, float("nan"))  # not read
+        given = params(transpose_a=ta or None, transpose_b=tb or None, activation="HUSK_ACT_" + act,
+                       activation_slope=slope if act == "LEAKY_RELU" else None)
+        return row(name, given, f"    {alpha!r}f, {beta!r}f", array(a), array(b), array(bias), array(c),
+                   array(ACTIVATIONS[act](out, slope)))
+
+    for ta, tb in itertools.product((False, True), repeat=2):
+        a, b = random(*((5, 3) if ta else (3, 5))), random(*((4, 5) if tb else (5, 4)))
+        yield case(f"transposes {ta:d}{tb:d}", a, b, ta, tb)
+        yield case(f"alpha, beta, transposes {ta:d}{tb:d}", a, b, ta, tb, 1.5, -0.75, c=random(3, 4))
+    yield case("vector by matrix", random(1, 7), random(7, 5))
+    yield case("matrix by vector", random(6, 7), random(7, 1), bias=random(6, 1))
+    yield case("k = 1", random(3, 1), random(1, 4))
+    yield case("k = 0", random(3, 0), random(0, 4), beta=0.5, c=random(3, 4), bias=random(4))
+    yield case("bias of a row", random(3, 5), random(5, 4), bias=random(4))
+    yield case("bias of a column", random(3, 5), random(5, 4), bias=random(3, 1), alpha=2.0)
+    yield case("batch", random(2, 3, 5), random(2, 5, 4), beta=1.0, c=random(2, 3, 4), bias=random(4))
+    yield case("batch, one A", random(3, 5), random(2, 5, 4))
+    yield case("batch, B of one", random(2, 3, 5), random(1, 5, 4), bias=random(3, 1))
+    yield case("batch, transposed", random(2, 5, 3), random(2, 4, 5), True, True)
+    for act in list(ACTIVATIONS)[1:]:
+        yield case(f"activation {act}", random(3, 5), random(5, 4), bias=random(4), act=act)
+
+
+def both_ends(pad, pad_end):
+    """F.pad's argument: last dimension first, before and after."""
+    return [extent for pair in reversed(list(zip(pad, pad_end))) for extent in pair]
+
+
+def end_option(pad, pad_end):
+    if pad == pad_end:
+        return None
+    return tuple("HUSK_PAD_NONE" if after == 0 and before != 0 else after for before, after in zip(pad, pad_end))
+
+
+def conv():
+    functions = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+
+    def case(name, x, w, bias=None, stride=None, pad=None, pad_end=None, dilation=None, groups=1, act="NONE"):
+        space = x.dim() - 2
+        pad = pad or (0,) * space
+        pad_end = pad_end or pad
+        out = functions[space](F.pad(x, both_ends(pad, pad_end)), w, bias, stride or 1, 0, dilation or 1, groups)
+        given = params(activation="HUSK_ACT_" + act, stride=stride, pad=pad, pad_end=end_option(pad, pad_end),
+                       dilation=dilation, groups=groups if groups > 1 else None)
+        return row(name, given, array(x), array(w), array(bias), array(ACTIVATIONS[act](out, f32(0.01))))
+
+    yield case("1-D", random(2, 3, 8), random(4, 3, 3), random(4), pad=(1,))
+    yield case("1-D, stride, dilation", random(1, 2, 11), random(3, 2, 2), stride=(2,), dilation=(3,), pad=(2,))
+    yield case("1-D, all padding before", random(1, 2, 6), random(2, 2, 3), pad=(2,), pad_end=(0,))
+    yield case("1x1", random(2, 4, 3, 3), random(3, 4, 1, 1), random(3))
+    yield case("1x1, stride", random(1, 3, 5, 4), random(2, 3, 1, 1), stride=(2, 3))
+    yield case("3x3", random(1, 3, 5, 6), random(4, 3, 3, 3), random(4), pad=(1, 1))
+    yield case("3x3, no padding", random(2, 2, 5, 4), random(3, 2, 3, 3))
+    yield case("stride", random(1, 2, 7, 8), random(3, 2, 3, 3), stride=(2, 2), pad=(1, 1))
+    yield case("stride past the filter", random(1, 2, 7, 9), random(2, 2, 2, 2), stride=(3, 4))
+    yield case("asymmetric", random(1, 2, 5, 6), random(3, 2, 3, 2), random(3), pad=(0, 1), pad_end=(2, 0))
+    yield case("asymmetric, stride", random(1, 3, 6, 6), random(2, 3, 3, 3), stride=(2, 2), pad=(0, 0),
+               pad_end=(1, 1))
+    yield case("dilation", random(1, 2, 7, 8), random(2, 2, 3, 2), dilation=(2, 3), pad=(2, 1))
+    yield case("padding past the filter", random(1, 1, 3, 3), random(2, 1, 2, 2), pad=(3, 2))
+    yield case("groups", random(2, 4, 4, 4), random(6, 2, 3, 3), random(6), pad=(1, 1), groups=2)
+    yield case("depthwise", random(1, 4, 5, 5), random(4, 1, 3, 3), random(4), pad=(1, 1), groups=4)
+    yield case("depthwise, two filters a channel, stride", random(1, 3, 6, 5), random(6, 1, 3, 3), stride=(2, 1),
+               pad=(1, 1), groups=3)
+    yield case("5x3", random(1, 2, 6, 5), random(2, 2, 5, 3), pad=(2, 1))
+    yield case("3-D", random(1, 2, 4, 4, 5), random(3, 2, 2, 3, 3), random(3), pad=(0, 1, 1))
+    yield case("3-D, everything", random(1, 4, 5, 4, 6), random(4, 2, 2, 2, 3), random(4), stride=(2, 1, 2),
+               pad=(1, 0, 2), pad_end=(0, 1, 1), dilation=(1, 2, 2), groups=2)
+    for act in list(ACTIVATIONS)[1:]:
+        yield case(f"activation {act}", random(1, 2, 3, 4), random(3, 2, 2, 2), random(3), act=act)
+
+
+def windows(x, window, stride, dilation):
+    """[N, C, out..., window elements] of an x that is padded already, and their positions in its space."""
+    outs = [(extent - d * (r - 1) - 1) // s + 1 for extent, r, s, d in zip(x.shape[2:], window, stride, dilation)]
+    values, positions = [], []
+    for at in itertools.product(*(range(out) for out in outs)):
+        for r in itertools.product(*(range(w) for w in window)):
+            place = [o * s + i * d for o, s, i, d in zip(at, stride, r, dilation)]
+            values.append(x[(slice(None), slice(None), *place)])
+            positions.append(place)
+    shape = (*outs, math.prod(window))
+    return torch.stack(values, -1).reshape(*x.shape[:2], *shape), torch.tensor(positions).reshape(*shape, -1)
+
+
+def max_by_hand(x, window, stride, pad, pad_end, dilation):
+    """For padding that F.max_pool does not take: pad with -infinity, and count positions back."""
+    padded = F.pad(x, both_ends(pad, pad_end), value=float("-inf"))
+    values, positions = windows(padded, window, stride, dilation)
+    largest, which = values.max(-1)
+    position = torch.zeros_like(which)
+    for d in range(x.dim() - 2):
+        coordinate = positions[..., d].expand(values.shape).gather(-1, which.unsqueeze(-1)).squeeze(-1) - pad[d]
+        position = position * x.shape[2 + d] + coordinate
+    return largest, torch.where(torch.isinf(largest), torch.full_like(position, -1), position)
+
+
+def average_by_hand(x, window, stride, pad, pad_end, dilation, count_pad):
+    inside = F.pad(torch.ones_like(x), both_ends(pad, pad_end), value=1.0 if count_pad else 0.0)
+    values, _ = windows(F.pad(x, both_ends(pad, pad_end)), window, stride, dilation)
+    counts, _ = windows(inside, window, stride, dilation)
+    return torch.nan_to_num(values.sum(-1) / counts.sum(-1), nan=0.0)
+
+
+def pool():
+    maxima = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+    averages = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+
+    def fields(kind, window, stride, pad, pad_end, dilation, ceil, count_pad):
+        return params(kind="HUSK_POOL_" + kind, window=window, stride=stride, pad=pad,
+                      pad_end=end_option(pad, pad_end), dilation=dilation, ceil_mode=ceil or None,
+                      count_pad=count_pad or None)
+
+    def maximum(name, x, window, stride=None, pad=None, dilation=None, ceil=False):
+        pad = pad or (0,) * len(window)
+        y, indices = maxima[len(window)](x, window, stride, pad, dilation or 1, ceil, return_indices=True)
+        given = fields("MAX", window, stride, pad, pad, dilation, ceil, False)
+        return row(name, given, array(x), array(y), array(indices))
+
+    def average(name, x, window, stride=None, pad=None, ceil=False, count_pad=False):
+        pad = pad or (0,) * len(window)
+        y = averages[len(window)](x, window, stride, pad, ceil, count_pad)
+        given = fields("AVG", window, stride, pad, pad, None, ceil, count_pad)
+        return row(name, given, array(x), array(y), array(None))
+
+    def by_hand(name, kind, x, window, stride, pad, pad_end, dilation=None, count_pad=False):
+        every = dilation or (1,) * len(window)
+        given = fields(kind, window, stride, pad, pad_end, dilation, False, count_pad)
+        if kind == "MAX":
+            y, indices = max_by_hand(x, window, stride, pad, pad_end, every)
+        else:
+            y, indices = average_by_hand(x, window, stride, pad, pad_end, every, count_pad), None
+        return row(name, given, array(x), array(y), array(indices))
+
+    yield maximum("max 1-D", distinct(2, 2, 9), (3,), (2,), (1,))
+    yield maximum("max 2x2", distinct(1, 2, 6, 6), (2, 2))
+    yield maximum("max 3x3, stride 2", distinct(1, 2, 7, 7), (3, 3), (2, 2), (1, 1))
+    yield maximum("max 3x3, stride 1", distinct(1, 1, 5, 6), (3, 3), (1, 1), (1, 1))
+    yield maximum("max, ceil", distinct(1, 2, 6, 7), (3, 2), (2, 2), (1, 0), ceil=True)
+    yield maximum("max, ceil, a window past the end dropped", distinct(1, 1, 4, 5), (2, 2), (3, 3), (1, 1), ceil=True)
+    yield maximum("max, dilation", distinct(1, 2, 8, 9), (2, 3), (2, 1), (1, 1), (3, 2))
+    yield maximum("max, dilation, ceil", distinct(1, 1, 8, 7), (2, 2), (2, 3), (0, 1), (2, 2), ceil=True)
+    yield maximum("max 3-D", distinct(1, 2, 4, 5, 4), (2, 3, 2), (2, 1, 2), (1, 1, 0))
+    yield maximum("max, equal elements: the first", torch.ones(1, 1, 4, 4).double(), (3, 3), (1, 1), (1, 1))
+    spoilt = distinct(1, 1, 5, 5)
+    spoilt[0, 0, 2, 3] = float("nan")
+    spoilt[0, 0, 3, 1] = float("-inf")
+    yield maximum("max, NaN and -infinity", spoilt, (2, 2), (1, 1))
+    x = distinct(2, 3, 4, 3)
+    y, indices = F.adaptive_max_pool2d(x, 1, return_indices=True)
+    yield row("max, global", params(kind="HUSK_POOL_MAX", **{"global": 1}), array(x), array(y), array(indices))
+    yield by_hand("max, asymmetric", "MAX", distinct(1, 2, 5, 6), (3, 2), (2, 1), (2, 0), (1, 1))
+    yield by_hand("max, windows of padding alone", "MAX", distinct(1, 1, 3, 3), (3, 3), (1, 1), (2, 2), (2, 0), (2, 2))
+
+    yield average("avg 1-D", random(2, 2, 9), (3,), (2,), (1,))
+    for count_pad, ceil in itertools.product((False, True), repeat=2):
+        name = f"count_pad {count_pad:d}, ceil {ceil:d}"
+        yield average(f"avg 3x3, {name}", random(1, 2, 6, 7), (3, 3), (2, 2), (1, 1), ceil, count_pad)
+        yield average(f"avg 2x4, {name}", random(1, 1, 5, 8), (2, 4), (2, 3), (1, 2), ceil, count_pad)
+        yield average(f"avg 3-D, {name}", random(1, 1, 4, 5, 5), (2, 3, 3), (2, 2, 3), (1, 1, 1), ceil, count_pad)
+    x = random(2, 3, 4, 3)
+    yield row("avg, global", params(kind="HUSK_POOL_AVG", **{"global": 1}), array(x),
+              array(F.adaptive_avg_pool2d(x, 1)), array(None))
+    for count_pad in (False, True):
+        name = f"count_pad {count_pad:d}"
+        yield by_hand(f"avg, asymmetric, {name}", "AVG", random(1, 2, 5, 6), (3, 2), (2, 1), (2, 0), (1, 1), None,
+                      count_pad)
+        yield by_hand(f"avg, dilation, {name}", "AVG", random(1, 1, 6, 6), (2, 3), (2, 1), (1, 2), (0, 2), (3, 2),
+                      count_pad)
+
+
+def softmax():
+    def case(name, x, axis):
+        for log in (False, True):
+            y = F.log_softmax(x, axis) if log else F.softmax(x, axis)
+            given = params(axis_from_last=x.dim() - 1 - axis, log=log or None)
+            yield row(name + (", log" if log else ""), given, array(x), array(y))
+
+    yield from case("one dimension", random(7) * 4, 0)
+    for axis in range(3):
+        yield from case(f"three dimensions, axis {axis}", random(2, 4, 5), axis)
+    yield from case("four dimensions, axis 1", random(2, 5, 2, 3) * 8, 1)
+    yield from case("an axis of one", random(3, 1), 1)
+    yield from case("large values", random(2, 6) * 2048, 1)
+    special = random(5, 4)
+    special[0, 1] = float("-inf")
+    special[1, 2] = float("nan")
+    special[2, 3] = float("inf")
+    special[3, :] = float("-inf")
+    yield from case("NaN and infinity", special, 1)
+
+
+def gru_by_hand(x, lengths, h0, weights, bidirectional):
+    """One layer of GRU with the reset gate before the product, as ONNX's linear_before_reset=0."""
+    steps, batch, _ = x.shape
+    hidden = weights[0][1].shape[1]
+    directions = 2 if bidirectional else 1
+    y, h_n = torch.zeros(steps, batch, directions * hidden).double(), torch.zeros(directions, batch, hidden).double()
+    for direction, (w, r, bw, br) in enumerate(weights):
+        wr, wz, wn = w.chunk(3)
+        rr, rz, rn = r.chunk(3)
+        br_, bz, bn = (bw + br).chunk(3)
+        for b in range(batch):
+            h = h0[direction, b]
+            times = range(lengths[b]) if direction == 0 else reversed(range(lengths[b]))
+            for t in times:
+                reset = torch.sigmoid(wr @ x[t, b] + rr @ h + br_)
+                update = torch.sigmoid(wz @ x[t, b] + rz @ h + bz)
+                new = torch.tanh(wn @ x[t, b] + rn @ (reset * h) + bn)
+                h = (1 - update) * new + update * h
+                y[t, b, direction * hidden:(direction + 1) * hidden] = h
+            h_n[direction, b] = h
+    return y, h_n
+
+
+def rnn():
+    def text(cell, x, lengths, h0, c0, weights, y, h_n, c_n, **fields):
+        parts = [params(cell="HUSK_RNN_" + cell, **fields), array(x),
+                 array(torch.tensor(lengths) if lengths is not None else None), array(h0), array(c0)]
+        rows = ["    {%s}" % ",\n".join(array(part) for part in weight) for weight in weights]
+        return parts + ["    (const golden_weights[]){\n%s}" % ",\n".join(rows), array(y), array(h_n), array(c_n)]
+
+    def module(cell, inputs, hidden, layers, bidirectional, bias):
+        kinds = {"TANH": torch.nn.RNN, "RELU": torch.nn.RNN, "LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU}
+        more = {"nonlinearity": cell.lower()} if cell in ("TANH", "RELU") else {}
+        made = kinds[cell](inputs, hidden, layers, bias, bidirectional=bidirectional, **more).double()
+        for parameter in made.parameters():
+            parameter.data = random(*parameter.shape, limit=32, unit=64)
+        return made
+
+    def weights_of(made):
+        for names in made._all_weights:
+            values = [getattr(made, name).data for name in names]
+            yield values + [None] * (4 - len(values))
+
+    def case(name, cell, steps=4, batch=2, inputs=3, hidden=4, layers=1, bidirectional=False, bias=True,
+             lengths=None, initial=True):
+        made = module(cell, inputs, hidden, layers, bidirectional, bias)
+        x = random(steps, batch, inputs)
+        states = (layers * (2 if bidirectional else 1), batch, hidden)
+        h0 = random(*states, unit=64) if initial else None
+        c0 = random(*states) if initial and cell == "LSTM" else None
+        start = (h0, c0) if cell == "LSTM" else h0
+        given = x
+        if lengths is not None:
+            given = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), enforce_sorted=False)
+        y, end = made(given, start if initial else None)
+        if lengths is not None:
+            y, _ = torch.nn.utils.rnn.pad_packed_sequence(y, total_length=steps)
+        h_n, c_n = end if cell == "LSTM" else (end, None)
+        return row(name, *text(cell, x, lengths, h0, c0, list(weights_of(made)), y.detach(), h_n.detach(),
+                               c_n.detach() if c_n is not None else None, hidden_size=hidden,
+                               layers=layers if layers > 1 else None, bidirectional=bidirectional or None))
+
+    for cell in ("TANH", "RELU", "LSTM", "GRU"):
+        yield case(cell, cell)
+        yield case(f"{cell}, no biases, no initial state", cell, bias=False, initial=False)
+        yield case(f"{cell}, bidirectional", cell, bidirectional=True)
+        yield case(f"{cell}, two layers", cell, layers=2, hidden=3)
+        yield case(f"{cell}, different lengths", cell, steps=5, batch=3, lengths=[2, 5, 4])
+        yield case(f"{cell}, everything", cell, steps=4, batch=3, inputs=2, hidden=3, layers=2, bidirectional=True,
+                   lengths=[4, 1, 3])
+    for name, bidirectional, lengths in (("GRU, reset before", False, [4, 4]),
+                                         ("GRU, reset before, everything", True, [1, 4, 3])):
+        batch, directions = len(lengths), 2 if bidirectional else 1
+        x, h0 = random(4, batch, 3), random(directions, batch, 4, unit=64)
+        weights = [[random(*shape, limit=32, unit=64) for shape in ((12, 3), (12, 4), (12,), (12,))]
+                   for _ in range(directions)]
+        y, h_n = gru_by_hand(x, lengths, h0, weights, bidirectional)
+        yield row(name, *text("GRU", x, lengths if bidirectional else None, h0, None, weights, y, h_n, None,
+                              hidden_size=4, bidirectional=bidirectional or None, reset="HUSK_GRU_RESET_BEFORE"))
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    for operator in (activation, gemm, conv, pool, softmax, rnn):
+        path = os.path.join(folder, f"golden_{operator.__name__}.inc")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("/* SPDX-License-Identifier: MIT */\n")
+            file.write(f"/* Made by make_golden.py with PyTorch {torch.__version__}. Do not edit. */\n")
+            rows = list(operator())
+            file.writelines(rows)
+        print(f"{path}: {len(rows)} cases, {os.path.getsize(path)} bytes")
+
+
+main()

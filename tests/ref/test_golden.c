@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=60
+// The reference against golden vectors from PyTorch: tests/golden/make_golden.py.
+//
+// Both sides compute in double from the same inputs, so they agree to TOLERANCE, far below any f32 bound.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref/activation.h"
+#include "ref/conv.h"
+#include "ref/gemm.h"
+#include "ref/pool.h"
+#include "ref/random.h"
+#include "ref/rnn.h"
+#include "ref/softmax.h"
+#include "support/main.h"
+
+#define TOLERANCE 1e-11
+
+typedef struct golden_array {
+    int32_t rank;
+    int64_t shape[HUSK_MAX_RANK];
+    const double *values;
+} golden_array;
+
+typedef struct golden_weights {
+    golden_array input, hidden, input_bias, hidden_bias;
+} golden_weights;
+
+static const struct golden_activation {
+    const char *name;
+    husk_activation_params params;
+    golden_array x, y;
+} golden_activation[] = {
+#include "golden/golden_activation.inc"
+};
+
+static const struct golden_gemm {
+    const char *name;
+    husk_gemm_params params;
+    float alpha, beta;
+    golden_array a, b, bias, c, out;
+} golden_gemm[] = {
+#include "golden/golden_gemm.inc"
+};
+
+static const struct golden_conv {
+    const char *name;
+    husk_conv_params params;
+    golden_array x, w, bias, y;
+} golden_conv[] = {
+#include "golden/golden_conv.inc"
+};
+
+static const struct golden_pool {
+    const char *name;
+    husk_pool_params params;
+    golden_array x, y, indices;
+} golden_pool[] = {
+#include "golden/golden_pool.inc"
+};
+
+static const struct golden_softmax {
+    const char *name;
+    husk_softmax_params params;
+    golden_array x, y;
+} golden_softmax[] = {
+#include "golden/golden_softmax.inc"
+};
+
+static const struct golden_rnn {
+    const char *name;
+    husk_rnn_params params;
+    golden_array x, lengths, h0, c0;
+    const golden_weights *weights;
+    golden_array y, h_n, c_n;
+} golden_rnn[] = {
+#include "golden/golden_rnn.inc"
+};
+
+#define COUNT(table) (int)(sizeof(table) / sizeof((table)[0]))
+
+// The inputs as f32, which holds them exactly; f64 for what the reference writes; I32 for lengths.
+static husk_ref_array make(const golden_array *golden, husk_dtype dtype)
+{
+    husk_ref_array array = husk_ref_array_make(NULL, dtype, golden->rank, golden->shape);
+    int64_t count = husk_ref_array_count(&array);
+    array.data = calloc((size_t)count + 1, sizeof(double));
+    ck_assert_ptr_nonnull(array.data);
+    for (int64_t i = 0; i < count; i++) {
+        husk_ref_store(&array, i, golden->values[i]);
+        ck_assert_msg(isnan(golden->values[i]) || dtype == HUSK_F64 ||
+                          husk_ref_load(&array, i) == golden->values[i],
+                      "an input that f32 does not hold: %.17g", golden->values[i]);
+    }
+    return array;
+}
+
+// An absent array has no values; pointers to it are NULL.
+static const husk_ref_array *optional(const golden_array *golden, const husk_ref_array *array)
+{
+    return golden->values != NULL ? array : NULL;
+}
+
+static husk_ref_array make_optional(const golden_array *golden, husk_dtype dtype)
+{
+    return golden->values != NULL ? make(golden, dtype) : (husk_ref_array){0};
+}
+
+// An array of the golden one's shape that holds something else everywhere.
+static husk_ref_array make_output(const golden_array *golden)
+{
+    husk_ref_array array = make(golden, HUSK_F64);
+    for (int64_t i = 0; i < husk_ref_array_count(&array); i++)
+        husk_ref_store(&array, i, -12345.0);
+    return array;
+}
+
+static bool agree(double expected, double actual)
+{
+    if (isnan(expected) || isnan(actual))
+        return isnan(expected) && isnan(actual);
+    return expected == actual || fabs(actual - expected) <= TOLERANCE * fmax(1.0, fabs(expected));
+}
+
+static void expect_equal(const char *name, const char *what, const golden_array *golden,
+                         const husk_ref_array *array)
+{
+    for (int64_t i = 0; i < husk_ref_array_count(array); i++)
+        ck_assert_msg(agree(golden->values[i], husk_ref_load(array, i)), "%s: %s %lld is %.13g, golden %.13g",
+                      name, what, (long long)i, husk_ref_load(array, i), golden->values[i]);
+}
+
+// Single outputs have the same values, and bounds that are as they should be.
+static void expect_function(const char *name, const husk_ref_function *function, const golden_array *golden)
+{
+    ck_assert_int_eq(function->rank, golden->rank);
+    for (int32_t d = 0; d < golden->rank; d++)
+        ck_assert_msg(function->shape[d] == golden->shape[d], "%s: dimension %d is %lld, golden %lld", name,
+                      (int)d, (long long)function->shape[d], (long long)golden->shape[d]);
+    husk_ref_array shape = husk_ref_array_make(NULL, HUSK_F64, golden->rank, golden->shape);
+    for (int64_t i = 0; i < husk_ref_array_count(&shape); i++) {
+        int64_t index[HUSK_MAX_RANK];
+        husk_ref_index_of(golden->rank, golden->shape, i, index);
+        husk_ref_value value = function->at(function->op, index);
+        ck_assert_msg(agree(golden->values[i], value.value), "%s: output %lld is %.13g, golden %.13g", name,
+                      (long long)i, value.value, golden->values[i]);
+        if (!isfinite(value.value))
+            continue;
+        ck_assert_msg(value.bound >= 0.0 && value.bound <= 1e-4 * (1.0 + value.magnitude),
+                      "%s: output %lld has the bound %g", name, (long long)i, value.bound);
+    }
+}
+
+START_TEST(test_activation)
+{
+    const struct golden_activation *golden = &golden_activation[_i];
+    husk_ref_array x = make(&golden->x, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_activation op = {.params = &golden->params, .x = &x};
+    husk_ref_function function = husk_ref_activation_function(&op);
+    husk_ref_activation_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    expect_function(golden->name, &function, &golden->y);
+    free(x.data);
+    free(y.data);
+}
+END_TEST
+
+START_TEST(test_gemm)
+{
+    const struct golden_gemm *golden = &golden_gemm[_i];
+    husk_ref_array a = make(&golden->a, HUSK_F32), b = make(&golden->b, HUSK_F32);
+    husk_ref_array bias = make_optional(&golden->bias, HUSK_F32), c = make(&golden->c, HUSK_F32);
+    husk_ref_array out = make_output(&golden->out);
+    husk_ref_gemm op = {.params = &golden->params,
+                        .alpha = golden->alpha,
+                        .beta = golden->beta,
+                        .a = &a,
+                        .b = &b};
+    op.bias = optional(&golden->bias, &bias);
+    op.c = &c;
+    husk_ref_function function = husk_ref_gemm_function(&op);
+    husk_ref_gemm_run(&op, &out);
+    expect_equal(golden->name, "C", &golden->out, &out);
+    expect_function(golden->name, &function, &golden->out);
+    free(a.data);
+    free(b.data);
+    free(bias.data);
+    free(c.data);
+    free(out.data);
+}
+END_TEST
+
+START_TEST(test_conv)
+{
+    const struct golden_conv *golden = &golden_conv[_i];
+    husk_ref_array x = make(&golden->x, HUSK_F32), w = make(&golden->w, HUSK_F32);
+    husk_ref_array bias = make_optional(&golden->bias, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_conv op = {.params = &golden->params, .x = &x, .w = &w, .bias = optional(&golden->bias, &bias)};
+    husk_ref_function function = husk_ref_conv_function(&op);
+    husk_ref_conv_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    expect_function(golden->name, &function, &golden->y);
+    free(x.data);
+    free(w.data);
+    free(bias.data);
+    free(y.data);
+}
+END_TEST
+
+START_TEST(test_pool)
+{
+    const struct golden_pool *golden = &golden_pool[_i];
+    husk_ref_array x = make(&golden->x, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_array indices = make_optional(&golden->indices, HUSK_I64);
+    husk_ref_pool op = {.params = &golden->params, .x = &x};
+    husk_ref_function function = husk_ref_pool_function(&op);
+    if (golden->indices.values != NULL)
+        memset(indices.data, 0x55, (size_t)husk_ref_array_count(&indices) * sizeof(int64_t));
+    husk_ref_pool_run(&op, &y, optional(&golden->indices, &indices));
+    expect_equal(golden->name, "y", &golden->y, &y);
+    expect_function(golden->name, &function, &golden->y);
+    if (golden->indices.values != NULL) {
+        expect_equal(golden->name, "index", &golden->indices, &indices);
+        function = husk_ref_pool_index_function(&op);
+        expect_function(golden->name, &function, &golden->indices);
+    }
+    free(x.data);
+    free(y.data);
+    free(indices.data);
+}
+END_TEST
+
+START_TEST(test_softmax)
+{
+    const struct golden_softmax *golden = &golden_softmax[_i];
+    husk_ref_array x = make(&golden->x, HUSK_F32), y = make_output(&golden->y),
+                   in_place = make(&golden->x, HUSK_F64);
+    husk_ref_softmax op = {.params = &golden->params, .x = &x},
+                     same = {.params = &golden->params, .x = &in_place};
+    husk_ref_function function = husk_ref_softmax_function(&op);
+    ck_assert(husk_ref_softmax_run(&op, &y));
+    expect_equal(golden->name, "y", &golden->y, &y);
+    expect_function(golden->name, &function, &golden->y);
+    ck_assert(husk_ref_softmax_prepare(&op));
+    function = husk_ref_softmax_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_softmax_release(&op);
+    ck_assert(husk_ref_softmax_run(&same, &in_place));
+    expect_equal(golden->name, "y in x's place", &golden->y, &in_place);
+    free(x.data);
+    free(y.data);
+    free(in_place.data);
+}
+END_TEST
+
+#define MAX_WEIGHTS 8
+
+typedef struct rnn_case {
+    husk_ref_array x, lengths, h0, c0, weights[MAX_WEIGHTS][4], y, h_n, c_n;
+    husk_ref_rnn_weights list[MAX_WEIGHTS];
+    husk_ref_rnn op;
+} rnn_case;
+
+static void make_rnn(const struct golden_rnn *golden, rnn_case *c)
+{
+    int64_t layers = golden->params.layers != 0 ? golden->params.layers : 1;
+    int64_t count = layers * (golden->params.bidirectional ? 2 : 1);
+    *c = (rnn_case){.x = make(&golden->x, HUSK_F32)};
+    c->lengths = make_optional(&golden->lengths, HUSK_I32);
+    c->h0 = make_optional(&golden->h0, HUSK_F32);
+    c->c0 = make_optional(&golden->c0, HUSK_F32);
+    for (int64_t i = 0; i < count; i++) {
+        const golden_array *from = &golden->weights[i].input; // four of them, one after another
+        for (int j = 0; j < 4; j++)
+            c->weights[i][j] = make_optional(&from[j], HUSK_F32);
+        c->list[i] = (husk_ref_rnn_weights){&c->weights[i][0], &c->weights[i][1],
+                                            optional(&from[2], &c->weights[i][2]),
+                                            optional(&from[3], &c->weights[i][3])};
+    }
+    c->y = make_output(&golden->y);
+    c->h_n = make_output(&golden->h_n);
+    c->c_n = golden->c_n.values != NULL ? make_output(&golden->c_n) : (husk_ref_array){0};
+    c->op = (husk_ref_rnn){.params = &golden->params, .x = &c->x, .weights = c->list};
+    c->op.lengths = optional(&golden->lengths, &c->lengths);
+    c->op.h0 = optional(&golden->h0, &c->h0);
+    c->op.c0 = optional(&golden->c0, &c->c0);
+}
+
+static void free_rnn(rnn_case *c)
+{
+    for (int i = 0; i < MAX_WEIGHTS; i++)
+        for (int j = 0; j < 4; j++)
+            free(c->weights[i][j].data);
+    husk_ref_array *arrays[] = {&c->x, &c->lengths, &c->h0, &c->c0, &c->y, &c->h_n, &c->c_n};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+
+START_TEST(test_rnn)
+{
+    const struct golden_rnn *golden = &golden_rnn[_i];
+    rnn_case c;
+    make_rnn(golden, &c);
+    const husk_ref_array *c_n = optional(&golden->c_n, &c.c_n);
+    ck_assert(husk_ref_rnn_run(&c.op, &c.y, &c.h_n, c_n));
+    expect_equal(golden->name, "y", &golden->y, &c.y);
+    expect_equal(golden->name, "h_n", &golden->h_n, &c.h_n);
+    if (c_n != NULL)
+        expect_equal(golden->name, "c_n", &golden->c_n, c_n);
+
+    // Step by step from what the golden y says, and rounded to f32 as a device would give it.
+    for (int64_t i = 0; i < husk_ref_array_count(&c.y); i++)
+        husk_ref_store(&c.y, i, (double)(float)golden->y.values[i]);
+    husk_ref_report y_report = {0}, state_report = {0};
+    char text[512];
+    ck_assert(husk_ref_rnn_check(&c.op, &c.y, &c.h_n, c_n, 1, &y_report, &state_report));
+    husk_ref_report_text(&y_report, text, sizeof(text));
+    ck_assert_msg(husk_ref_report_pass(&y_report), "%s: %s", golden->name, text);
+    husk_ref_report_text(&state_report, text, sizeof(text));
+    ck_assert_msg(husk_ref_report_pass(&state_report), "%s: states: %s", golden->name, text);
+    ck_assert_int_eq(y_report.checked, husk_ref_array_count(&c.y));
+
+    // One wrong value is seen, be it ever so late.
+    int64_t index[3] = {golden->y.shape[0] / 2, 0, golden->y.shape[2] - 1};
+    int64_t offset = husk_ref_offset(&c.y, index);
+    husk_ref_store(&c.y, offset, husk_ref_load(&c.y, offset) + 1e-3);
+    ck_assert(husk_ref_rnn_check(&c.op, &c.y, &c.h_n, c_n, 1, &y_report, &state_report));
+    ck_assert_msg(!husk_ref_report_pass(&y_report), "%s: a wrong y is not seen", golden->name);
+    free_rnn(&c);
+}
+END_TEST
+
+// The known answers of Philox4x32-10 that its authors publish.
+START_TEST(test_philox)
+{
+    const struct {
+        uint32_t counter[4], key[2], random[4];
+    } known[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        uint32_t random[4];
+        husk_ref_philox(known[i].counter, known[i].key, random);
+        ck_assert_mem_eq(random, known[i].random, sizeof(random));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("golden");
+    TCase *cases = tcase_create("golden");
+    tcase_add_loop_test(cases, test_activation, 0, COUNT(golden_activation));
+    tcase_add_loop_test(cases, test_gemm, 0, COUNT(golden_gemm));
+    tcase_add_loop_test(cases, test_conv, 0, COUNT(golden_conv));
+    tcase_add_loop_test(cases, test_pool, 0, COUNT(golden_pool));
+    tcase_add_loop_test(cases, test_softmax, 0, COUNT(golden_softmax));
+    tcase_add_loop_test(cases, test_rnn, 0, COUNT(golden_rnn));
+    tcase_add_test(cases, test_philox);
+    suite_add_tcase(suite, cases);
+    return test_main(suite);
+}
