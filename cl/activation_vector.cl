@@ -8,9 +8,8 @@
 //
 //   -DVW=4|8|16     floats a vector holds
 //   -DACT_SMOOTH    the transcendental kinds; without it the piecewise linear ones alone
-#include "lib/error_function.clh"
-#include "lib/exponential.clh"
 #include "lib/vector.clh"
+#include "lib/vector_math.clh"
 #define ACT_T vf
 #define ACT_USE_EXP exp_vf
 #define ACT_USE_TANH tanh_vf

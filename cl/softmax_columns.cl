@@ -8,9 +8,9 @@
 // takes this variant while at least VW columns fit.
 //
 //   -DVW=4|8|16   floats a vector holds
-#include "lib/exponential.clh"
 #include "lib/reduce.clh"
 #include "lib/strided.clh"
+#include "lib/vector_math.clh"
 
 #define STRIP 65536 // elements of a strip: 256 KiB, what a second-level cache holds
 #define WIDTH 1024  // columns of a strip at most

@@ -14,9 +14,9 @@
 //
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/vector.clh"
-#include "lib/exponential.clh"
 #include "lib/reduce.clh"
 #include "lib/strided.clh"
+#include "lib/vector_math.clh"
 
 #define ROW 65536  // elements a row kept in private memory may have: 256 KiB, what a second-level cache holds
 #define BLOCK 4096 // elements a block of a longer row has
