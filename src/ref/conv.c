@@ -144,7 +144,7 @@ static int64_t tile_outputs(const husk_ref_conv *op)
 
 bool husk_ref_conv_prepare(husk_ref_conv *op)
 {
-    int64_t shape[HUSK_MAX_RANK], count = 1;
+    int64_t shape[HUSK_MAX_RANK] = {0}, count = 1;
     husk_ref_window window = husk_ref_conv_get_window(op);
     husk_ref_conv_output_shape(op, shape);
     for (int32_t d = 0; d < op->x->rank; d++)
