@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Moves data for rnn_panel and rnn_tile: packs hidden weights and their biases, gathers inputs.
+//
+// Packed weights are, for one layer and direction, panels [panel][k][gate][unit] of panel_units hidden units:
+// those of the first gates, then, where a second pass needs its own (GRU with the reset before the
+// product), those of the rest; after them the biases, [panel][gate][unit] alike. Units beyond the last
+// are zeros.
+#include "lib/dtype.clh"
+
+// to_base + to_offset is where this pass's panels begin, + bias_to_offset where its biases begin. The pass has
+// gates `gate`... `gate + gates - 1` of the weights [all gates * hidden][hidden], whose rows lie weights_row
+// apart. Work-group (x, y) does units x * 16... of all panels, rows y * k_count... of them.
+__attribute__((reqd_work_group_size(16, 1, 1)))
+__kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long weights_offset, long weights_row,
+                            const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                            __global data_t *restrict to_base, long to_offset, long bias_to_offset, int hidden,
+                            int panel_units, int gate, int gates, int k_count)
+{
+    const int unit = get_global_id(0);
+    const int panel = unit / panel_units;
+    const int lane = unit % panel_units;
+    const int k_begin = get_group_id(1) * k_count;
+    const int k_end = min(hidden, k_begin + k_count);
+    const long panel_row = (long)gates * panel_units;
+    if (panel * panel_units >= hidden) // the group reaches beyond the last panel
+        return;
+    for (int g = 0; g < gates; ++g) {
+        const long row = (long)(gate + g) * hidden + unit;
+        const __global data_t *from = weights_base + weights_offset + row * weights_row;
+        __global data_t *to = to_base + to_offset + panel * panel_row * hidden + g * panel_units + lane;
+        for (int k = k_begin; k < k_end; ++k)
+            to[k * panel_row] = unit < hidden ? from[k] : 0.0f;
+        if (k_begin == 0)
+            to_base[bias_to_offset + panel * panel_row + g * panel_units + lane] =
+                has_bias && unit < hidden ? bias_base[bias_offset + row] : 0.0f;
+    }
+}
+
+// Copies x [time][batch][features] of any strides to rows without gaps, time steps step_begin... of it; where
+// reversed, in the order in which the backward direction takes them. Also states, and zeros where there are
+// none. Work-group (x, y) does features x * 64..., rows y * row_count... of the output.
+__attribute__((reqd_work_group_size(64, 1, 1)))
+__kernel void husk_rnn_gather(const __global data_t *restrict from_base, long from_offset, long from_time,
+                              long from_batch, long from_feature, int has_from,
+                              const __global int *restrict lengths_base, long lengths_offset, int has_lengths,
+                              int reversed, __global data_t *restrict to_base, long to_offset, long to_time,
+                              long to_batch, int steps_total, int step_begin, int steps, int batch, int features,
+                              int row_count)
+{
+    const int feature = get_global_id(0);
+    const int row_begin = get_group_id(1) * row_count;
+    const int row_end = min(steps * batch, row_begin + row_count);
+    if (feature >= features)
+        return;
+    for (int row = row_begin; row < row_end; ++row) {
+        const int b = row % batch;
+        const int step = step_begin + row / batch;
+        const int length = has_lengths ? clamp(lengths_base[lengths_offset + b], 0, steps_total) : steps_total;
+        const long time = reversed && step < length ? length - 1 - step : step;
+        const long at = time * from_time + b * from_batch + feature * from_feature;
+        to_base[to_offset + (row / batch) * to_time + b * to_batch + feature] =
+            has_from ? from_base[from_offset + at] : 0.0f;
+    }
+}
