@@ -116,5 +116,9 @@ void test_refused(husk_status status, husk_status wanted, const char *argument)
     size_t count = 0;
     husk_status profile = husk_queue_profile(test_silent_queue(), &records, &count);
     ck_assert_msg(profile == HUSK_OK, "%s", husk_queue_error(test_silent_queue())->text);
-    ck_assert_msg(count == 0, "a refused call enqueued '%s'", count > 0 ? records[0].name : "");
+    char name[64] = "";
+    if (count > 0)
+        snprintf(name, sizeof(name), "%s", records[0].name);
+    husk_queue_profile_clear(test_silent_queue());
+    ck_assert_msg(count == 0, "a refused call enqueued '%s'", name);
 }

@@ -57,9 +57,12 @@ long test_executed(const char *op)
 
 static void print_counters(void)
 {
-    for (int i = 0; i < counter_count; i++)
+    for (int i = 0; i < counter_count; i++) {
+        if (counters[i].executed == 0 && counters[i].refused == 0)
+            continue;
         printf("executed: %s %s %ld configurations, %ld refused, at most %.3g of the bound\n", counters[i].op,
                counters[i].variant, counters[i].executed, counters[i].refused, counters[i].max_ratio);
+    }
 }
 
 bool test_is_long(void)

@@ -25,7 +25,7 @@ void test_planted(const husk_ref_function *function, const husk_ref_array *array
                   void *user);
 /* The patch alone, for large outputs that are sampled. */
 void test_planted_patch(const husk_ref_array *array, test_check_fn check, void *user);
-/* The same for the guards of a fetched output: a changed byte before, after, and in a gap is seen. */
+/* The same for the guards of a fetched output: a changed byte before or after it is seen. */
 void test_planted_guards(test_tensor *output);
 
 #endif

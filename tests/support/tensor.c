@@ -8,9 +8,9 @@
 #include "support/device.h"
 #include "support/main.h"
 
-// Quiet NaN, all of them: what was never written, and the guards, whose words all differ.
-#define POISON        0x7fc0dead
-#define GUARD_WORD(i) (0x7fd00000u | ((uint32_t)(i)&0xfffffu))
+// Quiet NaN as f32 and as half of an f64: what was never written, and the guards, whose words all differ.
+#define POISON        0x7ff8deadu
+#define GUARD_WORD(i) (0x7ff80000u | ((uint32_t)(i)&0x7ffffu))
 
 void test_layout_strides(test_layout layout, int32_t rank, const int64_t *shape, int64_t *strides)
 {
