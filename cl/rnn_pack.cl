@@ -9,20 +9,20 @@
 
 // to_base + to_offset is where this pass's panels begin, + bias_to_offset where its biases begin. The pass has
 // gates `gate`... `gate + gates - 1` of the weights [all gates * hidden][hidden], whose rows lie weights_row
-// apart. Work-group (x, y) does units x * 16... of all panels, rows y * k_count... of them.
+// apart. Work-group (x, y, z) does units x * 16... of panel z, rows y * k_count... of it.
 __attribute__((reqd_work_group_size(16, 1, 1)))
 __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long weights_offset, long weights_row,
                             const __global data_t *restrict bias_base, long bias_offset, int has_bias,
                             __global data_t *restrict to_base, long to_offset, long bias_to_offset, int hidden,
                             int panel_units, int gate, int gates, int k_count)
 {
-    const int unit = get_global_id(0);
-    const int panel = unit / panel_units;
-    const int lane = unit % panel_units;
+    const int lane = get_global_id(0);
+    const int panel = get_group_id(2);
+    const int unit = panel * panel_units + lane;
     const int k_begin = get_group_id(1) * k_count;
     const int k_end = min(hidden, k_begin + k_count);
     const long panel_row = (long)gates * panel_units;
-    if (panel * panel_units >= hidden) // the group reaches beyond the last panel
+    if (lane >= panel_units)
         return;
     for (int g = 0; g < gates; ++g) {
         const long row = (long)(gate + g) * hidden + unit;
@@ -38,27 +38,27 @@ __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long w
 
 // Copies x [time][batch][features] of any strides to rows without gaps, time steps step_begin... of it; where
 // reversed, in the order in which the backward direction takes them. Also states, and zeros where there are
-// none. Work-group (x, y) does features x * 64..., rows y * row_count... of the output.
+// none. Work-group (x, y, z) does features x * 64... of sequence y, steps step_begin + z * group_steps...
 __attribute__((reqd_work_group_size(64, 1, 1)))
 __kernel void husk_rnn_gather(const __global data_t *restrict from_base, long from_offset, long from_time,
                               long from_batch, long from_feature, int has_from,
                               const __global int *restrict lengths_base, long lengths_offset, int has_lengths,
                               int reversed, __global data_t *restrict to_base, long to_offset, long to_time,
-                              long to_batch, int steps_total, int step_begin, int steps, int batch, int features,
-                              int row_count)
+                              long to_batch, int steps_total, int step_begin, int steps, int features,
+                              int group_steps)
 {
     const int feature = get_global_id(0);
-    const int row_begin = get_group_id(1) * row_count;
-    const int row_end = min(steps * batch, row_begin + row_count);
+    const int b = get_group_id(1);
+    const int begin = get_group_id(2) * group_steps;
+    const int end = min(steps, begin + group_steps);
+    const int length = has_lengths ? clamp(lengths_base[lengths_offset + b], 0, steps_total) : steps_total;
     if (feature >= features)
         return;
-    for (int row = row_begin; row < row_end; ++row) {
-        const int b = row % batch;
-        const int step = step_begin + row / batch;
-        const int length = has_lengths ? clamp(lengths_base[lengths_offset + b], 0, steps_total) : steps_total;
+    const __global data_t *from = from_base + from_offset + b * from_batch + feature * from_feature;
+    __global data_t *to = to_base + to_offset + b * to_batch + feature;
+    for (int i = begin; i < end; ++i) {
+        const int step = step_begin + i;
         const long time = reversed && step < length ? length - 1 - step : step;
-        const long at = time * from_time + b * from_batch + feature * from_feature;
-        to_base[to_offset + (row / batch) * to_time + b * to_batch + feature] =
-            has_from ? from_base[from_offset + at] : 0.0f;
+        to[i * to_time] = has_from ? from[time * from_time] : 0.0f;
     }
 }

@@ -64,7 +64,7 @@
 #define TILE_NV (FIRST_GATES * UNIT_VECTORS)
 #define TILE_A_SPACE __global
 #define TILE_B_SPACE __global
-#include "lib/exponential.clh"
+#include "lib/vector_math.clh"
 #include "lib/tile.clh"
 
 #define REPEAT_SUMS(STEP) \
