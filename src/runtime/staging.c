@@ -41,6 +41,18 @@ void husk__staging_destroy(husk_queue *queue)
     }
 }
 
+// Mapped on a queue of its own: on the caller's, the map would wait for whatever is enqueued there.
+static void *map_now(husk_context *context, cl_mem mem, uint64_t bytes, cl_int *code)
+{
+    cl_command_queue mapper = clCreateCommandQueue(context->cl, context->device->id, 0, code);
+    if (!mapper)
+        return NULL;
+    void *host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0, NULL, NULL,
+                                    code);
+    clReleaseCommandQueue(mapper);
+    return host;
+}
+
 static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **staging, const husk__scope *scope)
 {
     husk__staging *made = calloc(1, sizeof *made);
@@ -51,13 +63,12 @@ static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **sta
     made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, (size_t)made->bytes, NULL,
                                &code);
     if (made->mem)
-        made->host = clEnqueueMapBuffer(queue->cl, made->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                        (size_t)made->bytes, 0, NULL, NULL, &code);
+        made->host = map_now(queue->context, made->mem, made->bytes, &code);
     if (!made->host) {
         if (made->mem)
             clReleaseMemObject(made->mem);
         free(made);
-        return husk__opencl_failed(queue->context, scope, "clCreateBuffer for staging memory", code);
+        return husk__opencl_failed(queue->context, scope, "staging memory: clCreateBuffer or clEnqueueMapBuffer", code);
     }
     queue->staging_bytes += made->bytes;
     made->next = queue->staging;

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// The pool of device memory: its budget, its figures, and when a freed block may be handed out again.
+#include <string.h>
+
+#include "support/gate.h"
+#include "support/support.h"
+
+enum { MEGABYTE = 1 << 20 };
+
+static husk_context *context;
+static husk_queue *queue, *other_queue;
+
+static void open_with(const husk_context_params *params)
+{
+    husk_error error = {0};
+    test_ok_error(husk_context_create(NULL, params, &context, &error), &error);
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    test_ok_error(husk_queue_create(context, NULL, &other_queue, &error), &error);
+}
+
+static void setup(void)
+{
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.memory_budget = 64 * MEGABYTE);
+    open_with(&params);
+}
+
+static void teardown(void)
+{
+    husk_queue_release(queue);
+    husk_queue_release(other_queue);
+    husk_context_release(context);
+}
+
+static husk_memory_stats stats(void)
+{
+    husk_memory_stats figures;
+    husk_context_memory_stats(context, &figures);
+    return figures;
+}
+
+static husk_buffer *make(uint64_t bytes)
+{
+    husk_buffer *buffer = NULL;
+    husk_error error = {0};
+    test_ok_error(husk_buffer_create(context, bytes, &buffer, &error), &error);
+    return buffer;
+}
+
+START_TEST(figures_follow_what_happens)
+{
+    ck_assert_uint_eq(stats().budget_bytes, 64 * MEGABYTE);
+    ck_assert_uint_eq(stats().live_bytes, 0);
+    husk_buffer *a = make(MEGABYTE), *b = make(3 * MEGABYTE);
+    ck_assert_uint_ge(stats().live_bytes, 4 * MEGABYTE);
+    ck_assert_uint_le(stats().live_bytes, 5 * MEGABYTE); /* at most a quarter more than was asked for */
+    ck_assert_uint_eq(stats().allocations, 2);
+    const uint64_t peak = stats().peak_bytes;
+    husk_buffer_release(b);
+    ck_assert_uint_ge(stats().cached_bytes, 3 * MEGABYTE);
+    ck_assert_uint_eq(stats().peak_bytes, peak);
+    b = make(3 * MEGABYTE - 100);
+    ck_assert_uint_eq(stats().allocations, 2);
+    ck_assert_uint_eq(stats().reuses, 1);
+    ck_assert_uint_eq(stats().cached_bytes, 0);
+    husk_buffer_release(a);
+    husk_buffer_release(b);
+    ck_assert_uint_eq(stats().live_bytes, 0);
+    ck_assert_uint_eq(stats().peak_bytes, peak);
+}
+END_TEST
+
+START_TEST(trim_returns_what_is_cached)
+{
+    husk_buffer *held = make(MEGABYTE);
+    for (int i = 0; i < 4; i++)
+        husk_buffer_release(make((uint64_t)(i + 1) * MEGABYTE));
+    ck_assert_uint_ge(stats().cached_bytes, 4 * MEGABYTE);
+    husk_context_trim(context, 2 * MEGABYTE);
+    ck_assert_uint_le(stats().cached_bytes, 2 * MEGABYTE);
+    husk_context_trim(context, 0);
+    ck_assert_uint_eq(stats().cached_bytes, 0);
+    ck_assert_uint_eq(stats().live_bytes, husk_buffer_size(held));
+    husk_context_trim(NULL, 0);
+    husk_buffer_release(held);
+}
+END_TEST
+
+START_TEST(the_budget_is_kept_and_the_text_has_the_figures)
+{
+    husk_error error = {0};
+    husk_buffer *first = make(40 * MEGABYTE), *second = NULL;
+    ck_assert_int_eq(husk_buffer_create(context, 40 * MEGABYTE, &second, &error), HUSK_OUT_OF_MEMORY);
+    ck_assert_ptr_null(second);
+    ck_assert_ptr_nonnull(strstr(error.text, "husk_buffer_create"));
+    ck_assert_ptr_nonnull(strstr(error.text, "41943040"));
+    ck_assert_ptr_nonnull(strstr(error.text, "67108864"));
+    /* everything is usable, and the memory comes back */
+    husk_buffer_release(first);
+    second = make(40 * MEGABYTE);
+    husk_buffer_release(second);
+    second = make(60 * MEGABYTE); /* another class: the cached block has to go */
+    ck_assert_uint_le(stats().live_bytes + stats().cached_bytes, 64 * MEGABYTE);
+    husk_buffer_release(second);
+}
+END_TEST
+
+START_TEST(more_than_the_device_allows_is_refused_cleanly)
+{
+    husk_error error = {0};
+    husk_buffer *buffer = NULL;
+    const uint64_t sizes[] = {husk_context_traits(context)->max_allocation + 1, UINT64_C(1) << 62, UINT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        ck_assert_int_eq(husk_buffer_create(context, sizes[i], &buffer, &error), HUSK_OUT_OF_MEMORY);
+        ck_assert_ptr_null(buffer);
+    }
+    ck_assert_uint_eq(stats().live_bytes, 0);
+    ck_assert_int_eq(husk_buffer_create(NULL, 1, &buffer, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_buffer_create(context, 1, NULL, &error), HUSK_INVALID_ARGUMENT);
+}
+END_TEST
+
+/* A block whose queue has not got there yet is not given to somebody else. */
+START_TEST(a_block_in_use_is_not_handed_out)
+{
+    const uint32_t one = 1, two = 2;
+    uint32_t seen = 0;
+    husk_buffer *target = make(MEGABYTE);
+    husk_buffer *source = make(2 * MEGABYTE);
+    test_ok(husk_buffer_fill(queue, source, 0, 2 * MEGABYTE, &one, 4));
+    test_ok(husk_queue_finish(queue));
+    test_gate gate = test_gate_close(queue);
+    test_ok(husk_buffer_copy(queue, source, 0, target, 0, MEGABYTE));
+    husk_buffer_release(source);
+    /* the same size, on another queue: were it the same block, the copy would see twos */
+    husk_buffer *thief = make(2 * MEGABYTE);
+    ck_assert_uint_eq(stats().reuses, 0);
+    test_ok(husk_buffer_fill(other_queue, thief, 0, 2 * MEGABYTE, &two, 4));
+    test_ok(husk_queue_finish(other_queue));
+    test_gate_open(&gate);
+    test_ok(husk_buffer_read(queue, target, MEGABYTE - 4, 4, &seen));
+    ck_assert_uint_eq(seen, one);
+    /* now that the queue has passed it, the block is handed out */
+    husk_buffer *heir = make(2 * MEGABYTE);
+    ck_assert_uint_eq(stats().reuses, 1);
+    husk_buffer_release(heir);
+    husk_buffer_release(thief);
+    husk_buffer_release(target);
+}
+END_TEST
+
+START_TEST(uses_on_two_queues_both_count)
+{
+    const uint32_t one = 1;
+    husk_buffer *source = make(2 * MEGABYTE), *target = make(MEGABYTE);
+    test_ok(husk_buffer_fill(queue, source, 0, 4, &one, 4));
+    test_ok(husk_queue_finish(queue));
+    test_gate gate = test_gate_close(other_queue);
+    test_ok(husk_buffer_copy(other_queue, source, 0, target, 0, 4));
+    test_ok(husk_buffer_copy(queue, source, 4, target, 4, 4));
+    husk_buffer_release(source);
+    test_ok(husk_queue_finish(queue)); /* one of the two has ended */
+    husk_buffer *again = make(2 * MEGABYTE);
+    ck_assert_uint_eq(stats().reuses, 0);
+    test_gate_open(&gate);
+    test_ok(husk_queue_finish(other_queue));
+    husk_buffer *heir = make(2 * MEGABYTE);
+    ck_assert_uint_eq(stats().reuses, 1);
+    husk_buffer_release(again);
+    husk_buffer_release(heir);
+    husk_buffer_release(target);
+}
+END_TEST
+
+/* Ten queues use one block: more than a block keeps count of by itself. */
+START_TEST(a_block_survives_many_queues)
+{
+    enum { QUEUES = 10 };
+    husk_queue *queues[QUEUES];
+    husk_error error = {0};
+    uint32_t word = 5, seen = 0;
+    husk_buffer *shared = make(MEGABYTE);
+    for (int i = 0; i < QUEUES; i++) {
+        test_ok_error(husk_queue_create(context, NULL, &queues[i], &error), &error);
+        word = (uint32_t)i;
+        test_ok(husk_buffer_fill(queues[i], shared, (uint64_t)i * 4, 4, &word, 4));
+    }
+    for (int i = 0; i < QUEUES; i++) {
+        test_ok(husk_queue_finish(queues[i]));
+        husk_queue_release(queues[i]);
+    }
+    for (int i = 0; i < QUEUES; i++) {
+        test_ok(husk_buffer_read(queue, shared, (uint64_t)i * 4, 4, &seen));
+        ck_assert_uint_eq(seen, (uint32_t)i);
+    }
+    husk_buffer_release(shared);
+    husk_buffer_release(make(MEGABYTE));
+    ck_assert_uint_eq(stats().reuses, 1);
+}
+END_TEST
+
+/* In a loop that never waits, a short budget makes the pool wait instead of failing. */
+START_TEST(a_short_budget_waits_for_its_own_blocks)
+{
+    const uint32_t word = 3;
+    for (int i = 0; i < 200; i++) {
+        husk_buffer *buffer = make(24 * MEGABYTE);
+        test_ok(husk_buffer_fill(queue, buffer, 0, 4, &word, 4));
+        husk_buffer_release(buffer);
+    }
+    ck_assert_uint_le(stats().live_bytes + stats().cached_bytes, 64 * MEGABYTE);
+    ck_assert_uint_le(stats().peak_bytes, 64 * MEGABYTE);
+}
+END_TEST
+
+START_TEST(a_buffer_keeps_its_context_alive)
+{
+    husk_error error = {0};
+    husk_context *lonely = NULL;
+    husk_buffer *buffer = NULL;
+    test_ok_error(husk_context_create(NULL, NULL, &lonely, &error), &error);
+    test_ok_error(husk_buffer_create(lonely, 100, &buffer, &error), &error);
+    husk_context_release(lonely);
+    ck_assert_ptr_eq(husk_buffer_context(buffer), lonely);
+    ck_assert_int_eq(husk_context_status(husk_buffer_context(buffer)), HUSK_OK);
+    husk_buffer_release(buffer);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pool");
+    TCase *tests = tcase_create("pool");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, figures_follow_what_happens);
+    tcase_add_test(tests, trim_returns_what_is_cached);
+    tcase_add_test(tests, the_budget_is_kept_and_the_text_has_the_figures);
+    tcase_add_test(tests, more_than_the_device_allows_is_refused_cleanly);
+    tcase_add_test(tests, a_block_in_use_is_not_handed_out);
+    tcase_add_test(tests, uses_on_two_queues_both_count);
+    tcase_add_test(tests, a_block_survives_many_queues);
+    tcase_add_test(tests, a_short_budget_waits_for_its_own_blocks);
+    tcase_add_test(tests, a_buffer_keeps_its_context_alive);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
