@@ -17,7 +17,6 @@ import sys
 import torch
 import torch.nn.functional as F
 
-torch.manual_seed(20150416)
 torch.set_num_threads(1)
 
 ACTIVATIONS = {
@@ -257,6 +256,7 @@ def pool():
     yield maximum("max 3x3, stride 1", distinct(1, 1, 5, 6), (3, 3), (1, 1), (1, 1))
     yield maximum("max, ceil", distinct(1, 2, 6, 7), (3, 2), (2, 2), (1, 0), ceil=True)
     yield maximum("max, ceil, a window past the end dropped", distinct(1, 1, 4, 5), (2, 2), (3, 3), (1, 1), ceil=True)
+    yield maximum("max, ceil, nothing left over", distinct(1, 1, 7, 9), (5, 5), (2, 2), (1, 1), ceil=True)
     yield maximum("max, dilation", distinct(1, 2, 8, 9), (2, 3), (2, 1), (1, 1), (3, 2))
     yield maximum("max, dilation, ceil", distinct(1, 1, 8, 7), (2, 2), (2, 3), (0, 1), (2, 2), ceil=True)
     yield maximum("max 3-D", distinct(1, 2, 4, 5, 4), (2, 3, 2), (2, 1, 2), (1, 1, 0))
@@ -275,6 +275,7 @@ def pool():
     for count_pad, ceil in itertools.product((False, True), repeat=2):
         name = f"count_pad {count_pad:d}, ceil {ceil:d}"
         yield average(f"avg 3x3, {name}", random(1, 2, 6, 7), (3, 3), (2, 2), (1, 1), ceil, count_pad)
+        yield average(f"avg 5x5, {name}", random(1, 1, 7, 8), (5, 5), (2, 2), (1, 1), ceil, count_pad)
         yield average(f"avg 2x4, {name}", random(1, 1, 5, 8), (2, 4), (2, 3), (1, 2), ceil, count_pad)
         yield average(f"avg 3-D, {name}", random(1, 1, 4, 5, 5), (2, 3, 3), (2, 2, 3), (1, 1, 1), ceil, count_pad)
     x = random(2, 3, 4, 3)
@@ -397,6 +398,7 @@ def main():
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")
             file.write(f"/* Made by make_golden.py with PyTorch {torch.__version__}. Do not edit. */\n")
+            torch.manual_seed(20150416)  # anew for each, so that a new case changes one file alone
             rows = list(operator())
             file.writelines(rows)
         print(f"{path}: {len(rows)} cases, {os.path.getsize(path)} bytes")

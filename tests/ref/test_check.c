@@ -260,6 +260,28 @@ START_TEST(test_freivalds_is_needed)
 }
 END_TEST
 
+// Where the bias is nearly all of the result, it is nearly all of the tolerance.
+START_TEST(test_freivalds_bias)
+{
+    husk_ref_array a = make_random(2, (int64_t[]){40, 2}, 1), b = make_random(2, (int64_t[]){2, 50}, 2);
+    husk_ref_array c = husk_ref_array_make(NULL, HUSK_F32, 2, (int64_t[]){40, 50});
+    husk_ref_array bias =
+        _i == 0 ? make_random(1, (int64_t[]){50}, 3) : make_random(2, (int64_t[]){40, 1}, 3);
+    husk_ref_random_fill_array(&bias, 3, 1000.0f);
+    husk_ref_gemm op = {.alpha = 1.0f, .a = &a, .b = &b, .bias = &bias, .c = &c};
+    husk_ref_function function = husk_ref_gemm_function(&op);
+    husk_ref_array out = make_right(&function, HUSK_F32);
+    husk_ref_report report = {0};
+    husk_ref_gemm_freivalds(&op, &out, 5, &report);
+    ck_assert_int_eq(report.projection_failures, 0);
+    ck_assert_double_gt(report.max_projection_ratio, 1e-3);
+    free(a.data);
+    free(b.data);
+    free(bias.data);
+    free(out.data);
+}
+END_TEST
+
 // Small and large; dense, grouped, depthwise; with and without a tile.
 START_TEST(test_conv)
 {
@@ -447,6 +469,7 @@ int main(void)
     tcase_add_test(cases, test_nan_between_samples);
     tcase_add_loop_test(cases, test_gemm, 0, 8);
     tcase_add_test(cases, test_freivalds_is_needed);
+    tcase_add_loop_test(cases, test_freivalds_bias, 0, 2);
     tcase_add_loop_test(cases, test_conv, 0, 12);
     tcase_add_loop_test(cases, test_pool, 0, 2);
     tcase_add_loop_test(cases, test_softmax, 0, 2);
