@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# The contenders beside husk. Each is there when its library is; `clbench --version` names those that are.
+#
+# oneDNN and OpenBLAS are opened by their workers at run time and not linked (baseline/onednn_library.h): the
+# build needs their headers, and notes where it found the libraries.
+
+# Where a library really is: the file that a development link points to.
+function(husk_baseline_file library result)
+    get_filename_component(file "${library}" REALPATH)
+    set(${result} "${file}" PARENT_SCOPE)
+endfunction()
+
+target_sources(husk_bench PRIVATE baseline/ref.c baseline/dynamic_library.c)
+set(found "ref")
+set(missing "")
+
+find_path(HUSK_ONEDNN_INCLUDE oneapi/dnnl/dnnl.h)
+find_library(HUSK_ONEDNN_LIBRARY dnnl)
+if(HUSK_ONEDNN_INCLUDE AND HUSK_ONEDNN_LIBRARY)
+    husk_baseline_file("${HUSK_ONEDNN_LIBRARY}" file)
+    file(GLOB onednn_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/baseline/onednn*.c")
+    target_sources(husk_bench PRIVATE ${onednn_sources})
+    target_compile_definitions(husk_bench PUBLIC HUSK_WITH_ONEDNN=1)
+    target_compile_definitions(husk_bench PRIVATE "HUSK_ONEDNN_LIBRARY=\"${file}\"")
+    target_include_directories(husk_bench SYSTEM PUBLIC "${HUSK_ONEDNN_INCLUDE}")
+    list(APPEND found "onednn")
+else()
+    list(APPEND missing "onednn (Debian and Ubuntu: libdnnl-dev)")
+endif()
+
+# Debian keeps OpenBLAS's own cblas.h apart from the one that alternatives choose.
+find_path(HUSK_OPENBLAS_INCLUDE openblas_config.h
+    PATH_SUFFIXES openblas-pthread openblas-openmp openblas-serial openblas
+    HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE} /opt/homebrew/opt/openblas/include)
+find_library(HUSK_OPENBLAS_LIBRARY openblas HINTS /opt/homebrew/opt/openblas/lib)
+if(HUSK_OPENBLAS_INCLUDE AND HUSK_OPENBLAS_LIBRARY)
+    husk_baseline_file("${HUSK_OPENBLAS_LIBRARY}" file)
+    target_sources(husk_bench PRIVATE baseline/blas.c)
+    target_compile_definitions(husk_bench PUBLIC HUSK_WITH_BLAS=1)
+    target_compile_definitions(husk_bench PRIVATE "HUSK_OPENBLAS_LIBRARY=\"${file}\"")
+    target_include_directories(husk_bench SYSTEM PRIVATE "${HUSK_OPENBLAS_INCLUDE}")
+    # Bias and activation in plain C are part of what it is timed for, as quick as a compiler makes them.
+    set_source_files_properties(baseline/blas.c PROPERTIES COMPILE_OPTIONS "-O3")
+    list(APPEND found "blas")
+else()
+    list(APPEND missing "blas (Debian and Ubuntu: libopenblas-dev)")
+endif()
+
+find_path(HUSK_CLBLAST_INCLUDE clblast_c.h)
+find_library(HUSK_CLBLAST_LIBRARY clblast)
+if(HUSK_CLBLAST_INCLUDE AND HUSK_CLBLAST_LIBRARY)
+    target_sources(husk_bench PRIVATE baseline/clblast.c)
+    target_compile_definitions(husk_bench PUBLIC HUSK_WITH_CLBLAST=1)
+    target_include_directories(husk_bench SYSTEM PRIVATE "${HUSK_CLBLAST_INCLUDE}")
+    target_link_libraries(husk_bench PRIVATE "${HUSK_CLBLAST_LIBRARY}")
+    list(APPEND found "clblast")
+else()
+    list(APPEND missing "clblast (Debian and Ubuntu: libclblast-dev)")
+endif()
+
+list(JOIN found ", " found)
+message(STATUS "Baselines: ${found}")
+foreach(name IN LISTS missing)
+    message(STATUS "Baseline not found: ${name}")
+endforeach()

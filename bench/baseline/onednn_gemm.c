@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// oneDNN: matrix multiplication, by its sgemm, its matmul and its inner product.
+#include <stdio.h>
+#include <string.h>
+
+#include "onednn_op.h"
+
+enum { OWN_WEIGHTS = 1, SEPARATE_BIAS = 2 };
+
+static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
+{
+    const bench_gemm *g = &c->as.gemm;
+    if (g->m && g->n && g->k && g->batch)
+        return true;
+    snprintf(reason, BENCH_REASON_TEXT, "empty matrices: oneDNN leaves its output untouched");
+    return false;
+}
+
+// ---- sgemm: no epilogue
+
+typedef struct sgemm_call {
+    bench_gemm g;
+    const float *a, *b;
+    float *c;
+} sgemm_call;
+
+static dnnl_status_t call_sgemm(const void *context)
+{
+    const sgemm_call *s = context;
+    const bench_gemm *g = &s->g;
+    const int64_t a_size = (g->ta ? g->k : g->m) * g->lda, b_size = (g->tb ? g->n : g->k) * g->ldb;
+    dnnl_status_t status = dnnl_success;
+    for (int64_t i = 0; i < g->batch && status == dnnl_success; i++)
+        status = dnnl.sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha,
+                            s->a + i * a_size, g->lda, s->b + i * b_size, g->ldb, (float)g->beta,
+                            s->c + i * g->m * g->ldc, g->ldc);
+    return status;
+}
+
+static bool sgemm_applies(const bench_case *c, unsigned flags)
+{
+    (void)flags;
+    return c->as.gemm.bias == BENCH_BIAS_NONE && c->act == HUSK_ACT_NONE &&
+           c->precision == HUSK_PRECISION_HIGHEST;
+}
+
+static void build_sgemm(onednn_program *program, const bench_case *c, const onednn_operands *operands,
+                        unsigned flags)
+{
+    (void)flags;
+    sgemm_call *call = malloc(sizeof *call);
+    if (!call) {
+        onednn_program_check(program, dnnl_out_of_memory, "sgemm");
+        return;
+    }
+    *call = (sgemm_call){c->as.gemm, operands->x, operands->w, operands->y};
+    onednn_program_own(program, call, free);
+    onednn_program_call(program, ONEDNN_RUN, call_sgemm, call);
+}
+
+// ---- matmul and inner product
+
+// The matrices as oneDNN sees them, batch first where there is one.
+typedef struct matrices {
+    int rank;
+    const onednn_md *a, *b, *b_any, *c, *bias;
+    dnnl_memory_t a_memory, b_memory, c_memory, bias_memory;
+} matrices;
+
+static const onednn_md *matrix_md(onednn_program *program, int64_t batch, int64_t rows, int64_t columns,
+                                  int64_t leading, bool transposed, bool any)
+{
+    const int64_t stored = transposed ? columns : rows;
+    const int64_t dims[3] = {batch, rows, columns};
+    const int64_t strides[3] = {stored * leading, transposed ? 1 : leading, transposed ? leading : 1};
+    const int skip = batch > 1 ? 0 : 1;
+    return any ? onednn_program_md_any(program, 3 - skip, dims + skip)
+               : onednn_program_md(program, 3 - skip, dims + skip, strides + skip);
+}
+
+static matrices describe(onednn_program *program, const bench_gemm *g, const onednn_operands *operands)
+{
+    matrices m = {.rank = g->batch > 1 ? 3 : 2};
+    m.a = matrix_md(program, g->batch, g->m, g->k, g->lda, g->ta != 0, false);
+    m.b = matrix_md(program, g->batch, g->k, g->n, g->ldb, g->tb != 0, false);
+    m.b_any = matrix_md(program, g->batch, g->k, g->n, g->ldb, g->tb != 0, true);
+    m.c = matrix_md(program, g->batch, g->m, g->n, g->ldc, false, false);
+    m.a_memory = onednn_program_memory(program, m.a, operands->x);
+    m.b_memory = onednn_program_memory(program, m.b, operands->w);
+    m.c_memory = onednn_program_memory(program, m.c, operands->y);
+    if (g->bias != BENCH_BIAS_NONE) {
+        const int64_t dims[3] = {1, g->bias == BENCH_BIAS_COLUMN ? g->m : 1,
+                                 g->bias == BENCH_BIAS_COLUMN ? 1 : g->n};
+        m.bias = onednn_program_md_packed(program, m.rank, dims + 3 - m.rank);
+        m.bias_memory = onednn_program_memory(program, m.bias, operands->bias);
+    }
+    return m;
+}
+
+static bool matmul_applies(const bench_case *c, unsigned flags)
+{
+    if (flags & SEPARATE_BIAS)
+        return c->as.gemm.bias != BENCH_BIAS_NONE && (flags & OWN_WEIGHTS ? c->packed : !c->packed);
+    return true;
+}
+
+/*
+ * oneDNN's own bias comes before alpha, ours after: then, and for a bias along the columns, it is a binary
+ * post-operation; or a primitive of its own after the multiplication, which then carries the activation.
+ */
+static void build_matmul(onednn_program *program, const bench_case *c, const onednn_operands *operands,
+                         unsigned flags)
+{
+    const bench_gemm *g = &c->as.gemm;
+    matrices m = describe(program, g, operands);
+    const bool separate = (flags & SEPARATE_BIAS) != 0;
+    const bool native = g->bias == BENCH_BIAS_ROW && g->alpha == 1 && !separate;
+    onednn_epilogue epilogue = {.alpha = (float)g->alpha,
+                                .beta = (float)g->beta,
+                                .act = separate ? HUSK_ACT_NONE : c->act,
+                                .precision = c->precision};
+    if (m.bias && !native && !separate)
+        epilogue.add = m.bias;
+    const int add_index = (g->alpha != 1) + (g->beta != 0);
+    const_dnnl_primitive_attr_t attr = onednn_program_attr(program, &epilogue);
+    if (!onednn_program_ok(program))
+        return;
+
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t made =
+        onednn_matmul(&pd, program->session->engine, m.a, flags & OWN_WEIGHTS ? m.b_any : m.b,
+                      native ? m.bias : NULL, m.c, attr);
+    onednn_program_pd(program, made, pd, "matmul");
+    const onednn_md *b = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
+    dnnl_memory_t b_memory = onednn_program_input(program, onednn_packing_stage(c), m.b, m.b_memory, b);
+    dnnl_exec_arg_t arguments[] = {
+        {DNNL_ARG_SRC, m.a_memory},
+        {DNNL_ARG_WEIGHTS, b_memory},
+        {DNNL_ARG_DST, m.c_memory},
+        {DNNL_ARG_BIAS, native ? m.bias_memory : NULL},
+        {DNNL_ARG_ATTR_MULTIPLE_POST_OP(add_index) | DNNL_ARG_SRC_1, epilogue.add ? m.bias_memory : NULL},
+    };
+    onednn_program_step(program, ONEDNN_RUN, pd, 5, arguments);
+
+    if (separate && onednn_program_ok(program)) {
+        const onednn_epilogue activation = {.alpha = 1, .act = c->act};
+        dnnl_primitive_desc_t add = NULL;
+        made = onednn_add(&add, program->session->engine, m.c, m.bias,
+                          onednn_program_attr(program, &activation));
+        onednn_program_pd(program, made, add, "binary");
+        dnnl_exec_arg_t add_arguments[] = {{DNNL_ARG_SRC_0, m.c_memory},
+                                           {DNNL_ARG_SRC_1, m.bias_memory},
+                                           {DNNL_ARG_DST, m.c_memory}};
+        onednn_program_step(program, ONEDNN_RUN, add, 3, add_arguments);
+    }
+}
+
+static bool inner_product_applies(const bench_case *c, unsigned flags)
+{
+    const bench_gemm *g = &c->as.gemm;
+    (void)flags;
+    return g->batch == 1 && !g->ta && g->alpha == 1 && g->bias != BENCH_BIAS_COLUMN;
+}
+
+// Its weights are [n, k]: B seen the other way round.
+static void build_inner_product(onednn_program *program, const bench_case *c, const onednn_operands *operands,
+                                unsigned flags)
+{
+    const bench_gemm *g = &c->as.gemm;
+    matrices m = describe(program, g, operands);
+    const onednn_md *b = matrix_md(program, 1, g->n, g->k, g->ldb, !g->tb, false);
+    const onednn_md *b_any = matrix_md(program, 1, g->n, g->k, g->ldb, !g->tb, true);
+    const onednn_md *bias = g->bias ? onednn_program_md_packed(program, 1, &g->n) : NULL;
+    dnnl_memory_t b_memory = onednn_program_memory(program, b, operands->w);
+    dnnl_memory_t bias_memory = bias ? onednn_program_memory(program, bias, operands->bias) : NULL;
+    const onednn_epilogue epilogue = {.alpha = 1,
+                                      .beta = (float)g->beta,
+                                      .act = c->act,
+                                      .precision = c->precision};
+    const_dnnl_primitive_attr_t attr = onednn_program_attr(program, &epilogue);
+    if (!onednn_program_ok(program))
+        return;
+
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t made = onednn_inner_product(&pd, program->session->engine, m.a,
+                                              flags & OWN_WEIGHTS ? b_any : b, bias, m.c, attr);
+    onednn_program_pd(program, made, pd, "inner product");
+    const onednn_md *own = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
+    dnnl_memory_t weights = onednn_program_input(program, onednn_packing_stage(c), b, b_memory, own);
+    dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, m.a_memory},
+                                   {DNNL_ARG_WEIGHTS, weights},
+                                   {DNNL_ARG_BIAS, bias_memory},
+                                   {DNNL_ARG_DST, m.c_memory}};
+    onednn_program_step(program, ONEDNN_RUN, pd, 4, arguments);
+}
+
+static const onednn_way ways[] = {
+    {"sgemm", "auto", 0, sgemm_applies, build_sgemm},
+    {"matmul", "auto", 0, matmul_applies, build_matmul},
+    {"matmul, own weights", "auto", OWN_WEIGHTS, matmul_applies, build_matmul},
+    {"matmul and binary", "auto", SEPARATE_BIAS, matmul_applies, build_matmul},
+    {"matmul, own weights, and binary", "auto", SEPARATE_BIAS | OWN_WEIGHTS, matmul_applies, build_matmul},
+    {"inner product", "auto", 0, inner_product_applies, build_inner_product},
+    {"inner product, own weights", "auto", OWN_WEIGHTS, inner_product_applies, build_inner_product},
+    {.name = NULL},
+};
+
+const onednn_op onednn_op_gemm = {.ways = ways, .supports = supports};
