@@ -266,3 +266,42 @@ const char *husk__shape_text(const husk_tensor *tensor, char text[HUSK__SHAPE_TE
     snprintf(text + used, HUSK__SHAPE_TEXT - used, "]");
     return text;
 }
+
+husk_status husk__tensor_check_plain(const husk_tensor *tensor, husk_dtype dtype, const char *argument,
+                                     const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check(tensor, argument, scope);
+    if (status != HUSK_OK)
+        return status;
+    if (tensor->packed)
+        return husk__reject(scope, argument, "is packed weights, a plain tensor is wanted");
+    if (tensor->dtype != dtype)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; only %s is computed here", argument,
+                          husk_dtype_name(tensor->dtype), husk_dtype_name(dtype));
+    return HUSK_OK;
+}
+
+husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argument, int32_t rank,
+                                     const int64_t *shape, const char *other, const husk__scope *scope)
+{
+    husk_tensor wanted = {.rank = rank};
+    bool is_same = tensor->rank == rank;
+    for (int32_t d = 0; d < rank; ++d) {
+        wanted.shape[d] = shape[d];
+        is_same = is_same && tensor->shape[d] == shape[d];
+    }
+    if (is_same)
+        return HUSK_OK;
+    char is[HUSK__SHAPE_TEXT], must[HUSK__SHAPE_TEXT];
+    return husk__reject(scope, argument, "shape is %s, must be %s%s%s", husk__shape_text(tensor, is),
+                        husk__shape_text(&wanted, must), other[0] ? ", " : "", other);
+}
+
+husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
+{
+    husk_tensor resolved = *tensor;
+    husk__tensor_resolve(&resolved);
+    if (husk__tensor_may_alias_itself(&resolved))
+        return husk__reject(scope, argument, "its strides make elements coincide");
+    return HUSK_OK;
+}

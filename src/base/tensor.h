@@ -18,6 +18,16 @@ void husk__tensor_resolve(husk_tensor *tensor);
  */
 husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
 
+/*
+ * What operators ask of plain tensors, each after the one before: the numbers are right, it is not packed weights
+ * and has this dtype (else UNSUPPORTED); it has this shape, which is other's; no two of its elements coincide.
+ */
+husk_status husk__tensor_check_plain(const husk_tensor *tensor, husk_dtype dtype, const char *argument,
+                                     const husk__scope *scope);
+husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argument, int32_t rank,
+                                     const int64_t *shape, const char *other, const husk__scope *scope);
+husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
+
 /* The largest index a resolved, checked tensor touches, relative to its first element; -1 when empty. */
 int64_t husk__tensor_last(const husk_tensor *tensor);
 

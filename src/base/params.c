@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#include "base/params.h"
+
+#include <string.h>
+
+husk_status husk__params_read(void *own, uint32_t own_size, uint32_t first_size, const void *given,
+                              const husk__scope *scope)
+{
+    memset(own, 0, own_size);
+    if (!given)
+        return HUSK_OK;
+    uint32_t size;
+    memcpy(&size, given, sizeof size);
+    if (size == 0)
+        size = first_size;
+    if (size > own_size || size < sizeof size)
+        return husk__reject(scope, "params", "size is %u, this library knows %u bytes", (unsigned)size,
+                            (unsigned)own_size);
+    memcpy(own, given, size);
+    return HUSK_OK;
+}

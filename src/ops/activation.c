@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// Activations alone: validate -> resolve -> choose -> launch. Kernels: cl/activation_*.cl.
+//
+// This is the smallest operator of the house; docs/adding-an-operator.md walks through it.
+#include <husk/ops/activation.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/params.h"
+#include "base/tensor.h"
+#include "runtime/strided.h"
+#include "select/plan.h"
+
+// ---- the problem: every option resolved, every shape and stride, no buffer ----
+
+typedef struct problem {
+    husk_act activation;
+    float slope; // LEAKY_RELU's, never 0
+    husk_tensor x, y;
+} problem;
+
+static void describe(const void *untyped, husk__key *key)
+{
+    const problem *own = untyped;
+    husk__key_i64(key, own->activation);
+    husk__key_f32(key, own->slope);
+    husk__key_tensor(key, &own->x);
+    husk__key_tensor(key, &own->y);
+}
+
+// What a run is given beside the plan.
+typedef struct arguments {
+    const husk_tensor *x, *y;
+} arguments;
+
+// ---- what the two variants share ----
+
+// A variant's state: everything a launch needs but the buffers.
+typedef struct launch {
+    const husk__kernel *kernel;
+    husk__strided outer;         // the dimensions above the row
+    husk__strided_dimension row;
+    int64_t total;               // elements
+    int64_t share;               // vector: elements a work-group takes
+    husk__range range;
+    float low, slope, high;      // the piecewise linear kinds, see cl/lib/activation.clh
+} launch;
+
+static bool is_smooth(husk_act activation)
+{
+    return activation >= HUSK_ACT_GELU;
+}
+
+static void resolve_piecewise(launch *own, husk_act activation, float slope)
+{
+    own->low = activation == HUSK_ACT_RELU || activation == HUSK_ACT_RELU6 ? 0.0f : -INFINITY;
+    own->slope = activation == HUSK_ACT_LEAKY_RELU ? slope : 1.0f;
+    own->high = activation == HUSK_ACT_RELU6 ? 6.0f : INFINITY;
+}
+
+// The launch without its range; the kernel's program is built here.
+static husk_status prepare_launch(husk_plan *plan, const char *file, const char *kernel, bool has_index,
+                                  launch **made, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    launch *state = calloc(1, sizeof *state);
+    if (!state)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    plan->state = state; // freed with the plan
+    state->outer = husk__strided_make(&own->x, &own->y, -1);
+    const bool needs_index_64 = has_index && husk__strided_needs_index_64(&state->outer);
+    state->row = husk__strided_take_last(&state->outer);
+    state->total = state->row.extent * husk__strided_count(&state->outer);
+    resolve_piecewise(state, own->activation, own->slope);
+
+    char options[128];
+    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options,
+             is_smooth(own->activation) ? " -DACT_SMOOTH" : "", needs_index_64 ? " -DINDEX_64" : "");
+    *made = state;
+    return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
+}
+
+static husk_status run_launch(const husk_plan *plan, husk_queue *queue, const arguments *given, bool has_share,
+                              const husk__scope *scope)
+{
+    const launch *own = plan->state;
+    const problem *what = plan->problem;
+    husk__arg list[2 + HUSK__STRIDED_ARGS + 9];
+    husk__arg *end = list;
+    *end++ = HUSK__ARG_TENSOR(given->x);
+    *end++ = HUSK__ARG_TENSOR(given->y);
+    end = husk__strided_write_args(&own->outer, end);
+    *end++ = HUSK__ARG_I64(own->row.extent);
+    *end++ = HUSK__ARG_I64(own->row.x_stride);
+    *end++ = HUSK__ARG_I64(own->row.y_stride);
+    *end++ = HUSK__ARG_I64(own->total);
+    if (has_share)
+        *end++ = HUSK__ARG_I64(own->share);
+    *end++ = HUSK__ARG_I32(what->activation);
+    *end++ = HUSK__ARG_F32(own->low);
+    *end++ = HUSK__ARG_F32(own->slope);
+    *end++ = HUSK__ARG_F32(own->high);
+    return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
+}
+
+// ---- vector: CPU devices ----
+
+// A work-group is worth launching for so many elements, and several a core even out the cores' speeds.
+enum { VECTOR_MINIMUM = 16384, VECTOR_GROUPS_PER_UNIT = 4, VECTOR_MULTIPLE = 64 };
+
+static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
+{
+    launch *own;
+    husk_status status =
+        prepare_launch(plan, "activation_vector.cl", "husk_activation_vector", false, &own, scope);
+    if (status != HUSK_OK)
+        return status;
+    const int64_t units = husk_context_traits(plan->context)->compute_units;
+    const int64_t share = husk__divide_up(own->total, VECTOR_GROUPS_PER_UNIT * units);
+    own->share = husk__round_up(husk__max_i64(share, VECTOR_MINIMUM), VECTOR_MULTIPLE);
+    const size_t groups = (size_t)husk__divide_up(own->total, own->share);
+    own->range = (husk__range){{groups, 1, 1}, {1, 1, 1}};
+    return HUSK_OK;
+}
+
+static husk_status run_vector(const husk_plan *plan, husk_queue *queue, const void *given,
+                              const husk__scratch *scratch, const husk__scope *scope)
+{
+    (void)scratch;
+    return run_launch(plan, queue, given, true, scope);
+}
+
+static const husk__configuration vector_menu[] = {{.name = "1", .options = ""}};
+
+static const husk__variant vector = {
+    .name = "vector",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = vector_menu,
+    .configuration_count = 1,
+    .prepare = prepare_vector,
+    .run = run_vector,
+};
+
+// ---- grid: GPUs ----
+
+enum { GRID_GROUPS_PER_UNIT = 16 };
+
+static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const uint64_t items = (uint64_t)candidate->configuration->values[0];
+    if (items <= candidate->traits->work_group)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
+    return false;
+}
+
+// Larger work-groups where the device has them.
+static double cost_grid(const husk__candidate *candidate)
+{
+    return 256.0 - candidate->configuration->values[0];
+}
+
+static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
+{
+    launch *own;
+    husk_status status = prepare_launch(plan, "activation_grid.cl", "husk_activation_grid", true, &own, scope);
+    if (status != HUSK_OK)
+        return status;
+    const int64_t items = plan->configuration->values[0];
+    const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
+    const size_t groups = (size_t)husk__min_i64(husk__divide_up(own->total, items), most);
+    own->range = (husk__range){{groups, 1, 1}, {(size_t)items, 1, 1}};
+    return HUSK_OK;
+}
+
+static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void *given,
+                            const husk__scratch *scratch, const husk__scope *scope)
+{
+    (void)scratch;
+    return run_launch(plan, queue, given, false, scope);
+}
+
+static const husk__configuration grid_menu[] = {
+    {.name = "256", .options = "-DWG=256", .values = {256}},
+    {.name = "64", .options = "-DWG=64", .values = {64}},
+};
+
+static const husk__variant grid = {
+    .name = "grid",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = grid_menu,
+    .configuration_count = 2,
+    .supports = supports_grid,
+    .cost = cost_grid,
+    .prepare = prepare_grid,
+    .run = run_grid,
+};
+
+// ---- the operator ----
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
+
+static const husk__variant *const variants[] = {&vector, &grid, NULL};
+
+const husk__op husk__op_activation = {
+    .name = "activation",
+    .problem_size = sizeof(problem),
+    .variants = variants,
+    .describe = describe,
+    .prewarm = prewarm,
+};
+
+const char *husk_act_name(husk_act act)
+{
+    switch (act) {
+#define NAME(name, number, text)                                                                    \
+    case HUSK_ACT_##name:                                                                           \
+        return text;
+        HUSK_ACT_LIST(NAME)
+#undef NAME
+    }
+    return "unknown";
+}
+
+static husk_status validate(husk_queue *queue, const husk_activation_params *params, const husk_tensor *x,
+                            const husk_tensor *y, const husk__scope *scope)
+{
+    if ((int)params->activation < HUSK_ACT_NONE || params->activation > HUSK_ACT_TANH)
+        return husk__reject(scope, "params", "activation is %d, which is none", (int)params->activation);
+    if (!isfinite(params->slope))
+        return husk__reject(scope, "params", "slope is not finite");
+    husk_status status = husk__tensor_check_plain(x, HUSK_F32, "x", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_plain(y, HUSK_F32, "y", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_shape(y, "y", x->rank, x->shape, "as x", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_distinct(y, "y", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, x, "x", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, y, "y", scope);
+    if (status == HUSK_OK)
+        status = husk__refuse_partial_overlap(y, "y", x, "x", scope);
+    return status;
+}
+
+static problem resolve(const husk_activation_params *params, const husk_tensor *x, const husk_tensor *y)
+{
+    problem own = {.activation = params->activation, .x = *x, .y = *y};
+    own.slope = params->slope == 0.0f ? 0.01f : params->slope;
+    husk__tensor_resolve(&own.x);
+    husk__tensor_resolve(&own.y);
+    own.x.buffer = own.y.buffer = NULL;
+    own.x.offset = own.y.offset = 0;
+    return own;
+}
+
+husk_status husk_activation(husk_queue *queue, const husk_activation_params *params, const husk_tensor *x,
+                            const husk_tensor *y)
+{
+    husk__scope scope;
+    husk_activation_params given;
+    husk_status status = husk__call_begin(queue, "husk_activation", &scope);
+    if (status == HUSK_OK)
+        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+    if (status == HUSK_OK)
+        status = validate(queue, &given, x, y, &scope);
+    if (status != HUSK_OK)
+        return status;
+
+    const problem own = resolve(&given, x, y);
+    const husk__wish wish = {.variant = given.variant};
+    const arguments tensors = {x, y};
+    return husk__plan_immediate(queue, &husk__op_activation, &own, &wish, &tensors, &scope);
+}
+
+// Both programs of the device's variant, on one vector of numbers.
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    const int64_t shape[] = {64};
+    husk_context *context = husk_queue_context(queue);
+    husk_buffer *buffer;
+    husk_status status = husk_buffer_create(context, 64 * sizeof(float), &buffer, scope->error);
+    if (status != HUSK_OK)
+        return status;
+    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, shape);
+    const husk_act activations[] = {HUSK_ACT_RELU, HUSK_ACT_GELU};
+    for (int i = 0; i < 2 && status == HUSK_OK; ++i) {
+        husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = activations[i]);
+        const problem own = resolve(&params, &x, &x);
+        const husk__wish wish = {0};
+        const arguments tensors = {&x, &x};
+        status = husk__plan_immediate(queue, &husk__op_activation, &own, &wish, &tensors, scope);
+    }
+    husk_buffer_release(buffer);
+    return status;
+}
