@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/os.h"
 #include "base/text.h"
@@ -339,11 +340,23 @@ static void note_duplicates(husk_device_list *list)
         }
 }
 
+// What the list's notes would have said stands in the text: a platform that is there but broken, a GPU.
 static husk_status no_platform(const husk__scope *scope)
 {
-    return husk__fail(scope, HUSK_NO_PLATFORM,
-                      "no OpenCL platform is installed. For the CPU: apt-get install pocl-opencl-icd (Debian, Ubuntu), "
-                      "dnf install pocl (Fedora), pacman -S pocl (Arch); for a GPU: its vendor's OpenCL driver");
+    husk__text text = {0};
+    husk_device_list *list = create_list();
+    if (list)
+        husk__device_list_examine_system(list);
+    for (size_t i = 0; list && i < list->note_count; ++i)
+        husk__text_format(&text, "\n  %s", list->notes[i].text);
+    husk_device_list_release(list);
+    husk_status status = husk__fail(
+        scope, HUSK_NO_PLATFORM,
+        "no OpenCL platform is installed. For the CPU: apt-get install pocl-opencl-icd (Debian, Ubuntu), "
+        "dnf install pocl (Fedora), pacman -S pocl (Arch); for a GPU: its vendor's OpenCL driver%s",
+        text.bytes ? text.bytes : "");
+    husk__text_free(&text);
+    return status;
 }
 
 husk_status husk_device_list_create(husk_device_list **list, husk_error *error)
@@ -451,9 +464,9 @@ static bool fits(const husk_device_traits *traits, const char *wish)
 {
     if (!wish)
         return rank(traits) > 0;
-    if (strcmp(wish, "gpu") == 0)
+    if (strcasecmp(wish, "gpu") == 0)
         return is_gpu(traits);
-    if (strcmp(wish, "cpu") == 0)
+    if (strcasecmp(wish, "cpu") == 0)
         return traits->device_class == HUSK_DEVICE_CPU;
     unsigned platform, device;
     char rest;

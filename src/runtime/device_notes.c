@@ -2,6 +2,7 @@
 // What the system has besides what OpenCL shows: a GPU nobody serves must be said first, since measuring a CPU
 // in its place without a word would be the worst answer.
 #include <dirent.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +149,8 @@ static void examine_device_files(husk_device_list *list)
                                                            : "");
 }
 
-// An .icd file that names a library which is not there: the loader skips it without a word.
+// An .icd file that names a library which cannot be loaded: the loader skips it without a word. Those that can
+// be have been, so this loads nothing new.
 static void examine_icd_file(husk_device_list *list, const char *directory, const char *name)
 {
     char path[1024];
@@ -156,9 +158,15 @@ static void examine_icd_file(husk_device_list *list, const char *directory, cons
     char *library = husk__read_file(path, NULL);
     if (!library)
         return;
-    library[strcspn(library, "\r\n")] = 0;
-    if (library[0] == '/' && access(library, R_OK) != 0)
-        husk__device_list_add_note(list, HUSK_NOTE_WARNING, "%s names %s, which is not there: skipped", path, library);
+    library[strcspn(library, " \t\r\n")] = 0;
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    if (handle) {
+        dlclose(handle);
+    } else {
+        const char *reason = dlerror();
+        husk__device_list_add_note(list, HUSK_NOTE_WARNING, "%s names %s, which cannot be loaded and is skipped: %s", path,
+                                   *library ? library : "nothing", reason ? reason : "no reason given");
+    }
     free(library);
 }
 

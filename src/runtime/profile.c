@@ -89,6 +89,24 @@ husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **re
     return collect(queue, records, count, &scope);
 }
 
+// Not by %f, whose decimal point depends on the application's locale.
+static void append_microseconds(husk__text *text, const char *key, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
+    husk__text_format(text, "\"%s\": %llu.%03u", key, (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+}
+
+static void append_event(husk__text *text, const char *separator, const husk_profile_record *record, uint64_t origin)
+{
+    husk__text_format(text, "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, ", separator, record->name);
+    append_microseconds(text, "ts", origin, record->started_ns);
+    husk__text_format(text, ", ");
+    append_microseconds(text, "dur", record->started_ns, record->ended_ns);
+    husk__text_format(text, ", \"args\": {");
+    append_microseconds(text, "queued_to_start_us", record->queued_ns, record->started_ns);
+    husk__text_format(text, "}}");
+}
+
 husk_status husk_queue_profile_export(husk_queue *queue, const char *path)
 {
     husk__scope scope;
@@ -108,12 +126,7 @@ husk_status husk_queue_profile_export(husk_queue *queue, const char *path)
     uint64_t origin = count ? records[0].queued_ns : 0;
     husk__text_format(&text, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
     for (size_t i = 0; i < count; ++i)
-        husk__text_format(&text,
-                          "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, "
-                          "\"args\": {\"queued_to_start_us\": %.3f}}",
-                          i ? "," : "", records[i].name, (double)(records[i].started_ns - origin) / 1e3,
-                          (double)(records[i].ended_ns - records[i].started_ns) / 1e3,
-                          (double)(records[i].started_ns - records[i].queued_ns) / 1e3);
+        append_event(&text, i ? "," : "", &records[i], origin);
     husk__text_format(&text, "\n]}\n");
     if (text.failed)
         status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the trace");

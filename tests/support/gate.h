@@ -14,7 +14,5 @@ typedef struct test_gate {
 /* Whatever is enqueued on the queue from now on waits until the gate is opened. */
 test_gate test_gate_close(husk_queue *queue);
 void test_gate_open(test_gate *gate);
-/* Ends the wait with an error instead, as a device that dies does. */
-void test_gate_break(test_gate *gate);
 
 #endif

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// The cache of binaries on disk, forced on: what is loaded, and that nothing damaged or strange ever is.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/internal.h"
+#include "support/environment.h"
+#include "support/support.h"
+
+static char directory[] = "/tmp/husk-cache-XXXXXX";
+static char kernels[64], cache[64];
+
+static void setup(void)
+{
+    char path[128];
+    strcpy(directory + sizeof directory - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(kernels, sizeof kernels, "%s/kernels", directory);
+    snprintf(cache, sizeof cache, "%s/cache", directory);
+    ck_assert_int_eq(mkdir(kernels, 0700), 0);
+    snprintf(path, sizeof path, "%s/test_cached.cl", kernels);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("__kernel void husk_test_cached(__global int *x, long offset) { x[offset] = 42 + EXTRA; }\n", file);
+    fclose(file);
+    test_setenv("HUSK_KERNEL_DIR", kernels);
+}
+
+static void teardown(void)
+{
+    char command[200];
+    test_restore_environment();
+    snprintf(command, sizeof command, "chmod -R u+rwx %s; rm -rf %s", directory, directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static husk_context *open_context(husk_cache_mode mode)
+{
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = mode, .cache_directory = cache);
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    return context;
+}
+
+/* Builds or loads the program in a context of its own, runs it, checks the number. */
+static husk_program_stats use(husk_cache_mode mode, const char *options, int32_t expected)
+{
+    husk_error error = {0};
+    husk__scope scope = {"husk_test", &error};
+    husk_context *context = open_context(mode);
+    husk_queue *queue = NULL;
+    husk_buffer *buffer = NULL;
+    const husk__kernel *kernel = NULL;
+    husk__range range = {{1, 1, 1}, {1, 1, 1}};
+    int32_t seen = 0;
+    husk_program_stats stats;
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    test_ok_error(husk_buffer_create(context, 4, &buffer, &error), &error);
+    test_ok_error(husk__kernel_get(context, "test_cached.cl", options, "husk_test_cached", &kernel, &scope), &error);
+    test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_BUFFER(buffer, 0, 4)), &error);
+    test_ok(husk_buffer_read(queue, buffer, 0, 4, &seen));
+    ck_assert_int_eq(seen, expected);
+    husk_context_program_stats(context, &stats);
+    husk_buffer_release(buffer);
+    husk_queue_release(queue);
+    husk_context_release(context);
+    return stats;
+}
+
+static void expect_build(const char *options, int32_t value)
+{
+    husk_program_stats stats = use(HUSK_CACHE_ON, options, value);
+    ck_assert_uint_eq(stats.builds, 1);
+    ck_assert_uint_eq(stats.cache_loads, 0);
+}
+
+static void expect_load(const char *options, int32_t value)
+{
+    husk_program_stats stats = use(HUSK_CACHE_ON, options, value);
+    ck_assert_uint_eq(stats.builds, 0);
+    ck_assert_uint_eq(stats.cache_loads, 1);
+}
+
+/* The only entry's path; the number of files in the folder. */
+static int entries(char *path, size_t size)
+{
+    int count = 0;
+    DIR *opened = opendir(cache);
+    if (!opened)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(opened));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, size, "%s/%s", cache, entry->d_name);
+        count++;
+    }
+    closedir(opened);
+    return count;
+}
+
+static long file_size(const char *path)
+{
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    return (long)status.st_size;
+}
+
+static void flip(const char *path, long at)
+{
+    FILE *file = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(file);
+    fseek(file, at, SEEK_SET);
+    const int byte = fgetc(file);
+    fseek(file, at, SEEK_SET);
+    fputc(byte ^ 0x10, file);
+    fclose(file);
+}
+
+START_TEST(the_second_context_loads_what_the_first_built)
+{
+    char path[400];
+    struct stat status;
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    ck_assert_int_eq(stat(cache, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 0777, 0700);
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 0077, 0);
+    expect_load("-DEXTRA=1", 43);
+    expect_build("-DEXTRA=2", 44); /* other options are another entry */
+    ck_assert_int_eq(entries(path, sizeof path), 2);
+    expect_load("-DEXTRA=2", 44);
+    expect_load("-DEXTRA=1", 43);
+}
+END_TEST
+
+START_TEST(a_changed_source_is_another_entry)
+{
+    char path[128];
+    expect_build("-DEXTRA=1", 43);
+    snprintf(path, sizeof path, "%s/test_cached.cl", kernels);
+    FILE *file = fopen(path, "w");
+    fputs("__kernel void husk_test_cached(__global int *x, long offset) { x[offset] = 52 + EXTRA; }\n", file);
+    fclose(file);
+    expect_build("-DEXTRA=1", 53);
+}
+END_TEST
+
+START_TEST(off_touches_no_disk)
+{
+    char path[400];
+    husk_program_stats stats = use(HUSK_CACHE_OFF, "-DEXTRA=1", 43);
+    ck_assert_uint_eq(stats.builds, 1);
+    ck_assert_int_eq(entries(path, sizeof path), -1);
+    test_setenv("HUSK_CACHE", "0");
+    use(HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), -1);
+    test_setenv("HUSK_CACHE", "1");
+    use(HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+}
+END_TEST
+
+START_TEST(a_truncated_entry_is_built_again)
+{
+    char path[400];
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    const long size = file_size(path);
+    const long lengths[] = {0, 1, 7, 30, size / 2, size - 1};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        ck_assert_int_eq(truncate(path, lengths[i]), 0);
+        expect_build("-DEXTRA=1", 43);
+        expect_load("-DEXTRA=1", 43); /* and mended */
+        ck_assert_int_eq(file_size(path), size);
+    }
+}
+END_TEST
+
+START_TEST(an_altered_entry_is_built_again)
+{
+    char path[400];
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    const long size = file_size(path);
+    /* the magic, the version, sizes, hashes, the key, the binary's first and last byte */
+    const long places[] = {0, 8, 12, 16, 24, 40, 60, 100, 300, size / 2, size - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        flip(path, places[i] < size ? places[i] : size - 1);
+        expect_build("-DEXTRA=1", 43);
+        expect_load("-DEXTRA=1", 43);
+    }
+    FILE *file = fopen(path, "ab"); /* more than there should be */
+    fputc('x', file);
+    fclose(file);
+    expect_build("-DEXTRA=1", 43);
+}
+END_TEST
+
+START_TEST(a_foreign_entry_is_built_again)
+{
+    char first[400], second[400], command[1000];
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(first, sizeof first), 1);
+    snprintf(command, sizeof command, "mv %s %s/aside", first, directory);
+    ck_assert_int_eq(system(command), 0);
+    expect_build("-DEXTRA=2", 44);
+    ck_assert_int_eq(entries(second, sizeof second), 1);
+    /* the whole, sound entry of other options under this one's name */
+    snprintf(command, sizeof command, "cp %s/aside %s", directory, second);
+    ck_assert_int_eq(system(command), 0);
+    expect_build("-DEXTRA=2", 44);
+    expect_load("-DEXTRA=2", 44);
+}
+END_TEST
+
+START_TEST(a_link_is_not_followed)
+{
+    char path[400], aside[400];
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    snprintf(aside, sizeof aside, "%s/aside", directory);
+    ck_assert_int_eq(rename(path, aside), 0);
+    ck_assert_int_eq(symlink(aside, path), 0);
+    expect_build("-DEXTRA=1", 43);
+    struct stat status; /* the link was replaced by a file */
+    ck_assert_int_eq(lstat(path, &status), 0);
+    ck_assert(S_ISREG(status.st_mode));
+    expect_load("-DEXTRA=1", 43);
+}
+END_TEST
+
+START_TEST(a_file_that_others_may_write_is_not_believed)
+{
+    char path[400];
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    ck_assert_int_eq(chmod(path, 0666), 0);
+    expect_build("-DEXTRA=1", 43);
+    expect_load("-DEXTRA=1", 43);
+    if (geteuid() == 0) { /* another owner's: only root can arrange that */
+        ck_assert_int_eq(chown(path, 12345, 12345), 0);
+        expect_build("-DEXTRA=1", 43);
+    }
+}
+END_TEST
+
+START_TEST(a_strange_folder_is_not_used)
+{
+    char elsewhere[128], path[400];
+    /* a link to a folder */
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", directory);
+    ck_assert_int_eq(mkdir(elsewhere, 0700), 0);
+    ck_assert_int_eq(symlink(elsewhere, cache), 0);
+    expect_build("-DEXTRA=1", 43);
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 0);
+    ck_assert_int_eq(unlink(cache), 0);
+    /* one that others may write to */
+    ck_assert_int_eq(mkdir(cache, 0700), 0);
+    ck_assert_int_eq(chmod(cache, 0777), 0);
+    expect_build("-DEXTRA=1", 43);
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 0);
+    if (geteuid() == 0) { /* somebody else's */
+        ck_assert_int_eq(chmod(cache, 0700), 0);
+        ck_assert_int_eq(chown(cache, 12345, 12345), 0);
+        expect_build("-DEXTRA=1", 43);
+        ck_assert_int_eq(entries(path, sizeof path), 0);
+    }
+    ck_assert_int_eq(rmdir(cache), 0);
+    /* a file where the folder should be */
+    FILE *file = fopen(cache, "w");
+    fclose(file);
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(unlink(cache), 0);
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_written_is_done_without)
+{
+    strcpy(cache, "/proc/husk-cannot-be-here/cache");
+    expect_build("-DEXTRA=1", 43);
+    snprintf(cache, sizeof cache, "%s/cache", directory);
+    if (geteuid() == 0)
+        return; /* root may write anywhere */
+    ck_assert_int_eq(mkdir(cache, 0500), 0);
+    expect_build("-DEXTRA=1", 43);
+    expect_build("-DEXTRA=1", 43);
+}
+END_TEST
+
+START_TEST(a_pipe_in_the_place_of_an_entry_does_not_hang)
+{
+    char path[400];
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    expect_build("-DEXTRA=1", 43);
+}
+END_TEST
+
+START_TEST(the_folder_follows_the_environment)
+{
+    char path[200];
+    struct stat status;
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_ON);
+    test_setenv("XDG_CACHE_HOME", directory);
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    husk_context_release(context);
+    snprintf(path, sizeof path, "%s/husk", directory);
+    ck_assert_int_eq(stat(path, &status), 0);
+    /* a relative one is to be ignored, says the standard; then it is $HOME/.cache */
+    test_setenv("XDG_CACHE_HOME", "relative");
+    test_setenv("HOME", kernels);
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    husk_context_release(context);
+    snprintf(path, sizeof path, "%s/.cache/husk", kernels);
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_int_ne(stat("relative", &status), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cache");
+    TCase *tests = tcase_create("cache");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, the_second_context_loads_what_the_first_built);
+    tcase_add_test(tests, a_changed_source_is_another_entry);
+    tcase_add_test(tests, off_touches_no_disk);
+    tcase_add_test(tests, a_truncated_entry_is_built_again);
+    tcase_add_test(tests, an_altered_entry_is_built_again);
+    tcase_add_test(tests, a_foreign_entry_is_built_again);
+    tcase_add_test(tests, a_link_is_not_followed);
+    tcase_add_test(tests, a_file_that_others_may_write_is_not_believed);
+    tcase_add_test(tests, a_strange_folder_is_not_used);
+    tcase_add_test(tests, a_folder_that_cannot_be_written_is_done_without);
+    tcase_add_test(tests, a_pipe_in_the_place_of_an_entry_does_not_hang);
+    tcase_add_test(tests, the_folder_follows_the_environment);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// The list of devices, their traits, the choice among them, and HUSK_LIMITS.
+#include <stdio.h>
+#include <string.h>
+
+#include "support/environment.h"
+#include "support/support.h"
+
+static husk_device_list *list;
+
+static void setup(void)
+{
+    husk_error error = {0};
+    test_ok_error(husk_device_list_create(&list, &error), &error);
+}
+
+static void teardown(void)
+{
+    test_restore_environment();
+    husk_device_list_release(list);
+    list = NULL;
+}
+
+static const husk_device *selected(const char *wish)
+{
+    const husk_device *device = NULL;
+    husk_error error = {0};
+    test_ok_error(husk_device_list_select(list, wish, &device, &error), &error);
+    return device;
+}
+
+START_TEST(traits_make_sense)
+{
+    ck_assert_uint_ge(husk_device_list_count(list), 1);
+    ck_assert_ptr_null(husk_device_list_get(list, husk_device_list_count(list)));
+    for (size_t i = 0; i < husk_device_list_count(list); i++) {
+        const husk_device_traits *traits = husk_device_get_traits(husk_device_list_get(list, i));
+        ck_assert_str_ne(traits->name, "");
+        ck_assert_str_ne(traits->platform_name, "");
+        ck_assert_str_ne(traits->driver_version, "");
+        ck_assert_ptr_eq(strstr(traits->device_version, "OpenCL "), traits->device_version);
+        ck_assert_uint_ge(traits->compute_units, 1);
+        ck_assert_uint_ge(traits->work_group, 1);
+        ck_assert_uint_ge(traits->work_item_sizes[0], 1);
+        ck_assert_uint_gt(traits->global_memory, 0);
+        ck_assert_uint_gt(traits->max_allocation, 0);
+        ck_assert_uint_le(traits->max_allocation, traits->global_memory);
+        if (traits->device_class == HUSK_DEVICE_CPU)
+            ck_assert(traits->vector_width == 4 || traits->vector_width == 8 || traits->vector_width == 16);
+        ck_assert_str_ne(husk_device_class_text(traits->device_class), "unknown");
+    }
+    ck_assert_str_eq(husk_device_class_text((husk_device_class)99), "unknown");
+}
+END_TEST
+
+START_TEST(wishes_are_granted)
+{
+    char wish[64];
+    for (size_t i = 0; i < husk_device_list_count(list); i++) {
+        const husk_device *device = husk_device_list_get(list, i);
+        const husk_device_traits *traits = husk_device_get_traits(device);
+        if (!traits->is_available)
+            continue;
+        snprintf(wish, sizeof wish, "%u:%u", traits->platform_index, traits->device_index);
+        ck_assert_ptr_eq(selected(wish), device);
+    }
+    /* a part of the default's name, in the wrong case */
+    const husk_device *fallback = selected(NULL);
+    snprintf(wish, sizeof wish, "%.40s", husk_device_get_traits(fallback)->name);
+    for (char *at = wish; *at; at++)
+        *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 32 : *at);
+    ck_assert_str_eq(husk_device_get_traits(selected(wish))->name, husk_device_get_traits(fallback)->name);
+}
+END_TEST
+
+START_TEST(classes_may_be_written_in_capitals)
+{
+    const husk_device *device = NULL;
+    husk_error error = {0};
+    const char *const pairs[][2] = {{"cpu", "CPU"}, {"gpu", "GPU"}};
+    for (int i = 0; i < 2; i++) {
+        const husk_device *small = NULL;
+        husk_status status = husk_device_list_select(list, pairs[i][0], &small, &error);
+        ck_assert_int_eq(husk_device_list_select(list, pairs[i][1], &device, &error), status);
+        ck_assert_ptr_eq(device, small);
+    }
+}
+END_TEST
+
+START_TEST(a_wish_is_never_replaced)
+{
+    const husk_device *device = selected(NULL);
+    husk_error error = {0};
+    const char *const wishes[] = {"no such device", "97:0", "0:97", "0:", ":0", "0:0x"};
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+        ck_assert_int_eq(husk_device_list_select(list, wishes[i], &device, &error), HUSK_NO_DEVICE);
+        ck_assert_ptr_null(device);
+        ck_assert_ptr_nonnull(strstr(error.text, wishes[i]));
+        /* and the list of what there is */
+        ck_assert_ptr_nonnull(strstr(error.text, husk_device_get_traits(husk_device_list_get(list, 0))->name));
+    }
+}
+END_TEST
+
+START_TEST(the_environment_chooses_where_the_caller_does_not)
+{
+    const husk_device *device = NULL;
+    husk_error error = {0};
+    test_setenv("HUSK_DEVICE", "no such device");
+    ck_assert_int_eq(husk_device_list_select(list, NULL, &device, &error), HUSK_NO_DEVICE);
+    ck_assert_int_eq(husk_device_list_select(list, "", &device, &error), HUSK_NO_DEVICE);
+    husk_context *context = NULL;
+    ck_assert_int_eq(husk_context_create(NULL, NULL, &context, &error), HUSK_NO_DEVICE);
+    ck_assert_ptr_null(context);
+    /* what the caller says comes first */
+    ck_assert_int_eq(husk_device_list_select(list, "0:0", &device, &error), HUSK_OK);
+    test_setenv("HUSK_DEVICE", "0:0");
+    ck_assert_int_eq(husk_device_list_select(list, NULL, &device, &error), HUSK_OK);
+    ck_assert_uint_eq(husk_device_get_traits(device)->platform_index, 0);
+}
+END_TEST
+
+START_TEST(null_arguments_are_refused)
+{
+    husk_error error = {0};
+    const husk_device *device = NULL;
+    ck_assert_int_eq(husk_device_list_create(NULL, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "husk_device_list_create: list"));
+    ck_assert_int_eq(husk_device_list_select(NULL, NULL, &device, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_device_list_select(list, NULL, NULL, NULL), HUSK_INVALID_ARGUMENT);
+    ck_assert_uint_eq(husk_device_list_count(NULL), 0);
+    ck_assert_uint_eq(husk_device_list_note_count(NULL), 0);
+    ck_assert_ptr_null(husk_device_list_get(NULL, 0));
+    ck_assert_ptr_null(husk_device_list_note(list, husk_device_list_note_count(list), NULL));
+    ck_assert_ptr_null(husk_device_get_traits(NULL));
+    husk_device_list_release(NULL);
+}
+END_TEST
+
+START_TEST(a_context_keeps_its_device_when_the_list_goes)
+{
+    husk_device_list *own = NULL;
+    husk_context *context = NULL;
+    husk_error error = {0};
+    test_ok_error(husk_device_list_create(&own, &error), &error);
+    const husk_device *device = NULL;
+    test_ok_error(husk_device_list_select(own, NULL, &device, &error), &error);
+    test_ok_error(husk_context_create(device, NULL, &context, &error), &error);
+    husk_device_list_release(own);
+    ck_assert_str_ne(husk_context_traits(context)->name, "");
+    husk_context_release(context);
+}
+END_TEST
+
+START_TEST(limits_lower_traits_and_never_raise_them)
+{
+    const husk_device_traits *before = husk_device_get_traits(selected(NULL));
+    husk_device_list *limited = NULL;
+    const husk_device *device = NULL;
+    husk_error error = {0};
+    test_setenv("HUSK_LIMITS", "local_memory=1K,work_group=8,compute_units=1,max_allocation=64M,global_memory=99999G");
+    test_ok_error(husk_device_list_create(&limited, &error), &error);
+    test_ok_error(husk_device_list_select(limited, NULL, &device, &error), &error);
+    const husk_device_traits *after = husk_device_get_traits(device);
+    ck_assert_uint_eq(after->local_memory, 1024);
+    ck_assert_uint_eq(after->work_group, 8);
+    ck_assert_uint_eq(after->compute_units, 1);
+    ck_assert_uint_eq(after->max_allocation, 64 << 20);
+    ck_assert_uint_eq(after->global_memory, before->global_memory);
+
+    /* and the limits are obeyed */
+    husk_context *context = NULL;
+    husk_buffer *buffer = NULL;
+    test_ok_error(husk_context_create(device, NULL, &context, &error), &error);
+    ck_assert_int_eq(husk_buffer_create(context, (64 << 20) + 1, &buffer, &error), HUSK_OUT_OF_MEMORY);
+    test_ok_error(husk_buffer_create(context, 64 << 20, &buffer, &error), &error);
+    husk_buffer_release(buffer);
+    husk_context_release(context);
+    husk_device_list_release(limited);
+}
+END_TEST
+
+START_TEST(limits_that_make_no_sense_are_said)
+{
+    const char *const bad[] = {"local_memory", "lokal=3", "work_group=", "work_group=-1", "work_group=4X",
+                               "local_memory=99999999999999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        husk_device_list *limited = NULL;
+        husk_error error = {0};
+        int found = 0;
+        test_setenv("HUSK_LIMITS", bad[i]);
+        test_ok_error(husk_device_list_create(&limited, &error), &error);
+        for (size_t n = 0; n < husk_device_list_note_count(limited); n++) {
+            husk_note_kind kind;
+            const char *text = husk_device_list_note(limited, n, &kind);
+            found += kind == HUSK_NOTE_WARNING && strstr(text, "HUSK_LIMITS") != NULL;
+        }
+        ck_assert_msg(found > 0, "nothing is said about HUSK_LIMITS=%s", bad[i]);
+        husk_device_list_release(limited);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("device");
+    TCase *tests = tcase_create("device");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, traits_make_sense);
+    tcase_add_test(tests, wishes_are_granted);
+    tcase_add_test(tests, classes_may_be_written_in_capitals);
+    tcase_add_test(tests, a_wish_is_never_replaced);
+    tcase_add_test(tests, the_environment_chooses_where_the_caller_does_not);
+    tcase_add_test(tests, null_arguments_are_refused);
+    tcase_add_test(tests, a_context_keeps_its_device_when_the_list_goes);
+    tcase_add_test(tests, limits_lower_traits_and_never_raise_them);
+    tcase_add_test(tests, limits_that_make_no_sense_are_said);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Joining an application's own OpenCL objects (husk/opencl.h), and what is refused.
+#include <string.h>
+
+#include <husk/opencl.h>
+
+#include "support/support.h"
+
+typedef struct application {
+    cl_device_id device;
+    cl_context context;
+    cl_command_queue queue;
+    cl_mem mem;
+} application;
+
+static application app;
+
+static void setup(void)
+{
+    cl_int code;
+    app.device = husk_context_opencl_device(test_context());
+    app.context = clCreateContext(NULL, 1, &app.device, NULL, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    app.queue = clCreateCommandQueue(app.context, app.device, 0, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    app.mem = clCreateBuffer(app.context, CL_MEM_READ_WRITE, 4096, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+}
+
+static void teardown(void)
+{
+    clReleaseMemObject(app.mem);
+    clReleaseCommandQueue(app.queue);
+    clReleaseContext(app.context);
+}
+
+static cl_uint references(cl_context context)
+{
+    cl_uint count = 0;
+    clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, NULL);
+    return count;
+}
+
+START_TEST(husk_works_on_the_applications_objects)
+{
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_queue *queue = NULL;
+    husk_buffer *buffer = NULL;
+    uint32_t word = 0x01020304, seen = 0;
+    const cl_uint before = references(app.context);
+    test_ok_error(husk_context_from_opencl(app.context, app.device, NULL, &context, &error), &error);
+    test_ok_error(husk_queue_from_opencl(context, app.queue, &queue, &error), &error);
+    test_ok_error(husk_buffer_from_opencl(context, app.mem, &buffer, &error), &error);
+    ck_assert_uint_gt(references(app.context), before);
+    ck_assert_ptr_eq(husk_context_opencl(context), app.context);
+    ck_assert_ptr_eq(husk_context_opencl_device(context), app.device);
+    ck_assert_ptr_eq(husk_queue_opencl(queue), app.queue);
+    ck_assert_ptr_eq(husk_buffer_opencl(buffer), app.mem);
+    ck_assert_uint_eq(husk_buffer_opencl_offset(buffer), 0);
+    ck_assert_uint_eq(husk_buffer_size(buffer), 4096);
+    ck_assert_str_eq(husk_context_traits(context)->name, husk_context_traits(test_context())->name);
+
+    /* what both enqueue runs in the order of the calls */
+    ck_assert_int_eq(clEnqueueWriteBuffer(app.queue, app.mem, CL_FALSE, 8, 4, &word, 0, NULL, NULL), CL_SUCCESS);
+    test_ok(husk_buffer_copy(queue, buffer, 8, buffer, 100, 4));
+    ck_assert_int_eq(clEnqueueReadBuffer(app.queue, app.mem, CL_TRUE, 100, 4, &seen, 0, NULL, NULL), CL_SUCCESS);
+    ck_assert_uint_eq(seen, word);
+
+    /* it does not count against the budget, and goes without harm to the application's objects */
+    husk_memory_stats stats;
+    husk_context_memory_stats(context, &stats);
+    ck_assert_uint_eq(stats.live_bytes, 0);
+    husk_buffer *view = NULL;
+    test_ok_error(husk_buffer_view(buffer, 100, 4, &view, &error), &error);
+    ck_assert_uint_eq(husk_buffer_opencl_offset(view), 100);
+    husk_buffer_release(buffer);
+    test_ok(husk_buffer_read(queue, view, 0, 4, &seen));
+    ck_assert_uint_eq(seen, word);
+    husk_buffer_release(view);
+    husk_queue_release(queue);
+    husk_context_memory_stats(context, &stats);
+    ck_assert_uint_eq(stats.cached_bytes, 0);
+    husk_context_release(context);
+    ck_assert_int_eq(clFinish(app.queue), CL_SUCCESS);
+    ck_assert_uint_eq(references(app.context), before);
+}
+END_TEST
+
+START_TEST(operators_run_on_a_wrapped_context)
+{
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_queue *queue = NULL;
+    husk_buffer *own = NULL;
+    uint32_t word = 77, seen = 0;
+    test_ok_error(husk_context_from_opencl(app.context, app.device, NULL, &context, &error), &error);
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    test_ok_error(husk_buffer_create(context, 64, &own, &error), &error);
+    test_ok(husk_buffer_fill(queue, own, 0, 64, &word, 4));
+    test_ok(husk_buffer_read(queue, own, 60, 4, &seen));
+    ck_assert_uint_eq(seen, word);
+    husk_buffer_release(own);
+    husk_queue_release(queue);
+    husk_context_release(context);
+}
+END_TEST
+
+START_TEST(what_does_not_belong_is_refused)
+{
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_queue *queue = NULL;
+    husk_buffer *buffer = NULL;
+    ck_assert_int_eq(husk_context_from_opencl(NULL, app.device, NULL, &context, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_context_from_opencl(app.context, NULL, NULL, &context, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "husk_context_from_opencl: device"));
+    ck_assert_int_eq(husk_context_from_opencl(app.context, app.device, NULL, NULL, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_null(context);
+    /* objects of another cl_context */
+    ck_assert_int_eq(husk_queue_from_opencl(test_context(), app.queue, &queue, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "command_queue: belongs to another"));
+    ck_assert_int_eq(husk_buffer_from_opencl(test_context(), app.mem, &buffer, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "mem: belongs to another"));
+    ck_assert_int_eq(husk_queue_from_opencl(test_context(), NULL, &queue, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_buffer_from_opencl(test_context(), NULL, &buffer, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_null(queue);
+    ck_assert_ptr_null(buffer);
+    ck_assert_ptr_null(husk_context_opencl(NULL));
+    ck_assert_ptr_null(husk_context_opencl_device(NULL));
+    ck_assert_ptr_null(husk_queue_opencl(NULL));
+    ck_assert_ptr_null(husk_buffer_opencl(NULL));
+    ck_assert_uint_eq(husk_buffer_opencl_offset(NULL), 0);
+}
+END_TEST
+
+START_TEST(an_out_of_order_queue_is_refused)
+{
+    cl_int code;
+    husk_error error = {0};
+    husk_queue *queue = NULL;
+    cl_command_queue unordered = clCreateCommandQueue(husk_context_opencl(test_context()), app.device,
+                                                      CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
+    if (!unordered)
+        return; /* this device has none */
+    ck_assert_int_eq(husk_queue_from_opencl(test_context(), unordered, &queue, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "out-of-order"));
+    clReleaseCommandQueue(unordered);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("opencl");
+    TCase *tests = tcase_create("opencl");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, husk_works_on_the_applications_objects);
+    tcase_add_test(tests, operators_run_on_a_wrapped_context);
+    tcase_add_test(tests, what_does_not_belong_is_refused);
+    tcase_add_test(tests, an_out_of_order_queue_is_refused);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
