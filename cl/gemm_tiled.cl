@@ -4,8 +4,8 @@
 // A work-group computes a BLOCK_M x BLOCK_N tile of C. It walks K in steps of BLOCK_K; tiles of A and B
 // pass through local memory in two buffers, so that the next pair is fetched while this one is multiplied
 // and one barrier a step is enough. The multiplication is lib/fragment.clh's. Where C has too few tiles to
-// fill the device, K is split over several work-groups whose partial sums husk_gemm_reduce adds, always
-// in the same order.
+// fill the device, K is split over several work-groups whose partial sums gemm_reduce.cl adds, always in
+// the same order.
 //
 //   -DBLOCK_M, -DBLOCK_N, -DBLOCK_K, -DITEM_M, -DITEM_N   see lib/fragment.clh; work-items are
 //                                                         (BLOCK_M / ITEM_M) * (BLOCK_N / ITEM_N)
@@ -37,12 +37,12 @@ typedef struct {
     int aligned;    // every whole four starts at a multiple of 16 bytes
 } operand;
 
-inline int four_line(operand o, int four, int block_lines)
+inline int four_line(operand o, uint four, uint block_lines)
 {
     return o.along_k ? four / (BLOCK_K / 4) : four % (block_lines / 4) * 4;
 }
 
-inline int four_step(operand o, int four, int block_lines)
+inline int four_step(operand o, uint four, uint block_lines)
 {
     return o.along_k ? four % (BLOCK_K / 4) * 4 : four / (block_lines / 4);
 }
@@ -81,7 +81,7 @@ inline void store_four(float4 v, __local acc_t *tile, int pitch, operand o, int 
 }
 
 // a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column likewise; any
-// stride is right. a_aligned: a whole four of A may be loaded as a float4. splits: work-groups that share
+// stride is right. a_aligned: one stride of A is 1 and the other a multiple of 4. splits: work-groups that share
 // the K of one tile, k_split steps each (a multiple of BLOCK_K); with more than one, C is the buffer of
 // partial sums, c_batch apart. Work-groups: column blocks, then row blocks, then splits, then the batch.
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
@@ -93,25 +93,28 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
                               long c_column, long c_batch, int m, int n, int k, int splits, int k_split,
                               float alpha, float beta, ACT_PARAMS)
 {
-    const int item = get_local_id(0);
+    const uint item = get_local_id(0); // unsigned: dividing is then shifting
     const int item_row = item / ITEMS_N;
     const int item_column = item % ITEMS_N;
     const int column_blocks = (n + BLOCK_N - 1) / BLOCK_N;
     const int row_blocks = (m + BLOCK_M - 1) / BLOCK_M;
     const long group = get_group_id(0);
-    const int first_column = (int)(group % column_blocks) * BLOCK_N;
-    const int first_row = (int)(group / column_blocks % row_blocks) * BLOCK_M;
-    const long part = group / column_blocks / row_blocks;
+    const long block_row = group / column_blocks;
+    const long part = block_row / row_blocks;
     const long matrix = part / splits;
-    const int begin = (int)(part % splits) * k_split;
+    const int first_column = (int)(group - block_row * column_blocks) * BLOCK_N;
+    const int first_row = (int)(block_row - part * row_blocks) * BLOCK_M;
+    const int begin = (int)(part - matrix * splits) * k_split;
     const int end = min(k, begin + k_split);
 
-    const operand oa = {(index_t)a_row, (index_t)a_step, m - first_row, a_step == 1, a_aligned};
-    const operand ob = {(index_t)b_column, (index_t)b_step, n - first_column, b_step == 1, b_aligned};
-    const __global data_t *a =
-        a_base + a_offset + matrix * a_batch + (index_t)first_row * oa.line_stride + begin * oa.step_stride;
-    const __global data_t *b =
-        b_base + b_offset + matrix * b_batch + (index_t)first_column * ob.line_stride + begin * ob.step_stride;
+    const __global data_t *a = a_base + a_offset + matrix * a_batch;
+    const __global data_t *b = b_base + b_offset + matrix * b_batch;
+    const operand oa = {(index_t)a_row, (index_t)a_step, m - first_row, a_step == 1,
+                        a_aligned && ((uintptr_t)a & 15) == 0};
+    const operand ob = {(index_t)b_column, (index_t)b_step, n - first_column, b_step == 1,
+                        b_aligned && ((uintptr_t)b & 15) == 0};
+    a += first_row * oa.line_stride + begin * oa.step_stride;
+    b += first_column * ob.line_stride + begin * ob.step_stride;
 
     __local acc_t a_tiles[2][BLOCK_K * A_PITCH] __attribute__((aligned(16)));
     __local acc_t b_tiles[2][BLOCK_K * B_PITCH] __attribute__((aligned(16)));
@@ -130,13 +133,13 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
             const __global data_t *b_from = b + (t + 1) * BLOCK_K * ob.step_stride;
 #pragma unroll
             for (int s = 0; s < A_FOURS; ++s) {
-                const int four = item + s * GROUP_ITEMS;
+                const uint four = item + s * GROUP_ITEMS;
                 a_next[s] = load_four(a_from, oa, four_line(oa, four, BLOCK_M), four_step(oa, four, BLOCK_M),
                                       steps);
             }
 #pragma unroll
             for (int s = 0; s < B_FOURS; ++s) {
-                const int four = item + s * GROUP_ITEMS;
+                const uint four = item + s * GROUP_ITEMS;
                 b_next[s] = load_four(b_from, ob, four_line(ob, four, BLOCK_N), four_step(ob, four, BLOCK_N),
                                       steps);
             }
@@ -146,13 +149,13 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
         if (more) {
 #pragma unroll
             for (int s = 0; s < A_FOURS; ++s) {
-                const int four = item + s * GROUP_ITEMS;
+                const uint four = item + s * GROUP_ITEMS;
                 store_four(a_next[s], a_tiles[next], A_PITCH, oa, four_line(oa, four, BLOCK_M),
                            four_step(oa, four, BLOCK_M));
             }
 #pragma unroll
             for (int s = 0; s < B_FOURS; ++s) {
-                const int four = item + s * GROUP_ITEMS;
+                const uint four = item + s * GROUP_ITEMS;
                 store_four(b_next[s], b_tiles[next], B_PITCH, ob, four_line(ob, four, BLOCK_N),
                            four_step(ob, four, BLOCK_N));
             }
@@ -179,34 +182,4 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
             }
         }
     }
-}
-
-// C = act(alpha * sum of the partial sums + beta * C + bias), one item an element of C. The partial sums
-// may be C itself (one split, alpha 1, beta 0): then this only adds the bias and activates.
-__attribute__((reqd_work_group_size(64, 1, 1)))
-__kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offset, long part_row,
-                               long part_column, long part_split, long part_batch,
-                               const __global data_t *bias_base, long bias_offset, long bias_stride,
-                               int bias_kind, __global data_t *c_base, long c_offset, long c_row,
-                               long c_column, long c_batch, int m, int n, int batch, int splits, float alpha,
-                               float beta, ACT_PARAMS)
-{
-    const long element = get_global_id(0);
-    const long matrix = element / n / m;
-    const int row = (int)(element / n % m);
-    const int column = (int)(element % n);
-    if (matrix >= batch)
-        return;
-    const __global data_t *part =
-        part_base + part_offset + matrix * part_batch + row * part_row + column * part_column;
-    __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row + column * c_column;
-    acc_t sum = 0.0f;
-    for (int s = 0; s < splits; ++s)
-        sum += part[s * part_split];
-    float value = alpha * sum;
-    if (beta != 0.0f)
-        value = MAD(beta, *to, value);
-    if (bias_kind != BIAS_NONE)
-        value += (bias_base + bias_offset)[(bias_kind == BIAS_COLUMN ? column : row) * bias_stride];
-    *to = activate(value, ACT_ARGS);
 }

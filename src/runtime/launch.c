@@ -160,3 +160,11 @@ husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const hu
     husk__profile_keep(queue, kernel->name, event);
     return HUSK_OK;
 }
+
+void husk__launch_note_foreign(husk_queue *queue, const husk_buffer *const *buffers, size_t count)
+{
+    uint64_t number = husk__clock_tick(queue->clock);
+    for (size_t i = 0; i < count; ++i)
+        if (buffers[i] && buffers[i]->block)
+            husk__block_used(buffers[i]->block, queue->clock, number);
+}

@@ -75,6 +75,12 @@ typedef struct husk__range {
 husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const husk__range *range,
                          const husk__arg *arguments, size_t count, const husk__scope *scope);
 
+/*
+ * Commands that another library has just enqueued on the queue use this memory: it is not handed out again
+ * before they have ended. NULL buffers count nothing.
+ */
+void husk__launch_note_foreign(husk_queue *queue, const husk_buffer *const *buffers, size_t count);
+
 #define HUSK__LAUNCH(queue, kernel, range, scope, ...)                                              \
     husk__launch(queue, kernel, range, (const husk__arg[]){__VA_ARGS__},                            \
                  sizeof((const husk__arg[]){__VA_ARGS__}) / sizeof(husk__arg), scope)

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The last step of a matrix multiplication alone, on any device: adds the partial sums of a split K, scales,
+// adds bias and activates. One item an element, neighbours along the rows of C; it is bound by memory.
+//
+//   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
+#include "lib/dtype.clh"
+#include "lib/activation.clh"
+
+#define BIAS_NONE 0
+#define BIAS_COLUMN 1 // one value a column, n of them
+#define BIAS_ROW 2    // one value a row, m of them
+
+// C = act(alpha * sum of the partial sums + beta * C + bias). The partial sums may be C itself (one split,
+// alpha 1, beta 0): then this only adds the bias and activates. No splits at all are sums of zero.
+__attribute__((reqd_work_group_size(64, 1, 1)))
+__kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offset, long part_row,
+                               long part_column, long part_split, long part_batch,
+                               const __global data_t *bias_base, long bias_offset, long bias_stride,
+                               int bias_kind, __global data_t *c_base, long c_offset, long c_row,
+                               long c_column, long c_batch, int m, int n, int batch, int splits, float alpha,
+                               float beta, ACT_PARAMS)
+{
+    const long element = get_global_id(0);
+    const long line = element / n;
+    const long matrix = line / m;
+    const int row = (int)(line - matrix * m);
+    const int column = (int)(element - line * n);
+    if (matrix >= batch)
+        return;
+    const __global data_t *part =
+        part_base + part_offset + matrix * part_batch + row * part_row + column * part_column;
+    __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row + column * c_column;
+    acc_t sum = 0.0f;
+    for (int s = 0; s < splits; ++s)
+        sum += part[s * part_split];
+    float value = alpha * sum;
+    if (beta != 0.0f)
+        value = MAD(beta, *to, value);
+    if (bias_kind != BIAS_NONE)
+        value += (bias_base + bias_offset)[(bias_kind == BIAS_COLUMN ? column : row) * bias_stride];
+    *to = activate(value, ACT_ARGS);
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Variant tiled: local-memory tiles, for GPUs; with a split of K where there are too few tiles.
+// The kernel is described in cl/gemm_tiled.cl.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+#include "ops/gemm_problem.h"
+
+// What the numbers of a configuration mean: its options, and how well it uses a busy device, in percent.
+enum { BLOCK_M, BLOCK_N, BLOCK_K, ITEM_M, ITEM_N, EFFICIENCY };
+
+#define TILE(m, n, k, i, j) \
+    "-DBLOCK_M=" #m " -DBLOCK_N=" #n " -DBLOCK_K=" #k " -DITEM_M=" #i " -DITEM_N=" #j
+
+static const husk__configuration configurations[] = {
+    {"128x128", TILE(128, 128, 8, 8, 8), {128, 128, 8, 8, 8, 100}},
+    {"64x64", TILE(64, 64, 16, 4, 4), {64, 64, 16, 4, 4, 70}},
+    // 64 work-items, for devices that allow no more.
+    {"64x64_64", TILE(64, 64, 16, 8, 8), {64, 64, 16, 8, 8, 60}},
+    // 64 work-items and 9 KiB of local memory: fits everywhere.
+    {"32x32", TILE(32, 32, 16, 4, 4), {32, 32, 16, 4, 4, 45}},
+};
+
+// TILE_PAD of lib/fragment.clh.
+enum { TILE_PAD = 4, MAX_SPLITS = 16, LEAST_TILES_A_SPLIT = 8 };
+
+typedef struct tiled_state {
+    const husk__kernel *multiply;
+    const husk__kernel *reduce; /* NULL where K is not split */
+} tiled_state;
+
+static int64_t items_of(const husk__configuration *configuration)
+{
+    const int32_t *v = configuration->values;
+    return (int64_t)(v[BLOCK_M] / v[ITEM_M]) * (v[BLOCK_N] / v[ITEM_N]);
+}
+
+static int64_t tiles_of(const husk__gemm_shape *shape, const husk__configuration *configuration)
+{
+    return husk__divide_up(shape->m, configuration->values[BLOCK_M]) *
+           husk__divide_up(shape->n, configuration->values[BLOCK_N]) * shape->batch;
+}
+
+// Work-groups that share the K of a tile, and the steps of each: enough to give every unit two groups.
+static int64_t splits_of(const husk__candidate *candidate, int64_t *steps)
+{
+    const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
+    const int64_t block = candidate->configuration->values[BLOCK_K];
+    const int64_t tiles = husk__max_i64(1, tiles_of(shape, candidate->configuration));
+    const int64_t k_tiles = husk__divide_up(shape->k, block);
+    int64_t splits = 2 * (int64_t)candidate->traits->compute_units / tiles;
+    splits = husk__min_i64(husk__min_i64(splits, MAX_SPLITS), k_tiles / LEAST_TILES_A_SPLIT);
+    splits = husk__max_i64(splits, 1);
+    *steps = husk__max_i64(1, husk__divide_up(k_tiles, splits)) * block;
+    return husk__max_i64(1, husk__divide_up(shape->k, *steps));
+}
+
+static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    const int32_t *v = candidate->configuration->values;
+    const uint64_t local = 2 * (uint64_t)v[BLOCK_K] * (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * sizeof(float);
+    if (problem->b_is_packed) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "it takes no packed weights");
+        return false;
+    }
+    if ((uint64_t)items_of(candidate->configuration) > candidate->traits->work_group ||
+        local > candidate->traits->local_memory) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs %lld work-items a group and %llu bytes of local memory",
+                 (long long)items_of(candidate->configuration), (unsigned long long)local);
+        return false;
+    }
+    return husk__gemm_fits_int(&problem->shape, reason);
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
+    int64_t steps;
+    const int64_t splits = splits_of(candidate, &steps);
+    return splits > 1 ? (uint64_t)(splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
+}
+
+static double cost(const husk__candidate *candidate)
+{
+    const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
+    const int32_t *v = candidate->configuration->values;
+    int64_t steps;
+    const double groups = (double)(tiles_of(shape, candidate->configuration) * splits_of(candidate, &steps));
+    const double units = candidate->traits->compute_units;
+    const double rounds = ceil(groups / units);
+    const double tile = (double)v[BLOCK_M] * v[BLOCK_N] * (double)husk__min_i64(steps, husk__max_i64(shape->k, 1));
+    // A unit of a GPU does some 128 multiply-adds in a nanosecond.
+    return rounds * tile / (1.28 * v[EFFICIENCY]);
+}
+
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
+{
+    const husk__gemm_problem *problem = plan->problem;
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    tiled_state *state = calloc(1, sizeof *state);
+    char configuration[200], options[280];
+    int64_t steps;
+    if (!state)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    plan->state = state;
+    const int64_t last = husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), husk__tensor_last(&problem->b)),
+                                       husk__tensor_last(&problem->c));
+    // Tiles reach up to a tile beyond the matrix before they are cut off.
+    snprintf(configuration, sizeof configuration, "%s%s", plan->configuration->options,
+             last > INT64_C(0x7fffffff) / 2 ? " -DINDEX_64" : "");
+    husk__gemm_options(problem, configuration, options, sizeof options);
+    husk_status status =
+        husk__kernel_get(plan->context, "gemm_tiled.cl", options, "husk_gemm_tiled", &state->multiply, scope);
+    if (status == HUSK_OK && splits_of(&candidate, &steps) > 1)
+        status = husk__gemm_reduce_get(plan, &state->reduce, scope);
+    return status;
+}
+
+// Whether all whole fours along the contiguous dimension are aligned if the first one is.
+static bool is_aligned(int64_t step, int64_t line, int64_t batch)
+{
+    return (step == 1 || line == 1) && (step == 1 ? line : step) % 4 == 0 && batch % 4 == 0;
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
+{
+    const husk__gemm_problem *problem = plan->problem;
+    const husk__gemm_shape *shape = &problem->shape;
+    const tiled_state *state = plan->state;
+    const husk__gemm_run *given = arguments;
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    int64_t steps;
+    const int64_t splits = splits_of(&candidate, &steps);
+    husk__gemm_problem inner = *problem; // what the multiplication itself does: everything, or partial sums
+    husk__gemm_run part = *given;
+    husk__arg c = HUSK__ARG_TENSOR(given->c);
+    if (splits > 1) {
+        inner.shape.c_row = shape->n;
+        inner.shape.c_column = 1;
+        inner.shape.c_batch = shape->m * shape->n;
+        inner.shape.bias = HUSK__GEMM_BIAS_NONE;
+        inner.activation = HUSK_ACT_NONE;
+        inner.low = -INFINITY;
+        inner.slope = 1.0f;
+        inner.high = INFINITY;
+        part.alpha = 1.0f;
+        part.beta = 0.0f;
+        part.bias = NULL;
+        c = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    }
+    const husk__range range = {{(size_t)(tiles_of(shape, plan->configuration) * splits), 1, 1},
+                               {(size_t)items_of(plan->configuration), 1, 1}};
+    const bool a_is_aligned = is_aligned(shape->a_step, shape->a_row, shape->a_batch);
+    const bool b_is_aligned = is_aligned(shape->b_step, shape->b_column, shape->b_batch);
+    husk_status status = HUSK__LAUNCH(
+        queue, state->multiply, &range, scope, HUSK__ARG_TENSOR(given->a), HUSK__ARG_I64(shape->a_row),
+        HUSK__ARG_I64(shape->a_step), HUSK__ARG_I64(shape->a_batch), HUSK__ARG_I32(a_is_aligned),
+        HUSK__ARG_TENSOR(given->b), HUSK__ARG_I64(shape->b_step), HUSK__ARG_I64(shape->b_column),
+        HUSK__ARG_I64(shape->b_batch), HUSK__ARG_I32(b_is_aligned), HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), c,
+        HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column), HUSK__ARG_I64(inner.shape.c_batch),
+        HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
+        HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha), HUSK__ARG_F32(part.beta),
+        HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+    if (status != HUSK_OK || splits == 1)
+        return status;
+    const husk__gemm_reduce reduce = {.parts = c,
+                                      .row = shape->n,
+                                      .column = 1,
+                                      .split = shape->m * shape->n,
+                                      .batch = splits * shape->m * shape->n,
+                                      .splits = (int32_t)splits,
+                                      .alpha = given->alpha,
+                                      .beta = given->beta};
+    return husk__gemm_reduce_launch(state->reduce, queue, problem, &reduce, given, scope);
+}
+
+const husk__variant husk__gemm_tiled = {
+    .name = "tiled",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = configurations,
+    .configuration_count = sizeof configurations / sizeof *configurations,
+    .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .flops = husk__gemm_flops,
+    .prepare = prepare,
+    .run = run,
+};

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+// Plans of gemm, packed weights, and calls that must be refused without enqueuing anything.
+#include <math.h>
+#include <string.h>
+
+#include "ref/freivalds.h"
+#include "ref/gemm.h"
+#include "support/support.h"
+
+TCase *test_gemm_calls(void);
+
+enum { M = 21, N = 45, K = 300 };
+
+// A plain multiplication C = A B^T + bias that every test here changes a little.
+typedef struct operands {
+    test_tensor a, b, bias, c;
+} operands;
+
+static const int64_t a_shape[] = {M, K}, b_shape[] = {N, K}, c_shape[] = {M, N}, bias_shape[] = {N};
+static husk_gemm_params transposed;
+
+static operands make_operands(void)
+{
+    transposed = HUSK_GEMM_PARAMS(.transpose_b = 1);
+    return (operands){test_input(2, a_shape, TEST_PACKED, 1, 1.0f), test_input(2, b_shape, TEST_PADDED, 2, 1.0f),
+                      test_input(1, bias_shape, TEST_PACKED, 3, 1.0f), test_output(HUSK_F32, 2, c_shape, TEST_PADDED)};
+}
+
+static void release_operands(operands *o)
+{
+    test_release(&o->a);
+    test_release(&o->b);
+    test_release(&o->bias);
+    test_release(&o->c);
+}
+
+static void verify(operands *o, const husk_gemm_params *params, float alpha, const char *what)
+{
+    const husk_ref_gemm op = {.params = params,
+                              .alpha = alpha,
+                              .a = &o->a.array,
+                              .b = &o->b.array,
+                              .bias = &o->bias.array,
+                              .c = &o->c.before};
+    husk_ref_report report = {0};
+    test_fetch(&o->c);
+    husk_ref_gemm_check(&op, 5, &o->c.array, &report);
+    test_accept("gemm", params->variant, what, &report);
+    test_restore(&o->c);
+}
+
+static husk_plan *make_plan(const operands *o, const husk_gemm_params *params)
+{
+    husk_error error = {0};
+    husk_plan *plan = NULL;
+    test_ok_error(husk_gemm_plan_create(test_context(), params, &o->a.tensor, &o->b.tensor, &o->bias.tensor,
+                                        &o->c.tensor, &plan, &error),
+                  &error);
+    return plan;
+}
+
+START_TEST(test_plan)
+{
+    operands o = make_operands();
+    husk_plan *plan = make_plan(&o, &transposed);
+    ck_assert_str_ne(husk_plan_variant(plan), "");
+    ck_assert(husk_plan_executed_flops(plan) == 2.0 * M * N * K);
+    for (int round = 0; round < 3; ++round) {
+        const float alpha = (float)round - 0.5f;
+        test_ok(husk_gemm_plan_run(plan, test_queue(), alpha, &o.a.tensor, &o.b.tensor, &o.bias.tensor, 0.0f,
+                                   &o.c.tensor));
+        verify(&o, &transposed, alpha, "plan");
+    }
+    husk_plan_release(plan);
+    release_operands(&o);
+}
+END_TEST
+
+static const char *const packing_variants[] = {"packed:12x2v", "packed:16x1v", "packed:6x2v", "packed:8x3v"};
+
+// Packed once; used by the plan, by an immediate call, by a plan made for packed weights and by one of another m.
+START_TEST(test_packed_weights)
+{
+    operands o = make_operands();
+    husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = packing_variants[_i]);
+    husk_plan *plan = make_plan(&o, &params), *again = NULL;
+    husk_packed *packed = NULL;
+    husk_error error = {0};
+    test_ok(husk_gemm_plan_pack(plan, test_queue(), &o.b.tensor, &packed));
+    ck_assert(husk_packed_size(packed) >= sizeof(float) * N * K);
+    const husk_tensor weights = husk_packed_tensor(packed);
+    ck_assert(weights.shape[0] == N && weights.shape[1] == K);
+
+    test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
+    verify(&o, &params, 1.0f, "packed, in its plan");
+    test_ok(husk_gemm(test_queue(), &transposed, 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
+    verify(&o, &params, 1.0f, "packed, immediate");
+
+    test_ok_error(husk_gemm_plan_create(test_context(), &transposed, &o.a.tensor, &weights, &o.bias.tensor,
+                                        &o.c.tensor, &again, &error),
+                  &error);
+    test_ok(husk_gemm_plan_run(again, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
+    verify(&o, &params, 1.0f, "packed, in a plan for packed weights");
+    husk_tensor two_rows = o.a.tensor, two_results = o.c.tensor;
+    two_rows.shape[0] = two_results.shape[0] = 2;
+    test_ok(husk_gemm(test_queue(), &transposed, 1.0f, &two_rows, &weights, &o.bias.tensor, 0.0f, &two_results));
+
+    husk_packed_release(packed);
+    husk_plan_release(again);
+    husk_plan_release(plan);
+    release_operands(&o);
+}
+END_TEST
+
+// A packed B that a plain B of the same values would not match: C by columns, a smooth activation, a batch of A.
+START_TEST(test_packed_elsewhere)
+{
+    husk_gemm_params params = HUSK_GEMM_PARAMS(.activation = HUSK_ACT_TANH, .variant = "packed");
+    const int64_t a[] = {3, M, K}, b[] = {K, N}, c[] = {3, M, N};
+    operands o = {test_input(3, a, TEST_REVERSED, 1, 0.1f), test_input(2, b, TEST_PACKED, 2, 0.1f),
+                  test_input(1, bias_shape, TEST_SPREAD, 3, 1.0f), test_output(HUSK_F32, 3, c, TEST_REVERSED)};
+    husk_plan *plan = make_plan(&o, &params);
+    husk_packed *packed = NULL;
+    test_ok(husk_gemm_plan_pack(plan, test_queue(), &o.b.tensor, &packed));
+    const husk_tensor weights = husk_packed_tensor(packed);
+    test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
+    verify(&o, &params, 1.0f, "packed, C by columns");
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    release_operands(&o);
+}
+END_TEST
+
+// ---- what must be refused ----
+
+typedef struct refusal {
+    operands o;
+    husk_gemm_params params;
+    husk_tensor a, b, bias, c;
+} refusal;
+
+static refusal begin_refusal(void)
+{
+    refusal r = {.o = make_operands(), .params = HUSK_GEMM_PARAMS(.transpose_b = 1)};
+    r.a = r.o.a.tensor;
+    r.b = r.o.b.tensor;
+    r.bias = r.o.bias.tensor;
+    r.c = r.o.c.tensor;
+    return r;
+}
+
+static void refuse(refusal *r, husk_status wanted, const char *argument)
+{
+    test_refused(husk_gemm(test_silent_queue(), &r->params, 1.0f, &r->a, &r->b, &r->bias, 0.0f, &r->c), wanted,
+                 argument);
+    test_untouched(&r->o.c);
+    const refusal fresh = {.o = r->o, .params = HUSK_GEMM_PARAMS(.transpose_b = 1)};
+    *r = fresh;
+    r->a = r->o.a.tensor;
+    r->b = r->o.b.tensor;
+    r->bias = r->o.bias.tensor;
+    r->c = r->o.c.tensor;
+}
+
+START_TEST(test_bad_shapes)
+{
+    refusal r = begin_refusal();
+    r.a.rank = 1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "a");
+    r.b.rank = 4;
+    r.b.shape[2] = r.b.shape[3] = 1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.b.shape[1] = K - 1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.params.transpose_b = 0;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.params.transpose_a = 1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.c.shape[0] = M - 1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    r.c.shape[1] = N - 1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    r.bias.shape[0] = N - 1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "bias");
+    r.bias = husk_tensor_make(r.o.bias.tensor.buffer, HUSK_F32, 2, (const int64_t[]){M - 1, 1});
+    refuse(&r, HUSK_INVALID_ARGUMENT, "bias");
+    r.a.shape[0] = -1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "a");
+    r.a.strides[0] = -1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "a");
+    r.c.strides[0] = 0;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    r.c = husk_tensor_make(r.o.c.tensor.buffer, HUSK_F32, 3, (const int64_t[]){2, M, N});
+    r.a = husk_tensor_make(r.o.a.tensor.buffer, HUSK_F32, 3, (const int64_t[]){3, M, K});
+    refuse(&r, HUSK_INVALID_ARGUMENT, "a");
+    r.c = husk_tensor_make(r.o.c.tensor.buffer, HUSK_F32, 3, (const int64_t[]){2, M, N});
+    r.b = husk_tensor_make(r.o.b.tensor.buffer, HUSK_F32, 3, (const int64_t[]){3, N, K});
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    release_operands(&r.o);
+}
+END_TEST
+
+START_TEST(test_bad_memory)
+{
+    refusal r = begin_refusal();
+    r.a.buffer = NULL;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "a");
+    r.b.offset += 1000000;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.bias.offset = -1;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "bias");
+    r.c.buffer = NULL;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    r.a.dtype = HUSK_F64;
+    refuse(&r, HUSK_UNSUPPORTED, "a");
+    r.b.dtype = HUSK_F16;
+    refuse(&r, HUSK_UNSUPPORTED, "b");
+    r.bias.dtype = HUSK_I32;
+    refuse(&r, HUSK_UNSUPPORTED, "bias");
+    r.c.dtype = (husk_dtype)99;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    r.c.buffer = r.a.buffer;
+    r.c.offset = r.a.offset;
+    r.c.strides[0] = N;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    r.bias.buffer = r.c.buffer;
+    r.bias.offset = r.c.offset;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    release_operands(&r.o);
+}
+END_TEST
+
+START_TEST(test_bad_params)
+{
+    refusal r = begin_refusal();
+    r.params.size = sizeof r.params + 8;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "params");
+    r.params.activation = (husk_act)77;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "activation");
+    r.params.precision = (husk_precision)5;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "precision");
+    r.params.activation_slope = NAN;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "activation_slope");
+    r.params.variant = "no_such_variant";
+    refuse(&r, HUSK_INVALID_ARGUMENT, "variant");
+    r.params.variant = "packed:no_such_configuration";
+    refuse(&r, HUSK_INVALID_ARGUMENT, "variant");
+    r.params.variant = "skinny"; // neither m nor n is small
+    refuse(&r, HUSK_UNSUPPORTED, "skinny");
+    test_refused(husk_gemm(test_silent_queue(), NULL, 1.0f, NULL, &r.b, NULL, 0.0f, &r.c), HUSK_INVALID_ARGUMENT, "a");
+    test_refused(husk_gemm(test_silent_queue(), NULL, 1.0f, &r.a, NULL, NULL, 0.0f, &r.c), HUSK_INVALID_ARGUMENT, "b");
+    test_refused(husk_gemm(test_silent_queue(), NULL, 1.0f, &r.a, &r.b, NULL, 0.0f, NULL), HUSK_INVALID_ARGUMENT, "c");
+    ck_assert_int_eq(husk_gemm(NULL, NULL, 1.0f, &r.a, &r.b, NULL, 0.0f, &r.c), HUSK_INVALID_ARGUMENT);
+    release_operands(&r.o);
+}
+END_TEST
+
+static void refuse_run(husk_plan *plan, const husk_tensor *a, const husk_tensor *b, const husk_tensor *bias,
+                       const husk_tensor *c, const char *argument)
+{
+    test_refused(husk_gemm_plan_run(plan, test_silent_queue(), 1.0f, a, b, bias, 0.0f, c), HUSK_INVALID_ARGUMENT,
+                 argument);
+}
+
+START_TEST(test_bad_runs)
+{
+    refusal r = begin_refusal();
+    husk_plan *plan = make_plan(&r.o, &transposed);
+    refuse_run(NULL, &r.a, &r.b, &r.bias, &r.c, "plan");
+    refuse_run(plan, NULL, &r.b, &r.bias, &r.c, "a");
+    refuse_run(plan, &r.a, NULL, &r.bias, &r.c, "b");
+    refuse_run(plan, &r.a, &r.b, NULL, &r.c, "bias");
+    refuse_run(plan, &r.a, &r.b, &r.bias, NULL, "c");
+    husk_tensor changed = r.a;
+    changed.shape[0] = M - 1;
+    refuse_run(plan, &changed, &r.b, &r.bias, &r.c, "a");
+    changed = r.b;
+    changed.strides[0] += 1;
+    refuse_run(plan, &r.a, &changed, &r.bias, &r.c, "b");
+    changed = r.c;
+    changed.shape[1] = N - 1;
+    refuse_run(plan, &r.a, &r.b, &r.bias, &changed, "c");
+    husk_plan_release(plan);
+
+    husk_error error = {0};
+    test_refused_error(husk_gemm_plan_create(test_context(), NULL, &r.a, &r.b, NULL, &r.c, &plan, &error), &error,
+                       HUSK_INVALID_ARGUMENT, "b");
+    ck_assert_ptr_null(plan);
+    test_refused_error(husk_gemm_plan_create(test_context(), &transposed, &r.a, &r.b, NULL, &r.c, NULL, &error),
+                       &error, HUSK_INVALID_ARGUMENT, "plan");
+    release_operands(&r.o);
+}
+END_TEST
+
+START_TEST(test_bad_packed)
+{
+    refusal r = begin_refusal();
+    husk_gemm_params wide = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = "packed:12x2v");
+    husk_gemm_params narrow = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = "packed:16x1v");
+    husk_gemm_params tiled = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = "tiled:32x32");
+    husk_plan *plan = make_plan(&r.o, &wide), *other = make_plan(&r.o, &narrow), *third = make_plan(&r.o, &tiled);
+    husk_packed *packed = NULL, *none = NULL;
+    test_ok(husk_gemm_plan_pack(plan, test_silent_queue(), &r.b, &packed));
+    const husk_tensor weights = husk_packed_tensor(packed);
+    test_ok(husk_queue_finish(test_silent_queue()));
+    husk_queue_profile_clear(test_silent_queue());
+
+    refuse_run(other, &r.a, &weights, &r.bias, &r.c, "b"); // another configuration
+    refuse_run(third, &r.a, &weights, &r.bias, &r.c, "b"); // another variant
+    refuse_run(plan, &weights, &r.b, &r.bias, &r.c, "a");
+    r.params = narrow;
+    r.b = weights;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.params.transpose_b = 0; // [n, k] read as [k, n]
+    r.b = weights;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.a = weights;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "a");
+    test_refused(husk_gemm_plan_pack(third, test_silent_queue(), &r.b, &none), HUSK_UNSUPPORTED, "tiled");
+    test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), &weights, &none), HUSK_INVALID_ARGUMENT, "b");
+    test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), NULL, &none), HUSK_INVALID_ARGUMENT, "b");
+    test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), &r.a, &none), HUSK_INVALID_ARGUMENT, "b");
+    test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), &r.b, NULL), HUSK_INVALID_ARGUMENT, "packed");
+    ck_assert_ptr_null(none);
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    husk_plan_release(other);
+    husk_plan_release(third);
+    release_operands(&r.o);
+}
+END_TEST
+
+TCase *test_gemm_calls(void)
+{
+    TCase *cases = tcase_create("calls");
+    tcase_add_test(cases, test_plan);
+    tcase_add_loop_test(cases, test_packed_weights, 0, sizeof packing_variants / sizeof *packing_variants);
+    tcase_add_test(cases, test_packed_elsewhere);
+    tcase_add_test(cases, test_bad_shapes);
+    tcase_add_test(cases, test_bad_memory);
+    tcase_add_test(cases, test_bad_params);
+    tcase_add_test(cases, test_bad_runs);
+    tcase_add_test(cases, test_bad_packed);
+    return cases;
+}

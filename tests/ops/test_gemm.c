@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long timeout=300
+// Matrix multiplication against the reference: every variant and configuration, every transpose, stride and
+// option, sizes that are legal and odd, plans and packed weights, and calls that must be refused.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ref/freivalds.h"
+#include "ref/gemm.h"
+#include "support/support.h"
+
+typedef enum bias_kind { NO_BIAS, COLUMN_BIAS, ROW_BIAS } bias_kind;
+
+typedef struct configuration {
+    int64_t batch; // 0: matrices of rank 2
+    int64_t m, n, k;
+    bool transpose_a, transpose_b;
+    bool shares_a, shares_b; // one matrix for the whole batch
+    test_layout a_layout, b_layout, c_layout;
+    bias_kind bias;
+    float alpha, beta;
+    husk_act activation;
+} configuration;
+
+// Tensors of a configuration, and what the reference thinks of them.
+typedef struct fixture {
+    test_tensor a, b, bias, c;
+    husk_gemm_params params;
+    husk_ref_gemm op;
+    bool has_bias;
+} fixture;
+
+static const char *text_of(const configuration *g)
+{
+    static char text[300];
+    snprintf(text, sizeof text,
+             "batch=%lld%s%s m=%lld n=%lld k=%lld ta=%d tb=%d layouts=%d,%d,%d bias=%d alpha=%g beta=%g act=%s",
+             (long long)g->batch, g->shares_a ? " (one A)" : "", g->shares_b ? " (one B)" : "", (long long)g->m,
+             (long long)g->n, (long long)g->k, g->transpose_a, g->transpose_b, g->a_layout, g->b_layout, g->c_layout,
+             g->bias, (double)g->alpha, (double)g->beta, husk_act_name(g->activation));
+    return text;
+}
+
+// A matrix of a batch; rank 2 without one, or where one matrix serves all of it.
+static int32_t shape_of(const configuration *g, bool is_shared, bool transposed, int64_t rows, int64_t columns,
+                        int64_t shape[3])
+{
+    const int64_t sizes[2] = {transposed ? columns : rows, transposed ? rows : columns};
+    const bool has_batch = g->batch > 0 && !is_shared;
+    shape[0] = g->batch;
+    memcpy(shape + has_batch, sizes, sizeof sizes);
+    return has_batch ? 3 : 2;
+}
+
+// The same as f->op points into the fixture: made in place.
+static void make(fixture *f, const configuration *g, const char *variant, uint64_t seed)
+{
+    int64_t shape[3];
+    int32_t rank = shape_of(g, g->shares_a, g->transpose_a, g->m, g->k, shape);
+    f->a = test_input(rank, shape, g->a_layout, seed, 1.0f);
+    rank = shape_of(g, g->shares_b, g->transpose_b, g->k, g->n, shape);
+    f->b = test_input(rank, shape, g->b_layout, seed + 1, 1.0f);
+    rank = shape_of(g, false, false, g->m, g->n, shape);
+    f->c = g->beta != 0.0f ? test_inout(rank, shape, g->c_layout, seed + 2, 1.0f)
+                           : test_output(HUSK_F32, rank, shape, g->c_layout);
+    f->has_bias = g->bias != NO_BIAS;
+    if (f->has_bias) {
+        const int64_t sizes[2] = {g->bias == ROW_BIAS ? g->m : g->n, 1};
+        f->bias = test_input(g->bias == ROW_BIAS ? 2 : 1, sizes, seed % 2 ? TEST_PACKED : TEST_SPREAD, seed + 3, 1.0f);
+    }
+    f->params = HUSK_GEMM_PARAMS(.transpose_a = g->transpose_a, .transpose_b = g->transpose_b,
+                                 .activation = g->activation, .variant = variant);
+    f->op = (husk_ref_gemm){.params = &f->params,
+                            .alpha = g->alpha,
+                            .beta = g->beta,
+                            .a = &f->a.array,
+                            .b = &f->b.array,
+                            .bias = f->has_bias ? &f->bias.array : NULL,
+                            .c = &f->c.before};
+}
+
+static void release(fixture *f)
+{
+    test_release(&f->a);
+    test_release(&f->b);
+    test_release(&f->c);
+    if (f->has_bias)
+        test_release(&f->bias);
+}
+
+static const husk_tensor *bias_of(const fixture *f)
+{
+    return f->has_bias ? &f->bias.tensor : NULL;
+}
+
+static husk_status call(fixture *f, husk_queue *queue)
+{
+    return husk_gemm(queue, &f->params, f->op.alpha, &f->a.tensor, &f->b.tensor, bias_of(f), f->op.beta, &f->c.tensor);
+}
+
+static void verify(fixture *f, const configuration *g, const char *variant, uint64_t seed)
+{
+    husk_ref_report report = {0};
+    test_fetch(&f->c);
+    husk_ref_gemm_check(&f->op, seed, &f->c.array, &report);
+    test_accept("gemm", variant, text_of(g), &report);
+}
+
+static void run(const configuration *g, const char *variant, uint64_t seed)
+{
+    fixture f = {0};
+    make(&f, g, variant, seed);
+    if (test_ran(call(&f, test_queue()), "gemm", variant))
+        verify(&f, g, variant, seed);
+    release(&f);
+}
+
+// ---- generated configurations ----
+
+static configuration draw(husk_ref_random *random, int64_t tile, int64_t limit, int64_t least_side)
+{
+    configuration g = {0};
+    g.m = test_pick_size(random, tile, limit);
+    g.n = test_pick_size(random, tile, limit);
+    if (least_side > 0 && g.m > least_side && g.n > least_side)
+        *(test_one_in(random, 2) ? &g.m : &g.n) = 1 + husk_ref_random_below(random, least_side);
+    g.k = test_one_in(random, 8) ? 0 : test_pick_size(random, 16, test_one_in(random, 6) ? 700 : 100);
+    g.batch = test_one_in(random, 3) ? 1 + husk_ref_random_below(random, 4) : 0;
+    g.shares_a = g.batch > 0 && test_one_in(random, 4);
+    g.shares_b = g.batch > 0 && test_one_in(random, 3);
+    g.transpose_a = test_one_in(random, 2);
+    g.transpose_b = test_one_in(random, 2);
+    g.a_layout = test_pick_layout(random);
+    g.b_layout = test_pick_layout(random);
+    g.c_layout = test_pick_layout(random);
+    g.bias = (bias_kind)husk_ref_random_below(random, 3);
+    g.alpha = test_one_in(random, 2) ? 1.0f : -0.75f;
+    g.beta = test_one_in(random, 2) ? 0.0f : test_one_in(random, 2) ? 1.0f : 0.5f;
+    g.activation = test_one_in(random, 2) ? HUSK_ACT_NONE : (husk_act)husk_ref_random_below(random, HUSK_ACT_TANH + 1);
+    return g;
+}
+
+// A device is not obliged to offer a variant, but it must not refuse everything.
+static void run_generated(const char *variant, int count, int64_t tile, int64_t limit, int64_t least_side)
+{
+    husk_ref_random random = {.seed = 100 + (uint64_t)tile + (variant ? strlen(variant) : 0)};
+    const long before = test_executed("gemm");
+    count *= test_is_long() ? 8 : 1;
+    for (int i = 0; i < count; ++i) {
+        const configuration g = draw(&random, tile, limit, least_side);
+        run(&g, variant, 1000 + (uint64_t)i);
+    }
+    if (variant == NULL || husk_context_traits(test_context())->work_group >= 256)
+        ck_assert_msg(test_executed("gemm") - before >= count / 3, "%s refuses too much", variant ? variant : "gemm");
+}
+
+START_TEST(test_chosen)
+{
+    run_generated(NULL, 160, 12, 150, 0);
+}
+END_TEST
+
+START_TEST(test_packed_variant)
+{
+    run_generated("packed:12x2v", 60, 12, 100, 0);
+    run_generated("packed:16x1v", 40, 16, 100, 0);
+    run_generated("packed:6x2v", 40, 6, 100, 0);
+    run_generated("packed:8x3v", 40, 8, 100, 0);
+}
+END_TEST
+
+START_TEST(test_skinny_variant)
+{
+    run_generated("skinny", 100, 16, 300, 16);
+}
+END_TEST
+
+START_TEST(test_tiled_variant)
+{
+    run_generated("tiled:128x128", 16, 128, 150, 0);
+    run_generated("tiled:64x64", 24, 64, 100, 0);
+    run_generated("tiled:64x64_64", 24, 64, 100, 0);
+    run_generated("tiled:32x32", 40, 32, 100, 0);
+}
+END_TEST
+
+START_TEST(test_clblast_variant)
+{
+    for (size_t i = 0; husk_op_variant("gemm", i); ++i)
+        if (strcmp(husk_op_variant("gemm", i), "clblast") == 0)
+            run_generated("clblast", 12, 32, 80, 0);
+}
+END_TEST
+
+// ---- chosen configurations ----
+
+static const char *const every_variant[] = {NULL, "packed:12x2v", "packed:16x1v", "packed:6x2v", "packed:8x3v",
+                                            "skinny", "tiled:128x128", "tiled:64x64", "tiled:64x64_64", "tiled:32x32"};
+#define VARIANTS ((int)(sizeof every_variant / sizeof *every_variant))
+
+static configuration simple(int64_t m, int64_t n, int64_t k)
+{
+    return (configuration){.m = m, .n = n, .k = k, .alpha = 1.0f};
+}
+
+START_TEST(test_activations)
+{
+    const char *variant = every_variant[_i];
+    for (int act = HUSK_ACT_NONE; act <= HUSK_ACT_TANH; ++act) {
+        configuration g = simple(37, 13, 20);
+        g.activation = (husk_act)act;
+        g.bias = act % 2 ? ROW_BIAS : COLUMN_BIAS;
+        run(&g, variant, 7);
+    }
+}
+END_TEST
+
+// k = 0 leaves beta C + bias; the inputs have no elements, and no memory.
+START_TEST(test_no_terms)
+{
+    for (int beta = 0; beta < 2; ++beta) {
+        configuration g = simple(29, 14, 0);
+        g.beta = (float)beta * 0.5f;
+        g.bias = COLUMN_BIAS;
+        run(&g, every_variant[_i], 8);
+    }
+}
+END_TEST
+
+START_TEST(test_nothing_to_do)
+{
+    const int64_t sizes[3][3] = {{0, 5, 3}, {5, 0, 3}, {0, 0, 0}};
+    for (int i = 0; i < 3; ++i) {
+        fixture f = {0};
+        configuration g = simple(sizes[i][0], sizes[i][1], sizes[i][2]);
+        make(&f, &g, NULL, 9);
+        test_ok(call(&f, test_queue()));
+        release(&f);
+    }
+    fixture f = {0};
+    configuration g = simple(3, 4, 5);
+    make(&f, &g, NULL, 9);
+    f.c.tensor.rank = f.a.tensor.rank = 3;
+    f.a.tensor = husk_tensor_make(NULL, HUSK_F32, 3, (const int64_t[]){0, 3, 5});
+    f.c.tensor = husk_tensor_make(NULL, HUSK_F32, 3, (const int64_t[]){0, 3, 4});
+    test_ok(husk_gemm(test_queue(), NULL, 1.0f, &f.a.tensor, &f.b.tensor, NULL, 0.0f, &f.c.tensor));
+    release(&f);
+}
+END_TEST
+
+// Several blocks of K, a split of K, several strips of columns.
+START_TEST(test_large)
+{
+    const int64_t sizes[][3] = {{20, 20, 1100}, {130, 420, 300}, {3, 900, 700}, {700, 5, 1030}, {257, 129, 513}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        configuration g = simple(sizes[i][0], sizes[i][1], sizes[i][2]);
+        g.bias = COLUMN_BIAS;
+        g.transpose_a = i % 2;
+        g.transpose_b = i / 2 % 2;
+        g.beta = i % 3 ? 0.0f : -0.5f;
+        run(&g, every_variant[_i], 10 + i);
+    }
+}
+END_TEST
+
+// A batch stride of 0, and a batch of one matrix against one of several.
+START_TEST(test_broadcast)
+{
+    fixture f = {0};
+    configuration g = simple(19, 33, 21);
+    g.batch = 3;
+    g.shares_a = true;
+    make(&f, &g, every_variant[_i], 20);
+    husk_tensor a = f.a.tensor;
+    for (int stride = 0; stride < 2; ++stride) {
+        f.a.tensor.rank = 3;
+        f.a.tensor.shape[0] = stride ? 3 : 1;
+        f.a.tensor.strides[0] = stride ? 0 : 19 * 21;
+        for (int d = 0; d < 2; ++d) {
+            f.a.tensor.shape[d + 1] = a.shape[d];
+            f.a.tensor.strides[d + 1] = d == 0 ? 21 : 1;
+        }
+        if (test_ran(call(&f, test_queue()), "gemm", every_variant[_i]))
+            verify(&f, &g, every_variant[_i], 20);
+        test_restore(&f.c);
+    }
+    release(&f);
+}
+END_TEST
+
+// One NaN in A spoils its row, one infinity in B its column, and nothing else.
+START_TEST(test_not_finite)
+{
+    fixture f = {0};
+    configuration g = simple(30, 15, 40);
+    make(&f, &g, every_variant[_i], 21);
+    husk_ref_store(&f.a.array, 4 * 40 + 39, NAN);
+    husk_ref_store(&f.b.array, 17 * 15 + 14, INFINITY);
+    test_input_update(&f.a);
+    test_input_update(&f.b);
+    if (test_ran(call(&f, test_queue()), "gemm", every_variant[_i]))
+        verify(&f, &g, every_variant[_i], 21);
+    release(&f);
+}
+END_TEST
+
+START_TEST(test_deterministic)
+{
+    fixture f = {0};
+    configuration g = simple(20, 20, 1100);
+    float first[400];
+    make(&f, &g, every_variant[_i], 22);
+    for (int round = 0; round < 10; ++round) {
+        test_restore(&f.c);
+        if (!test_ran(call(&f, test_queue()), "gemm", every_variant[_i]))
+            break;
+        test_fetch(&f.c);
+        if (round == 0)
+            memcpy(first, f.c.array.data, sizeof first);
+        ck_assert_mem_eq(first, f.c.array.data, sizeof first);
+    }
+    release(&f);
+}
+END_TEST
+
+static void check_output(void *user, const husk_ref_array *array, husk_ref_report *report)
+{
+    husk_ref_gemm_check(user, 23, array, report);
+}
+
+START_TEST(test_planted_mistakes)
+{
+    fixture f = {0};
+    configuration g = simple(40, 50, 30);
+    make(&f, &g, NULL, 23);
+    test_ok(call(&f, test_queue()));
+    test_fetch(&f.c);
+    const husk_ref_function function = husk_ref_gemm_function(&f.op);
+    test_planted(&function, &f.c.array, check_output, &f.op);
+    test_planted_guards(&f.c);
+    release(&f);
+    g = simple(300, 310, 290); // sampled, and projected
+    make(&f, &g, NULL, 23);
+    test_ok(call(&f, test_queue()));
+    test_fetch(&f.c);
+    test_planted_patch(&f.c.array, check_output, &f.op);
+    release(&f);
+}
+END_TEST
+
+TCase *test_gemm_calls(void);
+
+int main(void)
+{
+    Suite *suite = suite_create("gemm");
+    TCase *generated = tcase_create("generated"), *chosen = tcase_create("chosen");
+    tcase_add_test(generated, test_chosen);
+    tcase_add_test(generated, test_packed_variant);
+    tcase_add_test(generated, test_skinny_variant);
+    tcase_add_test(generated, test_tiled_variant);
+    tcase_add_test(generated, test_clblast_variant);
+    tcase_add_loop_test(chosen, test_activations, 0, VARIANTS);
+    tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
+    tcase_add_test(chosen, test_nothing_to_do);
+    tcase_add_loop_test(chosen, test_large, 0, VARIANTS);
+    tcase_add_loop_test(chosen, test_broadcast, 0, VARIANTS);
+    tcase_add_loop_test(chosen, test_not_finite, 0, VARIANTS);
+    tcase_add_loop_test(chosen, test_deterministic, 0, VARIANTS);
+    tcase_add_test(chosen, test_planted_mistakes);
+    suite_add_tcase(suite, generated);
+    suite_add_tcase(suite, chosen);
+    suite_add_tcase(suite, test_gemm_calls());
+    return test_main(suite);
+}
