@@ -159,14 +159,13 @@ static void examine_icd_file(husk_device_list *list, const char *directory, cons
     if (!library)
         return;
     library[strcspn(library, " \t\r\n")] = 0;
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
-    if (handle) {
+    void *handle = *library ? dlopen(library, RTLD_LAZY | RTLD_LOCAL) : NULL;
+    const char *reason = handle ? NULL : *library ? dlerror() : "the file is empty";
+    if (handle)
         dlclose(handle);
-    } else {
-        const char *reason = dlerror();
-        husk__device_list_add_note(list, HUSK_NOTE_WARNING, "%s names %s, which cannot be loaded and is skipped: %s", path,
-                                   *library ? library : "nothing", reason ? reason : "no reason given");
-    }
+    else
+        husk__device_list_add_note(list, HUSK_NOTE_WARNING, "%s: its OpenCL library cannot be loaded and is skipped: %s",
+                                   path, reason ? reason : library);
     free(library);
 }
 
