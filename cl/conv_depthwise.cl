@@ -13,7 +13,11 @@
 //
 //   VW   4, 8 or 16: floats in a vector
 #include "lib/tile.clh"
+#include "lib/vector_math.clh"
 #define ACT_T vf
+#define ACT_USE_EXP exp_vf
+#define ACT_USE_TANH tanh_vf
+#define ACT_USE_ERF erf_vf
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
 

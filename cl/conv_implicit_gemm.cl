@@ -19,7 +19,11 @@
 //   TILE_NV  1..3: vectors of columns in a register tile, TILE_N = TILE_NV*VW
 #define TILE_A_SPACE __global
 #include "lib/tile.clh"
+#include "lib/vector_math.clh"
 #define ACT_T vf
+#define ACT_USE_EXP exp_vf
+#define ACT_USE_TANH tanh_vf
+#define ACT_USE_ERF erf_vf
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
 

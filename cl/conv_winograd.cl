@@ -4,7 +4,7 @@
 // The output is cut into m x m tiles. Each needs (m+2) x (m+2) inputs; transformed, its filters become one
 // product per point of the tile and channel, instead of 9 m*m/((m+2)*(m+2)): 2.25 times fewer multiplications
 // for F(2x2), 4 times for F(4x4). The sums are rounded differently: the largest error over |a||b| grows by
-// about 2 for F(2x2) and 10 for F(4x4); see docs/numerics.md.
+// about 2 for F(2x2) and 10 for F(4x4); see docs/operators.md.
 //
 // One work-item takes a range of tiles (of all images) and of filters. For TILE_N tiles at a time it
 //   1. transforms the input of all channels into scratch, [point][channel][tile];
@@ -21,7 +21,11 @@
 #define TILE_A_SPACE __global
 #define TILE_B_SPACE __global
 #include "lib/tile.clh"
+#include "lib/vector_math.clh"
 #define ACT_T vf
+#define ACT_USE_EXP exp_vf
+#define ACT_USE_TANH tanh_vf
+#define ACT_USE_ERF erf_vf
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// cl/conv_depthwise.cl: one input channel a group, on CPU devices.
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+#include "ops/conv_problem.h"
+
+static const husk__configuration MENU[] = {{"direct", "-DTILE_M=1 -DTILE_NV=1", {0}}};
+
+// What the kernel has private room for: taps of a filter, and pixels under it.
+enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
+
+// Cycles, measured: per vector of outputs, and per tap of it.
+static const double OUTPUT_CYCLES = 20.0, TAP_CYCLES = 1.0, CYCLES_PER_NS = 3.5;
+
+static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const char *rule = NULL;
+    if (g->channels != 1)
+        rule = "groups have more or less than one channel";
+    else if (g->kernel[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
+        rule = "there are more than two dimensions of space";
+    else if (g->kernel[1] * g->kernel[2] > MOST_TAPS ||
+             ((g->kernel[1] - 1) * g->dilation[1] + 1) * ((g->kernel[2] - 1) * g->dilation[2] + 1) > MOST_PIXELS)
+        rule = "the filter is too large";
+    if (rule)
+        snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
+    return !rule;
+}
+
+static double cost(const husk__candidate *candidate)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const double vectors = (double)husk__tensor_count(&problem->y) / candidate->traits->vector_width;
+    const double taps = (double)husk__conv_filter_count(problem);
+    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
+    return vectors * (OUTPUT_CYCLES + taps * TAP_CYCLES) / units / CYCLES_PER_NS;
+}
+
+static int64_t packed_count(const husk__conv_problem *problem)
+{
+    return problem->geometry.groups * problem->geometry.filters * husk__conv_filter_count(problem);
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    return husk__conv_packing_bytes(candidate->problem, packed_count(candidate->problem));
+}
+
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    const husk__conv_geometry *g = &problem->geometry;
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    const bool is_channels_last = g->filters == 1 && g->x_strides[1] == 1 && g->y_strides[1] == 1 && g->groups > 1;
+    husk__conv_state *state;
+    husk_status status =
+        husk__conv_prepare(plan, "conv_depthwise.cl", is_channels_last ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
+                           "husk_conv_depthwise_pack", &state, scope);
+    if (status != HUSK_OK)
+        return status;
+    const int64_t units = husk__max_i64(1, traits->compute_units);
+    const int64_t parts = is_channels_last ? g->batch * g->out[1]
+                                           : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
+    state->packed_count = packed_count(problem);
+    state->pack_channels = g->groups;
+    state->range = (husk__range){{(size_t)husk__max_i64(1, husk__min_i64(parts, units)), 1, 1}, {1, 1, 1}};
+    state->pack_range = (husk__range){{(size_t)husk__min_i64(g->groups, units), 1, 1}, {1, 1, 1}};
+    return HUSK_OK;
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
+{
+    husk__arg weights;
+    husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
+    if (status != HUSK_OK)
+        return status;
+    return husk__conv_launch(plan, queue, arguments, weights, NULL, 0, scope);
+}
+
+const husk__variant husk__conv_depthwise = {
+    .name = "depthwise",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = MENU,
+    .configuration_count = sizeof MENU / sizeof *MENU,
+    .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .error_factor = husk__conv_error_factor,
+    .flops = husk__conv_flops,
+    .prepare = prepare,
+    .run = run,
+};

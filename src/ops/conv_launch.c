@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// What all of conv's variants do alike: making kernels, packing weights, enqueuing.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+#include "ops/conv_problem.h"
+
+enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 4, ACTIVATION_ARGUMENTS = 4, SCRATCH_ALIGNMENT = 256 };
+
+int64_t husk__conv_filter_count(const husk__conv_problem *problem)
+{
+    const husk__conv_geometry *g = &problem->geometry;
+    return g->channels * g->kernel[0] * g->kernel[1] * g->kernel[2];
+}
+
+double husk__conv_error_factor(const husk__candidate *candidate)
+{
+    return 4.0 + 2.0 * sqrt((double)husk__conv_filter_count(candidate->problem));
+}
+
+double husk__conv_flops(const husk__candidate *candidate)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    return 2.0 * (double)husk__tensor_count(&problem->y) * (double)husk__conv_filter_count(problem);
+}
+
+void husk__conv_packed_key(const husk__conv_problem *problem, husk__key *key)
+{
+    key->size = 0;
+    key->is_full = false;
+    husk__key_i64(key, problem->geometry.groups);
+    for (int32_t d = 0; d < problem->w.rank; ++d)
+        husk__key_i64(key, problem->w.shape[d]);
+}
+
+// ---- preparing ----
+
+static void set_activation(const husk__conv_problem *problem, husk__conv_state *state)
+{
+    const husk_act act = problem->activation;
+    state->low = act == HUSK_ACT_RELU || act == HUSK_ACT_RELU6 ? 0.0f : -INFINITY;
+    state->slope = act == HUSK_ACT_LEAKY_RELU ? problem->slope : 1.0f;
+    state->high = act == HUSK_ACT_RELU6 ? 6.0f : INFINITY;
+}
+
+static bool needs_64_bit_indices(const husk__conv_problem *problem)
+{
+    const husk_tensor *tensors[] = {&problem->x, &problem->w, &problem->y};
+    for (size_t i = 0; i < 3; ++i)
+        if (husk__tensor_last(tensors[i]) >= INT32_MAX / 2)
+            return true;
+    // Packed weights are rounded up, and work-items are counted up to whole groups.
+    return husk__tensor_count(&problem->w) >= INT32_MAX / 256 || husk__tensor_count(&problem->y) >= INT32_MAX / 2;
+}
+
+husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
+                               husk__conv_state **state, const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    const bool is_smooth = problem->activation >= HUSK_ACT_GELU;
+    const bool is_long = plan->variant->family == HUSK__FAMILY_GPU && needs_64_bit_indices(problem);
+    char options[256];
+    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options, is_smooth ? " -DACT_SMOOTH" : "",
+             is_long ? " -DINDEX_64" : "");
+    *state = calloc(1, sizeof **state);
+    if (!*state)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    plan->state = *state;
+    set_activation(problem, *state);
+    (*state)->pack_filters = problem->geometry.filters;
+    (*state)->pack_channels = problem->geometry.channels;
+    husk_status status = husk__kernel_get(plan->context, file, options, kernel, &(*state)->kernel, scope);
+    if (status == HUSK_OK)
+        status = husk__kernel_get(plan->context, file, options, pack, &(*state)->pack, scope);
+    return status;
+}
+
+// ---- weights ----
+
+uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count)
+{
+    return problem->has_packed_weights ? 0 : (uint64_t)husk__round_up(packed_count * 4, SCRATCH_ALIGNMENT);
+}
+
+husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
+                            const husk_buffer *packed, const husk__scope *scope)
+{
+    const husk__conv_state *state = plan->state;
+    const husk__conv_geometry *g = &((const husk__conv_problem *)plan->problem)->geometry;
+    return HUSK__LAUNCH(queue, state->pack, &state->pack_range, scope, HUSK__ARG_TENSOR(w),
+                        HUSK__ARG_BUFFER(packed, 0, 4), HUSK__ARG_I32(state->pack_filters),
+                        HUSK__ARG_I32(state->pack_channels), HUSK__ARG_I32(g->kernel[0]), HUSK__ARG_I32(g->kernel[1]),
+                        HUSK__ARG_I32(g->kernel[2]), HUSK__ARG_I64(g->w_strides[0]), HUSK__ARG_I64(g->w_strides[1]),
+                        HUSK__ARG_I64(g->w_strides[2]), HUSK__ARG_I64(g->w_strides[3]), HUSK__ARG_I64(g->w_strides[4]));
+}
+
+husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                               const husk__scratch *scratch, husk__arg *weights, const husk__scope *scope)
+{
+    const husk__conv_state *state = plan->state;
+    const husk_packed *packed = arguments->w->packed;
+    if (packed) {
+        husk__key key;
+        husk__conv_packed_key(plan->problem, &key);
+        *weights = HUSK__ARG_BUFFER(packed->buffer, 0, 4);
+        return husk__packed_check(packed, plan, &key, "w", scope);
+    }
+    *weights = HUSK__ARG_BUFFER(state->packed_count ? scratch->buffer : NULL, 0, 4);
+    return state->packed_count ? husk__conv_pack(plan, queue, arguments->w, scratch->buffer, scope) : HUSK_OK;
+}
+
+// ---- launching ----
+
+static size_t add_numbers(husk__arg *list, const int64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; ++i)
+        list[i] = HUSK__ARG_I32(numbers[i]);
+    return count;
+}
+
+// CONV_PARAMS of cl/lib/convolution.clh.
+static size_t add_geometry(husk__arg *list, const husk__conv_geometry *g)
+{
+    size_t count = add_numbers(list, (int64_t[]){g->batch, g->groups, g->channels, g->filters}, 4);
+    count += add_numbers(list + count, g->in, 3);
+    count += add_numbers(list + count, g->out, 3);
+    count += add_numbers(list + count, g->kernel, 3);
+    count += add_numbers(list + count, g->stride, 3);
+    count += add_numbers(list + count, g->pad, 3);
+    count += add_numbers(list + count, g->dilation, 3);
+    for (int i = 0; i < 5; ++i)
+        list[count++] = HUSK__ARG_I64(g->x_strides[i]);
+    for (int i = 0; i < 5; ++i)
+        list[count++] = HUSK__ARG_I64(g->y_strides[i]);
+    return count;
+}
+
+husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                              husk__arg weights, const husk__arg *extra, size_t extra_count,
+                              const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    const husk__conv_state *state = plan->state;
+    husk__arg list[SHARED_ARGUMENTS + EXTRA_ARGUMENTS + ACTIVATION_ARGUMENTS];
+    size_t count = 0;
+    list[count++] = HUSK__ARG_TENSOR(arguments->x);
+    list[count++] = weights;
+    list[count++] = HUSK__ARG_TENSOR(arguments->bias);
+    list[count++] = HUSK__ARG_I32(arguments->bias != NULL);
+    list[count++] = HUSK__ARG_TENSOR(arguments->y);
+    count += add_geometry(list + count, &problem->geometry);
+    for (size_t i = 0; i < extra_count; ++i)
+        list[count++] = extra[i];
+    list[count++] = HUSK__ARG_I32(problem->activation);
+    list[count++] = HUSK__ARG_F32(state->low);
+    list[count++] = HUSK__ARG_F32(state->slope);
+    list[count++] = HUSK__ARG_F32(state->high);
+    return husk__launch(queue, state->kernel, &state->range, list, count, scope);
+}

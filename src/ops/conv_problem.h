@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops/conv_problem.h: what conv's own files share: the resolved problem, and what every variant is made of.
+ */
+#ifndef HUSK_OPS_CONV_PROBLEM_H
+#define HUSK_OPS_CONV_PROBLEM_H
+
+#include <husk/ops/conv.h>
+
+#include "select/plan.h"
+
+/*
+ * The convolution in three dimensions (depth, height, width), however many the tensors have, with channels
+ * and filters counted in one group. Dimensions that are next to one another in memory are merged where the
+ * filter does not look across them. Every number fits an int32_t, the strides apart.
+ */
+typedef struct husk__conv_geometry {
+    int64_t batch, groups, channels, filters;
+    int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+    int64_t x_strides[5], w_strides[5], y_strides[5]; /* N, C, depth, height, width; K, C, ... of w */
+} husk__conv_geometry;
+
+typedef struct husk__conv_problem {
+    husk_tensor x, w, bias, y; /* strides resolved, no buffers */
+    bool has_bias;
+    bool has_packed_weights;
+    husk_act activation;
+    float slope;
+    husk_precision precision;
+    int64_t stride[3], pad[3], pad_end[3], dilation[3]; /* one a space dimension of x */
+    husk__conv_geometry geometry;
+} husk__conv_problem;
+
+typedef struct husk__conv_arguments {
+    const husk_tensor *x, *w, *bias, *y; /* bias may be NULL */
+} husk__conv_arguments;
+
+/* What every variant's plan keeps. */
+typedef struct husk__conv_state {
+    const husk__kernel *kernel, *pack;
+    husk__range range, pack_range;
+    int64_t packed_count;      /* elements of the packed weights */
+    int64_t pack_filters, pack_channels;
+    int64_t extra[2];          /* the variant's own */
+    float low, slope, high;    /* of a piecewise linear activation, see cl/lib/activation.clh */
+} husk__conv_state;
+
+/* How work is divided among work-groups of the CPU family. */
+typedef struct husk__conv_split {
+    int64_t column_items, filter_items;
+    double cycles; /* predicted, of the whole */
+} husk__conv_split;
+
+extern const husk__op husk__op_conv;
+extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
+extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_tiled_depthwise;
+
+/* The caller's params, which may be NULL or an older version's, as ours. */
+husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params, const husk__scope *scope);
+/* Fill in strides, geometry and everything else. Answers why not. */
+husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                               const husk_tensor *bias, const husk_tensor *y, husk__conv_problem *problem,
+                               const husk__scope *scope);
+/* The part of it that needs no bias and y; shape has x's rank. */
+husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                     husk__conv_problem *problem, int64_t shape[HUSK_MAX_RANK],
+                                     const husk__scope *scope);
+/* Normalise the problem to three dimensions. */
+void husk__conv_set_geometry(husk__conv_problem *problem, int64_t groups);
+
+/* Elements of one filter, and the factor of the header's error bound. */
+int64_t husk__conv_filter_count(const husk__conv_problem *problem);
+double husk__conv_error_factor(const husk__candidate *candidate);
+double husk__conv_flops(const husk__candidate *candidate);
+
+/* The key that packed weights must share with a plan. */
+void husk__conv_packed_key(const husk__conv_problem *problem, husk__key *key);
+
+/* A state with the activation filled in and both kernels of a file made; NULL state on failure. */
+husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
+                               husk__conv_state **state, const husk__scope *scope);
+/* Bytes of scratch that packing weights anew takes, aligned for what lies behind. */
+uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count);
+/* Enqueue the packing of plain weights. */
+husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
+                            const husk_buffer *packed, const husk__scope *scope);
+/* Weights as a kernel argument: those that came packed, checked, or plain ones packed into scratch. */
+husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                               const husk__scratch *scratch, husk__arg *weights, const husk__scope *scope);
+/* Enqueue: the arguments all kernels share, extra ones (at most 4), the activation. */
+husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                              husk__arg weights, const husk__arg *extra, size_t extra_count,
+                              const husk__scope *scope);
+
+#endif

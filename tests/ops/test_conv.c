@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long timeout=300 processors=2
+// Convolution against the reference: every variant, option, layout and way of calling.
+#include "conv_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conv_refusals.h"
+
+enum { GENERATED = 260, GENERATED_EACH = 60, ATTEMPTS = 40 };
+
+// Outputs times products of one configuration: what the reference does in a few milliseconds.
+static double most_products(void)
+{
+    return test_is_long() ? 4e6 : 4e5;
+}
+
+// ---- configurations by chance ----
+
+static void draw_space(husk_ref_random *random, conv_case *c)
+{
+    static const int64_t limits[] = {0, 300, 40, 10};
+    for (int32_t i = 0; i < c->space; ++i) {
+        c->in[i] = test_pick_size(random, c->space == 3 ? 4 : 16, limits[c->space]);
+        c->filter[i] = c->space == 1 ? TEST_PICK(random, 1, 2, 3, 5, 9, 31) : TEST_PICK(random, 1, 1, 2, 3, 3, 3, 4, 5, 7);
+        c->params.stride[i] = TEST_PICK(random, 0, 1, 1, 2, 2, 3, 5);
+        c->params.dilation[i] = TEST_PICK(random, 0, 1, 1, 1, 2, 3);
+        c->params.pad[i] = test_one_in(random, 2) ? 0 : husk_ref_random_below(random, c->filter[i] + 2);
+        c->params.pad_end[i] = test_one_in(random, 2) ? 0 : TEST_PICK(random, HUSK_PAD_NONE, 1, 2, 4);
+    }
+}
+
+static void make_depthwise(husk_ref_random *random, conv_case *c)
+{
+    c->groups = test_pick_size(random, 16, 50);
+    c->channels = 1;
+    c->filters = TEST_PICK(random, 1, 1, 2, 3);
+}
+
+static void make_winograd(husk_ref_random *random, conv_case *c)
+{
+    c->space = 2;
+    for (int32_t i = 0; i < 2; ++i) {
+        c->in[i] = test_pick_size(random, 16, 70);
+        c->filter[i] = 3;
+        c->params.stride[i] = c->params.dilation[i] = TEST_PICK(random, 0, 1);
+    }
+}
+
+static void draw_channels(husk_ref_random *random, conv_case *c)
+{
+    c->groups = test_one_in(random, 3) ? TEST_PICK(random, 2, 3, 4, 17) : 1;
+    c->channels = test_pick_size(random, 8, 40);
+    c->filters = test_pick_size(random, test_one_in(random, 2) ? 13 : 16, 70);
+    if (test_one_in(random, 5))
+        make_depthwise(random, c);
+}
+
+static void draw_rest(husk_ref_random *random, conv_case *c)
+{
+    c->batch = TEST_PICK(random, 1, 1, 1, 2, 3);
+    c->params.activation = test_one_in(random, 2) ? HUSK_ACT_NONE : (husk_act)husk_ref_random_below(random, HUSK_ACT_TANH + 1);
+    c->params.activation_slope = test_one_in(random, 2) ? 0.0f : 0.25f;
+    // A few filters whose bias is negative leave nothing but zeros behind ReLU: that would prove nothing.
+    const bool is_relu = c->params.activation == HUSK_ACT_RELU || c->params.activation == HUSK_ACT_RELU6;
+    c->has_bias = test_one_in(random, 2) && !(is_relu && c->groups * c->filters < 8);
+    c->x_layout = test_pick_layout(random);
+    c->y_layout = test_pick_layout(random);
+    c->w_layout = test_one_in(random, 4) ? test_pick_layout(random) : TEST_PACKED;
+    c->amid_nan = test_one_in(random, 3);
+    c->seed = (uint64_t)husk_ref_random_below(random, 1 << 30);
+}
+
+static conv_case draw(husk_ref_random *random, const char *variant)
+{
+    const bool is_winograd = variant && strncmp(variant, "winograd", 8) == 0;
+    const bool is_depthwise = variant && strstr(variant, "depthwise");
+    for (;;) {
+        conv_case c = {.space = (int32_t)TEST_PICK(random, 1, 2, 2, 2, 3)};
+        draw_channels(random, &c);
+        if (is_depthwise && !test_one_in(random, 20)) {
+            make_depthwise(random, &c);
+            if (strcmp(variant, "depthwise") == 0 && c.space == 3)
+                c.space = 2;
+        }
+        draw_space(random, &c);
+        draw_rest(random, &c);
+        if (is_winograd && !test_one_in(random, 20))
+            make_winograd(random, &c);
+        if (conv_case_is_valid(&c) && conv_case_products(&c) <= most_products())
+            return c;
+    }
+}
+
+START_TEST(generated_by_own_choice)
+{
+    husk_ref_random random = {.seed = 2024};
+    const int count = test_is_long() ? 10 * GENERATED : GENERATED;
+    for (int i = 0; i < count; ++i) {
+        const conv_case c = draw(&random, NULL);
+        conv_test(&c, NULL, (conv_way)(i % CONV_WAYS));
+    }
+}
+END_TEST
+
+START_TEST(generated_for_every_variant)
+{
+    const char *variant = husk_op_variant("conv", (size_t)_i);
+    if (!variant)
+        return;
+    husk_ref_random random = {.seed = 77 + (uint64_t)_i};
+    const int wanted = test_is_long() ? 10 * GENERATED_EACH : GENERATED_EACH;
+    int ran = 0;
+    for (int i = 0; i < wanted * ATTEMPTS && ran < wanted; ++i) {
+        const conv_case c = draw(&random, variant);
+        ran += conv_test(&c, variant, (conv_way)(i % CONV_WAYS));
+    }
+    ck_assert_msg(ran == wanted, "%s ran %d of %d configurations", variant, ran, wanted);
+}
+END_TEST
+
+// ---- configurations by hand ----
+
+static conv_case plain_case(int64_t channels, int64_t filters, int64_t extent, int64_t filter, int64_t pad)
+{
+    return (conv_case){.space = 2, .batch = 1, .groups = 1, .channels = channels, .filters = filters,
+                       .in = {extent, extent}, .filter = {filter, filter}, .params = {.pad = {pad, pad}},
+                       .has_bias = true, .seed = 5};
+}
+
+static void test_everywhere(const conv_case *c)
+{
+    const char *variant;
+    conv_test(c, NULL, CONV_CALL);
+    for (size_t i = 0; (variant = husk_op_variant("conv", i)); ++i)
+        conv_test(c, variant, CONV_PLAN_PACKED);
+}
+
+START_TEST(edges_of_the_tiles)
+{
+    for (int64_t filters = 12; filters <= 14; ++filters)
+        for (int64_t extent = 31; extent <= 33; ++extent) {
+            const conv_case c = {.space = 1, .batch = 1, .groups = 1, .channels = 4, .filters = filters, .in = {extent},
+                                 .filter = {3}, .params = {.pad = {1}}, .seed = 9};
+            conv_test(&c, "implicit_gemm", CONV_CALL);
+            conv_test(&c, "tiled:32x32", CONV_CALL);
+        }
+    for (int64_t extent = 1; extent <= 9; ++extent) {
+        const conv_case c = plain_case(3, 14, extent, 3, 1);
+        test_everywhere(&c);
+    }
+}
+END_TEST
+
+START_TEST(filter_larger_than_the_image)
+{
+    conv_case c = plain_case(2, 5, 4, 9, 8);
+    test_everywhere(&c);
+    c.in[0] = 1;
+    c.params.stride[1] = 3;
+    c.params.dilation[0] = 2;
+    test_everywhere(&c);
+    c = plain_case(1, 2, 3, 3, 40); // mostly padding, tiles and rows entirely so
+    test_everywhere(&c);
+}
+END_TEST
+
+START_TEST(wide_filter_in_one_dimension)
+{
+    conv_case c = {.space = 1, .batch = 2, .groups = 1, .channels = 2, .filters = 3, .in = {2600}, .filter = {700},
+                   .params = {.pad = {300}, .stride = {7}, .dilation = {2}}, .has_bias = true, .seed = 3};
+    conv_test(&c, "implicit_gemm", CONV_CALL);
+    conv_test(&c, "tiled", CONV_CALL);
+    c.params.stride[0] = 1400; // columns further apart than the copied row is long
+    conv_test(&c, "implicit_gemm", CONV_CALL);
+}
+END_TEST
+
+START_TEST(several_blocks_of_depth)
+{
+    // Partial sums wait in y: deep filters, whole and partial tiles, packed and strided y.
+    conv_case c = plain_case(150, 14, 9, 3, 1);
+    for (int layout = 0; layout < TEST_LAYOUTS; ++layout) {
+        c.y_layout = (test_layout)layout;
+        c.params.activation = HUSK_ACT_RELU;
+        conv_test(&c, "implicit_gemm", CONV_CALL);
+    }
+}
+END_TEST
+
+START_TEST(every_activation_of_every_variant)
+{
+    const char *variant;
+    for (size_t i = 0; (variant = husk_op_variant("conv", i)); ++i)
+        for (int act = HUSK_ACT_NONE; act <= HUSK_ACT_TANH; ++act) {
+            conv_case c = plain_case(strstr(variant, "depthwise") ? 1 : 5, 3, 12, 3, 1);
+            c.groups = strstr(variant, "depthwise") ? 5 : 1;
+            c.params.activation = (husk_act)act;
+            ck_assert_msg(conv_test(&c, variant, CONV_CALL), "%s refused", variant);
+        }
+}
+END_TEST
+
+START_TEST(all_configurations_by_name)
+{
+    static const char *const names[] = {"tiled:128x128", "tiled:64x64", "tiled:64x64_small", "tiled:32x32",
+                                        "tiled_depthwise:direct", "depthwise:direct"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        conv_case c = plain_case(1, 70, 15, 3, 2);
+        conv_test(&c, names[i], CONV_PLAN_PACKED);
+    }
+}
+END_TEST
+
+// ---- nothing to do, and nothing to add up ----
+
+START_TEST(empty_batch_does_nothing)
+{
+    conv_case c = plain_case(3, 4, 5, 3, 1);
+    c.batch = 0;
+    conv_tensors t;
+    conv_make(&c, NULL, &t);
+    test_ok(husk_conv(test_queue(), &t.params, &t.x.tensor, &t.w.tensor, &t.bias.tensor, &t.y.tensor));
+    test_untouched(&t.y);
+    husk_plan *plan = conv_plan(&c, &t, NULL);
+    husk_packed *packed = conv_pack(plan, &t);
+    const husk_tensor w = husk_packed_tensor(packed);
+    test_ok(husk_conv_plan_run(plan, test_queue(), &t.x.tensor, &w, &t.bias.tensor, &t.y.tensor));
+    test_untouched(&t.y);
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    conv_release(&t);
+}
+END_TEST
+
+START_TEST(no_channels_give_the_bias)
+{
+    conv_case c = plain_case(0, 14, 5, 3, 1);
+    for (int way = 0; way < CONV_WAYS; ++way) {
+        conv_test(&c, "implicit_gemm", (conv_way)way);
+        conv_test(&c, "tiled", (conv_way)way);
+    }
+    c.in[1] = 0; // no image either: y is all padding
+    c.channels = 3;
+    c.params.pad[1] = 2;
+    test_everywhere(&c);
+}
+END_TEST
+
+START_TEST(no_filters_do_nothing)
+{
+    const conv_case c = plain_case(3, 0, 5, 3, 1);
+    conv_test(&c, NULL, CONV_CALL);
+    conv_test(&c, NULL, CONV_PLAN_PACKED);
+}
+END_TEST
+
+// ---- NaN, repetition, choice ----
+
+START_TEST(nan_and_infinity_propagate)
+{
+    static const char *const variants[] = {"implicit_gemm", "tiled", "depthwise", "tiled_depthwise"};
+    for (size_t i = 0; i < 4; ++i) {
+        conv_case c = plain_case(1, 2, 20, 3, 1);
+        c.params.activation = HUSK_ACT_RELU;
+        conv_tensors t;
+        conv_make(&c, variants[i], &t);
+        husk_ref_store(&t.x.array, husk_ref_offset(&t.x.array, (int64_t[]){0, 0, 3, 4}), NAN);
+        husk_ref_store(&t.x.array, husk_ref_offset(&t.x.array, (int64_t[]){0, 0, 12, 19}), INFINITY);
+        test_input_update(&t.x);
+        husk_plan *plan = conv_plan(&c, &t, variants[i]);
+        conv_run(&c, &t, plan, CONV_PLAN);
+        husk_ref_conv op = conv_reference(&c, &t, plan);
+        husk_ref_report report = {0};
+        husk_ref_conv_check(&op, 1, &t.y.array, &report);
+        test_accept("conv", variants[i], "NaN and infinity", &report);
+        husk_ref_conv_release(&op);
+        husk_plan_release(plan);
+        conv_release(&t);
+    }
+}
+END_TEST
+
+START_TEST(ten_runs_are_bitwise_equal)
+{
+    const char *variant;
+    for (size_t v = 0; (variant = husk_op_variant("conv", v)); ++v) {
+        conv_case c = plain_case(strstr(variant, "depthwise") ? 1 : 40, strstr(variant, "depthwise") ? 1 : 30, 30, 3, 1);
+        c.groups = strstr(variant, "depthwise") ? 40 : 1;
+        conv_tensors t;
+        conv_make(&c, variant, &t);
+        husk_plan *plan = conv_plan(&c, &t, variant);
+        conv_run(&c, &t, plan, CONV_PLAN);
+        const size_t bytes = (size_t)t.y.words * 4;
+        void *first = malloc(bytes);
+        memcpy(first, t.y.current, bytes);
+        for (int i = 0; i < 9; ++i) {
+            test_restore(&t.y);
+            conv_run(&c, &t, plan, i % 2 ? CONV_PLAN : CONV_CALL);
+            ck_assert_msg(memcmp(first, t.y.current, bytes) == 0, "%s differs in run %d", variant, i + 2);
+        }
+        free(first);
+        husk_plan_release(plan);
+        conv_release(&t);
+    }
+}
+END_TEST
+
+START_TEST(new_shape_compiles_nothing)
+{
+    static const char *const variants[] = {"implicit_gemm", "winograd_2x2", "winograd_4x4", "tiled:32x32"};
+    for (size_t i = 0; i < 4; ++i) {
+        husk_program_stats before, after;
+        conv_case c = plain_case(4, 5, 12, 3, 1);
+        conv_test(&c, variants[i], CONV_CALL);
+        husk_context_program_stats(test_context(), &before);
+        c = plain_case(7, 17, 19, 3, 2);
+        c.batch = 2;
+        c.params.activation = HUSK_ACT_LEAKY_RELU;
+        conv_test(&c, variants[i], CONV_CALL);
+        husk_context_program_stats(test_context(), &after);
+        ck_assert_uint_eq(after.builds + after.cache_loads, before.builds + before.cache_loads);
+    }
+}
+END_TEST
+
+START_TEST(named_variant_is_taken)
+{
+    conv_case c = plain_case(16, 16, 12, 3, 1);
+    conv_tensors t;
+    conv_make(&c, "tiled:32x32", &t);
+    husk_plan *plan = conv_plan(&c, &t, "tiled:32x32");
+    ck_assert_str_eq(husk_plan_variant(plan), "tiled");
+    ck_assert_str_eq(husk_plan_configuration(plan), "32x32");
+    husk_plan_release(plan);
+    t.params.variant = NULL;
+    t.params.workspace_limit = 1; // not even the packing of weights
+    plan = NULL;
+    husk_error error = {0};
+    ck_assert_int_eq(husk_conv_plan_create(test_context(), &t.params, &t.x.tensor, &t.w.tensor, NULL, &t.y.tensor,
+                                           &plan, &error), HUSK_UNSUPPORTED);
+    conv_release(&t);
+}
+END_TEST
+
+// ---- the check itself ----
+
+static void check_outputs(void *user, const husk_ref_array *array, husk_ref_report *report)
+{
+    husk_ref_conv_check(user, 1, array, report);
+}
+
+START_TEST(planted_mistakes_are_found)
+{
+    static const char *const variants[] = {"implicit_gemm", "winograd_4x4"};
+    for (size_t i = 0; i < 2; ++i) {
+        conv_case c = plain_case(6, 7, 20, 3, 1);
+        conv_tensors t;
+        conv_make(&c, variants[i], &t);
+        husk_plan *plan = conv_plan(&c, &t, variants[i]);
+        conv_run(&c, &t, plan, CONV_PLAN);
+        husk_ref_conv op = conv_reference(&c, &t, plan);
+        const husk_ref_function function = husk_ref_conv_function(&op);
+        test_planted(&function, &t.y.array, check_outputs, &op);
+        test_planted_guards(&t.y);
+        husk_ref_conv_release(&op);
+        husk_plan_release(plan);
+        conv_release(&t);
+    }
+}
+END_TEST
+
+START_TEST(enough_was_executed)
+{
+    ck_assert_msg(test_executed("conv") >= 400, "only %ld configurations", test_executed("conv"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conv");
+    TCase *generated = tcase_create("generated"), *edges = tcase_create("edges"), *rules = tcase_create("rules");
+    tcase_set_timeout(generated, 600);
+    tcase_set_timeout(edges, 600);
+    tcase_set_timeout(rules, 600);
+    tcase_add_test(generated, generated_by_own_choice);
+    tcase_add_loop_test(generated, generated_for_every_variant, 0, 8);
+    tcase_add_test(edges, edges_of_the_tiles);
+    tcase_add_test(edges, filter_larger_than_the_image);
+    tcase_add_test(edges, wide_filter_in_one_dimension);
+    tcase_add_test(edges, several_blocks_of_depth);
+    tcase_add_test(edges, every_activation_of_every_variant);
+    tcase_add_test(edges, all_configurations_by_name);
+    tcase_add_test(edges, empty_batch_does_nothing);
+    tcase_add_test(edges, no_channels_give_the_bias);
+    tcase_add_test(edges, no_filters_do_nothing);
+    tcase_add_test(rules, nan_and_infinity_propagate);
+    tcase_add_test(rules, ten_runs_are_bitwise_equal);
+    tcase_add_test(rules, new_shape_compiles_nothing);
+    tcase_add_test(rules, named_variant_is_taken);
+    tcase_add_test(rules, planted_mistakes_are_found);
+    conv_add_refusals(rules);
+    tcase_add_test(rules, enough_was_executed);
+    suite_add_tcase(suite, generated);
+    suite_add_tcase(suite, edges);
+    suite_add_tcase(suite, rules);
+    return test_main(suite);
+}
