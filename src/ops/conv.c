@@ -66,8 +66,8 @@ static husk_status bind(husk_queue *queue, const husk__conv_arguments *arguments
     return status;
 }
 
-husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                      const husk_tensor *bias, const husk_tensor *y)
+husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,
+                      const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y)
 {
     husk__scope scope;
     husk_status status = husk__call_begin(queue, "husk_conv", &scope);
@@ -140,7 +140,8 @@ static husk_status check_weights(const husk_plan *plan, const husk_tensor *w, co
     return husk__packed_check(w->packed, plan, &key, "w", scope);
 }
 
-static husk_status check_bias(const husk__conv_problem *problem, const husk_tensor *bias, const husk__scope *scope)
+static husk_status check_bias(const husk__conv_problem *problem, const husk_tensor *bias,
+                              const husk__scope *scope)
 {
     if (problem->has_bias && !bias)
         return husk__reject(scope, "bias", "is NULL, the plan was made with one");
@@ -174,7 +175,8 @@ husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_te
     return husk__plan_execute(plan, queue, &arguments, &scope);
 }
 
-husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w, husk_packed **packed)
+husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
+                                husk_packed **packed)
 {
     husk__scope scope;
     if (packed)
@@ -198,7 +200,8 @@ husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
     husk__key key;
     husk__conv_packed_key(problem, &key);
     husk_packed *made;
-    status = husk__packed_create(plan, 4 * (uint64_t)husk__max_i64(1, state->packed_count), &problem->w, &key, &made, &scope);
+    status = husk__packed_create(plan, 4 * (uint64_t)husk__max_i64(1, state->packed_count), &problem->w, &key,
+                                 &made, &scope);
     if (status == HUSK_OK && state->packed_count > 0) {
         status = husk__conv_pack(plan, queue, w, made->buffer, &scope);
         if (status != HUSK_OK)
@@ -212,7 +215,8 @@ husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
 // ---- prewarming ----
 
 // One small call of a variant: the drivers that compile at the first launch compile now.
-static husk_status warm(husk_queue *queue, husk_buffer *buffer, const char *variant, int64_t groups, const husk__scope *scope)
+static husk_status warm(husk_queue *queue, husk_buffer *buffer, const char *variant, int64_t groups,
+                        const husk__scope *scope)
 {
     const husk_conv_params params = HUSK_CONV_PARAMS(.pad = {1, 1}, .groups = groups, .variant = variant);
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 4, (int64_t[]){1, 16, 8, 8});
@@ -236,8 +240,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk__variant *variant;
         int64_t groups;
     } usual[] = {
-        {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1}, {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
-        {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},    {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1},    {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},       {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
         {HUSK__FAMILY_GPU, &husk__conv_tiled_depthwise, 16},
     };
     const husk_device_class class = husk_context_traits(husk_queue_context(queue))->device_class;
@@ -245,11 +249,13 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         class == HUSK_DEVICE_CPU || class == HUSK_DEVICE_SIMULATOR ? HUSK__FAMILY_CPU : HUSK__FAMILY_GPU;
     husk_buffer *buffer;
     husk_error error = {0};
-    husk_status status = husk_buffer_create(husk_queue_context(queue), 4 * (2 * 16 * 64 + 16 * 16 * 9), &buffer, &error);
+    husk_status status =
+        husk_buffer_create(husk_queue_context(queue), 4 * (2 * 16 * 64 + 16 * 16 * 9), &buffer, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "%s", error.text);
     const float one = 1.0f;
-    status = husk_buffer_fill(queue, buffer, 0, husk_buffer_size(buffer) / sizeof one * sizeof one, &one, sizeof one);
+    status = husk_buffer_fill(queue, buffer, 0, husk_buffer_size(buffer) / sizeof one * sizeof one, &one,
+                              sizeof one);
     for (size_t i = 0; i < sizeof usual / sizeof *usual && status == HUSK_OK; ++i)
         if (usual[i].family == own)
             status = warm(queue, buffer, usual[i].variant->name, usual[i].groups, scope);
@@ -258,8 +264,13 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 }
 
 static const husk__variant *const VARIANTS[] = {
-    &husk__conv_implicit_gemm, &husk__conv_winograd_2x2,    &husk__conv_winograd_4x4, &husk__conv_depthwise,
-    &husk__conv_tiled,         &husk__conv_tiled_depthwise, NULL,
+    &husk__conv_implicit_gemm,
+    &husk__conv_winograd_2x2,
+    &husk__conv_winograd_4x4,
+    &husk__conv_depthwise,
+    &husk__conv_tiled,
+    &husk__conv_tiled_depthwise,
+    NULL,
 };
 
 const husk__op husk__op_conv = {

@@ -23,7 +23,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     else if (g->kernel[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
         rule = "there are more than two dimensions of space";
     else if (g->kernel[1] * g->kernel[2] > MOST_TAPS ||
-             ((g->kernel[1] - 1) * g->dilation[1] + 1) * ((g->kernel[2] - 1) * g->dilation[2] + 1) > MOST_PIXELS)
+             ((g->kernel[1] - 1) * g->dilation[1] + 1) * ((g->kernel[2] - 1) * g->dilation[2] + 1) >
+                 MOST_PIXELS)
         rule = "the filter is too large";
     if (rule)
         snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
@@ -54,16 +55,19 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const bool is_channels_last = g->filters == 1 && g->x_strides[1] == 1 && g->y_strides[1] == 1 && g->groups > 1;
+    const bool is_channels_last =
+        g->filters == 1 && g->x_strides[1] == 1 && g->y_strides[1] == 1 && g->groups > 1;
     husk__conv_state *state;
     husk_status status =
-        husk__conv_prepare(plan, "conv_depthwise.cl", is_channels_last ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
+        husk__conv_prepare(plan, "conv_depthwise.cl",
+                           is_channels_last ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
                            "husk_conv_depthwise_pack", &state, scope);
     if (status != HUSK_OK)
         return status;
     const int64_t units = husk__max_i64(1, traits->compute_units);
-    const int64_t parts = is_channels_last ? g->batch * g->out[1]
-                                           : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
+    const int64_t parts = is_channels_last
+                              ? g->batch * g->out[1]
+                              : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
     state->packed_count = packed_count(problem);
     state->pack_channels = g->groups;
     state->range = (husk__range){{(size_t)husk__max_i64(1, husk__min_i64(parts, units)), 1, 1}, {1, 1, 1}};
@@ -71,8 +75,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
 {
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);

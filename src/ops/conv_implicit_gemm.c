@@ -21,15 +21,16 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     if (candidate->configuration->values[2] == (int32_t)candidate->traits->vector_width)
         return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats", candidate->configuration->name,
-             candidate->configuration->values[2]);
+    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats",
+             candidate->configuration->name, candidate->configuration->values[2]);
     return false;
 }
 
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    return g->groups * husk__round_up(g->filters, configuration->values[0]) * husk__conv_filter_count(problem);
+    return g->groups * husk__round_up(g->filters, configuration->values[0]) *
+           husk__conv_filter_count(problem);
 }
 
 static int64_t column_panels(const husk__candidate *candidate)
@@ -44,10 +45,12 @@ static double item_cycles(const husk__candidate *candidate, int64_t panels, int6
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const double depth = (double)husk__conv_filter_count(problem), vectors = candidate->configuration->values[1];
+    const double depth = (double)husk__conv_filter_count(problem),
+                 vectors = candidate->configuration->values[1];
     const bool is_pointwise = depth == (double)g->channels && g->stride[2] == 1;
     const double copy = depth * vectors * (is_pointwise ? COPY_POINTWISE_CYCLES : COPY_CYCLES);
-    const double tile = depth * vectors * candidate->configuration->values[0] / VECTORS_PER_CYCLE + TILE_CYCLES;
+    const double tile =
+        depth * vectors * candidate->configuration->values[0] / VECTORS_PER_CYCLE + TILE_CYCLES;
     return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * tile);
 }
 
@@ -77,7 +80,8 @@ static double cost(const husk__candidate *candidate)
 
 static uint64_t workspace(const husk__candidate *candidate)
 {
-    return husk__conv_packing_bytes(candidate->problem, packed_count(candidate->problem, candidate->configuration));
+    return husk__conv_packing_bytes(candidate->problem,
+                                    packed_count(candidate->problem, candidate->configuration));
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -99,8 +103,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     husk__arg weights;

@@ -53,7 +53,8 @@ static bool needs_64_bit_indices(const husk__conv_problem *problem)
         if (husk__tensor_last(tensors[i]) >= INT32_MAX / 2)
             return true;
     // Packed weights are rounded up, and work-items are counted up to whole groups.
-    return husk__tensor_count(&problem->w) >= INT32_MAX / 256 || husk__tensor_count(&problem->y) >= INT32_MAX / 2;
+    return husk__tensor_count(&problem->w) >= INT32_MAX / 256 ||
+           husk__tensor_count(&problem->y) >= INT32_MAX / 2;
 }
 
 husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
@@ -63,8 +64,8 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
     const bool is_smooth = problem->activation >= HUSK_ACT_GELU;
     const bool is_long = plan->variant->family == HUSK__FAMILY_GPU && needs_64_bit_indices(problem);
     char options[256];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options, is_smooth ? " -DACT_SMOOTH" : "",
-             is_long ? " -DINDEX_64" : "");
+    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options,
+             is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");
     *state = calloc(1, sizeof **state);
     if (!*state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -92,13 +93,16 @@ husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk
     const husk__conv_geometry *g = &((const husk__conv_problem *)plan->problem)->geometry;
     return HUSK__LAUNCH(queue, state->pack, &state->pack_range, scope, HUSK__ARG_TENSOR(w),
                         HUSK__ARG_BUFFER(packed, 0, 4), HUSK__ARG_I32(state->pack_filters),
-                        HUSK__ARG_I32(state->pack_channels), HUSK__ARG_I32(g->kernel[0]), HUSK__ARG_I32(g->kernel[1]),
-                        HUSK__ARG_I32(g->kernel[2]), HUSK__ARG_I64(g->w_strides[0]), HUSK__ARG_I64(g->w_strides[1]),
-                        HUSK__ARG_I64(g->w_strides[2]), HUSK__ARG_I64(g->w_strides[3]), HUSK__ARG_I64(g->w_strides[4]));
+                        HUSK__ARG_I32(state->pack_channels), HUSK__ARG_I32(g->kernel[0]),
+                        HUSK__ARG_I32(g->kernel[1]), HUSK__ARG_I32(g->kernel[2]),
+                        HUSK__ARG_I64(g->w_strides[0]), HUSK__ARG_I64(g->w_strides[1]),
+                        HUSK__ARG_I64(g->w_strides[2]), HUSK__ARG_I64(g->w_strides[3]),
+                        HUSK__ARG_I64(g->w_strides[4]));
 }
 
-husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
-                               const husk__scratch *scratch, husk__arg *weights, const husk__scope *scope)
+husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
+                               const husk__conv_arguments *arguments, const husk__scratch *scratch,
+                               husk__arg *weights, const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     const husk_packed *packed = arguments->w->packed;

@@ -11,7 +11,8 @@
 static const husk_conv_params DEFAULTS = {.size = sizeof(husk_conv_params)};
 
 // An older caller's struct is shorter than ours, a newer one's longer: fields we do not know must be left alone.
-husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params, const husk__scope *scope)
+husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
+                                   const husk__scope *scope)
 {
     *params = DEFAULTS;
     if (!given)
@@ -34,7 +35,8 @@ static husk_status check_options(const husk_conv_params *params, int32_t space, 
     if ((int)params->precision < HUSK_PRECISION_HIGHEST || params->precision > HUSK_PRECISION_MEDIUM)
         return husk__reject(scope, "params", "precision %d does not exist", (int)params->precision);
     if (params->groups < 0)
-        return husk__reject(scope, "params", "groups is %lld, it must be at least 1", (long long)params->groups);
+        return husk__reject(scope, "params", "groups is %lld, it must be at least 1",
+                            (long long)params->groups);
     for (int32_t i = 0; i < space; ++i) {
         if (params->stride[i] < 0)
             return husk__reject(scope, "params", "stride[%d] is %lld, it must be at least 1", i,
@@ -46,7 +48,8 @@ static husk_status check_options(const husk_conv_params *params, int32_t space, 
             return husk__reject(scope, "params", "pad[%d] is %lld, it must not be negative", i,
                                 (long long)params->pad[i]);
         if (params->pad_end[i] < HUSK_PAD_NONE)
-            return husk__reject(scope, "params", "pad_end[%d] is %lld, it must be HUSK_PAD_NONE or not negative", i,
+            return husk__reject(scope, "params",
+                                "pad_end[%d] is %lld, it must be HUSK_PAD_NONE or not negative", i,
                                 (long long)params->pad_end[i]);
     }
     return HUSK_OK;
@@ -64,10 +67,12 @@ static husk_status check_tensor(const husk_tensor *tensor, const char *name, con
     return HUSK_OK;
 }
 
-static husk_status check_weights(const husk_tensor *x, const husk_tensor *w, int64_t groups, const husk__scope *scope)
+static husk_status check_weights(const husk_tensor *x, const husk_tensor *w, int64_t groups,
+                                 const husk__scope *scope)
 {
     if (x->rank < 3 || x->rank > 2 + HUSK_MAX_SPACE)
-        return husk__reject(scope, "x", "has rank %d; it must be 3, 4 or 5: N, C and one to three dimensions of space",
+        return husk__reject(scope, "x",
+                            "has rank %d; it must be 3, 4 or 5: N, C and one to three dimensions of space",
                             x->rank);
     if (w->rank != x->rank)
         return husk__reject(scope, "w", "has rank %d, x has %d; they must be the same", w->rank, x->rank);
@@ -75,7 +80,8 @@ static husk_status check_weights(const husk_tensor *x, const husk_tensor *w, int
         return husk__reject(scope, "x", "has %lld channels, which is no multiple of groups, %lld",
                             (long long)x->shape[1], (long long)groups);
     if (w->shape[1] != x->shape[1] / groups)
-        return husk__reject(scope, "w", "has %lld channels in dimension 1; x has %lld in %lld groups, so it must be %lld",
+        return husk__reject(scope, "w",
+                            "has %lld channels in dimension 1; x has %lld in %lld groups, so it must be %lld",
                             (long long)w->shape[1], (long long)x->shape[1], (long long)groups,
                             (long long)(x->shape[1] / groups));
     if (w->shape[0] % groups != 0)
@@ -89,23 +95,26 @@ static husk_status check_weights(const husk_tensor *x, const husk_tensor *w, int
 }
 
 // out = floor((in + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
-static husk_status output_extent(const husk__conv_problem *problem, int32_t i, int64_t *out, const husk__scope *scope)
+static husk_status output_extent(const husk__conv_problem *problem, int32_t i, int64_t *out,
+                                 const husk__scope *scope)
 {
     int64_t padded, extent;
     const int64_t in = problem->x.shape[2 + i], filter = problem->w.shape[2 + i];
-    if (!husk__add_i64(in, problem->pad[i], &padded) || !husk__add_i64(padded, problem->pad_end[i], &padded) ||
+    if (!husk__add_i64(in, problem->pad[i], &padded) ||
+        !husk__add_i64(padded, problem->pad_end[i], &padded) ||
         !husk__mul_i64(filter - 1, problem->dilation[i], &extent) || !husk__add_i64(extent, 1, &extent))
         return husk__reject(scope, "params", "pad or dilation of dimension %d overflows", i);
     if (padded < extent)
-        return husk__reject(scope, "w", "spans %lld elements in space dimension %d, the padded x has only %lld",
+        return husk__reject(scope, "w",
+                            "spans %lld elements in space dimension %d, the padded x has only %lld",
                             (long long)extent, i, (long long)padded);
     *out = (padded - extent) / problem->stride[i] + 1;
     return HUSK_OK;
 }
 
-husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                                     husk__conv_problem *problem, int64_t shape[HUSK_MAX_RANK],
-                                     const husk__scope *scope)
+husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x,
+                                     const husk_tensor *w, husk__conv_problem *problem,
+                                     int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
 {
     husk_status status = check_tensor(x, "x", scope);
     if (status == HUSK_OK)
@@ -130,7 +139,7 @@ husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_
         problem->pad[i] = params->pad[i];
         problem->pad_end[i] = params->pad_end[i] == 0               ? params->pad[i]
                               : params->pad_end[i] == HUSK_PAD_NONE ? 0
-                                                                   : params->pad_end[i];
+                                                                    : params->pad_end[i];
         status = output_extent(problem, i, &shape[2 + i], scope);
         if (status != HUSK_OK)
             return status;
@@ -143,12 +152,13 @@ static husk_status check_bias(const husk_tensor *bias, int64_t filters, const hu
     husk_status status = check_tensor(bias, "bias", scope);
     char text[HUSK__SHAPE_TEXT];
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != filters))
-        return husk__reject(scope, "bias", "is %s; it must be [%lld], one a filter", husk__shape_text(bias, text),
-                            (long long)filters);
+        return husk__reject(scope, "bias", "is %s; it must be [%lld], one a filter",
+                            husk__shape_text(bias, text), (long long)filters);
     return status;
 }
 
-static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_t *shape, const husk__scope *scope)
+static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_t *shape,
+                                const husk__scope *scope)
 {
     husk_status status = check_tensor(y, "y", scope);
     if (status != HUSK_OK)
@@ -171,24 +181,42 @@ static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_
 static husk_status check_sizes(const husk__conv_problem *problem, const husk__scope *scope)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    const int64_t numbers[] = {g->batch, g->groups * g->channels, g->groups * g->filters, g->in[0], g->in[1], g->in[2],
-                               g->kernel[0], g->kernel[1], g->kernel[2], g->stride[0], g->stride[1], g->stride[2],
-                               g->pad[0], g->pad[1], g->pad[2], g->dilation[0], g->dilation[1], g->dilation[2]};
+    const int64_t numbers[] = {g->batch,
+                               g->groups * g->channels,
+                               g->groups * g->filters,
+                               g->in[0],
+                               g->in[1],
+                               g->in[2],
+                               g->kernel[0],
+                               g->kernel[1],
+                               g->kernel[2],
+                               g->stride[0],
+                               g->stride[1],
+                               g->stride[2],
+                               g->pad[0],
+                               g->pad[1],
+                               g->pad[2],
+                               g->dilation[0],
+                               g->dilation[1],
+                               g->dilation[2]};
     // Half of the range, so that a position in the padding and a filter's reach still fit.
     const int64_t most = INT32_MAX / 4;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
         if (numbers[i] > most)
-            return husk__fail(scope, HUSK_UNSUPPORTED, "a size or option of %lld; convolution counts up to %lld",
+            return husk__fail(scope, HUSK_UNSUPPORTED,
+                              "a size or option of %lld; convolution counts up to %lld",
                               (long long)numbers[i], (long long)most);
     int64_t positions = 1, depth = g->channels;
     bool fits = true;
     for (int i = 0; i < 3; ++i) {
-        fits = fits && g->out[i] <= most && husk__mul_i64(positions, g->out[i], &positions) && positions <= INT32_MAX;
+        fits = fits && g->out[i] <= most && husk__mul_i64(positions, g->out[i], &positions) &&
+               positions <= INT32_MAX;
         fits = fits && husk__mul_i64(depth, g->kernel[i], &depth) && depth <= INT32_MAX;
         fits = fits && (g->kernel[i] - 1) * g->dilation[i] <= most && g->out[i] * g->stride[i] <= INT32_MAX;
     }
     if (!fits)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "more than 2^31 positions in an image of y or elements in a filter");
+        return husk__fail(scope, HUSK_UNSUPPORTED,
+                          "more than 2^31 positions in an image of y or elements in a filter");
     return HUSK_OK;
 }
 

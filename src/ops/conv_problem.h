@@ -39,10 +39,10 @@ typedef struct husk__conv_arguments {
 typedef struct husk__conv_state {
     const husk__kernel *kernel, *pack;
     husk__range range, pack_range;
-    int64_t packed_count;      /* elements of the packed weights */
+    int64_t packed_count; /* elements of the packed weights */
     int64_t pack_filters, pack_channels;
-    int64_t extra[2];          /* the variant's own */
-    float low, slope, high;    /* of a piecewise linear activation, see cl/lib/activation.clh */
+    int64_t extra[2];       /* the variant's own */
+    float low, slope, high; /* of a piecewise linear activation, see cl/lib/activation.clh */
 } husk__conv_state;
 
 /* How work is divided among work-groups of the CPU family. */
@@ -56,15 +56,16 @@ extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, hu
 extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_tiled_depthwise;
 
 /* The caller's params, which may be NULL or an older version's, as ours. */
-husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params, const husk__scope *scope);
+husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
+                                   const husk__scope *scope);
 /* Fill in strides, geometry and everything else. Answers why not. */
 husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                const husk_tensor *bias, const husk_tensor *y, husk__conv_problem *problem,
                                const husk__scope *scope);
 /* The part of it that needs no bias and y; shape has x's rank. */
-husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                                     husk__conv_problem *problem, int64_t shape[HUSK_MAX_RANK],
-                                     const husk__scope *scope);
+husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x,
+                                     const husk_tensor *w, husk__conv_problem *problem,
+                                     int64_t shape[HUSK_MAX_RANK], const husk__scope *scope);
 /* Normalise the problem to three dimensions. */
 void husk__conv_set_geometry(husk__conv_problem *problem, int64_t groups);
 
@@ -85,8 +86,9 @@ uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t pac
 husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                             const husk_buffer *packed, const husk__scope *scope);
 /* Weights as a kernel argument: those that came packed, checked, or plain ones packed into scratch. */
-husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
-                               const husk__scratch *scratch, husk__arg *weights, const husk__scope *scope);
+husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
+                               const husk__conv_arguments *arguments, const husk__scratch *scratch,
+                               husk__arg *weights, const husk__scope *scope);
 /* Enqueue: the arguments all kernels share, extra ones (at most 4), the activation. */
 husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
                               husk__arg weights, const husk__arg *extra, size_t extra_count,

@@ -26,13 +26,16 @@ static double efficiency(const int32_t *tile)
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    return g->groups * husk__round_up(g->filters, configuration->values[0]) * husk__conv_filter_count(problem);
+    return g->groups * husk__round_up(g->filters, configuration->values[0]) *
+           husk__conv_filter_count(problem);
 }
 
-static void count_groups(const husk__conv_problem *problem, const husk__configuration *configuration, size_t groups[3])
+static void count_groups(const husk__conv_problem *problem, const husk__configuration *configuration,
+                         size_t groups[3])
 {
     const husk__conv_geometry *g = &problem->geometry;
-    groups[0] = (size_t)husk__divide_up(g->batch * g->out[0] * g->out[1] * g->out[2], configuration->values[1]);
+    groups[0] =
+        (size_t)husk__divide_up(g->batch * g->out[0] * g->out[1] * g->out[2], configuration->values[1]);
     groups[1] = (size_t)husk__divide_up(g->filters, configuration->values[0]);
     groups[2] = (size_t)g->groups;
 }
@@ -46,13 +49,15 @@ static double cost(const husk__candidate *candidate)
     count_groups(problem, candidate->configuration, groups);
     const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     const double rounds = (double)husk__divide_up((int64_t)(groups[0] * groups[1] * groups[2]), units);
-    const double lanes = 128.0, products = (double)tile[0] * tile[1] * (double)husk__conv_filter_count(problem);
+    const double lanes = 128.0,
+                 products = (double)tile[0] * tile[1] * (double)husk__conv_filter_count(problem);
     return 5000.0 + rounds * products / (lanes * efficiency(tile));
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
 {
-    return husk__conv_packing_bytes(candidate->problem, packed_count(candidate->problem, candidate->configuration));
+    return husk__conv_packing_bytes(candidate->problem,
+                                    packed_count(candidate->problem, candidate->configuration));
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -60,7 +65,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_problem *problem = plan->problem;
     const int32_t *tile = plan->configuration->values;
     husk__conv_state *state;
-    husk_status status = husk__conv_prepare(plan, "conv_tiled.cl", "husk_conv_tiled", "husk_conv_tiled_pack", &state, scope);
+    husk_status status =
+        husk__conv_prepare(plan, "conv_tiled.cl", "husk_conv_tiled", "husk_conv_tiled_pack", &state, scope);
     if (status != HUSK_OK)
         return status;
     const int64_t padded = husk__round_up(problem->geometry.filters, tile[0]);
@@ -70,12 +76,13 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     state->range.items[1] = (size_t)(tile[0] / tile[2]);
     state->range.items[2] = 1;
     state->pack_range = (husk__range){{(size_t)(padded / 32), (size_t)husk__conv_filter_count(problem),
-                                       (size_t)problem->geometry.groups}, {32, 1, 1}};
+                                       (size_t)problem->geometry.groups},
+                                      {32, 1, 1}};
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
 {
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
@@ -112,7 +119,8 @@ static double cost_depthwise(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return 5000.0 + husk__conv_flops(candidate) / (units * 16.0) + (double)husk__tensor_count(&problem->x) / units / 16.0;
+    return 5000.0 + husk__conv_flops(candidate) / (units * 16.0) +
+           (double)husk__tensor_count(&problem->x) / units / 16.0;
 }
 
 static int64_t depthwise_packed_count(const husk__conv_problem *problem)
@@ -139,9 +147,11 @@ static husk_status depthwise_prepare(husk_plan *plan, const husk__scope *scope)
     state->packed_count = depthwise_packed_count(problem);
     state->pack_channels = g->groups;
     state->extra[0] = g->y_strides[1] == 1 && g->groups > 1;
-    state->range = (husk__range){{(size_t)husk__divide_up(outputs, group), (size_t)g->batch, 1}, {(size_t)group, 1, 1}};
-    state->pack_range = (husk__range){{(size_t)husk__conv_filter_count(problem), (size_t)(g->groups * g->filters), 1},
-                                      {PACK_ITEMS, 1, 1}};
+    state->range =
+        (husk__range){{(size_t)husk__divide_up(outputs, group), (size_t)g->batch, 1}, {(size_t)group, 1, 1}};
+    state->pack_range =
+        (husk__range){{(size_t)husk__conv_filter_count(problem), (size_t)(g->groups * g->filters), 1},
+                      {PACK_ITEMS, 1, 1}};
     return HUSK_OK;
 }
 

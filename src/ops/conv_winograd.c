@@ -61,7 +61,8 @@ static int64_t points(const husk__configuration *configuration)
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    return g->groups * husk__round_up(g->filters, configuration->values[0]) * g->channels * points(configuration);
+    return g->groups * husk__round_up(g->filters, configuration->values[0]) * g->channels *
+           points(configuration);
 }
 
 // Vectors of tiles in the whole output.
@@ -131,7 +132,8 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 static double error_factor(const husk__candidate *candidate)
 {
-    return husk__conv_error_factor(candidate) * (candidate->configuration->values[3] == 2 ? ERROR_2X2 : ERROR_4X4);
+    return husk__conv_error_factor(candidate) *
+           (candidate->configuration->values[3] == 2 ? ERROR_2X2 : ERROR_4X4);
 }
 
 // The products; the transforms' additions do not count.
@@ -139,8 +141,10 @@ static double flops(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t edge = candidate->configuration->values[3];
-    const double tiles = (double)(g->batch * husk__divide_up(g->out[1], edge) * husk__divide_up(g->out[2], edge));
-    return 2.0 * tiles * (double)points(candidate->configuration) * (double)(g->groups * g->filters * g->channels);
+    const double tiles =
+        (double)(g->batch * husk__divide_up(g->out[1], edge) * husk__divide_up(g->out[2], edge));
+    return 2.0 * tiles * (double)points(candidate->configuration) *
+           (double)(g->groups * g->filters * g->channels);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -148,8 +152,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_problem *problem = plan->problem;
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
     husk__conv_state *state;
-    husk_status status = husk__conv_prepare(plan, "conv_winograd.cl", "husk_conv_winograd", "husk_conv_winograd_pack",
-                                            &state, scope);
+    husk_status status = husk__conv_prepare(plan, "conv_winograd.cl", "husk_conv_winograd",
+                                            "husk_conv_winograd_pack", &state, scope);
     if (status != HUSK_OK)
         return status;
     const husk__conv_split work = split(&candidate);
@@ -162,8 +166,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     husk__arg weights;

@@ -5,8 +5,16 @@
 
 #include "conv_case.h"
 
-static const conv_case good = {.space = 2, .batch = 1, .groups = 2, .channels = 2, .filters = 3, .in = {6, 7},
-                               .filter = {3, 3}, .params = {.pad = {1, 1}}, .has_bias = true, .seed = 4};
+static const conv_case good = {.space = 2,
+                               .batch = 1,
+                               .groups = 2,
+                               .channels = 2,
+                               .filters = 3,
+                               .in = {6, 7},
+                               .filter = {3, 3},
+                               .params = {.pad = {1, 1}},
+                               .has_bias = true,
+                               .seed = 4};
 
 // A good call's arguments, of which each case spoils one.
 typedef struct call {
@@ -20,18 +28,54 @@ typedef struct bad {
     const char *argument; /* what the text must name */
 } bad;
 
-static void bad_size(call *c) { c->params.size = 4096; }
-static void bad_activation(call *c) { c->params.activation = (husk_act)99; }
-static void bad_slope(call *c) { c->params.activation_slope = 1.0f / 0.0f; }
-static void bad_precision(call *c) { c->params.precision = (husk_precision)7; }
-static void bad_groups(call *c) { c->params.groups = -1; }
-static void bad_stride(call *c) { c->params.stride[1] = -2; }
-static void bad_dilation(call *c) { c->params.dilation[0] = -1; }
-static void bad_pad(call *c) { c->params.pad[0] = -1; }
-static void bad_pad_end(call *c) { c->params.pad_end[1] = -2; }
-static void huge_pad(call *c) { c->params.pad[0] = INT64_MAX; }
-static void huge_dilation(call *c) { c->params.dilation[0] = INT64_MAX; }
-static void bad_variant(call *c) { c->params.variant = "fastest"; }
+static void bad_size(call *c)
+{
+    c->params.size = 4096;
+}
+static void bad_activation(call *c)
+{
+    c->params.activation = (husk_act)99;
+}
+static void bad_slope(call *c)
+{
+    c->params.activation_slope = 1.0f / 0.0f;
+}
+static void bad_precision(call *c)
+{
+    c->params.precision = (husk_precision)7;
+}
+static void bad_groups(call *c)
+{
+    c->params.groups = -1;
+}
+static void bad_stride(call *c)
+{
+    c->params.stride[1] = -2;
+}
+static void bad_dilation(call *c)
+{
+    c->params.dilation[0] = -1;
+}
+static void bad_pad(call *c)
+{
+    c->params.pad[0] = -1;
+}
+static void bad_pad_end(call *c)
+{
+    c->params.pad_end[1] = -2;
+}
+static void huge_pad(call *c)
+{
+    c->params.pad[0] = INT64_MAX;
+}
+static void huge_dilation(call *c)
+{
+    c->params.dilation[0] = INT64_MAX;
+}
+static void bad_variant(call *c)
+{
+    c->params.variant = "fastest";
+}
 static void unfit_variant(call *c)
 {
     c->params.variant = "winograd_2x2";
@@ -39,24 +83,78 @@ static void unfit_variant(call *c)
     c->y.shape[2] = 3;
     c->y.shape[3] = 4;
 }
-static void x_rank(call *c) { c->x.rank = 2; }
-static void x_negative(call *c) { c->x.shape[2] = -6; }
-static void x_dtype(call *c) { c->x.dtype = HUSK_F16; }
-static void x_channels(call *c) { c->x.shape[1] = 3; }
-static void x_memory(call *c) { c->x.buffer = NULL; }
-static void x_reach(call *c) { c->x.offset = 1 << 30; }
-static void w_rank(call *c) { c->w.rank = 3; }
-static void w_channels(call *c) { c->w.shape[1] = 4; }
-static void w_filters(call *c) { c->w.shape[0] = 5; }
-static void w_empty(call *c) { c->w.shape[2] = 0; }
-static void w_larger(call *c) { c->params.dilation[0] = 4; }
-static void w_dtype(call *c) { c->w.dtype = HUSK_I8; }
-static void bias_rank(call *c) { c->bias.rank = 2; }
-static void bias_shape(call *c) { c->bias.shape[0] = 4; }
-static void bias_dtype(call *c) { c->bias.dtype = HUSK_F64; }
-static void y_shape(call *c) { c->y.shape[3] = 6; }
-static void y_rank(call *c) { c->y.rank = 3; }
-static void y_dtype(call *c) { c->y.dtype = HUSK_BF16; }
+static void x_rank(call *c)
+{
+    c->x.rank = 2;
+}
+static void x_negative(call *c)
+{
+    c->x.shape[2] = -6;
+}
+static void x_dtype(call *c)
+{
+    c->x.dtype = HUSK_F16;
+}
+static void x_channels(call *c)
+{
+    c->x.shape[1] = 3;
+}
+static void x_memory(call *c)
+{
+    c->x.buffer = NULL;
+}
+static void x_reach(call *c)
+{
+    c->x.offset = 1 << 30;
+}
+static void w_rank(call *c)
+{
+    c->w.rank = 3;
+}
+static void w_channels(call *c)
+{
+    c->w.shape[1] = 4;
+}
+static void w_filters(call *c)
+{
+    c->w.shape[0] = 5;
+}
+static void w_empty(call *c)
+{
+    c->w.shape[2] = 0;
+}
+static void w_larger(call *c)
+{
+    c->params.dilation[0] = 4;
+}
+static void w_dtype(call *c)
+{
+    c->w.dtype = HUSK_I8;
+}
+static void bias_rank(call *c)
+{
+    c->bias.rank = 2;
+}
+static void bias_shape(call *c)
+{
+    c->bias.shape[0] = 4;
+}
+static void bias_dtype(call *c)
+{
+    c->bias.dtype = HUSK_F64;
+}
+static void y_shape(call *c)
+{
+    c->y.shape[3] = 6;
+}
+static void y_rank(call *c)
+{
+    c->y.rank = 3;
+}
+static void y_dtype(call *c)
+{
+    c->y.dtype = HUSK_BF16;
+}
 static void y_folded(call *c)
 {
     memcpy(c->y.strides, (int64_t[]){42, 7, 1, 1}, 4 * sizeof(int64_t));
@@ -181,7 +279,8 @@ START_TEST(packed_weights_of_something_else_are_refused)
     two.filters = 4;
     conv_make(&good, "implicit_gemm", &t);
     conv_make(&two, "implicit_gemm", &wide);
-    husk_plan *plan = conv_plan(&good, &t, "implicit_gemm"), *wide_plan = conv_plan(&two, &wide, "implicit_gemm");
+    husk_plan *plan = conv_plan(&good, &t, "implicit_gemm"),
+              *wide_plan = conv_plan(&two, &wide, "implicit_gemm");
     t.params.variant = "tiled";
     husk_plan *tiled = conv_plan(&good, &t, "tiled");
     husk_packed *packed = conv_pack(plan, &t), *wide_packed = conv_pack(wide_plan, &wide);
@@ -200,7 +299,8 @@ START_TEST(packed_weights_of_something_else_are_refused)
     test_ok_error(husk_context_create(NULL, NULL, &elsewhere, &error), &error);
     test_ok_error(husk_queue_create(elsewhere, NULL, &far, &error), &error);
     t.params.variant = "implicit_gemm";
-    test_ok_error(husk_conv_plan_create(elsewhere, &t.params, x, &t.w.tensor, bias, y, &far_plan, &error), &error);
+    test_ok_error(husk_conv_plan_create(elsewhere, &t.params, x, &t.w.tensor, bias, y, &far_plan, &error),
+                  &error);
     ck_assert_int_eq(husk_conv_plan_run(far_plan, far, x, &w, bias, y), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(husk_queue_error(far)->text, "w:"));
     husk_plan_release(far_plan);

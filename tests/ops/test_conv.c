@@ -24,7 +24,8 @@ static void draw_space(husk_ref_random *random, conv_case *c)
     static const int64_t limits[] = {0, 300, 40, 10};
     for (int32_t i = 0; i < c->space; ++i) {
         c->in[i] = test_pick_size(random, c->space == 3 ? 4 : 16, limits[c->space]);
-        c->filter[i] = c->space == 1 ? TEST_PICK(random, 1, 2, 3, 5, 9, 31) : TEST_PICK(random, 1, 1, 2, 3, 3, 3, 4, 5, 7);
+        c->filter[i] = c->space == 1 ? TEST_PICK(random, 1, 2, 3, 5, 9, 31)
+                                     : TEST_PICK(random, 1, 1, 2, 3, 3, 3, 4, 5, 7);
         c->params.stride[i] = TEST_PICK(random, 0, 1, 1, 2, 2, 3, 5);
         c->params.dilation[i] = TEST_PICK(random, 0, 1, 1, 1, 2, 3);
         c->params.pad[i] = test_one_in(random, 2) ? 0 : husk_ref_random_below(random, c->filter[i] + 2);
@@ -61,7 +62,8 @@ static void draw_channels(husk_ref_random *random, conv_case *c)
 static void draw_rest(husk_ref_random *random, conv_case *c)
 {
     c->batch = TEST_PICK(random, 1, 1, 1, 2, 3);
-    c->params.activation = test_one_in(random, 2) ? HUSK_ACT_NONE : (husk_act)husk_ref_random_below(random, HUSK_ACT_TANH + 1);
+    c->params.activation =
+        test_one_in(random, 2) ? HUSK_ACT_NONE : (husk_act)husk_ref_random_below(random, HUSK_ACT_TANH + 1);
     c->params.activation_slope = test_one_in(random, 2) ? 0.0f : 0.25f;
     // A few filters whose bias is negative leave nothing but zeros behind ReLU: that would prove nothing.
     const bool is_relu = c->params.activation == HUSK_ACT_RELU || c->params.activation == HUSK_ACT_RELU6;
@@ -125,9 +127,16 @@ END_TEST
 
 static conv_case plain_case(int64_t channels, int64_t filters, int64_t extent, int64_t filter, int64_t pad)
 {
-    return (conv_case){.space = 2, .batch = 1, .groups = 1, .channels = channels, .filters = filters,
-                       .in = {extent, extent}, .filter = {filter, filter}, .params = {.pad = {pad, pad}},
-                       .has_bias = true, .seed = 5};
+    return (conv_case){.space = 2,
+                       .batch = 1,
+                       .groups = 1,
+                       .channels = channels,
+                       .filters = filters,
+                       .in = {extent, extent},
+                       .filter = {filter, filter},
+                       .params = {.pad = {pad, pad}},
+                       .has_bias = true,
+                       .seed = 5};
 }
 
 static void test_everywhere(const conv_case *c)
@@ -142,8 +151,15 @@ START_TEST(edges_of_the_tiles)
 {
     for (int64_t filters = 12; filters <= 14; ++filters)
         for (int64_t extent = 31; extent <= 33; ++extent) {
-            const conv_case c = {.space = 1, .batch = 1, .groups = 1, .channels = 4, .filters = filters, .in = {extent},
-                                 .filter = {3}, .params = {.pad = {1}}, .seed = 9};
+            const conv_case c = {.space = 1,
+                                 .batch = 1,
+                                 .groups = 1,
+                                 .channels = 4,
+                                 .filters = filters,
+                                 .in = {extent},
+                                 .filter = {3},
+                                 .params = {.pad = {1}},
+                                 .seed = 9};
             conv_test(&c, "implicit_gemm", CONV_CALL);
             conv_test(&c, "tiled:32x32", CONV_CALL);
         }
@@ -169,8 +185,16 @@ END_TEST
 
 START_TEST(wide_filter_in_one_dimension)
 {
-    conv_case c = {.space = 1, .batch = 2, .groups = 1, .channels = 2, .filters = 3, .in = {2600}, .filter = {700},
-                   .params = {.pad = {300}, .stride = {7}, .dilation = {2}}, .has_bias = true, .seed = 3};
+    conv_case c = {.space = 1,
+                   .batch = 2,
+                   .groups = 1,
+                   .channels = 2,
+                   .filters = 3,
+                   .in = {2600},
+                   .filter = {700},
+                   .params = {.pad = {300}, .stride = {7}, .dilation = {2}},
+                   .has_bias = true,
+                   .seed = 3};
     conv_test(&c, "implicit_gemm", CONV_CALL);
     conv_test(&c, "tiled", CONV_CALL);
     c.params.stride[0] = 1400; // columns further apart than the copied row is long
@@ -205,7 +229,8 @@ END_TEST
 
 START_TEST(all_configurations_by_name)
 {
-    static const char *const names[] = {"tiled:128x128", "tiled:64x64", "tiled:64x64_small", "tiled:32x32",
+    static const char *const names[] = {"tiled:128x128",          "tiled:64x64",
+                                        "tiled:64x64_small",      "tiled:32x32",
                                         "tiled_depthwise:direct", "depthwise:direct"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         conv_case c = plain_case(1, 70, 15, 3, 2);
@@ -287,7 +312,8 @@ START_TEST(ten_runs_are_bitwise_equal)
 {
     const char *variant;
     for (size_t v = 0; (variant = husk_op_variant("conv", v)); ++v) {
-        conv_case c = plain_case(strstr(variant, "depthwise") ? 1 : 40, strstr(variant, "depthwise") ? 1 : 30, 30, 3, 1);
+        conv_case c = plain_case(strstr(variant, "depthwise") ? 1 : 40, strstr(variant, "depthwise") ? 1 : 30,
+                                 30, 3, 1);
         c.groups = strstr(variant, "depthwise") ? 40 : 1;
         conv_tensors t;
         conv_make(&c, variant, &t);
@@ -339,8 +365,9 @@ START_TEST(named_variant_is_taken)
     t.params.workspace_limit = 1; // not even the packing of weights
     plan = NULL;
     husk_error error = {0};
-    ck_assert_int_eq(husk_conv_plan_create(test_context(), &t.params, &t.x.tensor, &t.w.tensor, NULL, &t.y.tensor,
-                                           &plan, &error), HUSK_UNSUPPORTED);
+    ck_assert_int_eq(husk_conv_plan_create(test_context(), &t.params, &t.x.tensor, &t.w.tensor, NULL,
+                                           &t.y.tensor, &plan, &error),
+                     HUSK_UNSUPPORTED);
     conv_release(&t);
 }
 END_TEST
@@ -381,7 +408,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("conv");
-    TCase *generated = tcase_create("generated"), *edges = tcase_create("edges"), *rules = tcase_create("rules");
+    TCase *generated = tcase_create("generated"), *edges = tcase_create("edges"),
+          *rules = tcase_create("rules");
     tcase_set_timeout(generated, 600);
     tcase_set_timeout(edges, 600);
     tcase_set_timeout(rules, 600);
