@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Each function here has the name of an OpenCL call: the static library, linked into this program, finds these
+// first; the real ones are found behind them.
+#define _GNU_SOURCE
+#include "fault_layer.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static atomic_long calls, fail_at;
+static atomic_int fail_code;
+static atomic_bool forever;
+static _Atomic(const char *) failed_name;
+
+void fault_plan(long number, cl_int code, bool for_good)
+{
+    atomic_store(&calls, 0);
+    atomic_store(&fail_at, number);
+    atomic_store(&fail_code, code);
+    atomic_store(&forever, for_good);
+    atomic_store(&failed_name, NULL);
+}
+
+long fault_calls(void)
+{
+    return atomic_load(&calls);
+}
+
+const char *fault_name(void)
+{
+    return atomic_load(&failed_name);
+}
+
+static bool fails(const char *name)
+{
+    const long number = atomic_fetch_add(&calls, 1) + 1, at = atomic_load(&fail_at);
+    const bool failing = at > 0 && (number == at || (number > at && atomic_load(&forever)));
+    const char *nobody = NULL;
+    if (failing)
+        atomic_compare_exchange_strong(&failed_name, &nobody, name);
+    return failing;
+}
+
+static void *real(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        abort();
+    return found;
+}
+
+/* A call that answers with its error, and one that makes an object and has the error as its last argument. */
+#define ANSWERS(name, parameters, arguments)                                       \
+    cl_int name parameters                                                         \
+    {                                                                              \
+        cl_int(*call) parameters = (cl_int(*) parameters)real(#name);              \
+        return fails(#name) ? (cl_int)atomic_load(&fail_code) : call arguments;    \
+    }
+#define MAKES(type, name, parameters, arguments)                                   \
+    type name parameters                                                           \
+    {                                                                              \
+        type(*call) parameters = (type(*) parameters)real(#name);                  \
+        if (fails(#name)) {                                                        \
+            if (code)                                                              \
+                *code = (cl_int)atomic_load(&fail_code);                           \
+            return NULL;                                                           \
+        }                                                                          \
+        return call arguments;                                                     \
+    }
+
+ANSWERS(clGetPlatformIDs, (cl_uint count, cl_platform_id *ids, cl_uint *found), (count, ids, found))
+ANSWERS(clGetDeviceIDs, (cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id *ids, cl_uint *found),
+        (platform, type, count, ids, found))
+MAKES(cl_context, clCreateContext,
+      (const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
+       void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *user, cl_int *code),
+      (properties, count, devices, notify, user, code))
+MAKES(cl_command_queue, clCreateCommandQueue,
+      (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *code),
+      (context, device, properties, code))
+MAKES(cl_mem, clCreateBuffer, (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *code),
+      (context, flags, size, host, code))
+MAKES(cl_program, clCreateProgramWithSource,
+      (cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *code),
+      (context, count, strings, lengths, code))
+MAKES(cl_program, clCreateProgramWithBinary,
+      (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths,
+       const unsigned char **binaries, cl_int *status, cl_int *code),
+      (context, count, devices, lengths, binaries, status, code))
+ANSWERS(clBuildProgram,
+        (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+         void(CL_CALLBACK *notify)(cl_program, void *), void *user),
+        (program, count, devices, options, notify, user))
+ANSWERS(clGetProgramInfo, (cl_program program, cl_program_info name, size_t size, void *value, size_t *needed),
+        (program, name, size, value, needed))
+MAKES(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *code), (program, name, code))
+ANSWERS(clGetKernelWorkGroupInfo,
+        (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info name, size_t size, void *value,
+         size_t *needed),
+        (kernel, device, name, size, value, needed))
+ANSWERS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
+ANSWERS(clEnqueueNDRangeKernel,
+        (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+         const size_t *local, cl_uint count, const cl_event *events, cl_event *event),
+        (queue, kernel, dimensions, offset, global, local, count, events, event))
+ANSWERS(clEnqueueWriteBuffer,
+        (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, const void *host,
+         cl_uint count, const cl_event *events, cl_event *event),
+        (queue, mem, blocking, offset, size, host, count, events, event))
+ANSWERS(clEnqueueReadBuffer,
+        (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, void *host, cl_uint count,
+         const cl_event *events, cl_event *event),
+        (queue, mem, blocking, offset, size, host, count, events, event))
+ANSWERS(clEnqueueCopyBuffer,
+        (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
+         cl_uint count, const cl_event *events, cl_event *event),
+        (queue, from, to, from_offset, to_offset, size, count, events, event))
+ANSWERS(clEnqueueFillBuffer,
+        (cl_command_queue queue, cl_mem mem, const void *pattern, size_t pattern_size, size_t offset, size_t size,
+         cl_uint count, const cl_event *events, cl_event *event),
+        (queue, mem, pattern, pattern_size, offset, size, count, events, event))
+MAKES(void *, clEnqueueMapBuffer,
+      (cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset, size_t size,
+       cl_uint count, const cl_event *events, cl_event *event, cl_int *code),
+      (queue, mem, blocking, flags, offset, size, count, events, event, code))
+ANSWERS(clEnqueueMarkerWithWaitList,
+        (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event), (queue, count, events, event))
+ANSWERS(clEnqueueBarrierWithWaitList,
+        (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event), (queue, count, events, event))
+ANSWERS(clGetEventInfo, (cl_event event, cl_event_info name, size_t size, void *value, size_t *needed),
+        (event, name, size, value, needed))
+ANSWERS(clFlush, (cl_command_queue queue), (queue))
+ANSWERS(clFinish, (cl_command_queue queue), (queue))

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// The nth OpenCL call fails, for every n: the failure is answered, nothing crashes, nothing leaks (asan's tier
+// sees to that), and what is left works. And a device that stops answering is lost for good.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fault_layer.h"
+#include "runtime/launch.h"
+#include "support/environment.h"
+#include "support/support.h"
+
+static char directory[] = "/tmp/husk-fault-XXXXXX";
+
+static void setup(void)
+{
+    char path[128];
+    strcpy(directory + sizeof directory - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/test_fault.cl", directory);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("__kernel void husk_test_fault(__global int *x, long offset) { x[offset] += 1; }\n", file);
+    fclose(file);
+    test_setenv("HUSK_KERNEL_DIR", directory);
+}
+
+static void teardown(void)
+{
+    char command[200];
+    fault_plan(0, 0, false);
+    test_restore_environment();
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+typedef struct run {
+    husk_context *context;
+    husk_queue *queue;
+    husk_event *event;
+    husk_buffer *a, *b;
+    husk_error error;
+    int32_t seen;
+} run;
+
+/* A bit of everything. Stops at the first failure. */
+static husk_status work(run *r)
+{
+    husk__scope scope = {"husk_test", &r->error};
+    const husk__kernel *kernel = NULL;
+    const husk__range range = {{1, 1, 1}, {1, 1, 1}};
+    const int32_t word = 40;
+    void *mapped = NULL;
+    husk_queue_params profiling = HUSK_QUEUE_PARAMS(.profiling = 1);
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_ON, .cache_directory = directory);
+    husk_status status = husk_context_create(NULL, &params, &r->context, &r->error);
+    if (!status)
+        status = husk_queue_create(r->context, &profiling, &r->queue, &r->error);
+    if (!status)
+        status = husk_buffer_create(r->context, 4096, &r->a, &r->error);
+    if (!status)
+        status = husk_buffer_create(r->context, 8192, &r->b, &r->error);
+    if (!status)
+        status = husk_buffer_fill(r->queue, r->a, 0, 4096, &word, 4);
+    if (!status)
+        status = husk__kernel_get(r->context, "test_fault.cl", "", "husk_test_fault", &kernel, &scope);
+    if (!status)
+        status = HUSK__LAUNCH(r->queue, kernel, &range, &scope, HUSK__ARG_BUFFER(r->a, 0, 4));
+    if (!status)
+        status = husk_buffer_copy(r->queue, r->a, 0, r->b, 0, 4096);
+    if (!status)
+        status = husk_buffer_write_async(r->queue, r->a, 0, 4, &word);
+    if (!status)
+        status = husk_queue_record(r->queue, &r->event);
+    if (!status)
+        status = husk_queue_wait(r->queue, r->event);
+    if (!status)
+        status = husk_event_wait(r->event, UINT64_C(60000000000));
+    if (!status)
+        status = husk_buffer_map(r->queue, r->b, HUSK_MAP_WRITE, 0, 4, &mapped);
+    if (!status) {
+        *(int32_t *)mapped += 1;
+        status = husk_buffer_unmap(r->queue, r->b, mapped);
+    }
+    if (!status)
+        status = husk_buffer_read(r->queue, r->b, 0, 4, &r->seen);
+    if (!status)
+        status = husk_queue_finish(r->queue);
+    return status;
+}
+
+static void close_run(run *r)
+{
+    husk_event_release(r->event);
+    husk_buffer_release(r->a);
+    husk_buffer_release(r->b);
+    husk_queue_release(r->queue);
+    husk_context_release(r->context);
+}
+
+static bool same_name(const char *text, const char *name)
+{
+    return text && name && strstr(text, name) != NULL;
+}
+
+START_TEST(every_call_may_fail_once)
+{
+    const cl_int codes[] = {CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, CL_MEM_OBJECT_ALLOCATION_FAILURE,
+                            CL_INVALID_VALUE};
+    long failures = 0, survived = 0;
+    for (size_t c = 0; c < sizeof codes / sizeof *codes; c++)
+        for (long number = 1;; number++) {
+            run r = {0};
+            fault_plan(number, codes[c], false);
+            const husk_status status = work(&r);
+            const bool reached = fault_calls() >= number;
+            const char *name = fault_name();
+            fault_plan(0, 0, false);
+            if (status != HUSK_OK) {
+                const husk_error *queue_error = r.queue ? husk_queue_error(r.queue) : NULL;
+                ck_assert_msg(r.error.status == status || (queue_error && queue_error->status == status) || r.event,
+                              "%s failed, and no text says so", name);
+                failures++;
+            } else {
+                /* what does not need to fail may go on, but then everything has to be right */
+                ck_assert_int_eq(r.seen, 42);
+                survived += reached;
+            }
+            if (status != HUSK_OK && r.context)
+                ck_assert_msg(husk_context_status(r.context) == HUSK_OK, "%s failed once, and the device is lost: %s",
+                              name, r.error.text);
+            close_run(&r);
+            if (!reached)
+                break;
+            ck_assert_int_lt(number, 1000);
+        }
+    printf("%ld failures answered, %ld survived\n", failures, survived);
+    ck_assert_int_gt(failures, 60);
+}
+END_TEST
+
+START_TEST(the_text_names_the_call_and_its_error)
+{
+    run r = {0};
+    for (long number = 1; number < 100; number++) {
+        memset(&r, 0, sizeof r);
+        fault_plan(number, CL_INVALID_VALUE, false);
+        const husk_status status = work(&r);
+        const char *name = fault_name();
+        if (status == HUSK_OPENCL && same_name(name, "clEnqueueFillBuffer")) {
+            const husk_error *error = husk_queue_error(r.queue);
+            ck_assert_ptr_nonnull(strstr(error->text, "husk_buffer_fill"));
+            ck_assert_ptr_nonnull(strstr(error->text, "clEnqueueFillBuffer"));
+            ck_assert_ptr_nonnull(strstr(error->text, "CL_INVALID_VALUE"));
+            ck_assert_int_eq(error->opencl_code, CL_INVALID_VALUE);
+            close_run(&r);
+            return;
+        }
+        close_run(&r);
+    }
+    ck_abort_msg("the fill was never made to fail");
+}
+END_TEST
+
+/* From a certain call on nothing works any more, not even the library's own trial. */
+START_TEST(a_device_that_stops_answering_is_lost)
+{
+    run r = {0};
+    husk_buffer *buffer = NULL;
+    husk_error error = {0};
+    const int32_t word = 1;
+    fault_plan(0, 0, false);
+    ck_assert_int_eq(work(&r), HUSK_OK);
+    fault_plan(1, CL_OUT_OF_RESOURCES, true);
+    ck_assert_int_eq(husk_buffer_write(r.queue, r.a, 0, 4, &word), HUSK_DEVICE_LOST);
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(r.queue)->text, "the device was lost"));
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(r.queue)->text, "CL_OUT_OF_RESOURCES"));
+    fault_plan(0, 0, false);
+    /* for good, at once, and in every call */
+    const long before = fault_calls();
+    ck_assert_int_eq(husk_context_status(r.context), HUSK_DEVICE_LOST);
+    ck_assert_int_eq(husk_buffer_write(r.queue, r.a, 0, 4, &word), HUSK_DEVICE_LOST);
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(r.queue)->text, "CL_OUT_OF_RESOURCES"));
+    ck_assert_int_eq(husk_queue_finish(r.queue), HUSK_DEVICE_LOST);
+    ck_assert_int_eq(husk_queue_flush(r.queue), HUSK_DEVICE_LOST);
+    ck_assert_int_eq(husk_event_wait(r.event, 0), HUSK_DEVICE_LOST);
+    ck_assert_int_eq(husk_buffer_create(r.context, 64, &buffer, &error), HUSK_DEVICE_LOST);
+    ck_assert_int_eq(husk_context_prewarm(r.context, NULL, 0, &error), HUSK_DEVICE_LOST);
+    ck_assert_ptr_nonnull(strstr(error.text, "create another"));
+    ck_assert_int_eq(fault_calls(), before);
+    close_run(&r);
+    /* another context on the same device works */
+    run again = {0};
+    ck_assert_int_eq(work(&again), HUSK_OK);
+    close_run(&again);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fault");
+    TCase *tests = tcase_create("fault");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, every_call_may_fail_once);
+    tcase_add_test(tests, the_text_names_the_call_and_its_error);
+    tcase_add_test(tests, a_device_that_stops_answering_is_lost);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
