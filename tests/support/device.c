@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/main.h"
+#include "support/tensor.h"
 
 #define EXIT_NO_DEVICE 6
 
@@ -21,6 +22,7 @@ static void print_log(void *user, husk_log_level level, const char *text)
 
 static void close_device(void)
 {
+    test_release_all();
     husk_queue_release(silent_queue);
     husk_queue_release(queue);
     husk_context_release(context);

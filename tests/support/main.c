@@ -58,10 +58,16 @@ long test_executed(const char *op)
 static void print_counters(void)
 {
     for (int i = 0; i < counter_count; i++) {
-        if (counters[i].executed == 0 && counters[i].refused == 0)
+        const counter *c = &counters[i];
+        if (c->executed == 0 && c->refused == 0)
             continue;
-        printf("executed: %s %s %ld configurations, %ld refused, at most %.3g of the bound\n", counters[i].op,
-               counters[i].variant, counters[i].executed, counters[i].refused, counters[i].max_ratio);
+        printf("executed: %s %s %ld configurations, %ld refused, at most %.3g of the bound\n", c->op,
+               c->variant, c->executed, c->refused, c->max_ratio);
+        bool is_last = true;
+        for (int j = i + 1; j < counter_count; j++)
+            is_last = is_last && strcmp(counters[j].op, c->op) != 0;
+        if (is_last)
+            printf("executed: %s in all %ld configurations\n", c->op, test_executed(c->op));
     }
 }
 

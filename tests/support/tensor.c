@@ -32,6 +32,53 @@ void test_layout_strides(test_layout layout, int32_t rank, const int64_t *shape,
     }
 }
 
+// What a tensor has taken, in a list, so that failed tests do not look like leaks.
+typedef struct test_memory {
+    husk_buffer *buffer;
+    void *initial, *current;
+    struct test_memory *previous, *next;
+} test_memory;
+
+static test_memory *first_memory;
+
+static void keep_memory(test_tensor *tensor)
+{
+    test_memory *memory = calloc(1, sizeof(*memory));
+    ck_assert_msg(memory != NULL, "host memory does not suffice");
+    *memory = (test_memory){tensor->tensor.buffer, tensor->initial, tensor->current, NULL, first_memory};
+    if (first_memory != NULL)
+        first_memory->previous = memory;
+    first_memory = memory;
+    tensor->memory = memory;
+}
+
+static void free_memory(test_memory *memory)
+{
+    if (memory->next != NULL)
+        memory->next->previous = memory->previous;
+    if (memory->previous != NULL)
+        memory->previous->next = memory->next;
+    else
+        first_memory = memory->next;
+    husk_buffer_release(memory->buffer);
+    free(memory->initial);
+    free(memory->current);
+    free(memory);
+}
+
+void test_release(test_tensor *tensor)
+{
+    if (tensor->memory != NULL)
+        free_memory(tensor->memory);
+    *tensor = (test_tensor){0};
+}
+
+void test_release_all(void)
+{
+    while (first_memory != NULL)
+        free_memory(first_memory);
+}
+
 // Where the tensor lies in its buffer, in elements: guard before, then its extent, then guard after.
 typedef struct placement {
     int64_t before, after;
@@ -57,6 +104,7 @@ static test_tensor make_tensor(husk_dtype dtype, int32_t rank, const int64_t *sh
     husk_error error;
     uint64_t device_bytes = (uint64_t)made.words * sizeof(uint32_t);
     test_ok_error(husk_buffer_create(test_context(), device_bytes, &made.tensor.buffer, &error), &error);
+    keep_memory(&made);
     for (int64_t i = 0; i < made.words; i++)
         made.initial[i] = GUARD_WORD(i);
     return made;
@@ -180,13 +228,4 @@ void test_untouched(test_tensor *output)
     read_back(output);
     size_t bytes = (size_t)output->words * sizeof(uint32_t);
     ck_assert_msg(memcmp(output->current, output->initial, bytes) == 0, "a refused call changed an output");
-}
-
-void test_release(test_tensor *tensor)
-{
-    if (tensor->tensor.buffer != NULL)
-        husk_buffer_release(tensor->tensor.buffer);
-    free(tensor->initial);
-    free(tensor->current);
-    *tensor = (test_tensor){0};
 }

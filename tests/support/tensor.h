@@ -32,6 +32,7 @@ typedef struct test_tensor {
     husk_ref_array array;  /* for the reference: an input's values; an output's as last fetched */
     husk_ref_array before; /* the values before the run */
     /* private */
+    struct test_memory *memory;
     uint32_t *initial; /* the buffer's words as they were written to the device */
     uint32_t *current; /* outputs: as last fetched */
     int64_t words;
@@ -64,5 +65,7 @@ void test_untouched(test_tensor *output);
 int64_t test_changed_guard(const test_tensor *output);
 
 void test_release(test_tensor *tensor);
+/* Whatever a failed test has left; the device does this at the process' end. */
+void test_release_all(void);
 
 #endif
