@@ -31,7 +31,7 @@ if(HUSK_SANITIZE MATCHES "undefined")
     list(APPEND HUSK_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1")
 endif()
 if(HUSK_SANITIZE MATCHES "thread")
-    list(APPEND HUSK_TEST_ENVIRONMENT "TSAN_OPTIONS=suppressions=${support}/tsan.supp:halt_on_error=0")
+    list(APPEND HUSK_TEST_ENVIRONMENT "TSAN_OPTIONS=suppressions=${support}/tsan.supp:ignore_noninstrumented_modules=1")
 endif()
 
 function(husk_test_option line name default result)

@@ -12,6 +12,7 @@ static atomic_long calls, fail_at;
 static atomic_int fail_code;
 static atomic_bool forever;
 static _Atomic(const char *) failed_name;
+static atomic_long objects;
 
 void fault_plan(long number, cl_int code, bool for_good)
 {
@@ -30,6 +31,11 @@ long fault_calls(void)
 const char *fault_name(void)
 {
     return atomic_load(&failed_name);
+}
+
+long fault_objects(void)
+{
+    return atomic_load(&objects);
 }
 
 static bool fails(const char *name)
@@ -51,26 +57,72 @@ static void *real(const char *name)
 }
 
 /* A call that answers with its error, and one that makes an object and has the error as its last argument. */
-#define ANSWERS(name, parameters, arguments)                                       \
-    cl_int name parameters                                                         \
-    {                                                                              \
-        cl_int(*call) parameters = (cl_int(*) parameters)real(#name);              \
-        return fails(#name) ? (cl_int)atomic_load(&fail_code) : call arguments;    \
+#define ANSWERS(name, parameters, arguments)                                    \
+    cl_int name parameters                                                      \
+    {                                                                           \
+        cl_int(*call) parameters = (cl_int(*) parameters)real(#name);           \
+        return fails(#name) ? (cl_int)atomic_load(&fail_code) : call arguments; \
     }
-#define MAKES(type, name, parameters, arguments)                                   \
-    type name parameters                                                           \
-    {                                                                              \
-        type(*call) parameters = (type(*) parameters)real(#name);                  \
-        if (fails(#name)) {                                                        \
-            if (code)                                                              \
-                *code = (cl_int)atomic_load(&fail_code);                           \
-            return NULL;                                                           \
-        }                                                                          \
-        return call arguments;                                                     \
+#define MAKES(type, name, parameters, arguments)                  \
+    type name parameters                                          \
+    {                                                             \
+        type(*call) parameters = (type(*) parameters)real(#name); \
+        if (fails(#name)) {                                       \
+            if (code)                                             \
+                *code = (cl_int)atomic_load(&fail_code);          \
+            return NULL;                                          \
+        }                                                         \
+        type made = call arguments;                               \
+        atomic_fetch_add(&objects, made != NULL);                 \
+        return made;                                              \
+    }
+/* The same, where what is made is not an object. */
+#define MAPS(type, name, parameters, arguments)                   \
+    type name parameters                                          \
+    {                                                             \
+        type(*call) parameters = (type(*) parameters)real(#name); \
+        if (!fails(#name))                                        \
+            return call arguments;                                \
+        if (code)                                                 \
+            *code = (cl_int)atomic_load(&fail_code);              \
+        return NULL;                                              \
+    }
+/* A command with an event as its last parameter, which is one more object where it is asked for. */
+#define ENQUEUES(name, parameters, arguments)                              \
+    cl_int name parameters                                                 \
+    {                                                                      \
+        cl_int(*call) parameters = (cl_int(*) parameters)real(#name);      \
+        if (fails(#name))                                                  \
+            return (cl_int)atomic_load(&fail_code);                        \
+        const cl_int answer = call arguments;                              \
+        atomic_fetch_add(&objects, answer == CL_SUCCESS && event != NULL); \
+        return answer;                                                     \
+    }
+/* Never made to fail; change is what it does to the number of references. */
+#define COUNTS(name, type, change)                           \
+    cl_int name(type object)                                 \
+    {                                                        \
+        cl_int (*call)(type) = (cl_int(*)(type))real(#name); \
+        atomic_fetch_add(&objects, change);                  \
+        return call(object);                                 \
     }
 
+COUNTS(clRetainContext, cl_context, 1)
+COUNTS(clReleaseContext, cl_context, -1)
+COUNTS(clRetainCommandQueue, cl_command_queue, 1)
+COUNTS(clReleaseCommandQueue, cl_command_queue, -1)
+COUNTS(clRetainMemObject, cl_mem, 1)
+COUNTS(clReleaseMemObject, cl_mem, -1)
+COUNTS(clRetainProgram, cl_program, 1)
+COUNTS(clReleaseProgram, cl_program, -1)
+COUNTS(clRetainKernel, cl_kernel, 1)
+COUNTS(clReleaseKernel, cl_kernel, -1)
+COUNTS(clRetainEvent, cl_event, 1)
+COUNTS(clReleaseEvent, cl_event, -1)
+
 ANSWERS(clGetPlatformIDs, (cl_uint count, cl_platform_id *ids, cl_uint *found), (count, ids, found))
-ANSWERS(clGetDeviceIDs, (cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id *ids, cl_uint *found),
+ANSWERS(clGetDeviceIDs,
+        (cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id *ids, cl_uint *found),
         (platform, type, count, ids, found))
 MAKES(cl_context, clCreateContext,
       (const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
@@ -92,42 +144,46 @@ ANSWERS(clBuildProgram,
         (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
          void(CL_CALLBACK *notify)(cl_program, void *), void *user),
         (program, count, devices, options, notify, user))
-ANSWERS(clGetProgramInfo, (cl_program program, cl_program_info name, size_t size, void *value, size_t *needed),
+ANSWERS(clGetProgramInfo,
+        (cl_program program, cl_program_info name, size_t size, void *value, size_t *needed),
         (program, name, size, value, needed))
 MAKES(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *code), (program, name, code))
 ANSWERS(clGetKernelWorkGroupInfo,
         (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info name, size_t size, void *value,
          size_t *needed),
         (kernel, device, name, size, value, needed))
-ANSWERS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
-ANSWERS(clEnqueueNDRangeKernel,
-        (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
-         const size_t *local, cl_uint count, const cl_event *events, cl_event *event),
-        (queue, kernel, dimensions, offset, global, local, count, events, event))
-ANSWERS(clEnqueueWriteBuffer,
-        (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, const void *host,
-         cl_uint count, const cl_event *events, cl_event *event),
-        (queue, mem, blocking, offset, size, host, count, events, event))
-ANSWERS(clEnqueueReadBuffer,
-        (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, void *host, cl_uint count,
-         const cl_event *events, cl_event *event),
-        (queue, mem, blocking, offset, size, host, count, events, event))
-ANSWERS(clEnqueueCopyBuffer,
-        (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
-         cl_uint count, const cl_event *events, cl_event *event),
-        (queue, from, to, from_offset, to_offset, size, count, events, event))
-ANSWERS(clEnqueueFillBuffer,
-        (cl_command_queue queue, cl_mem mem, const void *pattern, size_t pattern_size, size_t offset, size_t size,
-         cl_uint count, const cl_event *events, cl_event *event),
-        (queue, mem, pattern, pattern_size, offset, size, count, events, event))
-MAKES(void *, clEnqueueMapBuffer,
-      (cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset, size_t size,
-       cl_uint count, const cl_event *events, cl_event *event, cl_int *code),
-      (queue, mem, blocking, flags, offset, size, count, events, event, code))
-ANSWERS(clEnqueueMarkerWithWaitList,
-        (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event), (queue, count, events, event))
-ANSWERS(clEnqueueBarrierWithWaitList,
-        (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event), (queue, count, events, event))
+ANSWERS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value),
+        (kernel, index, size, value))
+ENQUEUES(clEnqueueNDRangeKernel,
+         (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+          const size_t *global, const size_t *local, cl_uint count, const cl_event *events, cl_event *event),
+         (queue, kernel, dimensions, offset, global, local, count, events, event))
+ENQUEUES(clEnqueueWriteBuffer,
+         (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, const void *host,
+          cl_uint count, const cl_event *events, cl_event *event),
+         (queue, mem, blocking, offset, size, host, count, events, event))
+ENQUEUES(clEnqueueReadBuffer,
+         (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, void *host,
+          cl_uint count, const cl_event *events, cl_event *event),
+         (queue, mem, blocking, offset, size, host, count, events, event))
+ENQUEUES(clEnqueueCopyBuffer,
+         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
+          cl_uint count, const cl_event *events, cl_event *event),
+         (queue, from, to, from_offset, to_offset, size, count, events, event))
+ENQUEUES(clEnqueueFillBuffer,
+         (cl_command_queue queue, cl_mem mem, const void *pattern, size_t pattern_size, size_t offset,
+          size_t size, cl_uint count, const cl_event *events, cl_event *event),
+         (queue, mem, pattern, pattern_size, offset, size, count, events, event))
+MAPS(void *, clEnqueueMapBuffer,
+     (cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset, size_t size,
+      cl_uint count, const cl_event *events, cl_event *event, cl_int *code),
+     (queue, mem, blocking, flags, offset, size, count, events, event, code))
+ENQUEUES(clEnqueueMarkerWithWaitList,
+         (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
+         (queue, count, events, event))
+ENQUEUES(clEnqueueBarrierWithWaitList,
+         (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
+         (queue, count, events, event))
 ANSWERS(clGetEventInfo, (cl_event event, cl_event_info name, size_t size, void *value, size_t *needed),
         (event, name, size, value, needed))
 ANSWERS(clFlush, (cl_command_queue queue), (queue))

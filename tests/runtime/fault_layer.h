@@ -18,5 +18,7 @@ void fault_plan(long number, cl_int code, bool for_good);
 long fault_calls(void);
 /* Name of the call that was the first to fail; NULL when none has. */
 const char *fault_name(void);
+/* References to OpenCL objects that have been made or retained, and not released, since the program began. */
+long fault_objects(void);
 
 #endif

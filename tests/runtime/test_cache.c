@@ -63,7 +63,8 @@ static husk_program_stats use(husk_cache_mode mode, const char *options, int32_t
     husk_program_stats stats;
     test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
     test_ok_error(husk_buffer_create(context, 4, &buffer, &error), &error);
-    test_ok_error(husk__kernel_get(context, "test_cached.cl", options, "husk_test_cached", &kernel, &scope), &error);
+    test_ok_error(husk__kernel_get(context, "test_cached.cl", options, "husk_test_cached", &kernel, &scope),
+                  &error);
     test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_BUFFER(buffer, 0, 4)), &error);
     test_ok(husk_buffer_read(queue, buffer, 0, 4, &seen));
     ck_assert_int_eq(seen, expected);

@@ -152,8 +152,8 @@ START_TEST(statuses_have_names_and_texts)
     ck_assert_str_eq(husk_status_name(HUSK_OK), "HUSK_OK");
     ck_assert_str_eq(husk_status_name(HUSK_OUT_OF_MEMORY), "HUSK_OUT_OF_MEMORY");
     ck_assert_str_eq(husk_status_name((husk_status)4711), "HUSK_UNKNOWN_STATUS");
-#define NAMED(name, number, text)                                         \
-    ck_assert_int_eq(HUSK_##name, number);                                \
+#define NAMED(name, number, text)                                           \
+    ck_assert_int_eq(HUSK_##name, number);                                  \
     ck_assert_str_eq(husk_status_name((husk_status)number), "HUSK_" #name); \
     ck_assert_str_eq(husk_status_text((husk_status)number), text);
     HUSK_STATUS_LIST(NAMED)

@@ -97,6 +97,7 @@ static void close_run(run *r)
     husk_buffer_release(r->b);
     husk_queue_release(r->queue);
     husk_context_release(r->context);
+    ck_assert_int_eq(fault_objects(), 0);
 }
 
 static bool same_name(const char *text, const char *name)
@@ -119,7 +120,8 @@ START_TEST(every_call_may_fail_once)
             fault_plan(0, 0, false);
             if (status != HUSK_OK) {
                 const husk_error *queue_error = r.queue ? husk_queue_error(r.queue) : NULL;
-                ck_assert_msg(r.error.status == status || (queue_error && queue_error->status == status) || r.event,
+                ck_assert_msg(r.error.status == status || (queue_error && queue_error->status == status) ||
+                                  r.event,
                               "%s failed, and no text says so", name);
                 failures++;
             } else {
@@ -128,8 +130,8 @@ START_TEST(every_call_may_fail_once)
                 survived += reached;
             }
             if (status != HUSK_OK && r.context)
-                ck_assert_msg(husk_context_status(r.context) == HUSK_OK, "%s failed once, and the device is lost: %s",
-                              name, r.error.text);
+                ck_assert_msg(husk_context_status(r.context) == HUSK_OK,
+                              "%s failed once, and the device is lost: %s", name, r.error.text);
             close_run(&r);
             if (!reached)
                 break;
@@ -172,6 +174,7 @@ START_TEST(a_device_that_stops_answering_is_lost)
     const int32_t word = 1;
     fault_plan(0, 0, false);
     ck_assert_int_eq(work(&r), HUSK_OK);
+    ck_assert_int_gt(fault_objects(), 4); /* the count counts */
     fault_plan(1, CL_OUT_OF_RESOURCES, true);
     ck_assert_int_eq(husk_buffer_write(r.queue, r.a, 0, 4, &word), HUSK_DEVICE_LOST);
     ck_assert_ptr_nonnull(strstr(husk_queue_error(r.queue)->text, "the device was lost"));

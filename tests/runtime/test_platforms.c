@@ -12,7 +12,7 @@
 #include "support/environment.h"
 #include "support/support.h"
 
-#define OCLGRIND "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
+#define OCLGRIND       "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 
 static char vendors[] = "/tmp/husk-vendors-XXXXXX";
@@ -54,12 +54,12 @@ static void add_system_icds(void)
 }
 
 /* A child's checks; the first that fails is its exit code, so that the parent can name it. */
-#define CHECK(condition)                                       \
-    do {                                                       \
-        if (!(condition)) {                                    \
+#define CHECK(condition)                                            \
+    do {                                                            \
+        if (!(condition)) {                                         \
             fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-            return 1;                                          \
-        }                                                      \
+            return 1;                                               \
+        }                                                           \
     } while (0)
 
 static void in_a_child(int (*check)(void))
