@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/cli.h: the command line. One table holds every option: parsing, the help text and the spelling help
+ * come from it.
+ */
+#ifndef BENCH_CLI_H
+#define BENCH_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "case.h"
+
+/* What clbench leaves with. */
+enum {
+    BENCH_EXIT_OK = 0,
+    BENCH_EXIT_ERROR = 1,
+    BENCH_EXIT_USAGE = 2,
+    BENCH_EXIT_VERIFICATION = 3,
+    BENCH_EXIT_REGRESSION = 4,
+    BENCH_EXIT_AMBIGUOUS = 5,
+    BENCH_EXIT_NO_DEVICE = 6,
+    BENCH_EXIT_TIMEOUT = 124
+};
+
+typedef enum bench_command {
+    BENCH_COMMAND_STANDARD = 0, /* no command: the standard suite */
+    BENCH_COMMAND_RUN,
+    BENCH_COMMAND_VERIFY,
+    BENCH_COMMAND_LIST,
+    BENCH_COMMAND_DEVICES,
+    BENCH_COMMAND_COUNT
+} bench_command;
+
+#define BENCH_MAX_DEVICES 8
+
+typedef struct bench_options {
+    bench_command command;
+    const char *program;                     /* argv[0] */
+    const char *devices[BENCH_MAX_DEVICES];  /* wishes; none: HUSK_DEVICE or the default */
+    size_t device_count;
+    const char *platform;
+    const char *suite, *file;
+    char cases[4096];                        /* positional words, joined by blanks */
+    const char *baselines;                   /* comma-separated; NULL: all that are there; "none" */
+    const char *variant;                     /* a name, "all", or NULL */
+    const char *dtype;
+    const char *json_path, *csv_path, *md_path;
+    bool json;                               /* devices --json */
+    bool list, quiet, quick, help, version;
+    bool compile, startup, no_startup;
+    int64_t rounds, warmup, seed;
+    double max_time, budget;                 /* seconds; budget 0: the command's own, negative: none */
+} bench_options;
+
+/* False: reason says what is wrong. */
+bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[BENCH_REASON_TEXT]);
+void bench_cli_help(FILE *file);
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "contestant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+static bool launch(bench_contestant *c, const char *const *environment)
+{
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", c->threads);
+    const char *arguments[] = {"clbench", BENCH_WORKER_ARGUMENT, c->name, c->device ? c->device : "", threads, NULL};
+    c->is_starting = bench_process_start(&c->process, arguments, environment, c->why);
+    return c->is_starting;
+}
+
+bool bench_contestant_start(bench_contestant *c, const char *name, const char *device, int threads,
+                            const char *const *environment)
+{
+    memset(c, 0, sizeof *c);
+    snprintf(c->name, sizeof c->name, "%s", name);
+    c->device = device;
+    c->threads = threads;
+    return launch(c, environment);
+}
+
+bool bench_contestant_await(bench_contestant *c, double seconds)
+{
+    if (!c->is_starting)
+        return c->is_usable;
+    c->is_starting = false;
+    json_t *hello = NULL;
+    if (bench_process_receive(&c->process, seconds, &hello, c->why) != BENCH_REPLY_OK)
+        return c->is_usable = false;
+    json_decref(c->hello);
+    c->hello = hello;
+    const char *answer = json_string_value(json_object_get(hello, "answer"));
+    const char *version = json_string_value(json_object_get(hello, "version"));
+    c->is_usable = answer && !strcmp(answer, "ok");
+    snprintf(c->version, sizeof c->version, "%s", version ? version : c->name);
+    if (!c->is_usable) {
+        const char *reason = json_string_value(json_object_get(hello, "reason"));
+        snprintf(c->why, sizeof c->why, "%s", reason ? reason : "it did not say why");
+        bench_process_stop(&c->process);
+    }
+    return c->is_usable;
+}
+
+bool bench_contestant_revive(bench_contestant *c)
+{
+    if (c->process.pid)
+        return true;
+    if (!c->is_usable)
+        return false;
+    c->restarts++;
+    return launch(c, NULL) && bench_contestant_await(c, 60);
+}
+
+void bench_contestant_stop(bench_contestant *c)
+{
+    bench_process_stop(&c->process);
+    json_decref(c->hello);
+    c->hello = NULL;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// clbench devices: what is here. The enumeration runs in a worker, since some ICDs abort.
+#include <stdio.h>
+#include <string.h>
+
+#include "run.h"
+#include "text.h"
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text && *text ? text : "unknown";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static const char *yes(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key)) ? "yes" : "no";
+}
+
+static void print_device(const json_t *device)
+{
+    const json_t *t = json_object_get(device, "traits");
+    char memory[32], allocation[32], local[32], cache[32];
+    bench_format_bytes(number_of(t, "global_memory"), memory, sizeof memory);
+    bench_format_bytes(number_of(t, "max_allocation"), allocation, sizeof allocation);
+    bench_format_bytes(number_of(t, "local_memory"), local, sizeof local);
+    bench_format_bytes(number_of(t, "global_cache"), cache, sizeof cache);
+    bool is_default = json_is_true(json_object_get(device, "is_default"));
+    printf("%.0f:%.0f  %s%s\n", number_of(t, "platform_index"), number_of(t, "device_index"), string_of(device, "name"),
+           is_default ? "  <- the default" : "");
+    printf("     class        %s\n", string_of(t, "class"));
+    printf("     platform     %s\n", string_of(device, "platform"));
+    printf("     driver       %s, %s, %s\n", string_of(device, "driver"), string_of(device, "version"),
+           string_of(t, "opencl_c_version"));
+    if (strcmp(string_of(t, "pci_address"), "unknown"))
+        printf("     PCI          %s\n", string_of(t, "pci_address"));
+    printf("     units        %.0f, %.0f MHz as advertised, vectors of %.0f floats\n", number_of(t, "compute_units"),
+           number_of(t, "clock_mhz"), number_of(t, "vector_width"));
+    printf("     memory       %s, one buffer %s, local %s, cache %s\n", memory, allocation, local, cache);
+    printf("     work-group   %.0f\n", number_of(t, "work_group"));
+    printf("     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n", yes(t, "has_f64"),
+           yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
+    printf("     extensions   %s\n", string_of(t, "extensions"));
+}
+
+static void print_notes(const json_t *notes, bool first)
+{
+    for (size_t i = 0; i < json_array_size(notes); i++) {
+        const json_t *note = json_array_get(notes, i);
+        bool is_missing_gpu = !strcmp(string_of(note, "kind"), "missing_gpu");
+        if (is_missing_gpu == first)
+            printf("%s: %s\n", is_missing_gpu ? "warning" : string_of(note, "kind"), string_of(note, "text"));
+    }
+}
+
+int bench_command_devices(const bench_options *options)
+{
+    bench_contestant husk;
+    bench_contestant_start(&husk, "husk", NULL, 1, NULL);
+    bool opened = bench_contestant_await(&husk, 120);
+    const json_t *hello = husk.hello, *devices = json_object_get(hello, "devices");
+    const json_t *notes = json_object_get(hello, "notes");
+    int code = BENCH_EXIT_OK;
+    if (!opened)
+        code = !strncmp(string_of(hello, "status"), "HUSK_NO_", 8) ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
+    if (options->json) {
+        json_t *all = json_object();
+        json_object_set_new(all, "devices", devices ? json_incref((json_t *)(uintptr_t)devices) : json_array());
+        json_object_set_new(all, "notes", notes ? json_incref((json_t *)(uintptr_t)notes) : json_array());
+        json_object_set_new(all, "error", opened ? json_null() : json_string(husk.why));
+        json_dumpf(all, stdout, JSON_INDENT(1));
+        putchar('\n');
+        json_decref(all);
+    } else {
+        print_notes(notes, true);
+        for (size_t i = 0; i < json_array_size(devices); i++)
+            print_device(json_array_get(devices, i));
+        print_notes(notes, false);
+        if (opened)
+            printf("\nThe default is HUSK_DEVICE's, where that is set; else a discrete GPU before an integrated one, an\n"
+                   "accelerator and a CPU. Simulators are taken only by name.\n");
+    }
+    if (!opened)
+        fprintf(stderr, "clbench: %s\n", husk.why);
+    bench_contestant_stop(&husk);
+    return code;
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+// The library itself as a contender: through its public API alone.
+#include "husk_contender.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+#include "op.h"
+#include "peaks.h"
+#include "text.h"
+#include "timer.h"
+
+typedef struct husk_state {
+    bench_husk_job job;
+    char form[64];
+    husk_program_stats before, after;
+} husk_state;
+
+static bench_answer explain(const husk_error *error, husk_status status, char reason[BENCH_REASON_TEXT])
+{
+    const char *text = error->text[0] ? error->text : husk_status_text(status);
+    snprintf(reason, BENCH_REASON_TEXT, "%s: %.900s", husk_status_name(status), text);
+    if (status == HUSK_UNSUPPORTED)
+        return BENCH_UNSUPPORTED;
+    return status == HUSK_DEVICE_LOST ? BENCH_LOST : BENCH_ERROR;
+}
+
+static bench_answer explain_queue(const bench_husk_job *job, husk_status status, char reason[BENCH_REASON_TEXT])
+{
+    return explain(husk_queue_error(job->queue), status, reason);
+}
+
+// A failed open leaves a session too: its list and notes explain the failure.
+static bench_answer husk_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
+{
+    bench_husk_session *s = calloc(1, sizeof *s);
+    *session = s;
+    if (!s)
+        return BENCH_ERROR;
+    s->status = husk_device_list_create(&s->list, &s->error);
+    if (s->status == HUSK_OK)
+        s->status = husk_device_list_select(s->list, options->device, &s->device, &s->error);
+    uint64_t start = bench_now_ns();
+    if (s->status == HUSK_OK)
+        s->status = husk_context_create(s->device, NULL, &s->context, &s->error);
+    if (s->status == HUSK_OK)
+        s->status = husk_queue_create(s->context, NULL, &s->queue, &s->error);
+    s->open_ns = bench_now_ns() - start;
+    return s->status == HUSK_OK ? BENCH_OK : explain(&s->error, s->status, reason);
+}
+
+static void husk_close(void *session)
+{
+    bench_husk_session *s = session;
+    bench_meter_release(s->meter);
+    husk_queue_release(s->queue);
+    husk_context_release(s->context);
+    husk_device_list_release(s->list);
+    free(s);
+}
+
+static void husk_version_text(void *session, char *text, size_t size)
+{
+    (void)session;
+    snprintf(text, size, "Husk %s", husk_version());
+}
+
+static const char *husk_form(void *session, const bench_case *c, size_t index)
+{
+    (void)session;
+    return husk_op_variant(bench_op_text(c->op), index);
+}
+
+static bool tensor_from(husk_context *context, const bench_array *array, husk_tensor *tensor, husk_error *error)
+{
+    *tensor = (husk_tensor){.dtype = array->dtype, .rank = array->rank};
+    memcpy(tensor->shape, array->shape, sizeof tensor->shape);
+    memcpy(tensor->strides, array->strides, sizeof tensor->strides);
+    if (!array->data)
+        return true;
+    return husk_buffer_create(context, (uint64_t)bench_array_bytes(array), &tensor->buffer, error) == HUSK_OK;
+}
+
+static husk_status upload(husk_queue *queue, const bench_array *array, const husk_tensor *tensor)
+{
+    if (!array->data || !tensor->buffer)
+        return HUSK_OK;
+    return husk_buffer_write(queue, tensor->buffer, 0, (uint64_t)bench_array_bytes(array), array->data);
+}
+
+// h_n, c_n and indices have no counterpart in the inputs: their shapes come from an empty output.
+static bool make_results(bench_husk_job *job, bench_husk_set *set, const bench_output *shapes)
+{
+    return tensor_from(job->context, &shapes->indices, &set->indices, &job->error) &&
+           tensor_from(job->context, &shapes->h_n, &set->h_n, &job->error) &&
+           tensor_from(job->context, &shapes->c_n, &set->c_n, &job->error);
+}
+
+static bool make_layers(bench_husk_job *job, bench_husk_set *set)
+{
+    size_t count = (size_t)job->data->layer_count;
+    set->layer_tensors = calloc(4 * count + 1, sizeof *set->layer_tensors);
+    set->layer_weights = calloc(count + 1, sizeof *set->layer_weights);
+    if (!set->layer_tensors || !set->layer_weights)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const bench_rnn_weights *from = &job->data->layers[i];
+        const bench_array *const arrays[] = {&from->input, &from->hidden, &from->input_bias, &from->hidden_bias};
+        husk_tensor *to = set->layer_tensors + 4 * i;
+        for (size_t k = 0; k < 4; k++) {
+            if (!tensor_from(job->context, arrays[k], &to[k], &job->error) ||
+                upload(job->queue, arrays[k], &to[k]) != HUSK_OK)
+                return false;
+        }
+        set->layer_weights[i] = (husk_rnn_weights){&to[0], &to[1], bench_optional(&to[2]), bench_optional(&to[3])};
+    }
+    return true;
+}
+
+static bool make_set(bench_husk_job *job, bench_husk_set *set, const bench_output *shapes)
+{
+    const bench_data *data = job->data;
+    const struct {
+        const bench_array *array;
+        husk_tensor *tensor;
+    } operands[] = {
+        {&data->x, &set->x},   {&data->w, &set->w},   {&data->bias, &set->bias},       {&data->y, &set->y},
+        {&data->h0, &set->h0}, {&data->c0, &set->c0}, {&data->lengths, &set->lengths},
+    };
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
+        if (!tensor_from(job->context, operands[i].array, operands[i].tensor, &job->error) ||
+            upload(job->queue, operands[i].array, operands[i].tensor) != HUSK_OK)
+            return false;
+    }
+    return make_results(job, set, shapes) && make_layers(job, set);
+}
+
+static void release_set(bench_husk_set *set, int64_t layers)
+{
+    husk_tensor *const tensors[] = {&set->x,  &set->w,  &set->bias, &set->y,   &set->indices,
+                                    &set->h0, &set->c0, &set->h_n,  &set->c_n, &set->lengths};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        husk_buffer_release(tensors[i]->buffer);
+    for (int64_t i = 0; set->layer_tensors && i < 4 * layers; i++)
+        husk_buffer_release(set->layer_tensors[i].buffer);
+    free(set->layer_tensors);
+    free(set->layer_weights);
+}
+
+static void husk_release_state(void *state)
+{
+    husk_state *s = state;
+    husk_queue_finish(s->job.queue);
+    for (int i = 0; s->job.sets && i < s->job.copies; i++)
+        release_set(&s->job.sets[i], s->job.data->layer_count);
+    free(s->job.sets);
+    husk_packed_release(s->job.packed);
+    husk_plan_release(s->job.plan);
+    free(s);
+}
+
+static bench_answer make_sets(bench_husk_job *job, char reason[BENCH_REASON_TEXT])
+{
+    bench_output shapes;
+    if (!bench_output_make(job->c, job->data, &shapes, reason))
+        return BENCH_ERROR;
+    bool made = true;
+    for (int i = 0; i < job->copies && made; i++)
+        made = make_set(job, &job->sets[i], &shapes);
+    bench_output_free(&shapes);
+    if (made)
+        return BENCH_OK;
+    if (job->error.status != HUSK_OK)
+        return explain(&job->error, job->error.status, reason);
+    const husk_error *error = husk_queue_error(job->queue);
+    return explain(error, error->status != HUSK_OK ? error->status : HUSK_OUT_OF_HOST_MEMORY, reason);
+}
+
+// The library is f32 and forward alone today; a case may ask for more, and gets a plain answer.
+static bool is_supported(const bench_case *c, char reason[BENCH_REASON_TEXT])
+{
+    if (c->dtype != HUSK_F32)
+        return bench_explain(reason, BENCH_REASON_TEXT, "dtype=%s is not there yet", husk_dtype_name(c->dtype));
+    if (c->dir != BENCH_FWD)
+        return bench_explain(reason, BENCH_REASON_TEXT, "dir=%s is not there yet", bench_direction_text(c->dir));
+    return true;
+}
+
+static bench_answer husk_prepare(void *session, const bench_case *c, const bench_data *data,
+                                 const bench_prepare_options *options, void **state, char reason[BENCH_REASON_TEXT])
+{
+    bench_husk_session *session_ = session;
+    *state = NULL;
+    if (!is_supported(c, reason))
+        return BENCH_UNSUPPORTED;
+    husk_state *s = calloc(1, sizeof *s);
+    int copies = options->copies > 1 ? options->copies : 1;
+    if (!s || !(s->job.sets = calloc((size_t)copies, sizeof *s->job.sets))) {
+        free(s);
+        bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice");
+        return BENCH_ERROR;
+    }
+    bench_husk_job *job = &s->job;
+    job->c = c;
+    job->data = data;
+    job->copies = copies;
+    job->context = session_->context;
+    job->queue = session_->queue;
+    snprintf(s->form, sizeof s->form, "%s", options->form ? options->form : "");
+    job->form = options->form ? s->form : NULL;
+    husk_context_program_stats(job->context, &s->before);
+    bench_answer answer = make_sets(job, reason);
+    const bench_op *op = bench_op_get(c->op);
+    husk_status status = answer == BENCH_OK && op->husk_prepare ? op->husk_prepare(job) : HUSK_OK;
+    if (status != HUSK_OK)
+        answer = explain(&job->error, status, reason);
+    if (job->packed)
+        job->packed_w = husk_packed_tensor(job->packed);
+    if (answer != BENCH_OK) {
+        husk_release_state(s);
+        return answer;
+    }
+    *state = s;
+    return BENCH_OK;
+}
+
+static void husk_details(void *state, bench_details *details)
+{
+    husk_state *s = state;
+    const husk_plan *plan = s->job.plan;
+    husk_context_program_stats(s->job.context, &s->after);
+    *details = (bench_details){
+        .variant = plan ? husk_plan_variant(plan) : s->job.form,
+        .configuration = plan ? husk_plan_configuration(plan) : NULL,
+        .executed_flops = plan ? husk_plan_executed_flops(plan) : 0,
+        .error_factor = plan ? husk_plan_error_factor(plan) : 0,
+        .workspace = plan ? husk_plan_workspace(plan) : 0,
+        .build_ns = s->after.build_ns - s->before.build_ns,
+        .builds = s->after.builds - s->before.builds,
+        .cache_loads = s->after.cache_loads - s->before.cache_loads,
+        .on_device = true,
+    };
+}
+
+static bench_answer husk_run_batch(void *state, int64_t count, char reason[BENCH_REASON_TEXT])
+{
+    bench_husk_job *job = &((husk_state *)state)->job;
+    const bench_op *op = bench_op_get(job->c->op);
+    husk_status status = HUSK_OK;
+    for (int64_t i = 0; i < count && status == HUSK_OK; i++) {
+        status = op->husk_enqueue(job, &job->sets[job->next]);
+        job->next = job->next + 1 < job->copies ? job->next + 1 : 0;
+    }
+    if (status == HUSK_OK)
+        status = husk_queue_finish(job->queue);
+    return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
+}
+
+static bench_answer husk_run(void *state, char reason[BENCH_REASON_TEXT])
+{
+    return husk_run_batch(state, 1, reason);
+}
+
+static husk_status fill_nan(husk_queue *queue, const husk_tensor *tensor, uint32_t pattern)
+{
+    if (!tensor->buffer)
+        return HUSK_OK;
+    return husk_buffer_fill(queue, tensor->buffer, 0, husk_buffer_size(tensor->buffer), &pattern, sizeof pattern);
+}
+
+static bench_answer husk_reset(void *state, char reason[BENCH_REASON_TEXT])
+{
+    bench_husk_job *job = &((husk_state *)state)->job;
+    husk_status status = HUSK_OK;
+    for (int i = 0; i < job->copies && status == HUSK_OK; i++) {
+        bench_husk_set *set = &job->sets[i];
+        const uint32_t nan = 0x7fc00000u, never = 0xfffffffeu;
+        status = upload(job->queue, &job->data->y, &set->y);
+        status = status ? status : fill_nan(job->queue, &set->h_n, nan);
+        status = status ? status : fill_nan(job->queue, &set->c_n, nan);
+        status = status ? status : fill_nan(job->queue, &set->indices, never);
+    }
+    job->next = 0;
+    return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
+}
+
+static husk_status download(husk_queue *queue, const husk_tensor *tensor, bench_array *array)
+{
+    if (!array->data || !tensor->buffer)
+        return HUSK_OK;
+    return husk_buffer_read(queue, tensor->buffer, 0, (uint64_t)bench_array_bytes(array), array->data);
+}
+
+static bench_answer husk_read(void *state, bench_output *output, char reason[BENCH_REASON_TEXT])
+{
+    bench_husk_job *job = &((husk_state *)state)->job;
+    bench_husk_set *set = &job->sets[job->next > 0 ? job->next - 1 : job->copies - 1];
+    husk_status status = download(job->queue, &set->y, &output->y);
+    status = status ? status : download(job->queue, &set->indices, &output->indices);
+    status = status ? status : download(job->queue, &set->h_n, &output->h_n);
+    status = status ? status : download(job->queue, &set->c_n, &output->c_n);
+    return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
+}
+
+const bench_contender bench_contender_husk = {
+    .name = "husk",
+    .description = "Husk, on the OpenCL device",
+    .open = husk_open,
+    .close = husk_close,
+    .version = husk_version_text,
+    .form = husk_form,
+    .prepare = husk_prepare,
+    .release = husk_release_state,
+    .details = husk_details,
+    .run = husk_run,
+    .run_batch = husk_run_batch,
+    .reset = husk_reset,
+    .read = husk_read,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/husk_contender.h: the library itself as a contender, and what only its worker can answer.
+ */
+#ifndef BENCH_HUSK_CONTENDER_H
+#define BENCH_HUSK_CONTENDER_H
+
+#include <jansson.h>
+
+#include "contender.h"
+
+typedef struct bench_husk_session {
+    husk_device_list *list; /* NULL when there is no platform */
+    const husk_device *device;
+    husk_context *context;
+    husk_queue *queue;
+    husk_status status;     /* of opening: NO_PLATFORM and NO_DEVICE are worth telling apart */
+    husk_error error;
+    uint64_t open_ns;       /* what creating context and queue took */
+    struct bench_meter *meter; /* bench/peaks.h; made when first asked for */
+} bench_husk_session;
+
+/*
+ * bench_worker_extra of husk's worker: "hello" (device, notes, status), "devices", "prewarm", "peaks",
+ * "sentinel".
+ */
+json_t *bench_husk_extra(void *session, const char *what, json_t *request);
+
+/* A device's traits, and the list's notes, as JSON. */
+json_t *bench_device_json(const husk_device *device);
+json_t *bench_notes_json(const husk_device_list *list);
+
+#endif

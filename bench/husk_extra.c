@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// What only husk's own worker can answer: devices, notes, peaks, the sentinel, prewarming.
+#include <math.h>
+#include <string.h>
+
+#include "husk_contender.h"
+#include "peaks.h"
+#include "timer.h"
+
+static void put_text(json_t *object, const char *key, const char *text)
+{
+    json_t *value = text ? json_string(text) : NULL;
+    json_object_set_new(object, key, value ? value : json_null());
+}
+
+static void put_integer(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+json_t *bench_device_json(const husk_device *device)
+{
+    const husk_device_traits *t = husk_device_get_traits(device);
+    json_t *object = json_object(), *traits = json_object();
+    put_text(object, "platform", t->platform_name);
+    put_text(object, "name", t->name);
+    put_text(object, "vendor", t->vendor);
+    put_text(object, "driver", t->driver_version);
+    put_text(object, "version", t->device_version);
+    put_text(traits, "class", husk_device_class_text(t->device_class));
+    put_text(traits, "opencl_c_version", t->opencl_c_version);
+    put_text(traits, "extensions", t->extensions);
+    put_text(traits, "pci_address", t->pci_address);
+    put_integer(traits, "platform_index", t->platform_index);
+    put_integer(traits, "device_index", t->device_index);
+    json_object_set_new(traits, "is_cpu", json_boolean(t->device_class == HUSK_DEVICE_CPU));
+    json_object_set_new(traits, "is_available", json_boolean(t->is_available));
+    json_object_set_new(traits, "shares_host_memory", json_boolean(t->shares_host_memory));
+    json_object_set_new(traits, "has_f64", json_boolean(t->has_f64));
+    json_object_set_new(traits, "has_f16", json_boolean(t->has_f16));
+    json_object_set_new(traits, "has_subgroups", json_boolean(t->has_subgroups));
+    put_integer(traits, "compute_units", t->compute_units);
+    put_integer(traits, "clock_mhz", t->clock_mhz);
+    put_integer(traits, "vector_width", t->vector_width);
+    put_integer(traits, "global_memory", t->global_memory);
+    put_integer(traits, "max_allocation", t->max_allocation);
+    put_integer(traits, "local_memory", t->local_memory);
+    put_integer(traits, "work_group", t->work_group);
+    put_integer(traits, "global_cache", t->global_cache);
+    put_integer(traits, "profiling_resolution_ns", t->profiling_resolution_ns);
+    json_object_set_new(object, "traits", traits);
+    return object;
+}
+
+json_t *bench_notes_json(const husk_device_list *list)
+{
+    json_t *notes = json_array();
+    for (size_t i = 0; list && i < husk_device_list_note_count(list); i++) {
+        husk_note_kind kind = HUSK_NOTE_INFORMATION;
+        const char *text = husk_device_list_note(list, i, &kind);
+        json_t *note = json_object();
+        put_text(note, "kind", kind == HUSK_NOTE_MISSING_GPU ? "missing_gpu"
+                               : kind == HUSK_NOTE_WARNING   ? "warning"
+                                                             : "information");
+        put_text(note, "text", text);
+        json_array_append_new(notes, note);
+    }
+    return notes;
+}
+
+static json_t *failure(const char *reason)
+{
+    json_t *reply = json_object();
+    put_text(reply, "answer", "error");
+    put_text(reply, "reason", reason);
+    return reply;
+}
+
+static json_t *list_devices(const bench_husk_session *s)
+{
+    json_t *devices = json_array();
+    for (size_t i = 0; s->list && i < husk_device_list_count(s->list); i++) {
+        const husk_device *device = husk_device_list_get(s->list, i);
+        json_t *object = bench_device_json(device);
+        json_object_set_new(object, "is_default", json_boolean(device == s->device));
+        json_array_append_new(devices, object);
+    }
+    return devices;
+}
+
+// Also after a failed open: then it says which devices there would have been.
+static json_t *hello(const bench_husk_session *s)
+{
+    json_t *reply = json_object();
+    put_text(reply, "status", husk_status_name(s ? s->status : HUSK_OUT_OF_HOST_MEMORY));
+    put_integer(reply, "open_ns", s ? s->open_ns : 0);
+    if (s && s->list) {
+        json_object_set_new(reply, "notes", bench_notes_json(s->list));
+        json_object_set_new(reply, "devices", list_devices(s));
+    }
+    if (s && s->device && s->status == HUSK_OK)
+        json_object_set_new(reply, "device", bench_device_json(s->device));
+    return reply;
+}
+
+static json_t *prewarm(bench_husk_session *s)
+{
+    husk_error error = {0};
+    husk_program_stats stats;
+    uint64_t start = bench_now_ns();
+    husk_status status = husk_context_prewarm(s->context, NULL, 0, &error);
+    uint64_t spent = bench_now_ns() - start;
+    if (status != HUSK_OK)
+        return failure(error.text);
+    husk_context_program_stats(s->context, &stats);
+    json_t *reply = json_object();
+    put_text(reply, "answer", "ok");
+    put_integer(reply, "prewarm_ns", spent);
+    put_integer(reply, "open_ns", s->open_ns);
+    put_integer(reply, "builds", stats.builds);
+    put_integer(reply, "cache_loads", stats.cache_loads);
+    return reply;
+}
+
+static json_t *peaks_json(const bench_peaks *peaks)
+{
+    json_t *reply = json_object(), *copy = json_array();
+    put_text(reply, "answer", "ok");
+    json_object_set_new(reply, "fma_gflops", json_real(peaks->fma_gflops));
+    for (int i = 0; i < peaks->copy_count; i++)
+        json_array_append_new(copy, json_pack("{s:f, s:f}", "bytes", peaks->copy[i].bytes, "gbytes_per_s",
+                                              peaks->copy[i].gbytes_per_s));
+    json_object_set_new(reply, "copy", copy);
+    json_object_set_new(reply, "launch_ns", json_real(peaks->launch_ns));
+    json_object_set_new(reply, "trust_ratio", json_real(peaks->trust_ratio));
+    return reply;
+}
+
+json_t *bench_husk_extra(void *session, const char *what, json_t *request)
+{
+    bench_husk_session *s = session;
+    char reason[BENCH_REASON_TEXT] = "";
+    double ns = 0, gflops = 0;
+    bench_peaks peaks;
+    if (!strcmp(what, "hello"))
+        return hello(s);
+    if (!strcmp(what, "prewarm"))
+        return prewarm(s);
+    if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel")))
+        s->meter = bench_meter_create(s, reason);
+    if (!strcmp(what, "peaks")) {
+        if (!s->meter || !bench_meter_peaks(s->meter, json_is_true(json_object_get(request, "quick")), &peaks, reason))
+            return failure(reason);
+        return peaks_json(&peaks);
+    }
+    if (!strcmp(what, "sentinel")) {
+        if (!s->meter || !bench_meter_sentinel(s->meter, &ns, &gflops, reason))
+            return failure(reason);
+        return json_pack("{s:s, s:f, s:f}", "answer", "ok", "ns", ns, "gflops", gflops);
+    }
+    return NULL;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// clbench: see docs/clbench.md.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <husk/husk.h>
+
+#include "husk_contender.h"
+#include "run.h"
+#include "worker.h"
+
+// clbench --worker NAME DEVICE THREADS: what the parent process starts.
+static int serve(char **argv)
+{
+    const bench_contender *contender = bench_contender_find(argv[2]);
+    if (!contender)
+        return BENCH_EXIT_USAGE;
+    bench_worker_options options = {
+        .contender = contender,
+        .open = {.device = argv[3][0] ? argv[3] : NULL, .threads = atoi(argv[4])},
+        .extra = contender == &bench_contender_husk ? bench_husk_extra : NULL,
+    };
+    return bench_worker_serve(&options);
+}
+
+int main(int argc, char **argv)
+{
+    bench_options options;
+    char reason[BENCH_REASON_TEXT];
+    signal(SIGPIPE, SIG_IGN); // a worker that died is found out by reading from it
+    if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT))
+        return serve(argv);
+    if (!bench_cli_parse(argc, argv, &options, reason)) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
+    if (options.help) {
+        bench_cli_help(stdout);
+        return BENCH_EXIT_OK;
+    }
+    if (options.version) {
+        printf("clbench %s\n", husk_version());
+        return BENCH_EXIT_OK;
+    }
+    switch (options.command) {
+    case BENCH_COMMAND_VERIFY:
+        return bench_command_verify(&options);
+    case BENCH_COMMAND_LIST:
+        return bench_command_list(&options);
+    case BENCH_COMMAND_DEVICES:
+        return bench_command_devices(&options);
+    default:
+        return bench_command_run(&options);
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "peaks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <husk/opencl.h>
+
+#include "embedded.h"
+#include "text.h"
+#include "timer.h"
+
+#define FMA_PER_ROUND (12 * 4)
+#define SENTINEL_NS 10e6
+
+struct bench_meter {
+    const husk_device_traits *traits;
+    cl_context context;
+    cl_command_queue queue;      // with profiling where the device can
+    bool has_profiling;
+    cl_program program;
+    cl_kernel fma, copy;
+    cl_mem from, to;
+    size_t buffer_bytes;
+    int vector, group, groups_a_unit;
+    cl_int sentinel_rounds;
+};
+
+static bool failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT])
+{
+    if (error != CL_SUCCESS)
+        snprintf(reason, BENCH_REASON_TEXT, "measuring the device's peaks: %s failed with OpenCL error %d", call, error);
+    return error != CL_SUCCESS;
+}
+
+static size_t group_count(const bench_meter *m)
+{
+    size_t units = m->traits->compute_units ? m->traits->compute_units : 1;
+    return units * (size_t)m->groups_a_unit;
+}
+
+static bool build(bench_meter *m, cl_device_id device, char reason[BENCH_REASON_TEXT])
+{
+    const char *source = bench_embedded_text("kernels/peaks.cl");
+    char options[64];
+    cl_int error = CL_INVALID_PROGRAM;
+    snprintf(options, sizeof options, "-cl-std=CL1.2 -DVW=%d -DWG=%d", m->vector, m->group);
+    if (source)
+        m->program = clCreateProgramWithSource(m->context, 1, &source, NULL, &error);
+    if (failed(error, "clCreateProgramWithSource", reason))
+        return false;
+    error = clBuildProgram(m->program, 1, &device, options, NULL, NULL);
+    if (failed(error, "clBuildProgram", reason))
+        return false;
+    m->fma = clCreateKernel(m->program, "husk_bench_fma", &error);
+    if (failed(error, "clCreateKernel", reason))
+        return false;
+    m->copy = clCreateKernel(m->program, "husk_bench_copy", &error);
+    return !failed(error, "clCreateKernel", reason);
+}
+
+// A quarter of what one buffer may have, and at most 128 MiB: past any last-level cache that is common.
+static bool make_buffers(bench_meter *m, char reason[BENCH_REASON_TEXT])
+{
+    m->buffer_bytes = (size_t)128 << 20;
+    while (m->buffer_bytes > m->traits->max_allocation / 4 || m->buffer_bytes > m->traits->global_memory / 16)
+        m->buffer_bytes /= 2;
+    cl_int error = CL_SUCCESS;
+    m->from = clCreateBuffer(m->context, CL_MEM_READ_WRITE, m->buffer_bytes, NULL, &error);
+    if (failed(error, "clCreateBuffer", reason))
+        return false;
+    m->to = clCreateBuffer(m->context, CL_MEM_READ_WRITE, m->buffer_bytes, NULL, &error);
+    if (failed(error, "clCreateBuffer", reason))
+        return false;
+    const cl_float one = 1;
+    error = clEnqueueFillBuffer(m->queue, m->from, &one, sizeof one, 0, m->buffer_bytes, 0, NULL, NULL);
+    if (error == CL_SUCCESS)
+        error = clEnqueueFillBuffer(m->queue, m->to, &one, sizeof one, 0, m->buffer_bytes, 0, NULL, NULL);
+    if (error == CL_SUCCESS)
+        error = clFinish(m->queue);
+    return !failed(error, "clEnqueueFillBuffer", reason);
+}
+
+bench_meter *bench_meter_create(const bench_husk_session *session, char reason[BENCH_REASON_TEXT])
+{
+    bench_meter *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->traits = husk_context_traits(session->context);
+    m->context = husk_context_opencl(session->context);
+    bool is_cpu = m->traits->device_class == HUSK_DEVICE_CPU;
+    m->vector = is_cpu && m->traits->vector_width >= 4 ? (int)m->traits->vector_width : 4;
+    m->group = is_cpu ? 1 : m->traits->work_group >= 256 ? 256 : (int)m->traits->work_group;
+    m->groups_a_unit = is_cpu ? 4 : 16;
+    cl_device_id device = husk_context_opencl_device(session->context);
+    cl_int error = CL_SUCCESS;
+    m->queue = clCreateCommandQueue(m->context, device, CL_QUEUE_PROFILING_ENABLE, &error);
+    m->has_profiling = error == CL_SUCCESS;
+    if (error != CL_SUCCESS)
+        m->queue = clCreateCommandQueue(m->context, device, 0, &error);
+    if (failed(error, "clCreateCommandQueue", reason) || !build(m, device, reason) || !make_buffers(m, reason)) {
+        bench_meter_release(m);
+        return NULL;
+    }
+    return m;
+}
+
+void bench_meter_release(bench_meter *m)
+{
+    if (!m)
+        return;
+    if (m->from)
+        clReleaseMemObject(m->from);
+    if (m->to)
+        clReleaseMemObject(m->to);
+    if (m->fma)
+        clReleaseKernel(m->fma);
+    if (m->copy)
+        clReleaseKernel(m->copy);
+    if (m->program)
+        clReleaseProgram(m->program);
+    if (m->queue)
+        clReleaseCommandQueue(m->queue);
+    free(m);
+}
+
+// Wall time of one launch; by_event, when not NULL, receives the device's own figure.
+static bool time_launch(bench_meter *m, cl_kernel kernel, size_t groups, double *ns, double *by_event,
+                        char reason[BENCH_REASON_TEXT])
+{
+    size_t global = groups * (size_t)m->group, local = (size_t)m->group;
+    cl_event event = NULL;
+    cl_ulong start = 0, end = 0;
+    uint64_t before = bench_now_ns();
+    cl_int error = clEnqueueNDRangeKernel(m->queue, kernel, 1, NULL, &global, &local, 0, NULL, by_event ? &event : NULL);
+    if (error == CL_SUCCESS)
+        error = clFinish(m->queue);
+    *ns = (double)(bench_now_ns() - before);
+    if (by_event && error == CL_SUCCESS) {
+        error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+        if (error == CL_SUCCESS)
+            error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+        *by_event = end > start ? (double)(end - start) : 0;
+    }
+    if (event)
+        clReleaseEvent(event);
+    return !failed(error, "a kernel", reason);
+}
+
+static bool set_fma(bench_meter *m, cl_int rounds, char reason[BENCH_REASON_TEXT])
+{
+    const cl_float a = 0.999f, b = 0.001f;
+    cl_int error = clSetKernelArg(m->fma, 0, sizeof m->to, &m->to);
+    error |= clSetKernelArg(m->fma, 1, sizeof rounds, &rounds);
+    error |= clSetKernelArg(m->fma, 2, sizeof a, &a);
+    error |= clSetKernelArg(m->fma, 3, sizeof b, &b);
+    return !failed(error, "clSetKernelArg", reason);
+}
+
+static double fma_flops(const bench_meter *m, cl_int rounds)
+{
+    return 2.0 * FMA_PER_ROUND * rounds * m->vector * m->group * (double)group_count(m);
+}
+
+// Rounds that make the kernel last about so long.
+static bool find_rounds(bench_meter *m, double wanted_ns, cl_int *rounds, char reason[BENCH_REASON_TEXT])
+{
+    double ns = 0;
+    for (*rounds = 256; *rounds < 1 << 26; *rounds *= 2) {
+        if (!set_fma(m, *rounds, reason) || !time_launch(m, m->fma, group_count(m), &ns, NULL, reason))
+            return false;
+        if (ns > wanted_ns / 4)
+            break;
+    }
+    double scaled = *rounds * wanted_ns / ns;
+    *rounds = scaled > 1 << 28 ? 1 << 28 : (cl_int)scaled + 1;
+    return true;
+}
+
+static bool measure_fma(bench_meter *m, bool quick, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+{
+    if (!find_rounds(m, SENTINEL_NS, &m->sentinel_rounds, reason))
+        return false;
+    for (int i = 0; i < (quick ? 4 : 8); i++) {
+        double ns, gflops;
+        if (!bench_meter_sentinel(m, &ns, &gflops, reason))
+            return false;
+        if (gflops > peaks->fma_gflops)
+            peaks->fma_gflops = gflops;
+    }
+    return true;
+}
+
+bool bench_meter_sentinel(bench_meter *m, double *ns, double *gflops, char reason[BENCH_REASON_TEXT])
+{
+    if (!m->sentinel_rounds && !find_rounds(m, SENTINEL_NS, &m->sentinel_rounds, reason))
+        return false;
+    if (!set_fma(m, m->sentinel_rounds, reason) || !time_launch(m, m->fma, group_count(m), ns, NULL, reason))
+        return false;
+    *gflops = fma_flops(m, m->sentinel_rounds) / *ns;
+    return true;
+}
+
+static bool time_copy(bench_meter *m, size_t bytes, cl_int rounds, double *ns, double *moved,
+                      char reason[BENCH_REASON_TEXT])
+{
+    // One group a compute unit on CPUs, so that a small working set stays in that core's own cache.
+    size_t groups = m->group == 1 ? group_count(m) / (size_t)m->groups_a_unit : group_count(m);
+    cl_long vectors = (cl_long)(bytes / 2 / (sizeof(cl_float) * (size_t)m->vector) / groups);
+    vectors = vectors > 0 ? vectors : 1;
+    cl_int error = clSetKernelArg(m->copy, 0, sizeof m->from, &m->from);
+    error |= clSetKernelArg(m->copy, 1, sizeof m->to, &m->to);
+    error |= clSetKernelArg(m->copy, 2, sizeof vectors, &vectors);
+    error |= clSetKernelArg(m->copy, 3, sizeof rounds, &rounds);
+    *moved = 2.0 * (double)vectors * (double)groups * (double)sizeof(cl_float) * m->vector * rounds;
+    return !failed(error, "clSetKernelArg", reason) && time_launch(m, m->copy, groups, ns, NULL, reason);
+}
+
+static bool measure_copy_size(bench_meter *m, bool quick, size_t bytes, double *best, char reason[BENCH_REASON_TEXT])
+{
+    double ns = 0, moved = 0;
+    cl_int rounds = 1;
+    *best = 0;
+    for (; rounds < 1 << 24; rounds *= 2) {
+        if (!time_copy(m, bytes, rounds, &ns, &moved, reason))
+            return false;
+        if (ns > 4e6)
+            break;
+    }
+    for (int i = 0; i < (quick ? 3 : 6); i++) {
+        if (!time_copy(m, bytes, rounds, &ns, &moved, reason))
+            return false;
+        if (moved / ns > *best)
+            *best = moved / ns;
+    }
+    return true;
+}
+
+static bool measure_copy(bench_meter *m, bool quick, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+{
+    static const size_t sizes[BENCH_COPY_SIZES] = {(size_t)32 << 10, (size_t)256 << 10, (size_t)1 << 20,  (size_t)4 << 20,
+                                                   (size_t)16 << 20, (size_t)64 << 20,  (size_t)256 << 20};
+    for (int i = 0; i < BENCH_COPY_SIZES && sizes[i] <= 2 * m->buffer_bytes; i++) {
+        double best;
+        if (!measure_copy_size(m, quick, sizes[i], &best, reason))
+            return false;
+        peaks->copy[peaks->copy_count].bytes = (double)sizes[i];
+        peaks->copy[peaks->copy_count++].gbytes_per_s = best;
+    }
+    return true;
+}
+
+static bool measure_launch(bench_meter *m, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+{
+    peaks->launch_ns = 1e18;
+    if (!set_fma(m, 1, reason))
+        return false;
+    for (int i = 0; i < 50; i++) {
+        double ns;
+        if (!time_launch(m, m->fma, 1, &ns, NULL, reason))
+            return false;
+        if (ns < peaks->launch_ns)
+            peaks->launch_ns = ns;
+    }
+    return true;
+}
+
+// One kernel of 50 ms or more, by event and by wall.
+static bool measure_trust(bench_meter *m, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+{
+    double ns = 0, by_event = 0;
+    if (!m->has_profiling)
+        return true;
+    cl_int rounds = m->sentinel_rounds < 1 << 27 ? 6 * m->sentinel_rounds : m->sentinel_rounds;
+    if (!set_fma(m, rounds, reason) || !time_launch(m, m->fma, group_count(m), &ns, &by_event, reason))
+        return false;
+    peaks->trust_ratio = by_event / ns;
+    return true;
+}
+
+bool bench_meter_peaks(bench_meter *m, bool quick, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+{
+    memset(peaks, 0, sizeof *peaks);
+    return measure_fma(m, quick, peaks, reason) && measure_copy(m, quick, peaks, reason) &&
+           measure_launch(m, peaks, reason) && measure_trust(m, peaks, reason);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// How near a row comes to what the device can do, and whether that can be true.
+#include <math.h>
+#include <stdio.h>
+
+#include "plausible.h"
+#include "results.h"
+
+double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes)
+{
+    if (peaks->copy_count == 0)
+        return 0;
+    if (bytes <= peaks->copy[0].bytes)
+        return peaks->copy[0].gbytes_per_s;
+    for (int i = 1; i < peaks->copy_count; i++) {
+        if (bytes > peaks->copy[i].bytes)
+            continue;
+        double low = log2(peaks->copy[i - 1].bytes), high = log2(peaks->copy[i].bytes);
+        double part = (log2(bytes) - low) / (high - low);
+        return (1 - part) * peaks->copy[i - 1].gbytes_per_s + part * peaks->copy[i].gbytes_per_s;
+    }
+    return peaks->copy[peaks->copy_count - 1].gbytes_per_s;
+}
+
+double bench_peaks_largest_bandwidth(const bench_peaks *peaks)
+{
+    double largest = 0;
+    for (int i = 0; i < peaks->copy_count; i++) {
+        if (peaks->copy[i].gbytes_per_s > largest)
+            largest = peaks->copy[i].gbytes_per_s;
+    }
+    return largest;
+}
+
+bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double median_ns,
+                                   const bench_peaks *peaks)
+{
+    bench_plausibility p = {.percent_of_peak = NAN};
+    double bytes = bench_case_bytes(c), flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
+    bool by_memory_alone = bench_case_is_bandwidth(c);
+    if (!(median_ns > 0) || isinf(median_ns)) {
+        p.is_suspect = true;
+        snprintf(p.reason, sizeof p.reason, "its time is %g ns", median_ns);
+        return p;
+    }
+    double gflops = flops / median_ns, gbytes = bytes / median_ns;
+    double bandwidth = bench_peaks_bandwidth(peaks, bytes), largest = bench_peaks_largest_bandwidth(peaks);
+    double by_arithmetic = peaks->fma_gflops > 0 && !by_memory_alone ? gflops / peaks->fma_gflops : 0;
+    double by_memory = bandwidth > 0 ? gbytes / bandwidth : 0;
+    p.bound_by_memory = by_memory > by_arithmetic;
+    if (by_arithmetic > 0 || by_memory > 0)
+        p.percent_of_peak = 100 * (p.bound_by_memory ? by_memory : by_arithmetic);
+    // A working set may lie in a nearer cache than its size says: only the fastest level of all is a limit.
+    if (by_arithmetic > 1.05) {
+        p.is_suspect = true;
+        snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f", gflops,
+                 peaks->fma_gflops);
+    } else if (largest > 0 && gbytes > 1.05 * largest) {
+        p.is_suspect = true;
+        snprintf(p.reason, sizeof p.reason, "%.0f GB/s, but the device's measured cache bandwidth is %.0f", gbytes,
+                 largest);
+    }
+    return p;
+}

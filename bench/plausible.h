@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/plausible.h: percent of the measured peak, and results that cannot be true. */
+#ifndef BENCH_PLAUSIBLE_H
+#define BENCH_PLAUSIBLE_H
+
+#include "peaks.h"
+
+typedef struct bench_plausibility {
+    double percent_of_peak; /* of the roofline at this case: the nearer of arithmetic and memory; NaN: unknown */
+    bool bound_by_memory;   /* which of the two that is */
+    bool is_suspect;
+    char reason[200];
+} bench_plausibility;
+
+/* executed_flops: those that ran; 0: the operator's own count. */
+bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double median_ns,
+                                   const bench_peaks *peaks);
+
+#endif

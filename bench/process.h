@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/process.h: a worker process and the line protocol on its pipes: one JSON object a line, each request
+ * answered by one reply. A worker that does not answer in time is killed; one that died says how.
+ */
+#ifndef BENCH_PROCESS_H
+#define BENCH_PROCESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "case.h"
+
+typedef struct bench_process {
+    pid_t pid;          /* 0: not running */
+    int requests, replies;
+    char *buffer;       /* what has arrived of the next line */
+    size_t used, capacity;
+} bench_process;
+
+/* environment: names and values in turn, NULL-ended, set beside the parent's; NULL for none. */
+bool bench_process_start(bench_process *process, const char *const *arguments, const char *const *environment,
+                         char reason[BENCH_REASON_TEXT]);
+/* Ask it to quit, wait a moment, and kill it if it has not. */
+void bench_process_stop(bench_process *process);
+void bench_process_kill(bench_process *process);
+
+typedef enum bench_reply {
+    BENCH_REPLY_OK,
+    BENCH_REPLY_TIMEOUT, /* the worker has been killed */
+    BENCH_REPLY_DIED     /* it crashed or left; reason says how */
+} bench_reply;
+
+/* Send a request (the reference is taken over). False when it is not running or died. */
+bool bench_process_send(bench_process *process, json_t *request);
+/* Wait for the reply, a new reference. seconds <= 0: as long as it takes. */
+bench_reply bench_process_receive(bench_process *process, double seconds, json_t **reply,
+                                  char reason[BENCH_REASON_TEXT]);
+/* Both. */
+bench_reply bench_process_call(bench_process *process, json_t *request, double seconds, json_t **reply,
+                               char reason[BENCH_REASON_TEXT]);
+
+/* In the worker: the descriptors of its end. */
+enum { BENCH_WORKER_REQUESTS = 3, BENCH_WORKER_REPLIES = 4 };
+
+#endif

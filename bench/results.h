@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/results.h: the results of a run as the document that --json writes (schema clbench/1), kept up to date
+ * on disk: after every row the file is written anew beside the old one and renamed over it, so that it is
+ * whole at any moment.
+ */
+#ifndef BENCH_RESULTS_H
+#define BENCH_RESULTS_H
+
+#include "measure.h"
+#include "peaks.h"
+
+typedef struct bench_results {
+    json_t *root;
+    json_t *rows;     /* root's "results", borrowed */
+    const char *path; /* NULL: nothing is written */
+    bool failed;      /* writing failed; said once */
+} bench_results;
+
+bool bench_results_begin(bench_results *results, const char *path);
+/* The device that the following rows are from. Takes over device and timer. */
+void bench_results_device(bench_results *results, json_t *device, json_t *timer);
+/* Add a row (taken over) and write the file. */
+void bench_results_add(bench_results *results, json_t *row);
+/* Make the summary and write the file for the last time. */
+void bench_results_finish(bench_results *results);
+void bench_results_write(bench_results *results);
+void bench_results_free(bench_results *results);
+
+/* A row as JSON, with its verdict on plausibility. */
+json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks);
+
+/* Geometric mean of the speed-ups over a baseline in rows that are ok; op NULL: of every operator. NaN: none. */
+double bench_results_geomean(const json_t *rows, const char *baseline, const char *op, size_t *count);
+/* Rows in a state. */
+size_t bench_results_count(const json_t *rows, const char *state);
+
+/* Bandwidth of the level that a working set lives in, and the largest of all. */
+double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes);
+double bench_peaks_largest_bandwidth(const bench_peaks *peaks);
+
+#endif

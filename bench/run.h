@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/run.h: the subcommands. Each returns the program's exit code. */
+#ifndef BENCH_RUN_H
+#define BENCH_RUN_H
+
+#include "cli.h"
+#include "contestant.h"
+#include "suite.h"
+
+int bench_command_run(const bench_options *options);
+int bench_command_verify(const bench_options *options);
+int bench_command_list(const bench_options *options);
+int bench_command_devices(const bench_options *options);
+
+/* The cases that the options name: positional ones, a file, a suite, or fallback. False: reason. */
+bool bench_select_cases(const bench_options *options, const char *fallback, bench_suite *suite,
+                        char reason[BENCH_REASON_TEXT]);
+
+/* The wish that -d or -p stand for; NULL: none. buffer is where it may be written. */
+const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64]);
+
+/*
+ * Start husk's worker on a device. BENCH_EXIT_OK, or BENCH_EXIT_NO_DEVICE or BENCH_EXIT_ERROR after saying
+ * why on stderr. A GPU that is present but not usable is said on stdout, before anything else.
+ */
+int bench_open_husk(bench_contestant *husk, const char *wish);
+
+/* Set by SIGINT: finish with what has been measured. */
+extern volatile int bench_interrupted;
+
+#endif

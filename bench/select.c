@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// What the command line selects: cases and devices.
+#include <stdio.h>
+#include <string.h>
+
+#include "run.h"
+#include "text.h"
+
+// Positional words: a word without '=' begins a case.
+static bool cases_of_words(const char *words, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    char copy[sizeof((bench_options *)0)->cases], line[2 * BENCH_CASE_TEXT] = "", *position = NULL;
+    bench_case c;
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *word = strtok_r(copy, " \t\n", &position);; word = strtok_r(NULL, " \t\n", &position)) {
+        bool begins = !word || !strchr(word, '=');
+        if (begins && line[0]) {
+            if (!bench_case_parse(line, &c, reason) || !bench_suite_add(suite, &c, 1))
+                return false;
+            line[0] = '\0';
+        }
+        if (!word)
+            return true;
+        bench_append(line, sizeof line, "%s%s", line[0] ? " " : "", word);
+    }
+}
+
+// The same cases with another dtype.
+static bool change_dtype(bench_suite *suite, const char *dtype, char reason[BENCH_REASON_TEXT])
+{
+    for (size_t i = 0; i < suite->count; i++) {
+        char line[2 * BENCH_CASE_TEXT], *given;
+        snprintf(line, sizeof line, "%s", suite->entries[i].c.canonical);
+        if ((given = strstr(line, " dtype="))) {
+            size_t length = 1 + strcspn(given + 1, " ");
+            memmove(given, given + length, strlen(given + length) + 1);
+        }
+        bench_append(line, sizeof line, " dtype=%s", dtype);
+        if (!bench_case_parse(line, &suite->entries[i].c, reason))
+            return false;
+    }
+    return true;
+}
+
+bool bench_select_cases(const bench_options *options, const char *fallback, bench_suite *suite,
+                        char reason[BENCH_REASON_TEXT])
+{
+    bool good = false;
+    memset(suite, 0, sizeof *suite);
+    if (options->cases[0])
+        good = cases_of_words(options->cases, suite, reason);
+    else if (options->file)
+        good = bench_suite_load_file(options->file, suite, reason);
+    else if (options->suite && (strchr(options->suite, '/') || strstr(options->suite, ".txt")))
+        good = bench_suite_load_file(options->suite, suite, reason);
+    else
+        good = bench_suite_load(options->suite ? options->suite : fallback, suite, reason);
+    if (good && options->dtype)
+        good = change_dtype(suite, options->dtype, reason);
+    if (good && suite->count == 0)
+        good = bench_explain(reason, BENCH_REASON_TEXT, "there is no case in it");
+    if (!good)
+        bench_suite_free(suite);
+    return good;
+}
+
+const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64])
+{
+    int64_t number = 0;
+    if (index < options->device_count)
+        return options->devices[index];
+    if (!options->platform)
+        return NULL;
+    if (!bench_parse_integer(options->platform, &number))
+        return options->platform;
+    snprintf(buffer, 64, "%lld:0", (long long)number);
+    return buffer;
+}
+
+static void print_devices(const json_t *devices)
+{
+    if (json_array_size(devices))
+        fprintf(stderr, "The devices that are here:\n");
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const json_t *device = json_array_get(devices, i), *traits = json_object_get(device, "traits");
+        fprintf(stderr, "  %lld:%lld  %s (%s, %s)\n", (long long)json_integer_value(json_object_get(traits, "platform_index")),
+                (long long)json_integer_value(json_object_get(traits, "device_index")),
+                json_string_value(json_object_get(device, "name")), json_string_value(json_object_get(device, "platform")),
+                json_string_value(json_object_get(traits, "class")));
+    }
+}
+
+// A GPU that the system has but OpenCL does not show must be the first thing that is read.
+static void print_notes(const json_t *notes)
+{
+    for (size_t i = 0; i < json_array_size(notes); i++) {
+        const json_t *note = json_array_get(notes, i);
+        const char *kind = json_string_value(json_object_get(note, "kind"));
+        const char *text = json_string_value(json_object_get(note, "text"));
+        if (kind && text && !strcmp(kind, "missing_gpu")) {
+            printf("warning: %s\n", text);
+            fflush(stdout);
+        }
+    }
+    for (size_t i = 0; i < json_array_size(notes); i++) {
+        const json_t *note = json_array_get(notes, i);
+        const char *kind = json_string_value(json_object_get(note, "kind"));
+        const char *text = json_string_value(json_object_get(note, "text"));
+        if (kind && text && !strcmp(kind, "warning"))
+            fprintf(stderr, "warning: %s\n", text);
+    }
+}
+
+int bench_open_husk(bench_contestant *husk, const char *wish)
+{
+    bench_contestant_start(husk, "husk", wish, 1, NULL);
+    bool opened = bench_contestant_await(husk, 120);
+    const char *status = json_string_value(json_object_get(husk->hello, "status"));
+    print_notes(json_object_get(husk->hello, "notes"));
+    if (opened)
+        return BENCH_EXIT_OK;
+    const char *text = strstr(husk->why, ": "); // behind the status' name
+    fprintf(stderr, "clbench: %s\n", status && text ? text + 2 : husk->why);
+    bool no_platform = status && !strcmp(status, "HUSK_NO_PLATFORM");
+    bool no_device = status && !strcmp(status, "HUSK_NO_DEVICE");
+    // The library's text lists the devices; the list here is for a driver that fails later.
+    if (!no_platform && !no_device)
+        print_devices(json_object_get(husk->hello, "devices"));
+    return no_platform || no_device ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
+}

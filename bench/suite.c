@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embedded.h"
+#include "text.h"
+
+#define FOLDER "suites/"
+#define MAX_SUITES 64
+
+const char *bench_suite_name(size_t index)
+{
+    static char names[MAX_SUITES][64]; // filled once with the same texts whoever asks
+    size_t count = 0;
+    for (const bench_embedded_file *file = bench_embedded_files; file->name && count < MAX_SUITES; file++) {
+        if (strncmp(file->name, FOLDER, strlen(FOLDER)))
+            continue;
+        const char *name = file->name + strlen(FOLDER);
+        snprintf(names[count], sizeof names[count], "%.*s", (int)strcspn(name, "."), name);
+        if (count++ == index)
+            return names[index];
+    }
+    return NULL;
+}
+
+bool bench_suite_add(bench_suite *suite, const bench_case *c, int64_t count)
+{
+    for (size_t i = 0; i < suite->count; i++) {
+        if (!strcmp(suite->entries[i].c.canonical, c->canonical)) {
+            suite->entries[i].count += count;
+            return true;
+        }
+    }
+    bench_suite_entry *entries = realloc(suite->entries, (suite->count + 1) * sizeof *entries);
+    if (!entries)
+        return false;
+    suite->entries = entries;
+    suite->entries[suite->count++] = (bench_suite_entry){.c = *c, .count = count};
+    return true;
+}
+
+void bench_suite_free(bench_suite *suite)
+{
+    free(suite->entries);
+    memset(suite, 0, sizeof *suite);
+}
+
+// Cut "* 4" off the end of a case; 1 when it is not there, 0 when it is wrong.
+static int64_t take_count(char *line)
+{
+    char *star = strchr(line, '*');
+    if (!star)
+        return 1;
+    *star = '\0';
+    char *number = star + 1;
+    while (*number == ' ')
+        number++;
+    size_t length = strcspn(number, " \t\r");
+    if (strspn(number + length, " \t\r") != strlen(number + length))
+        return 0;
+    number[length] = '\0';
+    int64_t count = 0;
+    return bench_parse_integer(number, &count) && count > 0 ? count : 0;
+}
+
+static bool parse_line(char *line, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    char *comment = strchr(line, '#');
+    if (comment) {
+        *comment++ = '\0';
+        while (*comment == ' ')
+            comment++;
+        if (!suite->title[0] && !suite->count && strncmp(comment, "SPDX", 4))
+            snprintf(suite->title, sizeof suite->title, "%s", comment);
+    }
+    if (strspn(line, " \t\r") == strlen(line))
+        return true;
+    bench_case c;
+    int64_t count = take_count(line);
+    if (!count)
+        return bench_explain(reason, BENCH_REASON_TEXT, "after '*' a number is wanted: how often the layer occurs");
+    if (!bench_case_parse(line, &c, reason))
+        return false;
+    return bench_suite_add(suite, &c, count) || bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
+}
+
+bool bench_suite_parse(const char *text, const char *source, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    memset(suite, 0, sizeof *suite);
+    char *copy = bench_copy(text), *line = copy;
+    bool good = copy != NULL;
+    for (int number = 1; good && line; number++) {
+        char why[BENCH_REASON_TEXT] = "";
+        char *next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        good = parse_line(line, suite, why);
+        if (!good)
+            bench_explain(reason, BENCH_REASON_TEXT, "%.200s, line %d: %.700s", source, number, why);
+        line = next;
+    }
+    free(copy);
+    if (!good)
+        bench_suite_free(suite);
+    return good;
+}
+
+bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    char file[96];
+    snprintf(file, sizeof file, FOLDER "%.64s.txt", name);
+    const char *text = bench_embedded_text(file);
+    if (text && bench_suite_parse(text, file, suite, reason)) {
+        snprintf(suite->name, sizeof suite->name, "%.63s", name);
+        return true;
+    }
+    if (text)
+        return false;
+    const char *names[MAX_SUITES];
+    size_t count = 0;
+    while (count < MAX_SUITES && (names[count] = bench_suite_name(count)))
+        count++;
+    return bench_explain(reason, BENCH_REASON_TEXT, "unknown suite '%.200s'; the nearest is '%s'", name,
+                         count ? bench_nearest(name, names, count) : "");
+}
+
+bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return bench_explain(reason, BENCH_REASON_TEXT, "%.500s: %s", path, strerror(errno));
+    size_t size = 0, capacity = 65536;
+    char *text = malloc(capacity);
+    size_t got = 0;
+    while (text && (got = fread(text + size, 1, capacity - size - 1, file)) > 0) {
+        size += got;
+        if (capacity - size < 2) {
+            char *larger = capacity < ((size_t)16 << 20) ? realloc(text, capacity *= 2) : NULL;
+            if (!larger)
+                free(text);
+            text = larger;
+        }
+    }
+    fclose(file);
+    if (!text)
+        return bench_explain(reason, BENCH_REASON_TEXT, "%.500s: too large for a list of cases", path);
+    text[size] = '\0';
+    bool good = bench_suite_parse(text, path, suite, reason);
+    const char *slash = strrchr(path, '/');
+    if (good)
+        snprintf(suite->name, sizeof suite->name, "%.63s", slash ? slash + 1 : path);
+    free(text);
+    return good;
+}

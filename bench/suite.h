@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/suite.h: named lists of cases. A suite is a text file: a case a line; `#` begins a comment; the first
+ * comment line is the suite's title; `* 4` after a case says how often the network has that layer.
+ */
+#ifndef BENCH_SUITE_H
+#define BENCH_SUITE_H
+
+#include "case.h"
+
+typedef struct bench_suite_entry {
+    bench_case c;
+    int64_t count;
+} bench_suite_entry;
+
+typedef struct bench_suite {
+    char name[64];
+    char title[256];
+    bench_suite_entry *entries;
+    size_t count;
+} bench_suite;
+
+/* The index-th suite that is compiled in; NULL past the end. */
+const char *bench_suite_name(size_t index);
+
+/* One that is compiled in. False: reason says which name is the nearest. */
+bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
+/* A file; reason names file and line. */
+bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
+/* Text of the same form; source is what reason calls it. */
+bool bench_suite_parse(const char *text, const char *source, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
+/* Add a case at the end, unless its canonical form is there already. False when memory is short. */
+bool bench_suite_add(bench_suite *suite, const bench_case *c, int64_t count);
+void bench_suite_free(bench_suite *suite);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "summary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "terminal.h"
+#include "text.h"
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "unknown";
+}
+
+void bench_print_device(const json_t *device, const bench_peaks *peaks, int threads)
+{
+    const json_t *traits = json_object_get(device, "traits");
+    printf("%s%s%s (%s; %s, driver %s)\n", bench_colour_on(BENCH_STRONG), string_of(device, "name"), bench_colour_off(),
+           string_of(traits, "class"), string_of(device, "platform"), string_of(device, "driver"));
+    if (peaks->copy_count)
+        printf("measured peaks: %.0f GFLOP/s f32; copying %.0f GB/s in the nearest cache, %.1f GB/s in memory; "
+               "a launch takes %.0f us\n",
+               peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
+               peaks->copy[peaks->copy_count - 1].gbytes_per_s, peaks->launch_ns * 1e-3);
+    if (peaks->trust_ratio <= 0)
+        printf("timer: wall clock; the device times no events\n");
+    else if (peaks->trust_ratio < 0.8 || peaks->trust_ratio > 1.25)
+        printf("timer: wall clock; events are not to be trusted: they say %.2f times what the wall clock says\n",
+               peaks->trust_ratio);
+    else
+        printf("timer: wall clock; events agree (%.2f)\n", peaks->trust_ratio);
+    if (!json_is_true(json_object_get(traits, "is_cpu")))
+        printf("Transfers between host and device are not in the times.\n");
+    printf("CPU baselines run on %d thread%s\n", threads, threads == 1 ? "" : "s");
+    fflush(stdout);
+}
+
+static void print_start(const char *name, const json_t *start)
+{
+    char open[32], warm[32];
+    if (!json_is_object(start)) {
+        printf("%s: could not be measured\n", name);
+        return;
+    }
+    bench_format_ns(json_number_value(json_object_get(start, "open_ns")), open, sizeof open);
+    bench_format_ns(json_number_value(json_object_get(start, "prewarm_ns")), warm, sizeof warm);
+    printf("%s: context %s, every operator prewarmed %s (%lld programs)\n", name, open, warm,
+           (long long)(json_integer_value(json_object_get(start, "builds")) +
+                       json_integer_value(json_object_get(start, "cache_loads"))));
+}
+
+void bench_print_startup(const json_t *startup)
+{
+    putchar('\n');
+    print_start("start with warm caches", json_object_get(startup, "warm"));
+    print_start("start with empty caches", json_object_get(startup, "cold"));
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Median of the percentages of the rows that arithmetic bounds, or memory.
+static double median_percent(const json_t *rows, const char *bound, size_t *count)
+{
+    double *values = calloc(json_array_size(rows) + 1, sizeof *values), median = NAN;
+    *count = 0;
+    for (size_t i = 0; values && i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *percent = json_object_get(row, "percent_of_peak");
+        if (json_is_number(percent) && !strcmp(string_of(row, "bound_by"), bound) && !strcmp(string_of(row, "state"), "ok"))
+            values[(*count)++] = json_number_value(percent);
+    }
+    if (*count) {
+        qsort(values, *count, sizeof *values, compare_doubles);
+        median = *count % 2 ? values[*count / 2] : (values[*count / 2 - 1] + values[*count / 2]) / 2;
+    }
+    free(values);
+    return median;
+}
+
+static void print_counts(const json_t *rows)
+{
+    size_t total = json_array_size(rows), right = bench_results_count(rows, "ok");
+    size_t wrong = bench_results_count(rows, "failed");
+    static const char *const others[][2] = {
+        {"unsupported", "not supported"},    {"skipped", "skipped"},
+        {"mistrusted", "proving nothing"},   {"suspect", "faster than the device can be"},
+        {"error", "ended with an error"},    {"timeout", "not finished in time"},
+    };
+    if (wrong)
+        printf("%s%zu of %zu results are WRONG.%s", bench_colour_on(BENCH_BAD), wrong, total, bench_colour_off());
+    else if (right == total)
+        printf("All %zu results are right.", total);
+    else
+        printf("%zu of %zu results are right, none is wrong.", right, total);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        size_t count = bench_results_count(rows, others[i][0]);
+        if (count)
+            printf(" %zu %s.", count, others[i][1]);
+    }
+    putchar('\n');
+}
+
+static void print_rival(const json_t *rows, const char *name, double mean)
+{
+    size_t count = 0;
+    bench_results_geomean(rows, name, NULL, &count);
+    if (mean >= 1)
+        printf("%.2f times as fast as %s", mean, name);
+    else
+        printf("%s is %.2f times as fast", name, 1 / mean);
+    printf(" (geometric mean of %zu case%s; ", count, count == 1 ? "" : "s");
+    bool first = true;
+    for (int op = 0; op < BENCH_OP_COUNT; op++) {
+        const char *op_name = bench_op_text((bench_op_kind)op);
+        double by_op = bench_results_geomean(rows, name, op_name, NULL);
+        if (isnan(by_op))
+            continue;
+        printf("%s%s %.2f", first ? "" : ", ", op_name, by_op);
+        first = false;
+    }
+    printf(").\n");
+}
+
+void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift)
+{
+    const json_t *rows = results->rows;
+    const json_t *means = json_object_get(json_object_get(results->root, "summary"), "geomean_speedup");
+    if (!json_array_size(rows))
+        return;
+    size_t by_arithmetic, by_memory;
+    double arithmetic = median_percent(rows, "arithmetic", &by_arithmetic);
+    double memory = median_percent(rows, "memory", &by_memory);
+    putchar('\n');
+    print_counts(rows);
+    if (by_arithmetic)
+        printf("Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n", arithmetic,
+               by_arithmetic);
+    if (by_memory)
+        printf("Where memory is the limit, %.0f%% of the measured bandwidth is reached (median of %zu).\n", memory, by_memory);
+    const char *name;
+    json_t *mean;
+    json_object_foreach((json_t *)(uintptr_t)means, name, mean)
+        print_rival(rows, name, json_number_value(mean));
+    if (fabs(drift) > 0.03)
+        printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n", 100 * fabs(drift));
+    if (was_cut)
+        printf("Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n", budget);
+    if (results->path)
+        printf("Everything, samples included, is in %s.\n", results->path);
+    fflush(stdout);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "terminal.h"
+#include "text.h"
+
+#define OTHER_COLUMNS 48 // what beside the case and the ratios takes room
+
+void bench_table_begin(bench_table *table, const bench_suite *suite)
+{
+    size_t longest = 20;
+    for (size_t i = 0; i < suite->count; i++) {
+        size_t length = strlen(suite->entries[i].c.canonical);
+        longest = length > longest ? length : longest;
+    }
+    int columns = bench_terminal_columns();
+    int room = columns - OTHER_COLUMNS - 9 * (int)table->rival_count - (table->with_variant ? 17 : 0);
+    table->case_width = (int)longest;
+    if (columns > 0 && table->case_width > room)
+        table->case_width = room > 24 ? room : 24;
+}
+
+void bench_table_header(const bench_table *table)
+{
+    printf("%s%-*s", bench_colour_on(BENCH_STRONG), table->case_width, "case");
+    if (table->with_variant)
+        printf("  %-15s", "variant");
+    printf("  %-8s  %8s  %-5s  %11s  %5s", "result", "median", "+-", "rate", "%peak");
+    for (size_t i = 0; i < table->rival_count; i++)
+        printf("  %7.7s", table->rivals[i]);
+    printf("%s\n", bench_colour_off());
+    fflush(stdout);
+}
+
+static const char *string_of(const json_t *row, const char *key)
+{
+    const char *text = json_string_value(json_object_get(row, key));
+    return text ? text : "";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void print_case(const bench_table *table, const char *text)
+{
+    int width = table->case_width;
+    if ((int)strlen(text) <= width)
+        printf("%-*s", width, text);
+    else
+        printf("%.*s~", width - 1, text);
+}
+
+static void print_speedup(const json_t *row, const char *rival)
+{
+    const json_t *all = json_object_get(row, "baselines");
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *b = json_array_get(all, i);
+        if (strcmp(string_of(b, "name"), rival))
+            continue;
+        double speedup = number_of(b, "speedup");
+        if (isnan(speedup)) {
+            printf("  %s%7s%s", bench_colour_on(BENCH_WARN), string_of(b, "state"), bench_colour_off());
+            return;
+        }
+        bench_colour colour = speedup >= 1 ? BENCH_GOOD : BENCH_WARN;
+        printf("  %s%6.2fx%s", bench_colour_on(colour), speedup, bench_colour_off());
+        return;
+    }
+    printf("  %s%7s%s", bench_colour_on(BENCH_FAINT), "none", bench_colour_off());
+}
+
+static void print_time(const json_t *row)
+{
+    const json_t *time = json_object_get(row, "time");
+    double median = number_of(time, "median_ns"), low = number_of(time, "ci_low_ns"), high = number_of(time, "ci_high_ns");
+    bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
+    double rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"), percent = number_of(row, "percent_of_peak");
+    char text[32], spread[16];
+    bench_format_ns(median, text, sizeof text);
+    snprintf(spread, sizeof spread, "%.1f%%", 50 * (high - low) / median);
+    printf("  %8s  %-5s  %6.*f %-4s  ", text, spread, rate < 9.95 ? 2 : rate < 99.5 ? 1 : 0, rate,
+           is_bandwidth ? "GB/s" : "GF/s");
+    if (isnan(percent))
+        printf("%5s", "-");
+    else
+        printf("%4.0f%%", percent);
+}
+
+void bench_table_row(const bench_table *table, const json_t *row)
+{
+    const char *state = string_of(row, "state");
+    bool has_time = json_is_object(json_object_get(row, "time"));
+    bool is_ok = !strcmp(state, "ok");
+    bench_progress_clear();
+    print_case(table, string_of(row, "case"));
+    if (table->with_variant)
+        printf("  %-15.15s", string_of(row, "variant"));
+    bench_colour colour = is_ok ? BENCH_GOOD : !strcmp(state, "unsupported") ? BENCH_FAINT : BENCH_BAD;
+    printf("  %s%-8.8s%s", bench_colour_on(colour), is_ok ? "right" : state, bench_colour_off());
+    if (has_time) {
+        print_time(row);
+        for (size_t i = 0; i < table->rival_count; i++)
+            print_speedup(row, table->rivals[i]);
+    }
+    if (!is_ok)
+        printf("  %s", string_of(row, "reason"));
+    putchar('\n');
+    fflush(stdout);
+}
+
+static FILE *open_for_writing(const char *path)
+{
+    FILE *file = strcmp(path, "-") ? fopen(path, "w") : stdout;
+    if (!file)
+        bench_say("clbench: %s cannot be written", path);
+    return file;
+}
+
+static bool close_written(FILE *file, const char *path)
+{
+    bool good = !ferror(file) && fflush(file) == 0;
+    if (file != stdout)
+        good = fclose(file) == 0 && good;
+    if (!good)
+        bench_say("clbench: %s could not be written", path);
+    return good;
+}
+
+static void csv_text(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+static void csv_number(FILE *file, double value)
+{
+    if (!isnan(value))
+        fprintf(file, ",%.10g", value);
+    else
+        fputc(',', file);
+}
+
+// One line a measured time: ours with an empty baseline, then a line for each form of each baseline.
+bool bench_write_csv(const char *path, const json_t *rows)
+{
+    FILE *file = open_for_writing(path);
+    if (!file)
+        return false;
+    fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
+          "percent_of_peak\n", file);
+    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "n"};
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *all = json_object_get(row, "baselines");
+        csv_text(file, string_of(row, "case"));
+        fprintf(file, ",husk,%s,%s", string_of(row, "variant"), string_of(row, "state"));
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+            csv_number(file, number_of(json_object_get(row, "time"), times[k]));
+        csv_number(file, number_of(row, "gflops"));
+        csv_number(file, number_of(row, "gbytes_per_s"));
+        csv_number(file, number_of(row, "percent_of_peak"));
+        fputc('\n', file);
+        for (size_t b = 0; b < json_array_size(all); b++) {
+            const json_t *forms = json_object_get(json_array_get(all, b), "forms");
+            for (size_t f = 0; f < json_array_size(forms); f++) {
+                const json_t *form = json_array_get(forms, f);
+                csv_text(file, string_of(row, "case"));
+                fprintf(file, ",%s,%s,%s", string_of(json_array_get(all, b), "name"), string_of(form, "form"),
+                        string_of(form, "state"));
+                for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+                    csv_number(file, number_of(json_object_get(form, "time"), times[k]));
+                fputs(",,,\n", file);
+            }
+        }
+    }
+    return close_written(file, path);
+}
+
+static void markdown_speedups(FILE *file, const json_t *row, const json_t *means)
+{
+    const char *name;
+    json_t *ignored;
+    json_object_foreach((json_t *)(uintptr_t)means, name, ignored) {
+        const json_t *all = json_object_get(row, "baselines");
+        double speedup = NAN;
+        for (size_t k = 0; k < json_array_size(all); k++) {
+            if (!strcmp(string_of(json_array_get(all, k), "name"), name))
+                speedup = number_of(json_array_get(all, k), "speedup");
+        }
+        if (isnan(speedup))
+            fputs(" none |", file);
+        else
+            fprintf(file, " %.2f |", speedup);
+    }
+}
+
+bool bench_write_markdown(const char *path, const json_t *root)
+{
+    FILE *file = open_for_writing(path);
+    if (!file)
+        return false;
+    const json_t *rows = json_object_get(root, "results"), *device = json_object_get(root, "device");
+    const json_t *means = json_object_get(json_object_get(root, "summary"), "geomean_speedup");
+    const char *name;
+    json_t *mean;
+    fprintf(file, "%s (%s, driver %s), Husk %s\n\n", string_of(device, "name"), string_of(device, "platform"),
+            string_of(device, "driver"), string_of(root, "husk_version"));
+    fputs("| case | result | median | rate | % of peak |", file);
+    json_object_foreach((json_t *)(uintptr_t)means, name, mean)
+        fprintf(file, " x %s |", name);
+    fputs("\n|---|---|---:|---:|---:|", file);
+    for (size_t i = 0; i < json_object_size(means); i++)
+        fputs("---:|", file);
+    fputc('\n', file);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
+        char median[32];
+        bench_format_ns(number_of(json_object_get(row, "time"), "median_ns"), median, sizeof median);
+        fprintf(file, "| `%s` | %s | %s | %.3g %s | %.0f |", string_of(row, "case"), string_of(row, "state"), median,
+                number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"), is_bandwidth ? "GB/s" : "GFLOP/s",
+                number_of(row, "percent_of_peak"));
+        markdown_speedups(file, row, means);
+        fputc('\n', file);
+    }
+    json_object_foreach((json_t *)(uintptr_t)means, name, mean)
+        fprintf(file, "\nGeometric mean against %s: %.2f\n", name, json_number_value(mean));
+    return close_written(file, path);
+}

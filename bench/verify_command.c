@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// clbench verify: every variant of every operator against the reference, on a suite's cases and on generated ones.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure.h"
+#include "op.h"
+#include "run.h"
+#include "terminal.h"
+#include "text.h"
+
+#define MAX_VARIANTS 32
+
+typedef struct tally {
+    int64_t right, wrong, refused, mistrusted, errors, timeouts;
+    double max_ratio; /* the largest error / bound of those that are right */
+} tally;
+
+typedef struct verification {
+    const bench_options *options;
+    bench_contestant husk;
+    tally tallies[BENCH_OP_COUNT][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
+} verification;
+
+static json_t *ask(verification *v, json_t *request, bench_state *state, char reason[BENCH_REASON_TEXT])
+{
+    json_t *reply = NULL;
+    *state = BENCH_STATE_ERROR;
+    if (!bench_contestant_revive(&v->husk)) {
+        json_decref(request);
+        snprintf(reason, BENCH_REASON_TEXT, "%s", v->husk.why);
+        return NULL;
+    }
+    bench_reply status = bench_process_call(&v->husk.process, request, v->options->max_time, &reply, reason);
+    *state = bench_state_of_reply(status, reply, reason);
+    const char *answer = json_string_value(json_object_get(reply, "answer"));
+    if (answer && !strcmp(answer, "lost"))
+        bench_process_kill(&v->husk.process);
+    return reply;
+}
+
+static void check_pass(const json_t *reply, tally *t, bench_state *state, char reason[BENCH_REASON_TEXT])
+{
+    const char *text = json_string_value(json_object_get(reply, "text"));
+    double ratio = json_number_value(json_object_get(reply, "max_ratio"));
+    snprintf(reason, BENCH_REASON_TEXT, "%s", text ? text : "");
+    if (!json_is_true(json_object_get(reply, "pass"))) {
+        *state = BENCH_STATE_FAILED;
+        return;
+    }
+    if (json_is_true(json_object_get(reply, "mistrusted")))
+        t->mistrusted++;
+    else
+        t->right++;
+    if (ratio > t->max_ratio)
+        t->max_ratio = ratio;
+}
+
+static void verify_one(verification *v, const bench_case *c, const char *variant, tally *t)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_state state;
+    json_t *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", c->canonical, "slot", 0);
+    if (variant)
+        json_object_set_new(request, "form", json_string(variant));
+    json_decref(ask(v, request, &state, reason));
+    if (state == BENCH_STATE_OK) {
+        json_t *reply = ask(v, json_pack("{s:s, s:i, s:I}", "do", "verify", "slot", 0, "seed",
+                                         (json_int_t)v->options->seed), &state, reason);
+        if (state == BENCH_STATE_OK)
+            check_pass(reply, t, &state, reason);
+        json_decref(reply);
+    }
+    t->refused += state == BENCH_STATE_UNSUPPORTED;
+    t->wrong += state == BENCH_STATE_FAILED;
+    t->errors += state == BENCH_STATE_ERROR;
+    t->timeouts += state == BENCH_STATE_TIMEOUT;
+    if (state == BENCH_STATE_OK || state == BENCH_STATE_UNSUPPORTED)
+        return;
+    bench_progress_clear();
+    printf("%s%s%s  %s  %s\n    clbench verify %s%s%s\n", bench_colour_on(BENCH_BAD), bench_state_text(state),
+           bench_colour_off(), variant ? variant : "(chosen)", reason, c->canonical, variant ? " --variant " : "",
+           variant ? variant : "");
+    fflush(stdout);
+}
+
+// The operator's own choice, and each variant by name: one of them, or all.
+static void verify_case(verification *v, const bench_case *c)
+{
+    const char *wanted = v->options->variant, *op = bench_op_text(c->op), *variant;
+    if (!wanted)
+        verify_one(v, c, NULL, &v->tallies[c->op][0]);
+    for (size_t i = 0; i < MAX_VARIANTS && (variant = husk_op_variant(op, i)) && !bench_interrupted; i++) {
+        size_t length = wanted ? strcspn(wanted, ":") : 0;
+        bool is_wanted = !wanted || !strcmp(wanted, "all") || (strlen(variant) == length && !strncmp(variant, wanted, length));
+        if (is_wanted)
+            verify_one(v, c, wanted && strcmp(wanted, "all") ? wanted : variant, &v->tallies[c->op][i + 1]);
+    }
+}
+
+static bool has_op(const bench_suite *suite, bench_op_kind op)
+{
+    for (size_t i = 0; i < suite->count; i++) {
+        if (suite->entries[i].c.op == op)
+            return true;
+    }
+    return false;
+}
+
+// Small configurations of the operators that the suite has; none beside cases that were named.
+static bool add_generated(const bench_options *options, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    if (options->cases[0] || options->file)
+        return true;
+    for (int op = 0; op < BENCH_OP_COUNT; op++) {
+        char line[BENCH_CASE_TEXT];
+        bench_case c;
+        if (!has_op(suite, (bench_op_kind)op))
+            continue;
+        for (int64_t i = 0; bench_op_get((bench_op_kind)op)->generate(i, line); i++) {
+            if (!bench_case_parse(line, &c, reason) || !bench_suite_add(suite, &c, 1))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void print_tally(const char *op, const char *variant, const tally *t, tally *total)
+{
+    int64_t executed = t->right + t->wrong + t->mistrusted + t->errors + t->timeouts;
+    total->right += t->right;
+    total->wrong += t->wrong;
+    total->refused += t->refused;
+    total->mistrusted += t->mistrusted;
+    total->errors += t->errors;
+    total->timeouts += t->timeouts;
+    if (!executed && !t->refused)
+        return;
+    printf("%-11s %-20s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64 "   %.3f\n", op,
+           variant, executed, t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused, t->max_ratio);
+}
+
+static void print_tallies(const verification *v, tally *total)
+{
+    printf("\n%-11s %-20s %6s %6s %6s %6s %6s %8s   %s\n", "operator", "variant", "run", "right", "wrong", "error",
+           "proved0", "refused", "largest error / bound");
+    for (int op = 0; op < BENCH_OP_COUNT; op++) {
+        const char *name = bench_op_text((bench_op_kind)op);
+        print_tally(name, "(chosen)", &v->tallies[op][0], total);
+        for (size_t i = 0; i < MAX_VARIANTS && husk_op_variant(name, i); i++)
+            print_tally(name, husk_op_variant(name, i), &v->tallies[op][i + 1], total);
+    }
+    printf("\n%" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " ended with an error, %" PRId64
+           " not finished, %" PRId64 " proving nothing; %" PRId64 " refused (not supported)\n",
+           total->right, total->wrong, total->errors, total->timeouts, total->mistrusted, total->refused);
+    fflush(stdout);
+}
+
+static int verify_device(verification *v, const bench_suite *suite, const char *wish)
+{
+    tally total = {0};
+    int code = bench_open_husk(&v->husk, wish);
+    if (code != BENCH_EXIT_OK)
+        return code;
+    const json_t *device = json_object_get(v->husk.hello, "device");
+    const char *name = json_string_value(json_object_get(device, "name"));
+    printf("%s: %zu cases, every variant\n", name ? name : "the device", suite->count);
+    for (size_t i = 0; i < suite->count && !bench_interrupted; i++) {
+        bench_progress_show("[%zu/%zu] %s", i + 1, suite->count, suite->entries[i].c.canonical);
+        verify_case(v, &suite->entries[i].c);
+    }
+    bench_progress_clear();
+    print_tallies(v, &total);
+    bench_contestant_stop(&v->husk);
+    if (total.wrong)
+        return BENCH_EXIT_VERIFICATION;
+    if (total.errors)
+        return BENCH_EXIT_ERROR;
+    return total.timeouts ? BENCH_EXIT_TIMEOUT : BENCH_EXIT_OK;
+}
+
+int bench_command_verify(const bench_options *options)
+{
+    char reason[BENCH_REASON_TEXT], buffer[64];
+    bench_suite suite;
+    if (!bench_select_cases(options, "smoke", &suite, reason) || !add_generated(options, &suite, reason)) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
+    verification *v = calloc(1, sizeof *v);
+    int code = v ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
+    size_t devices = options->device_count ? options->device_count : 1;
+    bench_progress_start(options->quiet);
+    for (size_t i = 0; i < suite.count && options->list; i++)
+        puts(suite.entries[i].c.canonical);
+    for (size_t i = 0; i < devices && code == BENCH_EXIT_OK && !options->list; i++) {
+        memset(v, 0, sizeof *v);
+        v->options = options;
+        code = verify_device(v, &suite, bench_device_wish(options, i, buffer));
+    }
+    free(v);
+    bench_suite_free(&suite);
+    return code;
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+#include "worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data.h"
+#include "op.h"
+#include "process.h"
+#include "stats.h"
+#include "text.h"
+#include "timer.h"
+
+#define SAMPLE_NS 10000000u // a sample lasts at least 10 ms
+#define SAMPLE_TICKS 1000u  // or so many steps of the clock
+
+typedef struct worker {
+    const bench_contender *contender;
+    void *session;
+    bool has_case;
+    bench_case c;
+    bench_data data;
+    void *slots[BENCH_SLOTS];
+    uint64_t tick_ns;
+    char reason[BENCH_REASON_TEXT];
+} worker;
+
+static json_t *answer_of(bench_answer answer, const char *reason)
+{
+    static const char *const names[] = {"ok", "unsupported", "error", "lost"};
+    json_t *reply = json_object();
+    json_object_set_new(reply, "answer", json_string(names[answer]));
+    if (answer != BENCH_OK) {
+        // A driver's text may be no UTF-8, which JSON must be.
+        json_t *text = json_string(reason);
+        json_object_set_new(reply, "reason", text ? text : json_string("(text that is not UTF-8)"));
+    }
+    return reply;
+}
+
+static void put_text(json_t *object, const char *key, const char *text)
+{
+    json_t *value = text ? json_string(text) : NULL;
+    json_object_set_new(object, key, value ? value : json_null());
+}
+
+static void release_slot(worker *w, size_t slot)
+{
+    if (w->slots[slot])
+        w->contender->release(w->slots[slot]);
+    w->slots[slot] = NULL;
+}
+
+static void release_all(worker *w)
+{
+    for (size_t i = 0; i < BENCH_SLOTS; i++)
+        release_slot(w, i);
+    if (w->has_case)
+        bench_data_free(&w->c, &w->data);
+    w->has_case = false;
+}
+
+// The request's slot, prepared; NULL with a reply otherwise.
+static void *slot_of(worker *w, json_t *request, json_t **reply)
+{
+    json_int_t slot = json_integer_value(json_object_get(request, "slot"));
+    if (slot >= 0 && slot < BENCH_SLOTS && w->slots[slot])
+        return w->slots[slot];
+    *reply = answer_of(BENCH_ERROR, "nothing is prepared in that slot");
+    return NULL;
+}
+
+static bool take_case(worker *w, json_t *request)
+{
+    bench_case c;
+    const char *line = json_string_value(json_object_get(request, "case"));
+    if (!line || !bench_case_parse(line, &c, w->reason))
+        return line ? false : bench_explain(w->reason, sizeof w->reason, "the request has no case");
+    if (w->has_case && !strcmp(c.canonical, w->c.canonical))
+        return true;
+    release_all(w);
+    w->c = c;
+    w->has_case = bench_data_make(&w->c, &w->data, w->reason);
+    return w->has_case;
+}
+
+static json_t *do_forms(worker *w, json_t *request)
+{
+    bench_case c;
+    const char *line = json_string_value(json_object_get(request, "case"));
+    if (!line || !bench_case_parse(line, &c, w->reason))
+        return answer_of(BENCH_ERROR, w->reason);
+    json_t *reply = answer_of(BENCH_OK, NULL), *forms = json_array();
+    const char *form = NULL;
+    for (size_t i = 0; w->contender->form && (form = w->contender->form(w->session, &c, i)); i++)
+        json_array_append_new(forms, json_string(form));
+    json_object_set_new(reply, "forms", forms);
+    return reply;
+}
+
+static void put_details(worker *w, void *state, json_t *reply)
+{
+    bench_details d = {0};
+    w->contender->details(state, &d);
+    put_text(reply, "variant", d.variant);
+    put_text(reply, "configuration", d.configuration);
+    json_object_set_new(reply, "executed_flops", json_real(d.executed_flops));
+    json_object_set_new(reply, "error_factor", json_real(d.error_factor));
+    json_object_set_new(reply, "workspace", json_integer((json_int_t)d.workspace));
+    json_object_set_new(reply, "build_ns", json_integer((json_int_t)d.build_ns));
+    json_object_set_new(reply, "builds", json_integer((json_int_t)d.builds));
+    json_object_set_new(reply, "cache_loads", json_integer((json_int_t)d.cache_loads));
+    json_object_set_new(reply, "on_device", json_boolean(d.on_device));
+}
+
+static json_t *do_prepare(worker *w, json_t *request)
+{
+    json_int_t slot = json_integer_value(json_object_get(request, "slot"));
+    if (slot < 0 || slot >= BENCH_SLOTS)
+        return answer_of(BENCH_ERROR, "no such slot");
+    if (!take_case(w, request))
+        return answer_of(BENCH_ERROR, w->reason);
+    release_slot(w, (size_t)slot);
+    bench_prepare_options options = {
+        .form = json_string_value(json_object_get(request, "form")),
+        .copies = (int)json_integer_value(json_object_get(request, "copies")),
+    };
+    uint64_t start = bench_now_ns();
+    bench_answer answer = w->contender->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
+    uint64_t prepared = bench_now_ns();
+    if (answer == BENCH_OK)
+        answer = w->contender->reset(w->slots[slot], w->reason);
+    uint64_t reset = bench_now_ns();
+    if (answer == BENCH_OK)
+        answer = w->contender->run(w->slots[slot], w->reason);
+    uint64_t ran = bench_now_ns();
+    json_t *reply = answer_of(answer, w->reason);
+    if (answer != BENCH_OK) {
+        release_slot(w, (size_t)slot);
+        return reply;
+    }
+    put_details(w, w->slots[slot], reply);
+    json_object_set_new(reply, "prepare_ns", json_integer((json_int_t)(prepared - start)));
+    json_object_set_new(reply, "first_ns", json_integer((json_int_t)(ran - reset)));
+    return reply;
+}
+
+static void verdict_reply(json_t *reply, const bench_verdict *verdict)
+{
+    json_object_set_new(reply, "pass", json_boolean(verdict->pass));
+    json_object_set_new(reply, "mistrusted", json_boolean(verdict->mistrusted));
+    json_object_set_new(reply, "checked", json_integer((json_int_t)verdict->checked));
+    // JSON has no infinity; a missed NaN or infinity is said by the text.
+    json_object_set_new(reply, "max_error", json_real(verdict->max_error));
+    json_object_set_new(reply, "bound", json_real(verdict->bound));
+    json_object_set_new(reply, "max_ratio", json_real(verdict->max_ratio));
+    put_text(reply, "text", verdict->text);
+}
+
+// One run from the initial output, read back and compared with the reference.
+static json_t *do_verify(worker *w, json_t *request)
+{
+    json_t *reply = NULL;
+    void *state = slot_of(w, request, &reply);
+    if (!state)
+        return reply;
+    bench_output output = {0};
+    bench_verdict verdict;
+    bench_details details = {0};
+    bench_answer answer = BENCH_ERROR;
+    if (!bench_output_make(&w->c, &w->data, &output, w->reason))
+        return answer_of(BENCH_ERROR, w->reason);
+    answer = w->contender->reset(state, w->reason);
+    if (answer == BENCH_OK)
+        answer = w->contender->run(state, w->reason);
+    if (answer == BENCH_OK)
+        answer = w->contender->read(state, &output, w->reason);
+    reply = answer_of(answer, w->reason);
+    if (answer == BENCH_OK) {
+        // Baselines are compared by what every operator has, their y.
+        bool is_ours = !strcmp(w->contender->name, "husk");
+        if (!is_ours)
+            bench_array_free(&output.h_n);
+        if (!is_ours)
+            bench_array_free(&output.c_n);
+        w->contender->details(state, &details);
+        bench_verify_options options = {
+            .seed = (uint64_t)json_integer_value(json_object_get(request, "seed")),
+            .error_factor = details.error_factor,
+        };
+        bench_verdict_begin(&verdict);
+        bench_op_get(w->c.op)->verify(&w->c, &w->data, &output, &options, &verdict);
+        verdict_reply(reply, &verdict);
+    }
+    bench_output_free(&output);
+    return reply;
+}
+
+static bench_answer time_batch(worker *w, void *state, int64_t batch, uint64_t *ns)
+{
+    uint64_t start = bench_now_ns();
+    bench_answer answer = w->contender->run_batch(state, batch, w->reason);
+    *ns = bench_now_ns() - start;
+    return answer;
+}
+
+// Double the batch until it lasts long enough for the clock and for the launch of one to drown.
+static bench_answer find_batch(worker *w, void *state, int64_t *batch)
+{
+    uint64_t enough = SAMPLE_TICKS * w->tick_ns > SAMPLE_NS ? SAMPLE_TICKS * w->tick_ns : SAMPLE_NS, ns = 0;
+    bench_answer answer = BENCH_OK;
+    for (*batch = 1; answer == BENCH_OK && *batch < (int64_t)1 << 30; *batch *= 2) {
+        answer = time_batch(w, state, *batch, &ns);
+        if (ns >= enough && answer == BENCH_OK) // once more: a hiccup must not end it
+            answer = time_batch(w, state, *batch, &ns);
+        if (ns >= enough)
+            break;
+    }
+    return answer;
+}
+
+// At least `runs` runs and `ns`, until the medians of two groups of five batches agree within 2%.
+static json_t *do_warm(worker *w, json_t *request)
+{
+    json_t *reply = NULL;
+    void *state = slot_of(w, request, &reply);
+    if (!state)
+        return reply;
+    int64_t runs = json_integer_value(json_object_get(request, "runs")), batch = 1;
+    uint64_t wanted = (uint64_t)json_integer_value(json_object_get(request, "ns"));
+    uint64_t limit = (uint64_t)json_integer_value(json_object_get(request, "limit_ns"));
+    uint64_t start = bench_now_ns(), ns = 0;
+    bench_answer answer = BENCH_OK;
+    for (int64_t i = 0; i < runs && answer == BENCH_OK && (i == 0 || bench_now_ns() - start < limit); i++)
+        answer = w->contender->run(state, w->reason);
+    if (answer == BENCH_OK)
+        answer = find_batch(w, state, &batch);
+    double group[5], before = 0;
+    bool settled = false;
+    int in_group = 0;
+    while (answer == BENCH_OK && bench_now_ns() - start < limit &&
+           !(settled && bench_now_ns() - start >= wanted)) {
+        answer = time_batch(w, state, batch, &ns);
+        group[in_group++] = (double)ns;
+        if (in_group < 5)
+            continue;
+        double median = bench_median(group, 5);
+        settled = before > 0 && median < 1.02 * before && before < 1.02 * median;
+        before = median;
+        in_group = 0;
+    }
+    reply = answer_of(answer, w->reason);
+    json_object_set_new(reply, "batch", json_integer(batch));
+    json_object_set_new(reply, "settled", json_boolean(settled));
+    return reply;
+}
+
+static json_t *do_sample(worker *w, json_t *request)
+{
+    json_t *reply = NULL;
+    void *state = slot_of(w, request, &reply);
+    if (!state)
+        return reply;
+    int64_t batch = json_integer_value(json_object_get(request, "batch"));
+    uint64_t wanted = (uint64_t)json_integer_value(json_object_get(request, "ns"));
+    int64_t least = json_integer_value(json_object_get(request, "least"));
+    bool single = json_is_true(json_object_get(request, "latency"));
+    json_t *samples = json_array();
+    bench_answer answer = BENCH_OK;
+    uint64_t start = bench_now_ns(), ns = 0;
+    batch = batch < 1 ? 1 : batch;
+    for (int64_t i = 0; answer == BENCH_OK && (i < least || bench_now_ns() - start < wanted); i++) {
+        answer = time_batch(w, state, batch, &ns);
+        json_array_append_new(samples, json_real((double)ns / (double)batch));
+    }
+    uint64_t spent = bench_now_ns() - start;
+    double singles[15], latency = 0;
+    size_t count = 0;
+    start = bench_now_ns();
+    while (single && answer == BENCH_OK && count < 15 && (count < 3 || bench_now_ns() - start < 20000000u)) {
+        uint64_t before = bench_now_ns();
+        answer = w->contender->run(state, w->reason);
+        singles[count++] = (double)(bench_now_ns() - before);
+    }
+    latency = count ? bench_median(singles, count) : 0;
+    reply = answer_of(answer, w->reason);
+    json_object_set_new(reply, "samples", samples);
+    json_object_set_new(reply, "spent_ns", json_integer((json_int_t)spent));
+    if (single)
+        json_object_set_new(reply, "latency_ns", json_real(latency));
+    return reply;
+}
+
+static json_t *serve_one(worker *w, const bench_worker_options *options, json_t *request)
+{
+    static const struct {
+        const char *what;
+        json_t *(*serve)(worker *, json_t *);
+    } table[] = {
+        {"forms", do_forms}, {"prepare", do_prepare}, {"verify", do_verify}, {"warm", do_warm}, {"sample", do_sample},
+    };
+    const char *what = json_string_value(json_object_get(request, "do"));
+    if (!what)
+        return answer_of(BENCH_ERROR, "no request");
+    snprintf(w->reason, sizeof w->reason, "no reason was given");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (!strcmp(table[i].what, what))
+            return table[i].serve(w, request);
+    }
+    if (!strcmp(what, "release")) {
+        release_all(w);
+        return answer_of(BENCH_OK, NULL);
+    }
+    json_t *reply = options->extra ? options->extra(w->session, what, request) : NULL;
+    return reply ? reply : answer_of(BENCH_ERROR, "unknown request");
+}
+
+static bool send_reply(json_t *reply)
+{
+    char *text = json_dumps(reply, JSON_COMPACT);
+    json_decref(reply);
+    if (!text)
+        return false;
+    size_t size = strlen(text), done = 0;
+    text[size++] = '\n';
+    while (done < size) {
+        ssize_t wrote = write(BENCH_WORKER_REPLIES, text + done, size - done);
+        if (wrote < 0 && errno != EINTR)
+            break;
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    free(text);
+    return done == size;
+}
+
+static json_t *hello(worker *w, const bench_worker_options *options, bench_answer answer)
+{
+    json_t *reply = answer_of(answer, w->reason);
+    put_text(reply, "name", w->contender->name);
+    if (options->extra) {
+        json_t *more = options->extra(w->session, "hello", NULL);
+        if (more)
+            json_object_update(reply, more);
+        json_decref(more);
+    }
+    if (answer != BENCH_OK)
+        return reply;
+    char version[256] = "";
+    w->contender->version(w->session, version, sizeof version);
+    put_text(reply, "version", version);
+    return reply;
+}
+
+int bench_worker_serve(const bench_worker_options *options)
+{
+    worker w = {.contender = options->contender, .tick_ns = bench_timer_tick_ns()};
+    FILE *requests = fdopen(BENCH_WORKER_REQUESTS, "r");
+    if (!requests)
+        return 1;
+    bench_answer answer = w.contender->open(&options->open, &w.session, w.reason);
+    bool alive = send_reply(hello(&w, options, answer)) && answer == BENCH_OK;
+    char *line = NULL;
+    size_t capacity = 0;
+    while (alive && getline(&line, &capacity, requests) > 0) {
+        json_error_t error;
+        json_t *request = json_loads(line, 0, &error);
+        json_t *reply = request ? serve_one(&w, options, request) : answer_of(BENCH_ERROR, error.text);
+        json_decref(request);
+        alive = send_reply(reply);
+    }
+    free(line);
+    release_all(&w);
+    if (answer == BENCH_OK)
+        w.contender->close(w.session);
+    fclose(requests);
+    return answer == BENCH_OK ? 0 : 1;
+}

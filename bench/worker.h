@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/worker.h: the other end of bench/process.h: one contender in a process of its own. It blocks in read
+ * while others are measured.
+ *
+ * Requests ("do") and what their replies hold beside "answer" (ok, unsupported, error, lost) and "reason":
+ *     (at the start, unasked)         name, version; from husk also device, notes, status
+ *     forms    case                  forms: names, [] when there is only the contender's own choice
+ *     prepare  case slot form        variant, configuration, executed_flops, error_factor, workspace, builds,
+ *                                    cache_loads, prepare_ns, first_ns (the first run), cpu_ns
+ *     verify   slot seed             pass, mistrusted, max_error, bound, max_ratio, checked, text
+ *     warm     slot runs ns limit_ns batch (runs a sample), settled
+ *     sample   slot batch ns         samples: ns of one run each; latency_ns: of single launches
+ *     release                        all slots and the case's data
+ *     any other                      is handed to the contender's own table (bench_worker_extra)
+ */
+#ifndef BENCH_WORKER_H
+#define BENCH_WORKER_H
+
+#include <jansson.h>
+
+#include "contender.h"
+
+#define BENCH_SLOTS 8
+
+/* Requests that only one kind of worker understands. NULL: unknown to it. */
+typedef json_t *(*bench_worker_extra)(void *session, const char *what, json_t *request);
+
+typedef struct bench_worker_options {
+    const bench_contender *contender;
+    bench_open_options open;
+    bench_worker_extra extra; /* or NULL */
+} bench_worker_options;
+
+/* Serve until the pipe ends; the exit code of the process. */
+int bench_worker_serve(const bench_worker_options *options);
+
+#endif
