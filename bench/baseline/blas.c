@@ -75,9 +75,9 @@ static bool kernels_have_avx512(const char *core)
 
 /*
  * OpenBLAS picks its kernels by the CPU's model number, and takes AVX2 ones on a model newer than itself; and
- * environments pin kernels for the sake of equal results (OPENBLAS_CORETYPE=Haswell). Either is half the speed
- * of AVX-512 ones (docs/baselines.md) and no rival: its own choice counts, and where that has no AVX-512 on a
- * CPU that does, SkylakeX.
+ * environments pin kernels for the sake of equal results (OPENBLAS_CORETYPE=Haswell). Either is half the
+ * speed of AVX-512 kernels (docs/baselines.md) and no rival: its own choice counts, and where that has none
+ * on a CPU that has it, SkylakeX.
  */
 static bench_answer load_best(blas_session *s, char reason[BENCH_REASON_TEXT])
 {

@@ -2,7 +2,7 @@
 // The contender clblast: CLBlast's matrix multiplication on the same OpenCL device, in a context of its own.
 //
 // CLBlast compiles its kernels when a routine is first called (on PoCL that takes seconds), so prepare() runs
-// every case once and reports that time apart. CLBlast has no epilogue: bias and activation are a kernel after it.
+// every case once and reports that time apart. It has no epilogue: bias and activation are a kernel after it.
 #include <stdio.h>
 
 #define CL_TARGET_OPENCL_VERSION 120

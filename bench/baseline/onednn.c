@@ -3,8 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "baseline_ops.h"
 #include "onednn_op.h"
 #include "operand.h"
+
+#define ONEDNN_OP(lower, upper) extern const onednn_op onednn_op_##lower;
+BENCH_ONEDNN_OP_LIST(ONEDNN_OP)
+#undef ONEDNN_OP
 
 typedef struct state {
     const onednn_session *session;
@@ -20,18 +25,11 @@ typedef struct state {
 static const onednn_op *op_of(const bench_case *c)
 {
     switch (c->op) {
-    case BENCH_GEMM:
-        return &onednn_op_gemm;
-    case BENCH_CONV:
-        return &onednn_op_conv;
-    case BENCH_POOL:
-        return &onednn_op_pool;
-    case BENCH_SOFTMAX:
-        return &onednn_op_softmax;
-    case BENCH_ACTIVATION:
-        return &onednn_op_activation;
-    case BENCH_RNN:
-        return &onednn_op_rnn;
+#define ONEDNN_CASE(lower, upper) \
+    case BENCH_##upper:           \
+        return &onednn_op_##lower;
+        BENCH_ONEDNN_OP_LIST(ONEDNN_CASE)
+#undef ONEDNN_CASE
     default:
         return NULL;
     }
@@ -159,13 +157,6 @@ static bool make_operands(const state *s, onednn_operands *o)
     bool made = o->x && o->y && bench_operand_cloned(&d->w, o->w) &&
                 bench_operand_cloned(&d->bias, o->bias) && bench_operand_cloned(&d->h0, o->h0) &&
                 bench_operand_cloned(&d->c0, o->c0);
-    if (made && s->c.op == BENCH_RNN) {
-        const bench_rnn *r = &s->c.as.rnn;
-        const size_t count = (size_t)(r->layers * r->directions * r->b * r->hidden);
-        o->h_n = malloc((count ? count : 1) * sizeof(float));
-        o->c_n = r->cell == HUSK_RNN_LSTM ? malloc((count ? count : 1) * sizeof(float)) : NULL;
-        made = o->h_n && (o->c_n || r->cell != HUSK_RNN_LSTM);
-    }
     return made && (!s->op->make_operands || s->op->make_operands(&s->c, o));
 }
 
@@ -228,7 +219,8 @@ static void consider(choice *best, const state *s, const onednn_way *way, bool r
         *failed = explain(dnnl_out_of_memory, way->name, reason);
         return;
     }
-    // Implementations that oneDNN itself calls references take a thousand times as long: only if all else fails.
+    // What oneDNN itself calls a reference takes a thousand times as long: only if all else fails.
+    references = references || s->op->reference_is_fast;
     const bool skip = onednn_program_ok(program) && program->reference && !references;
     const uint64_t ns = onednn_program_ok(program) && !skip ? measure(program, best->ns) : 0;
     if (ns && (!best->program || ns < best->ns)) {

@@ -46,4 +46,5 @@ static const onednn_way ways[] = {
     {.name = NULL},
 };
 
+extern const onednn_op onednn_op_activation;
 const onednn_op onednn_op_activation = {.ways = ways, .supports = supports};

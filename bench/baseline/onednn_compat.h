@@ -2,9 +2,9 @@
 /*
  * baseline/onednn_compat.h: what differs between oneDNN 2.x and 3.x, under one set of functions.
  *
- * In 2.x a memory descriptor is a struct, an operation has a descriptor of its own, and a primitive descriptor
- * is made from that; in 3.x memory descriptors are handles and primitive descriptors are made at once. Here
- * a memory descriptor is a pointer that onednn_md_destroy frees; a NULL one stands for "not there".
+ * In 2.x a memory descriptor is a struct, an operation has a descriptor of its own, and a primitive
+ * descriptor is made from that; in 3.x memory descriptors are handles and primitive descriptors are made at
+ * once. Here a memory descriptor is a pointer that onednn_md_destroy frees; NULL stands for "not there".
  */
 #ifndef BENCH_ONEDNN_COMPAT_H
 #define BENCH_ONEDNN_COMPAT_H

@@ -112,8 +112,8 @@ static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *
 /*
  * Multiplications are 1/4 (F(4x4, 3x3)) or 1/2.25 (F(2x2, 3x3)) of the direct method's, transforms apart. The
  * bound is the direct one times how much the transforms of one dimension amplify rounding errors: the largest
- * row sum of |A| (|G| 1) (|B| 1) / 3 with the matrices of arXiv 1509.09308. In two dimensions the worst case is
- * its square and the random case about its root.
+ * row sum of |A| (|G| 1) (|B| 1) / 3 with the matrices of arXiv 1509.09308. In two dimensions the worst case
+ * is its square and the random case about its root.
  */
 static void describe_winograd(onednn_program *program, const bench_case *c)
 {
@@ -168,4 +168,5 @@ static const onednn_way ways[] = {
     {.name = NULL},
 };
 
+extern const onednn_op onednn_op_conv;
 const onednn_op onednn_op_conv = {.ways = ways, .supports = supports};

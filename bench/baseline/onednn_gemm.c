@@ -205,4 +205,5 @@ static const onednn_way ways[] = {
     {.name = NULL},
 };
 
+extern const onednn_op onednn_op_gemm;
 const onednn_op onednn_op_gemm = {.ways = ways, .supports = supports};

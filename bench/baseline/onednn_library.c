@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 // oneDNN's C interface, opened at run time, and the threads it runs on.
 
+#ifdef __linux__
+#define _GNU_SOURCE // sched_setaffinity
+#endif
 #include "onednn_library.h"
 
 #include <dlfcn.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,9 +31,10 @@ static const char *const library_names[] = {
 };
 
 /*
- * OpenMP runtimes read these when they are loaded. GNU's threads spin 300,000 times before they sleep (7 ms
- * measured); 10,000 are 0.25 ms, which is still longer than any gap between two parallel regions of a run.
- * Not spinning at all (OMP_WAIT_POLICY=passive) costs 25 us a parallel region: see docs/baselines.md.
+ * OpenMP runtimes read these when they are loaded; docs/baselines.md has the measurements behind them. GNU's
+ * threads spin 300,000 times (7 ms) before they sleep; 10,000 are 0.25 ms, still longer than any gap between
+ * two parallel regions of a run. Not spinning at all (OMP_WAIT_POLICY=passive) costs 25 us a region. Threads
+ * that keep to a core of their own do not end up spinning on one while something else is at work.
  */
 static void set_environment(int threads)
 {
@@ -38,6 +45,30 @@ static void set_environment(int threads)
     bench_environment_default("KMP_BLOCKTIME", "1"); // milliseconds: LLVM's and Intel's runtimes
     if (!getenv("OMP_WAIT_POLICY"))
         bench_environment_default("GOMP_SPINCOUNT", "10000");
+    if (!getenv("OMP_PROC_BIND") && !getenv("GOMP_CPU_AFFINITY") && !getenv("KMP_AFFINITY")) {
+        bench_environment_default("OMP_PROC_BIND", "spread");
+        bench_environment_default("OMP_PLACES", "threads");
+    }
+}
+
+#ifdef __linux__
+static cpu_set_t affinity; // of the main thread, which the runtime binds as well
+static bool has_affinity;
+#endif
+
+static void save_affinity(void)
+{
+#ifdef __linux__
+    has_affinity = sched_getaffinity(0, sizeof affinity, &affinity) == 0;
+#endif
+}
+
+static void restore_affinity(void)
+{
+#ifdef __linux__
+    if (has_affinity)
+        sched_setaffinity(0, sizeof affinity, &affinity);
+#endif
 }
 
 // Call a function of the OpenMP runtime, if that is GNU's: others go by the environment alone.
@@ -56,6 +87,7 @@ void onednn_library_rest(void)
 {
     const int pause_hard = 2;
     call_openmp("omp_pause_resource_all", pause_hard);
+    restore_affinity();
 }
 
 static void *opened;
@@ -63,6 +95,7 @@ static void *opened;
 bench_answer onednn_library_open(int threads, char reason[BENCH_REASON_TEXT])
 {
     set_environment(threads);
+    save_affinity();
     if (!opened) {
         void *library = bench_library_open(library_names, reason);
         if (!library)

@@ -95,7 +95,7 @@ extern onednn_functions dnnl;
 
 /* Open the library so that it works with this many threads, which sleep soon after their work is done. */
 bench_answer onednn_library_open(int threads, char reason[BENCH_REASON_TEXT]);
-/* End the threads it has started; those needed again are started again. */
+/* End the threads it has started; those needed again are started again. The main thread is free to move. */
 void onednn_library_rest(void);
 /* "OpenMP" ... */
 const char *onednn_library_threading(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * baseline/onednn_op.h: what oneDNN can do for one operator, and in which ways.
+ * baseline/onednn_op.h: what oneDNN can do for one operator, and in which ways. Each has a file of its own,
+ * baseline/onednn_<op>.c, found by its name, with a const onednn_op onednn_op_<op>.
  *
  * Every way that applies is built and timed once when a case is prepared; the fastest is measured. That is
  * what makes oneDNN the best that a user could get, without knowing which of its ways suits which shape.
@@ -30,18 +31,13 @@ typedef struct onednn_way {
 
 typedef struct onednn_op {
     const onednn_way *ways;
+    bool
+        reference_is_fast; /* what oneDNN calls ref for this operator multiplies with its GEMM all the same */
     /* False: reason says what oneDNN lacks. */
     bool (*supports)(const bench_case *c, char reason[BENCH_REASON_TEXT]);
     /* Operands beyond those of bench_data, allocated with malloc; NULL: there are none. */
     bool (*make_operands)(const bench_case *c, onednn_operands *operands);
 } onednn_op;
-
-extern const onednn_op onednn_op_gemm;
-extern const onednn_op onednn_op_conv;
-extern const onednn_op onednn_op_pool;
-extern const onednn_op onednn_op_softmax;
-extern const onednn_op onednn_op_activation;
-extern const onednn_op onednn_op_rnn;
 
 /* Bring the operand into layout `to` once where weights are packed, and in every run where they are not. */
 static inline onednn_stage onednn_packing_stage(const bench_case *c)

@@ -98,4 +98,5 @@ static const onednn_way ways[] = {
     {.name = NULL},
 };
 
+extern const onednn_op onednn_op_pool;
 const onednn_op onednn_op_pool = {.ways = ways, .supports = supports};

@@ -83,7 +83,7 @@ const_dnnl_primitive_attr_t onednn_program_attr(onednn_program *program, const o
 /* The activation as oneDNN knows it; false: it has no such. */
 bool onednn_activation(husk_act act, dnnl_alg_kind_t *kind, float *alpha, float *beta);
 
-/* Take over a primitive descriptor just made with this status; its implementation's name joins the program's. */
+/* Take over a primitive descriptor made with this status; its implementation joins the program's name. */
 void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primitive_desc_t pd,
                        const char *what);
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // oneDNN: recurrent layers. A primitive is one layer in one or both directions, or several equal layers.
 //
-// oneDNN's weights are [layers, directions, inputs, gates, hidden]; ours, [gates * hidden, inputs] a layer and
-// direction, are the same numbers in its layout ldgoi. The gates of a GRU come as z, r, n there and as r, z, n
+// oneDNN's weights are [layers, directions, inputs, gates, hidden]; ours, [gates * hidden, inputs] a layer
+// and direction, are the same numbers in its layout ldgoi. A GRU's gates come as z, r, n there, as r, z, n
 // here; oneDNN has one bias, the sum of our two, save that the GRU which resets after the product keeps the
 // hidden bias of n apart. Reordering gates and adding biases is done once, untimed; bringing the weights into
 // a layout that oneDNN multiplies with is part of a run where the case has them plain.
@@ -74,7 +74,11 @@ static bool make_operands(const bench_case *c, onednn_operands *operands)
     operands->input_weights = malloc((size_t)input_offset(r, r->layers) * sizeof(float));
     operands->hidden_weights = malloc((size_t)(cells * rows * r->hidden) * sizeof(float));
     operands->gate_bias = malloc((size_t)(cells * bias_rows(r) * r->hidden) * sizeof(float));
-    if (!operands->input_weights || !operands->hidden_weights || !operands->gate_bias)
+    operands->h_n = malloc((size_t)(cells * r->b * r->hidden) * sizeof(float));
+    operands->c_n =
+        r->cell == HUSK_RNN_LSTM ? malloc((size_t)(cells * r->b * r->hidden) * sizeof(float)) : NULL;
+    if (!operands->input_weights || !operands->hidden_weights || !operands->gate_bias || !operands->h_n ||
+        (r->cell == HUSK_RNN_LSTM && !operands->c_n))
         return false;
     for (int64_t cell = 0; cell < cells; cell++) {
         const bench_rnn_weights *w = &operands->data->layers[cell];
@@ -245,4 +249,8 @@ static const onednn_way ways[] = {
     {.name = NULL},
 };
 
-const onednn_op onednn_op_rnn = {.ways = ways, .supports = supports, .make_operands = make_operands};
+extern const onednn_op onednn_op_rnn;
+const onednn_op onednn_op_rnn = {.ways = ways,
+                                 .reference_is_fast = true,
+                                 .supports = supports,
+                                 .make_operands = make_operands};

@@ -50,4 +50,5 @@ static const onednn_way ways[] = {
     {.name = NULL},
 };
 
+extern const onednn_op onednn_op_softmax;
 const onednn_op onednn_op_softmax = {.ways = ways, .supports = supports};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * baseline/ref.h: what the contender ref keeps of a case. An operator's part is baseline/ref_<op>.c.
+ */
+#ifndef BENCH_BASELINE_REF_H
+#define BENCH_BASELINE_REF_H
+
+#include "ref/ref.h"
+
+#include "../verdict.h"
+#include "operand.h"
+
+typedef struct bench_ref_state {
+    bench_case c;
+    const bench_data *data;
+    bench_array y, indices, h_n, c_n; /* outputs, laid out as bench_data and bench_output have them */
+    void *extra[2];                   /* the operator's own, freed with the state */
+} bench_ref_state;
+
+typedef struct bench_ref_op {
+    bool (*prepare)(bench_ref_state *s); /* outputs beside y and extra; NULL: there are none */
+    bool (*run)(const bench_ref_state *s, const husk_ref_array *y); /* false: memory is short */
+} bench_ref_op;
+
+/* The array as the reference sees it; *there is NULL where the case has none. */
+static inline husk_ref_array bench_ref_optional(const bench_array *array, const husk_ref_array **there)
+{
+    if (!array->data)
+        *there = NULL;
+    return bench_ref_array(array);
+}
+
+/* An output of 4-byte elements with these strides; NULL: packed. */
+bool bench_ref_make_output(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape,
+                           const int64_t *strides);
+
+#endif

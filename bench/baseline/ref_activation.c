@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The contender ref: activation.
+#include "ref/activation.h"
+
+#include "ref.h"
+
+static bool run(const bench_ref_state *s, const husk_ref_array *y)
+{
+    const husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = s->c.act);
+    husk_ref_array x = bench_ref_array(&s->data->x);
+    const husk_ref_activation op = {.params = &params, .x = &x};
+    husk_ref_activation_run(&op, y);
+    return true;
+}
+
+extern const bench_ref_op bench_ref_op_activation;
+const bench_ref_op bench_ref_op_activation = {.run = run};

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The contender ref: conv.
+#include "ref/conv.h"
+
+#include "../cases/space.h"
+#include "ref.h"
+
+static bool run(const bench_ref_state *s, const husk_ref_array *y)
+{
+    const bench_conv *v = &s->c.as.conv;
+    husk_conv_params params = HUSK_CONV_PARAMS(.activation = s->c.act, .groups = v->groups);
+    for (int64_t i = 0; i < v->space; i++) {
+        params.stride[i] = v->stride[i];
+        params.pad[i] = v->pad[i];
+        params.pad_end[i] = bench_encode_pad_end(v->pad[i], v->pad_end[i]);
+        params.dilation[i] = v->dilation[i];
+    }
+    husk_ref_array x = bench_ref_array(&s->data->x), w = bench_ref_array(&s->data->w), bias;
+    const husk_ref_array *there = &bias;
+    bias = bench_ref_optional(&s->data->bias, &there);
+    const husk_ref_conv op = {.params = &params, .x = &x, .w = &w, .bias = there};
+    husk_ref_conv_run(&op, y);
+    return true;
+}
+
+extern const bench_ref_op bench_ref_op_conv;
+const bench_ref_op bench_ref_op_conv = {.run = run};
