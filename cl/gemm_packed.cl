@@ -109,7 +109,6 @@ inline void pack_b(acc_t *to, const __global data_t *from, long step, long colum
             acc_t *panel = to + p * TILE_N;
             int j = 0;
             for (; j + TILE_N <= columns; j += TILE_N, panel += B_PANEL) {
-#pragma unroll
                 for (int v = 0; v < TILE_NV; ++v) {
                     PREFETCH_READ(line + 4 * step + j + v * VW);
                     store_private(load_vf(line + j + v * VW), panel + v * VW);
@@ -144,7 +143,7 @@ typedef struct {
     float alpha, scale_c;
     int bias_kind; // BIAS_NONE except in the last block of K
     long bias_stride;
-    int last;
+    int activates; // in the last block, where there is an activation
 } finish_t;
 
 // Columns of C or bias that do not lie side by side.
@@ -170,51 +169,67 @@ inline void store_spread(vf value, __global data_t *to, long stride, int lanes)
         to[i * stride] = line[i];
 }
 
-ALWAYS_INLINE void store_tile(const vf *acc, int tile_rows, __global data_t *c, long c_row, long c_column,
-                              int rows, int columns, const __global data_t *bias, finish_t finish, ACT_PARAMS)
+// One vector of C: lanes of it, stride apart.
+ALWAYS_INLINE void store_vector(vf value, vf bias, __global data_t *to, long stride, int lanes, finish_t finish,
+                                ACT_PARAMS)
 {
-    vf column_bias[TILE_NV];
-#pragma unroll
-    for (int j = 0; j < TILE_NV; ++j)
-        column_bias[j] = finish.bias_kind == BIAS_COLUMN && j * VW < columns
-                             ? load_spread(bias + j * VW * finish.bias_stride, finish.bias_stride,
-                                           lanes_left(columns - j * VW))
-                             : (vf)(0.0f);
-    acc_t lines[TILE_M * TILE_N];
-#pragma unroll
-    for (int i = 0; i < tile_rows * TILE_NV; ++i)
-        vstore_vf(acc[i], i, lines);
+    value = value * finish.alpha + bias;
+    if (finish.scale_c != 0.0f)
+        value = MAD((vf)(finish.scale_c), load_spread(to, stride, lanes), value);
+    if (finish.activates)
+        value = activate(value, ACT_ARGS);
+    store_spread(value, to, stride, lanes);
+}
+
+// lines[i][TILE_N] are the sums of a tile. Where the tile is whole and lies by rows no lane is counted.
+inline void store_tile(const acc_t *lines, __global data_t *c, long c_row, long c_column, int rows, int columns,
+                       const __global data_t *bias, finish_t finish, ACT_PARAMS)
+{
+    vf column_bias[4] = {(vf)(0.0f), (vf)(0.0f), (vf)(0.0f), (vf)(0.0f)};
+#define LOAD_BIAS(i, j) \
+    if ((j) * VW < columns) \
+        column_bias[j] = load_spread(bias + (j) * VW * finish.bias_stride, finish.bias_stride, \
+                                     lanes_left(columns - (j) * VW));
+    if (finish.bias_kind == BIAS_COLUMN) {
+        TILE_ROW_EACH(0, TILE_NV, LOAD_BIAS)
+    }
+#undef LOAD_BIAS
+    const int whole = columns == TILE_N && c_column == 1;
     for (int i = 0; i < rows; ++i) {
         const float row_bias = finish.bias_kind == BIAS_ROW ? bias[i * finish.bias_stride] : 0.0f;
-#pragma unroll
-        for (int j = 0; j < TILE_NV; ++j) {
-            const int lanes = lanes_left(columns - j * VW);
-            __global data_t *to = c + i * c_row + j * VW * c_column;
-            if (lanes <= 0)
-                continue;
-            vf value = vload_vf(i * TILE_NV + j, lines) * finish.alpha + column_bias[j] + row_bias;
-            if (finish.scale_c != 0.0f)
-                value = MAD((vf)(finish.scale_c), load_spread(to, c_column, lanes), value);
-            if (finish.last)
-                value = activate(value, ACT_ARGS);
-            store_spread(value, to, c_column, lanes);
+        const acc_t *line = lines + i * TILE_N;
+        __global data_t *to = c + i * c_row;
+        if (whole) {
+#define STORE(i, j) \
+    store_vector(vload_vf(j, line), column_bias[j] + row_bias, to + (j) * VW, 1, VW, finish, ACT_ARGS);
+            TILE_ROW_EACH(0, TILE_NV, STORE)
+#undef STORE
+        } else {
+#define STORE(i, j) \
+    if ((j) * VW < columns) \
+        store_vector(vload_vf(j, line), column_bias[j] + row_bias, to + (j) * VW * c_column, c_column, \
+                     lanes_left(columns - (j) * VW), finish, ACT_ARGS);
+            TILE_ROW_EACH(0, TILE_NV, STORE)
+#undef STORE
         }
     }
 }
 
-// One register tile: tile_rows x TILE_N from the panels a and b, of which rows x columns are stored.
+// One register tile: tile_rows x TILE_N from the panels a and b, into lines[tile_rows][TILE_N].
 ALWAYS_INLINE void multiply_tile(int tile_rows, const acc_t *a, const TILE_B_SPACE acc_t *b, int steps,
-                          __global data_t *c, long c_row, long c_column, int rows, int columns,
-                                 const __global data_t *bias, finish_t finish, ACT_PARAMS)
+                                 acc_t *lines)
 {
-    for (int i = 0; i < rows; ++i) {
-        PREFETCH_WRITE(c + i * c_row);
-        PREFETCH_WRITE(c + i * c_row + (columns - 1) * c_column);
-    }
-    vf acc[TILE_M * TILE_NV];
+    vf acc[16 * TILE_NV]; // as many as REPEAT_16 names; the compiler drops those beyond tile_rows
     tile_zero(acc, tile_rows, TILE_NV);
     tile_multiply(acc, tile_rows, TILE_NV, a, A_ROW, 1, b, TILE_N, steps);
-    store_tile(acc, tile_rows, c, c_row, c_column, rows, columns, bias, finish, ACT_ARGS);
+#define KEEP(i, j) vstore_vf(acc[(i) * TILE_NV + (j)], (i) * TILE_NV + (j), lines);
+#define KEEP_ROW(i) \
+    if ((i) < tile_rows) { \
+        TILE_ROW_EACH(i, TILE_NV, KEEP) \
+    }
+    REPEAT_16(KEEP_ROW)
+#undef KEEP_ROW
+#undef KEEP
 }
 
 // a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column: the k steps and
@@ -251,7 +266,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
             const int steps = min(k - block, BLOCK_K);
             const int last = block + steps == k;
             const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, bias_stride,
-                                     last};
+                                     last && act_kind != ACT_NONE};
 #ifndef B_PACKED
             pack_b(b_panels, b + block * b_step + strip * b_column, b_step, b_column, steps, strip_columns);
 #endif
@@ -271,12 +286,16 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
 #else
                     const acc_t *panel = b_panels + j / TILE_N * B_PANEL;
 #endif
+                    for (int i = 0; i < rows; ++i) {
+                        PREFETCH_WRITE(to + i * c_row);
+                        PREFETCH_WRITE(to + i * c_row + (columns - 1) * c_column);
+                    }
+                    acc_t lines[TILE_M * TILE_N];
                     if (full)
-                        multiply_tile(TILE_M, a_panel, panel, steps, to, c_row, c_column, rows, columns, from,
-                                      finish, ACT_ARGS);
+                        multiply_tile(TILE_M, a_panel, panel, steps, lines);
                     else
-                        multiply_tile(TAIL_M, a_panel, panel, steps, to, c_row, c_column, rows, columns, from,
-                                      finish, ACT_ARGS);
+                        multiply_tile(TAIL_M, a_panel, panel, steps, lines);
+                    store_tile(lines, to, c_row, c_column, rows, columns, from, finish, ACT_ARGS);
                 }
                 row += rows;
             }

@@ -116,30 +116,35 @@ static double tile_efficiency(const husk__candidate *candidate)
     const int32_t registers = candidate->traits->vector_width == 8 ? 16 : 32;
     if (used > registers)
         return 0.4;
-    // The larger the tile, the fewer loads a multiply-add takes.
-    const double loads = 1.0 / values[TILE_M] + 1.0 / values[TILE_NV] / 2.0;
-    return 1.0 / (1.0 + 0.5 * loads);
+    // Loads that a multiply-add takes: of B, from the second-level cache, and all that go beyond what fits
+    // beside the multiplications.
+    const double of_b = 1.0 / values[TILE_M], all = of_b + 1.0 / values[TILE_NV];
+    return 1.0 / (1.0 + of_b + (all > 0.6 ? all - 0.6 : 0.0));
 }
 
 static double cost(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
     const husk__gemm_shape shape = shape_of(problem, problem->b_is_packed);
-    const int64_t tile_m = candidate->configuration->values[TILE_M], tile_n = tile_columns(candidate);
+    const int32_t *values = candidate->configuration->values;
+    const int64_t tile_m = values[TILE_M], tile_n = tile_columns(candidate);
     if (shape.batch == 0 || shape.m == 0 || shape.n == 0)
         return 0.0;
     const division d = divide_for(&shape, candidate);
+    const double speed = core_speed(candidate->traits);
     const int64_t rest = d.group_rows < shape.m ? 0 : shape.m % tile_m;
     // Four rows at a time keep the multipliers busy two thirds of the time.
-    const double rows = (double)((husk__min_i64(d.group_rows, shape.m) - rest) +
-                                 husk__round_up(rest, TAIL_M) * 3 / 2);
+    const double rows =
+        (double)(husk__min_i64(d.group_rows, shape.m) - rest + husk__round_up(rest, TAIL_M) * 3 / 2);
     const double columns = (double)husk__round_up(husk__min_i64(d.group_columns, shape.n), tile_n);
-    const double strips = ceil(columns / (double)(tile_n * candidate->configuration->values[STRIP_PANELS]));
-    const double multiply = rows * columns / (core_speed(candidate->traits) * tile_efficiency(candidate));
-    const double copy = (rows * strips + (problem->b_is_packed ? 0.0 : columns)) * COPY_COST / core_speed(candidate->traits);
+    const double strips = ceil(columns / (double)(tile_n * values[STRIP_PANELS]));
+    const double multiply = rows * columns / (speed * tile_efficiency(candidate));
+    const double copied = rows * strips + (problem->b_is_packed ? 0.0 : columns);
+    const double read = (double)(husk__min_i64(d.group_rows, shape.m) + husk__min_i64(d.group_columns, shape.n)) *
+                        HUSK__GEMM_READ_COST;
     const double groups =
         (double)husk__divide_up(d.row_parts * d.column_parts * shape.batch, candidate->traits->compute_units);
-    return (multiply + copy) * (double)husk__max_i64(shape.k, 1) * groups;
+    return (multiply + copied * COPY_COST / speed + read) * (double)husk__max_i64(shape.k, 1) * groups;
 }
 
 // ---- plans ----

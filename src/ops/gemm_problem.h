@@ -59,6 +59,9 @@ bool husk__gemm_is_by_columns(const husk__gemm_shape *shape);
 #define HUSK__GEMM_MAX_EXTENT INT64_C(2147483000)
 bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON_CAPACITY]);
 
+/* Nanoseconds in which a CPU core reads an element that no cache near it holds. */
+#define HUSK__GEMM_READ_COST (4.0 / 15.0)
+
 double husk__gemm_flops(const husk__candidate *candidate);
 
 /* -D options of the dtype and the activation, before a configuration's own. */

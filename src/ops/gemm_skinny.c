@@ -42,7 +42,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         return false;
     }
     if (!orient(problem, &shape, &state)) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "neither m nor n is at most %d with a contiguous large operand", MAX_COUNT);
+        snprintf(reason, HUSK__REASON_CAPACITY, "neither m nor n is at most %d with a contiguous large operand",
+                 MAX_COUNT);
         return false;
     }
     return husk__gemm_fits_int(&problem->shape, reason);
@@ -56,7 +57,7 @@ static double cost(const husk__candidate *candidate)
     if (!orient(candidate->problem, &shape, &state))
         return 0.0;
     const double elements = (double)shape.batch * (double)shape.m * (double)shape.k;
-    const double read = elements * 4.0 / 15.0;
+    const double read = elements * HUSK__GEMM_READ_COST;
     const double multiply = elements * (double)shape.n / (3.5 * candidate->traits->vector_width);
     const double together = read > multiply ? read : multiply;
     const double cores = candidate->traits->compute_units;

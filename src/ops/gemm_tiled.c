@@ -62,7 +62,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__gemm_problem *problem = candidate->problem;
     const int32_t *v = candidate->configuration->values;
-    const uint64_t local = 2 * (uint64_t)v[BLOCK_K] * (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * sizeof(float);
+    const uint64_t line = (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * sizeof(float);
+    const uint64_t local = 2 * (uint64_t)v[BLOCK_K] * line;
     if (problem->b_is_packed) {
         snprintf(reason, HUSK__REASON_CAPACITY, "it takes no packed weights");
         return false;
