@@ -7,14 +7,14 @@
 // are zeros.
 #include "lib/dtype.clh"
 
-// to_base + to_offset is where this pass's panels begin, + bias_to_offset where its biases begin. The pass has
-// gates `gate`... `gate + gates - 1` of the weights [all gates * hidden][hidden], whose rows lie weights_row
-// apart. Work-group (x, y, z) does units x * 16... of panel z, rows y * k_count... of it.
+// `to` is where this pass's panels begin, and bias_to elements on its biases. The pass has gates `gate`...
+// `gate + gates - 1` of the weights [all gates * hidden][hidden], whose rows lie weights_row apart.
+// Work-group (x, y, z) does units x * 16... of panel z, rows y * k_count... of it.
 __attribute__((reqd_work_group_size(16, 1, 1)))
-__kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long weights_offset, long weights_row,
-                            const __global data_t *restrict bias_base, long bias_offset, int has_bias,
-                            __global data_t *restrict to_base, long to_offset, long bias_to_offset, int hidden,
-                            int panel_units, int gate, int gates, int k_count)
+__kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long weights_offset,
+                            long weights_row, const __global data_t *restrict bias_base, long bias_offset,
+                            int has_bias, __global data_t *restrict to_base, long to_offset, long bias_to,
+                            int hidden, int panel_units, int gate, int gates, int k_count)
 {
     const int lane = get_global_id(0);
     const int panel = get_group_id(2);
@@ -27,12 +27,11 @@ __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long w
     for (int g = 0; g < gates; ++g) {
         const long row = (long)(gate + g) * hidden + unit;
         const __global data_t *from = weights_base + weights_offset + row * weights_row;
-        __global data_t *to = to_base + to_offset + panel * panel_row * hidden + g * panel_units + lane;
+        __global data_t *to = to_base + to_offset + g * panel_units + lane;
         for (int k = k_begin; k < k_end; ++k)
-            to[k * panel_row] = unit < hidden ? from[k] : 0.0f;
+            to[(panel * (long)hidden + k) * panel_row] = unit < hidden ? from[k] : 0.0f;
         if (k_begin == 0)
-            to_base[bias_to_offset + panel * panel_row + g * panel_units + lane] =
-                has_bias && unit < hidden ? bias_base[bias_offset + row] : 0.0f;
+            to[bias_to + panel * panel_row] = has_bias && unit < hidden ? bias_base[bias_offset + row] : 0.0f;
     }
 }
 

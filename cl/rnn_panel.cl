@@ -230,8 +230,8 @@ inline int length_of(const layer_t *l, int sequence)
 }
 
 // Rows first..first + rows of the batch, step `step`, panels [panel_begin, panel_end), one pass.
-inline void run_block(const layer_t *l, int pass, int step, int first, int rows, int panel_begin, int panel_end,
-                      acc_t *sums)
+inline void run_block(const layer_t *l, int pass, int step, int first, int rows, int panel_begin,
+                      int panel_end, acc_t *sums)
 {
     const int second = CELL == CELL_GRU_BEFORE && pass == PASS_SECOND;
     const int gates = second ? 1 : FIRST_GATES;
@@ -333,19 +333,21 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
 // states, the cell state, and r . h for CELL 3, each [batch][pitch], pitch being the units of all panels.
 // A state's absence is said by its has_ flag; it may then be any pointer.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_rnn_panel(const __global data_t *restrict inputs_base, long inputs_offset, long inputs_time,
-                             long inputs_direction, int inputs_first, int inputs_first_reverse,
-                             int inputs_by_step, const __global data_t *restrict packed_base,
-                             long packed_offset, long packed_direction, const __global int *restrict lengths_base,
+__kernel void husk_rnn_panel(const __global data_t *restrict inputs_base, long inputs_offset,
+                             long inputs_time, long inputs_direction, int inputs_first,
+                             int inputs_first_reverse, int inputs_by_step,
+                             const __global data_t *restrict packed_base, long packed_offset,
+                             long packed_direction, const __global int *restrict lengths_base,
                              long lengths_offset, int has_lengths, const __global data_t *restrict h0_base,
                              long h0_offset, long h0_row, long h0_direction, int has_h0,
                              const __global data_t *restrict c0_base, long c0_offset, long c0_row,
-                             long c0_direction, int has_c0, __global data_t *y_base, long y_offset, long y_time,
-                             long y_row, __global data_t *h_n_base, long h_n_offset, long h_n_row,
-                             long h_n_direction, int has_h_n, __global data_t *c_n_base, long c_n_offset,
-                             long c_n_row, long c_n_direction, int has_c_n, __global data_t *scratch_base,
-                             long scratch_offset, int steps_total, int batch, int hidden, int relu,
-                             int group_panels, int group_rows, int step_begin, int steps, int passes)
+                             long c0_direction, int has_c0, __global data_t *y_base, long y_offset,
+                             long y_time, long y_row, __global data_t *h_n_base, long h_n_offset,
+                             long h_n_row, long h_n_direction, int has_h_n, __global data_t *c_n_base,
+                             long c_n_offset, long c_n_row, long c_n_direction, int has_c_n,
+                             __global data_t *scratch_base, long scratch_offset, int steps_total, int batch,
+                             int hidden, int relu, int group_panels, int group_rows, int step_begin,
+                             int steps, int passes)
 {
     const long direction = get_group_id(2);
     const int panels = (hidden + PANEL_UNITS - 1) / PANEL_UNITS;

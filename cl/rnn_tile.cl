@@ -60,7 +60,7 @@
 #define THREADS (TILE_UNITS * TILE_THREADS)
 #define TILE_COLUMNS (FIRST_GATES * TILE_UNITS)
 
-// Rows k_begin... of a panel and of the states into local memory; zeros past the last k and the last sequence.
+// Rows k_begin... of a panel and of the states into local memory; zeros past the last k and sequence.
 inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __global data_t *panel,
                        const __global data_t *h, long h_row, int columns, int rows, int k_begin, int hidden,
                        int thread)
@@ -72,26 +72,29 @@ inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __gl
     for (int i = thread; i < BLOCK_K * TILE_ROWS; i += THREADS) {
         const int row = i / BLOCK_K;
         const int k = i % BLOCK_K;
-        states[k * TILE_ROWS + row] = row < rows && k_begin + k < hidden ? h[row * h_row + k_begin + k] : 0.0f;
+        const int is_there = row < rows && k_begin + k < hidden;
+        states[k * TILE_ROWS + row] = is_there ? h[row * h_row + k_begin + k] : 0.0f;
     }
 }
 
 // The arguments are those of husk_rnn_panel (rnn_panel.cl) up to relu. Work-group (x, y, z) does panel x,
 // sequences y * TILE_ROWS... of direction z in one pass of time step `step`.
 __attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, 1)))
-__kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long inputs_offset, long inputs_time,
-                            long inputs_direction, int inputs_first, int inputs_first_reverse,
-                            int inputs_by_step, const __global data_t *restrict packed_base, long packed_offset,
+__kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long inputs_offset,
+                            long inputs_time, long inputs_direction, int inputs_first,
+                            int inputs_first_reverse, int inputs_by_step,
+                            const __global data_t *restrict packed_base, long packed_offset,
                             long packed_direction, const __global int *restrict lengths_base,
                             long lengths_offset, int has_lengths, const __global data_t *restrict h0_base,
                             long h0_offset, long h0_row, long h0_direction, int has_h0,
                             const __global data_t *restrict c0_base, long c0_offset, long c0_row,
                             long c0_direction, int has_c0, __global data_t *restrict y_base, long y_offset,
                             long y_time, long y_row, __global data_t *restrict h_n_base, long h_n_offset,
-                            long h_n_row, long h_n_direction, int has_h_n, __global data_t *restrict c_n_base,
-                            long c_n_offset, long c_n_row, long c_n_direction, int has_c_n,
-                            __global data_t *scratch_base, long scratch_offset, int steps_total, int batch,
-                            int hidden, int relu, int step, int pass)
+                            long h_n_row, long h_n_direction, int has_h_n,
+                            __global data_t *restrict c_n_base, long c_n_offset, long c_n_row,
+                            long c_n_direction, int has_c_n, __global data_t *scratch_base,
+                            long scratch_offset, int steps_total, int batch, int hidden, int relu, int step,
+                            int pass)
 {
     const int lane = get_local_id(0);
     const int thread = get_local_id(1) * TILE_UNITS + lane;
@@ -140,7 +143,8 @@ __kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long in
     const int rows = min(batch - first_row, TILE_ROWS);
     const __global data_t *h_tile = factor + first_row * factor_row;
     if (k_end > 0)
-        load_tiles(weights_tile[0], states_tile[0], weights, h_tile, factor_row, columns, rows, 0, hidden, thread);
+        load_tiles(weights_tile[0], states_tile[0], weights, h_tile, factor_row, columns, rows, 0, hidden,
+                   thread);
     for (int k = 0, buffer = 0; k < k_end; k += BLOCK_K, buffer ^= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (k + BLOCK_K < k_end)
@@ -162,14 +166,15 @@ __kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long in
         }
     }
 
-    // The gates, as in finish_cell of rnn_panel.cl. Units of the padding are computed from zeros and stay zero.
+    // The gates, as in finish_cell of rnn_panel.cl. Units of the padding are made of zeros and stay zero.
     const int is_unit = unit < hidden;
 #pragma unroll
     for (int r = 0; r < THREAD_ROWS; ++r) {
         const int b = first_row + my_row + r;
         if (b >= batch)
             continue;
-        const int length = has_lengths ? clamp(lengths_base[lengths_offset + b], 0, steps_total) : steps_total;
+        const int length =
+            has_lengths ? clamp(lengths_base[lengths_offset + b], 0, steps_total) : steps_total;
         const int running = step < length;
         const int last = length > 0 ? step == length - 1 : step == 0;
         const int time = direction == 1 && running ? length - 1 - step : step;

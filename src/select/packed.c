@@ -59,13 +59,19 @@ void husk_packed_release(husk_packed *packed)
 {
     if (!packed || atomic_fetch_sub(&packed->references, 1) != 1)
         return;
+    for (size_t i = 0; i < packed->part_count; ++i)
+        husk_packed_release(packed->parts[i]);
+    free(packed->parts);
     husk_buffer_release(packed->buffer);
     free(packed);
 }
 
 uint64_t husk_packed_size(const husk_packed *packed)
 {
-    return packed ? husk_buffer_size(packed->buffer) : 0;
+    uint64_t bytes = packed ? husk_buffer_size(packed->buffer) : 0;
+    for (size_t i = 0; packed && i < packed->part_count; ++i)
+        bytes += husk_packed_size(packed->parts[i]);
+    return bytes;
 }
 
 husk_tensor husk_packed_tensor(const husk_packed *packed)

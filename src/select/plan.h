@@ -74,6 +74,10 @@ struct husk_packed {
     husk_tensor logical; /* shape and dtype of the plain weights */
     husk__key key;       /* whatever else must agree, written by the operator */
     char wish[96];       /* "variant:configuration" */
+    uint32_t flags;      /* the operator's own */
+    /* A composite's: packed weights of the plans it is made of, entries may be NULL. Freed with the array. */
+    husk_packed **parts;
+    size_t part_count;
 };
 
 /* An empty object with memory of bytes, for the operator to fill by enqueuing its packing. */

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Variant panel: explicit vectors on CPU devices. cl/rnn_panel.cl describes the kernel.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "ops/rnn_problem.h"
+
+// What the numbers of a configuration mean. A GRU with its reset after the product has tiles of three vectors
+// and not of four.
+enum { ROWS_OF_FOUR, ROWS_OF_THREE, BLOCK_K };
+
+static const husk__configuration configurations[] = {
+    {"6x4", "", {6, 8, 128}}, // 24 sums: 32 vector registers (AVX-512, NEON)
+    {"3x4", "", {3, 4, 128}}, // 12 sums: 16 vector registers (AVX2, SSE)
+};
+
+static int64_t unit_vectors(const husk__rnn_problem *problem)
+{
+    if (problem->gates == 1)
+        return 4;
+    return husk__rnn_has_two_passes(problem) ? 2 : 1;
+}
+
+static int64_t panel_units(const husk__rnn_problem *problem, const husk_device_traits *traits)
+{
+    return unit_vectors(problem) * traits->vector_width;
+}
+
+// ---- how work is divided ----
+
+// Nanoseconds and bytes a nanosecond, measured on PoCL with two cores; only their ratios matter.
+static const double LAUNCH = 10000.0, FLOPS_PER_CORE = 210.0, NEAR = 130.0, SHARED = 75.0,
+                    FAR_PER_DEVICE = 70.0;
+static const double NEAR_BYTES = 1048576.0, SHARED_BYTES = 50331648.0;
+
+// Time of one step where each of `items` work-items has `rows` sequences and `share` of the weights.
+static double step_time(const husk__rnn_problem *problem, double rows, double share, double items)
+{
+    const double elements = (double)problem->gates * (double)problem->hidden * (double)problem->hidden;
+    const double bytes = elements * 4.0 * share, all = elements * 4.0 * (double)problem->directions;
+    const double rate = bytes <= NEAR_BYTES   ? NEAR
+                        : all <= SHARED_BYTES ? SHARED
+                                              : fmin(55.0, FAR_PER_DEVICE / items);
+    return fmax(bytes / rate, 2.0 * elements * share * rows / FLOPS_PER_CORE);
+}
+
+// Sequences are divided among work-items, so that a launch does all steps; or hidden units, or both, a launch
+// a step: what the model above predicts to be faster.
+static void divide(const husk__rnn_problem *problem, const husk__rnn_layout *layout, uint32_t cores,
+                   husk__rnn_grid *grid)
+{
+    const int64_t panels = layout->pitch / layout->panel_units;
+    const int64_t most = husk__max_i64((int64_t)cores / problem->directions, 1);
+    const double passes = husk__rnn_has_two_passes(problem) ? 2.0 : 1.0;
+    double best = INFINITY;
+    for (int64_t parts = 1; parts <= most && parts <= problem->batch; ++parts) {
+        const int64_t rows = husk__divide_up(problem->batch, parts);
+        for (int split = 0; split < 2; ++split) {
+            const int64_t wanted = split ? husk__min_i64(husk__max_i64(most / parts, 1), panels) : 1;
+            const int64_t group_panels = husk__divide_up(panels, wanted);
+            const int64_t groups = husk__divide_up(panels, group_panels);
+            const double share = (double)group_panels / (double)panels;
+            const double items = (double)(groups * parts * problem->directions);
+            const double steps = (double)problem->steps * step_time(problem, (double)rows, share, items);
+            const double time = steps + LAUNCH * (groups > 1 ? (double)problem->steps * passes : 1.0);
+            if (time >= best)
+                continue;
+            best = time;
+            grid->group_panels = (int32_t)group_panels;
+            grid->group_rows = (int32_t)rows;
+            grid->groups[0] = (size_t)groups;
+            grid->groups[1] = (size_t)husk__divide_up(problem->batch, rows);
+            grid->is_whole = groups == 1;
+        }
+    }
+    grid->items[0] = grid->items[1] = 1;
+}
+
+// ---- the row ----
+
+static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    return husk__rnn_fits_int(candidate->problem, reason);
+}
+
+static double cost(const husk__candidate *candidate)
+{
+    const bool is_wide = candidate->traits->vector_width != 8;
+    return (candidate->configuration == &configurations[0]) == is_wide ? 1.0 : 2.0;
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    husk__rnn_layout layout;
+    husk__rnn_lay_out(candidate->problem, panel_units(candidate->problem, candidate->traits), &layout);
+    return layout.total;
+}
+
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
+{
+    const husk__rnn_problem *problem = plan->problem;
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    const int32_t *values = plan->configuration->values;
+    husk__rnn_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    plan->state = state;
+    husk__rnn_lay_out(problem, panel_units(problem, traits), &state->layout);
+    if (problem->batch > 0)
+        divide(problem, &state->layout, traits->compute_units, &state->grid);
+    const bool is_three = problem->gates == 3 && !husk__rnn_has_two_passes(problem);
+    const int cell = problem->gates == 1 ? 0 : problem->gates == 4 ? 1 : is_three ? 2 : 3;
+    char options[160];
+    snprintf(options, sizeof options, "-DDTYPE_F32 -DCELL=%d -DUNIT_VECTORS=%d -DTILE_ROWS=%d -DBLOCK_K=%d",
+             cell, (int)unit_vectors(problem), values[is_three ? ROWS_OF_THREE : ROWS_OF_FOUR],
+             values[BLOCK_K]);
+    husk_status status =
+        husk__kernel_get(plan->context, "rnn_panel.cl", options, "husk_rnn_panel", &state->step, scope);
+    return status == HUSK_OK ? husk__rnn_prepare(plan, state, scope) : status;
+}
+
+const husk__variant husk__rnn_panel = {
+    .name = "panel",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = configurations,
+    .configuration_count = sizeof configurations / sizeof *configurations,
+    .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .flops = husk__rnn_flops,
+    .prepare = prepare,
+    .unprepare = husk__rnn_unprepare,
+    .run = husk__rnn_run_layers,
+};

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT
+// From a public call's arguments to a problem of recurrent layers: validation and defaults.
+#include "ops/rnn_problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+
+// ---- structs of callers built against other versions ----
+
+static husk_status check_size(uint32_t size, size_t known, const char *argument, const husk__scope *scope)
+{
+    if (size > known)
+        return husk__reject(scope, argument,
+                            "size is %u, this library knows %zu bytes: it is older than the header", size,
+                            known);
+    return HUSK_OK;
+}
+
+static husk_status check_structs(const husk_rnn_params *params, const husk_rnn_inputs *inputs,
+                                 const husk_rnn_outputs *outputs, const husk__scope *scope)
+{
+    if (!params)
+        return husk__reject(scope, "params", "is NULL");
+    if (!inputs)
+        return husk__reject(scope, "inputs", "is NULL");
+    if (!outputs)
+        return husk__reject(scope, "outputs", "is NULL");
+    husk_status status = check_size(params->size, sizeof *params, "params", scope);
+    if (status == HUSK_OK)
+        status = check_size(inputs->size, sizeof *inputs, "inputs", scope);
+    if (status == HUSK_OK)
+        status = check_size(outputs->size, sizeof *outputs, "outputs", scope);
+    return status;
+}
+
+static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem *problem,
+                                const husk__scope *scope)
+{
+    if ((int)params->cell < HUSK_RNN_TANH || params->cell > HUSK_RNN_GRU)
+        return husk__reject(scope, "params", "cell %d is none of husk_rnn_cell", (int)params->cell);
+    if ((int)params->reset < HUSK_GRU_RESET_AFTER || params->reset > HUSK_GRU_RESET_BEFORE)
+        return husk__reject(scope, "params", "reset %d is none of husk_gru_reset", (int)params->reset);
+    if ((int)params->precision < HUSK_PRECISION_HIGHEST || params->precision > HUSK_PRECISION_MEDIUM)
+        return husk__reject(scope, "params", "precision %d is none of husk_precision",
+                            (int)params->precision);
+    if (params->hidden_size < 1)
+        return husk__reject(scope, "params", "hidden_size is %lld, it must be at least 1",
+                            (long long)params->hidden_size);
+    if (params->layers < 0)
+        return husk__reject(scope, "params", "layers is %lld, it must not be negative",
+                            (long long)params->layers);
+    if (params->layers > HUSK__RNN_MAX_LAYERS)
+        return husk__fail(scope, HUSK_UNSUPPORTED,
+                          "params: layers is %lld, at most %d are computed in one call",
+                          (long long)params->layers, HUSK__RNN_MAX_LAYERS);
+    problem->cell = params->cell;
+    problem->reset = params->cell == HUSK_RNN_GRU ? params->reset : HUSK_GRU_RESET_AFTER;
+    problem->precision = params->precision;
+    problem->hidden = params->hidden_size;
+    problem->layers = params->layers ? params->layers : 1;
+    problem->directions = params->bidirectional ? 2 : 1;
+    problem->gates = params->cell == HUSK_RNN_LSTM ? 4 : params->cell == HUSK_RNN_GRU ? 3 : 1;
+    int64_t rows;
+    if (!husk__mul_i64(2 * problem->gates, problem->hidden, &rows))
+        return husk__reject(scope, "params", "hidden_size is %lld: the weights' rows overflow",
+                            (long long)params->hidden_size);
+    return HUSK_OK;
+}
+
+// ---- tensors ----
+
+// Numbers, dtype and rank; a copy without memory, strides written out.
+static husk_status describe_tensor(const husk_tensor *tensor, const char *name, husk_dtype dtype,
+                                   int32_t rank, husk_tensor *out, const husk__scope *scope)
+{
+    if (!tensor)
+        return husk__reject(scope, name, "is NULL");
+    husk_status status = husk__tensor_check(tensor, name, scope);
+    if (status != HUSK_OK)
+        return status;
+    if (tensor->packed)
+        return husk__reject(scope, name, "is packed; packed weights go into inputs.packed");
+    if (tensor->dtype != dtype)
+        return dtype == HUSK_I32
+                   ? husk__reject(scope, name, "is %s, it must be i32", husk_dtype_name(tensor->dtype))
+                   : husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; recurrent layers compute f32", name,
+                                husk_dtype_name(tensor->dtype));
+    if (tensor->rank != rank)
+        return husk__reject(scope, name, "has rank %d, it must be %d", (int)tensor->rank, (int)rank);
+    *out = *tensor;
+    husk__tensor_resolve(out);
+    out->buffer = NULL;
+    out->offset = 0;
+    return HUSK_OK;
+}
+
+static husk_status check_shape(const husk_tensor *tensor, const char *name, const int64_t *shape,
+                               const char *meaning, const husk__scope *scope)
+{
+    bool is_same = true;
+    for (int32_t d = 0; d < tensor->rank; ++d)
+        is_same = is_same && tensor->shape[d] == shape[d];
+    if (is_same)
+        return HUSK_OK;
+    husk_tensor wanted = *tensor;
+    memcpy(wanted.shape, shape, (size_t)tensor->rank * sizeof *shape);
+    char is[HUSK__SHAPE_TEXT], must[HUSK__SHAPE_TEXT];
+    return husk__reject(scope, name, "is %s, it must be %s = %s", husk__shape_text(tensor, is), meaning,
+                        husk__shape_text(&wanted, must));
+}
+
+static husk_status check_last_stride(const husk_tensor *tensor, const char *name, const husk__scope *scope)
+{
+    const int32_t last = tensor->rank - 1;
+    if (tensor->shape[last] > 1 && tensor->strides[last] != 1)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: its last stride is %lld, it must be 1", name,
+                          (long long)tensor->strides[last]);
+    return HUSK_OK;
+}
+
+static husk_status check_no_alias(const husk_tensor *tensor, const char *name, const husk__scope *scope)
+{
+    if (husk__tensor_may_alias_itself(tensor))
+        return husk__reject(scope, name, "its strides let different elements coincide");
+    return HUSK_OK;
+}
+
+// A state [layers * directions, batch, hidden], or NULL.
+static husk_status resolve_state(const husk_tensor *tensor, const char *name,
+                                 const husk__rnn_problem *problem, husk_tensor *out, bool *is_present,
+                                 const husk__scope *scope)
+{
+    *is_present = tensor != NULL;
+    if (!tensor)
+        return HUSK_OK;
+    const int64_t shape[3] = {husk__rnn_weight_count(problem), problem->batch, problem->hidden};
+    husk_status status = describe_tensor(tensor, name, HUSK_F32, 3, out, scope);
+    if (status == HUSK_OK)
+        status = check_shape(out, name, shape, "[layers * directions, batch, hidden]", scope);
+    if (status == HUSK_OK)
+        status = check_last_stride(out, name, scope);
+    return status;
+}
+
+static husk_status resolve_inputs(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
+                                  const husk__scope *scope)
+{
+    husk_status status = describe_tensor(inputs->x, "x", HUSK_F32, 3, &problem->x, scope);
+    if (status != HUSK_OK)
+        return status;
+    problem->steps = problem->x.shape[0];
+    problem->batch = problem->x.shape[1];
+    problem->inputs = problem->x.shape[2];
+    problem->has_lengths = inputs->lengths != NULL;
+    if (inputs->lengths) {
+        status = describe_tensor(inputs->lengths, "lengths", HUSK_I32, 1, &problem->lengths, scope);
+        if (status == HUSK_OK)
+            status = check_shape(&problem->lengths, "lengths", &problem->batch, "[batch]", scope);
+        if (status == HUSK_OK)
+            status = check_last_stride(&problem->lengths, "lengths", scope);
+    }
+    if (status == HUSK_OK)
+        status = resolve_state(inputs->h0, "h0", problem, &problem->h0, &problem->has_h0, scope);
+    if (status == HUSK_OK && inputs->c0 && problem->cell != HUSK_RNN_LSTM)
+        status = husk__reject(scope, "c0", "is given, but only an LSTM has a cell state");
+    if (status == HUSK_OK)
+        status = resolve_state(inputs->c0, "c0", problem, &problem->c0, &problem->has_c0, scope);
+    return status;
+}
+
+static husk_status resolve_outputs(const husk_rnn_outputs *outputs, husk__rnn_problem *problem,
+                                   const husk__scope *scope)
+{
+    const int64_t shape[3] = {problem->steps, problem->batch, problem->directions * problem->hidden};
+    husk_status status = describe_tensor(outputs->y, "y", HUSK_F32, 3, &problem->y, scope);
+    if (status == HUSK_OK)
+        status = check_shape(&problem->y, "y", shape, "[time, batch, directions * hidden]", scope);
+    if (status == HUSK_OK)
+        status = check_last_stride(&problem->y, "y", scope);
+    if (status == HUSK_OK)
+        status = check_no_alias(&problem->y, "y", scope);
+    if (status == HUSK_OK)
+        status = resolve_state(outputs->h_n, "h_n", problem, &problem->h_n, &problem->has_h_n, scope);
+    if (status == HUSK_OK && outputs->h_n)
+        status = check_no_alias(&problem->h_n, "h_n", scope);
+    if (status == HUSK_OK && outputs->c_n && problem->cell != HUSK_RNN_LSTM)
+        status = husk__reject(scope, "c_n", "is given, but only an LSTM has a cell state");
+    if (status == HUSK_OK)
+        status = resolve_state(outputs->c_n, "c_n", problem, &problem->c_n, &problem->has_c_n, scope);
+    if (status == HUSK_OK && outputs->c_n)
+        status = check_no_alias(&problem->c_n, "c_n", scope);
+    return status;
+}
+
+// ---- weights ----
+
+static husk_status resolve_matrix(const husk_tensor *tensor, const char *name, int64_t rows, int64_t columns,
+                                  const char *meaning, int64_t *row, const husk__scope *scope)
+{
+    const int64_t shape[2] = {rows, columns};
+    husk_tensor own;
+    husk_status status = describe_tensor(tensor, name, HUSK_F32, 2, &own, scope);
+    if (status == HUSK_OK)
+        status = check_shape(&own, name, shape, meaning, scope);
+    if (status == HUSK_OK)
+        status = check_last_stride(&own, name, scope);
+    if (status == HUSK_OK)
+        *row = rows > 1 ? own.strides[0] : columns;
+    return status;
+}
+
+static husk_status resolve_bias(const husk_tensor *tensor, const char *name, int64_t rows, bool is_wanted,
+                                const husk__scope *scope)
+{
+    husk_tensor own;
+    if (is_wanted != (tensor != NULL))
+        return husk__reject(scope, name,
+                            is_wanted ? "is NULL, but the other weights have this bias; all or none must"
+                                      : "is given, but the other weights have no such bias; all or none "
+                                        "must");
+    if (!tensor)
+        return HUSK_OK;
+    husk_status status = describe_tensor(tensor, name, HUSK_F32, 1, &own, scope);
+    if (status == HUSK_OK)
+        status = check_shape(&own, name, &rows, "[gates * hidden]", scope);
+    if (status == HUSK_OK)
+        status = check_last_stride(&own, name, scope);
+    return status;
+}
+
+static husk_status resolve_weight(const husk_rnn_weights *weights, int64_t index,
+                                  const husk__rnn_problem *problem, husk__rnn_rows *rows,
+                                  const husk__scope *scope)
+{
+    const int64_t gate_rows = problem->gates * problem->hidden;
+    const int64_t columns = husk__rnn_layer_inputs(problem, index / problem->directions);
+    char name[HUSK__RNN_NAME];
+    snprintf(name, sizeof name, "weights[%lld].input", (long long)index);
+    husk_status status = resolve_matrix(weights->input, name, gate_rows, columns,
+                                        "[gates * hidden, layer's inputs]", &rows->input, scope);
+    if (status != HUSK_OK)
+        return status;
+    snprintf(name, sizeof name, "weights[%lld].hidden", (long long)index);
+    status = resolve_matrix(weights->hidden, name, gate_rows, problem->hidden, "[gates * hidden, hidden]",
+                            &rows->hidden, scope);
+    if (status != HUSK_OK)
+        return status;
+    snprintf(name, sizeof name, "weights[%lld].input_bias", (long long)index);
+    status = resolve_bias(weights->input_bias, name, gate_rows, problem->has_input_bias, scope);
+    if (status != HUSK_OK)
+        return status;
+    snprintf(name, sizeof name, "weights[%lld].hidden_bias", (long long)index);
+    return resolve_bias(weights->hidden_bias, name, gate_rows, problem->has_hidden_bias, scope);
+}
+
+static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
+                                   const husk__scope *scope)
+{
+    const int64_t count = husk__rnn_weight_count(problem);
+    if (inputs->weights && inputs->packed)
+        return husk__reject(scope, "packed", "is given beside weights; one of the two must be NULL");
+    if (!inputs->weights && !inputs->packed)
+        return husk__reject(scope, "weights", "is NULL, and packed is NULL too");
+    if (inputs->packed && inputs->packed->op != &husk__op_rnn)
+        return husk__reject(scope, "packed", "was packed for %s, not for rnn", inputs->packed->op->name);
+    if (inputs->packed) {
+        problem->has_input_bias = (inputs->packed->flags & HUSK__RNN_PACKED_INPUT_BIAS) != 0;
+        problem->has_hidden_bias = (inputs->packed->flags & HUSK__RNN_PACKED_HIDDEN_BIAS) != 0;
+        for (int64_t i = 0; i < count; ++i)
+            problem->rows[i] =
+                (husk__rnn_rows){husk__rnn_layer_inputs(problem, i / problem->directions), problem->hidden};
+        return HUSK_OK;
+    }
+    problem->has_input_bias = inputs->weights[0].input_bias != NULL;
+    problem->has_hidden_bias = inputs->weights[0].hidden_bias != NULL;
+    husk_status status = HUSK_OK;
+    for (int64_t i = 0; i < count && status == HUSK_OK; ++i)
+        status = resolve_weight(&inputs->weights[i], i, problem, &problem->rows[i], scope);
+    return status;
+}
+
+// The larger of 64 MiB and twice the tensors, all layers' weights among them.
+static uint64_t default_limit(const husk__rnn_problem *problem)
+{
+    const husk_tensor *const tensors[] = {&problem->x, &problem->y};
+    uint64_t weights = 0;
+    for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i)
+        weights += (uint64_t)(problem->gates * problem->hidden) * 4 *
+                   (uint64_t)(problem->hidden + husk__rnn_layer_inputs(problem, i / problem->directions));
+    return husk__default_workspace_limit(tensors, 2) + 2 * weights;
+}
+
+husk_status husk__rnn_resolve(const husk_rnn_params *params, const husk_rnn_inputs *inputs,
+                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
+                              const husk__scope *scope)
+{
+    *problem = (husk__rnn_problem){0};
+    husk_status status = check_structs(params, inputs, outputs, scope);
+    if (status == HUSK_OK)
+        status = check_params(params, problem, scope);
+    if (status == HUSK_OK)
+        status = resolve_inputs(inputs, problem, scope);
+    if (status == HUSK_OK)
+        status = resolve_weights(inputs, problem, scope);
+    if (status == HUSK_OK)
+        status = resolve_outputs(outputs, problem, scope);
+    if (status != HUSK_OK)
+        return status;
+    problem->workspace_limit = params->workspace_limit ? params->workspace_limit : default_limit(problem);
+    wish->workspace_limit = problem->workspace_limit;
+    wish->variant = params->variant ? params->variant : inputs->packed ? inputs->packed->wish : NULL;
+    return HUSK_OK;
+}
+
+// ---- runs ----
+
+static husk_status check_optional(bool is_planned, const husk_tensor *planned, const husk_tensor *given,
+                                  const char *name, const husk__scope *scope)
+{
+    if (is_planned != (given != NULL))
+        return husk__reject(scope, name,
+                            is_planned ? "is NULL, the plan was made for one"
+                                       : "is given, the plan was made for none");
+    if (given && given->packed)
+        return husk__reject(scope, name, "is packed; packed weights go into inputs.packed");
+    return given ? husk__plan_check_tensor(planned, given, name, scope) : HUSK_OK;
+}
+
+husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run,
+                                const husk__scope *scope)
+{
+    const husk_rnn_inputs *inputs = run->inputs;
+    const husk_rnn_outputs *outputs = run->outputs;
+    if (!inputs)
+        return husk__reject(scope, "inputs", "is NULL");
+    if (!outputs)
+        return husk__reject(scope, "outputs", "is NULL");
+    husk_status status = check_size(inputs->size, sizeof *inputs, "inputs", scope);
+    if (status == HUSK_OK)
+        status = check_size(outputs->size, sizeof *outputs, "outputs", scope);
+    if (status == HUSK_OK)
+        status = check_optional(true, &problem->x, inputs->x, "x", scope);
+    if (status == HUSK_OK)
+        status = check_optional(problem->has_lengths, &problem->lengths, inputs->lengths, "lengths", scope);
+    if (status == HUSK_OK)
+        status = check_optional(problem->has_h0, &problem->h0, inputs->h0, "h0", scope);
+    if (status == HUSK_OK)
+        status = check_optional(problem->has_c0, &problem->c0, inputs->c0, "c0", scope);
+    if (status == HUSK_OK)
+        status = check_optional(true, &problem->y, outputs->y, "y", scope);
+    if (status == HUSK_OK)
+        status = check_optional(problem->has_h_n, &problem->h_n, outputs->h_n, "h_n", scope);
+    if (status == HUSK_OK)
+        status = check_optional(problem->has_c_n, &problem->c_n, outputs->c_n, "c_n", scope);
+    if (status == HUSK_OK && inputs->weights && inputs->packed)
+        status = husk__reject(scope, "packed", "is given beside weights; one of the two must be NULL");
+    if (status == HUSK_OK && !inputs->weights && !inputs->packed)
+        status = husk__reject(scope, "weights", "is NULL, and packed is NULL too");
+    return status;
+}
+
+husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk_rnn_weights *weights,
+                                    const husk__scope *scope)
+{
+    for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
+        husk__rnn_rows rows;
+        husk_status status = resolve_weight(&weights[i], i, problem, &rows, scope);
+        if (status != HUSK_OK)
+            return status;
+        const bool is_same = rows.input == problem->rows[i].input && rows.hidden == problem->rows[i].hidden;
+        char name[HUSK__RNN_NAME];
+        snprintf(name, sizeof name, "weights[%lld]", (long long)i);
+        if (!is_same)
+            return husk__reject(scope, name,
+                                "has rows %lld and %lld elements apart, the plan was made for %lld and %lld",
+                                (long long)rows.input, (long long)rows.hidden,
+                                (long long)problem->rows[i].input, (long long)problem->rows[i].hidden);
+    }
+    return HUSK_OK;
+}
+
+husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue,
+                                   const husk_rnn_weights *weights, const husk__scope *scope)
+{
+    static const char *const parts[4] = {"input", "hidden", "input_bias", "hidden_bias"};
+    for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
+        const husk_tensor *const tensors[4] = {weights[i].input, weights[i].hidden, weights[i].input_bias,
+                                               weights[i].hidden_bias};
+        for (int part = 0; part < 4; ++part) {
+            char name[HUSK__RNN_NAME];
+            snprintf(name, sizeof name, "weights[%lld].%s", (long long)i, parts[part]);
+            husk_status status =
+                tensors[part] ? husk__tensor_bind(queue, tensors[part], name, scope) : HUSK_OK;
+            if (status != HUSK_OK)
+                return status;
+        }
+    }
+    return HUSK_OK;
+}
+
+enum { INPUTS = 4, OUTPUTS = 3 };
+
+static husk_status refuse_overlaps(const husk__rnn_problem *problem, const husk_tensor *output,
+                                   const char *name, const husk_tensor *const inputs[INPUTS],
+                                   const husk_rnn_weights *weights, const husk__scope *scope)
+{
+    static const char *const names[INPUTS] = {"x", "lengths", "h0", "c0"};
+    husk_status status = HUSK_OK;
+    for (int i = 0; i < INPUTS && status == HUSK_OK; ++i)
+        status = husk__refuse_overlap(output, name, inputs[i], names[i], scope);
+    for (int64_t i = 0; weights && i < husk__rnn_weight_count(problem) && status == HUSK_OK; ++i) {
+        const husk_tensor *const tensors[4] = {weights[i].input, weights[i].hidden, weights[i].input_bias,
+                                               weights[i].hidden_bias};
+        for (int part = 0; part < 4 && status == HUSK_OK; ++part)
+            status = husk__refuse_overlap(output, name, tensors[part], "weights", scope);
+    }
+    return status;
+}
+
+husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, const husk__rnn_run *run,
+                           const husk__scope *scope)
+{
+    static const char *const input_names[INPUTS] = {"x", "lengths", "h0", "c0"};
+    static const char *const output_names[OUTPUTS] = {"y", "h_n", "c_n"};
+    const husk_tensor *const inputs[INPUTS] = {run->inputs->x, run->inputs->lengths, run->inputs->h0,
+                                               run->inputs->c0};
+    const husk_tensor *const outputs[OUTPUTS] = {run->outputs->y, run->outputs->h_n, run->outputs->c_n};
+    husk_status status = HUSK_OK;
+    for (int i = 0; i < INPUTS && status == HUSK_OK; ++i)
+        status = inputs[i] ? husk__tensor_bind(queue, inputs[i], input_names[i], scope) : HUSK_OK;
+    if (status == HUSK_OK && run->inputs->weights)
+        status = husk__rnn_bind_weights(problem, queue, run->inputs->weights, scope);
+    for (int i = 0; i < OUTPUTS && status == HUSK_OK; ++i)
+        status = outputs[i] ? husk__tensor_bind(queue, outputs[i], output_names[i], scope) : HUSK_OK;
+    for (int i = 0; i < OUTPUTS && status == HUSK_OK; ++i) {
+        if (!outputs[i])
+            continue;
+        status = refuse_overlaps(problem, outputs[i], output_names[i], inputs, run->inputs->weights, scope);
+        for (int j = 0; j < i && status == HUSK_OK; ++j)
+            status = husk__refuse_overlap(outputs[i], output_names[i], outputs[j], output_names[j], scope);
+    }
+    return status;
+}
+
+void husk__rnn_describe(const void *problem_, husk__key *key)
+{
+    const husk__rnn_problem *problem = problem_;
+    husk__key_i64(key, problem->cell);
+    husk__key_i64(key, problem->reset);
+    husk__key_i64(key, problem->precision);
+    husk__key_i64(key, problem->hidden);
+    husk__key_i64(key, problem->layers);
+    husk__key_i64(key, problem->directions);
+    husk__key_i64(key, problem->has_input_bias + 2 * problem->has_hidden_bias);
+    husk__key_tensor(key, &problem->x);
+    husk__key_tensor(key, problem->has_lengths ? &problem->lengths : NULL);
+    husk__key_tensor(key, problem->has_h0 ? &problem->h0 : NULL);
+    husk__key_tensor(key, problem->has_c0 ? &problem->c0 : NULL);
+    husk__key_tensor(key, &problem->y);
+    husk__key_tensor(key, problem->has_h_n ? &problem->h_n : NULL);
+    husk__key_tensor(key, problem->has_c_n ? &problem->c_n : NULL);
+    // Packed rows, the usual case, take no room.
+    for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
+        const husk__rnn_rows *rows = &problem->rows[i];
+        if (rows->input == husk__rnn_layer_inputs(problem, i / problem->directions) &&
+            rows->hidden == problem->hidden)
+            continue;
+        husk__key_i64(key, i);
+        husk__key_i64(key, rows->input);
+        husk__key_i64(key, rows->hidden);
+    }
+}

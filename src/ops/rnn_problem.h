@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops/rnn_problem.h: recurrent layers with every default filled in; what rnn.c and rnn_*.c share.
+ */
+#ifndef HUSK_OPS_RNN_PROBLEM_H
+#define HUSK_OPS_RNN_PROBLEM_H
+
+#include <husk/ops/gemm.h>
+#include <husk/ops/rnn.h>
+
+#include "select/plan.h"
+
+enum { HUSK__RNN_MAX_LAYERS = 16, HUSK__RNN_MAX_WEIGHTS = 2 * HUSK__RNN_MAX_LAYERS, HUSK__RNN_NAME = 48 };
+
+/* How far apart the rows of one layer's weights lie. */
+typedef struct husk__rnn_rows {
+    int64_t input, hidden;
+} husk__rnn_rows;
+
+typedef struct husk__rnn_problem {
+    husk_rnn_cell cell;
+    husk_gru_reset reset; /* RESET_AFTER for everything but a GRU */
+    husk_precision precision;
+    int64_t steps, batch, inputs, hidden, layers, directions, gates;
+    husk_tensor x, y, lengths, h0, c0, h_n, c_n; /* resolved, without memory */
+    bool has_lengths, has_h0, has_c0, has_h_n, has_c_n, has_input_bias, has_hidden_bias;
+    husk__rnn_rows rows[HUSK__RNN_MAX_WEIGHTS]; /* packed rows where the caller gave packed weights */
+    uint64_t workspace_limit;
+} husk__rnn_problem;
+
+/* What a run works on. */
+typedef struct husk__rnn_run {
+    const husk_rnn_inputs *inputs;
+    const husk_rnn_outputs *outputs;
+} husk__rnn_run;
+
+static inline int64_t husk__rnn_weight_count(const husk__rnn_problem *problem)
+{
+    return problem->layers * problem->directions;
+}
+
+/* Features that a layer reads. */
+static inline int64_t husk__rnn_layer_inputs(const husk__rnn_problem *problem, int64_t layer)
+{
+    return layer == 0 ? problem->inputs : problem->directions * problem->hidden;
+}
+
+static inline bool husk__rnn_has_two_passes(const husk__rnn_problem *problem)
+{
+    return problem->cell == HUSK_RNN_GRU && problem->reset == HUSK_GRU_RESET_BEFORE;
+}
+
+/* ---- rnn_problem.c: validation and defaults ---- */
+
+/* Every argument but memory, in the header's order. */
+husk_status husk__rnn_resolve(const husk_rnn_params *params, const husk_rnn_inputs *inputs,
+                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
+                              const husk__scope *scope);
+/* The tensors of a run against the plan's; packed weights are not looked at. */
+husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run,
+                                const husk__scope *scope);
+/* The plain weights of a run or a packing against the plan's. */
+husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk_rnn_weights *weights,
+                                    const husk__scope *scope);
+/* The memory behind them, and what may not overlap. */
+husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, const husk__rnn_run *run,
+                           const husk__scope *scope);
+husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue,
+                                   const husk_rnn_weights *weights, const husk__scope *scope);
+void husk__rnn_describe(const void *problem, husk__key *key);
+
+/* ---- rnn_layers.c: what a plan holds, and how layers follow each other ---- */
+
+/* Where things lie in a plan's scratch memory, in bytes from its start. */
+typedef struct husk__rnn_layout {
+    int64_t chunk;       /* time steps whose input products are held at once */
+    bool gathers_x;      /* x cannot be read as a matrix of rows */
+    bool gathers_chunks; /* the backward direction's inputs are put in the order of its steps */
+    int64_t panel_units, pitch, weight_stride; /* elements; of packed weights, from one to the next */
+    uint64_t products, products_direction, gathered, outputs[2], states, weights, total;
+} husk__rnn_layout;
+
+/* How one layer's steps are launched. */
+typedef struct husk__rnn_grid {
+    size_t groups[2], items[2];
+    int32_t group_panels, group_rows; /* of the panel variant */
+    bool is_whole;                    /* one launch does all steps of a chunk */
+} husk__rnn_grid;
+
+typedef struct husk__rnn_state {
+    const husk__kernel *step, *pack, *gather;
+    husk__rnn_layout layout;
+    husk__rnn_grid grid;
+    husk_plan *products[HUSK__RNN_MAX_WEIGHTS]; /* gemm plans */
+} husk__rnn_state;
+
+void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, husk__rnn_layout *layout);
+/* Everything but the step kernel and the grid, which the variant has put into the state. */
+husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const husk__scope *scope);
+void husk__rnn_unprepare(husk_plan *plan);
+husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                                 const husk__scratch *scratch, const husk__scope *scope);
+double husk__rnn_flops(const husk__candidate *candidate);
+bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REASON_CAPACITY]);
+
+/* One layer and the time steps whose input products are there. */
+typedef struct husk__rnn_launch {
+    int64_t layer, first_step, steps;
+    int64_t inputs_first, inputs_first_reverse; /* time of the first product row, by direction */
+    bool inputs_by_step;
+    const husk_tensor *y;
+    husk__arg packed;
+} husk__rnn_launch;
+
+/* ---- rnn_step.c ---- */
+
+husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
+                                   const husk__scratch *scratch, const husk__rnn_launch *launch,
+                                   const husk__scope *scope);
+
+/* ---- rnn_pack.c ---- */
+
+/* Flags of packed weights. */
+enum { HUSK__RNN_PACKED_INPUT_BIAS = 1, HUSK__RNN_PACKED_HIDDEN_BIAS = 2 };
+
+void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key);
+/* One layer's hidden weights and biases in one direction into panels at a byte offset of a buffer. */
+husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                                  const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope);
+husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                           husk_packed **packed, const husk__scope *scope);
+/* The input weights and bias of packed weights, as gemm takes them; packed input weights are in *input. */
+void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index,
+                             husk_tensor *input, husk_tensor *bias);
+
+/* ---- the rows ---- */
+
+extern const husk__op husk__op_rnn;
+extern const husk__variant husk__rnn_panel;
+extern const husk__variant husk__rnn_tile;
+
+#endif

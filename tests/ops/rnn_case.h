@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops/rnn_case.h: one configuration of recurrent layers, its tensors, and the four ways to run it.
+ */
+#ifndef HUSK_TESTS_OPS_RNN_CASE_H
+#define HUSK_TESTS_OPS_RNN_CASE_H
+
+#include "ref/rnn.h"
+#include "support/support.h"
+
+enum { RNN_MAX_LAYERS = 3, RNN_MAX_WEIGHTS = 2 * RNN_MAX_LAYERS, RNN_MAX_BATCH = 80 };
+
+typedef struct rnn_shape {
+    husk_rnn_cell cell;
+    husk_gru_reset reset;
+    int64_t steps, batch, inputs, hidden, layers;
+    bool bidirectional, has_lengths, has_h0, has_c0, has_h_n, has_c_n, has_input_bias, has_hidden_bias;
+    test_layout x_layout;
+    bool are_rows_apart;    /* weights, states and y have gaps between rows */
+    const int32_t *lengths; /* NULL with has_lengths: drawn, 0 and steps among them */
+    uint64_t seed;
+} rnn_shape;
+
+typedef struct rnn_case {
+    rnn_shape shape;
+    husk_rnn_params params;
+    test_tensor x, lengths, h0, c0, y, h_n, c_n;
+    test_tensor tensors[RNN_MAX_WEIGHTS][4]; /* input, hidden, and their biases */
+    husk_rnn_weights weights[RNN_MAX_WEIGHTS];
+    husk_ref_rnn_weights ref_weights[RNN_MAX_WEIGHTS];
+    int weight_count;
+    husk_rnn_inputs inputs;
+    husk_rnn_outputs outputs;
+} rnn_case;
+
+typedef enum rnn_way { RNN_IMMEDIATE, RNN_IMMEDIATE_PACKED, RNN_PLAN, RNN_PLAN_PACKED } rnn_way;
+#define RNN_WAYS 4
+
+/* The case must not move: its parts point at each other. */
+void rnn_case_make(const rnn_shape *shape, rnn_case *c);
+void rnn_case_release(rnn_case *c);
+/* A configuration in words, as clbench spells it, for messages. */
+void rnn_case_text(const rnn_case *c, rnn_way way, char *text, size_t capacity);
+
+/* Run it by a variant (NULL: the library's choice); false when the variant refuses. */
+bool rnn_case_run(rnn_case *c, const char *variant, rnn_way way);
+/* Compare outputs as last fetched with the reference. */
+void rnn_case_check(const rnn_case *c, const husk_ref_array *y, husk_ref_report *report);
+/* Both, and count it. */
+void rnn_case_verify(rnn_case *c, const char *variant, rnn_way way);
+
+#endif

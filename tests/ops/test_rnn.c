@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long timeout=180
+// Recurrent layers against the reference: every cell, every variant and configuration, and every way to run
+// them; and what the interface promises beside the numbers.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rnn_case.h"
+#include "rnn_refusals.h"
+
+static const char *const variants[] = {"panel:6x4", "panel:3x4", "tile:32x32", "tile:16x16", "tile:4x16"};
+#define VARIANTS ((int)(sizeof(variants) / sizeof(*variants)))
+
+// ---- drawn by chance ----
+
+enum { SHORT_CASES = 72, LONG_CASES = 600 };
+
+static rnn_shape draw(int number)
+{
+    husk_ref_random random = {.seed = 1000 + (uint64_t)number};
+    rnn_shape s = {.seed = 77 + 1000 * (uint64_t)number};
+    // Five cells in turn, so that each gets its share.
+    s.cell = number % 5 < 4 ? (husk_rnn_cell)(number % 5) : HUSK_RNN_GRU;
+    s.reset = number % 5 == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER;
+    s.steps = TEST_PICK(&random, 1, 2, 2, 5, 5, 17);
+    s.layers = TEST_PICK(&random, 1, 1, 2, 3);
+    s.batch = test_pick_size(&random, TEST_PICK(&random, 4, 6, 16, 32, 48), 65);
+    s.inputs = test_pick_size(&random, 16, 80);
+    s.hidden = test_pick_size(&random, TEST_PICK(&random, 16, 32, 64), test_is_long() ? 300 : 140);
+    s.bidirectional = test_one_in(&random, 3);
+    s.has_lengths = test_one_in(&random, 2);
+    s.has_h0 = test_one_in(&random, 2);
+    s.has_c0 = test_one_in(&random, 2);
+    s.has_h_n = test_one_in(&random, 2);
+    s.has_c_n = test_one_in(&random, 2);
+    s.has_input_bias = !test_one_in(&random, 3);
+    s.has_hidden_bias = !test_one_in(&random, 3);
+    s.are_rows_apart = test_one_in(&random, 3);
+    s.x_layout = test_pick_layout(&random);
+    return s;
+}
+
+START_TEST(test_drawn)
+{
+    const rnn_shape shape = draw(_i);
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, NULL, (rnn_way)(_i % RNN_WAYS));
+    for (int i = 0; i < 2; i++) {
+        const int at = 2 * _i + i;
+        rnn_case_verify(&c, variants[at % VARIANTS], (rnn_way)(at / VARIANTS % RNN_WAYS));
+    }
+    rnn_case_release(&c);
+}
+END_TEST
+
+// ---- each cell in each configuration, with everything ----
+
+START_TEST(test_everything)
+{
+    const int cell = _i % 5;
+    const rnn_shape shape = {.cell = cell < 4 ? (husk_rnn_cell)cell : HUSK_RNN_GRU,
+                             .reset = cell == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER,
+                             .steps = 5,
+                             .batch = 13,
+                             .inputs = 9,
+                             .hidden = 37,
+                             .layers = 2,
+                             .bidirectional = true,
+                             .has_lengths = true,
+                             .has_h0 = true,
+                             .has_c0 = true,
+                             .has_h_n = true,
+                             .has_c_n = true,
+                             .has_input_bias = true,
+                             .has_hidden_bias = true,
+                             .x_layout = TEST_SPREAD,
+                             .seed = 4321};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    for (int way = 0; way < RNN_WAYS; way++)
+        rnn_case_verify(&c, variants[_i / 5], (rnn_way)way);
+    rnn_case_release(&c);
+}
+END_TEST
+
+// ---- a batch of one, and one that several work-items share ----
+
+START_TEST(test_batches)
+{
+    static const int64_t batches[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 47, 49, 64};
+    const rnn_shape shape = {.cell = (husk_rnn_cell)(_i % 4),
+                             .steps = 2,
+                             .batch = batches[_i],
+                             .inputs = 5,
+                             .hidden = 65,
+                             .layers = 1,
+                             .has_h0 = true,
+                             .has_h_n = true,
+                             .has_c_n = true,
+                             .has_hidden_bias = true,
+                             .seed = 99};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, NULL, RNN_IMMEDIATE);
+    rnn_case_verify(&c, "panel:3x4", RNN_IMMEDIATE);
+    rnn_case_release(&c);
+}
+END_TEST
+
+// One sequence of a layer so wide that hidden units are divided among work-items, a launch a step.
+START_TEST(test_divided)
+{
+    const rnn_shape shape = {.cell = _i < 4 ? (husk_rnn_cell)_i : HUSK_RNN_GRU,
+                             .reset = _i == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER,
+                             .steps = 2,
+                             .batch = 1,
+                             .inputs = 8,
+                             .hidden = 1000,
+                             .layers = 1,
+                             .has_h0 = true,
+                             .has_h_n = true,
+                             .has_c_n = true,
+                             .seed = 31};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, NULL, RNN_IMMEDIATE);
+    rnn_case_release(&c);
+}
+END_TEST
+
+// ---- empty and all but empty ----
+
+START_TEST(test_no_step)
+{
+    const rnn_shape shape = {.cell = HUSK_RNN_LSTM,
+                             .steps = 0,
+                             .batch = 3,
+                             .inputs = 4,
+                             .hidden = 19,
+                             .layers = 2,
+                             .has_h0 = _i % 2 == 0,
+                             .has_c0 = _i % 2 == 0,
+                             .has_h_n = true,
+                             .has_c_n = true,
+                             .seed = 8};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    ck_assert(rnn_case_run(&c, NULL, _i / 2 ? RNN_PLAN_PACKED : RNN_IMMEDIATE));
+    int64_t index[3] = {0};
+    do {
+        double h = shape.has_h0 ? husk_ref_load(&c.h0.array, husk_ref_offset(&c.h0.array, index)) : 0.0;
+        double cell = shape.has_c0 ? husk_ref_load(&c.c0.array, husk_ref_offset(&c.c0.array, index)) : 0.0;
+        ck_assert(husk_ref_load(&c.h_n.array, husk_ref_offset(&c.h_n.array, index)) == h);
+        ck_assert(husk_ref_load(&c.c_n.array, husk_ref_offset(&c.c_n.array, index)) == cell);
+    } while (husk_ref_index_next(3, c.h_n.array.shape, index));
+    rnn_case_release(&c);
+}
+END_TEST
+
+START_TEST(test_no_sequence)
+{
+    const rnn_shape shape = {.cell = HUSK_RNN_GRU,
+                             .steps = 3,
+                             .batch = 0,
+                             .inputs = 4,
+                             .hidden = 5,
+                             .layers = 1,
+                             .has_h_n = true,
+                             .seed = 8};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    ck_assert(rnn_case_run(&c, NULL, RNN_IMMEDIATE));
+    ck_assert(rnn_case_run(&c, NULL, RNN_PLAN));
+    rnn_case_release(&c);
+}
+END_TEST
+
+START_TEST(test_lengths)
+{
+    static const int32_t lengths[][4] = {{0, 0, 0, 0}, {5, 5, 5, 5}, {0, 5, 3, 1}, {-7, 9, 2147483647, 4}};
+    const rnn_shape shape = {.cell = _i % 2 ? HUSK_RNN_LSTM : HUSK_RNN_GRU,
+                             .reset = _i / 2 % 2 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER,
+                             .steps = 5,
+                             .batch = 4,
+                             .inputs = 3,
+                             .hidden = 18,
+                             .layers = 2,
+                             .bidirectional = true,
+                             .has_lengths = true,
+                             .lengths = lengths[_i / 4],
+                             .has_h0 = true,
+                             .has_c0 = true,
+                             .has_h_n = true,
+                             .has_c_n = true,
+                             .has_input_bias = true,
+                             .seed = 12};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, NULL, RNN_IMMEDIATE);
+    rnn_case_verify(&c, "tile:4x16", RNN_PLAN);
+    rnn_case_release(&c);
+}
+END_TEST
+
+// ---- scratch memory for a few time steps only ----
+
+START_TEST(test_workspace_limit)
+{
+    const rnn_shape shape = {.cell = HUSK_RNN_LSTM,
+                             .steps = 17,
+                             .batch = 5,
+                             .inputs = 7,
+                             .hidden = 20,
+                             .layers = 1 + _i % 2,
+                             .bidirectional = _i / 2 % 2,
+                             .has_lengths = _i / 4 % 2,
+                             .has_h0 = true,
+                             .has_h_n = true,
+                             .has_c_n = true,
+                             .x_layout = TEST_REVERSED,
+                             .seed = 55};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    husk_plan *whole = NULL, *plan = NULL;
+    husk_error error;
+    test_ok_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &whole, &error),
+                  &error);
+    const uint64_t products = 17 * 5 * 80 * 4 * (shape.bidirectional ? 2 : 1);
+    c.params.workspace_limit = husk_plan_workspace(whole) - products * 2 / 3;
+    test_ok_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &plan, &error),
+                  &error);
+    ck_assert_uint_le(husk_plan_workspace(plan), c.params.workspace_limit);
+    for (int way = 0; way < RNN_WAYS; way++)
+        rnn_case_verify(&c, NULL, (rnn_way)way);
+    husk_plan_release(whole);
+    husk_plan_release(plan);
+    c.params.workspace_limit = 64;
+    ck_assert_int_eq(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &plan, &error),
+                     HUSK_UNSUPPORTED);
+    rnn_case_release(&c);
+}
+END_TEST
+
+// ---- packed weights serve every number of steps and sequences ----
+
+START_TEST(test_packed_elsewhere)
+{
+    rnn_shape shape = {.cell = HUSK_RNN_GRU,
+                       .steps = _i ? 1 : 9,
+                       .batch = _i ? 1 : 12,
+                       .inputs = 33,
+                       .hidden = 40,
+                       .layers = 2,
+                       .has_input_bias = true,
+                       .has_hidden_bias = true,
+                       .has_h_n = true,
+                       .seed = 3};
+    rnn_case packing, other;
+    husk_plan *plan = NULL;
+    husk_packed *packed = NULL;
+    husk_error error;
+    rnn_case_make(&shape, &packing);
+    shape.steps = _i ? 9 : 1;
+    shape.batch = _i ? 12 : 1;
+    rnn_case_make(&shape, &other);
+    test_ok_error(husk_rnn_plan_create(test_context(), &packing.params, &packing.inputs, &packing.outputs,
+                                       &plan, &error),
+                  &error);
+    test_ok(husk_rnn_plan_pack(plan, test_queue(), packing.weights, &packed));
+    husk_plan_release(plan);
+    other.inputs.weights = NULL;
+    other.inputs.packed = packed;
+    rnn_case_verify(&other, NULL, RNN_IMMEDIATE);
+    rnn_case_verify(&other, NULL, RNN_PLAN); // made from packed weights
+    husk_packed_release(packed);
+    rnn_case_release(&packing);
+    rnn_case_release(&other);
+}
+END_TEST
+
+// ---- NaN and infinity ----
+
+START_TEST(test_not_a_number)
+{
+    const rnn_shape shape = {.cell = (husk_rnn_cell)_i,
+                             .steps = 4,
+                             .batch = 7,
+                             .inputs = 6,
+                             .hidden = 21,
+                             .layers = 1,
+                             .has_h0 = true,
+                             .has_h_n = true,
+                             .has_c_n = true,
+                             .seed = 21};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    husk_ref_store(&c.x.array, husk_ref_offset(&c.x.array, (int64_t[]){1, 2, 3}), NAN);
+    husk_ref_store(&c.x.array, husk_ref_offset(&c.x.array, (int64_t[]){2, 5, 0}), 1e30);
+    test_input_update(&c.x);
+    for (int i = 0; i < VARIANTS; i++)
+        rnn_case_verify(&c, variants[i], RNN_IMMEDIATE);
+    ck_assert(rnn_case_run(&c, NULL, RNN_IMMEDIATE));
+    for (int64_t j = 0; j < 21; j++) { // one sequence's mistake does not spread
+        ck_assert(!isnan(husk_ref_load(&c.y.array, husk_ref_offset(&c.y.array, (int64_t[]){0, 2, j}))));
+        ck_assert(isnan(husk_ref_load(&c.y.array, husk_ref_offset(&c.y.array, (int64_t[]){1, 2, j}))));
+        ck_assert(!isnan(husk_ref_load(&c.y.array, husk_ref_offset(&c.y.array, (int64_t[]){3, 1, j}))));
+    }
+    rnn_case_release(&c);
+}
+END_TEST
+
+// ---- the check itself ----
+
+static void check_again(void *user, const husk_ref_array *array, husk_ref_report *report)
+{
+    rnn_case_check(user, array, report);
+}
+
+static bool is_seen(rnn_case *c, const int64_t *index, double value)
+{
+    const int64_t at = husk_ref_offset(&c->y.array, index);
+    const double right = husk_ref_load(&c->y.array, at);
+    husk_ref_report report = {0};
+    husk_ref_store(&c->y.array, at, value);
+    rnn_case_check(c, &c->y.array, &report);
+    husk_ref_store(&c->y.array, at, right);
+    return !husk_ref_report_pass(&report);
+}
+
+START_TEST(test_planted_errors)
+{
+    const rnn_shape shape = {.cell = HUSK_RNN_LSTM,
+                             .steps = 4,
+                             .batch = 5,
+                             .inputs = 6,
+                             .hidden = 17,
+                             .layers = 1,
+                             .has_lengths = true,
+                             .lengths = (const int32_t[]){4, 2, 4, 1, 4},
+                             .seed = 2};
+    static const int64_t places[][3] = {{0, 0, 0}, {1, 2, 8}, {3, 4, 16}, {3, 1, 3}};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    ck_assert(rnn_case_run(&c, NULL, RNN_IMMEDIATE));
+    husk_ref_report report = {0};
+    rnn_case_check(&c, &c.y.array, &report);
+    ck_assert(husk_ref_report_pass(&report) && report.checked == 4 * 5 * 17);
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        const double right = husk_ref_load(&c.y.array, husk_ref_offset(&c.y.array, places[i]));
+        ck_assert(is_seen(&c, places[i], right + 1e-4));
+        ck_assert(is_seen(&c, places[i], NAN));
+        ck_assert(is_seen(&c, places[i], INFINITY));
+    }
+    test_planted_patch(&c.y.array, check_again, &c);
+    test_planted_guards(&c.y);
+    rnn_case_release(&c);
+}
+END_TEST
+
+START_TEST(test_counts)
+{
+    ck_assert_int_ge(test_executed("rnn"), 150);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rnn");
+    TCase *numbers = tcase_create("numbers"), *edges = tcase_create("edges"), *last = tcase_create("counts");
+    tcase_add_loop_test(numbers, test_everything, 0, 5 * VARIANTS);
+    tcase_add_loop_test(numbers, test_drawn, 0, test_is_long() ? LONG_CASES : SHORT_CASES);
+    tcase_add_loop_test(numbers, test_batches, 0, 15);
+    tcase_add_loop_test(numbers, test_divided, 0, 5);
+    tcase_add_loop_test(edges, test_no_step, 0, 4);
+    tcase_add_test(edges, test_no_sequence);
+    tcase_add_loop_test(edges, test_lengths, 0, 16);
+    tcase_add_loop_test(edges, test_workspace_limit, 0, 8);
+    tcase_add_loop_test(edges, test_packed_elsewhere, 0, 2);
+    tcase_add_loop_test(edges, test_not_a_number, 0, 4);
+    tcase_add_test(edges, test_planted_errors);
+    tcase_add_test(last, test_counts);
+    suite_add_tcase(suite, numbers);
+    suite_add_tcase(suite, edges);
+    suite_add_tcase(suite, rnn_refusals());
+    suite_add_tcase(suite, last);
+    return test_main(suite);
+}
