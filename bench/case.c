@@ -9,7 +9,7 @@
 #include "op.h"
 #include "text.h"
 
-#define MAX_FIELDS 48
+#define MAX_FIELDS      48
 #define LARGEST_INTEGER ((int64_t)1 << 40) // of one dimension: products of a few still fit in a double
 
 static const char *const op_names[] = {
@@ -111,8 +111,8 @@ static bool parse_choice(parsed *p, const bench_field *field, const char *value)
     char all[BENCH_REASON_TEXT / 2] = "";
     for (size_t i = 0; i < count; i++)
         bench_append(all, sizeof all, "%s%s", i ? ", " : "", texts[i]);
-    return explain(p, "unknown value %s=%s; the nearest is %s=%s (possible: %s)", field->key, value, field->key,
-                   bench_nearest(value, texts, count), all);
+    return explain(p, "unknown value %s=%s; the nearest is %s=%s (possible: %s)", field->key, value,
+                   field->key, bench_nearest(value, texts, count), all);
 }
 
 static bool parse_bounded(parsed *p, const bench_field *field, const char *text, int64_t *value)
@@ -214,7 +214,8 @@ static bool parse_word(parsed *p, char *word)
         p->given[i] = true;
         return parse_value(p, i, equals + 1);
     }
-    return explain(p, "unknown key '%s'; the nearest is '%s'", word, bench_nearest(word, keys, p->field_count));
+    return explain(p, "unknown key '%s'; the nearest is '%s'", word,
+                   bench_nearest(word, keys, p->field_count));
 }
 
 static bool check_lists(parsed *p)
@@ -312,7 +313,8 @@ static bool start(parsed *p, const char *name)
         return bench_explain(p->reason, BENCH_REASON_TEXT, "unknown operator '%s'; the nearest is '%s'", name,
                              bench_nearest(name, op_names, BENCH_OP_COUNT));
     memset(p->c, 0, sizeof *p->c);
-    while (p->field_count < MAX_FIELDS && (p->fields[p->field_count] = bench_field_get(p->op, p->field_count)))
+    while (p->field_count < MAX_FIELDS &&
+           (p->fields[p->field_count] = bench_field_get(p->op, p->field_count)))
         store_default(p->c, p->fields[p->field_count++]);
     return true;
 }

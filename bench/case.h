@@ -16,7 +16,7 @@
 
 #include "bench_ops.h"
 
-#define BENCH_CASE_TEXT 512   /* bytes a canonical form may take */
+#define BENCH_CASE_TEXT   512  /* bytes a canonical form may take */
 #define BENCH_REASON_TEXT 1024 /* bytes an explanation may take */
 
 /* BENCH_GEMM, BENCH_CONV ... and BENCH_OP_COUNT; bench_ops.h is made by CMake from the husk_add_op lines. */
@@ -24,7 +24,7 @@ typedef enum bench_op_kind {
 #define BENCH_OP_ENUM(lower, upper) BENCH_##upper,
     BENCH_OP_LIST(BENCH_OP_ENUM)
 #undef BENCH_OP_ENUM
-    BENCH_OP_COUNT
+        BENCH_OP_COUNT
 } bench_op_kind;
 
 typedef enum bench_direction {
@@ -43,12 +43,12 @@ typedef enum bench_layout {
 typedef struct bench_case {
     bench_op_kind op;
     husk_dtype dtype;
-    husk_act act;          /* gemm, conv: the epilogue; activation: the function itself */
+    husk_act act; /* gemm, conv: the epilogue; activation: the function itself */
     husk_precision precision;
     bench_layout layout;
     bench_direction dir;
-    bool packed;           /* prepacked weights: ours through a plan, the rivals in their own layouts */
-    union {                /* as.gemm, as.conv ...: bench/cases/<op>.h */
+    bool packed; /* prepacked weights: ours through a plan, the rivals in their own layouts */
+    union {      /* as.gemm, as.conv ...: bench/cases/<op>.h */
 #define BENCH_OP_MEMBER(lower, upper) bench_##lower lower;
         BENCH_OP_LIST(BENCH_OP_MEMBER)
 #undef BENCH_OP_MEMBER

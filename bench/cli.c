@@ -7,12 +7,17 @@
 
 typedef enum option_kind { FLAG, TEXT, INTEGER, DURATION, DEVICE } option_kind;
 
-enum { ALL = -1, RUNS = 1 << BENCH_COMMAND_STANDARD | 1 << BENCH_COMMAND_RUN, VERIFY = 1 << BENCH_COMMAND_VERIFY,
-       LIST = 1 << BENCH_COMMAND_LIST, DEVICES = 1 << BENCH_COMMAND_DEVICES };
+enum {
+    ALL = -1,
+    RUNS = 1 << BENCH_COMMAND_STANDARD | 1 << BENCH_COMMAND_RUN,
+    VERIFY = 1 << BENCH_COMMAND_VERIFY,
+    LIST = 1 << BENCH_COMMAND_LIST,
+    DEVICES = 1 << BENCH_COMMAND_DEVICES
+};
 
 typedef struct option {
-    const char *name;     /* without the dashes */
-    char letter;          /* 0: none */
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
     option_kind kind;
     size_t offset;
     int commands;         /* bits of the commands that know it */
@@ -24,7 +29,8 @@ typedef struct option {
 
 static const option options_table[] = {
     {"device", 'd', DEVICE, 0, RUNS | VERIFY, "D", "gpu, cpu, P:D or part of a name; may be repeated"},
-    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY, "P", "the default device of the platform with this number or name"},
+    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY, "P",
+     "the default device of the platform with this number or name"},
     {"suite", 0, TEXT, AT(suite), RUNS | VERIFY | LIST, "S", "a named list of cases (clbench list)"},
     {"file", 'f', TEXT, AT(file), RUNS | VERIFY | LIST, "F", "a file with a case a line"},
     {"baseline", 'b', TEXT, AT(baselines), RUNS, "B,...", "rivals: onednn, blas, clblast, ref, all or none"},
@@ -32,11 +38,15 @@ static const option options_table[] = {
     {"dtype", 0, TEXT, AT(dtype), RUNS | VERIFY, "T", "the cases with this dtype in place of theirs"},
     {"quick", 0, FLAG, AT(quick), RUNS, NULL, "0.1 s a contender, 20 s in all"},
     {"budget", 0, DURATION, AT(budget), RUNS, "TIME", "time for the whole run, such as 60s; 0: no limit"},
-    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY, "TIME", "a case that takes longer is ended (default 120s)"},
-    {"rounds", 'r', INTEGER, AT(rounds), RUNS, "N", "measure everything N times, in shuffled order (default 1)"},
+    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY, "TIME",
+     "a case that takes longer is ended (default 120s)"},
+    {"rounds", 'r', INTEGER, AT(rounds), RUNS, "N",
+     "measure everything N times, in shuffled order (default 1)"},
     {"warmup", 'w', INTEGER, AT(warmup), RUNS, "N", "runs before measuring, at least (default 3)"},
-    {"seed", 0, INTEGER, AT(seed), RUNS | VERIFY, "N", "of the shuffling and of the samples that are verified"},
-    {"compile", 0, FLAG, AT(compile), RUNS, NULL, "also each case's first call in new processes, cold and cached"},
+    {"seed", 0, INTEGER, AT(seed), RUNS | VERIFY, "N",
+     "of the shuffling and of the samples that are verified"},
+    {"compile", 0, FLAG, AT(compile), RUNS, NULL,
+     "also each case's first call in new processes, cold and cached"},
     {"startup", 0, FLAG, AT(startup), RUNS, NULL, "also the time to a ready context, cold and warm"},
     {"no-startup", 0, FLAG, AT(no_startup), RUNS, NULL, "leave that out"},
     {"json", 0, TEXT, AT(json_path), RUNS, "FILE", "write results as JSON (schema clbench/1)"},
@@ -54,15 +64,16 @@ static const char *const command_names[BENCH_COMMAND_COUNT] = {"", "run", "verif
 
 void bench_cli_help(FILE *file)
 {
-    fputs("clbench: deep-learning primitives on an OpenCL device: right, how fast, how near the device's limit,\n"
-          "and how many times faster than this machine's CPU libraries.\n\n"
-          "  clbench                        the standard suite on the default device, about a minute\n"
-          "  clbench run [CASE... | --suite S | --file F]\n"
-          "  clbench verify [CASE... | --suite S | --file F]   every variant against the reference\n"
-          "  clbench list [--suite S]       the suites, or a suite's cases\n"
-          "  clbench devices [--json]       what is here, which is the default and why\n\n"
-          "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
-          file);
+    fputs(
+        "clbench: deep-learning primitives on an OpenCL device: right, how fast, how near the device's limit,\n"
+        "and how many times faster than this machine's CPU libraries.\n\n"
+        "  clbench                        the standard suite on the default device, about a minute\n"
+        "  clbench run [CASE... | --suite S | --file F]\n"
+        "  clbench verify [CASE... | --suite S | --file F]   every variant against the reference\n"
+        "  clbench list [--suite S]       the suites, or a suite's cases\n"
+        "  clbench devices [--json]       what is here, which is the default and why\n\n"
+        "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
+        file);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const option *o = &options_table[i];
         char left[64];
@@ -70,8 +81,9 @@ void bench_cli_help(FILE *file)
                  o->name, o->argument ? " " : "", o->argument ? o->argument : "");
         fprintf(file, "  %-22s %s\n", left, o->help);
     }
-    fputs("\nExit codes: 0 all right, 1 error, 2 usage, 3 verification failed, 6 no device, 124 a case timed out.\n",
-          file);
+    fputs(
+        "\nExit codes: 0 all right, 1 error, 2 usage, 3 verification failed, 6 no device, 124 a case timed out.\n",
+        file);
 }
 
 static const option *find_option(const char *name, size_t length, bench_command command)
@@ -105,7 +117,8 @@ static bool unknown_option(const char *word, bench_command command, char reason[
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         if (!strcmp(options_table[i].name, name + strspn(name, "-")))
-            return bench_explain(reason, BENCH_REASON_TEXT, "clbench %s has no option %s", command_names[command], name);
+            return bench_explain(reason, BENCH_REASON_TEXT, "clbench %s has no option %s",
+                                 command_names[command], name);
     }
     return bench_explain(reason, BENCH_REASON_TEXT, "unknown option '%s'; the nearest is '--%s'", name,
                          bench_nearest(name + strspn(name, "-"), names, count));
@@ -126,13 +139,14 @@ static bool store(bench_options *options, const option *o, const char *value, ch
         return true;
     case INTEGER:
         if (!bench_parse_integer(value, &integer) || integer < 0 || integer > 1000000)
-            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a whole number is wanted", o->name, value);
+            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a whole number is wanted", o->name,
+                                 value);
         memcpy(at, &integer, sizeof integer);
         return true;
     case DURATION:
         if (!bench_parse_duration(value, &seconds))
-            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a time is wanted, such as 60s, 500ms or 2m",
-                                 o->name, value);
+            return bench_explain(reason, BENCH_REASON_TEXT,
+                                 "--%s %.100s: a time is wanted, such as 60s, 500ms or 2m", o->name, value);
         if (o->offset == AT(budget) && seconds == 0)
             seconds = -1;
         memcpy(at, &seconds, sizeof seconds);
@@ -147,7 +161,8 @@ static bool store(bench_options *options, const option *o, const char *value, ch
 }
 
 // "--name value", "--name=value", "-n value" or "-nvalue"; *index moves past what was used.
-static bool parse_option(int argc, char **argv, int *index, bench_options *options, char reason[BENCH_REASON_TEXT])
+static bool parse_option(int argc, char **argv, int *index, bench_options *options,
+                         char reason[BENCH_REASON_TEXT])
 {
     const char *word = argv[*index], *value = NULL;
     const option *o = NULL;
@@ -172,7 +187,8 @@ static bool parse_option(int argc, char **argv, int *index, bench_options *optio
 }
 
 // The command is the first word that is no option; a word that names an operator means run.
-static bool take_command(int argc, char **argv, bench_options *options, int *at, char reason[BENCH_REASON_TEXT])
+static bool take_command(int argc, char **argv, bench_options *options, int *at,
+                         char reason[BENCH_REASON_TEXT])
 {
     *at = -1;
     if (argc < 2 || argv[1][0] == '-')

@@ -38,21 +38,21 @@ typedef enum bench_command {
 
 typedef struct bench_options {
     bench_command command;
-    const char *program;                     /* argv[0] */
-    const char *devices[BENCH_MAX_DEVICES];  /* wishes; none: HUSK_DEVICE or the default */
+    const char *program;                    /* argv[0] */
+    const char *devices[BENCH_MAX_DEVICES]; /* wishes; none: HUSK_DEVICE or the default */
     size_t device_count;
     const char *platform;
     const char *suite, *file;
-    char cases[4096];                        /* positional words, joined by blanks */
-    const char *baselines;                   /* comma-separated; NULL: all that are there; "none" */
-    const char *variant;                     /* a name, "all", or NULL */
+    char cases[4096];      /* positional words, joined by blanks */
+    const char *baselines; /* comma-separated; NULL: all that are there; "none" */
+    const char *variant;   /* a name, "all", or NULL */
     const char *dtype;
     const char *json_path, *csv_path, *md_path;
-    bool json;                               /* devices --json */
+    bool json; /* devices --json */
     bool list, quiet, quick, help, version;
     bool compile, startup, no_startup;
     int64_t rounds, warmup, seed;
-    double max_time, budget;                 /* seconds; budget 0: the command's own, negative: none */
+    double max_time, budget; /* seconds; budget 0: the command's own, negative: none */
 } bench_options;
 
 /* False: reason says what is wrong. */

@@ -18,12 +18,12 @@
 
 /* Host memory of one operand: a tensor of rank dimensions with strides in elements. */
 typedef struct bench_array {
-    void *data;            /* float, or int32_t for lengths; NULL: the case has no such operand */
+    void *data; /* float, or int32_t for lengths; NULL: the case has no such operand */
     husk_dtype dtype;
     int32_t rank;
     int64_t shape[HUSK_MAX_RANK];
     int64_t strides[HUSK_MAX_RANK];
-    int64_t count;         /* elements the memory holds, gaps of strides included */
+    int64_t count; /* elements the memory holds, gaps of strides included */
 } bench_array;
 
 /* Weights of one layer in one direction of an rnn: [G H, I_l], [G H, H], [G H], [G H]; gates i f g o, r z n. */
@@ -36,12 +36,12 @@ typedef struct bench_rnn_weights {
  * belong to the worker, are 64-byte aligned, live until after release(), and are never written by a contender.
  */
 typedef struct bench_data {
-    bench_array x;         /* gemm: A as stored; rnn: [t, b, input]; pool, conv: N, C, space in case.layout */
-    bench_array w;         /* gemm: B as stored; conv: [k, c / groups, filter...], packed */
-    bench_array bias;      /* gemm, conv */
-    bench_array y;         /* what the output holds before a run: C where beta is not 0, else NaN throughout */
-    bench_array lengths;   /* rnn: i32 [b] */
-    bench_array h0, c0;    /* rnn: [layers * directions, b, hidden] */
+    bench_array x;       /* gemm: A as stored; rnn: [t, b, input]; pool, conv: N, C, space in case.layout */
+    bench_array w;       /* gemm: B as stored; conv: [k, c / groups, filter...], packed */
+    bench_array bias;    /* gemm, conv */
+    bench_array y;       /* what the output holds before a run: C where beta is not 0, else NaN throughout */
+    bench_array lengths; /* rnn: i32 [b] */
+    bench_array h0, c0;  /* rnn: [layers * directions, b, hidden] */
     bench_rnn_weights *layers; /* rnn: layer first, then direction */
     int64_t layer_count;       /* layers * directions */
 } bench_data;
@@ -49,8 +49,8 @@ typedef struct bench_data {
 /* A result read back; the arrays are allocated by the caller with the shapes and strides of the operands. */
 typedef struct bench_output {
     bench_array y;
-    bench_array indices;   /* pool with indices=1: i32; data NULL otherwise */
-    bench_array h_n, c_n;  /* rnn; c_n for lstm alone; a contender that has none leaves them untouched */
+    bench_array indices;  /* pool with indices=1: i32; data NULL otherwise */
+    bench_array h_n, c_n; /* rnn; c_n for lstm alone; a contender that has none leaves them untouched */
 } bench_output;
 
 typedef enum bench_answer {
@@ -66,13 +66,13 @@ typedef struct bench_open_options {
 } bench_open_options;
 
 typedef struct bench_prepare_options {
-    const char *form;   /* one of form()'s names; NULL: the contender's own choice */
-    int copies;         /* operand sets to rotate through, one a run, for cold measurements; 0 or 1: one */
+    const char *form; /* one of form()'s names; NULL: the contender's own choice */
+    int copies;       /* operand sets to rotate through, one a run, for cold measurements; 0 or 1: one */
 } bench_prepare_options;
 
 /* What a prepared case is. Texts belong to the state. */
 typedef struct bench_details {
-    const char *variant;       /* the algorithm that runs, such as "winograd_4x4" or "jit:avx512_core"; or NULL */
+    const char *variant; /* the algorithm that runs, such as "winograd_4x4" or "jit:avx512_core"; or NULL */
     const char *configuration; /* or NULL */
     double executed_flops;     /* operations that a run executes; 0: as bench_case_flops */
     double error_factor;       /* the algorithm's own bound, as husk_plan_error_factor; 0: the operator's */
@@ -106,7 +106,8 @@ typedef struct bench_contender {
      * contender has no such operator or option.
      */
     bench_answer (*prepare)(void *session, const bench_case *c, const bench_data *data,
-                            const bench_prepare_options *options, void **state, char reason[BENCH_REASON_TEXT]);
+                            const bench_prepare_options *options, void **state,
+                            char reason[BENCH_REASON_TEXT]);
     void (*release)(void *state);
     void (*details)(void *state, bench_details *details);
 

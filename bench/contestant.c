@@ -10,7 +10,8 @@ static bool launch(bench_contestant *c, const char *const *environment)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", c->threads);
-    const char *arguments[] = {"clbench", BENCH_WORKER_ARGUMENT, c->name, c->device ? c->device : "", threads, NULL};
+    const char *arguments[] = {"clbench", BENCH_WORKER_ARGUMENT, c->name, c->device ? c->device : "", threads,
+                               NULL};
     c->is_starting = bench_process_start(&c->process, arguments, environment, c->why);
     return c->is_starting;
 }

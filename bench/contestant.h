@@ -10,11 +10,11 @@
 typedef struct bench_contestant {
     char name[32];
     char version[256];
-    const char *device;  /* wish, or NULL */
+    const char *device; /* wish, or NULL */
     int threads;
     bench_process process;
-    bool is_starting;    /* its hello has not been read */
-    bool is_usable;      /* false: could not be opened; why says so */
+    bool is_starting; /* its hello has not been read */
+    bool is_usable;   /* false: could not be opened; why says so */
     char why[BENCH_REASON_TEXT];
     json_t *hello;
     int restarts;

@@ -141,7 +141,8 @@ bool bench_data_make(const bench_case *c, bench_data *data, char reason[BENCH_RE
     bench_data_free(c, data);
     char size[64];
     bench_format_bytes(bench_case_bytes(c), size, sizeof size);
-    return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the operands (%s)", size);
+    return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the operands (%s)",
+                         size);
 }
 
 void bench_data_free(const bench_case *c, bench_data *data)

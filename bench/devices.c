@@ -31,20 +31,20 @@ static void print_device(const json_t *device)
     bench_format_bytes(number_of(t, "local_memory"), local, sizeof local);
     bench_format_bytes(number_of(t, "global_cache"), cache, sizeof cache);
     bool is_default = json_is_true(json_object_get(device, "is_default"));
-    printf("%.0f:%.0f  %s%s\n", number_of(t, "platform_index"), number_of(t, "device_index"), string_of(device, "name"),
-           is_default ? "  <- the default" : "");
+    printf("%.0f:%.0f  %s%s\n", number_of(t, "platform_index"), number_of(t, "device_index"),
+           string_of(device, "name"), is_default ? "  <- the default" : "");
     printf("     class        %s\n", string_of(t, "class"));
     printf("     platform     %s\n", string_of(device, "platform"));
     printf("     driver       %s, %s, %s\n", string_of(device, "driver"), string_of(device, "version"),
            string_of(t, "opencl_c_version"));
     if (strcmp(string_of(t, "pci_address"), "unknown"))
         printf("     PCI          %s\n", string_of(t, "pci_address"));
-    printf("     units        %.0f, %.0f MHz as advertised, vectors of %.0f floats\n", number_of(t, "compute_units"),
-           number_of(t, "clock_mhz"), number_of(t, "vector_width"));
+    printf("     units        %.0f, %.0f MHz as advertised, vectors of %.0f floats\n",
+           number_of(t, "compute_units"), number_of(t, "clock_mhz"), number_of(t, "vector_width"));
     printf("     memory       %s, one buffer %s, local %s, cache %s\n", memory, allocation, local, cache);
     printf("     work-group   %.0f\n", number_of(t, "work_group"));
-    printf("     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n", yes(t, "has_f64"),
-           yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
+    printf("     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n",
+           yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
     printf("     extensions   %s\n", string_of(t, "extensions"));
 }
 
@@ -70,7 +70,8 @@ int bench_command_devices(const bench_options *options)
         code = !strncmp(string_of(hello, "status"), "HUSK_NO_", 8) ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
     if (options->json) {
         json_t *all = json_object();
-        json_object_set_new(all, "devices", devices ? json_incref((json_t *)(uintptr_t)devices) : json_array());
+        json_object_set_new(all, "devices",
+                            devices ? json_incref((json_t *)(uintptr_t)devices) : json_array());
         json_object_set_new(all, "notes", notes ? json_incref((json_t *)(uintptr_t)notes) : json_array());
         json_object_set_new(all, "error", opened ? json_null() : json_string(husk.why));
         json_dumpf(all, stdout, JSON_INDENT(1));
@@ -82,8 +83,9 @@ int bench_command_devices(const bench_options *options)
             print_device(json_array_get(devices, i));
         print_notes(notes, false);
         if (opened)
-            printf("\nThe default is HUSK_DEVICE's, where that is set; else a discrete GPU before an integrated one, an\n"
-                   "accelerator and a CPU. Simulators are taken only by name.\n");
+            printf(
+                "\nThe default is HUSK_DEVICE's, where that is set; else a discrete GPU before an integrated one, an\n"
+                "accelerator and a CPU. Simulators are taken only by name.\n");
     }
     if (!opened)
         fprintf(stderr, "clbench: %s\n", husk.why);

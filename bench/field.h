@@ -23,8 +23,8 @@ typedef struct bench_choice {
 typedef struct bench_field {
     const char *key;
     bench_field_type type;
-    size_t offset, size;         /* the member of bench_case; of a pair of lists the first */
-    size_t offset_end;           /* PAD: the second */
+    size_t offset, size; /* the member of bench_case; of a pair of lists the first */
+    size_t offset_end;   /* PAD: the second */
     bool required;
     double initial;              /* the default, every element of a list */
     int64_t minimum;             /* INTEGER, LIST, PAD */
@@ -32,19 +32,35 @@ typedef struct bench_field {
     const char *help;            /* a few words for `clbench list --grammar` and the manual */
 } bench_field;
 
-#define BENCH_REQUIRED(key_, member, minimum_, help_)                                               \
-    {.key = key_, .type = BENCH_FIELD_INTEGER, BENCH_AT(member), .required = true, .minimum = minimum_, .help = help_}
-#define BENCH_INTEGER(key_, member, initial_, minimum_, help_)                                      \
-    {.key = key_, .type = BENCH_FIELD_INTEGER, BENCH_AT(member), .initial = initial_, .minimum = minimum_, .help = help_}
+#define BENCH_REQUIRED(key_, member, minimum_, help_)                                                      \
+    {                                                                                                      \
+        .key = key_, .type = BENCH_FIELD_INTEGER, BENCH_AT(member), .required = true, .minimum = minimum_, \
+        .help = help_                                                                                      \
+    }
+#define BENCH_INTEGER(key_, member, initial_, minimum_, help_)                           \
+    {                                                                                    \
+        .key = key_, .type = BENCH_FIELD_INTEGER, BENCH_AT(member), .initial = initial_, \
+        .minimum = minimum_, .help = help_                                               \
+    }
 #define BENCH_REAL(key_, member, initial_, help_)                                                   \
-    {.key = key_, .type = BENCH_FIELD_REAL, BENCH_AT(member), .initial = initial_, .help = help_}
-#define BENCH_CHOICE(key_, member, initial_, choices_, help_)                                       \
-    {.key = key_, .type = BENCH_FIELD_CHOICE, BENCH_AT(member), .initial = initial_, .choices = choices_, .help = help_}
-#define BENCH_LIST(key_, member, initial_, minimum_, help_)                                         \
-    {.key = key_, .type = BENCH_FIELD_LIST, BENCH_AT(member), .initial = initial_, .minimum = minimum_, .help = help_}
-#define BENCH_PAD(key_, member, member_end, help_)                                                  \
-    {.key = key_, .type = BENCH_FIELD_PAD, BENCH_AT(member),                                        \
-     .offset_end = offsetof(bench_case, member_end), .help = help_}
+    {                                                                                               \
+        .key = key_, .type = BENCH_FIELD_REAL, BENCH_AT(member), .initial = initial_, .help = help_ \
+    }
+#define BENCH_CHOICE(key_, member, initial_, choices_, help_)                                                \
+    {                                                                                                        \
+        .key = key_, .type = BENCH_FIELD_CHOICE, BENCH_AT(member), .initial = initial_, .choices = choices_, \
+        .help = help_                                                                                        \
+    }
+#define BENCH_LIST(key_, member, initial_, minimum_, help_)                                                \
+    {                                                                                                      \
+        .key = key_, .type = BENCH_FIELD_LIST, BENCH_AT(member), .initial = initial_, .minimum = minimum_, \
+        .help = help_                                                                                      \
+    }
+#define BENCH_PAD(key_, member, member_end, help_)                    \
+    {                                                                 \
+        .key = key_, .type = BENCH_FIELD_PAD, BENCH_AT(member),       \
+        .offset_end = offsetof(bench_case, member_end), .help = help_ \
+    }
 #define BENCH_AT(member) .offset = offsetof(bench_case, member), .size = sizeof(((bench_case *)0)->member)
 
 /* Keys that several operators share; bits of bench_op.common. */

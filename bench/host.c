@@ -66,8 +66,8 @@ json_t *bench_host_json(void)
     if (file)
         fclose(file);
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    return json_pack("{s:s, s:i, s:f, s:s, s:f}", "cpu", cpu, "cores", bench_host_cores(), "memory", memory, "os", os,
-                     "load", load);
+    return json_pack("{s:s, s:i, s:f, s:s, s:f}", "cpu", cpu, "cores", bench_host_cores(), "memory", memory,
+                     "os", os, "load", load);
 }
 
 json_t *bench_host_time(void)

@@ -27,13 +27,15 @@ static bench_answer explain(const husk_error *error, husk_status status, char re
     return status == HUSK_DEVICE_LOST ? BENCH_LOST : BENCH_ERROR;
 }
 
-static bench_answer explain_queue(const bench_husk_job *job, husk_status status, char reason[BENCH_REASON_TEXT])
+static bench_answer explain_queue(const bench_husk_job *job, husk_status status,
+                                  char reason[BENCH_REASON_TEXT])
 {
     return explain(husk_queue_error(job->queue), status, reason);
 }
 
 // A failed open leaves a session too: its list and notes explain the failure.
-static bench_answer husk_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
+static bench_answer husk_open(const bench_open_options *options, void **session,
+                              char reason[BENCH_REASON_TEXT])
 {
     bench_husk_session *s = calloc(1, sizeof *s);
     *session = s;
@@ -73,7 +75,8 @@ static const char *husk_form(void *session, const bench_case *c, size_t index)
     return husk_op_variant(bench_op_text(c->op), index);
 }
 
-static bool tensor_from(husk_context *context, const bench_array *array, husk_tensor *tensor, husk_error *error)
+static bool tensor_from(husk_context *context, const bench_array *array, husk_tensor *tensor,
+                        husk_error *error)
 {
     *tensor = (husk_tensor){.dtype = array->dtype, .rank = array->rank};
     memcpy(tensor->shape, array->shape, sizeof tensor->shape);
@@ -107,14 +110,16 @@ static bool make_layers(bench_husk_job *job, bench_husk_set *set)
         return false;
     for (size_t i = 0; i < count; i++) {
         const bench_rnn_weights *from = &job->data->layers[i];
-        const bench_array *const arrays[] = {&from->input, &from->hidden, &from->input_bias, &from->hidden_bias};
+        const bench_array *const arrays[] = {&from->input, &from->hidden, &from->input_bias,
+                                             &from->hidden_bias};
         husk_tensor *to = set->layer_tensors + 4 * i;
         for (size_t k = 0; k < 4; k++) {
             if (!tensor_from(job->context, arrays[k], &to[k], &job->error) ||
                 upload(job->queue, arrays[k], &to[k]) != HUSK_OK)
                 return false;
         }
-        set->layer_weights[i] = (husk_rnn_weights){&to[0], &to[1], bench_optional(&to[2]), bench_optional(&to[3])};
+        set->layer_weights[i] =
+            (husk_rnn_weights){&to[0], &to[1], bench_optional(&to[2]), bench_optional(&to[3])};
     }
     return true;
 }
@@ -182,14 +187,17 @@ static bench_answer make_sets(bench_husk_job *job, char reason[BENCH_REASON_TEXT
 static bool is_supported(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     if (c->dtype != HUSK_F32)
-        return bench_explain(reason, BENCH_REASON_TEXT, "dtype=%s is not there yet", husk_dtype_name(c->dtype));
+        return bench_explain(reason, BENCH_REASON_TEXT, "dtype=%s is not there yet",
+                             husk_dtype_name(c->dtype));
     if (c->dir != BENCH_FWD)
-        return bench_explain(reason, BENCH_REASON_TEXT, "dir=%s is not there yet", bench_direction_text(c->dir));
+        return bench_explain(reason, BENCH_REASON_TEXT, "dir=%s is not there yet",
+                             bench_direction_text(c->dir));
     return true;
 }
 
 static bench_answer husk_prepare(void *session, const bench_case *c, const bench_data *data,
-                                 const bench_prepare_options *options, void **state, char reason[BENCH_REASON_TEXT])
+                                 const bench_prepare_options *options, void **state,
+                                 char reason[BENCH_REASON_TEXT])
 {
     bench_husk_session *session_ = session;
     *state = NULL;
@@ -267,7 +275,8 @@ static husk_status fill_nan(husk_queue *queue, const husk_tensor *tensor, uint32
 {
     if (!tensor->buffer)
         return HUSK_OK;
-    return husk_buffer_fill(queue, tensor->buffer, 0, husk_buffer_size(tensor->buffer), &pattern, sizeof pattern);
+    return husk_buffer_fill(queue, tensor->buffer, 0, husk_buffer_size(tensor->buffer), &pattern,
+                            sizeof pattern);
 }
 
 static bench_answer husk_reset(void *state, char reason[BENCH_REASON_TEXT])

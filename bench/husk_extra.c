@@ -59,9 +59,10 @@ json_t *bench_notes_json(const husk_device_list *list)
         husk_note_kind kind = HUSK_NOTE_INFORMATION;
         const char *text = husk_device_list_note(list, i, &kind);
         json_t *note = json_object();
-        put_text(note, "kind", kind == HUSK_NOTE_MISSING_GPU ? "missing_gpu"
-                               : kind == HUSK_NOTE_WARNING   ? "warning"
-                                                             : "information");
+        put_text(note, "kind",
+                 kind == HUSK_NOTE_MISSING_GPU ? "missing_gpu"
+                 : kind == HUSK_NOTE_WARNING   ? "warning"
+                                               : "information");
         put_text(note, "text", text);
         json_array_append_new(notes, note);
     }
@@ -149,7 +150,8 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
     if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel")))
         s->meter = bench_meter_create(s, reason);
     if (!strcmp(what, "peaks")) {
-        if (!s->meter || !bench_meter_peaks(s->meter, json_is_true(json_object_get(request, "quick")), &peaks, reason))
+        if (!s->meter ||
+            !bench_meter_peaks(s->meter, json_is_true(json_object_get(request, "quick")), &peaks, reason))
             return failure(reason);
         return peaks_json(&peaks);
     }

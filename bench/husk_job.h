@@ -18,16 +18,16 @@ typedef struct bench_husk_set {
 typedef struct bench_husk_job {
     const bench_case *c;
     const bench_data *data;
-    const char *form;        /* a variant's name, or NULL */
+    const char *form; /* a variant's name, or NULL */
     husk_context *context;
     husk_queue *queue;
-    husk_plan *plan;         /* for packed=1 and for details; NULL where the operator has none */
+    husk_plan *plan; /* for packed=1 and for details; NULL where the operator has none */
     husk_packed *packed;
-    husk_tensor packed_w;    /* stands for packed */
+    husk_tensor packed_w; /* stands for packed */
     bench_husk_set *sets;
     int copies;
-    int next;                /* the set that the next run takes */
-    husk_error error;        /* of husk_prepare; that of husk_enqueue is on the queue */
+    int next;         /* the set that the next run takes */
+    husk_error error; /* of husk_prepare; that of husk_enqueue is on the queue */
 } bench_husk_job;
 
 /* NULL for a tensor that is not there. */
@@ -36,9 +36,14 @@ static inline const husk_tensor *bench_optional(const husk_tensor *tensor)
     return tensor->buffer || tensor->packed ? tensor : NULL;
 }
 
-/* Take over the queue's error text after a plan's pack has failed. */
-static inline husk_status bench_job_queue_error(bench_husk_job *job, husk_status status)
+/*
+ * What packing for job->plan answered. The chosen variant may take weights as they are: then the plan runs with
+ * plain ones, and that is what packed=1 measures. A variant that was named must be able to.
+ */
+static inline husk_status bench_job_packed(bench_husk_job *job, husk_status status)
 {
+    if (status == HUSK_UNSUPPORTED && !job->form)
+        return HUSK_OK;
     if (status != HUSK_OK)
         job->error = *husk_queue_error(job->queue);
     return status;

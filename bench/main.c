@@ -41,7 +41,10 @@ int main(int argc, char **argv)
         return BENCH_EXIT_OK;
     }
     if (options.version) {
-        printf("clbench %s\n", husk_version());
+        printf("clbench %s\nbaselines:", husk_version());
+        for (size_t i = 1; bench_contender_get(i); i++)
+            printf(" %s", bench_contender_get(i)->name);
+        putchar('\n');
         return BENCH_EXIT_OK;
     }
     switch (options.command) {

@@ -48,8 +48,9 @@ void bench_row_add_forms(bench_row *row, bench_contestant *contestant, double ma
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL, *forms = NULL;
     if (bench_contestant_revive(contestant) &&
-        bench_process_call(&contestant->process, json_pack("{s:s, s:s}", "do", "forms", "case", row->c.canonical),
-                           max_time, &reply, reason) == BENCH_REPLY_OK)
+        bench_process_call(&contestant->process,
+                           json_pack("{s:s, s:s}", "do", "forms", "case", row->c.canonical), max_time, &reply,
+                           reason) == BENCH_REPLY_OK)
         forms = json_object_get(reply, "forms");
     for (size_t i = 0; i < json_array_size(forms); i++)
         bench_row_add(row, contestant, json_string_value(json_array_get(forms, i)));
@@ -81,7 +82,8 @@ static bool is_alive(bench_entrant *e)
         return false;
     if (!e->contestant->process.pid) {
         e->state = BENCH_STATE_ERROR;
-        snprintf(e->reason, sizeof e->reason, "its worker process was ended by another form of the same case");
+        snprintf(e->reason, sizeof e->reason,
+                 "its worker process was ended by another form of the same case");
     }
     return e->state == BENCH_STATE_OK;
 }
@@ -105,7 +107,8 @@ static void prepare(bench_entrant *e, const bench_row *row, const bench_measure_
 static void verify(bench_entrant *e, const bench_measure_options *options)
 {
     json_decref(e->verified);
-    e->verified = ask(e, json_pack("{s:s, s:I}", "do", "verify", "seed", (json_int_t)options->seed), options->max_time);
+    e->verified =
+        ask(e, json_pack("{s:s, s:I}", "do", "verify", "seed", (json_int_t)options->seed), options->max_time);
     if (!e->verified)
         return;
     const char *text = json_string_value(json_object_get(e->verified, "text"));
@@ -114,7 +117,8 @@ static void verify(bench_entrant *e, const bench_measure_options *options)
         snprintf(e->reason, sizeof e->reason, "%s", text ? text : "");
     } else if (json_is_true(json_object_get(e->verified, "mistrusted"))) {
         e->state = BENCH_STATE_MISTRUSTED;
-        snprintf(e->reason, sizeof e->reason, "most of what is expected is zero, so that the check proves nothing");
+        snprintf(e->reason, sizeof e->reason,
+                 "most of what is expected is zero, so that the check proves nothing");
     }
 }
 
@@ -126,8 +130,9 @@ static void warm(bench_entrant *e, const bench_measure_options *options, double 
         limit = 0.25 * share;
     if (wanted > limit)
         wanted = limit;
-    json_t *reply = ask(e, json_pack("{s:s, s:I, s:I, s:I}", "do", "warm", "runs", (json_int_t)options->warmup, "ns",
-                                     (json_int_t)(wanted * 1e9), "limit_ns", (json_int_t)(limit * 1e9)),
+    json_t *reply = ask(e,
+                        json_pack("{s:s, s:I, s:I, s:I}", "do", "warm", "runs", (json_int_t)options->warmup,
+                                  "ns", (json_int_t)(wanted * 1e9), "limit_ns", (json_int_t)(limit * 1e9)),
                         options->max_time);
     if (!reply)
         return;
@@ -139,8 +144,9 @@ static void warm(bench_entrant *e, const bench_measure_options *options, double 
 static void take_samples(bench_entrant *e, const bench_measure_options *options, double seconds)
 {
     bool first = e->samples.count == 0;
-    json_t *reply = ask(e, json_pack("{s:s, s:I, s:I, s:i, s:b}", "do", "sample", "batch", (json_int_t)e->batch, "ns",
-                                     (json_int_t)(seconds * 1e9), "least", 1, "latency", first),
+    json_t *reply = ask(e,
+                        json_pack("{s:s, s:I, s:I, s:i, s:b}", "do", "sample", "batch", (json_int_t)e->batch,
+                                  "ns", (json_int_t)(seconds * 1e9), "least", 1, "latency", first),
                         options->max_time);
     if (!reply)
         return;
@@ -231,7 +237,8 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
         json_t *reply = NULL;
         char reason[BENCH_REASON_TEXT];
         if (row->entrants[i].slot == 0 && c->process.pid)
-            bench_process_call(&c->process, json_pack("{s:s}", "do", "release"), options->max_time, &reply, reason);
+            bench_process_call(&c->process, json_pack("{s:s}", "do", "release"), options->max_time, &reply,
+                               reason);
         json_decref(reply);
     }
 }

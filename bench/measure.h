@@ -27,14 +27,14 @@ const char *bench_state_text(bench_state state);
 /* A contestant's form in a row. */
 typedef struct bench_entrant {
     bench_contestant *contestant;
-    char form[64];         /* "" for its own choice */
+    char form[64]; /* "" for its own choice */
     int slot;
     bench_state state;
     char reason[BENCH_REASON_TEXT];
-    json_t *prepared;      /* the reply to prepare, and to verify; NULL before */
+    json_t *prepared; /* the reply to prepare, and to verify; NULL before */
     json_t *verified;
     int64_t batch;
-    bool settled;          /* warmed up until two groups of batches agreed */
+    bool settled; /* warmed up until two groups of batches agreed */
     bool is_done;
     bench_samples samples; /* of all rounds */
     bench_summary summary;
@@ -45,19 +45,19 @@ typedef struct bench_entrant {
 
 typedef struct bench_row {
     bench_case c;
-    int64_t count;          /* how often the suite's network has it */
+    int64_t count;                              /* how often the suite's network has it */
     bench_entrant entrants[BENCH_MAX_ENTRANTS]; /* the first is husk's */
     size_t entrant_count;
-    double sentinel_drift;  /* largest relative change of the sentinel beside this row */
+    double sentinel_drift; /* largest relative change of the sentinel beside this row */
 } bench_row;
 
 typedef struct bench_measure_options {
-    bench_stop_rule rule;   /* budget_seconds is set by measure from the row's share */
-    double row_seconds;     /* what the run's time leaves to this row; 0: no limit */
-    double max_time;        /* watchdog of one request */
+    bench_stop_rule rule; /* budget_seconds is set by measure from the row's share */
+    double row_seconds;   /* what the run's time leaves to this row; 0: no limit */
+    double max_time;      /* watchdog of one request */
     int64_t warmup;
-    uint64_t seed;          /* of the shuffling and of the verified sample */
-    bool verify;            /* false in later rounds */
+    uint64_t seed; /* of the shuffling and of the verified sample */
+    bool verify;   /* false in later rounds */
 } bench_measure_options;
 
 /* Add an entrant; form NULL or "" for the contestant's own choice. */

@@ -16,12 +16,12 @@
 typedef struct bench_peaks {
     double fma_gflops;
     struct {
-        double bytes;       /* working set: both buffers together */
-        double gbytes_per_s;/* read and written */
+        double bytes;        /* working set: both buffers together */
+        double gbytes_per_s; /* read and written */
     } copy[BENCH_COPY_SIZES];
     int copy_count;
-    double launch_ns;       /* a kernel that does nothing much, launched and waited for */
-    double trust_ratio;     /* time by events / time by the wall clock of one long kernel; 0: no events */
+    double launch_ns;   /* a kernel that does nothing much, launched and waited for */
+    double trust_ratio; /* time by events / time by the wall clock of one long kernel; 0: no events */
 } bench_peaks;
 
 typedef struct bench_meter bench_meter;

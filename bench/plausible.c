@@ -53,12 +53,12 @@ bench_plausibility bench_plausible(const bench_case *c, double executed_flops, d
     // A working set may lie in a nearer cache than its size says: only the fastest level of all is a limit.
     if (by_arithmetic > 1.05) {
         p.is_suspect = true;
-        snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f", gflops,
-                 peaks->fma_gflops);
+        snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f",
+                 gflops, peaks->fma_gflops);
     } else if (largest > 0 && gbytes > 1.05 * largest) {
         p.is_suspect = true;
-        snprintf(p.reason, sizeof p.reason, "%.0f GB/s, but the device's measured cache bandwidth is %.0f", gbytes,
-                 largest);
+        snprintf(p.reason, sizeof p.reason, "%.0f GB/s, but the device's measured cache bandwidth is %.0f",
+                 gbytes, largest);
     }
     return p;
 }

@@ -6,8 +6,9 @@
 #include "peaks.h"
 
 typedef struct bench_plausibility {
-    double percent_of_peak; /* of the roofline at this case: the nearer of arithmetic and memory; NaN: unknown */
-    bool bound_by_memory;   /* which of the two that is */
+    double
+        percent_of_peak; /* of the roofline at this case: the nearer of arithmetic and memory; NaN: unknown */
+    bool bound_by_memory; /* which of the two that is */
     bool is_suspect;
     char reason[200];
 } bench_plausibility;

@@ -29,7 +29,8 @@ static void close_both(int pipe_ends[2])
 }
 
 // The parent has no threads, so that between fork and exec everything is allowed.
-static void become_worker(int requests, int replies, const char *const *arguments, const char *const *environment)
+static void become_worker(int requests, int replies, const char *const *arguments,
+                          const char *const *environment)
 {
 #if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL); // a worker in a hung driver must not outlive clbench
@@ -187,7 +188,8 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
         uint64_t now = bench_now_ns();
         if (seconds > 0 && now >= deadline) {
             bench_process_kill(process);
-            snprintf(reason, BENCH_REASON_TEXT, "no answer within %.3g s; the worker process was ended", seconds);
+            snprintf(reason, BENCH_REASON_TEXT, "no answer within %.3g s; the worker process was ended",
+                     seconds);
             return BENCH_REPLY_TIMEOUT;
         }
         int wait_ms = seconds > 0 ? (int)((deadline - now) / 1000000) + 1 : -1;

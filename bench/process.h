@@ -13,9 +13,9 @@
 #include "case.h"
 
 typedef struct bench_process {
-    pid_t pid;          /* 0: not running */
+    pid_t pid; /* 0: not running */
     int requests, replies;
-    char *buffer;       /* what has arrived of the next line */
+    char *buffer; /* what has arrived of the next line */
     size_t used, capacity;
 } bench_process;
 

@@ -141,7 +141,8 @@ void bench_results_finish(bench_results *results)
     json_t *names = baseline_names(results->rows);
     const char *name;
     json_t *ignored;
-    json_object_foreach(names, name, ignored) {
+    json_object_foreach(names, name, ignored)
+    {
         put_mean(means, name, bench_results_geomean(results->rows, name, NULL, NULL));
         for (int op = 0; op < BENCH_OP_COUNT; op++) {
             const char *op_name = bench_op_text((bench_op_kind)op);
@@ -154,7 +155,8 @@ void bench_results_finish(bench_results *results)
         }
     }
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        json_object_set_new(counts, states[i], json_integer((json_int_t)bench_results_count(results->rows, states[i])));
+        json_object_set_new(counts, states[i],
+                            json_integer((json_int_t)bench_results_count(results->rows, states[i])));
     json_object_set_new(summary, "geomean_speedup", means);
     json_object_set_new(summary, "geomean_speedup_by_op", by_op);
     json_object_set_new(summary, "counts", counts);

@@ -69,7 +69,8 @@ static json_t *baseline_json(const bench_row *row, size_t first, double ours)
             continue;
         json_t *form = json_object();
         json_object_set_new(form, "form", text(e->form));
-        json_object_set_new(form, "variant", text(json_string_value(json_object_get(e->prepared, "variant"))));
+        json_object_set_new(form, "variant",
+                            text(json_string_value(json_object_get(e->prepared, "variant"))));
         json_object_set_new(form, "state", text(bench_state_text(e->state)));
         json_object_set_new(form, "reason", e->state != BENCH_STATE_OK ? text(e->reason) : json_null());
         if (e->summary.n > 0)
@@ -98,7 +99,8 @@ static json_t *baselines_json(const bench_row *row)
     for (size_t i = 1; i < row->entrant_count; i++) {
         const bench_entrant *e = &row->entrants[i];
         // Without a time of ours there is nothing to compare; an unsupported one is left out.
-        if (e->slot == 0 && e->state != BENCH_STATE_UNSUPPORTED && e->contestant != row->entrants[0].contestant)
+        if (e->slot == 0 && e->state != BENCH_STATE_UNSUPPORTED &&
+            e->contestant != row->entrants[0].contestant)
             json_array_append_new(baselines, baseline_json(row, i, row->entrants[0].summary.median));
     }
     return baselines;
@@ -146,13 +148,16 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "reason", state == BENCH_STATE_OK ? json_null() : text(reason));
     json_object_set_new(object, "verify", e->verified ? verify_json(e) : json_null());
     json_object_set_new(object, "time", is_timed ? time_json(e) : json_null());
-    json_object_set_new(object, "gflops", is_timed ? number(bench_case_flops(&row->c) / e->summary.median) : json_null());
+    json_object_set_new(object, "gflops",
+                        is_timed ? number(bench_case_flops(&row->c) / e->summary.median) : json_null());
     json_object_set_new(object, "gbytes_per_s",
                         is_timed ? number(bench_case_bytes(&row->c) / e->summary.median) : json_null());
     json_object_set_new(object, "percent_of_peak", number(p.percent_of_peak));
-    json_object_set_new(object, "bound_by", is_timed ? text(p.bound_by_memory ? "memory" : "arithmetic") : json_null());
+    json_object_set_new(object, "bound_by",
+                        is_timed ? text(p.bound_by_memory ? "memory" : "arithmetic") : json_null());
     json_object_set_new(object, "is_bandwidth", json_boolean(bench_case_is_bandwidth(&row->c)));
-    json_object_set_new(object, "executed_flops", number(executed > 0 ? executed : bench_case_flops(&row->c)));
+    json_object_set_new(object, "executed_flops",
+                        number(executed > 0 ? executed : bench_case_flops(&row->c)));
     json_object_set_new(object, "flops", number(bench_case_flops(&row->c)));
     json_object_set_new(object, "bytes", number(bench_case_bytes(&row->c)));
     json_object_set_new(object, "temperature", json_string("hot"));

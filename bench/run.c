@@ -21,7 +21,7 @@
 
 #define MAX_CONTESTANTS 9
 #define STANDARD_BUDGET 60.0
-#define QUICK_BUDGET 20.0
+#define QUICK_BUDGET    20.0
 
 typedef struct run {
     const bench_options *options;
@@ -30,14 +30,14 @@ typedef struct run {
     size_t contestant_count;
     const char *wish;
     uint64_t start_ns;
-    double budget;         /* seconds for everything; 0: no limit */
+    double budget; /* seconds for everything; 0: no limit */
     bench_row *rows;
     size_t row_count;
     bench_peaks peaks;
     double sentinel_ns, worst_drift;
     bench_results results;
     bench_table table;
-    bool was_cut;          /* the budget ended some measurement */
+    bool was_cut; /* the budget ended some measurement */
 } run;
 
 volatile int bench_interrupted;
@@ -84,8 +84,9 @@ static bool check_baselines(const bench_options *options, char reason[BENCH_REAS
         for (size_t i = 0; i < count; i++)
             found = found || !strcmp(known[i], name);
         if (!found)
-            return bench_explain(reason, BENCH_REASON_TEXT, "unknown or not built in: baseline '%s'; the nearest is '%s'",
-                                 name, bench_nearest(name, known, count));
+            return bench_explain(reason, BENCH_REASON_TEXT,
+                                 "unknown or not built in: baseline '%s'; the nearest is '%s'", name,
+                                 bench_nearest(name, known, count));
         at += length + (at[length] == ',');
     }
     return true;
@@ -93,7 +94,8 @@ static bool check_baselines(const bench_options *options, char reason[BENCH_REAS
 
 static int cpu_threads(const run *r)
 {
-    const json_t *device = json_object_get(r->contestants[0].hello, "device"), *traits = json_object_get(device, "traits");
+    const json_t *device = json_object_get(r->contestants[0].hello, "device"),
+                 *traits = json_object_get(device, "traits");
     json_int_t units = json_integer_value(json_object_get(traits, "compute_units"));
     bool is_cpu = json_is_true(json_object_get(traits, "is_cpu"));
     return is_cpu && units > 0 ? (int)units : bench_host_cores();
@@ -125,7 +127,8 @@ static void read_peaks(const json_t *reply, bench_peaks *peaks)
     peaks->trust_ratio = json_number_value(json_object_get(reply, "trust_ratio"));
     for (size_t i = 0; i < json_array_size(copy) && i < BENCH_COPY_SIZES; i++) {
         peaks->copy[i].bytes = json_number_value(json_object_get(json_array_get(copy, i), "bytes"));
-        peaks->copy[i].gbytes_per_s = json_number_value(json_object_get(json_array_get(copy, i), "gbytes_per_s"));
+        peaks->copy[i].gbytes_per_s =
+            json_number_value(json_object_get(json_array_get(copy, i), "gbytes_per_s"));
         peaks->copy_count = (int)i + 1;
     }
 }
@@ -170,8 +173,8 @@ static void watch_drift(run *r, bench_row *row)
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
     if (!bench_contestant_revive(&r->contestants[0]) ||
-        bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "sentinel"), r->options->max_time, &reply,
-                           reason) != BENCH_REPLY_OK)
+        bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "sentinel"),
+                           r->options->max_time, &reply, reason) != BENCH_REPLY_OK)
         return;
     double ns = json_number_value(json_object_get(reply, "ns"));
     double gflops = json_number_value(json_object_get(reply, "gflops"));
@@ -199,8 +202,11 @@ static bench_measure_options measure_options(const run *r, size_t rows_left, int
         .verify = round == 0,
     };
     if (r->options->quick)
-        options.rule = (bench_stop_rule){
-            .min_samples = 3, .min_seconds = 0.1, .half_width = 0.01, .max_seconds = 1, .quick = true};
+        options.rule = (bench_stop_rule){.min_samples = 3,
+                                         .min_seconds = 0.1,
+                                         .half_width = 0.01,
+                                         .max_seconds = 1,
+                                         .quick = true};
     if (r->budget > 0) {
         double left = r->budget - elapsed(r);
         options.row_seconds = left > 0.01 ? left / (double)rows_left : 0.01;
@@ -222,9 +228,39 @@ static void add_entrants(run *r, bench_row *row)
     }
 }
 
+static void keep_larger(double *value, double other)
+{
+    if (other > *value)
+        *value = other;
+}
+
+// Faster than the device can be: or were the peaks measured while something else ran? Look again before saying so.
+static json_t *reconsider(run *r, const bench_row *row, json_t *json)
+{
+    char reason[BENCH_REASON_TEXT];
+    for (int attempt = 0; attempt < 2; attempt++) {
+        const char *state = json_string_value(json_object_get(json, "state"));
+        json_t *reply = NULL;
+        bench_peaks again = {0};
+        if (!state || strcmp(state, "suspect") || !bench_contestant_revive(&r->contestants[0]))
+            break;
+        if (bench_process_call(&r->contestants[0].process,
+                               json_pack("{s:s, s:b}", "do", "peaks", "quick", attempt == 0),
+                               r->options->max_time, &reply, reason) == BENCH_REPLY_OK)
+            read_peaks(reply, &again);
+        json_decref(reply);
+        keep_larger(&r->peaks.fma_gflops, again.fma_gflops);
+        for (int i = 0; i < again.copy_count && i < r->peaks.copy_count; i++)
+            keep_larger(&r->peaks.copy[i].gbytes_per_s, again.copy[i].gbytes_per_s);
+        json_decref(json);
+        json = bench_row_json(row, &r->peaks);
+    }
+    return json;
+}
+
 static void print_row(run *r, bench_row *row)
 {
-    json_t *json = bench_row_json(row, &r->peaks);
+    json_t *json = reconsider(r, row, bench_row_json(row, &r->peaks));
     if (r->options->compile && row->entrants[0].state == BENCH_STATE_OK) {
         bench_progress_show("first call of %s", row->c.canonical);
         json_t *first = bench_first_call_json(r->wish, row->c.canonical, r->options->max_time);
@@ -380,8 +416,8 @@ static int check(run *r)
     }
     if (!found) {
         const char *nearest = bench_nearest(o->variant, names, count);
-        fprintf(stderr, "clbench: no operator of these cases has a variant '%s'; the nearest is '%s'\n", o->variant,
-                nearest ? nearest : "none");
+        fprintf(stderr, "clbench: no operator of these cases has a variant '%s'; the nearest is '%s'\n",
+                o->variant, nearest ? nearest : "none");
         return BENCH_EXIT_USAGE;
     }
     return BENCH_EXIT_OK;

@@ -83,9 +83,11 @@ static void print_devices(const json_t *devices)
         fprintf(stderr, "The devices that are here:\n");
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const json_t *device = json_array_get(devices, i), *traits = json_object_get(device, "traits");
-        fprintf(stderr, "  %lld:%lld  %s (%s, %s)\n", (long long)json_integer_value(json_object_get(traits, "platform_index")),
+        fprintf(stderr, "  %lld:%lld  %s (%s, %s)\n",
+                (long long)json_integer_value(json_object_get(traits, "platform_index")),
                 (long long)json_integer_value(json_object_get(traits, "device_index")),
-                json_string_value(json_object_get(device, "name")), json_string_value(json_object_get(device, "platform")),
+                json_string_value(json_object_get(device, "name")),
+                json_string_value(json_object_get(device, "platform")),
                 json_string_value(json_object_get(traits, "class")));
     }
 }

@@ -46,7 +46,8 @@ static json_t *ask_new_worker(const char *device, const char *folder, json_t *re
     const char *const environment[] = {
         "XDG_CACHE_HOME", folder, "POCL_CACHE_DIR", folder, "CUDA_CACHE_PATH", folder, NULL,
     };
-    if (bench_contestant_start(&c, "husk", device, 1, folder ? environment : NULL) && bench_contestant_await(&c, 60))
+    if (bench_contestant_start(&c, "husk", device, 1, folder ? environment : NULL) &&
+        bench_contestant_await(&c, 60))
         bench_process_call(&c.process, json_incref(request), max_time, &reply, reason);
     json_decref(request);
     bench_contestant_stop(&c);
@@ -73,7 +74,8 @@ json_t *bench_startup_json(const char *device, double max_time)
     json_object_set_new(startup, "cold", json_null());
     if (make_folder(folder)) {
         json_object_set_new(startup, "cold",
-                            or_null(ask_new_worker(device, folder, json_pack("{s:s}", "do", "prewarm"), max_time)));
+                            or_null(ask_new_worker(device, folder, json_pack("{s:s}", "do", "prewarm"),
+                                                   max_time)));
         remove_tree(folder, 0);
     }
     return startup;
@@ -81,8 +83,9 @@ json_t *bench_startup_json(const char *device, double max_time)
 
 static json_t *first_call(const char *device, const char *folder, const char *case_line, double max_time)
 {
-    json_t *reply = ask_new_worker(
-        device, folder, json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", case_line, "slot", 0), max_time);
+    json_t *reply =
+        ask_new_worker(device, folder,
+                       json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", case_line, "slot", 0), max_time);
     json_t *ns = NULL;
     if (reply)
         ns = json_integer(json_integer_value(json_object_get(reply, "prepare_ns")) +

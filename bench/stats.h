@@ -23,8 +23,8 @@ typedef struct bench_summary {
     size_t n;
     double median, ci_low, ci_high; /* 95% where n allows it; n < 6: the whole range, which covers less */
     double min, max, q1, q3;
-    double half_width;              /* (ci_high - ci_low) / 2 / median */
-    size_t outliers;                /* beyond 3 interquartile ranges from the quartiles; counted, never dropped */
+    double half_width; /* (ci_high - ci_low) / 2 / median */
+    size_t outliers;   /* beyond 3 interquartile ranges from the quartiles; counted, never dropped */
 } bench_summary;
 
 /* All NaN and 0 for no samples. False when memory is short. */
@@ -62,12 +62,12 @@ typedef enum bench_stop {
 const char *bench_stop_text(bench_stop stop);
 
 typedef struct bench_stop_rule {
-    size_t min_samples;   /* 10 */
-    double min_seconds;   /* 0.5; 0.1 with --quick */
-    double half_width;    /* 0.01 */
-    double max_seconds;   /* 15 */
-    double budget_seconds;/* what the run's total time leaves to this contender; 0: no limit */
-    bool quick;           /* stop at min_seconds whatever the width, with at least 3 samples */
+    size_t min_samples;    /* 10 */
+    double min_seconds;    /* 0.5; 0.1 with --quick */
+    double half_width;     /* 0.01 */
+    double max_seconds;    /* 15 */
+    double budget_seconds; /* what the run's total time leaves to this contender; 0: no limit */
+    bool quick;            /* stop at min_seconds whatever the width, with at least 3 samples */
 } bench_stop_rule;
 
 /* State of one contender's sampling: half-widths as they developed. */

@@ -9,7 +9,7 @@
 #include "embedded.h"
 #include "text.h"
 
-#define FOLDER "suites/"
+#define FOLDER     "suites/"
 #define MAX_SUITES 64
 
 const char *bench_suite_name(size_t index)
@@ -82,13 +82,15 @@ static bool parse_line(char *line, bench_suite *suite, char reason[BENCH_REASON_
     bench_case c;
     int64_t count = take_count(line);
     if (!count)
-        return bench_explain(reason, BENCH_REASON_TEXT, "after '*' a number is wanted: how often the layer occurs");
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "after '*' a number is wanted: how often the layer occurs");
     if (!bench_case_parse(line, &c, reason))
         return false;
     return bench_suite_add(suite, &c, count) || bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
 }
 
-bool bench_suite_parse(const char *text, const char *source, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
+                       char reason[BENCH_REASON_TEXT])
 {
     memset(suite, 0, sizeof *suite);
     char *copy = bench_copy(text), *line = copy;

@@ -28,7 +28,8 @@ bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_RE
 /* A file; reason names file and line. */
 bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
 /* Text of the same form; source is what reason calls it. */
-bool bench_suite_parse(const char *text, const char *source, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
+bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
+                       char reason[BENCH_REASON_TEXT]);
 /* Add a case at the end, unless its canonical form is there already. False when memory is short. */
 bool bench_suite_add(bench_suite *suite, const bench_case *c, int64_t count);
 void bench_suite_free(bench_suite *suite);

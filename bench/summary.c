@@ -18,18 +18,21 @@ static const char *string_of(const json_t *object, const char *key)
 void bench_print_device(const json_t *device, const bench_peaks *peaks, int threads)
 {
     const json_t *traits = json_object_get(device, "traits");
-    printf("%s%s%s (%s; %s, driver %s)\n", bench_colour_on(BENCH_STRONG), string_of(device, "name"), bench_colour_off(),
-           string_of(traits, "class"), string_of(device, "platform"), string_of(device, "driver"));
+    printf("%s%s%s (%s; %s, driver %s)\n", bench_colour_on(BENCH_STRONG), string_of(device, "name"),
+           bench_colour_off(), string_of(traits, "class"), string_of(device, "platform"),
+           string_of(device, "driver"));
     if (peaks->copy_count)
-        printf("measured peaks: %.0f GFLOP/s f32; copying %.0f GB/s in the nearest cache, %.1f GB/s in memory; "
-               "a launch takes %.0f us\n",
-               peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
-               peaks->copy[peaks->copy_count - 1].gbytes_per_s, peaks->launch_ns * 1e-3);
+        printf(
+            "measured peaks: %.0f GFLOP/s f32; copying %.0f GB/s in the nearest cache, %.1f GB/s in memory; "
+            "a launch takes %.0f us\n",
+            peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
+            peaks->copy[peaks->copy_count - 1].gbytes_per_s, peaks->launch_ns * 1e-3);
     if (peaks->trust_ratio <= 0)
         printf("timer: wall clock; the device times no events\n");
     else if (peaks->trust_ratio < 0.8 || peaks->trust_ratio > 1.25)
-        printf("timer: wall clock; events are not to be trusted: they say %.2f times what the wall clock says\n",
-               peaks->trust_ratio);
+        printf(
+            "timer: wall clock; events are not to be trusted: they say %.2f times what the wall clock says\n",
+            peaks->trust_ratio);
     else
         printf("timer: wall clock; events agree (%.2f)\n", peaks->trust_ratio);
     if (!json_is_true(json_object_get(traits, "is_cpu")))
@@ -72,7 +75,8 @@ static double median_percent(const json_t *rows, const char *bound, size_t *coun
     *count = 0;
     for (size_t i = 0; values && i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *percent = json_object_get(row, "percent_of_peak");
-        if (json_is_number(percent) && !strcmp(string_of(row, "bound_by"), bound) && !strcmp(string_of(row, "state"), "ok"))
+        if (json_is_number(percent) && !strcmp(string_of(row, "bound_by"), bound) &&
+            !strcmp(string_of(row, "state"), "ok"))
             values[(*count)++] = json_number_value(percent);
     }
     if (*count) {
@@ -88,12 +92,13 @@ static void print_counts(const json_t *rows)
     size_t total = json_array_size(rows), right = bench_results_count(rows, "ok");
     size_t wrong = bench_results_count(rows, "failed");
     static const char *const others[][2] = {
-        {"unsupported", "not supported"},    {"skipped", "skipped"},
-        {"mistrusted", "proving nothing"},   {"suspect", "faster than the device can be"},
-        {"error", "ended with an error"},    {"timeout", "not finished in time"},
+        {"unsupported", "not supported"},  {"skipped", "skipped"},
+        {"mistrusted", "proving nothing"}, {"suspect", "faster than the device can be"},
+        {"error", "ended with an error"},  {"timeout", "not finished in time"},
     };
     if (wrong)
-        printf("%s%zu of %zu results are WRONG.%s", bench_colour_on(BENCH_BAD), wrong, total, bench_colour_off());
+        printf("%s%zu of %zu results are WRONG.%s", bench_colour_on(BENCH_BAD), wrong, total,
+               bench_colour_off());
     else if (right == total)
         printf("All %zu results are right.", total);
     else
@@ -139,18 +144,21 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     putchar('\n');
     print_counts(rows);
     if (by_arithmetic)
-        printf("Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n", arithmetic,
-               by_arithmetic);
+        printf("Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n",
+               arithmetic, by_arithmetic);
     if (by_memory)
-        printf("Where memory is the limit, %.0f%% of the measured bandwidth is reached (median of %zu).\n", memory, by_memory);
+        printf("Where memory is the limit, %.0f%% of the measured bandwidth is reached (median of %zu).\n",
+               memory, by_memory);
     const char *name;
     json_t *mean;
     json_object_foreach((json_t *)(uintptr_t)means, name, mean)
         print_rival(rows, name, json_number_value(mean));
     if (fabs(drift) > 0.03)
-        printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n", 100 * fabs(drift));
+        printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
+               100 * fabs(drift));
     if (was_cut)
-        printf("Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n", budget);
+        printf("Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n",
+               budget);
     if (results->path)
         printf("Everything, samples included, is in %s.\n", results->path);
     fflush(stdout);

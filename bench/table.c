@@ -7,7 +7,7 @@
 #include "terminal.h"
 #include "text.h"
 
-#define OTHER_COLUMNS 48 // what beside the case and the ratios takes room
+#define OTHER_COLUMNS 51 // what beside the case and the ratios takes room
 
 void bench_table_begin(bench_table *table, const bench_suite *suite)
 {
@@ -28,7 +28,7 @@ void bench_table_header(const bench_table *table)
     printf("%s%-*s", bench_colour_on(BENCH_STRONG), table->case_width, "case");
     if (table->with_variant)
         printf("  %-15s", "variant");
-    printf("  %-8s  %8s  %-5s  %11s  %5s", "result", "median", "+-", "rate", "%peak");
+    printf("  %-11s  %8s  %-5s  %11s  %5s", "result", "median", "+-", "rate", "%peak");
     for (size_t i = 0; i < table->rival_count; i++)
         printf("  %7.7s", table->rivals[i]);
     printf("%s\n", bench_colour_off());
@@ -78,14 +78,19 @@ static void print_speedup(const json_t *row, const char *rival)
 static void print_time(const json_t *row)
 {
     const json_t *time = json_object_get(row, "time");
-    double median = number_of(time, "median_ns"), low = number_of(time, "ci_low_ns"), high = number_of(time, "ci_high_ns");
+    double median = number_of(time, "median_ns"), low = number_of(time, "ci_low_ns"),
+           high = number_of(time, "ci_high_ns");
     bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
-    double rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"), percent = number_of(row, "percent_of_peak");
+    double rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
+           percent = number_of(row, "percent_of_peak");
     char text[32], spread[16];
     bench_format_ns(median, text, sizeof text);
     snprintf(spread, sizeof spread, "%.1f%%", 50 * (high - low) / median);
-    printf("  %8s  %-5s  %6.*f %-4s  ", text, spread, rate < 9.95 ? 2 : rate < 99.5 ? 1 : 0, rate,
-           is_bandwidth ? "GB/s" : "GF/s");
+    printf("  %8s  %-5s  %6.*f %-4s  ", text, spread,
+           rate < 9.95   ? 2
+           : rate < 99.5 ? 1
+                         : 0,
+           rate, is_bandwidth ? "GB/s" : "GF/s");
     if (isnan(percent))
         printf("%5s", "-");
     else
@@ -102,7 +107,7 @@ void bench_table_row(const bench_table *table, const json_t *row)
     if (table->with_variant)
         printf("  %-15.15s", string_of(row, "variant"));
     bench_colour colour = is_ok ? BENCH_GOOD : !strcmp(state, "unsupported") ? BENCH_FAINT : BENCH_BAD;
-    printf("  %s%-8.8s%s", bench_colour_on(colour), is_ok ? "right" : state, bench_colour_off());
+    printf("  %s%-11s%s", bench_colour_on(colour), is_ok ? "right" : state, bench_colour_off());
     if (has_time) {
         print_time(row);
         for (size_t i = 0; i < table->rival_count; i++)
@@ -158,8 +163,10 @@ bool bench_write_csv(const char *path, const json_t *rows)
     if (!file)
         return false;
     fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
-          "percent_of_peak\n", file);
-    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "n"};
+          "percent_of_peak\n",
+          file);
+    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns",
+                                        "q1_ns",     "q3_ns",     "n"};
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *all = json_object_get(row, "baselines");
         csv_text(file, string_of(row, "case"));
@@ -190,7 +197,8 @@ static void markdown_speedups(FILE *file, const json_t *row, const json_t *means
 {
     const char *name;
     json_t *ignored;
-    json_object_foreach((json_t *)(uintptr_t)means, name, ignored) {
+    json_object_foreach((json_t *)(uintptr_t)means, name, ignored)
+    {
         const json_t *all = json_object_get(row, "baselines");
         double speedup = NAN;
         for (size_t k = 0; k < json_array_size(all); k++) {
@@ -216,8 +224,7 @@ bool bench_write_markdown(const char *path, const json_t *root)
     fprintf(file, "%s (%s, driver %s), Husk %s\n\n", string_of(device, "name"), string_of(device, "platform"),
             string_of(device, "driver"), string_of(root, "husk_version"));
     fputs("| case | result | median | rate | % of peak |", file);
-    json_object_foreach((json_t *)(uintptr_t)means, name, mean)
-        fprintf(file, " x %s |", name);
+    json_object_foreach((json_t *)(uintptr_t)means, name, mean) fprintf(file, " x %s |", name);
     fputs("\n|---|---|---:|---:|---:|", file);
     for (size_t i = 0; i < json_object_size(means); i++)
         fputs("---:|", file);
@@ -227,9 +234,9 @@ bool bench_write_markdown(const char *path, const json_t *root)
         bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
         char median[32];
         bench_format_ns(number_of(json_object_get(row, "time"), "median_ns"), median, sizeof median);
-        fprintf(file, "| `%s` | %s | %s | %.3g %s | %.0f |", string_of(row, "case"), string_of(row, "state"), median,
-                number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"), is_bandwidth ? "GB/s" : "GFLOP/s",
-                number_of(row, "percent_of_peak"));
+        fprintf(file, "| `%s` | %s | %s | %.3g %s | %.0f |", string_of(row, "case"), string_of(row, "state"),
+                median, number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
+                is_bandwidth ? "GB/s" : "GFLOP/s", number_of(row, "percent_of_peak"));
         markdown_speedups(file, row, means);
         fputc('\n', file);
     }

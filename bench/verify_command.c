@@ -67,8 +67,10 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
         json_object_set_new(request, "form", json_string(variant));
     json_decref(ask(v, request, &state, reason));
     if (state == BENCH_STATE_OK) {
-        json_t *reply = ask(v, json_pack("{s:s, s:i, s:I}", "do", "verify", "slot", 0, "seed",
-                                         (json_int_t)v->options->seed), &state, reason);
+        json_t *reply =
+            ask(v,
+                json_pack("{s:s, s:i, s:I}", "do", "verify", "slot", 0, "seed", (json_int_t)v->options->seed),
+                &state, reason);
         if (state == BENCH_STATE_OK)
             check_pass(reply, t, &state, reason);
         json_decref(reply);
@@ -81,8 +83,8 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
         return;
     bench_progress_clear();
     printf("%s%s%s  %s  %s\n    clbench verify %s%s%s\n", bench_colour_on(BENCH_BAD), bench_state_text(state),
-           bench_colour_off(), variant ? variant : "(chosen)", reason, c->canonical, variant ? " --variant " : "",
-           variant ? variant : "");
+           bench_colour_off(), variant ? variant : "(chosen)", reason, c->canonical,
+           variant ? " --variant " : "", variant ? variant : "");
     fflush(stdout);
 }
 
@@ -94,7 +96,8 @@ static void verify_case(verification *v, const bench_case *c)
         verify_one(v, c, NULL, &v->tallies[c->op][0]);
     for (size_t i = 0; i < MAX_VARIANTS && (variant = husk_op_variant(op, i)) && !bench_interrupted; i++) {
         size_t length = wanted ? strcspn(wanted, ":") : 0;
-        bool is_wanted = !wanted || !strcmp(wanted, "all") || (strlen(variant) == length && !strncmp(variant, wanted, length));
+        bool is_wanted = !wanted || !strcmp(wanted, "all") ||
+                         (strlen(variant) == length && !strncmp(variant, wanted, length));
         if (is_wanted)
             verify_one(v, c, wanted && strcmp(wanted, "all") ? wanted : variant, &v->tallies[c->op][i + 1]);
     }
@@ -138,14 +141,16 @@ static void print_tally(const char *op, const char *variant, const tally *t, tal
     total->timeouts += t->timeouts;
     if (!executed && !t->refused)
         return;
-    printf("%-11s %-20s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64 "   %.3f\n", op,
-           variant, executed, t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused, t->max_ratio);
+    printf("%-11s %-20s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64
+           "   %.3f\n",
+           op, variant, executed, t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused,
+           t->max_ratio);
 }
 
 static void print_tallies(const verification *v, tally *total)
 {
-    printf("\n%-11s %-20s %6s %6s %6s %6s %6s %8s   %s\n", "operator", "variant", "run", "right", "wrong", "error",
-           "proved0", "refused", "largest error / bound");
+    printf("\n%-11s %-20s %6s %6s %6s %6s %6s %8s   %s\n", "operator", "variant", "run", "right", "wrong",
+           "error", "void", "refused", "largest error / bound");
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
         const char *name = bench_op_text((bench_op_kind)op);
         print_tally(name, "(chosen)", &v->tallies[op][0], total);
@@ -153,7 +158,8 @@ static void print_tallies(const verification *v, tally *total)
             print_tally(name, husk_op_variant(name, i), &v->tallies[op][i + 1], total);
     }
     printf("\n%" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " ended with an error, %" PRId64
-           " not finished, %" PRId64 " proving nothing; %" PRId64 " refused (not supported)\n",
+           " not finished, %" PRId64 " void (most of what is expected is zero); %" PRId64
+           " refused (not supported)\n",
            total->right, total->wrong, total->errors, total->timeouts, total->mistrusted, total->refused);
     fflush(stdout);
 }

@@ -14,8 +14,8 @@
 #include "text.h"
 #include "timer.h"
 
-#define SAMPLE_NS 10000000u // a sample lasts at least 10 ms
-#define SAMPLE_TICKS 1000u  // or so many steps of the clock
+#define SAMPLE_NS    10000000u // a sample lasts at least 10 ms
+#define SAMPLE_TICKS 1000u     // or so many steps of the clock
 
 typedef struct worker {
     const bench_contender *contender;
@@ -129,7 +129,8 @@ static json_t *do_prepare(worker *w, json_t *request)
         .copies = (int)json_integer_value(json_object_get(request, "copies")),
     };
     uint64_t start = bench_now_ns();
-    bench_answer answer = w->contender->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
+    bench_answer answer =
+        w->contender->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
     uint64_t prepared = bench_now_ns();
     if (answer == BENCH_OK)
         answer = w->contender->reset(w->slots[slot], w->reason);
@@ -300,7 +301,8 @@ static json_t *serve_one(worker *w, const bench_worker_options *options, json_t 
         const char *what;
         json_t *(*serve)(worker *, json_t *);
     } table[] = {
-        {"forms", do_forms}, {"prepare", do_prepare}, {"verify", do_verify}, {"warm", do_warm}, {"sample", do_sample},
+        {"forms", do_forms}, {"prepare", do_prepare}, {"verify", do_verify},
+        {"warm", do_warm},   {"sample", do_sample},
     };
     const char *what = json_string_value(json_object_get(request, "do"));
     if (!what)

@@ -26,7 +26,8 @@ static double bytes(const bench_case *c)
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const int64_t *count = &c->as.activation.count;
-    if (!bench_array_make(&data->x, HUSK_F32, 1, count, NULL) || !bench_array_make(&data->y, HUSK_F32, 1, count, NULL))
+    if (!bench_array_make(&data->x, HUSK_F32, 1, count, NULL) ||
+        !bench_array_make(&data->y, HUSK_F32, 1, count, NULL))
         return false;
     bench_array_fill(&data->x, seed, 8);
     return true;
@@ -61,7 +62,8 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     static const int counts[] = {1, 15, 257, 4099};
     if (index >= 36)
         return false;
-    snprintf(line, BENCH_CASE_TEXT, "activation count=%d act=%s", counts[index % 4], husk_act_name((husk_act)(index / 4)));
+    snprintf(line, BENCH_CASE_TEXT, "activation count=%d act=%s", counts[index % 4],
+             husk_act_name((husk_act)(index / 4)));
     return true;
 }
 

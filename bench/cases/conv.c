@@ -116,8 +116,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 static husk_conv_params params_of(const bench_case *c, const char *variant)
 {
     const bench_conv *v = &c->as.conv;
-    husk_conv_params params = HUSK_CONV_PARAMS(.activation = c->act, .groups = v->groups, .precision = c->precision,
-                                               .variant = variant);
+    husk_conv_params params = HUSK_CONV_PARAMS(.activation = c->act, .groups = v->groups,
+                                               .precision = c->precision, .variant = variant);
     for (int64_t i = 0; i < v->space; i++) {
         params.stride[i] = v->stride[i];
         params.pad[i] = v->pad[i];
@@ -131,17 +131,18 @@ static husk_status husk_prepare(bench_husk_job *job)
 {
     husk_conv_params params = params_of(job->c, job->form);
     bench_husk_set *set = job->sets;
-    husk_status status = husk_conv_plan_create(job->context, &params, &set->x, &set->w, bench_optional(&set->bias),
-                                               &set->y, &job->plan, &job->error);
+    husk_status status = husk_conv_plan_create(job->context, &params, &set->x, &set->w,
+                                               bench_optional(&set->bias), &set->y, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
-        status = bench_job_queue_error(job, husk_conv_plan_pack(job->plan, job->queue, &set->w, &job->packed));
+        status = bench_job_packed(job, husk_conv_plan_pack(job->plan, job->queue, &set->w, &job->packed));
     return status;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
-    if (job->packed)
-        return husk_conv_plan_run(job->plan, job->queue, &set->x, &job->packed_w, bench_optional(&set->bias), &set->y);
+    if (job->c->packed)
+        return husk_conv_plan_run(job->plan, job->queue, &set->x, job->packed ? &job->packed_w : &set->w,
+                                  bench_optional(&set->bias), &set->y);
     husk_conv_params params = params_of(job->c, job->form);
     return husk_conv(job->queue, &params, &set->x, &set->w, bench_optional(&set->bias), &set->y);
 }
@@ -150,7 +151,8 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
                    const bench_verify_options *options, bench_verdict *verdict)
 {
     husk_conv_params params = params_of(c, NULL);
-    husk_ref_array x = bench_ref_array(&data->x), w = bench_ref_array(&data->w), bias = bench_ref_array(&data->bias);
+    husk_ref_array x = bench_ref_array(&data->x), w = bench_ref_array(&data->w),
+                   bias = bench_ref_array(&data->bias);
     husk_ref_array y = bench_ref_array(&output->y);
     husk_ref_conv op = {
         .params = &params,

@@ -9,7 +9,11 @@
 #include "ref/random.h"
 
 static const bench_choice bias_choices[] = {
-    {"0", BENCH_BIAS_NONE}, {"1", BENCH_BIAS_ROW}, {"row", BENCH_BIAS_ROW}, {"col", BENCH_BIAS_COLUMN}, {NULL, 0},
+    {"0", BENCH_BIAS_NONE},
+    {"1", BENCH_BIAS_ROW},
+    {"row", BENCH_BIAS_ROW},
+    {"col", BENCH_BIAS_COLUMN},
+    {NULL, 0},
 };
 
 static const bench_field fields[] = {
@@ -24,7 +28,8 @@ static const bench_field fields[] = {
     BENCH_INTEGER("ldc", as.gemm.ldc, 0, 0, "the same of C"),
     BENCH_REAL("alpha", as.gemm.alpha, 1, "factor of the product"),
     BENCH_REAL("beta", as.gemm.beta, 0, "factor of the old C"),
-    BENCH_CHOICE("bias", as.gemm.bias, BENCH_BIAS_NONE, bias_choices, "1: added to every row; col: to every column"),
+    BENCH_CHOICE("bias", as.gemm.bias, BENCH_BIAS_NONE, bias_choices,
+                 "1: added to every row; col: to every column"),
     {.key = NULL},
 };
 
@@ -56,8 +61,8 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     bench_gemm *g = &c->as.gemm;
     stored s = stored_sizes(g);
-    return check_leading("lda", &g->lda, s.a_columns, reason) && check_leading("ldb", &g->ldb, s.b_columns, reason) &&
-           check_leading("ldc", &g->ldc, g->n, reason);
+    return check_leading("lda", &g->lda, s.a_columns, reason) &&
+           check_leading("ldb", &g->ldb, s.b_columns, reason) && check_leading("ldc", &g->ldc, g->n, reason);
 }
 
 static void resolve(bench_case *c)
@@ -88,7 +93,8 @@ static double bytes(const bench_case *c)
     return 4 * ((double)g->batch * (m * k + k * n + m * n * (g->beta != 0 ? 2 : 1)) + bias);
 }
 
-static bool make_matrices(bench_array *array, const bench_gemm *g, int64_t rows, int64_t columns, int64_t leading)
+static bool make_matrices(bench_array *array, const bench_gemm *g, int64_t rows, int64_t columns,
+                          int64_t leading)
 {
     int64_t shape[3] = {g->batch, rows, columns}, strides[3] = {0, leading, 1};
     if (__builtin_mul_overflow(rows, leading, &strides[0]))
@@ -129,19 +135,20 @@ static husk_status husk_prepare(bench_husk_job *job)
 {
     husk_gemm_params params = params_of(job->c, job->form);
     bench_husk_set *set = job->sets;
-    husk_status status = husk_gemm_plan_create(job->context, &params, &set->x, &set->w, bench_optional(&set->bias),
-                                               &set->y, &job->plan, &job->error);
+    husk_status status = husk_gemm_plan_create(job->context, &params, &set->x, &set->w,
+                                               bench_optional(&set->bias), &set->y, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
-        status = bench_job_queue_error(job, husk_gemm_plan_pack(job->plan, job->queue, &set->w, &job->packed));
+        status = bench_job_packed(job, husk_gemm_plan_pack(job->plan, job->queue, &set->w, &job->packed));
     return status;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     float alpha = (float)job->c->as.gemm.alpha, beta = (float)job->c->as.gemm.beta;
-    if (job->packed)
-        return husk_gemm_plan_run(job->plan, job->queue, alpha, &set->x, &job->packed_w, bench_optional(&set->bias),
-                                  beta, &set->y);
+    if (job->c->packed)
+        return husk_gemm_plan_run(job->plan, job->queue, alpha, &set->x,
+                                  job->packed ? &job->packed_w : &set->w, bench_optional(&set->bias), beta,
+                                  &set->y);
     husk_gemm_params params = params_of(job->c, job->form);
     return husk_gemm(job->queue, &params, alpha, &set->x, &set->w, bench_optional(&set->bias), beta, &set->y);
 }
@@ -150,7 +157,8 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
                    const bench_verify_options *options, bench_verdict *verdict)
 {
     husk_gemm_params params = params_of(c, NULL);
-    husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w), bias = bench_ref_array(&data->bias);
+    husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w),
+                   bias = bench_ref_array(&data->bias);
     husk_ref_array before = bench_ref_array(&data->y), after = bench_ref_array(&output->y);
     husk_ref_gemm op = {
         .params = &params,
@@ -174,7 +182,7 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
                                 47, 48, 49, 63, 64, 65, 97, 127, 128, 129, 200};
     static const int depths[] = {0, 1, 2, 5, 15, 16, 17, 64, 100, 255, 256, 257, 300};
     static const char *const biases[] = {"", "", " bias=1", " bias=col"};
-    static const char *const scales[] = {"", "", "", " beta=1", " alpha=0.5 beta=-0.25", " alpha=0"};
+    static const char *const scales[] = {"", "", "", " beta=1", " alpha=0.5 beta=-0.25", " alpha=0 beta=0.5"};
     if (index >= 80)
         return false;
     husk_ref_random draw = {.seed = 0x67656d6d + (uint64_t)index};
@@ -187,9 +195,11 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     if (is_batched)
         bench_append(line, BENCH_CASE_TEXT, " batch=%d", 2 + (int)husk_ref_random_below(&draw, 3));
     if (husk_ref_random_below(&draw, 5) == 0)
-        bench_append(line, BENCH_CASE_TEXT, " lda=%d ldb=%d ldc=%d", (ta ? m : k) + 3, (tb ? k : n) + 1, n + 5);
+        bench_append(line, BENCH_CASE_TEXT, " lda=%d ldb=%d ldc=%d", (ta ? m : k) + 3, (tb ? k : n) + 1,
+                     n + 5);
     if (husk_ref_random_below(&draw, 3) == 0)
-        bench_append(line, BENCH_CASE_TEXT, " act=%s", husk_act_name((husk_act)(1 + husk_ref_random_below(&draw, 8))));
+        bench_append(line, BENCH_CASE_TEXT, " act=%s",
+                     husk_act_name((husk_act)(1 + husk_ref_random_below(&draw, 8))));
     if (!is_batched && husk_ref_random_below(&draw, 3) == 0)
         bench_append(line, BENCH_CASE_TEXT, " packed=1");
 #undef PICK
@@ -199,7 +209,8 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 const bench_op bench_op_gemm = {
     .name = "gemm",
     .fields = fields,
-    .common = BENCH_COMMON_ACT | BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_PACKED | BENCH_COMMON_DIR,
+    .common = BENCH_COMMON_ACT | BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_PACKED |
+              BENCH_COMMON_DIR,
     .normalise = normalise,
     .resolve = resolve,
     .flops = flops,

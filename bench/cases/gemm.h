@@ -19,7 +19,7 @@ typedef struct bench_gemm {
     int64_t ta, tb;        /* 1: A is stored [k, m]; B is stored [n, k] */
     int64_t lda, ldb, ldc; /* elements from a stored row to the next; resolved: never 0 */
     double alpha, beta;
-    int64_t bias;          /* bench_gemm_bias */
+    int64_t bias; /* bench_gemm_bias */
 } bench_gemm;
 
 #endif

@@ -72,7 +72,8 @@ static bool normalise_global(bench_pool *p, char reason[BENCH_REASON_TEXT])
     for (int i = 0; i < 3; i++)
         is_plain = is_plain && !p->stride[i] && !p->pad[i] && !p->pad_end[i] && p->dilation[i] == 1;
     if (!is_plain)
-        return bench_explain(reason, BENCH_REASON_TEXT, "global=1 leaves no room for a window, stride, pad or dilation");
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "global=1 leaves no room for a window, stride, pad or dilation");
     return true;
 }
 
@@ -124,7 +125,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     int64_t x[5] = {p->n, p->c, p->in[0], p->in[1], p->in[2]};
     int64_t y[5] = {p->n, p->c, p->out[0], p->out[1], p->out[2]};
     int32_t rank = (int32_t)(2 + p->space);
-    if (!bench_array_make_layout(&data->x, c->layout, rank, x) || !bench_array_make_layout(&data->y, c->layout, rank, y))
+    if (!bench_array_make_layout(&data->x, c->layout, rank, x) ||
+        !bench_array_make_layout(&data->y, c->layout, rank, y))
         return false;
     bench_array_fill(&data->x, seed, 1);
     return true;
@@ -139,9 +141,10 @@ static bool make_output(const bench_case *c, const bench_data *data, bench_outpu
 static husk_pool_params params_of(const bench_case *c, const char *variant)
 {
     const bench_pool *p = &c->as.pool;
-    husk_pool_params params = HUSK_POOL_PARAMS(.kind = (husk_pool_kind)p->kind, .ceil_mode = (uint32_t)p->ceil,
-                                               .count_pad = (uint32_t)p->count_pad, .global = (uint32_t)p->global,
-                                               .variant = variant);
+    husk_pool_params params =
+        HUSK_POOL_PARAMS(.kind = (husk_pool_kind)p->kind, .ceil_mode = (uint32_t)p->ceil,
+                         .count_pad = (uint32_t)p->count_pad, .global = (uint32_t)p->global,
+                         .variant = variant);
     for (int64_t i = 0; i < p->space && !p->global; i++) {
         params.window[i] = p->window[i];
         params.stride[i] = p->stride[i];
@@ -180,8 +183,8 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
-    static const char *const windows[] = {" s=2", " s=3", " r=2 s=2", " r=3 s=3", " r=3 s=2", " r=5 s=5",
-                                          " r=1 s=1", " t=2 r=2 s=2", " t=3 r=3 s=3"};
+    static const char *const windows[] = {" s=2",     " s=3",     " r=2 s=2",     " r=3 s=3",    " r=3 s=2",
+                                          " r=5 s=5", " r=1 s=1", " t=2 r=2 s=2", " t=3 r=3 s=3"};
     static const int spaces[] = {1, 1, 2, 2, 2, 2, 2, 3, 3};
     static const char *const paddings[] = {"", " pad=1", " pad=0:1", " pad=1:0"};
     if (index >= 60)

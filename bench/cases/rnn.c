@@ -11,14 +11,24 @@
 #include "ref/rnn.h"
 
 static const bench_choice cell_choices[] = {
-    {"tanh", HUSK_RNN_TANH}, {"relu", HUSK_RNN_RELU}, {"lstm", HUSK_RNN_LSTM}, {"gru", HUSK_RNN_GRU}, {NULL, 0},
+    {"tanh", HUSK_RNN_TANH},
+    {"relu", HUSK_RNN_RELU},
+    {"lstm", HUSK_RNN_LSTM},
+    {"gru", HUSK_RNN_GRU},
+    {NULL, 0},
 };
 static const bench_choice reset_choices[] = {
-    {"after", HUSK_GRU_RESET_AFTER}, {"before", HUSK_GRU_RESET_BEFORE}, {NULL, 0},
+    {"after", HUSK_GRU_RESET_AFTER},
+    {"before", HUSK_GRU_RESET_BEFORE},
+    {NULL, 0},
 };
 
 static const bench_field fields[] = {
-    {.key = "cell", .type = BENCH_FIELD_CHOICE, BENCH_AT(as.rnn.cell), .required = true, .choices = cell_choices,
+    {.key = "cell",
+     .type = BENCH_FIELD_CHOICE,
+     BENCH_AT(as.rnn.cell),
+     .required = true,
+     .choices = cell_choices,
      .help = "tanh, relu, lstm or gru"},
     BENCH_REQUIRED("t", as.rnn.t, 0, "time steps"),
     BENCH_REQUIRED("b", as.rnn.b, 0, "sequences in the batch"),
@@ -26,7 +36,8 @@ static const bench_field fields[] = {
     BENCH_REQUIRED("hidden", as.rnn.hidden, 1, "features of the state"),
     BENCH_INTEGER("layers", as.rnn.layers, 1, 1, "layers on top of each other"),
     BENCH_CHOICE("bidir", as.rnn.bidir, 0, bench_flag_choices, "1: both directions"),
-    BENCH_CHOICE("reset", as.rnn.reset, HUSK_GRU_RESET_AFTER, reset_choices, "gru's reset gate, see husk/ops/rnn.h"),
+    BENCH_CHOICE("reset", as.rnn.reset, HUSK_GRU_RESET_AFTER, reset_choices,
+                 "gru's reset gate, see husk/ops/rnn.h"),
     BENCH_CHOICE("lengths", as.rnn.lengths, 0, bench_flag_choices, "1: sequences of different length"),
     BENCH_CHOICE("bias", as.rnn.bias, 1, bench_flag_choices, "0: without biases"),
     BENCH_CHOICE("state", as.rnn.state, 0, bench_flag_choices, "1: initial states are given"),
@@ -58,7 +69,8 @@ static int64_t length_of(const bench_case *c, int64_t sequence)
     const bench_rnn *r = &c->as.rnn;
     if (!r->lengths || sequence == 0 || r->t == 0)
         return r->t;
-    return 1 + (int64_t)(husk_ref_random_bits(bench_case_seed(c) + 1000, (uint64_t)sequence) % (uint64_t)r->t);
+    return 1 +
+           (int64_t)(husk_ref_random_bits(bench_case_seed(c) + 1000, (uint64_t)sequence) % (uint64_t)r->t);
 }
 
 static double steps(const bench_case *c)
@@ -174,8 +186,9 @@ static husk_rnn_params params_of(const bench_case *c, const char *variant)
 
 static husk_rnn_inputs inputs_of(const bench_husk_job *job, const bench_husk_set *set, bool packed)
 {
-    return HUSK_RNN_INPUTS(.x = &set->x, .lengths = bench_optional(&set->lengths), .h0 = bench_optional(&set->h0),
-                           .c0 = bench_optional(&set->c0), .weights = packed ? NULL : set->layer_weights,
+    return HUSK_RNN_INPUTS(.x = &set->x, .lengths = bench_optional(&set->lengths),
+                           .h0 = bench_optional(&set->h0), .c0 = bench_optional(&set->c0),
+                           .weights = packed ? NULL : set->layer_weights,
                            .packed = packed ? job->packed : NULL);
 }
 
@@ -189,10 +202,11 @@ static husk_status husk_prepare(bench_husk_job *job)
     husk_rnn_params params = params_of(job->c, job->form);
     husk_rnn_inputs inputs = inputs_of(job, job->sets, false);
     husk_rnn_outputs outputs = outputs_of(job->sets);
-    husk_status status = husk_rnn_plan_create(job->context, &params, &inputs, &outputs, &job->plan, &job->error);
+    husk_status status =
+        husk_rnn_plan_create(job->context, &params, &inputs, &outputs, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
-        status = bench_job_queue_error(
-            job, husk_rnn_plan_pack(job->plan, job->queue, job->sets->layer_weights, &job->packed));
+        status = bench_job_packed(job, husk_rnn_plan_pack(job->plan, job->queue, job->sets->layer_weights,
+                                                          &job->packed));
     return status;
 }
 
@@ -200,7 +214,7 @@ static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     husk_rnn_inputs inputs = inputs_of(job, set, job->packed != NULL);
     husk_rnn_outputs outputs = outputs_of(set);
-    if (job->packed)
+    if (job->c->packed)
         return husk_rnn_plan_run(job->plan, job->queue, &inputs, &outputs);
     husk_rnn_params params = params_of(job->c, job->form);
     return husk_rnn(job->queue, &params, &inputs, &outputs);
@@ -265,8 +279,8 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 #define BELOW(limit) ((int)husk_ref_random_below(&draw, limit))
     int cell = (int)(index % 4), t = 1 + BELOW(9), b = batches[BELOW(6)];
     int input = sizes[BELOW(10)], hidden = sizes[BELOW(10)];
-    snprintf(line, BENCH_CASE_TEXT, "rnn cell=%s t=%d b=%d input=%d hidden=%d", cell_choices[cell].text, t, b, input,
-             hidden);
+    snprintf(line, BENCH_CASE_TEXT, "rnn cell=%s t=%d b=%d input=%d hidden=%d", cell_choices[cell].text, t, b,
+             input, hidden);
     if (BELOW(3) == 0)
         bench_append(line, BENCH_CASE_TEXT, " layers=2");
     if (BELOW(3) == 0)

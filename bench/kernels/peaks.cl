@@ -9,8 +9,8 @@
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define vf JOIN(float, VW)
-#define vload JOIN(vload, VW)
-#define vstore JOIN(vstore, VW)
+#define vload_vf JOIN(vload, VW)
+#define vstore_vf JOIN(vstore, VW)
 
 // Twelve independent chains hide the latency of two units of four cycles; x = x * a + b stays near b / (1 - a).
 __attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
@@ -29,7 +29,7 @@ __kernel void husk_bench_fma(__global float *out, int rounds, float a_, float b_
         ROUND ROUND ROUND ROUND
     }
     const vf sum = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7)) + ((x8 + x9) + (x10 + x11));
-    vstore(sum, get_global_id(0), out);
+    vstore_vf(sum, get_global_id(0), out);
 }
 
 // Each group copies its own part of the buffers, `rounds` times: a part that fits a cache stays there.
@@ -41,6 +41,6 @@ __kernel void husk_bench_copy(__global const float *restrict from, __global floa
     for (int round = 0; round < rounds; round++) {
         const vf change = (vf)((float)round); // so that no round is the same as the one before
         for (long i = get_local_id(0); i < vectors_a_group; i += WG)
-            vstore(vload(first + i, from) + change, first + i, to);
+            vstore_vf(vload_vf(first + i, from) + change, first + i, to);
     }
 }

@@ -136,7 +136,8 @@ END_TEST
 START_TEST(data_is_a_function_of_the_case)
 {
     char reason[BENCH_REASON_TEXT];
-    bench_case plain = parse("gemm m=5 n=6 k=7 lda=9 beta=1"), packed = parse("gemm m=5 n=6 k=7 lda=9 beta=1 packed=1");
+    bench_case plain = parse("gemm m=5 n=6 k=7 lda=9 beta=1"),
+               packed = parse("gemm m=5 n=6 k=7 lda=9 beta=1 packed=1");
     bench_case other = parse("gemm m=5 n=6 k=7 lda=9 beta=2");
     bench_data a, b, c;
     ck_assert(bench_data_make(&plain, &a, reason) && bench_data_make(&packed, &b, reason) &&

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "run.h"
+#include "suite.h"
+
+#define MAX_WORDS 16
+
+static bool parse(const char *line, bench_options *options, char reason[BENCH_REASON_TEXT])
+{
+    static char copies[8][512]; // options point into the words
+    static int next;
+    static char program[] = "clbench";
+    char *words[MAX_WORDS] = {program}, *copy = copies[next++ % 8], *position = NULL;
+    int count = 1;
+    ck_assert_uint_lt(strlen(line), sizeof copies[0]);
+    strcpy(copy, line);
+    for (char *word = strtok_r(copy, " ", &position); word; word = strtok_r(NULL, " ", &position)) {
+        ck_assert_int_lt(count, MAX_WORDS);
+        words[count++] = word;
+    }
+    return bench_cli_parse(count, words, options, reason);
+}
+
+static bench_options accept(const char *line)
+{
+    bench_options options;
+    char reason[BENCH_REASON_TEXT] = "";
+    ck_assert_msg(parse(line, &options, reason), "%s: %s", line, reason);
+    return options;
+}
+
+static void refuse(const char *line, const char *part)
+{
+    bench_options options;
+    char reason[BENCH_REASON_TEXT] = "";
+    ck_assert_msg(!parse(line, &options, reason), "'%s' was accepted", line);
+    ck_assert_msg(strstr(reason, part) != NULL, "%s: '%s' lacks '%s'", line, reason, part);
+}
+
+START_TEST(options_are_read_in_every_form)
+{
+    bench_options o = accept("");
+    ck_assert_int_eq(o.command, BENCH_COMMAND_STANDARD);
+    ck_assert_int_eq(o.rounds, 1);
+    ck_assert_int_eq(o.warmup, 3);
+    o = accept("run --suite resnet50 -d gpu -d 1:0 --json=out.json -r 3 -w5 --max-time 2m --budget=30 -q");
+    ck_assert_int_eq(o.command, BENCH_COMMAND_RUN);
+    ck_assert_str_eq(o.suite, "resnet50");
+    ck_assert_uint_eq(o.device_count, 2);
+    ck_assert_str_eq(o.devices[1], "1:0");
+    ck_assert_str_eq(o.json_path, "out.json");
+    ck_assert_int_eq(o.rounds, 3);
+    ck_assert_int_eq(o.warmup, 5);
+    ck_assert_double_eq(o.max_time, 120);
+    ck_assert_double_eq(o.budget, 30);
+    ck_assert(o.quiet);
+    ck_assert_double_lt(accept("--budget 0").budget, 0);
+    ck_assert(accept("devices --json").json);
+    ck_assert(accept("--quick --help").help);
+    o = accept("run gemm m=1 n=2 k=3 softmax outer=1 axis=2");
+    ck_assert_str_eq(o.cases, "gemm m=1 n=2 k=3 softmax outer=1 axis=2");
+}
+END_TEST
+
+START_TEST(mistakes_are_refused_with_the_nearest_spelling)
+{
+    refuse("rum", "'run'");
+    refuse("--jsno x", "'--json'");
+    refuse("run --siute x", "'--suite'");
+    refuse("list --quick", "no option");
+    refuse("run --suite", "needs a value");
+    refuse("run -r x", "whole number");
+    refuse("run --rounds 0", "at least 1");
+    refuse("run --max-time 5parsecs", "a time is wanted");
+    refuse("run --quick=1", "takes no value");
+    refuse("run --suite a --file b", "exclude");
+    refuse("run gemm m=1 --suite a", "exclude");
+    refuse("run -d a -p b", "exclude");
+    refuse("devices gpu", "unexpected");
+}
+END_TEST
+
+START_TEST(words_become_cases)
+{
+    bench_options o = accept("run gemm m=1 n=2 k=3 softmax outer=1 axis=2 gemm k=3 n=2 m=1");
+    bench_suite suite;
+    char reason[BENCH_REASON_TEXT];
+    ck_assert_msg(bench_select_cases(&o, "standard", &suite, reason), "%s", reason);
+    ck_assert_uint_eq(suite.count, 2); // the third is the first
+    ck_assert_str_eq(suite.entries[0].c.canonical, "gemm m=1 n=2 k=3");
+    ck_assert_int_eq(suite.entries[0].count, 2);
+    ck_assert_str_eq(suite.entries[1].c.canonical, "softmax outer=1 axis=2");
+    bench_suite_free(&suite);
+    o = accept("run gemm m=1 n=2 k=3 --dtype f16");
+    ck_assert(bench_select_cases(&o, "standard", &suite, reason));
+    ck_assert_str_eq(suite.entries[0].c.canonical, "gemm m=1 n=2 k=3 dtype=f16");
+    bench_suite_free(&suite);
+    o = accept("run gemm m=1 n=2");
+    ck_assert(!bench_select_cases(&o, "standard", &suite, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "k is required"));
+    o = accept("run --suite standrad");
+    ck_assert(!bench_select_cases(&o, "standard", &suite, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "'standard'"));
+    o = accept("run --file /nonexistent/cases.txt");
+    ck_assert(!bench_select_cases(&o, "standard", &suite, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "/nonexistent/cases.txt"));
+}
+END_TEST
+
+START_TEST(every_suite_parses_and_is_canonical)
+{
+    static const char *const wanted[] = {"standard",  "resnet50", "vgg16", "mobilenetv2",
+                                         "deepbench", "bert",     "llama", "smoke"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        bench_suite suite;
+        char reason[BENCH_REASON_TEXT];
+        ck_assert_msg(bench_suite_load(wanted[i], &suite, reason), "%s", reason);
+        ck_assert_uint_gt(suite.count, 10);
+        ck_assert_uint_gt(strlen(suite.title), 10);
+        bench_suite_free(&suite);
+    }
+}
+END_TEST
+
+static int64_t layers(const char *name, const char *op)
+{
+    bench_suite suite;
+    char reason[BENCH_REASON_TEXT];
+    int64_t count = 0;
+    ck_assert(bench_suite_load(name, &suite, reason));
+    for (size_t i = 0; i < suite.count; i++)
+        count += !strcmp(bench_op_text(suite.entries[i].c.op), op) ? suite.entries[i].count : 0;
+    bench_suite_free(&suite);
+    return count;
+}
+
+// The networks' own numbers of layers, and ResNet-50's 4.1e9 multiply-adds.
+START_TEST(networks_are_whole)
+{
+    ck_assert_int_eq(layers("resnet50", "conv"), 53);
+    ck_assert_int_eq(layers("vgg16", "conv"), 13);
+    ck_assert_int_eq(layers("mobilenetv2", "conv"), 52);
+    bench_suite suite;
+    char reason[BENCH_REASON_TEXT];
+    double macs = 0;
+    ck_assert(bench_suite_load("resnet50", &suite, reason));
+    for (size_t i = 0; i < suite.count; i++)
+        macs += bench_case_macs(&suite.entries[i].c) * (double)suite.entries[i].count;
+    bench_suite_free(&suite);
+    ck_assert_double_gt(macs, 3.7e9);
+    ck_assert_double_lt(macs, 4.2e9);
+}
+END_TEST
+
+START_TEST(suite_files_name_the_line_of_a_mistake)
+{
+    bench_suite suite;
+    char reason[BENCH_REASON_TEXT];
+    ck_assert(bench_suite_parse("# Title\n\n gemm m=1 n=1 k=1 * 3 # three\nsoftmax outer=1 axis=1\n", "x",
+                                &suite, reason));
+    ck_assert_str_eq(suite.title, "Title");
+    ck_assert_uint_eq(suite.count, 2);
+    ck_assert_int_eq(suite.entries[0].count, 3);
+    bench_suite_free(&suite);
+    ck_assert(!bench_suite_parse("# T\ngemm m=1 n=1 k=1\ngemm m=1 n=1 l=1\n", "file.txt", &suite, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "file.txt, line 3"));
+    ck_assert(!bench_suite_parse("gemm m=1 n=1 k=1 * x\n", "file.txt", &suite, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "how often"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("cli");
+    tcase_add_test(tests, options_are_read_in_every_form);
+    tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
+    tcase_add_test(tests, words_become_cases);
+    tcase_add_test(tests, every_suite_parses_and_is_canonical);
+    tcase_add_test(tests, networks_are_whole);
+    tcase_add_test(tests, suite_files_name_the_line_of_a_mistake);
+    Suite *suite = suite_create("clbench cli");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

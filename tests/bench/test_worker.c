@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=120 processors=1
+// Worker processes, the watchdog, interleaving and verification, with contenders that misbehave on purpose. This
+// program is its own worker: the parent starts it again with --worker, as clbench does.
+#include <check.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "contestant.h"
+#include "data.h"
+#include "measure.h"
+#include "plausible.h"
+#include "results.h"
+#include "timer.h"
+#include "worker.h"
+
+// The fake computes relu; its name says what it does wrong.
+typedef struct fake {
+    const char *name;
+    char form[32];
+    const bench_data *data;
+    float *y;
+    int64_t count, runs;
+} fake;
+
+static const char *fake_name;
+
+static bench_answer fake_open(const bench_open_options *options, void **session,
+                              char reason[BENCH_REASON_TEXT])
+{
+    (void)options;
+    *session = NULL;
+    if (strcmp(fake_name, "closed"))
+        return BENCH_OK;
+    snprintf(reason, BENCH_REASON_TEXT, "it is closed today");
+    return BENCH_ERROR;
+}
+
+static void fake_close(void *session)
+{
+    (void)session;
+}
+
+static void fake_version(void *session, char *text, size_t size)
+{
+    (void)session;
+    snprintf(text, size, "Fake 1.0 %s", fake_name);
+}
+
+static const char *fake_form(void *session, const bench_case *c, size_t index)
+{
+    static const char *const forms[] = {"slow", "fast"};
+    (void)session;
+    (void)c;
+    return !strcmp(fake_name, "forms") && index < 2 ? forms[index] : NULL;
+}
+
+static bench_answer fake_prepare(void *session, const bench_case *c, const bench_data *data,
+                                 const bench_prepare_options *options, void **state,
+                                 char reason[BENCH_REASON_TEXT])
+{
+    (void)session;
+    (void)c;
+    if (!strcmp(fake_name, "refuses")) {
+        snprintf(reason, BENCH_REASON_TEXT, "not today");
+        return BENCH_UNSUPPORTED;
+    }
+    while (!strcmp(fake_name, "hangs"))
+        pause();
+    fake *f = calloc(1, sizeof *f);
+    f->name = fake_name;
+    f->data = data;
+    f->count = data->y.count;
+    f->y = calloc((size_t)f->count, sizeof *f->y);
+    snprintf(f->form, sizeof f->form, "%s", options->form ? options->form : "");
+    *state = f;
+    return BENCH_OK;
+}
+
+static void fake_release(void *state)
+{
+    fake *f = state;
+    free(f->y);
+    free(f);
+}
+
+static void fake_details(void *state, bench_details *details)
+{
+    fake *f = state;
+    *details = (bench_details){.variant = f->form[0] ? f->form : "plain", .builds = 3};
+}
+
+static bench_answer fake_run_batch(void *state, int64_t count, char reason[BENCH_REASON_TEXT])
+{
+    fake *f = state;
+    (void)reason;
+    f->runs += count;
+    if (!strcmp(f->name, "crashes") && f->runs > 3)
+        raise(SIGSEGV);
+    for (int64_t i = 0; i < count; i++) {
+        long ns = !strcmp(f->form, "slow") ? 2000000 : 500000;
+        nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    }
+    for (int64_t i = 0; i < f->count; i++) {
+        float x = ((const float *)f->data->x.data)[i];
+        f->y[i] = x > 0 ? x : 0;
+    }
+    if (!strcmp(f->name, "wrong"))
+        f->y[f->count - 1] += 0.5f;
+    return BENCH_OK;
+}
+
+static bench_answer fake_run(void *state, char reason[BENCH_REASON_TEXT])
+{
+    return fake_run_batch(state, 1, reason);
+}
+
+static bench_answer fake_reset(void *state, char reason[BENCH_REASON_TEXT])
+{
+    fake *f = state;
+    (void)reason;
+    memcpy(f->y, f->data->y.data, (size_t)f->count * sizeof *f->y);
+    return BENCH_OK;
+}
+
+static bench_answer fake_read(void *state, bench_output *output, char reason[BENCH_REASON_TEXT])
+{
+    fake *f = state;
+    (void)reason;
+    memcpy(output->y.data, f->y, (size_t)f->count * sizeof *f->y);
+    return BENCH_OK;
+}
+
+static const bench_contender contender_fake = {
+    .name = "fake",
+    .description = "does as its name says",
+    .open = fake_open,
+    .close = fake_close,
+    .version = fake_version,
+    .form = fake_form,
+    .prepare = fake_prepare,
+    .release = fake_release,
+    .details = fake_details,
+    .run = fake_run,
+    .run_batch = fake_run_batch,
+    .reset = fake_reset,
+    .read = fake_read,
+};
+
+// What only this worker answers: a driver that says nothing sensible.
+static json_t *fake_extra(void *session, const char *what, json_t *request)
+{
+    (void)session;
+    (void)request;
+    return strcmp(what, "leave") ? NULL : (_exit(7), (json_t *)NULL);
+}
+
+static bench_contestant start(const char *name)
+{
+    bench_contestant c;
+    ck_assert(bench_contestant_start(&c, name, NULL, 1, NULL));
+    ck_assert_msg(bench_contestant_await(&c, 10), "%s", c.why);
+    return c;
+}
+
+static bench_row make_row(const char *line)
+{
+    bench_row row = {.count = 1};
+    char reason[BENCH_REASON_TEXT];
+    ck_assert_msg(bench_case_parse(line, &row.c, reason), "%s", reason);
+    return row;
+}
+
+static bench_measure_options quick_options(void)
+{
+    return (bench_measure_options){
+        .rule = {.min_samples = 3, .min_seconds = 0.05, .half_width = 0.01, .max_seconds = 1, .quick = true},
+        .max_time = 5,
+        .warmup = 3,
+        .seed = 1,
+        .verify = true,
+    };
+}
+
+START_TEST(a_row_is_verified_and_timed)
+{
+    bench_contestant ours = start("good"), rival = start("forms");
+    bench_row row = make_row("activation count=1000");
+    bench_measure_options options = quick_options();
+    ck_assert_str_eq(ours.version, "Fake 1.0 good");
+    bench_row_add(&row, &ours, NULL);
+    bench_row_add_forms(&row, &rival, 5);
+    ck_assert_uint_eq(row.entrant_count, 3);
+    bench_measure_row(&row, &options);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_msg(row.entrants[i].state == BENCH_STATE_OK, "%s", row.entrants[i].reason);
+        ck_assert(json_is_true(json_object_get(row.entrants[i].verified, "pass")));
+        ck_assert_uint_ge(row.entrants[i].summary.n, 3);
+    }
+    // The slow form sleeps four times as long; other work on the machine may add to both.
+    ck_assert_double_gt(row.entrants[0].summary.median, 0.4e6);
+    ck_assert_double_gt(row.entrants[1].summary.median, 1.5 * row.entrants[2].summary.median);
+    ck_assert_int_gt(row.entrants[0].batch, 1);
+    json_t *json = bench_row_json(&row, &(bench_peaks){0});
+    const json_t *baseline = json_array_get(json_object_get(json, "baselines"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(baseline, "form")), "fast");
+    ck_assert_str_eq(json_string_value(json_object_get(json, "state")), "ok");
+    json_decref(json);
+    bench_row_free(&row);
+    bench_contestant_stop(&ours);
+    bench_contestant_stop(&rival);
+}
+END_TEST
+
+static void expect_state(const char *name, bench_state state, const char *part)
+{
+    bench_contestant c = start(name);
+    bench_row row = make_row("activation count=1000");
+    bench_measure_options options = quick_options();
+    options.max_time = 1;
+    bench_row_add(&row, &c, NULL);
+    bench_measure_row(&row, &options);
+    ck_assert_msg(row.entrants[0].state == state, "%s: %s: %s", name, bench_state_text(row.entrants[0].state),
+                  row.entrants[0].reason);
+    ck_assert_msg(strstr(row.entrants[0].reason, part) != NULL, "%s: '%s' lacks '%s'", name,
+                  row.entrants[0].reason, part);
+    bench_row_free(&row);
+    bench_contestant_stop(&c);
+}
+
+START_TEST(a_wrong_result_is_found)
+{
+    expect_state("wrong", BENCH_STATE_FAILED, "y");
+}
+END_TEST
+
+START_TEST(a_refusal_is_no_failure)
+{
+    expect_state("refuses", BENCH_STATE_UNSUPPORTED, "not today");
+}
+END_TEST
+
+START_TEST(a_hang_is_ended)
+{
+    uint64_t before = bench_now_ns();
+    expect_state("hangs", BENCH_STATE_TIMEOUT, "1 s");
+    ck_assert_uint_lt(bench_now_ns() - before, 20000000000u);
+}
+END_TEST
+
+START_TEST(a_crash_names_the_signal)
+{
+    expect_state("crashes", BENCH_STATE_ERROR, "signal 11");
+}
+END_TEST
+
+START_TEST(a_crash_costs_one_row_and_the_worker_comes_back)
+{
+    bench_contestant ours = start("good"), rival = start("crashes");
+    bench_measure_options options = quick_options();
+    for (int i = 0; i < 2; i++) {
+        bench_row row = make_row(i ? "activation count=2000" : "activation count=1000");
+        bench_row_add(&row, &ours, NULL);
+        bench_row_add_forms(&row, &rival, 5);
+        bench_measure_row(&row, &options);
+        ck_assert_int_eq(row.entrants[0].state, BENCH_STATE_OK);
+        ck_assert_uint_ge(row.entrants[0].summary.n, 3);
+        ck_assert_int_eq(row.entrants[1].state, BENCH_STATE_ERROR);
+        bench_row_free(&row);
+    }
+    ck_assert_int_eq(rival.restarts, 1);
+    bench_contestant_stop(&ours);
+    bench_contestant_stop(&rival);
+}
+END_TEST
+
+START_TEST(one_that_cannot_open_says_why)
+{
+    bench_contestant c;
+    ck_assert(bench_contestant_start(&c, "closed", NULL, 1, NULL));
+    ck_assert(!bench_contestant_await(&c, 10));
+    ck_assert_str_eq(c.why, "it is closed today");
+    ck_assert(!bench_contestant_revive(&c));
+    bench_contestant_stop(&c);
+}
+END_TEST
+
+START_TEST(an_exit_code_is_reported)
+{
+    bench_contestant c = start("good");
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply;
+    ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
+                     BENCH_REPLY_DIED);
+    ck_assert_ptr_nonnull(strstr(reason, "exit code 7"));
+    bench_contestant_stop(&c);
+}
+END_TEST
+
+START_TEST(nonsense_gets_an_answer)
+{
+    bench_contestant c = start("good");
+    const char *const requests[] = {"{}", "{\"do\": \"dance\"}", "{\"do\": \"sample\", \"slot\": 3}",
+                                    "{\"do\": \"prepare\", \"slot\": 99, \"case\": \"activation count=1\"}",
+                                    "{\"do\": \"prepare\", \"slot\": 0, \"case\": \"activation cuont=1\"}"};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        char reason[BENCH_REASON_TEXT];
+        json_t *reply;
+        ck_assert_int_eq(bench_process_call(&c.process, json_loads(requests[i], 0, NULL), 5, &reply, reason),
+                         BENCH_REPLY_OK);
+        ck_assert_int_eq(bench_state_of_reply(BENCH_REPLY_OK, reply, reason), BENCH_STATE_ERROR);
+        json_decref(reply);
+    }
+    bench_contestant_stop(&c);
+}
+END_TEST
+
+// The file is whole after every row, and a row that cannot be true is left out of the summary.
+START_TEST(results_are_on_disk_after_every_row)
+{
+    char path[] = "/tmp/husk-test-results-XXXXXX";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    close(descriptor);
+    bench_results results;
+    ck_assert(bench_results_begin(&results, path));
+    for (int i = 0; i < 3; i++) {
+        json_error_t error;
+        json_t *baselines = json_pack("[{s:s, s:f}]", "name", "rival", "speedup", i == 2 ? 100.0 : 2.0);
+        bench_results_add(&results,
+                          json_pack("{s:s, s:s, s:s, s:o}", "case", "gemm m=1 n=1 k=1", "op", "gemm", "state",
+                                    i == 2 ? "suspect" : "ok", "baselines", baselines));
+        json_t *read = json_load_file(path, 0, &error);
+        ck_assert_msg(read != NULL, "%s", error.text);
+        ck_assert_str_eq(json_string_value(json_object_get(read, "schema")), "clbench/1");
+        ck_assert_uint_eq(json_array_size(json_object_get(read, "results")), (size_t)i + 1);
+        json_decref(read);
+    }
+    bench_results_finish(&results);
+    const json_t *summary = json_object_get(results.root, "summary");
+    double mean = json_number_value(json_object_get(json_object_get(summary, "geomean_speedup"), "rival"));
+    ck_assert_double_eq_tol(mean, 2, 1e-12);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(summary, "counts"), "suspect")), 1);
+    bench_results_free(&results);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(what_is_faster_than_the_device_is_suspect)
+{
+    bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 200}, {1e8, 20}}, .copy_count = 2};
+    bench_row row = make_row("gemm m=1000 n=1000 k=1000");
+    ck_assert(!bench_plausible(&row.c, 2e9, 2e7, &peaks).is_suspect);
+    ck_assert_double_eq_tol(bench_plausible(&row.c, 2e9, 4e7, &peaks).percent_of_peak, 50, 1e-9);
+    ck_assert(bench_plausible(&row.c, 2e9, 1.8e7, &peaks).is_suspect);
+    // Winograd executes fewer operations than the case counts: those are what the device did.
+    ck_assert(!bench_plausible(&row.c, 1e9, 1.2e7, &peaks).is_suspect);
+    ck_assert(bench_plausible(&row.c, 2e9, 0, &peaks).is_suspect);
+    ck_assert(bench_plausible(&row.c, 2e9, INFINITY, &peaks).is_suspect);
+    bench_row copy = make_row("activation count=12500000");          // 100 MB
+    bench_plausibility p = bench_plausible(&copy.c, 0, 1e7, &peaks); // 10 GB/s
+    ck_assert(p.bound_by_memory && !p.is_suspect);
+    ck_assert_double_eq_tol(p.percent_of_peak, 50, 1e-6);
+    ck_assert(bench_plausible(&copy.c, 0, 4e5, &peaks).is_suspect);
+}
+END_TEST
+
+// Who waits for its turn uses no CPU.
+START_TEST(an_idle_worker_sleeps)
+{
+    bench_contestant c = start("good");
+    char path[64], text[512] = "";
+    unsigned long user[2], kernel[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)c.process.pid);
+        FILE *file = fopen(path, "r");
+        if (!file)
+            break; // not Linux
+        ck_assert(fgets(text, sizeof text, file) != NULL);
+        fclose(file);
+        ck_assert_int_eq(sscanf(strrchr(text, ')') + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu",
+                                &user[i], &kernel[i]),
+                         2);
+        if (i == 0)
+            nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+        else
+            ck_assert_uint_le(user[1] + kernel[1] - user[0] - kernel[0], 1);
+    }
+    bench_contestant_stop(&c);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
+        fake_name = argv[2];
+        return bench_worker_serve(&(bench_worker_options){.contender = &contender_fake, .extra = fake_extra});
+    }
+    TCase *tests = tcase_create("worker");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_row_is_verified_and_timed);
+    tcase_add_test(tests, a_wrong_result_is_found);
+    tcase_add_test(tests, a_refusal_is_no_failure);
+    tcase_add_test(tests, a_hang_is_ended);
+    tcase_add_test(tests, a_crash_names_the_signal);
+    tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
+    tcase_add_test(tests, one_that_cannot_open_says_why);
+    tcase_add_test(tests, an_exit_code_is_reported);
+    tcase_add_test(tests, nonsense_gets_an_answer);
+    tcase_add_test(tests, results_are_on_disk_after_every_row);
+    tcase_add_test(tests, what_is_faster_than_the_device_is_suspect);
+    tcase_add_test(tests, an_idle_worker_sleeps);
+    Suite *suite = suite_create("clbench worker");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
