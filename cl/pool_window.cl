@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Pooling for CPU devices with large windows (global pooling): one work-item per work-group, vectors along the
+// window's rows, which lie together in memory.
+//
+// Needs stride 1 of x along the width and dilation 1 there. The host merges dimensions that a window spans
+// whole, so that global pooling of a packed image is one row.
+//
+//   husk_pool_window_max, husk_pool_window_avg, husk_pool_window_max_indices
+//
+//   -DVW=4|8|16   floats a vector holds
+#include "lib/pool_vector.clh"
+
+// Adds the sum of `length` elements, at most sum_block additions a lane at a time.
+POOL_INLINE void sum_row(const __global data_t *x, int length, int sum_block, acc_t *total)
+{
+    for (int start = 0; start < length;) {
+        const int size = (int)min((long)length - start, (long)sum_block * 4 * VW);
+        const __global data_t *part = x + start;
+        vf s0 = (vf)(0.0f), s1 = s0, s2 = s0, s3 = s0;
+        int i = 0;
+        for (; i + 4 * VW <= size; i += 4 * VW) {
+            s0 += load_vf(part + i);
+            s1 += load_vf(part + i + VW);
+            s2 += load_vf(part + i + 2 * VW);
+            s3 += load_vf(part + i + 3 * VW);
+        }
+        for (; i + VW <= size; i += VW)
+            s0 += load_vf(part + i);
+        if (i < size)
+            s1 += load_vf_part(part + i, size - i);
+        *total += reduce_sum((s0 + s1) + (s2 + s3));
+        start += size;
+    }
+}
+
+POOL_INLINE vf max_row(const __global data_t *x, int length, vf best)
+{
+    int i = 0;
+    for (; i + VW <= length; i += VW)
+        best = max_or_nan(load_vf(x + i), best);
+    if (i < length) {
+        const int n = length - i;
+        best = max_or_nan(LANES < (vi)(n) ? load_vf_part(x + i, n) : (vf)(-INFINITY), best);
+    }
+    return best;
+}
+
+POOL_INLINE void max_row_positions(const __global data_t *x, int length, int position, vf *best, vi *best_position)
+{
+    for (int i = 0; i < length; i += VW) {
+        const int n = min(VW, length - i);
+        const vi is_there = LANES < (vi)(n);
+        const vf v = is_there ? load_vf_part(x + i, n) : *best;
+        vf next = *best;
+        vi next_position = *best_position;
+        take_next(v, (vi)(position + i) + LANES, &next, &next_position);
+        *best = is_there ? next : *best;
+        *best_position = is_there ? next_position : *best_position;
+    }
+}
+
+// The winner of all lanes.
+POOL_INLINE acc_t reduce_positions(vf best, vi best_position, int *position)
+{
+    acc_t values[VW];
+    int positions[VW];
+    store_private(best, values);
+    CONCAT(vstore, VW)(best_position, 0, positions);
+    acc_t winner = values[0];
+    int at = positions[0];
+    for (int i = 1; i < VW; ++i) {
+        const bool is_nan = values[i] != values[i];
+        const bool ties = values[i] == winner || (is_nan && winner != winner);
+        if (values[i] > winner || (is_nan && winner == winner) || (ties && (uint)positions[i] < (uint)at)) {
+            winner = values[i];
+            at = positions[i];
+        }
+    }
+    *position = at;
+    return winner;
+}
+
+// share: outputs a work-group takes.
+POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_count, long share)
+{
+    const long first = get_group_id(0) * share;
+    const long last = min(first + share, unit_count);
+
+    for (long unit = first; unit < last; ++unit) {
+        long rest = unit;
+        const int ow = (int)(rest % out_w);
+        rest /= out_w;
+        const int oh = (int)(rest % out_h);
+        rest /= out_h;
+        const int od = (int)(rest % out_d);
+        rest /= out_d;
+        const int c = (int)(rest % channels);
+        const int n = (int)(rest / channels);
+        const int d = od * stride_d - pad_d;
+        const int h = oh * stride_h - pad_h;
+        const int w = ow * stride_w - pad_w;
+        const int last_d = window_last(d, window_d, dilation_d, in_d);
+        const int last_h = window_last(h, window_h, dilation_h, in_h);
+        const int first_w = w + window_first(w, 1);
+        const int length = max(0, w + window_last(w, window_w, 1, in_w) - first_w);
+        const __global data_t *x = x_base + x_offset + n * x_stride_n + c * x_stride_c + first_w;
+
+        acc_t sum = 0.0f;
+        vf best = (vf)(-INFINITY);
+        vi position = (vi)(-1);
+        for (int i = window_first(d, dilation_d); i < last_d; ++i) {
+            const int z = d + i * dilation_d;
+            acc_t plane_sum = 0.0f;
+            for (int j = window_first(h, dilation_h); j < last_h; ++j) {
+                const int row = h + j * dilation_h;
+                const __global data_t *x_row = x + z * x_stride_d + row * x_stride_h;
+                if (mode == POOL_AVG)
+                    sum_row(x_row, length, sum_block, &plane_sum);
+                else if (mode == POOL_MAX)
+                    best = max_row(x_row, length, best);
+                else
+                    max_row_positions(x_row, length, (z * in_h + row) * in_w + first_w, &best, &position);
+            }
+            sum += plane_sum;
+        }
+
+        __global data_t *y = y_base + y_offset + n * y_stride_n + c * y_stride_c + od * y_stride_d +
+                             oh * y_stride_h + ow * y_stride_w;
+        if (mode == POOL_AVG) {
+            const acc_t count = (acc_t)window_count(d, window_d, dilation_d, in_d, limit_d, count_pad) *
+                                (acc_t)window_count(h, window_h, dilation_h, in_h, limit_h, count_pad) *
+                                (acc_t)window_count(w, window_w, 1, in_w, limit_w, count_pad);
+            *y = count > 0.0f ? sum / count : 0.0f;
+        } else if (mode == POOL_MAX) {
+            *y = any(best != best) ? NAN : reduce_max(best);
+        } else {
+            int at;
+            *y = reduce_positions(best, position, &at);
+            store_position(indices_base, indices_are_long,
+                           indices_offset + n * indices_stride_n + c * indices_stride_c + od * indices_stride_d +
+                               oh * indices_stride_h + ow * indices_stride_w,
+                           at);
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_pool_window_max(POOL_PARAMS, long unit_count, long share)
+{
+    pool_window(POOL_MAX, POOL_ARGS, NO_INDICES_ARGS, unit_count, share);
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_pool_window_avg(POOL_PARAMS, long unit_count, long share)
+{
+    pool_window(POOL_AVG, POOL_ARGS, NO_INDICES_ARGS, unit_count, share);
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_pool_window_max_indices(POOL_PARAMS, INDICES_PARAMS, long unit_count, long share)
+{
+    pool_window(POOL_MAX_INDICES, POOL_ARGS, INDICES_ARGS, unit_count, share);
+}
