@@ -101,8 +101,9 @@ static uint64_t device_size(cl_device_id id, cl_device_info info)
     return value;
 }
 
-// cl_khr_pci_bus_info, else NVIDIA's and AMD's own queries; "" where none answers.
-static char *pci_address(cl_device_id id)
+// cl_khr_pci_bus_info, else NVIDIA's and AMD's own queries; "" where none answers. Asked only of a device that
+// lists the extension: a checking layer takes any other question for a mistake.
+static char *pci_address(cl_device_id id, const char *extensions)
 {
     enum { PCI_BUS_INFO_KHR = 0x410F, PCI_BUS_NV = 0x4008, PCI_SLOT_NV = 0x4009, TOPOLOGY_AMD = 0x4037 };
     char text[32] = "";
@@ -114,12 +115,15 @@ static char *pci_address(cl_device_id id)
         cl_char unused[17], bus, device, function;
     } amd;
     cl_uint bus, slot;
-    if (clGetDeviceInfo(id, PCI_BUS_INFO_KHR, sizeof khr, &khr, NULL) == CL_SUCCESS)
+    if (strstr(extensions, "cl_khr_pci_bus_info") &&
+        clGetDeviceInfo(id, PCI_BUS_INFO_KHR, sizeof khr, &khr, NULL) == CL_SUCCESS)
         snprintf(text, sizeof text, "%04x:%02x:%02x.%x", khr.domain, khr.bus, khr.device, khr.function);
-    else if (clGetDeviceInfo(id, PCI_BUS_NV, sizeof bus, &bus, NULL) == CL_SUCCESS &&
+    else if (strstr(extensions, "cl_nv_device_attribute_query") &&
+             clGetDeviceInfo(id, PCI_BUS_NV, sizeof bus, &bus, NULL) == CL_SUCCESS &&
              clGetDeviceInfo(id, PCI_SLOT_NV, sizeof slot, &slot, NULL) == CL_SUCCESS)
         snprintf(text, sizeof text, "0000:%02x:%02x.%x", bus, slot >> 3, slot & 7);
-    else if (clGetDeviceInfo(id, TOPOLOGY_AMD, sizeof amd, &amd, NULL) == CL_SUCCESS && amd.type == 1)
+    else if (strstr(extensions, "cl_amd_device_attribute_query") &&
+             clGetDeviceInfo(id, TOPOLOGY_AMD, sizeof amd, &amd, NULL) == CL_SUCCESS && amd.type == 1)
         snprintf(text, sizeof text, "0000:%02x:%02x.%x", (unsigned)(cl_uchar)amd.bus, (unsigned)(cl_uchar)amd.device,
                  (unsigned)(cl_uchar)amd.function);
     return husk__copy_string(text);
@@ -156,7 +160,7 @@ static void read_texts(husk_device *device)
     device->strings[STRING_DEVICE_VERSION] = device_text(device->id, CL_DEVICE_VERSION);
     device->strings[STRING_OPENCL_C_VERSION] = device_text(device->id, CL_DEVICE_OPENCL_C_VERSION);
     device->strings[STRING_EXTENSIONS] = device_text(device->id, CL_DEVICE_EXTENSIONS);
-    device->strings[STRING_PCI_ADDRESS] = pci_address(device->id);
+    device->strings[STRING_PCI_ADDRESS] = pci_address(device->id, device->strings[STRING_EXTENSIONS] ? device->strings[STRING_EXTENSIONS] : "");
     husk_device_traits *traits = &device->traits;
     traits->platform_name = device->strings[STRING_PLATFORM_NAME];
     traits->name = device->strings[STRING_NAME];
