@@ -87,8 +87,10 @@ inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, 
             for (int p = 0; p < steps; p += VW)
                 store_private(load_vf_part(from + i * row + p, lanes_left(steps - p)), to + i * A_ROW + p);
     } else if (row == 1) {
-        for (int p = 0; p < steps; p += VW)
-            transpose_copy(to + p, A_ROW, TILE_M, from + p * step, step, min(steps - p, VW), rows);
+        for (int i = 0; i < TILE_M; i += VW)
+            for (int p = 0; p < steps; p += VW)
+                transpose_copy(to + i * A_ROW + p, A_ROW, min(TILE_M - i, VW), from + p * step + i, step,
+                               min(steps - p, VW), rows - i);
     } else {
         for (int i = 0; i < rows; ++i)
             for (int p = 0; p < steps; ++p)
