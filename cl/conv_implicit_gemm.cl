@@ -27,21 +27,20 @@
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
 
-// Private room, in elements: all panels of a block; one row of all its columns; one row of the image.
+// Private room, in elements: all panels of a block, and one row of the image.
 #define PANEL_ROOM (96 * 1024)
 #define MAX_COLUMNS (16 * TILE_N)
 #define ROW_ROOM 4096
-// Rows written by whole vectors spill over into this gap.
-#define ROW_PITCH (MAX_COLUMNS + VW)
 
 // Rows of the filter wider than this are cut (see struct depth below).
 #define MAX_TAPS 256
 
-// A run of columns that lie in one row of the output.
+// A run of columns that lie in one row of the output and in one panel.
 struct run {
-    long x_offset;             // image and group
-    int depth, row, column;    // of the input, at the filter's first tap: may lie in the padding
-    int first, length;         // columns of the block
+    long x_offset;          // image
+    int depth, row, column; // of the input, at the filter's first tap: may lie in the padding
+    int panel;              // where its panel begins
+    int first, length;      // columns of the panel
 };
 
 // weights [groups*filters][depth] -> packed [group][panel][depth][TILE_M], zero where a panel has no filter.
@@ -105,15 +104,69 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
         TILE_ROW_EACH(i, TILE_NV, SPILL_ONE) \
     }
 
-// One row of the filter, all its taps, for the columns of one run, into rows of `block_row` (pitch apart).
-inline void copy_run_generic(const __global data_t *row, long stride, int extent, int first, int stride_w,
-                             int dilation_w, int taps, int length, acc_t *out, int pitch)
+// VALUE(j), vectors from element j of a run on, to a panel's row. The last vector must not write into the next
+// row: it is moved back, or stored in part where the run is shorter than a vector. Within its own row a vector
+// may write too far, since the next run comes later.
+#define STORE_RUN(VALUE, to, first, length) \
+    for (int j = 0; j < (length); j += VW) { \
+        if ((first) + j + VW <= TILE_N) { \
+            store_private(VALUE(j), (to) + j); \
+        } else if ((length) >= VW) { \
+            store_private(VALUE((length) - VW), (to) + (length) - VW); \
+        } else { \
+            acc_t lanes[VW]; \
+            store_private(VALUE(j), lanes); \
+            for (int i = 0; j + i < (length); ++i) \
+                (to)[j + i] = lanes[i]; \
+        } \
+    }
+
+// Patches of one run for neighbouring taps of one row of the filter, a row of the panel each.
+inline void copy_taps(const __global data_t *row, const __global data_t *end, long x_stride, int in_w, int column,
+                      int taps, int stride, int dilation, int first, int length, acc_t *image_row,
+                      acc_t *phase_row, acc_t *to)
 {
-    for (int s = 0; s < taps; ++s)
-        for (int i = 0; i < length; ++i) {
-            const int column = first + s * dilation_w + i * stride_w;
-            out[s * pitch + i] = column >= 0 && column < extent ? row[column * stride] : 0.0f;
+#define ZERO(j) ((vf)(0.0f))
+#define HERE(j) load_vf(source + (j))
+#define EVEN_HERE(j) even_elements(load_vf(source + 2 * (j)), load_vf(source + 2 * (j) + VW))
+#define COPIED(j) load_private(source + (j))
+    const long span = (long)(length - 1) * stride + (long)(taps - 1) * dilation + 1;
+    const int is_inside = x_stride == 1 && column >= 0 && column + span <= in_w;
+    if (is_inside && stride == 1 && row + column + span + VW <= end) {
+        for (int s = 0; s < taps; ++s, to += TILE_N) {
+            const __global data_t *source = row + column + s * dilation;
+            STORE_RUN(HERE, to, first, length)
         }
+        return;
+    }
+    if (is_inside && stride == 2 && taps == 1 && row + column + span + 2 * VW <= end) {
+        const __global data_t *source = row + column;
+        STORE_RUN(EVEN_HERE, to, first, length)
+        return;
+    }
+    const int pitch = (int)(span / stride) + 1 + VW;
+    if (span > ROW_ROOM || (long)pitch * stride > ROW_ROOM) {
+        for (int s = 0; s < taps; ++s, to += TILE_N)
+            for (int i = 0; i < length; ++i) {
+                const int at = column + s * dilation + i * stride;
+                to[i] = at >= 0 && at < in_w ? row[(long)at * x_stride] : 0.0f;
+            }
+        return;
+    }
+    load_padded_row(row, x_stride, in_w, column, (int)span, end, image_row);
+    if (stride > 1)
+        split_phases(image_row, (int)span, stride, pitch, phase_row);
+    for (int s = 0; s < taps; ++s, to += TILE_N) {
+        const int shift = s * dilation;
+        const acc_t *source = stride == 1 ? image_row + shift : phase_row + shift % stride * pitch + shift / stride;
+        STORE_RUN(COPIED, to, first, length)
+    }
+}
+
+inline void zero_taps(int taps, int first, int length, acc_t *to)
+{
+    for (int s = 0; s < taps; ++s, to += TILE_N)
+        STORE_RUN(ZERO, to, first, length)
 }
 
 // The first vector of a panel whose other columns are empty.
@@ -219,7 +272,6 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                              in_w == out_w && pad_w == 0 && positions == out_w;
 
     acc_t panels[PANEL_ROOM];
-    acc_t block_row[8 * ROW_PITCH];
     acc_t image_row[ROW_ROOM + 4 * VW];
     acc_t phase_row[ROW_ROOM + 4 * VW];
     acc_t tile[TILE_M * TILE_N];
@@ -244,11 +296,17 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
             r.depth = od * stride_d - pad_d;
             r.row = oh * stride_h - pad_h;
             r.column = ow * stride_w - pad_w;
-            r.first = done;
-            r.length = min(out_w - ow, width - done);
+            r.panel = done / TILE_N * block_depth * TILE_N;
+            r.first = done % TILE_N;
+            r.length = min(min(out_w - ow, width - done), TILE_N - r.first);
             runs[run_count++] = r;
             done += r.length;
         }
+
+        // Columns that a panel has but the block has not.
+        if (width % TILE_N)
+            for (int i = 0; i < block_depth * TILE_N; i += VW)
+                store_private((vf)(0.0f), panels + (width_panels - 1) * block_depth * TILE_N + i);
 
         int line = 0;
         do {
@@ -258,68 +316,37 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
 
             if (is_pointwise && one_image) {
                 const __global data_t *source = x + runs[0].x_offset + runs[0].column + line * x_stride_c;
-                for (int k = line; k < line_end; ++k, source += x_stride_c)
-                    for (int p = 0; p < width_panels; ++p) {
-                        acc_t *to = panels + ((long)p * block_depth + (k - line)) * TILE_N;
-                        for (int v = 0; v < TILE_N; v += VW)
-                            store_private(load_vf_part(source + p * TILE_N + v, width - p * TILE_N - v < 0 ? 0 :
-                                                       width - p * TILE_N - v), to + v);
-                    }
+                for (int k = line; k < line_end; ++k, source += x_stride_c) {
+                    acc_t *to = panels + (long)(k - line) * TILE_N;
+                    int j = 0;
+                    for (; j + TILE_N <= width; j += TILE_N, to += (long)block_depth * TILE_N)
+                        for (int v = 0; v < TILE_N; v += VW) {
+                            // Rows lie far apart, which the hardware does not foresee.
+                            PREFETCH_READ(source + 4 * x_stride_c + j + v);
+                            store_private(load_vf(source + j + v), to + v);
+                        }
+                    for (int v = 0; j < width && v < TILE_N; v += VW)
+                        store_private(load_vf_part(source + j + v, width - j - v), to + v);
+                }
                 depth_now = line_end - line;
             } else {
                 for (int l = line; l < line_end; ++l) {
                     const int cut = l % cuts, c = l / cuts / kernel_rows, kr = l / cuts % kernel_rows;
-                    const int kd = kr / kernel_h, kh = kr % kernel_h;
-                    const int tap_first = cut * taps_most;
-                    const int taps_all = min(taps_most, kernel_w - tap_first);
-                    for (int tap = 0; tap < taps_all; tap += 8) {
-                        const int taps = min(8, taps_all - tap);
-                        const int tap_column = (tap_first + tap) * dilation_w;
-                        for (int i = 0; i < run_count; ++i) {
-                            const struct run r = runs[i];
-                            const int id = r.depth + kd * dilation_d, ih = r.row + kh * dilation_h;
-                            acc_t *to = block_row + r.first;
-                            if (id < 0 || id >= in_d || ih < 0 || ih >= in_h) {
-                                for (int s = 0; s < taps; ++s)
-                                    for (int j = 0; j < r.length; j += VW)
-                                        store_private((vf)(0.0f), to + s * ROW_PITCH + j);
-                                continue;
-                            }
-                            const __global data_t *row =
-                                x + r.x_offset + c * x_stride_c + id * x_stride_d + ih * x_stride_h;
-                            const long span = (long)(r.length - 1) * stride_w + (long)(taps - 1) * dilation_w + 1;
-                            const int pitch = (int)(span / stride_w) + 1 + VW;
-                            if (span > ROW_ROOM || (long)pitch * stride_w > ROW_ROOM) {
-                                copy_run_generic(row, x_stride_w, in_w, r.column + tap_column, stride_w,
-                                                 dilation_w, taps, r.length, to, ROW_PITCH);
-                                continue;
-                            }
-                            load_padded_row(row, x_stride_w, in_w, r.column + tap_column, (int)span, x_end,
-                                            image_row);
-                            const acc_t *from = image_row;
-                            if (stride_w > 1) {
-                                split_phases(image_row, (int)span, stride_w, pitch, phase_row);
-                                from = phase_row;
-                            }
-                            for (int s = 0; s < taps; ++s) {
-                                const int shift = s * dilation_w;
-                                const acc_t *source =
-                                    stride_w == 1 ? from + shift
-                                                  : from + shift % stride_w * pitch + shift / stride_w;
-                                for (int j = 0; j < r.length; j += VW)
-                                    store_private(load_private(source + j), to + s * ROW_PITCH + j);
-                            }
-                        }
-                        for (int s = 0; s < taps; ++s, ++depth_now) {
-                            acc_t *from = block_row + s * ROW_PITCH;
-                            for (int j = width; j < width_panels * TILE_N; ++j)
-                                from[j] = 0.0f;
-                            for (int p = 0; p < width_panels; ++p)
-                                for (int v = 0; v < TILE_N; v += VW)
-                                    store_private(load_private(from + p * TILE_N + v),
-                                                  panels + ((long)p * block_depth + depth_now) * TILE_N + v);
-                        }
+                    const int kd = kr / kernel_h * dilation_d, kh = kr % kernel_h * dilation_h;
+                    const int first_tap = cut * taps_most, taps = min(taps_most, kernel_w - first_tap);
+                    const __global data_t *plane = x + c * x_stride_c;
+                    for (int i = 0; i < run_count; ++i) {
+                        const struct run r = runs[i];
+                        const int id = r.depth + kd, ih = r.row + kh;
+                        acc_t *to = panels + r.panel + depth_now * TILE_N + r.first;
+                        if (id < 0 || id >= in_d || ih < 0 || ih >= in_h)
+                            zero_taps(taps, r.first, r.length, to);
+                        else
+                            copy_taps(plane + r.x_offset + id * x_stride_d + ih * x_stride_h, x_end, x_stride_w, in_w,
+                                      r.column + first_tap * dilation_w, taps, stride_w, dilation_w, r.first, r.length,
+                                      image_row, phase_row, to);
                     }
+                    depth_now += taps;
                 }
             }
 
@@ -345,6 +372,10 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                         read_tile(TILE_Y, tile);
                         EACH_ROW(RESUME_ROW)
                     }
+                    if (direct)
+                        for (int m = 0; m < rows; ++m)
+                            for (int v = 0; v < TILE_N; v += 64 / sizeof(data_t))
+                                PREFETCH_WRITE(out + m * y_stride_c + v);
                     if (TILE_NV > 1 && count <= VW)
                         multiply_narrow(acc, w_panel, panel, depth_now);
                     else

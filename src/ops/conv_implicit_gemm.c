@@ -54,23 +54,11 @@ static double item_cycles(const husk__candidate *candidate, int64_t panels, int6
     return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * tile);
 }
 
-// Few large work-items, as many as divide the columns (or, where these are few, the filters) evenly.
 static husk__conv_split split(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
-    const int64_t panels = column_panels(candidate);
     const int64_t filter_panels = husk__divide_up(g->filters, candidate->configuration->values[0]);
-    husk__conv_split best = {1, 1, 0};
-    for (int64_t columns = 1; columns <= husk__min_i64(panels, 4 * units); ++columns)
-        for (int64_t filters = 1; filters <= husk__min_i64(filter_panels, units); ++filters) {
-            const int64_t rounds = husk__divide_up(g->groups * columns * filters, units);
-            const double cycles = (double)rounds * item_cycles(candidate, husk__divide_up(panels, columns),
-                                                               husk__divide_up(filter_panels, filters));
-            if (best.cycles == 0 || cycles < best.cycles)
-                best = (husk__conv_split){columns, filters, cycles};
-        }
-    return best;
+    return husk__conv_divide(candidate, column_panels(candidate), filter_panels, item_cycles);
 }
 
 static double cost(const husk__candidate *candidate)

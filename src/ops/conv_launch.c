@@ -79,6 +79,31 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
     return status;
 }
 
+// Among splits that are predicted to take nearly the same the finest is taken: where something else has a part of
+// a core, the others can take over its share.
+static const double NEARLY = 1.02;
+
+husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t columns, int64_t filter_panels,
+                                   double (*cycles)(const husk__candidate *, int64_t, int64_t))
+{
+    const int64_t groups = ((const husk__conv_problem *)candidate->problem)->geometry.groups;
+    const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
+    husk__conv_split least = {1, 1, 0}, best = {1, 1, 0};
+    for (int64_t across = 1; across <= husk__min_i64(columns, 4 * units); ++across)
+        for (int64_t down = 1; down <= husk__min_i64(filter_panels, units); ++down) {
+            const int64_t rounds = husk__divide_up(groups * across * down, units);
+            const husk__conv_split split = {across, down,
+                                            (double)rounds * cycles(candidate,
+                                                                    husk__divide_up(columns, across),
+                                                                    husk__divide_up(filter_panels, down))};
+            if (least.cycles == 0 || split.cycles < least.cycles)
+                least = split;
+            if (best.cycles == 0 || split.cycles <= NEARLY * least.cycles)
+                best = split;
+        }
+    return best.cycles <= NEARLY * least.cycles ? best : least;
+}
+
 // ---- weights ----
 
 uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count)

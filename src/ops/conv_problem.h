@@ -51,6 +51,13 @@ typedef struct husk__conv_split {
     double cycles; /* predicted, of the whole */
 } husk__conv_split;
 
+/*
+ * Few large work-items, so that each shares as much as it can, but as many as keep every compute unit busy to
+ * the end. cycles tells what one takes that has so many columns (in the variant's units) and panels of filters.
+ */
+husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t columns, int64_t filter_panels,
+                                   double (*cycles)(const husk__candidate *, int64_t, int64_t));
+
 extern const husk__op husk__op_conv;
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
 extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_tiled_depthwise;
