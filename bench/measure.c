@@ -8,6 +8,8 @@
 #include "text.h"
 #include "timer.h"
 
+#define USUAL_PREPARE \
+    0.3 // seconds: data, memory and programs from a cache; beyond that something is compiled
 #define TURN_SECONDS 0.05 // what one contestant measures before it is another's turn
 
 const char *bench_state_text(bench_state state)
@@ -88,8 +90,9 @@ static bool is_alive(bench_entrant *e)
     return e->state == BENCH_STATE_OK;
 }
 
-static void prepare(bench_entrant *e, const bench_row *row, const bench_measure_options *options)
+static void prepare(bench_entrant *e, bench_row *row, const bench_measure_options *options)
 {
+    uint64_t start = bench_now_ns();
     if (!bench_contestant_revive(e->contestant)) {
         e->state = BENCH_STATE_ERROR;
         snprintf(e->reason, sizeof e->reason, "%s", e->contestant->why);
@@ -102,6 +105,8 @@ static void prepare(bench_entrant *e, const bench_row *row, const bench_measure_
     if (reply && !e->prepared)
         e->prepared = json_incref(reply);
     json_decref(reply);
+    double seconds = (double)(bench_now_ns() - start) * 1e-9;
+    row->preparing += seconds > USUAL_PREPARE ? seconds - USUAL_PREPARE : 0;
 }
 
 static void verify(bench_entrant *e, const bench_measure_options *options)
@@ -216,13 +221,14 @@ static void prepare_all(bench_row *row, const bench_measure_options *options)
 void bench_measure_row(bench_row *row, const bench_measure_options *options)
 {
     uint64_t start = bench_now_ns();
+    row->preparing = 0;
     prepare_all(row, options);
     // Without a right result of ours the rivals' times are of no use.
     bool ours = row->entrant_count > 0 && is_alive(&row->entrants[0]);
     size_t order[BENCH_MAX_ENTRANTS], count = ours ? list_active(row, order) : 0;
     double share = 0;
     if (options->row_seconds > 0 && count > 0) {
-        double left = options->row_seconds - (double)(bench_now_ns() - start) * 1e-9;
+        double left = options->row_seconds + row->preparing - (double)(bench_now_ns() - start) * 1e-9;
         share = left > 0 ? left / (double)count : 0;
         share = share < 0.02 ? 0.02 : share; // one short look at least
     }

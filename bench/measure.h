@@ -48,6 +48,7 @@ typedef struct bench_row {
     int64_t count;                              /* how often the suite's network has it */
     bench_entrant entrants[BENCH_MAX_ENTRANTS]; /* the first is husk's */
     size_t entrant_count;
+    double preparing; /* seconds spent in building programs and the like, beyond what that usually takes */
     double sentinel_drift; /* largest relative change of the sentinel beside this row */
 } bench_row;
 

@@ -32,6 +32,19 @@ double bench_peaks_largest_bandwidth(const bench_peaks *peaks)
     return largest;
 }
 
+double bench_percent_of_peak(double executed_flops, double bytes, bool by_memory_alone, double median_ns,
+                             const bench_peaks *peaks, bool *bound_by_memory)
+{
+    double bandwidth = bench_peaks_bandwidth(peaks, bytes);
+    double by_memory = bandwidth > 0 ? bytes / median_ns / bandwidth : 0;
+    double by_arithmetic = 0;
+    if (peaks->fma_gflops > 0 && !by_memory_alone)
+        by_arithmetic = executed_flops / median_ns / peaks->fma_gflops;
+    *bound_by_memory = by_memory > by_arithmetic;
+    double nearer = *bound_by_memory ? by_memory : by_arithmetic;
+    return nearer > 0 && isfinite(nearer) ? 100 * nearer : NAN;
+}
+
 bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double median_ns,
                                    const bench_peaks *peaks)
 {
@@ -43,15 +56,12 @@ bench_plausibility bench_plausible(const bench_case *c, double executed_flops, d
         snprintf(p.reason, sizeof p.reason, "its time is %g ns", median_ns);
         return p;
     }
+    p.percent_of_peak =
+        bench_percent_of_peak(flops, bytes, by_memory_alone, median_ns, peaks, &p.bound_by_memory);
     double gflops = flops / median_ns, gbytes = bytes / median_ns;
-    double bandwidth = bench_peaks_bandwidth(peaks, bytes), largest = bench_peaks_largest_bandwidth(peaks);
-    double by_arithmetic = peaks->fma_gflops > 0 && !by_memory_alone ? gflops / peaks->fma_gflops : 0;
-    double by_memory = bandwidth > 0 ? gbytes / bandwidth : 0;
-    p.bound_by_memory = by_memory > by_arithmetic;
-    if (by_arithmetic > 0 || by_memory > 0)
-        p.percent_of_peak = 100 * (p.bound_by_memory ? by_memory : by_arithmetic);
+    double largest = bench_peaks_largest_bandwidth(peaks);
     // A working set may lie in a nearer cache than its size says: only the fastest level of all is a limit.
-    if (by_arithmetic > 1.05) {
+    if (peaks->fma_gflops > 0 && !by_memory_alone && gflops > 1.05 * peaks->fma_gflops) {
         p.is_suspect = true;
         snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f",
                  gflops, peaks->fma_gflops);

@@ -17,4 +17,8 @@ typedef struct bench_plausibility {
 bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double median_ns,
                                    const bench_peaks *peaks);
 
+/* The percentage alone, from numbers that the results hold. */
+double bench_percent_of_peak(double executed_flops, double bytes, bool by_memory_alone, double median_ns,
+                             const bench_peaks *peaks, bool *bound_by_memory);
+
 #endif

@@ -85,7 +85,11 @@ static void print_time(const json_t *row)
            percent = number_of(row, "percent_of_peak");
     char text[32], spread[16];
     bench_format_ns(median, text, sizeof text);
-    snprintf(spread, sizeof spread, "%.1f%%", 50 * (high - low) / median);
+    double n = number_of(time, "n");
+    if (n < 6) // no interval at 95%
+        snprintf(spread, sizeof spread, "n=%.0f", n);
+    else
+        snprintf(spread, sizeof spread, "%.1f%%", 50 * (high - low) / median);
     printf("  %8s  %-5s  %6.*f %-4s  ", text, spread,
            rate < 9.95   ? 2
            : rate < 99.5 ? 1
