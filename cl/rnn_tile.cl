@@ -148,8 +148,8 @@ __kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long in
     for (int k = 0, buffer = 0; k < k_end; k += BLOCK_K, buffer ^= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (k + BLOCK_K < k_end)
-            load_tiles(weights_tile[buffer ^ 1], states_tile[buffer ^ 1], weights, h_tile, factor_row, columns,
-                       rows, k + BLOCK_K, hidden, thread);
+            load_tiles(weights_tile[buffer ^ 1], states_tile[buffer ^ 1], weights, h_tile, factor_row,
+                       columns, rows, k + BLOCK_K, hidden, thread);
 #pragma unroll 4
         for (int q = 0; q < BLOCK_K; ++q) {
             acc_t column[FIRST_GATES];

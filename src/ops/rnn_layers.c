@@ -97,8 +97,8 @@ bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REAS
 {
     const int64_t most = INT64_C(1) << 30, most_row = INT64_C(1) << 27;
     int64_t rows;
-    if (problem->gates * (problem->hidden + 128) > most || problem->steps > most || problem->batch > most || problem->inputs > most ||
-        !husk__mul_i64(problem->steps, problem->batch, &rows) || rows > most) {
+    if (problem->gates * (problem->hidden + 128) > most || problem->steps > most || problem->batch > most ||
+        problem->inputs > most || !husk__mul_i64(problem->steps, problem->batch, &rows) || rows > most) {
         snprintf(reason, HUSK__REASON_CAPACITY, "a size is beyond 2^30");
         return false;
     }
