@@ -306,6 +306,15 @@ static void merge_dimensions(husk__conv_geometry *g)
     }
 }
 
+// The stride of a dimension of extent 1 is never taken. The one that packed memory would have lets a kernel see
+// that the dimensions around it are packed.
+static void set_unused_strides(const int64_t extents[3], int64_t strides[5])
+{
+    for (int i = 1; i >= 0; --i)
+        if (extents[i] == 1)
+            strides[2 + i] = extents[i + 1] * strides[3 + i];
+}
+
 void husk__conv_set_geometry(husk__conv_problem *problem, int64_t groups)
 {
     husk__conv_geometry *g = &problem->geometry;
@@ -334,4 +343,6 @@ void husk__conv_set_geometry(husk__conv_problem *problem, int64_t groups)
             g->stride[i] = 1;
     }
     merge_dimensions(g);
+    set_unused_strides(g->in, g->x_strides);
+    set_unused_strides(g->out, g->y_strides);
 }
