@@ -41,10 +41,10 @@ static bench_answer husk_open(const bench_open_options *options, void **session,
     *session = s;
     if (!s)
         return BENCH_ERROR;
+    uint64_t start = bench_now_ns();
     s->status = husk_device_list_create(&s->list, &s->error);
     if (s->status == HUSK_OK)
         s->status = husk_device_list_select(s->list, options->device, &s->device, &s->error);
-    uint64_t start = bench_now_ns();
     if (s->status == HUSK_OK)
         s->status = husk_context_create(s->device, NULL, &s->context, &s->error);
     if (s->status == HUSK_OK)

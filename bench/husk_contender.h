@@ -16,7 +16,7 @@ typedef struct bench_husk_session {
     husk_queue *queue;
     husk_status status; /* of opening: NO_PLATFORM and NO_DEVICE are worth telling apart */
     husk_error error;
-    uint64_t open_ns;          /* what creating context and queue took */
+    uint64_t open_ns;          /* what listing the devices and creating context and queue took */
     struct bench_meter *meter; /* bench/peaks.h; made when first asked for */
 } bench_husk_session;
 

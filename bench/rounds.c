@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "rounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plausible.h"
+#include "ref/random.h"
+#include "run.h"
+#include "startup.h"
+#include "terminal.h"
+#include "timer.h"
+
+double bench_run_elapsed(const bench_run *r)
+{
+    return (double)(bench_now_ns() - r->start_ns) * 1e-9;
+}
+
+void bench_read_peaks(const json_t *reply, bench_peaks *peaks)
+{
+    const json_t *copy = json_object_get(reply, "copy");
+    peaks->fma_gflops = json_number_value(json_object_get(reply, "fma_gflops"));
+    peaks->launch_ns = json_number_value(json_object_get(reply, "launch_ns"));
+    peaks->trust_ratio = json_number_value(json_object_get(reply, "trust_ratio"));
+    for (size_t i = 0; i < json_array_size(copy) && i < BENCH_COPY_SIZES; i++) {
+        peaks->copy[i].bytes = json_number_value(json_object_get(json_array_get(copy, i), "bytes"));
+        peaks->copy[i].gbytes_per_s =
+            json_number_value(json_object_get(json_array_get(copy, i), "gbytes_per_s"));
+        peaks->copy_count = (int)i + 1;
+    }
+}
+
+// A fixed piece of work before each row: has the machine become slower?
+static void watch_drift(bench_run *r, bench_row *row)
+{
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply = NULL;
+    if (!bench_contestant_revive(&r->contestants[0]) ||
+        bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "sentinel"),
+                           r->options->max_time, &reply, reason) != BENCH_REPLY_OK)
+        return;
+    double ns = json_number_value(json_object_get(reply, "ns"));
+    double gflops = json_number_value(json_object_get(reply, "gflops"));
+    json_decref(reply);
+    if (ns <= 0)
+        return;
+    if (gflops > r->peaks.fma_gflops)
+        r->peaks.fma_gflops = gflops;
+    if (r->sentinel_ns <= 0)
+        r->sentinel_ns = ns;
+    double drift = ns / r->sentinel_ns - 1;
+    if (fabs(drift) > fabs(row->sentinel_drift))
+        row->sentinel_drift = drift;
+    if (fabs(drift) > fabs(r->worst_drift))
+        r->worst_drift = drift;
+}
+
+static bench_measure_options measure_options(const bench_run *r, size_t rows_left, int64_t round)
+{
+    bench_measure_options options = {
+        .rule = {.min_samples = 10, .min_seconds = 0.5, .half_width = 0.01, .max_seconds = 15},
+        .max_time = r->options->max_time,
+        .warmup = r->options->warmup,
+        .seed = (uint64_t)r->options->seed * 1000003u + rows_left,
+        .verify = round == 0,
+    };
+    if (r->options->quick)
+        options.rule = (bench_stop_rule){.min_samples = 3,
+                                         .min_seconds = 0.1,
+                                         .half_width = 0.01,
+                                         .max_seconds = 1,
+                                         .quick = true};
+    if (r->budget > 0) {
+        double beside = r->compiling < r->budget ? r->compiling : r->budget;
+        double left = r->budget + beside - bench_run_elapsed(r);
+        options.row_seconds = left > 0.01 ? left / (double)rows_left : 0.01;
+    }
+    return options;
+}
+
+// Which contestants and forms take part in a row is asked when its turn comes.
+static void add_entrants(bench_run *r, bench_row *row)
+{
+    const char *variant = r->options->variant;
+    if (row->entrant_count) // "all": the form was added when the rows were made
+        variant = NULL;
+    else
+        bench_row_add(row, &r->contestants[0], variant);
+    for (size_t i = 1; i < r->contestant_count; i++) {
+        if (r->contestants[i].is_usable)
+            bench_row_add_forms(row, &r->contestants[i], r->options->max_time);
+    }
+}
+
+static void keep_larger(double *value, double other)
+{
+    if (other > *value)
+        *value = other;
+}
+
+// Faster than the device can be: or were the peaks measured while something else ran? Look again before saying so.
+static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
+{
+    char reason[BENCH_REASON_TEXT];
+    for (int attempt = 0; attempt < 2; attempt++) {
+        const char *state = json_string_value(json_object_get(json, "state"));
+        json_t *reply = NULL;
+        bench_peaks again = {0};
+        if (!state || strcmp(state, "suspect") || !bench_contestant_revive(&r->contestants[0]))
+            break;
+        if (bench_process_call(&r->contestants[0].process,
+                               json_pack("{s:s, s:b}", "do", "peaks", "quick", attempt == 0),
+                               r->options->max_time, &reply, reason) == BENCH_REPLY_OK)
+            bench_read_peaks(reply, &again);
+        json_decref(reply);
+        keep_larger(&r->peaks.fma_gflops, again.fma_gflops);
+        for (int i = 0; i < again.copy_count && i < r->peaks.copy_count; i++)
+            keep_larger(&r->peaks.copy[i].gbytes_per_s, again.copy[i].gbytes_per_s);
+        json_decref(json);
+        json = bench_row_json(row, &r->peaks);
+    }
+    return json;
+}
+
+static void print_row(bench_run *r, bench_row *row)
+{
+    json_t *json = reconsider(r, row, bench_row_json(row, &r->peaks));
+    if (r->options->compile && row->entrants[0].state == BENCH_STATE_OK) {
+        bench_progress_show("first call of %s", row->c.canonical);
+        json_t *first = bench_first_call_json(r->wish, row->c.canonical, r->options->max_time);
+        json_object_update(json_object_get(json, "compile"), first);
+        json_decref(first);
+    }
+    bench_progress_clear();
+    bench_table_row(&r->table, json);
+    for (size_t i = 0; i < row->entrant_count; i++)
+        r->was_cut = r->was_cut || (row->entrants[i].summary.n && row->entrants[i].stop == BENCH_STOP_BUDGET);
+    bench_results_add(&r->results, json);
+}
+
+void bench_measure_rounds(bench_run *r)
+{
+    husk_ref_random random = {.seed = (uint64_t)r->options->seed};
+    size_t *order = calloc(r->row_count + 1, sizeof *order);
+    int64_t rounds = r->options->rounds;
+    for (size_t i = 0; order && i < r->row_count; i++)
+        order[i] = i;
+    for (int64_t round = 0; order && round < rounds && !bench_interrupted; round++) {
+        // One round keeps the suite's order, in which people read it; several are shuffled.
+        for (size_t i = r->row_count; rounds > 1 && i > 1; i--) {
+            size_t j = (size_t)husk_ref_random_below(&random, (int64_t)i), kept = order[i - 1];
+            order[i - 1] = order[j];
+            order[j] = kept;
+        }
+        for (size_t i = 0; i < r->row_count && !bench_interrupted; i++) {
+            bench_row *row = &r->rows[order[i]];
+            size_t left = (size_t)(rounds - round - 1) * r->row_count + r->row_count - i;
+            bench_progress_show("[%zu/%zu, %.0f s] %s", i + 1, r->row_count, bench_run_elapsed(r),
+                                row->c.canonical);
+            if (round == 0)
+                add_entrants(r, row);
+            watch_drift(r, row);
+            bench_measure_options options = measure_options(r, left, round);
+            bench_measure_row(row, &options);
+            r->compiling += row->preparing;
+            if (round + 1 == rounds)
+                print_row(r, row);
+        }
+    }
+    free(order);
+}
+
+bool bench_make_rows(bench_run *r)
+{
+    r->row_count = 0;
+    size_t capacity = r->suite.count;
+    bool all = r->options->variant && !strcmp(r->options->variant, "all");
+    for (size_t i = 0; all && i < r->suite.count; i++) {
+        for (size_t v = 0; husk_op_variant(bench_op_text(r->suite.entries[i].c.op), v); v++)
+            capacity++;
+    }
+    r->rows = calloc(capacity + 1, sizeof *r->rows);
+    for (size_t i = 0; r->rows && i < r->suite.count; i++) {
+        const bench_suite_entry *entry = &r->suite.entries[i];
+        for (size_t v = 0; v == 0 || all; v++) {
+            const char *variant = all ? husk_op_variant(bench_op_text(entry->c.op), v) : NULL;
+            if (all && !variant)
+                break;
+            bench_row *row = &r->rows[r->row_count++];
+            row->c = entry->c;
+            row->count = entry->count;
+            if (all)
+                bench_row_add(row, &r->contestants[0], variant);
+        }
+    }
+    return r->rows != NULL;
+}
+
+// The peaks may have turned out higher than when the first rows were printed: the document has one figure.
+void bench_settle_peaks(bench_run *r, size_t first_row)
+{
+    json_t *devices = json_object_get(r->results.root, "devices");
+    json_t *peaks = json_object_get(json_array_get(devices, json_array_size(devices) - 1), "peaks");
+    if (!json_is_object(peaks))
+        return;
+    json_object_set_new(peaks, "fma_gflops", json_real(r->peaks.fma_gflops));
+    json_t *copy = json_object_get(peaks, "copy");
+    for (size_t i = 0; i < json_array_size(copy); i++)
+        json_object_set_new(json_array_get(copy, i), "gbytes_per_s",
+                            json_real(r->peaks.copy[i].gbytes_per_s));
+    for (size_t i = first_row; i < json_array_size(r->results.rows); i++) {
+        json_t *row = json_array_get(r->results.rows, i);
+        double median = json_number_value(json_object_get(json_object_get(row, "time"), "median_ns"));
+        if (!json_is_number(json_object_get(row, "percent_of_peak")) || !(median > 0))
+            continue;
+        bool by_memory = false;
+        double percent = bench_percent_of_peak(json_number_value(json_object_get(row, "executed_flops")),
+                                               json_number_value(json_object_get(row, "bytes")),
+                                               json_is_true(json_object_get(row, "is_bandwidth")), median,
+                                               &r->peaks, &by_memory);
+        json_object_set_new(row, "percent_of_peak", isnan(percent) ? json_null() : json_real(percent));
+        json_object_set_new(row, "bound_by", json_string(by_memory ? "memory" : "arithmetic"));
+    }
+}

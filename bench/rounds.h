@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/rounds.h: the rows of a run on one device, measured round after round.
+ */
+#ifndef BENCH_ROUNDS_H
+#define BENCH_ROUNDS_H
+
+#include "cli.h"
+#include "measure.h"
+#include "results.h"
+#include "suite.h"
+#include "table.h"
+
+#define BENCH_MAX_CONTESTANTS 9
+
+typedef struct bench_run {
+    const bench_options *options;
+    bench_suite suite;
+    bench_contestant contestants[BENCH_MAX_CONTESTANTS]; /* husk first */
+    size_t contestant_count;
+    const char *wish;
+    uint64_t start_ns;
+    double budget;    /* seconds for everything; 0: no limit */
+    double compiling; /* seconds in which programs were built, once; beside the budget */
+    bench_row *rows;
+    size_t row_count;
+    bench_peaks peaks;
+    double sentinel_ns, worst_drift;
+    bench_results results;
+    bench_table table;
+    bool was_cut; /* the budget ended some measurement */
+} bench_run;
+
+double bench_run_elapsed(const bench_run *r);
+/* A reply to "peaks". */
+void bench_read_peaks(const json_t *reply, bench_peaks *peaks);
+
+/* One row a case, or a case and variant. False: memory is short. */
+bool bench_make_rows(bench_run *r);
+/* Measure, print and record them all. */
+void bench_measure_rounds(bench_run *r);
+/*
+ * The peaks may have turned out higher than when the first rows were printed: the document has one figure.
+ * first_row: the first of this device.
+ */
+void bench_settle_peaks(bench_run *r, size_t first_row);
+
+#endif
