@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host.h"
 #include "rounds.h"
@@ -222,8 +223,26 @@ static int check(bench_run *r)
     return BENCH_EXIT_OK;
 }
 
-int bench_command_run(const bench_options *options)
+// "-" is stdout, for data alone: what people read goes to stderr then.
+static void take_over_stdout(bench_options *options, char path[32])
 {
+    const char **const paths[] = {&options->json_path, &options->csv_path, &options->md_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!*paths[i] || strcmp(*paths[i], "-"))
+            continue;
+        if (!path[0]) {
+            fflush(stdout);
+            snprintf(path, 32, "/dev/fd/%d", dup(STDOUT_FILENO));
+            dup2(STDERR_FILENO, STDOUT_FILENO);
+        }
+        *paths[i] = path;
+    }
+}
+
+int bench_command_run(const bench_options *given)
+{
+    char stdout_path[32] = "";
+    bench_options changed = *given, *options = &changed;
     bench_run r = {.options = options, .start_ns = bench_now_ns()};
     int code = check(&r);
     if (code != BENCH_EXIT_OK || options->list) {
@@ -237,6 +256,7 @@ int bench_command_run(const bench_options *options)
     if (options->budget != 0)
         r.budget = options->budget > 0 ? options->budget : 0;
     bench_progress_start(options->quiet);
+    take_over_stdout(options, stdout_path);
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     if (!bench_results_begin(&r.results, options->json_path))

@@ -159,7 +159,7 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     if (was_cut)
         printf("Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n",
                budget);
-    if (results->path)
+    if (results->path && strncmp(results->path, "/dev/", 5))
         printf("Everything, samples included, is in %s.\n", results->path);
     fflush(stdout);
 }

@@ -125,7 +125,7 @@ void bench_table_row(const bench_table *table, const json_t *row)
 
 static FILE *open_for_writing(const char *path)
 {
-    FILE *file = strcmp(path, "-") ? fopen(path, "w") : stdout;
+    FILE *file = fopen(path, "w");
     if (!file)
         bench_say("clbench: %s cannot be written", path);
     return file;
@@ -134,8 +134,7 @@ static FILE *open_for_writing(const char *path)
 static bool close_written(FILE *file, const char *path)
 {
     bool good = !ferror(file) && fflush(file) == 0;
-    if (file != stdout)
-        good = fclose(file) == 0 && good;
+    good = fclose(file) == 0 && good;
     if (!good)
         bench_say("clbench: %s could not be written", path);
     return good;
