@@ -38,9 +38,12 @@ static bool describe_matrix(int64_t lines, int64_t length, int64_t line, int64_t
     return true;
 }
 
-static husk__gemm_shape shape_of(const husk__gemm_problem *problem)
+static husk__gemm_shape shape_of(const husk__gemm_problem *problem, bool b_is_packed)
 {
-    return husk__gemm_is_by_columns(&problem->shape) ? husk__gemm_transposed(&problem->shape) : problem->shape;
+    husk__gemm_shape shape = problem->shape;
+    if (b_is_packed)
+        husk__gemm_use_rows(&shape);
+    return husk__gemm_is_by_columns(&shape) ? husk__gemm_transposed(&shape) : shape;
 }
 
 static bool describe_all(const husk__gemm_shape *shape, blas_matrix *a, blas_matrix *b, blas_matrix *c)
@@ -53,12 +56,8 @@ static bool describe_all(const husk__gemm_shape *shape, blas_matrix *a, blas_mat
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const husk__gemm_problem *problem = candidate->problem;
-    const husk__gemm_shape shape = shape_of(problem);
+    const husk__gemm_shape shape = shape_of(problem, problem->b_is_packed);
     blas_matrix a, b, c;
-    if (problem->b_is_packed) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "it takes no packed weights");
-        return false;
-    }
     if (!describe_all(&shape, &a, &b, &c)) {
         snprintf(reason, HUSK__REASON_CAPACITY, "rows or columns of every matrix must be contiguous for BLAS");
         return false;
@@ -97,9 +96,11 @@ static size_t offset_of(const husk_tensor *tensor)
 static husk_status multiply(const husk__gemm_problem *problem, husk_queue *queue, const husk__gemm_run *run,
                             const husk__scope *scope)
 {
-    const husk__gemm_shape s = shape_of(problem);
+    const husk__gemm_shape s = shape_of(problem, run->b->packed != NULL);
     const bool is_exchanged = husk__gemm_is_by_columns(&problem->shape);
-    const husk_tensor *left = is_exchanged ? run->b : run->a, *right = is_exchanged ? run->a : run->b;
+    const husk_tensor weights = {.buffer = run->b->packed ? run->b->packed->buffer : NULL};
+    const husk_tensor *given_b = run->b->packed ? &weights : run->b;
+    const husk_tensor *left = is_exchanged ? given_b : run->a, *right = is_exchanged ? run->a : given_b;
     blas_matrix a, b, c;
     if (!describe_all(&s, &a, &b, &c))
         return husk__fail(scope, HUSK_UNSUPPORTED, "variant clblast does not compute this");
@@ -117,7 +118,7 @@ static husk_status multiply(const husk__gemm_problem *problem, husk_queue *queue
                                           offset_of(left), a.leading, (size_t)s.a_batch, b_mem, offset_of(right),
                                           b.leading, (size_t)s.b_batch, run->beta, c_mem, offset_of(run->c), c.leading,
                                           (size_t)s.c_batch, (size_t)s.batch, &command_queue, NULL);
-    const husk_buffer *const used[] = {run->a->buffer, run->b->buffer, run->c->buffer};
+    const husk_buffer *const used[] = {run->a->buffer, given_b->buffer, run->c->buffer};
     husk__launch_note_foreign(queue, used, 3);
     if (code != CLBlastSuccess)
         return husk__fail_opencl(scope, HUSK_UNSUPPORTED, (int32_t)code, "CLBlast refuses with code %d", (int)code);

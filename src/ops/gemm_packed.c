@@ -149,11 +149,21 @@ static double cost(const husk__candidate *candidate)
 
 // ---- plans ----
 
+// The configuration in which a plan's packed weights lie: its own, or for a plan of another variant the one
+// that fits the device's registers.
+static const husk__configuration *configuration_of(const husk_plan *plan)
+{
+    if (plan->variant == &husk__gemm_packed)
+        return plan->configuration;
+    const uint32_t width = husk_context_traits(plan->context)->vector_width;
+    return &configurations[width == 16 ? 0 : width == 8 ? 2 : 3];
+}
+
 static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char *name, const husk__kernel **kernel,
                              const husk__scope *scope)
 {
     char configuration[160], options[240];
-    snprintf(configuration, sizeof configuration, "%s%s", plan->configuration->options,
+    snprintf(configuration, sizeof configuration, "%s%s", configuration_of(plan)->options,
              b_is_packed ? " -DB_PACKED" : "");
     husk__gemm_options(plan->problem, configuration, options, sizeof options);
     return husk__kernel_get(plan->context, "gemm_packed.cl", options, name, kernel, scope);
@@ -175,23 +185,14 @@ static int64_t panel_stride(const husk__gemm_shape *shape, const husk__candidate
     return shape->k * tile_columns(candidate);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, husk_queue *queue,
+                          const husk__gemm_run *given, const husk__scope *scope)
 {
-    (void)scratch;
     const husk__gemm_problem *problem = plan->problem;
-    const packed_state *state = plan->state;
-    const husk__gemm_run *given = arguments;
     const bool b_is_packed = given->b->packed != NULL;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), configuration_of(plan)};
     husk__gemm_shape shape = shape_of(problem, b_is_packed);
     const bool is_exchanged = !b_is_packed && husk__gemm_is_by_columns(&problem->shape);
-    const husk__kernel *kernel = b_is_packed ? state->packed : state->plain;
-    if (!kernel) { // weights were packed for a plan of plain ones: built with the packing, so only looked up
-        husk_status status = kernel_of(plan, true, "husk_gemm_packed", &kernel, scope);
-        if (status != HUSK_OK)
-            return status;
-    }
     husk__arg a = HUSK__ARG_TENSOR(is_exchanged ? given->b : given->a);
     husk__arg b = HUSK__ARG_TENSOR(is_exchanged ? given->a : given->b);
     if (b_is_packed) {
@@ -211,25 +212,33 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                         HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 
-// ---- packed weights ----
-
-void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key)
+husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,
+                                  const husk__scope *scope)
 {
-    husk__key_i64(key, problem->shape.k);
-    husk__key_i64(key, problem->shape.n);
-    husk__key_i64(key, problem->transpose_b);
-    husk__key_i64(key, problem->b.rank);
+    const husk__kernel *kernel;
+    husk_status status = kernel_of(plan, true, "husk_gemm_packed", &kernel, scope);
+    return status == HUSK_OK ? launch(plan, kernel, queue, given, scope) : status;
 }
 
-husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
-                            const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
-    if (plan->variant != &husk__gemm_packed)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "plan: variant %s takes no packed weights; variant packed does",
-                          plan->variant->name);
+    (void)scratch;
+    const packed_state *state = plan->state;
+    const husk__gemm_run *given = arguments;
+    const husk__kernel *kernel = given->b->packed ? state->packed : state->plain;
+    // Weights packed for a plan of plain ones: the kernel was built with the packing and is looked up.
+    return kernel ? launch(plan, kernel, queue, given, scope) : husk__gemm_panels_run(plan, queue, given, scope);
+}
+
+// ---- packed weights ----
+
+husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                   husk_packed **packed, const husk__scope *scope)
+{
     const husk__gemm_problem *problem = plan->problem;
     const husk__gemm_shape *shape = &problem->shape;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), configuration_of(plan)};
     const int64_t panels = husk__divide_up(shape->n, tile_columns(&candidate));
     int64_t elements;
     if (!husk__mul_i64(panels, panel_stride(shape, &candidate), &elements) || elements > INT64_MAX / 4)

@@ -68,12 +68,22 @@ double husk__gemm_flops(const husk__candidate *candidate);
 void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
                         size_t capacity);
 
-/* ---- packed weights: gemm_packed.c ---- */
+/* ---- packed weights: gemm_pack.c ---- */
 
 /* What must agree between packed weights and a plan that uses them. */
 void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key);
 husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
                             const husk__scope *scope);
+/* B's strides as tiled's and clblast's packed weights have them: op(B) row after row. */
+void husk__gemm_use_rows(husk__gemm_shape *shape);
+
+/* ---- panels, the packed weights of packed and skinny: gemm_packed.c ---- */
+
+husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                   husk_packed **packed, const husk__scope *scope);
+/* Multiply by packed weights, for any m. */
+husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *run,
+                                  const husk__scope *scope);
 
 /* ---- the last step alone: gemm_reduce.c ---- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Variant skinny: at most 16 rows or columns, so that the large operand is read once and nothing is packed.
-// For CPU devices; the kernels are described in cl/gemm_skinny.cl.
+// For CPU devices; the kernels are described in cl/gemm_skinny.cl. Packed weights are panels, and are multiplied
+// by variant packed's kernel, which reads them faster than anything reads plain ones.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,11 +38,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     const husk__gemm_problem *problem = candidate->problem;
     husk__gemm_shape shape;
     skinny_state state;
-    if (problem->b_is_packed) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "it takes no packed weights");
-        return false;
-    }
-    if (!orient(problem, &shape, &state)) {
+    if (!problem->b_is_packed && !orient(problem, &shape, &state)) {
         snprintf(reason, HUSK__REASON_CAPACITY, "neither m nor n is at most %d with a contiguous large operand",
                  MAX_COUNT);
         return false;
@@ -73,6 +70,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
+    if (((const husk__gemm_problem *)plan->problem)->b_is_packed)
+        return HUSK_OK; // built with the packing
     if (!orient(plan->problem, &shape, state))
         return husk__fail(scope, HUSK_UNSUPPORTED, "variant skinny does not compute this");
     husk__gemm_options(plan->problem, "", options, sizeof options);
@@ -95,6 +94,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     const husk__gemm_problem *problem = plan->problem;
     const skinny_state *state = plan->state;
     const husk__gemm_run *given = arguments;
+    if (given->b->packed)
+        return husk__gemm_panels_run(plan, queue, given, scope);
     const husk__gemm_shape shape = state->is_exchanged ? husk__gemm_transposed(&problem->shape) : problem->shape;
     const int64_t group_rows = rows_of_group(&shape, husk_context_traits(plan->context));
     const husk__range range = {{(size_t)husk__divide_up(shape.m, group_rows), (size_t)shape.batch, 1}, {1, 1, 1}};

@@ -64,10 +64,6 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     const int32_t *v = candidate->configuration->values;
     const uint64_t line = (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * sizeof(float);
     const uint64_t local = 2 * (uint64_t)v[BLOCK_K] * line;
-    if (problem->b_is_packed) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "it takes no packed weights");
-        return false;
-    }
     if ((uint64_t)items_of(candidate->configuration) > candidate->traits->work_group ||
         local > candidate->traits->local_memory) {
         snprintf(reason, HUSK__REASON_CAPACITY, "needs %lld work-items a group and %llu bytes of local memory",
@@ -108,7 +104,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    const int64_t last = husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), husk__tensor_last(&problem->b)),
+    husk__gemm_shape rows = problem->shape; // b may come packed
+    husk__gemm_use_rows(&rows);
+    const int64_t last_of_b = husk__max_i64(husk__tensor_last(&problem->b), rows.k * rows.b_step);
+    const int64_t last = husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), last_of_b),
                                        husk__tensor_last(&problem->c));
     // Tiles reach up to a tile beyond the matrix before they are cut off.
     snprintf(configuration, sizeof configuration, "%s%s", plan->configuration->options,
@@ -131,9 +130,15 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                        const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    const husk__gemm_shape *shape = &problem->shape;
     const tiled_state *state = plan->state;
     const husk__gemm_run *given = arguments;
+    husk__gemm_shape with_rows = problem->shape;
+    const husk__gemm_shape *shape = &with_rows;
+    husk__arg b = HUSK__ARG_TENSOR(given->b);
+    if (given->b->packed) {
+        husk__gemm_use_rows(&with_rows);
+        b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, sizeof(float));
+    }
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
     int64_t steps;
     const int64_t splits = splits_of(&candidate, &steps);
@@ -161,7 +166,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     husk_status status = HUSK__LAUNCH(
         queue, state->multiply, &range, scope, HUSK__ARG_TENSOR(given->a), HUSK__ARG_I64(shape->a_row),
         HUSK__ARG_I64(shape->a_step), HUSK__ARG_I64(shape->a_batch), HUSK__ARG_I32(a_is_aligned),
-        HUSK__ARG_TENSOR(given->b), HUSK__ARG_I64(shape->b_step), HUSK__ARG_I64(shape->b_column),
+        b, HUSK__ARG_I64(shape->b_step), HUSK__ARG_I64(shape->b_column),
         HUSK__ARG_I64(shape->b_batch), HUSK__ARG_I32(b_is_aligned), HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), c,
         HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column), HUSK__ARG_I64(inner.shape.c_batch),
         HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),

@@ -76,7 +76,8 @@ START_TEST(test_plan)
 }
 END_TEST
 
-static const char *const packing_variants[] = {"packed:12x2v", "packed:16x1v", "packed:6x2v", "packed:8x3v"};
+static const char *const packing_variants[] = {"packed:12x2v", "packed:16x1v", "packed:6x2v", "packed:8x3v",
+                                               "tiled:32x32", "tiled:64x64_64"};
 
 // Packed once; used by the plan, by an immediate call, by a plan made for packed weights and by one of another m.
 START_TEST(test_packed_weights)
@@ -125,6 +126,55 @@ START_TEST(test_packed_elsewhere)
     const husk_tensor weights = husk_packed_tensor(packed);
     test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
     verify(&o, &params, 1.0f, "packed, C by columns");
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    release_operands(&o);
+}
+END_TEST
+
+// Every plan packs, whichever variant was chosen: few rows, one column, and weights that serve other m as well.
+START_TEST(test_packed_by_any_plan)
+{
+    static const int64_t sizes[][3] = {{1, 70, 50}, {8, 33, 300}, {40, 1, 64}, {16, 16, 16}, {90, 5, 33}, {30, 20, 0}};
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; ++i) {
+        const int64_t *size = sizes[i / 2], m = size[0], n = size[1], k = size[2];
+        const int64_t a[] = {m, k}, b[] = {i % 2 ? n : k, i % 2 ? k : n}, c[] = {m, n}, more[] = {m + 20, k};
+        husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = i % 2);
+        operands o = {test_input(2, a, TEST_PACKED, 1, 1.0f), test_input(2, b, TEST_SPREAD, 2, 1.0f),
+                      test_input(1, &n, TEST_PACKED, 3, 1.0f), test_output(HUSK_F32, 2, c, TEST_REVERSED)};
+        husk_plan *plan = make_plan(&o, &params);
+        husk_packed *packed = NULL;
+        test_ok(husk_gemm_plan_pack(plan, test_queue(), &o.b.tensor, &packed));
+        const husk_tensor weights = husk_packed_tensor(packed);
+        test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f,
+                                   &o.c.tensor));
+        verify(&o, &params, 1.0f, "packed by the plan that was chosen");
+        test_release(&o.a);
+        test_release(&o.c);
+        o.a = test_input(2, more, TEST_PACKED, 4, 1.0f);
+        o.c = test_output(HUSK_F32, 2, (const int64_t[]){m + 20, n}, TEST_PADDED);
+        test_ok(husk_gemm(test_queue(), &params, 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
+        verify(&o, &params, 1.0f, "the same weights for more rows");
+        husk_packed_release(packed);
+        husk_plan_release(plan);
+        release_operands(&o);
+    }
+}
+END_TEST
+
+START_TEST(test_packed_clblast)
+{
+    operands o = make_operands();
+    husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = "clblast");
+    husk_plan *plan = NULL;
+    husk_packed *packed = NULL;
+    if (husk_gemm_plan_create(test_context(), &params, &o.a.tensor, &o.b.tensor, &o.bias.tensor, &o.c.tensor, &plan,
+                              NULL) == HUSK_OK) {
+        test_ok(husk_gemm_plan_pack(plan, test_queue(), &o.b.tensor, &packed));
+        const husk_tensor weights = husk_packed_tensor(packed);
+        test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
+        verify(&o, &params, 1.0f, "packed, clblast");
+    }
     husk_packed_release(packed);
     husk_plan_release(plan);
     release_operands(&o);
@@ -316,12 +366,22 @@ START_TEST(test_bad_packed)
     refuse(&r, HUSK_INVALID_ARGUMENT, "b");
     r.a = weights;
     refuse(&r, HUSK_INVALID_ARGUMENT, "a");
-    test_refused(husk_gemm_plan_pack(third, test_silent_queue(), &r.b, &none), HUSK_UNSUPPORTED, "tiled");
     test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), &weights, &none), HUSK_INVALID_ARGUMENT, "b");
     test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), NULL, &none), HUSK_INVALID_ARGUMENT, "b");
     test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), &r.a, &none), HUSK_INVALID_ARGUMENT, "b");
     test_refused(husk_gemm_plan_pack(plan, test_silent_queue(), &r.b, NULL), HUSK_INVALID_ARGUMENT, "packed");
     ck_assert_ptr_null(none);
+    husk_error error = {0};
+    husk_plan *batched = NULL;
+    const husk_tensor pair = husk_tensor_make(NULL, HUSK_F32, 3, (const int64_t[]){2, M, K});
+    husk_tensor weights_of_pair = husk_tensor_make(r.o.b.tensor.buffer, HUSK_F32, 3, (const int64_t[]){2, N, K});
+    weights_of_pair.strides[0] = 0;
+    const husk_tensor results = husk_tensor_make(NULL, HUSK_F32, 3, (const int64_t[]){2, M, N});
+    test_ok_error(husk_gemm_plan_create(test_context(), &transposed, &pair, &weights_of_pair, NULL, &results, &batched,
+                                        &error),
+                  &error);
+    test_refused(husk_gemm_plan_pack(batched, test_silent_queue(), &weights_of_pair, &none), HUSK_UNSUPPORTED, "b");
+    husk_plan_release(batched);
     husk_packed_release(packed);
     husk_plan_release(plan);
     husk_plan_release(other);
@@ -336,6 +396,8 @@ TCase *test_gemm_calls(void)
     tcase_add_test(cases, test_plan);
     tcase_add_loop_test(cases, test_packed_weights, 0, sizeof packing_variants / sizeof *packing_variants);
     tcase_add_test(cases, test_packed_elsewhere);
+    tcase_add_test(cases, test_packed_by_any_plan);
+    tcase_add_test(cases, test_packed_clblast);
     tcase_add_test(cases, test_bad_shapes);
     tcase_add_test(cases, test_bad_memory);
     tcase_add_test(cases, test_bad_params);
