@@ -86,32 +86,40 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
     const long first = get_group_id(0) * share;
     const long last = min(first + share, unit_count);
 
-    for (long unit = first; unit < last; ++unit) {
-        long rest = unit;
-        const int ow = (int)(rest % out_w);
-        rest /= out_w;
-        const int oh = (int)(rest % out_h);
-        rest /= out_h;
-        const int od = (int)(rest % out_d);
-        rest /= out_d;
-        const int c = (int)(rest % channels);
-        const int n = (int)(rest / channels);
-        const int d = od * stride_d - pad_d;
-        const int h = oh * stride_h - pad_h;
-        const int w = ow * stride_w - pad_w;
-        const int last_d = window_last(d, window_d, dilation_d, in_d);
-        const int last_h = window_last(h, window_h, dilation_h, in_h);
-        const int first_w = w + window_first(w, 1);
-        const int length = max(0, w + window_last(w, window_w, 1, in_w) - first_w);
-        const __global data_t *x = x_base + x_offset + n * x_stride_n + c * x_stride_c + first_w;
+    long rest = first;
+    output_position at;
+    at.w = split(&rest, out_w);
+    at.h = split(&rest, out_h);
+    at.d = split(&rest, out_d);
+    at.c = split(&rest, channels);
+    at.n = (int)rest;
+    int d, h, first_d, first_h, last_d, last_h, first_w, length;
+    acc_t scale;
+    for (long unit = first; unit < last; ++unit, next_output(&at, channels, out_d, out_h, out_w)) {
+        if (unit == first || out_w * out_h * out_d > 1) { // one window suits all channels of global pooling
+            d = at.d * stride_d - pad_d;
+            h = at.h * stride_h - pad_h;
+            const int w = at.w * stride_w - pad_w;
+            first_d = window_first(d, dilation_d);
+            first_h = window_first(h, dilation_h);
+            last_d = window_last(d, window_d, dilation_d, in_d);
+            last_h = window_last(h, window_h, dilation_h, in_h);
+            first_w = w + window_first(w, 1);
+            length = max(0, w + window_last(w, window_w, 1, in_w) - first_w);
+            const acc_t count = (acc_t)window_count(d, window_d, dilation_d, in_d, limit_d, count_pad) *
+                                (acc_t)window_count(h, window_h, dilation_h, in_h, limit_h, count_pad) *
+                                (acc_t)window_count(w, window_w, 1, in_w, limit_w, count_pad);
+            scale = count > 0.0f ? 1.0f / count : 0.0f;
+        }
+        const __global data_t *x = x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c + first_w;
 
         acc_t sum = 0.0f;
         vf best = (vf)(-INFINITY);
         vi position = (vi)(-1);
-        for (int i = window_first(d, dilation_d); i < last_d; ++i) {
+        for (int i = first_d; i < last_d; ++i) {
             const int z = d + i * dilation_d;
             acc_t plane_sum = 0.0f;
-            for (int j = window_first(h, dilation_h); j < last_h; ++j) {
+            for (int j = first_h; j < last_h; ++j) {
                 const int row = h + j * dilation_h;
                 const __global data_t *x_row = x + z * x_stride_d + row * x_stride_h;
                 if (mode == POOL_AVG)
@@ -124,22 +132,19 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
             sum += plane_sum;
         }
 
-        __global data_t *y = y_base + y_offset + n * y_stride_n + c * y_stride_c + od * y_stride_d +
-                             oh * y_stride_h + ow * y_stride_w;
+        __global data_t *y = y_base + y_offset + at.n * y_stride_n + at.c * y_stride_c + at.d * y_stride_d +
+                             at.h * y_stride_h + at.w * y_stride_w;
         if (mode == POOL_AVG) {
-            const acc_t count = (acc_t)window_count(d, window_d, dilation_d, in_d, limit_d, count_pad) *
-                                (acc_t)window_count(h, window_h, dilation_h, in_h, limit_h, count_pad) *
-                                (acc_t)window_count(w, window_w, 1, in_w, limit_w, count_pad);
-            *y = count > 0.0f ? sum / count : 0.0f;
+            *y = sum * scale;
         } else if (mode == POOL_MAX) {
             *y = any(best != best) ? NAN : reduce_max(best);
         } else {
-            int at;
-            *y = reduce_positions(best, position, &at);
+            int winner;
+            *y = reduce_positions(best, position, &winner);
             store_position(indices_base, indices_are_long,
-                           indices_offset + n * indices_stride_n + c * indices_stride_c + od * indices_stride_d +
-                               oh * indices_stride_h + ow * indices_stride_w,
-                           at);
+                           indices_offset + at.n * indices_stride_n + at.c * indices_stride_c +
+                               at.d * indices_stride_d + at.h * indices_stride_h + at.w * indices_stride_w,
+                           winner);
         }
     }
 }
