@@ -11,7 +11,7 @@
 
 #include <husk/opencl.h>
 
-#include "../embedded.h"
+#include "embedded.h"
 #include "operand.h"
 
 typedef struct clblast_session {

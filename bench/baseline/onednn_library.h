@@ -13,7 +13,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "../contender.h"
+#include "contender.h"
 
 /* What both interfaces have under the same name. */
 #define ONEDNN_FUNCTIONS_COMMON(X)    \

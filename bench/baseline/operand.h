@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../contender.h"
+#include "contender.h"
 
 /* The array's memory, gaps included, at a page's beginning; free() it. NULL: not there, or no memory. */
 static inline float *bench_operand_clone(const bench_array *array)

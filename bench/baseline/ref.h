@@ -7,7 +7,7 @@
 
 #include "ref/ref.h"
 
-#include "../verdict.h"
+#include "verdict.h"
 #include "operand.h"
 
 typedef struct bench_ref_state {

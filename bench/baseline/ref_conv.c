@@ -2,7 +2,7 @@
 // The contender ref: conv.
 #include "ref/conv.h"
 
-#include "../cases/space.h"
+#include "cases/space.h"
 #include "ref.h"
 
 static bool run(const bench_ref_state *s, const husk_ref_array *y)

@@ -2,7 +2,7 @@
 // The contender ref: pool.
 #include "ref/pool.h"
 
-#include "../cases/space.h"
+#include "cases/space.h"
 #include "ref.h"
 
 static bool prepare(bench_ref_state *s)

@@ -21,13 +21,12 @@ fail() {
 
 count=0
 for option in $("$clbench" --help | grep -oE '^ +(-[a-zA-Z])? +--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
-    offers run -- > /dev/null
-    offers run "$option" | grep -qx -- "$option" || fail "bash does not offer $option"
+    grep -qx -- "$option" <<< "$(offers run "$option")" || fail "bash does not offer $option"
     grep -q -- "$option\\b" "$folder/_clbench" || fail "zsh's file lacks $option"
     count=$((count + 1))
 done
 [ "$count" -ge 15 ] || fail "only $count options were found in clbench --help"
-offers ver | grep -qx verify || fail "bash does not complete commands"
-offers run --suite "" | grep -qx standard || fail "bash does not offer the suites"
-offers run co | grep -qx conv || fail "bash does not offer the operators"
+grep -qx verify <<< "$(offers ver)" || fail "bash does not complete commands"
+grep -qx standard <<< "$(offers run --suite "")" || fail "bash does not offer the suites"
+grep -qx conv <<< "$(offers run co)" || fail "bash does not offer the operators"
 echo "$count options"
