@@ -187,29 +187,22 @@ ALWAYS_INLINE void multiply_narrow(vf *acc, const __global data_t *w, const acc_
 }
 
 // A tile that is not whole, or whose columns do not lie one after the other in y, passes through memory.
-#define TILE_Y_PARAMS \
-    __global data_t *y, long at, int rows, int count, int direct, int positions, int out_w, int out_h, \
-        long y_stride_n, long y_stride_c, long y_stride_d, long y_stride_h, long y_stride_w
-#define TILE_Y \
-    y + (long)first_filter * y_stride_c, at, rows, count, direct, positions, out_w, out_h, y_stride_n, \
-        y_stride_c, y_stride_d, y_stride_h, y_stride_w
-#define COLUMN_OFFSET(at) \
-    ((at) / positions * y_stride_n + (at) % positions / out_w / out_h * y_stride_d + \
-     (at) % positions / out_w % out_h * y_stride_h + (at) % out_w * y_stride_w)
+#define TILE_Y_PARAMS __global data_t *y, const long *offsets, int rows, int count, int direct, long y_stride_c
+#define TILE_Y y + (long)first_filter * y_stride_c, offsets + p * TILE_N, rows, count, direct, y_stride_c
 
 inline void read_tile(TILE_Y_PARAMS, acc_t *tile)
 {
     for (int i = 0; i < TILE_M * TILE_N; i += VW)
         store_private((vf)(0.0f), tile + i);
     if (direct) {
-        const __global data_t *from = y + COLUMN_OFFSET(at);
+        const __global data_t *from = y + offsets[0];
         for (int m = 0; m < rows; ++m)
             for (int v = 0; v < count; v += VW)
                 store_private(load_vf_part(from + m * y_stride_c + v, count - v), tile + m * TILE_N + v);
         return;
     }
     for (int j = 0; j < count; ++j) {
-        const __global data_t *from = y + COLUMN_OFFSET(at + j);
+        const __global data_t *from = y + offsets[j];
         for (int m = 0; m < rows; ++m)
             tile[m * TILE_N + j] = from[m * y_stride_c];
     }
@@ -218,14 +211,14 @@ inline void read_tile(TILE_Y_PARAMS, acc_t *tile)
 inline void write_tile(TILE_Y_PARAMS, const acc_t *tile)
 {
     if (direct) {
-        __global data_t *to = y + COLUMN_OFFSET(at);
+        __global data_t *to = y + offsets[0];
         for (int m = 0; m < rows; ++m)
             for (int v = 0; v < count; v += VW)
                 store_vf_part(load_private(tile + m * TILE_N + v), to + m * y_stride_c + v, count - v);
         return;
     }
     for (int j = 0; j < count; ++j) {
-        __global data_t *to = y + COLUMN_OFFSET(at + j);
+        __global data_t *to = y + offsets[j];
         for (int m = 0; m < rows; ++m)
             to[m * y_stride_c] = tile[m * TILE_N + j];
     }
@@ -276,6 +269,7 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
     acc_t phase_row[ROW_ROOM + 4 * VW];
     acc_t tile[TILE_M * TILE_N];
     struct run runs[MAX_COLUMNS];
+    long offsets[MAX_COLUMNS]; // of the block's columns in y
 
     const int block_depth = lines_block * taps_most;
     const int block_columns = min(MAX_COLUMNS, PANEL_ROOM / (block_depth * TILE_N) * TILE_N);
@@ -299,6 +293,9 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
             r.panel = done / TILE_N * block_depth * TILE_N;
             r.first = done % TILE_N;
             r.length = min(min(out_w - ow, width - done), TILE_N - r.first);
+            const long out = n * y_stride_n + od * y_stride_d + oh * y_stride_h + ow * y_stride_w;
+            for (int j = 0; j < r.length; ++j)
+                offsets[done + j] = out + j * y_stride_w;
             runs[run_count++] = r;
             done += r.length;
         }
@@ -357,11 +354,10 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                 const int rows = min(TILE_M, filters - first_filter);
                 for (int p = 0; p < width_panels; ++p) {
                     const acc_t *panel = panels + (long)p * block_depth * TILE_N;
-                    const long at = column + p * TILE_N;
                     const int count = min(TILE_N, width - p * TILE_N);
-                    const int n = at / positions, position = at % positions;
-                    const int direct = y_is_flat && position + count <= positions;
-                    __global data_t *out = y + n * y_stride_n + (long)fp * TILE_M * y_stride_c + position;
+                    const long begin = offsets[p * TILE_N];
+                    const int direct = y_is_flat && offsets[p * TILE_N + count - 1] - begin == count - 1;
+                    __global data_t *out = y + begin + (long)first_filter * y_stride_c;
                     vf acc[TILE_M * TILE_NV];
 
                     if (is_first) {
