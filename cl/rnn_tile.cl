@@ -70,8 +70,8 @@ inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __gl
     for (int i = thread; i < BLOCK_K * columns; i += THREADS)
         weights[i] = i < count ? from[i] : 0.0f;
     for (int i = thread; i < BLOCK_K * TILE_ROWS; i += THREADS) {
-        const int row = i / BLOCK_K;
-        const int k = i % BLOCK_K;
+        const int row = (uint)i / BLOCK_K;
+        const int k = (uint)i % BLOCK_K;
         const int is_there = row < rows && k_begin + k < hidden;
         states[k * TILE_ROWS + row] = is_there ? h[row * h_row + k_begin + k] : 0.0f;
     }
