@@ -77,7 +77,7 @@ START_TEST(test_plan)
 END_TEST
 
 static const char *const packing_variants[] = {"packed:12x2v", "packed:16x1v", "packed:6x2v", "packed:8x3v",
-                                               "tiled:32x32", "tiled:64x64_64"};
+                                               "tiled:32x32"};
 
 // Packed once; used by the plan, by an immediate call, by a plan made for packed weights and by one of another m.
 START_TEST(test_packed_weights)
@@ -178,6 +178,51 @@ START_TEST(test_packed_clblast)
     husk_packed_release(packed);
     husk_plan_release(plan);
     release_operands(&o);
+}
+END_TEST
+
+// Two rows 2^31 elements apart against the same rows side by side: the sums are the same to the bit. Eight GiB
+// of memory, of which two pages are touched; where the device has no such buffer there is nothing to prove.
+START_TEST(test_far_apart)
+{
+    enum { ROWS = 2, STEPS = 40, COLUMNS = 30 };
+    static const char *const variants[] = {NULL, "packed", "skinny", "tiled:32x32"};
+    const int64_t far = INT64_C(1) << 31, near_shape[] = {ROWS, STEPS}, b_sizes[] = {STEPS, COLUMNS};
+    const int64_t c_sizes[] = {ROWS, COLUMNS};
+    const uint64_t bytes = (uint64_t)(far + STEPS) * sizeof(float);
+    husk_buffer *buffer = NULL;
+    if (!test_is_long() || husk_context_traits(test_context())->max_allocation < bytes ||
+        husk_buffer_create(test_context(), bytes, &buffer, NULL) != HUSK_OK)
+        return;
+    test_tensor a = test_input(2, near_shape, TEST_PACKED, 1, 1.0f), b = test_input(2, b_sizes, TEST_PACKED, 2, 1.0f);
+    husk_tensor spread = husk_tensor_make(buffer, HUSK_F32, 2, near_shape);
+    spread.strides[0] = far;
+    for (int row = 0; row < ROWS; ++row)
+        test_ok(husk_buffer_write(test_queue(), buffer, (uint64_t)row * (uint64_t)far * sizeof(float),
+                                  STEPS * sizeof(float), (float *)a.array.data + row * STEPS));
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; ++v) {
+        test_tensor near_c = test_output(HUSK_F32, 2, c_sizes, TEST_PACKED);
+        test_tensor far_c = test_output(HUSK_F32, 2, c_sizes, TEST_PACKED);
+        const husk_gemm_params params = HUSK_GEMM_PARAMS(.variant = variants[v]);
+        test_ok(husk_gemm(test_queue(), &params, 1.0f, &a.tensor, &b.tensor, NULL, 0.0f, &near_c.tensor));
+        test_ok(husk_gemm(test_queue(), &params, 1.0f, &spread, &b.tensor, NULL, 0.0f, &far_c.tensor));
+        test_fetch(&near_c);
+        test_fetch(&far_c);
+        ck_assert_mem_eq(near_c.array.data, far_c.array.data, ROWS * COLUMNS * sizeof(float));
+        test_release(&near_c);
+        test_release(&far_c);
+    }
+    husk_buffer_release(buffer);
+    test_release(&a);
+    test_release(&b);
+}
+END_TEST
+
+START_TEST(test_prewarm)
+{
+    static const char *const ops[] = {"gemm"};
+    husk_error error = {0};
+    test_ok_error(husk_context_prewarm(test_context(), ops, 1, &error), &error);
 }
 END_TEST
 
@@ -398,6 +443,8 @@ TCase *test_gemm_calls(void)
     tcase_add_test(cases, test_packed_elsewhere);
     tcase_add_test(cases, test_packed_by_any_plan);
     tcase_add_test(cases, test_packed_clblast);
+    tcase_add_test(cases, test_far_apart);
+    tcase_add_test(cases, test_prewarm);
     tcase_add_test(cases, test_bad_shapes);
     tcase_add_test(cases, test_bad_memory);
     tcase_add_test(cases, test_bad_params);
