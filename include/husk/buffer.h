@@ -30,8 +30,8 @@ HUSK_API uint64_t husk_buffer_size(const husk_buffer *buffer);
 HUSK_API husk_context *husk_buffer_context(const husk_buffer *buffer);
 
 /* Host to device and back. These return when the host memory may be reused (write) or read (read). */
-HUSK_API husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                                       const void *host);
+HUSK_API husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset,
+                                       uint64_t bytes, const void *host);
 HUSK_API husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                                       void *host);
 
@@ -55,13 +55,13 @@ typedef enum husk_map_mode {
  * Device memory as host memory, without a copy where both share it. Blocks until earlier work on the queue
  * has ended. Every map is ended by one unmap, on any queue of the context, before kernels use the range.
  */
-HUSK_API husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode, uint64_t offset,
-                                     uint64_t bytes, void **host);
+HUSK_API husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode,
+                                     uint64_t offset, uint64_t bytes, void **host);
 HUSK_API husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host);
 
 /* Device to device; the ranges must not overlap. */
-HUSK_API husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from_offset, husk_buffer *to,
-                                      uint64_t to_offset, uint64_t bytes);
+HUSK_API husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from_offset,
+                                      husk_buffer *to, uint64_t to_offset, uint64_t bytes);
 /* Repeat a pattern of 1, 2, 4, 8 or 16 bytes; offset and bytes are multiples of it. */
 HUSK_API husk_status husk_buffer_fill(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                                       const void *pattern, uint64_t pattern_bytes);

@@ -25,7 +25,8 @@ typedef enum husk_log_level {
 typedef void (*husk_log_callback)(void *user, husk_log_level level, const char *text);
 
 typedef enum husk_cache_mode {
-    HUSK_CACHE_DEFAULT = 0, /* HUSK_CACHE of the environment, else on, but off where the driver caches (PoCL) */
+    HUSK_CACHE_DEFAULT =
+        0, /* HUSK_CACHE of the environment, else on, but off where the driver caches (PoCL) */
     HUSK_CACHE_ON = 1,
     HUSK_CACHE_OFF = 2
 } husk_cache_mode;
@@ -34,7 +35,7 @@ typedef enum husk_cache_mode {
 typedef struct husk_context_params {
     uint32_t size;                /* sizeof this struct: HUSK_CONTEXT_PARAMS sets it */
     uint32_t plan_cache_capacity; /* plans kept for immediate calls; default 512 */
-    uint64_t memory_budget;       /* bytes all buffers together may take; default: the device's global memory */
+    uint64_t memory_budget; /* bytes all buffers together may take; default: the device's global memory */
     husk_cache_mode cache;        /* binaries of programs on disk */
     const char *cache_directory;  /* default $XDG_CACHE_HOME/husk, else $HOME/.cache/husk */
     husk_log_callback log;        /* default: silence */

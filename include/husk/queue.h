@@ -63,7 +63,8 @@ typedef struct husk_profile_record {
  * Finish the queue and give what it recorded since the last clear; the array belongs to the queue until
  * its next profile call. Device clocks may lie: compare with the wall before trusting them.
  */
-HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records, size_t *count);
+HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records,
+                                        size_t *count);
 HUSK_API void husk_queue_profile_clear(husk_queue *queue);
 /* Write the records as a Chrome/Perfetto trace (JSON). */
 HUSK_API husk_status husk_queue_profile_export(husk_queue *queue, const char *path);

@@ -40,7 +40,8 @@ typedef struct husk_tensor {
     husk_dtype dtype;          /* zero means f32 */
     int32_t rank;              /* 0 (a scalar) to HUSK_MAX_RANK */
     int64_t shape[HUSK_MAX_RANK];
-    int64_t strides[HUSK_MAX_RANK]; /* elements, not negative; all zero means packed, last dimension fastest */
+    int64_t
+        strides[HUSK_MAX_RANK]; /* elements, not negative; all zero means packed, last dimension fastest */
 } husk_tensor;
 
 /* Bytes of one element; 0 for a number that is no dtype. */
@@ -49,7 +50,8 @@ HUSK_API uint64_t husk_dtype_size(husk_dtype dtype);
 HUSK_API const char *husk_dtype_name(husk_dtype dtype);
 
 /* A packed tensor, last dimension fastest, at the start of the buffer. */
-HUSK_API husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape);
+HUSK_API husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int32_t rank,
+                                      const int64_t *shape);
 /* The same with channels last in memory (NHWC and its 1-D and 3-D kin); the shape is still N, C, space. */
 HUSK_API husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dtype dtype, int32_t rank,
                                                     const int64_t *shape);

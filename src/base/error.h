@@ -26,7 +26,8 @@ typedef struct husk__scope {
 #endif
 
 /* Records "call: text" and returns status. */
-husk_status husk__fail(const husk__scope *scope, husk_status status, const char *format, ...) HUSK__PRINTF(3, 4);
+husk_status husk__fail(const husk__scope *scope, husk_status status, const char *format, ...)
+    HUSK__PRINTF(3, 4);
 
 /* The same with the OpenCL error number kept beside the text. */
 husk_status husk__fail_opencl(const husk__scope *scope, husk_status status, int32_t opencl_code,

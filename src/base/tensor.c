@@ -195,7 +195,8 @@ husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, 
                                 (long long)tensor->strides[d]);
     }
     if (tensor->offset < 0)
-        return husk__reject(scope, argument, "offset is %lld, must not be negative", (long long)tensor->offset);
+        return husk__reject(scope, argument, "offset is %lld, must not be negative",
+                            (long long)tensor->offset);
     if (husk_tensor_extent(tensor) < 0)
         return husk__reject(scope, argument, "its size overflows 64 bits");
     return HUSK_OK;
@@ -297,7 +298,8 @@ husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argu
                         husk__shape_text(&wanted, must), other[0] ? ", " : "", other);
 }
 
-husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
+husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument,
+                                        const husk__scope *scope)
 {
     husk_tensor resolved = *tensor;
     husk__tensor_resolve(&resolved);

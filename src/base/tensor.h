@@ -26,7 +26,8 @@ husk_status husk__tensor_check_plain(const husk_tensor *tensor, husk_dtype dtype
                                      const husk__scope *scope);
 husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argument, int32_t rank,
                                      const int64_t *shape, const char *other, const husk__scope *scope);
-husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
+husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument,
+                                        const husk__scope *scope);
 
 /* The largest index a resolved, checked tensor touches, relative to its first element; -1 when empty. */
 int64_t husk__tensor_last(const husk_tensor *tensor);

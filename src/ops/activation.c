@@ -83,8 +83,8 @@ static husk_status prepare_launch(husk_plan *plan, const char *file, const char 
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
 }
 
-static husk_status run_launch(const husk_plan *plan, husk_queue *queue, const arguments *given, bool has_share,
-                              const husk__scope *scope)
+static husk_status run_launch(const husk_plan *plan, husk_queue *queue, const arguments *given,
+                              bool has_share, const husk__scope *scope)
 {
     const launch *own = plan->state;
     const problem *what = plan->problem;
@@ -166,7 +166,8 @@ static double cost_grid(const husk__candidate *candidate)
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     launch *own;
-    husk_status status = prepare_launch(plan, "activation_grid.cl", "husk_activation_grid", true, &own, scope);
+    husk_status status =
+        prepare_launch(plan, "activation_grid.cl", "husk_activation_grid", true, &own, scope);
     if (status != HUSK_OK)
         return status;
     const int64_t items = plan->configuration->values[0];

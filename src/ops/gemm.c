@@ -21,19 +21,22 @@ static const husk__variant *const variants[] = {
 
 // ---- validation ----
 
-static husk_status check_params(const husk_gemm_params *params, husk_gemm_params *resolved, const husk__scope *scope)
+static husk_status check_params(const husk_gemm_params *params, husk_gemm_params *resolved,
+                                const husk__scope *scope)
 {
     *resolved = (husk_gemm_params){0};
     if (!params)
         return HUSK_OK;
     if (params->size > sizeof *params)
-        return husk__reject(scope, "params", "size is %u, this library knows %zu bytes: it is older than the header",
+        return husk__reject(scope, "params",
+                            "size is %u, this library knows %zu bytes: it is older than the header",
                             params->size, sizeof *params);
     memcpy(resolved, params, params->size ? params->size : sizeof *params);
     if ((int)resolved->activation < HUSK_ACT_NONE || resolved->activation > HUSK_ACT_TANH)
         return husk__reject(scope, "params", "activation %d is none of husk_act", (int)resolved->activation);
     if ((int)resolved->precision < HUSK_PRECISION_HIGHEST || resolved->precision > HUSK_PRECISION_MEDIUM)
-        return husk__reject(scope, "params", "precision %d is none of husk_precision", (int)resolved->precision);
+        return husk__reject(scope, "params", "precision %d is none of husk_precision",
+                            (int)resolved->precision);
     if (!isfinite(resolved->activation_slope))
         return husk__reject(scope, "params", "activation_slope is not finite");
     return HUSK_OK;
@@ -52,7 +55,8 @@ static husk_status check_matrix(const husk_tensor *tensor, const char *argument,
         return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; gemm computes f32", argument,
                           husk_dtype_name(tensor->dtype));
     if (tensor->rank != 2 && tensor->rank != 3)
-        return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3", (int)tensor->rank);
+        return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3",
+                            (int)tensor->rank);
     *out = *tensor;
     husk__tensor_resolve(out);
     out->buffer = NULL;
@@ -83,11 +87,11 @@ static husk_status check_sizes(const husk__gemm_problem *problem, const husk__sc
     char text[HUSK__SHAPE_TEXT];
     const int64_t k = problem->transpose_b ? columns_of(&problem->b) : rows_of(&problem->b);
     if (k != shape->k)
-        return husk__reject(scope, "b", "%s has k = %lld, a has k = %lld", husk__shape_text(&problem->b, text),
-                            (long long)k, (long long)shape->k);
+        return husk__reject(scope, "b", "%s has k = %lld, a has k = %lld",
+                            husk__shape_text(&problem->b, text), (long long)k, (long long)shape->k);
     if (rows_of(&problem->c) != shape->m || columns_of(&problem->c) != shape->n)
-        return husk__reject(scope, "c", "is %s, a and b make [%lld, %lld]", husk__shape_text(&problem->c, text),
-                            (long long)shape->m, (long long)shape->n);
+        return husk__reject(scope, "c", "is %s, a and b make [%lld, %lld]",
+                            husk__shape_text(&problem->c, text), (long long)shape->m, (long long)shape->n);
     if (batch_of(&problem->a) != shape->batch && batch_of(&problem->a) != 1)
         return husk__reject(scope, "a", "has %lld matrices, c has %lld", (long long)batch_of(&problem->a),
                             (long long)shape->batch);
@@ -110,7 +114,8 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
     if (status != HUSK_OK)
         return status;
     if (bias->dtype != HUSK_F32)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "bias: is %s; gemm computes f32", husk_dtype_name(bias->dtype));
+        return husk__fail(scope, HUSK_UNSUPPORTED, "bias: is %s; gemm computes f32",
+                          husk_dtype_name(bias->dtype));
     problem->bias = *bias;
     husk__tensor_resolve(&problem->bias);
     problem->bias.buffer = NULL;
@@ -119,7 +124,8 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
     if (bias->rank == 2 && size[0] == shape->m && size[1] == 1 && !(shape->m == 1 && shape->n == 1)) {
         shape->bias = HUSK__GEMM_BIAS_ROW;
         shape->bias_stride = shape->m > 1 ? stride[0] : 1;
-    } else if ((bias->rank == 1 && size[0] == shape->n) || (bias->rank == 2 && size[0] == 1 && size[1] == shape->n)) {
+    } else if ((bias->rank == 1 && size[0] == shape->n) ||
+               (bias->rank == 2 && size[0] == 1 && size[1] == shape->n)) {
         shape->bias = HUSK__GEMM_BIAS_COLUMN;
         shape->bias_stride = shape->n > 1 ? stride[bias->rank - 1] : 1;
     } else {
@@ -135,7 +141,8 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
 static void set_strides(husk__gemm_problem *problem)
 {
     husk__gemm_shape *shape = &problem->shape;
-    const int64_t *a = problem->a.strides + problem->a.rank - 2, *b = problem->b.strides + problem->b.rank - 2;
+    const int64_t *a = problem->a.strides + problem->a.rank - 2,
+                  *b = problem->b.strides + problem->b.rank - 2;
     const int64_t *c = problem->c.strides + problem->c.rank - 2;
     shape->a_row = shape->m > 1 ? a[problem->transpose_a ? 1 : 0] : 1;
     shape->a_step = shape->k > 1 ? a[problem->transpose_a ? 0 : 1] : 1;
@@ -349,7 +356,8 @@ static husk_status check_run(const husk_plan *plan, const husk__gemm_run *run, c
 }
 
 husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, const husk_tensor *a,
-                               const husk_tensor *b, const husk_tensor *bias, float beta, const husk_tensor *c)
+                               const husk_tensor *b, const husk_tensor *bias, float beta,
+                               const husk_tensor *c)
 {
     husk__scope scope;
     husk_status status = husk__call_begin(queue, "husk_gemm_plan_run", &scope);
@@ -365,7 +373,8 @@ husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, 
     return husk__plan_execute(plan, queue, &run, &scope);
 }
 
-husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed)
+husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                husk_packed **packed)
 {
     husk__scope scope;
     husk_status status = husk__call_begin(queue, "husk_gemm_plan_pack", &scope);
@@ -426,10 +435,12 @@ bool husk__gemm_is_by_columns(const husk__gemm_shape *shape)
 
 bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON_CAPACITY])
 {
-    const int64_t most = husk__max_i64(husk__max_i64(shape->m, shape->n), husk__max_i64(shape->k, shape->batch));
+    const int64_t most =
+        husk__max_i64(husk__max_i64(shape->m, shape->n), husk__max_i64(shape->k, shape->batch));
     if (most <= HUSK__GEMM_MAX_EXTENT)
         return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "a dimension of %lld is too large for the kernel", (long long)most);
+    snprintf(reason, HUSK__REASON_CAPACITY, "a dimension of %lld is too large for the kernel",
+             (long long)most);
     return false;
 }
 
@@ -439,7 +450,8 @@ double husk__gemm_flops(const husk__candidate *candidate)
     return 2.0 * (double)shape->batch * (double)shape->m * (double)shape->n * (double)shape->k;
 }
 
-void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options, size_t capacity)
+void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
+                        size_t capacity)
 {
     snprintf(options, capacity, "-DDTYPE_F32 %s%s", problem->activation_is_smooth ? "-DACT_SMOOTH " : "",
              configuration);

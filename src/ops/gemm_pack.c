@@ -26,8 +26,8 @@ void husk__gemm_use_rows(husk__gemm_shape *shape)
 }
 
 // op(B) [k, n] row after row, whatever the strides it is given with.
-static husk_status pack_rows(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
-                             const husk__scope *scope)
+static husk_status pack_rows(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                             husk_packed **packed, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     int64_t elements;
@@ -39,7 +39,8 @@ static husk_status pack_rows(const husk_plan *plan, husk_queue *queue, const hus
     husk__key key = {0};
     husk__gemm_packed_key(problem, &key);
     if (status == HUSK_OK)
-        status = husk__packed_create(plan, (uint64_t)elements * sizeof(float), &problem->b, &key, packed, scope);
+        status =
+            husk__packed_create(plan, (uint64_t)elements * sizeof(float), &problem->b, &key, packed, scope);
     if (status != HUSK_OK || elements == 0)
         return status;
     husk_tensor plain = *b;
@@ -65,8 +66,8 @@ static husk_status pack_rows(const husk_plan *plan, husk_queue *queue, const hus
     return status;
 }
 
-husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
-                            const husk__scope *scope)
+husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                            husk_packed **packed, const husk__scope *scope)
 {
     if (plan->variant == &husk__gemm_packed || plan->variant == &husk__gemm_skinny)
         return husk__gemm_panels_pack(plan, queue, b, packed, scope);

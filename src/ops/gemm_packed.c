@@ -70,12 +70,15 @@ static double division_cost(const division *d, const husk__gemm_shape *shape, in
     return one * (double)husk__divide_up(d->row_parts * d->column_parts * shape->batch, cores);
 }
 
-static division divide(const husk__gemm_shape *shape, int64_t tile_m, int64_t tile_n, int64_t strip, int64_t cores)
+static division divide(const husk__gemm_shape *shape, int64_t tile_m, int64_t tile_n, int64_t strip,
+                       int64_t cores)
 {
-    const double work = (double)shape->batch * (double)shape->m * (double)shape->n * (double)husk__max_i64(shape->k, 1);
+    const double work =
+        (double)shape->batch * (double)shape->m * (double)shape->n * (double)husk__max_i64(shape->k, 1);
     const int64_t groups = work < LEAST_WORK ? 1 : work < MUCH_WORK ? cores : 2 * cores;
     const int64_t parts = husk__max_i64(1, groups / shape->batch);
-    const int64_t row_tiles = husk__divide_up(shape->m, tile_m), column_tiles = husk__divide_up(shape->n, tile_n);
+    const int64_t row_tiles = husk__divide_up(shape->m, tile_m),
+                  column_tiles = husk__divide_up(shape->n, tile_n);
     division best = {0};
     double best_cost = INFINITY;
     for (int64_t rows = 1; rows <= husk__min_i64(parts, row_tiles); ++rows) {
@@ -97,7 +100,8 @@ static division divide_for(const husk__gemm_shape *shape, const husk__candidate 
 {
     const int32_t *values = candidate->configuration->values;
     const int64_t tile_n = tile_columns(candidate);
-    return divide(shape, values[TILE_M], tile_n, tile_n * values[STRIP_PANELS], candidate->traits->compute_units);
+    return divide(shape, values[TILE_M], tile_n, tile_n * values[STRIP_PANELS],
+                  candidate->traits->compute_units);
 }
 
 // ---- prediction ----
@@ -140,8 +144,9 @@ static double cost(const husk__candidate *candidate)
     const double strips = ceil(columns / (double)(tile_n * values[STRIP_PANELS]));
     const double multiply = rows * columns / (speed * tile_efficiency(candidate));
     const double copied = rows * strips + (problem->b_is_packed ? 0.0 : columns);
-    const double read = (double)(husk__min_i64(d.group_rows, shape.m) + husk__min_i64(d.group_columns, shape.n)) *
-                        HUSK__GEMM_READ_COST;
+    const double read =
+        (double)(husk__min_i64(d.group_rows, shape.m) + husk__min_i64(d.group_columns, shape.n)) *
+        HUSK__GEMM_READ_COST;
     const double groups =
         (double)husk__divide_up(d.row_parts * d.column_parts * shape.batch, candidate->traits->compute_units);
     return (multiply + copied * COPY_COST / speed + read) * (double)husk__max_i64(shape.k, 1) * groups;
@@ -159,8 +164,8 @@ static const husk__configuration *configuration_of(const husk_plan *plan)
     return &configurations[width == 16 ? 0 : width == 8 ? 2 : 3];
 }
 
-static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char *name, const husk__kernel **kernel,
-                             const husk__scope *scope)
+static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char *name,
+                             const husk__kernel **kernel, const husk__scope *scope)
 {
     char configuration[160], options[240];
     snprintf(configuration, sizeof configuration, "%s%s", configuration_of(plan)->options,
@@ -202,8 +207,9 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
     }
     const division d = divide_for(&shape, &candidate);
     const husk__range range = {{(size_t)d.column_parts, (size_t)d.row_parts, (size_t)shape.batch}, {1, 1, 1}};
-    return HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row), HUSK__ARG_I64(shape.a_step),
-                        HUSK__ARG_I64(shape.a_batch), b, HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
+    return HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row),
+                        HUSK__ARG_I64(shape.a_step), HUSK__ARG_I64(shape.a_batch), b,
+                        HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
                         HUSK__ARG_I64(shape.b_batch), HUSK__GEMM_BIAS_ARGUMENTS(&shape, given),
                         HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column),
                         HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I32(shape.m), HUSK__ARG_I32(shape.n),
@@ -220,15 +226,16 @@ husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, cons
     return status == HUSK_OK ? launch(plan, kernel, queue, given, scope) : status;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
 {
     (void)scratch;
     const packed_state *state = plan->state;
     const husk__gemm_run *given = arguments;
     const husk__kernel *kernel = given->b->packed ? state->packed : state->plain;
     // Weights packed for a plan of plain ones: the kernel was built with the packing and is looked up.
-    return kernel ? launch(plan, kernel, queue, given, scope) : husk__gemm_panels_run(plan, queue, given, scope);
+    return kernel ? launch(plan, kernel, queue, given, scope)
+                  : husk__gemm_panels_run(plan, queue, given, scope);
 }
 
 // ---- packed weights ----

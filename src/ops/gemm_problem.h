@@ -72,8 +72,8 @@ void husk__gemm_options(const husk__gemm_problem *problem, const char *configura
 
 /* What must agree between packed weights and a plan that uses them. */
 void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key);
-husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
-                            const husk__scope *scope);
+husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                            husk_packed **packed, const husk__scope *scope);
 /* B's strides as tiled's and clblast's packed weights have them: op(B) row after row. */
 void husk__gemm_use_rows(husk__gemm_shape *shape);
 
@@ -97,9 +97,9 @@ typedef struct husk__gemm_reduce {
 } husk__gemm_reduce;
 
 husk_status husk__gemm_reduce_get(husk_plan *plan, const husk__kernel **kernel, const husk__scope *scope);
-husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *queue, const husk__gemm_problem *problem,
-                                     const husk__gemm_reduce *reduce, const husk__gemm_run *run,
-                                     const husk__scope *scope);
+husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *queue,
+                                     const husk__gemm_problem *problem, const husk__gemm_reduce *reduce,
+                                     const husk__gemm_run *run, const husk__scope *scope);
 
 /* The three arguments of a bias, and the four of an activation, in the kernels' order. */
 #define HUSK__GEMM_BIAS_ARGUMENTS(shape, run) \

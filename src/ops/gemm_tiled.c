@@ -66,7 +66,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     const uint64_t local = 2 * (uint64_t)v[BLOCK_K] * line;
     if ((uint64_t)items_of(candidate->configuration) > candidate->traits->work_group ||
         local > candidate->traits->local_memory) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "needs %lld work-items a group and %llu bytes of local memory",
+        snprintf(reason, HUSK__REASON_CAPACITY,
+                 "needs %lld work-items a group and %llu bytes of local memory",
                  (long long)items_of(candidate->configuration), (unsigned long long)local);
         return false;
     }
@@ -89,7 +90,8 @@ static double cost(const husk__candidate *candidate)
     const double groups = (double)(tiles_of(shape, candidate->configuration) * splits_of(candidate, &steps));
     const double units = candidate->traits->compute_units;
     const double rounds = ceil(groups / units);
-    const double tile = (double)v[BLOCK_M] * v[BLOCK_N] * (double)husk__min_i64(steps, husk__max_i64(shape->k, 1));
+    const double tile =
+        (double)v[BLOCK_M] * v[BLOCK_N] * (double)husk__min_i64(steps, husk__max_i64(shape->k, 1));
     // A unit of a GPU does some 128 multiply-adds in a nanosecond.
     return rounds * tile / (1.28 * v[EFFICIENCY]);
 }
@@ -126,8 +128,8 @@ static bool is_aligned(int64_t step, int64_t line, int64_t batch)
     return (step == 1 || line == 1) && (step == 1 ? line : step) % 4 == 0 && batch % 4 == 0;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const tiled_state *state = plan->state;
@@ -163,15 +165,17 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                                {(size_t)items_of(plan->configuration), 1, 1}};
     const bool a_is_aligned = is_aligned(shape->a_step, shape->a_row, shape->a_batch);
     const bool b_is_aligned = is_aligned(shape->b_step, shape->b_column, shape->b_batch);
-    husk_status status = HUSK__LAUNCH(
-        queue, state->multiply, &range, scope, HUSK__ARG_TENSOR(given->a), HUSK__ARG_I64(shape->a_row),
-        HUSK__ARG_I64(shape->a_step), HUSK__ARG_I64(shape->a_batch), HUSK__ARG_I32(a_is_aligned),
-        b, HUSK__ARG_I64(shape->b_step), HUSK__ARG_I64(shape->b_column),
-        HUSK__ARG_I64(shape->b_batch), HUSK__ARG_I32(b_is_aligned), HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), c,
-        HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column), HUSK__ARG_I64(inner.shape.c_batch),
-        HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
-        HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha), HUSK__ARG_F32(part.beta),
-        HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+    husk_status status =
+        HUSK__LAUNCH(queue, state->multiply, &range, scope, HUSK__ARG_TENSOR(given->a),
+                     HUSK__ARG_I64(shape->a_row), HUSK__ARG_I64(shape->a_step), HUSK__ARG_I64(shape->a_batch),
+                     HUSK__ARG_I32(a_is_aligned), b, HUSK__ARG_I64(shape->b_step),
+                     HUSK__ARG_I64(shape->b_column), HUSK__ARG_I64(shape->b_batch),
+                     HUSK__ARG_I32(b_is_aligned), HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), c,
+                     HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column),
+                     HUSK__ARG_I64(inner.shape.c_batch), HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n),
+                     HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
+                     HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha),
+                     HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
     if (status != HUSK_OK || splits == 1)
         return status;
     const husk__gemm_reduce reduce = {.parts = c,

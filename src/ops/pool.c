@@ -18,12 +18,15 @@ typedef struct dimension {
     int64_t in, out, window, stride, pad, pad_end, dilation;
 } dimension;
 
-static husk_status resolve_options(const husk_pool_params *params, int d, dimension *own, const husk__scope *scope)
+static husk_status resolve_options(const husk_pool_params *params, int d, dimension *own,
+                                   const husk__scope *scope)
 {
     own->window = params->window[d];
     own->stride = params->stride[d] ? params->stride[d] : params->window[d];
     own->pad = params->pad[d];
-    own->pad_end = params->pad_end[d] == HUSK_PAD_NONE ? 0 : params->pad_end[d] ? params->pad_end[d] : own->pad;
+    own->pad_end = params->pad_end[d] == HUSK_PAD_NONE ? 0
+                   : params->pad_end[d]                ? params->pad_end[d]
+                                                       : own->pad;
     own->dilation = params->dilation[d] ? params->dilation[d] : 1;
     if (params->global) {
         if (own->window || own->stride || own->pad || params->pad_end[d] || params->dilation[d])
@@ -34,14 +37,18 @@ static husk_status resolve_options(const husk_pool_params *params, int d, dimens
         return HUSK_OK;
     }
     if (own->window < 1)
-        return husk__reject(scope, "params", "window[%d] is %lld, must be at least 1", d, (long long)own->window);
+        return husk__reject(scope, "params", "window[%d] is %lld, must be at least 1", d,
+                            (long long)own->window);
     if (own->stride < 1)
-        return husk__reject(scope, "params", "stride[%d] is %lld, must not be negative", d, (long long)own->stride);
+        return husk__reject(scope, "params", "stride[%d] is %lld, must not be negative", d,
+                            (long long)own->stride);
     if (own->dilation < 1)
-        return husk__reject(scope, "params", "dilation[%d] is %lld, must not be negative", d, (long long)own->dilation);
+        return husk__reject(scope, "params", "dilation[%d] is %lld, must not be negative", d,
+                            (long long)own->dilation);
     if (own->pad < 0 || own->pad_end < 0)
-        return husk__reject(scope, "params", "%s[%d] is %lld, must not be negative", own->pad < 0 ? "pad" : "pad_end",
-                            d, (long long)(own->pad < 0 ? own->pad : own->pad_end));
+        return husk__reject(scope, "params", "%s[%d] is %lld, must not be negative",
+                            own->pad < 0 ? "pad" : "pad_end", d,
+                            (long long)(own->pad < 0 ? own->pad : own->pad_end));
     return HUSK_OK;
 }
 
@@ -51,14 +58,16 @@ static int64_t divide_down(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-static husk_status resolve_dimension(const husk_pool_params *params, int d, dimension *own, const husk__scope *scope)
+static husk_status resolve_dimension(const husk_pool_params *params, int d, dimension *own,
+                                     const husk__scope *scope)
 {
     husk_status status = resolve_options(params, d, own, scope);
     if (status != HUSK_OK)
         return status;
     if (own->in > LARGEST || own->window > LARGEST || own->stride > LARGEST || own->dilation > LARGEST)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "params: a size or option of more than %lld in dimension %d",
-                          (long long)LARGEST, d);
+        return husk__fail(scope, HUSK_UNSUPPORTED,
+                          "params: a size or option of more than %lld in dimension %d", (long long)LARGEST,
+                          d);
     own->out = 1;
     if (params->global)
         return HUSK_OK;
@@ -68,16 +77,18 @@ static husk_status resolve_dimension(const husk_pool_params *params, int d, dime
                             own->pad >= extent ? "pad" : "pad_end", d,
                             (long long)(own->pad >= extent ? own->pad : own->pad_end), (long long)extent);
     if (extent > LARGEST)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "params: window[%d] and dilation reach over more than %lld elements",
-                          d, (long long)LARGEST);
+        return husk__fail(scope, HUSK_UNSUPPORTED,
+                          "params: window[%d] and dilation reach over more than %lld elements", d,
+                          (long long)LARGEST);
     const int64_t last = own->in + own->pad + own->pad_end - extent;
     own->out = divide_down(params->ceil_mode ? last + own->stride - 1 : last, own->stride) + 1;
     if (params->ceil_mode && (own->out - 1) * own->stride >= own->in + own->pad)
         --own->out;
     if (own->out < 1)
-        return husk__reject(scope, "params",
-                            "window[%d] reaches over %lld elements, x and its padding have %lld in that dimension", d,
-                            (long long)extent, (long long)(own->in + own->pad + own->pad_end));
+        return husk__reject(
+            scope, "params",
+            "window[%d] reaches over %lld elements, x and its padding have %lld in that dimension", d,
+            (long long)extent, (long long)(own->in + own->pad + own->pad_end));
     return HUSK_OK;
 }
 
@@ -97,8 +108,8 @@ static husk_status check_params(const husk_pool_params *given, husk_pool_params 
 }
 
 // Every space dimension of x; dimensions before it stay as a window of one element leaves them.
-static husk_status resolve_dimensions(const husk_pool_params *params, const husk_tensor *x, dimension dimensions[3],
-                                      const husk__scope *scope)
+static husk_status resolve_dimensions(const husk_pool_params *params, const husk_tensor *x,
+                                      dimension dimensions[3], const husk__scope *scope)
 {
     const int32_t space = x->rank - 2;
     for (int32_t i = 0; i < 3; ++i) {
@@ -139,8 +150,8 @@ static void write_strides(const husk_tensor *tensor, int64_t strides[5])
 
 static bool is_spanned(const husk__pool_problem *own, int d)
 {
-    return own->out[d] == 1 && own->window[d] == own->in[d] && own->pad[d] == 0 && own->limit[d] == own->in[d] &&
-           own->dilation[d] == 1;
+    return own->out[d] == 1 && own->window[d] == own->in[d] && own->pad[d] == 0 &&
+           own->limit[d] == own->in[d] && own->dilation[d] == 1;
 }
 
 // A dimension that windows span whole and that continues the width's memory becomes part of the width.
@@ -151,7 +162,8 @@ static void merge_spanned(husk__pool_problem *own)
         const int64_t merged = own->in[d] * own->in[POOL_W];
         if (own->in[d] == 1 && is_spanned(own, d))
             continue;
-        const bool continues = own->in[POOL_W] == 1 || own->x_strides[2 + d] == own->in[POOL_W] * own->x_strides[4];
+        const bool continues =
+            own->in[POOL_W] == 1 || own->x_strides[2 + d] == own->in[POOL_W] * own->x_strides[4];
         if (!is_spanned(own, d) || !is_spanned(own, POOL_W) || !continues || merged > LARGEST)
             return;
         if (own->in[POOL_W] == 1)
@@ -225,8 +237,8 @@ const husk__op husk__op_pool = {
 
 // ---- the public calls ----
 
-husk_status husk_pool_output_shape(const husk_pool_params *params, const husk_tensor *x, int64_t shape[HUSK_MAX_RANK],
-                                   husk_error *error)
+husk_status husk_pool_output_shape(const husk_pool_params *params, const husk_tensor *x,
+                                   int64_t shape[HUSK_MAX_RANK], husk_error *error)
 {
     const husk__scope scope = {"husk_pool_output_shape", error};
     husk_pool_params own;
@@ -267,7 +279,8 @@ static husk_status validate_indices(husk_queue *queue, const husk_pool_params *p
         if (!husk__mul_i64(positions, x->shape[d], &positions))
             positions = INT64_MAX;
     if (status == HUSK_OK && indices->dtype == HUSK_I32 && positions > INT32_MAX)
-        status = husk__reject(scope, "indices", "is i32, which cannot number x's %lld positions", (long long)positions);
+        status = husk__reject(scope, "indices", "is i32, which cannot number x's %lld positions",
+                              (long long)positions);
     return status;
 }
 
@@ -289,12 +302,13 @@ static husk_status validate(husk_queue *queue, const husk_pool_params *params, c
     if (status == HUSK_OK && indices)
         status = validate_indices(queue, params, x, y, indices, shape, scope);
     if (status == HUSK_OK && (x->shape[0] > LARGEST || x->shape[1] > LARGEST))
-        status = husk__fail(scope, HUSK_UNSUPPORTED, "x: more than %lld images or channels", (long long)LARGEST);
+        status =
+            husk__fail(scope, HUSK_UNSUPPORTED, "x: more than %lld images or channels", (long long)LARGEST);
     return status;
 }
 
-husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x, const husk_tensor *y,
-                      const husk_tensor *indices)
+husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x,
+                      const husk_tensor *y, const husk_tensor *indices)
 {
     husk__scope scope;
     husk_pool_params given;

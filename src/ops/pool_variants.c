@@ -134,8 +134,8 @@ static husk__arg *write_problem(const husk_plan *plan, const husk__pool_argument
     return write_strides(own->indices_strides, end);
 }
 
-static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
-                             const husk__scope *scope)
+static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given,
+                             const husk__scratch *scratch, const husk__scope *scope)
 {
     const launch *own = plan->state;
     husk__arg list[POOL_ARGUMENTS + 3];
@@ -259,7 +259,8 @@ static husk_status prepare_channels(husk_plan *plan, const husk__scope *scope)
     launch *state;
     husk_status status = prepare(plan, "channels", &state, scope);
     if (status == HUSK_OK)
-        share_out(state, plan, channels_units(plan->problem, traits), channels_unit_cost(plan->problem, traits));
+        share_out(state, plan, channels_units(plan->problem, traits),
+                  channels_unit_cost(plan->problem, traits));
     return status;
 }
 
@@ -324,7 +325,8 @@ enum { GPU_GROUPS_PER_UNIT = 64 };
 static bool supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    return items <= candidate->traits->work_group || refuse(reason, "needs larger work-groups than the device has");
+    return items <= candidate->traits->work_group ||
+           refuse(reason, "needs larger work-groups than the device has");
 }
 
 // Larger work-groups where the device has them.
@@ -346,8 +348,8 @@ static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run_direct(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
-                              const husk__scope *scope)
+static husk_status run_direct(const husk_plan *plan, husk_queue *queue, const void *given,
+                              const husk__scratch *scratch, const husk__scope *scope)
 {
     const problem *own = plan->problem;
     const launch *state = plan->state;

@@ -140,7 +140,8 @@ static void share_out(launch *own, const husk_device_traits *traits, int64_t uni
 {
     const int64_t minimum = husk__divide_up(CPU_MINIMUM, husk__max_i64(unit_elements, 1));
     own->units = units;
-    own->share = husk__max_i64(husk__divide_up(units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
+    own->share =
+        husk__max_i64(husk__divide_up(units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 
@@ -161,7 +162,8 @@ static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
     husk_status status =
         husk__kernel_get(plan->context, file, options, "husk_softmax_rows_partial", &own->kernels[0], scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, "husk_softmax_rows_apply", &own->kernels[1], scope);
+        status = husk__kernel_get(plan->context, file, options, "husk_softmax_rows_apply", &own->kernels[1],
+                                  scope);
     return status;
 }
 
@@ -250,9 +252,11 @@ static bool supports_columns(const husk__candidate *candidate, char reason[HUSK_
 {
     const geometry shape = geometry_of(candidate->problem);
     const int64_t lanes = candidate->traits->vector_width > 4 ? candidate->traits->vector_width : 4;
-    snprintf(reason, HUSK__REASON_CAPACITY, "it needs neighbouring rows at stride 1 and at most %lld elements a row",
+    snprintf(reason, HUSK__REASON_CAPACITY,
+             "it needs neighbouring rows at stride 1 and at most %lld elements a row",
              (long long)(COLUMNS_STRIP / lanes));
-    return shape.inner.x_stride == 1 && shape.inner.y_stride == 1 && shape.axis.extent * lanes <= COLUMNS_STRIP;
+    return shape.inner.x_stride == 1 && shape.inner.y_stride == 1 &&
+           shape.axis.extent * lanes <= COLUMNS_STRIP;
 }
 
 static double cost_columns(const husk__candidate *candidate)
@@ -260,7 +264,8 @@ static double cost_columns(const husk__candidate *candidate)
     const geometry shape = geometry_of(candidate->problem);
     const int64_t lanes = candidate->traits->vector_width > 4 ? candidate->traits->vector_width : 4;
     const int64_t vectors = husk__divide_up(shape.inner.extent, lanes);
-    return (double)husk__strided_count(&shape.outer) * (double)(vectors * shape.axis.extent) * 0.3 * (double)lanes;
+    return (double)husk__strided_count(&shape.outer) * (double)(vectors * shape.axis.extent) * 0.3 *
+           (double)lanes;
 }
 
 // As wide as memory allows, but narrower where there would be fewer strips than work-groups.
@@ -282,10 +287,12 @@ static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     const int64_t lanes = traits->vector_width > 4 ? traits->vector_width : 4;
     if (own->shape.axis.extent > 0) {
-        const int64_t width = strip_width(&own->shape, lanes, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units);
+        const int64_t width =
+            strip_width(&own->shape, lanes, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units);
         const int64_t strips = husk__divide_up(own->shape.inner.extent, width);
         own->width = (int32_t)width;
-        share_out(own, traits, husk__strided_count(&own->shape.outer) * strips, width * own->shape.axis.extent);
+        share_out(own, traits, husk__strided_count(&own->shape.outer) * strips,
+                  width * own->shape.axis.extent);
     }
     return husk__kernel_get(plan->context, "softmax_columns.cl", "-DDTYPE_F32", "husk_softmax_columns",
                             &own->kernels[0], scope);
@@ -333,7 +340,8 @@ enum {
 
 static int64_t workgroup_strips(const geometry *shape, const husk__configuration *configuration)
 {
-    return husk__strided_count(&shape->outer) * husk__divide_up(shape->inner.extent, configuration->values[0]);
+    return husk__strided_count(&shape->outer) *
+           husk__divide_up(shape->inner.extent, configuration->values[0]);
 }
 
 // Rows are cut where there are too few of them for the device. 0: they are not.
@@ -375,7 +383,8 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
     const int32_t block = workgroup_block(&shape, configuration, candidate->traits);
     if (!block)
         return 0;
-    const int64_t blocks = workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
+    const int64_t blocks =
+        workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
     return (uint64_t)(blocks * configuration->values[0]) * 2 * sizeof(float);
 }
 
@@ -397,13 +406,14 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     const int64_t stride = husk__max_i64(axis.x_stride, axis.y_stride);
     const bool needs_index_64 = stride > 0 && axis.extent > INT32_MAX / 2 / stride;
     char options[128];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", configuration->options, needs_index_64 ? " -DINDEX_64" : "");
+    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", configuration->options,
+             needs_index_64 ? " -DINDEX_64" : "");
     const char *first = own->block ? "husk_softmax_workgroup_partial" : "husk_softmax_workgroup";
     husk_status status =
         husk__kernel_get(plan->context, "softmax_workgroup.cl", options, first, &own->kernels[0], scope);
     if (status == HUSK_OK && own->block)
-        status = husk__kernel_get(plan->context, "softmax_workgroup.cl", options, "husk_softmax_workgroup_apply",
-                                  &own->kernels[1], scope);
+        status = husk__kernel_get(plan->context, "softmax_workgroup.cl", options,
+                                  "husk_softmax_workgroup_apply", &own->kernels[1], scope);
     return status;
 }
 
@@ -456,7 +466,8 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
     *end++ = HUSK__ARG_I64(own->shape.axis.y_stride);
     end = write_inner(own, true, end);
     *end++ = HUSK__ARG_I32(what->is_log);
-    return husk__launch(queue, own->kernels[own->block ? 1 : 0], &own->range, list, (size_t)(end - list), scope);
+    return husk__launch(queue, own->kernels[own->block ? 1 : 0], &own->range, list, (size_t)(end - list),
+                        scope);
 }
 
 // Work-items across rows, and along a row.

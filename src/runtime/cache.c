@@ -56,10 +56,12 @@ void husk__cache_open(husk__cache *cache, const husk_context_params *params, con
     cache->directory = NULL;
     if (!is_wanted(params->cache, traits))
         return;
-    char *directory = params->cache_directory ? husk__copy_string(params->cache_directory) : default_directory();
+    char *directory =
+        params->cache_directory ? husk__copy_string(params->cache_directory) : default_directory();
     if (directory && !husk__prepare_private_directory(directory)) {
         husk__log_write(log, HUSK_LOG_INFORMATION,
-                        "no cache of binaries: %s cannot be made, is a link, or others may write to it", directory);
+                        "no cache of binaries: %s cannot be made, is a link, or others may write to it",
+                        directory);
         free(directory);
         directory = NULL;
     }
@@ -98,7 +100,8 @@ static const char *find_binary(const char *bytes, size_t size, const char *key, 
         header.binary_size != size - sizeof header - key_size)
         return NULL;
     const char *stored_key = bytes + sizeof header, *binary = stored_key + key_size;
-    if (memcmp(stored_key, key, key_size) != 0 || !same_hash(header.key_hash, husk__hash128_of(stored_key, key_size)) ||
+    if (memcmp(stored_key, key, key_size) != 0 ||
+        !same_hash(header.key_hash, husk__hash128_of(stored_key, key_size)) ||
         !same_hash(header.binary_hash, husk__hash128_of(binary, (size_t)header.binary_size)))
         return NULL;
     *binary_size = (size_t)header.binary_size;

@@ -28,7 +28,8 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
         return husk__reject(scope, argument, "its buffer belongs to another context than the queue");
     uint64_t size = husk_dtype_size(tensor->dtype);
     if (buffer->offset % size)
-        return husk__reject(scope, argument, "its buffer is a view at byte %llu, not a multiple of the element's %llu",
+        return husk__reject(scope, argument,
+                            "its buffer is a view at byte %llu, not a multiple of the element's %llu",
                             (unsigned long long)buffer->offset, (unsigned long long)size);
     uint64_t capacity = buffer->bytes / size, elements = (uint64_t)extent / size;
     if ((uint64_t)tensor->offset > capacity || elements > capacity - (uint64_t)tensor->offset)
@@ -51,7 +52,8 @@ static bool touched(const husk_tensor *tensor, uint64_t *first, uint64_t *past)
 static bool overlap(const husk_tensor *a, const husk_tensor *b)
 {
     uint64_t a_first, a_past, b_first, b_past;
-    if (!a || !b || a->packed || b->packed || !touched(a, &a_first, &a_past) || !touched(b, &b_first, &b_past))
+    if (!a || !b || a->packed || b->packed || !touched(a, &a_first, &a_past) ||
+        !touched(b, &b_first, &b_past))
         return false;
     return a->buffer->block == b->buffer->block && a_first < b_past && b_first < a_past;
 }
@@ -91,7 +93,8 @@ husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *
 
 // ---- scratch ----
 
-husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch, const husk__scope *scope)
+husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch,
+                                const husk__scope *scope)
 {
     scratch->buffer = NULL;
     if (queue->scratch_level >= HUSK__SCRATCH_LEVELS)

@@ -42,7 +42,8 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     context->log = (husk__log){params->log, params->log_user};
     context->plan_cache_capacity =
         params->plan_cache_capacity ? params->plan_cache_capacity : DEFAULT_PLAN_CACHE_CAPACITY;
-    husk__pool_init(&context->pool, params->memory_budget ? params->memory_budget : device->traits.global_memory);
+    husk__pool_init(&context->pool,
+                    params->memory_budget ? params->memory_budget : device->traits.global_memory);
     husk__cache_open(&context->cache, params, &device->traits, &context->log);
     return context;
 }

@@ -124,8 +124,8 @@ static char *pci_address(cl_device_id id, const char *extensions)
         snprintf(text, sizeof text, "0000:%02x:%02x.%x", bus, slot >> 3, slot & 7);
     else if (strstr(extensions, "cl_amd_device_attribute_query") &&
              clGetDeviceInfo(id, TOPOLOGY_AMD, sizeof amd, &amd, NULL) == CL_SUCCESS && amd.type == 1)
-        snprintf(text, sizeof text, "0000:%02x:%02x.%x", (unsigned)(cl_uchar)amd.bus, (unsigned)(cl_uchar)amd.device,
-                 (unsigned)(cl_uchar)amd.function);
+        snprintf(text, sizeof text, "0000:%02x:%02x.%x", (unsigned)(cl_uchar)amd.bus,
+                 (unsigned)(cl_uchar)amd.device, (unsigned)(cl_uchar)amd.function);
     return husk__copy_string(text);
 }
 
@@ -160,7 +160,8 @@ static void read_texts(husk_device *device)
     device->strings[STRING_DEVICE_VERSION] = device_text(device->id, CL_DEVICE_VERSION);
     device->strings[STRING_OPENCL_C_VERSION] = device_text(device->id, CL_DEVICE_OPENCL_C_VERSION);
     device->strings[STRING_EXTENSIONS] = device_text(device->id, CL_DEVICE_EXTENSIONS);
-    device->strings[STRING_PCI_ADDRESS] = pci_address(device->id, device->strings[STRING_EXTENSIONS] ? device->strings[STRING_EXTENSIONS] : "");
+    device->strings[STRING_PCI_ADDRESS] =
+        pci_address(device->id, device->strings[STRING_EXTENSIONS] ? device->strings[STRING_EXTENSIONS] : "");
     husk_device_traits *traits = &device->traits;
     traits->platform_name = device->strings[STRING_PLATFORM_NAME];
     traits->name = device->strings[STRING_NAME];
@@ -239,16 +240,17 @@ static void apply_limits(husk_device *device)
         if (equals)
             *equals = 0;
         if (!equals || !husk__parse_size(equals + 1, &value) || !limit_trait(&device->traits, item, value))
-            husk__device_list_add_note(device->list, HUSK_NOTE_WARNING,
-                                       "HUSK_LIMITS: \"%s\" is not understood; legal: local_memory, work_group, "
-                                       "compute_units, vector_width, max_allocation, global_memory, each =number[K|M|G]",
-                                       item);
+            husk__device_list_add_note(
+                device->list, HUSK_NOTE_WARNING,
+                "HUSK_LIMITS: \"%s\" is not understood; legal: local_memory, work_group, "
+                "compute_units, vector_width, max_allocation, global_memory, each =number[K|M|G]",
+                item);
     }
     free(copy);
 }
 
-static void read_device(husk_device *device, cl_platform_id platform, cl_device_id id, uint32_t platform_index,
-                        uint32_t device_index)
+static void read_device(husk_device *device, cl_platform_id platform, cl_device_id id,
+                        uint32_t platform_index, uint32_t device_index)
 {
     device->platform = platform;
     device->id = id;
@@ -296,8 +298,8 @@ void husk_device_list_release(husk_device_list *list)
     free(list);
 }
 
-static bool append_device(husk_device_list *list, cl_platform_id platform, cl_device_id id, uint32_t platform_index,
-                          uint32_t device_index)
+static bool append_device(husk_device_list *list, cl_platform_id platform, cl_device_id id,
+                          uint32_t platform_index, uint32_t device_index)
 {
     husk_device *devices = realloc(list->devices, (list->count + 1) * sizeof *devices);
     if (!devices)
@@ -316,7 +318,9 @@ static bool append_platform(husk_device_list *list, cl_platform_id platform, uin
     cl_int code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
     if (code != CL_SUCCESS || count == 0) {
         char *name = platform_text(platform, CL_PLATFORM_NAME);
-        husk__device_list_add_note(list, code == CL_SUCCESS || code == CL_DEVICE_NOT_FOUND ? HUSK_NOTE_INFORMATION : HUSK_NOTE_WARNING,
+        husk__device_list_add_note(list,
+                                   code == CL_SUCCESS || code == CL_DEVICE_NOT_FOUND ? HUSK_NOTE_INFORMATION
+                                                                                     : HUSK_NOTE_WARNING,
                                    "platform %u, %s, has no device (%s)", (unsigned)index, name ? name : "",
                                    husk__opencl_name(code));
         free(name);
@@ -340,7 +344,8 @@ static void note_duplicates(husk_device_list *list)
                 husk__device_list_add_note(list, HUSK_NOTE_INFORMATION,
                                            "%u:%u and %u:%u are the same card, at PCI address %s",
                                            (unsigned)a->platform_index, (unsigned)a->device_index,
-                                           (unsigned)b->platform_index, (unsigned)b->device_index, a->pci_address);
+                                           (unsigned)b->platform_index, (unsigned)b->device_index,
+                                           a->pci_address);
         }
 }
 
@@ -461,7 +466,8 @@ static int rank(const husk_device_traits *traits)
 
 static bool is_gpu(const husk_device_traits *traits)
 {
-    return traits->device_class == HUSK_DEVICE_GPU_DISCRETE || traits->device_class == HUSK_DEVICE_GPU_INTEGRATED;
+    return traits->device_class == HUSK_DEVICE_GPU_DISCRETE ||
+           traits->device_class == HUSK_DEVICE_GPU_INTEGRATED;
 }
 
 static bool fits(const husk_device_traits *traits, const char *wish)
@@ -476,7 +482,8 @@ static bool fits(const husk_device_traits *traits, const char *wish)
     char rest;
     if (sscanf(wish, "%u:%u%c", &platform, &device, &rest) == 2)
         return traits->platform_index == platform && traits->device_index == device;
-    return husk__contains_ignoring_case(traits->name, wish) || husk__contains_ignoring_case(traits->platform_name, wish);
+    return husk__contains_ignoring_case(traits->name, wish) ||
+           husk__contains_ignoring_case(traits->platform_name, wish);
 }
 
 static husk_status nothing_fits(const husk_device_list *list, const char *wish, const husk__scope *scope)
@@ -485,12 +492,14 @@ static husk_status nothing_fits(const husk_device_list *list, const char *wish, 
     for (size_t i = 0; i < list->count; ++i) {
         const husk_device_traits *traits = &list->devices[i].traits;
         husk__text_format(&text, "\n  %u:%u  %s (%s, %s)%s", (unsigned)traits->platform_index,
-                          (unsigned)traits->device_index, traits->name, husk_device_class_text(traits->device_class),
-                          traits->platform_name, traits->is_available ? "" : ", not available");
+                          (unsigned)traits->device_index, traits->name,
+                          husk_device_class_text(traits->device_class), traits->platform_name,
+                          traits->is_available ? "" : ", not available");
     }
-    husk_status status = husk__fail(scope, HUSK_NO_DEVICE, "%s%s%s%s",
-                                    wish ? "no device fits \"" : "no device can be the default", wish ? wish : "",
-                                    wish ? "\"" : "", text.bytes ? "; there is:" : "; there is none");
+    husk_status status =
+        husk__fail(scope, HUSK_NO_DEVICE, "%s%s%s%s",
+                   wish ? "no device fits \"" : "no device can be the default", wish ? wish : "",
+                   wish ? "\"" : "", text.bytes ? "; there is:" : "; there is none");
     if (text.bytes && scope->error) {
         size_t used = strlen(scope->error->text);
         snprintf(scope->error->text + used, sizeof scope->error->text - used, "%s", text.bytes);
@@ -499,8 +508,8 @@ static husk_status nothing_fits(const husk_device_list *list, const char *wish, 
     return status;
 }
 
-husk_status husk_device_list_select(const husk_device_list *list, const char *wish, const husk_device **device,
-                                    husk_error *error)
+husk_status husk_device_list_select(const husk_device_list *list, const char *wish,
+                                    const husk_device **device, husk_error *error)
 {
     husk__scope scope = {"husk_device_list_select", error};
     if (!list)

@@ -29,7 +29,8 @@ static bool is_served(const husk_device_list *list, const char *address, unsigne
 {
     for (size_t i = 0; i < list->count; ++i) {
         const husk_device_traits *traits = &list->devices[i].traits;
-        if (traits->device_class != HUSK_DEVICE_GPU_DISCRETE && traits->device_class != HUSK_DEVICE_GPU_INTEGRATED)
+        if (traits->device_class != HUSK_DEVICE_GPU_DISCRETE &&
+            traits->device_class != HUSK_DEVICE_GPU_INTEGRATED)
             continue;
         if (traits->pci_address[0] && strcmp(traits->pci_address, address) == 0)
             return true;
@@ -138,15 +139,17 @@ static void examine_device_files(husk_device_list *list)
     if (has_gpu(list) || has_note(list, HUSK_NOTE_MISSING_GPU))
         return;
     if (access("/dev/nvidia0", F_OK) == 0)
-        husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
-                                   "this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show: %s",
-                                   advice(VENDOR_NVIDIA));
+        husk__device_list_add_note(
+            list, HUSK_NOTE_MISSING_GPU,
+            "this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show: %s",
+            advice(VENDOR_NVIDIA));
     else if (access("/dev/kfd", F_OK) == 0)
         husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
                                    "this machine has an AMD GPU (/dev/kfd) that OpenCL does not show: %s%s",
-                                   advice(VENDOR_AMD), access("/dev/kfd", R_OK | W_OK) != 0
-                                                           ? "; /dev/kfd is not open to this user: join the group render"
-                                                           : "");
+                                   advice(VENDOR_AMD),
+                                   access("/dev/kfd", R_OK | W_OK) != 0
+                                       ? "; /dev/kfd is not open to this user: join the group render"
+                                       : "");
 }
 
 // An .icd file that names a library which cannot be loaded: the loader skips it without a word. Those that can
@@ -164,8 +167,9 @@ static void examine_icd_file(husk_device_list *list, const char *directory, cons
     if (handle)
         dlclose(handle);
     else
-        husk__device_list_add_note(list, HUSK_NOTE_WARNING, "%s: its OpenCL library cannot be loaded and is skipped: %s",
-                                   path, reason ? reason : library);
+        husk__device_list_add_note(list, HUSK_NOTE_WARNING,
+                                   "%s: its OpenCL library cannot be loaded and is skipped: %s", path,
+                                   reason ? reason : library);
     free(library);
 }
 

@@ -38,7 +38,8 @@ static bool grow_kernels(husk_queue *queue, uint32_t id)
     return true;
 }
 
-husk_status husk__queue_kernel(husk_queue *queue, const husk__kernel *kernel, cl_kernel *cl, const husk__scope *scope)
+husk_status husk__queue_kernel(husk_queue *queue, const husk__kernel *kernel, cl_kernel *cl,
+                               const husk__scope *scope)
 {
     if (kernel->id >= queue->kernel_capacity && !grow_kernels(queue, kernel->id))
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for kernel %s", kernel->name);
@@ -98,18 +99,22 @@ static husk_status check_range(const husk_queue *queue, const husk__kernel *kern
     for (int d = 0; d < 3; ++d) {
         items *= range->items[d];
         if (kernel->has_required_work_group && range->items[d] != kernel->work_group[d])
-            return husk__fail(scope, HUSK_INTERNAL, "kernel %s: %zu work-items in dimension %d, it is built for %zu",
-                              kernel->name, range->items[d], d, kernel->work_group[d]);
+            return husk__fail(scope, HUSK_INTERNAL,
+                              "kernel %s: %zu work-items in dimension %d, it is built for %zu", kernel->name,
+                              range->items[d], d, kernel->work_group[d]);
         if (range->items[d] > queue->context->device->traits.work_item_sizes[d])
-            return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s: %zu work-items in dimension %d, the device allows %llu",
+            return husk__fail(scope, HUSK_UNSUPPORTED,
+                              "kernel %s: %zu work-items in dimension %d, the device allows %llu",
                               kernel->name, range->items[d], d,
                               (unsigned long long)queue->context->device->traits.work_item_sizes[d]);
         if (__builtin_mul_overflow(range->groups[d], range->items[d], &global[d]))
-            return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s: the number of work-items overflows", kernel->name);
+            return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s: the number of work-items overflows",
+                              kernel->name);
     }
     if (items > kernel->max_work_items)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s: %zu work-items a group, this device allows it %zu",
-                          kernel->name, items, kernel->max_work_items);
+        return husk__fail(scope, HUSK_UNSUPPORTED,
+                          "kernel %s: %zu work-items a group, this device allows it %zu", kernel->name, items,
+                          kernel->max_work_items);
     return HUSK_OK;
 }
 
@@ -122,16 +127,19 @@ static void note_uses(husk_queue *queue, const husk__arg *arguments, size_t coun
 }
 
 // Out of resources at the launch is this kernel's fault unless the device is gone altogether.
-static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, cl_int code, const husk__scope *scope)
+static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, cl_int code,
+                                 const husk__scope *scope)
 {
     husk_status status = husk__opencl_failed(queue->context, scope, "clEnqueueNDRangeKernel", code);
     if (status == HUSK_DEVICE_LOST)
         return status;
-    if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE)
-        return husk__fail_opencl(scope, HUSK_UNSUPPORTED, code, "kernel %s: the device refuses the launch with %s",
-                                 kernel->name, husk__opencl_name(code));
-    return husk__fail_opencl(scope, status, code, "kernel %s: clEnqueueNDRangeKernel answered %s", kernel->name,
-                             husk__opencl_name(code));
+    if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_WORK_GROUP_SIZE ||
+        code == CL_INVALID_WORK_ITEM_SIZE)
+        return husk__fail_opencl(scope, HUSK_UNSUPPORTED, code,
+                                 "kernel %s: the device refuses the launch with %s", kernel->name,
+                                 husk__opencl_name(code));
+    return husk__fail_opencl(scope, status, code, "kernel %s: clEnqueueNDRangeKernel answered %s",
+                             kernel->name, husk__opencl_name(code));
 }
 
 husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const husk__range *range,
@@ -149,8 +157,8 @@ husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const hu
     cl_uint index;
     cl_int code = set_arguments(cl, arguments, count, &index);
     if (code != CL_SUCCESS)
-        return husk__fail_opencl(scope, HUSK_INTERNAL, code, "kernel %s: argument %u is refused with %s", kernel->name,
-                                 (unsigned)index - 1, husk__opencl_name(code));
+        return husk__fail_opencl(scope, HUSK_INTERNAL, code, "kernel %s: argument %u is refused with %s",
+                                 kernel->name, (unsigned)index - 1, husk__opencl_name(code));
     cl_event event = NULL;
     code = clEnqueueNDRangeKernel(queue->cl, cl, 3, NULL, global, range->items, 0, NULL,
                                   husk__profile_event(queue, &event));

@@ -56,7 +56,8 @@ husk__arg husk__arg_tensor(const husk_tensor *tensor);
 husk__arg husk__arg_buffer(const husk_buffer *buffer, uint64_t byte_offset, uint32_t element_size);
 
 #define HUSK__ARG_TENSOR(tensor) husk__arg_tensor(tensor)
-#define HUSK__ARG_BUFFER(buffer, byte_offset, element_size) husk__arg_buffer(buffer, byte_offset, element_size)
+#define HUSK__ARG_BUFFER(buffer, byte_offset, element_size) \
+    husk__arg_buffer(buffer, byte_offset, element_size)
 #define HUSK__ARG_I32(number) ((husk__arg){.tag = HUSK__TAG_I32, .value.i32 = (int32_t)(number)})
 #define HUSK__ARG_I64(number) ((husk__arg){.tag = HUSK__TAG_I64, .value.i64 = (int64_t)(number)})
 #define HUSK__ARG_F32(number) ((husk__arg){.tag = HUSK__TAG_F32, .value.f32 = (float)(number)})

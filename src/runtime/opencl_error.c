@@ -46,7 +46,8 @@ const char *husk__opencl_name(cl_int code)
 static bool device_answers(husk_context *context)
 {
     cl_bool available = CL_FALSE;
-    if (clGetDeviceInfo(context->device->id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL) != CL_SUCCESS ||
+    if (clGetDeviceInfo(context->device->id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL) !=
+            CL_SUCCESS ||
         !available)
         return false;
     cl_int code;
@@ -55,8 +56,10 @@ static bool device_answers(husk_context *context)
         return false;
     cl_uint word = 0;
     cl_mem mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, sizeof word, NULL, &code);
-    bool answers = mem && clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL) == CL_SUCCESS &&
-                   clFinish(queue) == CL_SUCCESS;
+    bool answers =
+        mem &&
+        clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL) == CL_SUCCESS &&
+        clFinish(queue) == CL_SUCCESS;
     if (mem)
         clReleaseMemObject(mem);
     clReleaseCommandQueue(queue);
@@ -72,7 +75,8 @@ husk_status husk__context_lost(husk_context *context, const husk__scope *scope, 
         husk__log_write(&context->log, HUSK_LOG_WARNING, "the device is lost: %s", reason);
     }
     pthread_mutex_unlock(&context->lock);
-    return husk__fail(scope, HUSK_DEVICE_LOST, "the device was lost (%s); release this context and create another",
+    return husk__fail(scope, HUSK_DEVICE_LOST,
+                      "the device was lost (%s); release this context and create another",
                       context->lost_reason);
 }
 
@@ -83,7 +87,8 @@ static bool may_mean_lost(cl_int code)
            code == CL_INVALID_CONTEXT;
 }
 
-husk_status husk__opencl_failed(husk_context *context, const husk__scope *scope, const char *function, cl_int code)
+husk_status husk__opencl_failed(husk_context *context, const husk__scope *scope, const char *function,
+                                cl_int code)
 {
     if (context && may_mean_lost(code) && !device_answers(context)) {
         char reason[256];
@@ -95,5 +100,6 @@ husk_status husk__opencl_failed(husk_context *context, const husk__scope *scope,
         status = HUSK_OUT_OF_MEMORY;
     else if (code == CL_OUT_OF_HOST_MEMORY)
         status = HUSK_OUT_OF_HOST_MEMORY;
-    return husk__fail_opencl(scope, status, code, "%s answered %s (%d)", function, husk__opencl_name(code), (int)code);
+    return husk__fail_opencl(scope, status, code, "%s answered %s (%d)", function, husk__opencl_name(code),
+                             (int)code);
 }

@@ -123,7 +123,8 @@ husk__block *husk__block_wrap(cl_mem mem, uint64_t bytes)
     return block;
 }
 
-static husk_status allocate(husk_context *context, uint64_t bytes, husk__block **block, const husk__scope *scope)
+static husk_status allocate(husk_context *context, uint64_t bytes, husk__block **block,
+                            const husk__scope *scope)
 {
     cl_int code;
     cl_mem mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
@@ -142,8 +143,9 @@ static husk_status allocate(husk_context *context, uint64_t bytes, husk__block *
 static husk_status over_budget(const husk__pool *pool, uint64_t bytes, const husk__scope *scope)
 {
     return husk__fail(scope, HUSK_OUT_OF_MEMORY,
-                      "%llu bytes do not fit: %llu of the budget of %llu bytes are in use", (unsigned long long)bytes,
-                      (unsigned long long)pool->stats.live_bytes, (unsigned long long)pool->stats.budget_bytes);
+                      "%llu bytes do not fit: %llu of the budget of %llu bytes are in use",
+                      (unsigned long long)bytes, (unsigned long long)pool->stats.live_bytes,
+                      (unsigned long long)pool->stats.budget_bytes);
 }
 
 // A new block, at the price of cached ones where the budget is short; called with the lock held.
@@ -170,7 +172,8 @@ static husk_status grow(husk_context *context, uint64_t bytes, husk__block **blo
 static husk__block *reuse(husk__pool *pool, int class, uint64_t bytes)
 {
     husk__block *block = take_idle(pool, class);
-    bool budget_is_short = pool->stats.live_bytes + pool->stats.cached_bytes + bytes > pool->stats.budget_bytes;
+    bool budget_is_short =
+        pool->stats.live_bytes + pool->stats.cached_bytes + bytes > pool->stats.budget_bytes;
     if (!block && pool->free[class] && budget_is_short) {
         wait_for_class(pool, class);
         block = take_idle(pool, class);
@@ -185,12 +188,14 @@ static husk__block *reuse(husk__pool *pool, int class, uint64_t bytes)
     return block;
 }
 
-husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block, const husk__scope *scope)
+husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
+                            const husk__scope *scope)
 {
     husk__pool *pool = &context->pool;
     uint64_t largest = context->device->traits.max_allocation;
     if (bytes > largest)
-        return husk__fail(scope, HUSK_OUT_OF_MEMORY, "%llu bytes are more than one buffer may have here: %llu",
+        return husk__fail(scope, HUSK_OUT_OF_MEMORY,
+                          "%llu bytes are more than one buffer may have here: %llu",
                           (unsigned long long)bytes, (unsigned long long)largest);
     uint64_t class_bytes;
     int class = size_class(bytes, &class_bytes);

@@ -57,8 +57,8 @@ static husk_status run_probe(husk_context *context, husk_feature feature, float 
     husk_queue *queue = NULL;
     husk_buffer *buffer = NULL;
     husk__range range = {{1, 1, 1}, {PROBE_ITEMS, 1, 1}};
-    husk_status status =
-        husk__kernel_get(context, "runtime_probe.cl", probe_options[feature], "husk_runtime_probe", &kernel, &scope);
+    husk_status status = husk__kernel_get(context, "runtime_probe.cl", probe_options[feature],
+                                          "husk_runtime_probe", &kernel, &scope);
     if (status == HUSK_OK)
         status = husk_queue_create(context, NULL, &queue, error);
     if (status == HUSK_OK)
@@ -80,15 +80,16 @@ static bool probe(husk_context *context, husk_feature feature)
     if (!is_advertised(&context->device->traits, feature))
         return false;
     if (run_probe(context, feature, values, &error) != HUSK_OK) {
-        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "%s is advertised, but its probe fails: %s", name,
-                        error.text);
+        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "%s is advertised, but its probe fails: %s",
+                        name, error.text);
         return false;
     }
     for (int i = 0; i < PROBE_ITEMS; ++i) {
         if (values[i] == expected(i))
             continue;
-        husk__log_write(&context->log, HUSK_LOG_WARNING, "%s is advertised, but computes %g where %g is right", name,
-                        (double)values[i], (double)expected(i));
+        husk__log_write(&context->log, HUSK_LOG_WARNING,
+                        "%s is advertised, but computes %g where %g is right", name, (double)values[i],
+                        (double)expected(i));
         return false;
     }
     return true;

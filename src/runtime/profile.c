@@ -59,7 +59,8 @@ static husk_status collect(husk_queue *queue, const husk_profile_record **record
         return husk__opencl_failed(queue->context, scope, "clFinish", code);
     husk_profile_record *made = realloc(queue->records, (queue->profile_count + 1) * sizeof *made);
     if (!made)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %zu records", queue->profile_count);
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %zu records",
+                          queue->profile_count);
     queue->records = made;
     for (size_t i = 0; i < queue->profile_count; ++i) {
         cl_event event = queue->profile[i].event;
@@ -96,9 +97,11 @@ static void append_microseconds(husk__text *text, const char *key, uint64_t from
     husk__text_format(text, "\"%s\": %llu.%03u", key, (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
 }
 
-static void append_event(husk__text *text, const char *separator, const husk_profile_record *record, uint64_t origin)
+static void append_event(husk__text *text, const char *separator, const husk_profile_record *record,
+                         uint64_t origin)
 {
-    husk__text_format(text, "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, ", separator, record->name);
+    husk__text_format(text, "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, ", separator,
+                      record->name);
     append_microseconds(text, "ts", origin, record->started_ns);
     husk__text_format(text, ", ");
     append_microseconds(text, "dur", record->started_ns, record->ended_ns);

@@ -14,19 +14,24 @@
 static void common_options(const husk_device_traits *traits, const char *options, husk__text *text)
 {
     husk__text_format(text, "-cl-std=CL1.2 -cl-denorms-are-zero -DVW=%u", (unsigned)traits->vector_width);
+    // Oclgrind 21 stops at an instruction (freeze) that the optimiser makes of a quotient beside its remainder.
+    if (traits->device_class == HUSK_DEVICE_SIMULATOR)
+        husk__text_format(text, " -cl-opt-disable");
     if (options && *options)
         husk__text_format(text, " %s", options);
 }
 
 // Everything the binary depends on, in words: a difference anywhere is another cache entry.
-static void cache_key(const husk_context *context, const char *options, const husk__text *source, husk__text *key)
+static void cache_key(const husk_context *context, const char *options, const husk__text *source,
+                      husk__text *key)
 {
     const husk_device_traits *traits = &context->device->traits;
     char hash[33];
     husk__hash128_text(husk__hash128_of(source->bytes, source->size), hash);
-    husk__text_format(key, "husk %s\nplatform %s\ndevice %s\nvendor %s\nversion %s\ndriver %s\noptions %s\nsource %s\n",
-                      husk_version(), traits->platform_name, traits->name, traits->vendor, traits->device_version,
-                      traits->driver_version, options, hash);
+    husk__text_format(
+        key, "husk %s\nplatform %s\ndevice %s\nvendor %s\nversion %s\ndriver %s\noptions %s\nsource %s\n",
+        husk_version(), traits->platform_name, traits->name, traits->vendor, traits->device_version,
+        traits->driver_version, options, hash);
 }
 
 static char *build_log(cl_program cl, cl_device_id device)
@@ -89,9 +94,9 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
     *cl = NULL;
     husk__log_write(&context->log, HUSK_LOG_WARNING, "kernel file %s does not build with \"%s\" (%s):\n%s",
                     program->file, options, husk__opencl_name(code), log ? log : "");
-    husk_status status = husk__fail_opencl(scope, HUSK_BUILD_FAILED, code,
-                                           "kernel file %s does not build with \"%s\": %s\n%s", program->file, options,
-                                           husk__opencl_name(code), log ? log : "");
+    husk_status status =
+        husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel file %s does not build with \"%s\": %s\n%s",
+                          program->file, options, husk__opencl_name(code), log ? log : "");
     free(log);
     return status;
 }
@@ -105,7 +110,8 @@ static void export_source(const husk__program *program, const char *options, con
     husk__text path = {0}, text = {0};
     char hash[33];
     husk__hash128_text(husk__hash128_of(options, strlen(options)), hash);
-    husk__text_format(&path, "%s/%.*s-%.8s.cl", directory, (int)strcspn(program->file, "."), program->file, hash);
+    husk__text_format(&path, "%s/%.*s-%.8s.cl", directory, (int)strcspn(program->file, "."), program->file,
+                      hash);
     husk__text_format(&text, "// options: %s\n", options);
     husk__text_append(&text, source->bytes, source->size);
     if (!path.failed && !text.failed)
@@ -138,8 +144,8 @@ static husk_status build(husk_context *context, husk__program *program, const hu
     uint64_t spent = husk__now_ns() - start;
     atomic_fetch_add(&context->build_ns, spent);
     if (status == HUSK_OK)
-        husk__log_write(&context->log, HUSK_LOG_DEBUG, "built %s \"%s\" in %.0f ms", program->file, options.bytes,
-                        (double)spent / 1e6);
+        husk__log_write(&context->log, HUSK_LOG_DEBUG, "built %s \"%s\" in %.0f ms", program->file,
+                        options.bytes, (double)spent / 1e6);
 cleanup:
     husk__text_free(&source);
     husk__text_free(&options);
@@ -186,7 +192,8 @@ static husk_status build_once(husk_context *context, husk__program *program, con
         program->status = build(context, program, &own);
         if (program->status != HUSK_OK) {
             size_t prefix = strlen(scope->call) + 2; // "call: " is put before the text again
-            program->failure = husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
+            program->failure =
+                husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
         }
         program->is_built = program->status != HUSK_OUT_OF_HOST_MEMORY;
     }
@@ -211,8 +218,9 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
     cl_int code;
     cl_kernel cl = clCreateKernel(kernel->program->cl, kernel->name, &code);
     if (!cl)
-        return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel %s of %s: clCreateKernel answered %s",
-                                 kernel->name, kernel->program->file, husk__opencl_name(code));
+        return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code,
+                                 "kernel %s of %s: clCreateKernel answered %s", kernel->name,
+                                 kernel->program->file, husk__opencl_name(code));
     const husk_device_traits *traits = &context->device->traits;
     cl_device_id device = context->device->id;
     cl_ulong local_memory = 0;
@@ -220,9 +228,11 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
     code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->max_work_items,
                                     &kernel->max_work_items, NULL);
     if (code == CL_SUCCESS)
-        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required, required, NULL);
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required,
+                                        required, NULL);
     if (code == CL_SUCCESS)
-        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory, &local_memory, NULL);
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory,
+                                        &local_memory, NULL);
     clReleaseKernel(cl);
     if (code != CL_SUCCESS)
         return husk__opencl_failed(context, scope, "clGetKernelWorkGroupInfo", code);
@@ -233,11 +243,13 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
         kernel->max_work_items = (size_t)traits->work_group;
     size_t items = kernel->work_group[0] * kernel->work_group[1] * kernel->work_group[2];
     if (items > kernel->max_work_items)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s needs %zu work-items a group, this device allows it %zu",
-                          kernel->name, items, kernel->max_work_items);
+        return husk__fail(scope, HUSK_UNSUPPORTED,
+                          "kernel %s needs %zu work-items a group, this device allows it %zu", kernel->name,
+                          items, kernel->max_work_items);
     if (local_memory > traits->local_memory)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s needs %llu bytes of local memory, this device has %llu",
-                          kernel->name, (unsigned long long)local_memory, (unsigned long long)traits->local_memory);
+        return husk__fail(scope, HUSK_UNSUPPORTED,
+                          "kernel %s needs %llu bytes of local memory, this device has %llu", kernel->name,
+                          (unsigned long long)local_memory, (unsigned long long)traits->local_memory);
     return HUSK_OK;
 }
 

@@ -44,8 +44,8 @@ husk_status husk_queue_create(husk_context *context, const husk_queue_params *gi
     *queue = NULL;
     husk_queue_params params = {0};
     if (given && given->size > sizeof params)
-        return husk__reject(&scope, "params", "size is %u, this library knows %u bytes", (unsigned)given->size,
-                            (unsigned)sizeof params);
+        return husk__reject(&scope, "params", "size is %u, this library knows %u bytes",
+                            (unsigned)given->size, (unsigned)sizeof params);
     if (given)
         memcpy(&params, given, given->size ? given->size : sizeof params);
     cl_int code;
@@ -59,7 +59,8 @@ husk_status husk_queue_create(husk_context *context, const husk_queue_params *gi
     return status;
 }
 
-husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue cl, husk_queue **queue, husk_error *error)
+husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue cl, husk_queue **queue,
+                                   husk_error *error)
 {
     husk__scope scope;
     husk_status status = husk__context_call_begin(context, "husk_queue_from_opencl", error, &scope);
@@ -216,8 +217,8 @@ static husk_status poll_event(husk_event *event, uint64_t timeout_ns)
     long pause_ns = 2000;
     for (;;) {
         cl_int execution = CL_QUEUED;
-        if (clGetEventInfo(event->cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL) !=
-            CL_SUCCESS)
+        if (clGetEventInfo(event->cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution,
+                           NULL) != CL_SUCCESS)
             return HUSK_OPENCL;
         if (execution <= CL_COMPLETE)
             return event_ended(event, execution);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 enum { SMALLEST_STAGING = 1 << 16 };
-static const uint64_t STAGING_LIMIT = UINT64_C(128) << 20; // more is waited for, except that one write may be larger
+static const uint64_t STAGING_LIMIT = UINT64_C(128)
+                                      << 20; // more is waited for, except that one write may be larger
 
 static bool is_free(husk__staging *staging)
 {
@@ -47,28 +48,30 @@ static void *map_now(husk_context *context, cl_mem mem, uint64_t bytes, cl_int *
     cl_command_queue mapper = clCreateCommandQueue(context->cl, context->device->id, 0, code);
     if (!mapper)
         return NULL;
-    void *host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0, NULL, NULL,
-                                    code);
+    void *host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0,
+                                    NULL, NULL, code);
     clReleaseCommandQueue(mapper);
     return host;
 }
 
-static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **staging, const husk__scope *scope)
+static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **staging,
+                          const husk__scope *scope)
 {
     husk__staging *made = calloc(1, sizeof *made);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a staging record");
     cl_int code;
     made->bytes = bytes < SMALLEST_STAGING ? SMALLEST_STAGING : bytes;
-    made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, (size_t)made->bytes, NULL,
-                               &code);
+    made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                               (size_t)made->bytes, NULL, &code);
     if (made->mem)
         made->host = map_now(queue->context, made->mem, made->bytes, &code);
     if (!made->host) {
         if (made->mem)
             clReleaseMemObject(made->mem);
         free(made);
-        return husk__opencl_failed(queue->context, scope, "staging memory: clCreateBuffer or clEnqueueMapBuffer", code);
+        return husk__opencl_failed(queue->context, scope,
+                                   "staging memory: clCreateBuffer or clEnqueueMapBuffer", code);
     }
     queue->staging_bytes += made->bytes;
     made->next = queue->staging;
@@ -77,7 +80,8 @@ static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **sta
     return HUSK_OK;
 }
 
-husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging **staging, const husk__scope *scope)
+husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging **staging,
+                               const husk__scope *scope)
 {
     for (husk__staging *at = queue->staging; at; at = at->next)
         if (at->bytes >= bytes && is_free(at))

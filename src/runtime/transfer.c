@@ -8,8 +8,8 @@
 #include "runtime/staging.h"
 
 // The checks all transfers share.
-static husk_status begin(husk_queue *queue, const char *call, const husk_buffer *buffer, const char *buffer_name,
-                         uint64_t offset, uint64_t bytes, husk__scope *scope)
+static husk_status begin(husk_queue *queue, const char *call, const husk_buffer *buffer,
+                         const char *buffer_name, uint64_t offset, uint64_t bytes, husk__scope *scope)
 {
     husk_status status = husk__call_begin(queue, call, scope);
     if (status != HUSK_OK)
@@ -19,8 +19,9 @@ static husk_status begin(husk_queue *queue, const char *call, const husk_buffer 
     if (buffer->context != queue->context)
         return husk__reject(scope, buffer_name, "belongs to another context than the queue");
     if (offset > buffer->bytes || bytes > buffer->bytes - offset)
-        return husk__reject(scope, "bytes", "[%llu, +%llu) passes the end of %s at %llu", (unsigned long long)offset,
-                            (unsigned long long)bytes, buffer_name, (unsigned long long)buffer->bytes);
+        return husk__reject(scope, "bytes", "[%llu, +%llu) passes the end of %s at %llu",
+                            (unsigned long long)offset, (unsigned long long)bytes, buffer_name,
+                            (unsigned long long)buffer->bytes);
     return HUSK_OK;
 }
 
@@ -52,13 +53,15 @@ husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t o
     if (!host)
         return husk__reject(&scope, "host", "is NULL");
     cl_event event = NULL;
-    cl_int code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
-                                       (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    cl_int code =
+        clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
+                             (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
     status = done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
     return caught_up(queue, status);
 }
 
-husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes, void *host)
+husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                             void *host)
 {
     husk__scope scope;
     husk_status status = begin(queue, "husk_buffer_read", buffer, "buffer", offset, bytes, &scope);
@@ -67,8 +70,9 @@ husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t of
     if (!host)
         return husk__reject(&scope, "host", "is NULL");
     cl_event event = NULL;
-    cl_int code = clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
-                                      (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    cl_int code =
+        clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
+                            (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
     status = done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, &scope);
     return caught_up(queue, status);
 }
@@ -87,8 +91,9 @@ husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint
     if (status != HUSK_OK)
         return status;
     memcpy(staging->host, host, (size_t)bytes);
-    cl_int code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
-                                       (size_t)bytes, staging->host, 0, NULL, &staging->busy);
+    cl_int code =
+        clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
+                             (size_t)bytes, staging->host, 0, NULL, &staging->busy);
     cl_event event = NULL;
     if (code == CL_SUCCESS && queue->profiling) {
         event = staging->busy;
@@ -107,8 +112,9 @@ husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint6
     if (!host)
         return husk__reject(&scope, "host", "is NULL");
     cl_event event = NULL;
-    cl_int code = clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
-                                      (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    cl_int code =
+        clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
+                            (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
     return done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, &scope);
 }
 
@@ -135,8 +141,8 @@ husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mod
     if (mode & HUSK_MAP_DISCARD)
         flags |= CL_MAP_WRITE_INVALIDATE_REGION;
     cl_int code;
-    *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags, (size_t)(buffer->offset + offset),
-                               (size_t)bytes, 0, NULL, NULL, &code);
+    *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags,
+                               (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL, NULL, &code);
     return done(queue, buffer, "clEnqueueMapBuffer", "map", *host ? CL_SUCCESS : code, NULL, &scope);
 }
 
@@ -165,8 +171,9 @@ husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from
     if (from->block == to->block && source < target + bytes && target < source + bytes)
         return husk__reject(&scope, "to", "overlaps from");
     cl_event event = NULL;
-    cl_int code = clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
-                                      (size_t)bytes, 0, NULL, husk__profile_event(queue, &event));
+    cl_int code =
+        clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
+                            (size_t)bytes, 0, NULL, husk__profile_event(queue, &event));
     if (code == CL_SUCCESS)
         husk__queue_used(queue, from->block);
     return done(queue, to, "clEnqueueCopyBuffer", "copy", code, event, &scope);

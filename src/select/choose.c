@@ -8,12 +8,14 @@
 static const double OTHER_FAMILY_COST = 1e30;
 
 // "name" or "name:configuration" against a row and an entry of its menu.
-static bool is_wanted(const char *wanted, const husk__variant *variant, const husk__configuration *configuration)
+static bool is_wanted(const char *wanted, const husk__variant *variant,
+                      const husk__configuration *configuration)
 {
     size_t length = strlen(variant->name);
     if (strncmp(wanted, variant->name, length) != 0)
         return false;
-    return wanted[length] == 0 || (wanted[length] == ':' && strcmp(wanted + length + 1, configuration->name) == 0);
+    return wanted[length] == 0 ||
+           (wanted[length] == ':' && strcmp(wanted + length + 1, configuration->name) == 0);
 }
 
 static bool in_family(const husk__variant *variant, const husk_device_traits *traits)
@@ -45,8 +47,9 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
     husk__ranked ranked = {.variant = variant, .configuration = candidate->configuration};
     ranked.workspace = variant->workspace ? variant->workspace(candidate) : 0;
     if (limit > 0 && ranked.workspace > limit) {
-        snprintf(ranking->reason, sizeof ranking->reason, "%.60s needs %llu bytes of workspace, the limit is %llu",
-                 variant->name, (unsigned long long)ranked.workspace, (unsigned long long)limit);
+        snprintf(ranking->reason, sizeof ranking->reason,
+                 "%.60s needs %llu bytes of workspace, the limit is %llu", variant->name,
+                 (unsigned long long)ranked.workspace, (unsigned long long)limit);
         return;
     }
     ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;
@@ -61,11 +64,13 @@ static husk_status unknown_variant(const husk__op *op, const char *wanted, const
     size_t used = 0;
     for (const husk__variant *const *row = op->variants; *row && used < sizeof names; ++row)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*row)->name);
-    return husk__reject(scope, "variant", "\"%s\" is not a variant of %s; there is: %s", wanted, op->name, names);
+    return husk__reject(scope, "variant", "\"%s\" is not a variant of %s; there is: %s", wanted, op->name,
+                        names);
 }
 
-husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits, const char *wanted,
-                       uint64_t workspace_limit, husk__ranking *ranking, const husk__scope *scope)
+husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits,
+                       const char *wanted, uint64_t workspace_limit, husk__ranking *ranking,
+                       const husk__scope *scope)
 {
     *ranking = (husk__ranking){0};
     bool is_known = false;
@@ -86,7 +91,8 @@ bool husk__variant_from_list(const char *list, const char *op, char *wanted, siz
     size_t length = strlen(op);
     while (list && *list) {
         size_t item = strcspn(list, ",");
-        if (item > length + 1 && strncmp(list, op, length) == 0 && list[length] == ':' && item - length - 1 < capacity) {
+        if (item > length + 1 && strncmp(list, op, length) == 0 && list[length] == ':' &&
+            item - length - 1 < capacity) {
             memcpy(wanted, list + length + 1, item - length - 1);
             wanted[item - length - 1] = 0;
             return true;

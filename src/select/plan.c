@@ -70,8 +70,8 @@ void husk__plan_adopt(husk_plan *plan)
 // ---- making one ----
 
 // One candidate made ready. The plan does not hold the context yet.
-static husk_status prepare(husk_context *context, const husk__op *op, const void *problem, const husk__ranked *ranked,
-                           husk_plan **plan, const husk__scope *scope)
+static husk_status prepare(husk_context *context, const husk__op *op, const void *problem,
+                           const husk__ranked *ranked, husk_plan **plan, const husk__scope *scope)
 {
     husk_plan *made = calloc(1, sizeof *made);
     void *copy = malloc(op->problem_size);
@@ -104,8 +104,8 @@ static husk_status prepare_first(husk_context *context, const husk__op *op, cons
                                  const husk__scope *scope)
 {
     husk__plan_cache *cache = husk__plan_cache_of(context);
-    husk_status status = husk__fail(scope, HUSK_UNSUPPORTED, "no variant of %s computes this here%s%s", op->name,
-                                    ranking->reason[0] ? "; " : "", ranking->reason);
+    husk_status status = husk__fail(scope, HUSK_UNSUPPORTED, "no variant of %s computes this here%s%s",
+                                    op->name, ranking->reason[0] ? "; " : "", ranking->reason);
     for (size_t i = 0; i < ranking->count; ++i) {
         const husk__ranked *ranked = &ranking->candidates[i];
         if (!is_named && cache && husk__plan_cache_is_rejected(cache, ranked->variant, ranked->configuration))
@@ -113,16 +113,17 @@ static husk_status prepare_first(husk_context *context, const husk__op *op, cons
         status = prepare(context, op, problem, ranked, plan, scope);
         if (status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED)
             return status;
-        husk__log_write(husk__context_log(context), HUSK_LOG_INFORMATION, "%s: variant %s, configuration %s, is refused: %s",
-                        op->name, ranked->variant->name, ranked->configuration->name,
+        husk__log_write(husk__context_log(context), HUSK_LOG_INFORMATION,
+                        "%s: variant %s, configuration %s, is refused: %s", op->name, ranked->variant->name,
+                        ranked->configuration->name,
                         scope->error ? scope->error->text : husk_status_text(status));
     }
     return status;
 }
 
 // The same with the user's words resolved: a named variant is binding, one from HUSK_VARIANT is a preference.
-static husk_status create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                          husk_plan **plan, const husk__scope *scope)
+static husk_status create(husk_context *context, const husk__op *op, const void *problem,
+                          const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
 {
     const husk_device_traits *traits = husk_context_traits(context);
     husk__plan_cache *cache = husk__plan_cache_of(context);
@@ -131,23 +132,25 @@ static husk_status create(husk_context *context, const husk__op *op, const void 
     *plan = NULL;
     if (!wish->variant && cache &&
         husk__variant_from_list(husk__plan_cache_wishes(cache), op->name, preferred, sizeof preferred)) {
-        husk_status status = husk__rank(op, problem, traits, preferred, wish->workspace_limit, &ranking, scope);
+        husk_status status =
+            husk__rank(op, problem, traits, preferred, wish->workspace_limit, &ranking, scope);
         if (status == HUSK_OK && ranking.count > 0)
             status = prepare_first(context, op, problem, &ranking, true, plan, scope);
         if (status == HUSK_INVALID_ARGUMENT || (status == HUSK_OK && *plan))
             return status;
         husk__log_write(husk__context_log(context), HUSK_LOG_WARNING,
-                        "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken", preferred,
-                        ranking.reason);
+                        "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken",
+                        preferred, ranking.reason);
     }
-    husk_status status = husk__rank(op, problem, traits, wish->variant, wish->workspace_limit, &ranking, scope);
+    husk_status status =
+        husk__rank(op, problem, traits, wish->variant, wish->workspace_limit, &ranking, scope);
     if (status != HUSK_OK)
         return status;
     return prepare_first(context, op, problem, &ranking, wish->variant != NULL, plan, scope);
 }
 
-husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                              husk_plan **plan, const husk__scope *scope)
+husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
+                              const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
 {
     husk_status status = create(context, op, problem, wish, plan, scope);
     if (status == HUSK_OK) {
@@ -167,8 +170,8 @@ static void write_key(const husk__op *op, const void *problem, const husk__wish 
     op->describe(problem, key);
 }
 
-husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                            husk_plan **plan, const husk__scope *scope)
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
+                            const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
 {
     husk__key key;
     husk__plan_cache *cache = husk__plan_cache_of(context);
@@ -202,8 +205,8 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
     return status;
 }
 
-husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
-                                 const void *arguments, const husk__scope *scope)
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
+                                 const husk__wish *wish, const void *arguments, const husk__scope *scope)
 {
     husk_context *context = husk_queue_context(queue);
     for (;;) {
@@ -234,8 +237,8 @@ husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const hu
     return HUSK_OK;
 }
 
-husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given, const char *argument,
-                                    const husk__scope *scope)
+husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given,
+                                    const char *argument, const husk__scope *scope)
 {
     husk_status status = husk__tensor_check(given, argument, scope);
     if (status != HUSK_OK)
@@ -249,8 +252,9 @@ husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tenso
     if (is_same)
         return HUSK_OK;
     char is[HUSK__SHAPE_TEXT], was[HUSK__SHAPE_TEXT];
-    return husk__reject(scope, argument, "is %s %s, the plan was made for %s %s%s", husk_dtype_name(given->dtype),
-                        husk__shape_text(given, is), husk_dtype_name(planned->dtype), husk__shape_text(planned, was),
+    return husk__reject(scope, argument, "is %s %s, the plan was made for %s %s%s",
+                        husk_dtype_name(given->dtype), husk__shape_text(given, is),
+                        husk_dtype_name(planned->dtype), husk__shape_text(planned, was),
                         strcmp(is, was) == 0 ? " with other strides" : "");
 }
 

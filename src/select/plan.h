@@ -41,24 +41,24 @@ husk_status husk__plan_create(husk_context *context, const husk__op *op, const v
 void husk__plan_adopt(husk_plan *plan);
 
 /* husk__plan_create through the context's cache. Release the plan after use. */
-husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                            husk_plan **plan, const husk__scope *scope);
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
+                            const husk__wish *wish, husk_plan **plan, const husk__scope *scope);
 
 /* Run with scratch from the queue. The caller has checked the arguments. */
 husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const void *arguments,
                                const husk__scope *scope);
 
 /* An immediate call: find and execute; a variant whose launch the device refuses is not taken again. */
-husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
-                                 const void *arguments, const husk__scope *scope);
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
+                                 const husk__wish *wish, const void *arguments, const husk__scope *scope);
 
 /* A plan of this operator, whose context is the queue's: what every ..._plan_run begins with. */
 husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const husk_queue *queue,
                              const husk__scope *scope);
 
 /* The tensor of a run against the one the plan was made for: rank, dtype, shape and strides are the same. */
-husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given, const char *argument,
-                                    const husk__scope *scope);
+husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given,
+                                    const char *argument, const husk__scope *scope);
 
 /* The default limit: the larger of 64 MiB and twice the tensors' bytes. NULL tensors count nothing. */
 uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t count);
@@ -81,8 +81,8 @@ struct husk_packed {
 };
 
 /* An empty object with memory of bytes, for the operator to fill by enqueuing its packing. */
-husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical, const husk__key *key,
-                                husk_packed **packed, const husk__scope *scope);
+husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical,
+                                const husk__key *key, husk_packed **packed, const husk__scope *scope);
 
 /* Refuse packed weights that were made for another context, operator, variant, configuration or key. */
 husk_status husk__packed_check(const husk_packed *packed, const husk_plan *plan, const husk__key *key,

@@ -28,7 +28,8 @@ static void run_all(const husk_activation_params *wanted, test_tensor *x, test_t
     for (int v = 0; v < VARIANTS; v++) {
         params.variant = variants[v];
         test_restore(y);
-        if (!test_ran(husk_activation(test_queue(), &params, &x->tensor, &y->tensor), "activation", variants[v]))
+        if (!test_ran(husk_activation(test_queue(), &params, &x->tensor, &y->tensor), "activation",
+                      variants[v]))
             continue;
         test_fetch(y);
         husk_ref_report report = {0};
@@ -51,8 +52,9 @@ START_TEST(kinds_and_layouts)
         if (test_one_in(&random, 2))
             params.slope = 0.25f;
         const bool is_amid_nan = test_one_in(&random, 2);
-        test_tensor x = (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
-                                                                         (uint64_t)round, 8.0f);
+        test_tensor x =
+            (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
+                                                             (uint64_t)round, 8.0f);
         test_tensor y = test_output(HUSK_F32, rank, shape, test_pick_layout(&random));
         run_all(&params, &x, &y);
         test_release(&x);
@@ -85,7 +87,8 @@ START_TEST(in_place)
             husk_activation_params params =
                 HUSK_ACTIVATION_PARAMS(.activation = (husk_act)_i, .variant = variants[v]);
             husk_ref_activation op = {.params = &params, .x = &y.before};
-            if (test_ran(husk_activation(test_queue(), &params, &y.tensor, &y.tensor), "activation", variants[v])) {
+            if (test_ran(husk_activation(test_queue(), &params, &y.tensor, &y.tensor), "activation",
+                         variants[v])) {
                 test_fetch(&y);
                 husk_ref_report report = {0};
                 check(&op, &y.array, &report);
@@ -99,9 +102,33 @@ END_TEST
 
 START_TEST(special_values)
 {
-    static const double values[] = {NAN,   INFINITY, -INFINITY, 0.0,   -0.0, 1e30,  -1e30, 3.4028234663852886e38,
-                                    -3.4028234663852886e38, 87.0, -87.0, 88.0, -88.0, 88.5, -88.5, 89.0, -89.0,
-                                    104.0, -104.0,   1e-30,     -1e-30, 9.0, -9.0,  3.92,  -3.92, 6.0,   5.5};
+    static const double values[] = {NAN,
+                                    INFINITY,
+                                    -INFINITY,
+                                    0.0,
+                                    -0.0,
+                                    1e30,
+                                    -1e30,
+                                    3.4028234663852886e38,
+                                    -3.4028234663852886e38,
+                                    87.0,
+                                    -87.0,
+                                    88.0,
+                                    -88.0,
+                                    88.5,
+                                    -88.5,
+                                    89.0,
+                                    -89.0,
+                                    104.0,
+                                    -104.0,
+                                    1e-30,
+                                    -1e-30,
+                                    9.0,
+                                    -9.0,
+                                    3.92,
+                                    -3.92,
+                                    6.0,
+                                    5.5};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     const int64_t shape[] = {3, COUNT};
     husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = (husk_act)_i);

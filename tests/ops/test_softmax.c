@@ -19,8 +19,8 @@ static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
 
 static void describe(const husk_softmax_params *params, const husk_tensor *x, char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s axis_from_last=%u shape", params->log ? "log" : "plain",
-                                   (unsigned)params->axis_from_last);
+    size_t used = (size_t)snprintf(text, capacity, "%s axis_from_last=%u shape",
+                                   params->log ? "log" : "plain", (unsigned)params->axis_from_last);
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)x->shape[d]);
 }
@@ -56,15 +56,19 @@ START_TEST(axes_and_layouts)
         const uint32_t axis = (uint32_t)husk_ref_random_below(&random, rank);
         for (int32_t d = 0; d < rank; d++)
             shape[d] = d == rank - 1 - (int32_t)axis ? test_pick_size(&random, 64, rank > 4 ? 70 : 700)
-                                                     : test_pick_size(&random, 16, rank > 3 ? 4 : rank > 2 ? 12 : 70);
+                                                     : test_pick_size(&random, 16,
+                                                                      rank > 3   ? 4
+                                                                      : rank > 2 ? 12
+                                                                                 : 70);
         husk_softmax_params params =
             HUSK_SOFTMAX_PARAMS(.axis_from_last = axis, .log = (uint32_t)husk_ref_random_below(&random, 2));
         if (shape[rank - 1 - (int32_t)axis] == 1)
             params.log = 0; // rows of one element: zeros, which prove nothing
         const bool is_amid_nan = test_one_in(&random, 2);
         const float scale = test_one_in(&random, 2) ? 4.0f : 60.0f;
-        test_tensor x = (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
-                                                                         (uint64_t)round, scale);
+        test_tensor x =
+            (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
+                                                             (uint64_t)round, scale);
         test_tensor y = test_output(HUSK_F32, rank, shape, test_pick_layout(&random));
         run_all(&params, &x, &y);
         test_release(&x);
@@ -76,9 +80,10 @@ END_TEST
 // Vectors, blocks, private rows and strips end somewhere: lengths around them, many rows and few.
 START_TEST(row_lengths)
 {
-    static const int64_t lengths[] = {1,    2,    3,    7,    15,   16,   17,    63,    64,    65,    100,   255,  256,
-                                      257,  1000, 1023, 1024, 1025, 4095, 4096,  4097,  8191,  8192,  8193,  16383,
-                                      16384, 16385, 20011, 65535, 65536, 65537, 131071};
+    static const int64_t lengths[] = {1,     2,     3,     7,     15,    16,    17,    63,
+                                      64,    65,    100,   255,   256,   257,   1000,  1023,
+                                      1024,  1025,  4095,  4096,  4097,  8191,  8192,  8193,
+                                      16383, 16384, 16385, 20011, 65535, 65536, 65537, 131071};
     for (uint32_t is_log = 0; is_log < 2; is_log++) {
         const int64_t shape[] = {lengths[_i] > 20000 ? 2 : 5, lengths[_i]};
         husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = is_log);
@@ -208,7 +213,8 @@ START_TEST(nothing)
     static const int64_t shapes[][2] = {{0, 7}, {7, 0}, {0, 0}};
     for (int v = 0; v < VARIANTS; v++) {
         for (uint32_t option = 0; option < 6; option++) {
-            husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = option & 1, .variant = variants[v]);
+            husk_softmax_params params =
+                HUSK_SOFTMAX_PARAMS(.axis_from_last = option & 1, .variant = variants[v]);
             test_tensor x = test_input(2, shapes[option / 2], TEST_PACKED, 9, 2.0f);
             test_tensor y = test_output(HUSK_F32, 2, shapes[option / 2], TEST_PACKED);
             test_ran(husk_softmax(test_queue(), &params, &x.tensor, &y.tensor), "softmax", variants[v]);
@@ -256,8 +262,8 @@ START_TEST(the_check_sees_mistakes)
 }
 END_TEST
 
-static void refuse(husk_status wanted, const char *argument, const husk_softmax_params *params, const husk_tensor *x,
-                   const husk_tensor *y)
+static void refuse(husk_status wanted, const char *argument, const husk_softmax_params *params,
+                   const husk_tensor *x, const husk_tensor *y)
 {
     test_refused(husk_softmax(test_silent_queue(), params, x, y), wanted, argument);
 }
@@ -328,7 +334,8 @@ END_TEST
 
 START_TEST(enough_configurations)
 {
-    ck_assert_msg(test_executed("softmax") >= 100, "only %ld configurations were executed", test_executed("softmax"));
+    ck_assert_msg(test_executed("softmax") >= 100, "only %ld configurations were executed",
+                  test_executed("softmax"));
 }
 END_TEST
 

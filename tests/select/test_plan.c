@@ -58,8 +58,8 @@ static void unprepare(husk_plan *plan)
     free(plan->state);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
-                       const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
 {
     (void)queue, (void)arguments, (void)scratch, (void)scope;
     ++ran;
@@ -85,10 +85,22 @@ static const husk__variant even = {.name = "even", .family = HUSK__FAMILY_CPU, .
     .workspace = workspace_by_number, .prepare = prepare, .unprepare = unprepare, .run = run};
 static const husk__variant broken = {.name = "broken", .family = HUSK__FAMILY_CPU, .configurations = one,
     .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare_never, .run = run};
-static const husk__variant general = {.name = "general", .family = HUSK__FAMILY_ANY, .configurations = dear,
-    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare, .unprepare = unprepare, .run = run};
-static const husk__variant for_gpus = {.name = "for_gpus", .family = HUSK__FAMILY_GPU, .configurations = one,
-    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare, .unprepare = unprepare, .run = run};
+static const husk__variant general = {.name = "general",
+                                      .family = HUSK__FAMILY_ANY,
+                                      .configurations = dear,
+                                      .configuration_count = 1,
+                                      .cost = cost_by_configuration,
+                                      .prepare = prepare,
+                                      .unprepare = unprepare,
+                                      .run = run};
+static const husk__variant for_gpus = {.name = "for_gpus",
+                                       .family = HUSK__FAMILY_GPU,
+                                       .configurations = one,
+                                       .configuration_count = 1,
+                                       .cost = cost_by_configuration,
+                                       .prepare = prepare,
+                                       .unprepare = unprepare,
+                                       .run = run};
 static const husk__variant refused = {.name = "refused", .family = HUSK__FAMILY_CPU, .configurations = one,
     .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare, .unprepare = unprepare,
     .run = run_refused};
@@ -112,7 +124,8 @@ static void open_device(void)
 {
     prepared = ran = unprepared = refusals = 0;
     error = (husk_error){0};
-    ck_assert_msg(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 4), &context, &error) == HUSK_OK,
+    ck_assert_msg(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 4), &context,
+                                      &error) == HUSK_OK,
                   "%s", error.text);
     ck_assert_int_eq(husk_queue_create(context, NULL, &queue, &error), HUSK_OK);
 }

@@ -43,7 +43,8 @@ typedef struct husk_conv_params {
     int64_t groups;                    /* 0 means 1 */
     float activation_slope;            /* LEAKY_RELU alone; 0 means 0.01 */
     husk_precision precision;
-    uint64_t workspace_limit;          /* bytes of scratch a variant may take; 0: larger of 64 MiB, twice the tensors */
+    uint64_t
+        workspace_limit; /* bytes of scratch a variant may take; 0: larger of 64 MiB, twice the tensors */
     const char *variant;               /* NULL: chosen; else a name, or "name:configuration" */
 } husk_conv_params;
 
@@ -60,8 +61,9 @@ HUSK_API husk_status husk_conv_output_shape(const husk_conv_params *params, cons
 
 /* A plan for these shapes, strides and options; buffers and offsets do not count. */
 HUSK_API husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params *params,
-                                           const husk_tensor *x, const husk_tensor *w, const husk_tensor *bias,
-                                           const husk_tensor *y, husk_plan **plan, husk_error *error);
+                                           const husk_tensor *x, const husk_tensor *w,
+                                           const husk_tensor *bias, const husk_tensor *y, husk_plan **plan,
+                                           husk_error *error);
 HUSK_API husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x,
                                         const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y);
 /*

@@ -34,23 +34,27 @@ typedef struct husk_gemm_params {
     husk_act activation;
     float activation_slope;   /* LEAKY_RELU alone; 0 means 0.01 */
     husk_precision precision;
-    uint64_t workspace_limit; /* bytes of scratch a variant may take; 0: the larger of 64 MiB and twice the tensors */
-    const char *variant;      /* NULL: chosen; else a name from husk_op_variant("gemm", i), or "name:configuration" */
+    uint64_t
+        workspace_limit; /* bytes of scratch a variant may take; 0: the larger of 64 MiB and twice the tensors */
+    const char
+        *variant; /* NULL: chosen; else a name from husk_op_variant("gemm", i), or "name:configuration" */
 } husk_gemm_params;
 
 #define HUSK_GEMM_PARAMS(...) (husk_gemm_params) { .size = sizeof(husk_gemm_params), __VA_ARGS__ }
 
 /* Enqueue the multiplication. params: NULL for the defaults. */
-HUSK_API husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float alpha, const husk_tensor *a,
-                               const husk_tensor *b, const husk_tensor *bias, float beta, const husk_tensor *c);
+HUSK_API husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float alpha,
+                               const husk_tensor *a, const husk_tensor *b, const husk_tensor *bias,
+                               float beta, const husk_tensor *c);
 
 /*
  * A plan for these shapes, strides and options; buffers and offsets of the tensors do not count, and may
  * differ in every run. Strides and shapes may not. alpha and beta are arguments of the run.
  */
 HUSK_API husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params *params,
-                                           const husk_tensor *a, const husk_tensor *b, const husk_tensor *bias,
-                                           const husk_tensor *c, husk_plan **plan, husk_error *error);
+                                           const husk_tensor *a, const husk_tensor *b,
+                                           const husk_tensor *bias, const husk_tensor *c, husk_plan **plan,
+                                           husk_error *error);
 HUSK_API husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, const husk_tensor *a,
                                         const husk_tensor *b, const husk_tensor *bias, float beta,
                                         const husk_tensor *c);

@@ -38,7 +38,7 @@ typedef struct husk_pool_params {
     int64_t pad[HUSK_MAX_SPACE];
     int64_t pad_end[HUSK_MAX_SPACE];  /* 0 means as pad, HUSK_PAD_NONE means none */
     int64_t dilation[HUSK_MAX_SPACE]; /* 0 means 1 */
-    uint32_t global;                  /* not 0: the window is all of space; window, stride, pad, dilation unset */
+    uint32_t global; /* not 0: the window is all of space; window, stride, pad, dilation unset */
     uint32_t ceil_mode;               /* not 0: the ceiling, see above */
     uint32_t count_pad;               /* not 0: AVG counts padding */
     const char *variant;              /* NULL: chosen */
