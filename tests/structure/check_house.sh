@@ -100,7 +100,8 @@ check_includes() {
             && FILENAME != "bench/baseline/clblast.c") {
             complain("only src/runtime and husk/opencl.h name CL/")
         }
-        if (header ~ /^husk\/opencl\.h/ && FILENAME ~ /^src\// && FILENAME !~ /^src\/(runtime\/|ops\/gemm_clblast\.c)/) {
+        if (header ~ /^husk\/opencl\.h/ && FILENAME ~ /^src\// &&
+            FILENAME !~ /^src\/(runtime\/|ops\/gemm_clblast\.c)/) {
             complain("only src/runtime sees OpenCL")
         }
         if (header ~ /^clblast/ && FILENAME !~ /^(src\/ops\/gemm_clblast\.c|bench\/baseline\/clblast\.c)$/) {
@@ -120,8 +121,14 @@ check_includes() {
         allowed["ref"] = " base ref "
     }
     FNR == 1 { room = FILENAME; sub(/^src\//, "", room); if (!sub(/\/.*/, "", room)) { room = "src" } }
-    /^[ \t]*#[ \t]*include[ \t]*"/ { header = $0; sub(/^[^"]*"/, "", header); sub(/".*/, "", header); check_quoted(header) }
-    /^[ \t]*#[ \t]*include[ \t]*</ { header = $0; sub(/^[^<]*</, "", header); sub(/>.*/, "", header); check_angled(header) }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+        header = $0; sub(/^[^"]*"/, "", header); sub(/".*/, "", header)
+        check_quoted(header)
+    }
+    /^[ \t]*#[ \t]*include[ \t]*</ {
+        header = $0; sub(/^[^<]*</, "", header); sub(/>.*/, "", header)
+        check_angled(header)
+    }
     ' $(select_files '^(include|src|cl|bench|tests|examples)/.*\.(c|h|h\.in|cl|clh)$') /dev/null
 }
 

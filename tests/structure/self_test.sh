@@ -24,10 +24,12 @@ build() { # a small house with two operators
     put CMakeLists.txt "$script" 'husk_add_op(gemm)' 'husk_add_op(conv)'
     for op in gemm conv; do
         put "include/husk/ops/$op.h" "$header" '#include <husk/plan.h>'
-        put "src/ops/$op.c" "$source" "#include <husk/ops/$op.h>" '#include "runtime/launch.h"' '#include "ops/common.h"'
+        put "src/ops/$op.c" "$source" "#include <husk/ops/$op.h>" '#include "runtime/launch.h"' \
+            '#include "ops/common.h"'
         put "src/ref/$op.c" "$source" '#include "base/tensor.h"' "#include \"ref/$op.h\""
         put "cl/${op}_tiled.cl" "$source" '#include "lib/dtype.clh"'
-        put "tests/ops/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$op.h\"" '#include "support/device.h"'
+        put "tests/ops/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$op.h\"" \
+            '#include "support/device.h"'
         put "bench/cases/$op.c" "$source" '#include "case.h"'
     done
     put src/ops/conv_winograd.c "$source" '#include "ops/conv_private.h"' '#include <husk/ops/gemm.h>'
@@ -102,7 +104,7 @@ plant src/ops/conv.c '#include <clblast_c.h>';                expect 'CLBlast ha
 plant src/select/op.c '#include <xxhash.h>';                  expect 'hashes come from base/hash.h'
 plant src/base/text.c '#include <jansson.h>';                 expect 'do not need this'
 
-plant CMakeLists.txt 'husk_add_op(pool)';                     expect 'husk_add_op(pool) lacks its room: src/ops/pool.c' 6
+plant CMakeLists.txt 'husk_add_op(pool)';                     expect '(pool) lacks its room: src/ops/pool.c' 6
 rm tests/ops/test_gemm.c;                                     expect 'lacks its room: tests/ops/test_gemm.c'
 rm cl/conv_tiled.cl;                                          expect 'lacks its room: cl/conv_*.cl'
 put include/husk/ops/pool.h "$header";                        expect 'pool.h:1: no operator of this name'
