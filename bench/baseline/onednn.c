@@ -122,8 +122,9 @@ static void version(void *session, char *text, size_t size)
 {
     const onednn_session *s = session;
     const dnnl_version_t *v = dnnl.version();
+    const int threads = v->cpu_runtime == DNNL_RUNTIME_SEQ ? 1 : s->threads;
     snprintf(text, size, "oneDNN %d.%d.%d (%s, %d %s thread%s)", v->major, v->minor, v->patch, isa_text(),
-             s->threads, onednn_library_threading(), s->threads == 1 ? "" : "s");
+             threads, onednn_library_threading(), threads == 1 ? "" : "s");
 }
 
 static const char *form(void *session, const bench_case *c, size_t index)
@@ -183,13 +184,14 @@ static onednn_program *build(const state *s, const onednn_way *way, int copy)
 }
 
 /*
- * The shortest of some runs, 5 ms of them but at least 3 (1 where even the first took three times as long as
- * the best way so far). 0: it failed.
+ * The shortest of some runs: at least 3, and 5 ms of them; fewer where one takes long or three times as long
+ * as the best way so far. 0: it failed.
  */
 static uint64_t measure(onednn_program *program, uint64_t best)
 {
+    const uint64_t enough = 5000000, too_long = 300000000;
     uint64_t shortest = 0, total = 0;
-    for (int run = 0; run < 3 || (total < 5000000 && run < 1000); run++) {
+    for (int run = 0; total < enough || (run < 3 && total < too_long); run++) {
         const uint64_t begin = bench_operand_now_ns();
         dnnl_status_t status = onednn_program_execute(program, ONEDNN_RUN);
         const uint64_t took = bench_operand_now_ns() - begin + 1;

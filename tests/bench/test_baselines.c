@@ -334,7 +334,7 @@ END_TEST
 
 START_TEST(generated_cases)
 {
-    const int64_t most = test_is_long() ? INT64_MAX : 40;
+    const int64_t most = test_is_long() ? INT64_MAX : 16;
     for (size_t i = 0; bench_contender_get(i); i++) {
         const bench_contender *k = bench_contender_get(i);
         if (!strcmp(k->name, "husk") || !strcmp(k->name, "clblast"))
