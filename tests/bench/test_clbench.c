@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=240 processors=2
+// The program itself, as people call it: exit codes, messages, and what it writes.
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "contender.h"
+
+#ifndef HUSK_CLBENCH
+#error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
+#endif
+
+static char output[1 << 16];
+
+// Runs clbench through the shell; its exit code, and what it wrote to both streams in output.
+static int run(const char *environment, const char *arguments)
+{
+    char command[2048];
+    snprintf(command, sizeof command, "%s '%s' %s 2>&1 < /dev/null", environment, HUSK_CLBENCH, arguments);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    size_t size = fread(output, 1, sizeof output - 1, pipe);
+    output[size] = '\0';
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const char *environment, const char *arguments, int code, const char *part)
+{
+    int got = run(environment, arguments);
+    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%s", arguments, got, code, output);
+    ck_assert_msg(strstr(output, part) != NULL, "clbench %s: '%s' is not in\n%s", arguments, part, output);
+}
+
+START_TEST(mistakes_exit_with_2_and_the_nearest_spelling)
+{
+    expect("", "run gem m=1 n=1 k=1", 2, "'gemm'");
+    expect("", "run gemm m=1 n=1 kk=1", 2, "'k'");
+    expect("", "run gemm m=1 n=1 k=1 act=rlu", 2, "act=relu");
+    expect("", "run --suite standrad", 2, "'standard'");
+    expect("", "run --qiuck", 2, "'--quick'");
+    expect("", "run gemm m=1 n=1 k=1 --variant pakced", 2, "'packed'");
+    expect("", "run gemm m=1 n=1 k=1 --baseline onednnn", 2, "baseline 'onednnn'");
+    expect("", "verfy", 2, "'verify'");
+}
+END_TEST
+
+START_TEST(no_device_exits_with_6)
+{
+    expect("", "run gemm m=1 n=1 k=1 -d no-such-device", 6, "there is");
+    expect("HUSK_DEVICE=no-such-device", "--quick", 6, "there is");
+    expect("OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES=", "--quick", 6, "pocl-opencl-icd");
+    expect("OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES=", "devices", 6, "pocl-opencl-icd");
+}
+END_TEST
+
+START_TEST(help_and_lists_need_no_device)
+{
+    const char *none = "OCL_ICD_VENDORS=/nonexistent";
+    expect(none, "--help", 0, "--baseline");
+    expect(none, "--version", 0, "clbench ");
+    expect(none, "list", 0, "resnet50");
+    expect(none, "list --suite vgg16", 0, "conv c=3 h=224 w=224 k=64 r=3 s=3");
+    expect(none, "run --suite smoke --list", 0, "rnn cell=gru");
+}
+END_TEST
+
+START_TEST(devices_are_listed)
+{
+    expect("", "devices", 0, "the default");
+    ck_assert_int_eq(run("", "devices --json 2> /dev/null"), 0);
+    json_error_t error;
+    json_t *document = json_loads(output, 0, &error);
+    ck_assert_msg(document != NULL, "%s\n%s", error.text, output);
+    ck_assert_uint_ge(json_array_size(json_object_get(document, "devices")), 1);
+    json_decref(document);
+}
+END_TEST
+
+static json_t *run_json(const char *arguments)
+{
+    char path[] = "/tmp/husk-test-clbench-XXXXXX", command[1024];
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    close(descriptor);
+    snprintf(command, sizeof command, "%s --json %s", arguments, path);
+    int code = run("", command);
+    ck_assert_msg(code == 0, "clbench %s: exit code %d\n%s", arguments, code, output);
+    json_error_t error;
+    json_t *document = json_load_file(path, 0, &error);
+    ck_assert_msg(document != NULL, "%s", error.text);
+    unlink(path);
+    return document;
+}
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static bool has_baseline(const json_t *row, const char *name)
+{
+    const json_t *all = json_object_get(row, "baselines");
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *b = json_array_get(all, i);
+        if (!strcmp(string_of(b, "name"), name))
+            return json_number_value(json_object_get(b, "speedup")) > 0;
+    }
+    return false;
+}
+
+START_TEST(a_run_writes_the_documented_json)
+{
+    static const char *const keys[] = {"schema", "husk_version", "started", "host",
+                                       "device", "timer",        "results", "summary"};
+    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns",
+                                        "q1_ns",     "q3_ns",     "n"};
+    json_t *document =
+        run_json("run --quick --baseline onednn,ref gemm m=40 n=30 k=20 softmax outer=4 axis=50");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(json_object_get(document, keys[i]) != NULL, "%s is missing", keys[i]);
+    ck_assert_str_eq(string_of(document, "schema"), "clbench/1");
+    const json_t *rows = json_object_get(document, "results");
+    ck_assert_uint_eq(json_array_size(rows), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *row = json_array_get(rows, i), *time = json_object_get(row, "time");
+        ck_assert_msg(!strcmp(string_of(row, "state"), "ok"), "%s: %s", string_of(row, "case"),
+                      string_of(row, "reason"));
+        ck_assert(json_is_true(json_object_get(json_object_get(row, "verify"), "pass")));
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+            ck_assert_msg(json_number_value(json_object_get(time, times[k])) > 0, "%s", times[k]);
+        ck_assert_uint_eq(json_array_size(json_object_get(time, "samples_ns")),
+                          (size_t)json_integer_value(json_object_get(time, "n")));
+        ck_assert(has_baseline(row, "ref"));
+        if (bench_contender_find("onednn"))
+            ck_assert(has_baseline(row, "onednn"));
+    }
+    const json_t *means = json_object_get(json_object_get(document, "summary"), "geomean_speedup");
+    ck_assert_double_gt(json_number_value(json_object_get(means, "ref")), 0);
+    json_decref(document);
+}
+END_TEST
+
+START_TEST(what_is_not_there_is_unsupported_and_no_error)
+{
+    json_t *document =
+        run_json("run --quick --baseline none gemm m=4 n=4 k=4 dtype=f16 gemm m=4 n=4 k=4 dir=bwd");
+    const json_t *rows = json_object_get(document, "results");
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_str_eq(string_of(json_array_get(rows, i), "state"), "unsupported");
+    json_decref(document);
+}
+END_TEST
+
+START_TEST(verify_counts_every_variant)
+{
+    expect("", "verify softmax outer=5 axis=70 activation count=100", 0, " 0 wrong");
+    const char *variant = husk_op_variant("softmax", 0);
+    ck_assert_msg(strstr(output, variant) != NULL, "%s is not in\n%s", variant, output);
+}
+END_TEST
+
+// Nothing but text on a pipe: no colours, no progress.
+START_TEST(a_pipe_gets_no_escape_sequences)
+{
+    expect("TERM=xterm", "run --quick --baseline none activation count=100", 0, "right");
+    ck_assert_ptr_null(strchr(output, '\033'));
+    ck_assert_ptr_null(strchr(output, '\r'));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("clbench");
+    tcase_set_timeout(tests, 200);
+    tcase_add_test(tests, mistakes_exit_with_2_and_the_nearest_spelling);
+    tcase_add_test(tests, no_device_exits_with_6);
+    tcase_add_test(tests, help_and_lists_need_no_device);
+    tcase_add_test(tests, devices_are_listed);
+    tcase_add_test(tests, a_run_writes_the_documented_json);
+    tcase_add_test(tests, what_is_not_there_is_unsupported_and_no_error);
+    tcase_add_test(tests, verify_counts_every_variant);
+    tcase_add_test(tests, a_pipe_gets_no_escape_sequences);
+    Suite *suite = suite_create("clbench");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
