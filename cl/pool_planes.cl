@@ -86,7 +86,7 @@ POOL_INLINE vf load_every(const acc_t *row, int stride)
     if (stride == 2) {
         const vf a = load_private(row);
         const vf b = load_private(row + VW);
-        return (vf)(a.even, b.even);
+        return EVEN_LANES(vf, a, b);
     }
     acc_t lanes[VW];
     for (int i = 0; i < VW; ++i)
@@ -101,7 +101,7 @@ POOL_INLINE vi load_every_position(const int *positions, int stride)
     if (stride == 2) {
         const vi a = CONCAT(vload, VW)(0, positions);
         const vi b = CONCAT(vload, VW)(0, positions + VW);
-        return (vi)(a.even, b.even);
+        return EVEN_LANES(vi, a, b);
     }
     int lanes[VW];
     for (int i = 0; i < VW; ++i)
@@ -115,7 +115,7 @@ POOL_INLINE vf combine_window(int mode, int stride, const acc_t *row, int window
     if (stride == 2 && dilation == 1 && (window == 2 || window == 3)) {
         const vf a = load_private(row);
         const vf b = load_private(row + VW);
-        const vf pairs = combine(mode, (vf)(a.odd, b.odd), (vf)(a.even, b.even));
+        const vf pairs = combine(mode, ODD_LANES(vf, a, b), EVEN_LANES(vf, a, b));
         return window == 2 ? pairs : combine(mode, load_every(row + 2, 2), pairs);
     }
     if (window == 3) {
