@@ -14,9 +14,6 @@
 static void common_options(const husk_device_traits *traits, const char *options, husk__text *text)
 {
     husk__text_format(text, "-cl-std=CL1.2 -cl-denorms-are-zero -DVW=%u", (unsigned)traits->vector_width);
-    // Oclgrind 21 stops at an instruction (freeze) that the optimiser makes of a quotient beside its remainder.
-    if (traits->device_class == HUSK_DEVICE_SIMULATOR)
-        husk__text_format(text, " -cl-opt-disable");
     if (options && *options)
         husk__text_format(text, " %s", options);
 }
