@@ -33,6 +33,14 @@ static bench_answer explain_queue(const bench_husk_job *job, husk_status status,
     return explain(husk_queue_error(job->queue), status, reason);
 }
 
+// What the library found worth a warning belongs on the user's screen: a variant that does not build, for one.
+static void print_log(void *user, husk_log_level level, const char *text)
+{
+    (void)user;
+    if (level == HUSK_LOG_WARNING)
+        fprintf(stderr, "husk: %s\n", text);
+}
+
 // A failed open leaves a session too: its list and notes explain the failure.
 static bench_answer husk_open(const bench_open_options *options, void **session,
                               char reason[BENCH_REASON_TEXT])
@@ -45,8 +53,9 @@ static bench_answer husk_open(const bench_open_options *options, void **session,
     s->status = husk_device_list_create(&s->list, &s->error);
     if (s->status == HUSK_OK)
         s->status = husk_device_list_select(s->list, options->device, &s->device, &s->error);
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.log = print_log);
     if (s->status == HUSK_OK)
-        s->status = husk_context_create(s->device, NULL, &s->context, &s->error);
+        s->status = husk_context_create(s->device, &params, &s->context, &s->error);
     if (s->status == HUSK_OK)
         s->status = husk_queue_create(s->context, NULL, &s->queue, &s->error);
     s->open_ns = bench_now_ns() - start;

@@ -2,6 +2,7 @@
 #include "rounds.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,15 @@ static void print_row(bench_run *r, bench_row *row)
     bench_results_add(&r->results, json);
 }
 
+static void show_progress(const bench_run *r, size_t index, const bench_row *row)
+{
+    char limit[32] = "";
+    if (r->budget > 0)
+        snprintf(limit, sizeof limit, " of %.0f", r->budget);
+    bench_progress_show("[%zu/%zu, %.0f%s s] %s", index + 1, r->row_count, bench_run_elapsed(r), limit,
+                        row->c.canonical);
+}
+
 void bench_measure_rounds(bench_run *r)
 {
     husk_ref_random random = {.seed = (uint64_t)r->options->seed};
@@ -156,8 +166,7 @@ void bench_measure_rounds(bench_run *r)
         for (size_t i = 0; i < r->row_count && !bench_interrupted; i++) {
             bench_row *row = &r->rows[order[i]];
             size_t left = (size_t)(rounds - round - 1) * r->row_count + r->row_count - i;
-            bench_progress_show("[%zu/%zu, %.0f s] %s", i + 1, r->row_count, bench_run_elapsed(r),
-                                row->c.canonical);
+            show_progress(r, i, row);
             if (round == 0)
                 add_entrants(r, row);
             watch_drift(r, row);
