@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Depthwise convolution (one input channel a group) in one or two dimensions, for CPUs; `filters`, the
-// filters of a group, is the channel multiplier. Any stride, padding and dilation; filters up to 64 x 64.
+// filters of a group, is the channel multiplier. Any stride, padding and dilation; filters of up to 256 taps
+// that reach over up to 1024 pixels.
 //
-//   husk_conv_depthwise           channels apart (NCHW and any strides). A plane is copied into private
-//                                 memory with its padding, split into stride_h x stride_w phases, so that
-//                                 every tap of every stride reads consecutive elements; the filter then
-//                                 runs along all rows as if they were one, which keeps vectors full where
-//                                 rows are shorter than a vector.
+//   husk_conv_depthwise           channels apart (NCHW and any strides). A 3x3 filter at stride 1 or 2 runs down
+//                                 strips of a plane straight from x, with the edges masked. Anything else, and
+//                                 rows shorter than a vector: VW planes are transposed into private memory, so
+//                                 that a vector holds a pixel of VW channels, and back.
 //   husk_conv_depthwise_channels  channels together (NHWC, multiplier 1): vectors of channels.
 //
-// Weights come packed by husk_conv_depthwise_pack, [tap][group*filters].
+// Weights come packed by husk_conv_depthwise_pack, [multiplier][tap][group].
 //
 //   VW   4, 8 or 16: floats in a vector
 #include "lib/tile.clh"
@@ -23,9 +23,7 @@
 
 // Pixels of VW channels that are worked on at a time, padding included. Larger rooms repeat fewer of the rows
 // that two blocks share.
-#ifndef PIXELS
 #define PIXELS 1024
-#endif
 #define MAX_TAPS 256
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_depthwise_pack(
@@ -130,6 +128,86 @@ ALWAYS_INLINE void filter_row(const acc_t *pixels, const acc_t *weights, vf bias
     }
 }
 
+// What a 3x3 filter sees of one row for VW outputs that begin at input column `column`: three vectors, a tap each.
+// Columns outside the row are zero: masked where reading them is still reading the tensor, else by elements.
+ALWAYS_INLINE void load_row_taps(const __global data_t *row, int column, int in_w, int stride,
+                                 const __global data_t *begin, const __global data_t *end, vf *taps)
+{
+    const int reach = stride == 1 ? VW + 2 : 2 * VW + 2;
+    const __global data_t *p = row + column;
+    vf first, second, third, fourth;
+    if (column >= 0 && column + reach <= in_w) {
+        first = load_vf(p);
+        second = load_vf(p + (stride == 1 ? 1 : VW));
+        third = load_vf(p + 2);
+        fourth = stride == 1 ? third : load_vf(p + VW + 2);
+    } else if (p >= begin && p + reach <= end) {
+#define INSIDE(at) (((vi)(at) + LANES >= 0) & ((vi)(at) + LANES < (vi)(in_w)))
+#define MASKED(at) select((vf)(0.0f), load_vf(row + (at)), INSIDE(at))
+        first = MASKED(column);
+        second = MASKED(column + (stride == 1 ? 1 : VW));
+        third = MASKED(column + 2);
+        fourth = stride == 1 ? third : MASKED(column + VW + 2);
+    } else {
+        acc_t lanes[2 * VW + 2];
+        for (int i = 0; i < reach; ++i)
+            lanes[i] = column + i >= 0 && column + i < in_w ? p[i] : 0.0f;
+        first = load_private(lanes);
+        second = load_private(lanes + (stride == 1 ? 1 : VW));
+        third = load_private(lanes + 2);
+        fourth = stride == 1 ? third : load_private(lanes + VW + 2);
+    }
+    taps[0] = stride == 1 ? first : even_elements(first, second);
+    taps[1] = stride == 1 ? second : odd_elements(first, second);
+    taps[2] = stride == 1 ? third : even_elements(third, fourth);
+}
+
+// One plane by a 3x3 filter: strips of VW columns, BAND_ROWS high, so that a row's taps are loaded once for the
+// two or three outputs that see it, while the rows are read from memory nearly in their order.
+#define BAND_ROWS 32
+ALWAYS_INLINE void filter_strips(const __global data_t *x, long x_stride, int in_h, int in_w, int pad_h, int pad_w,
+                                 int stride, const acc_t *weights, acc_t bias, __global data_t *y, long y_stride,
+                                 int out_h, int out_w, const __global data_t *begin, const __global data_t *end,
+                                 ACT_PARAMS)
+{
+    const int strips = (out_w + VW - 1) / VW, bands = (out_h + BAND_ROWS - 1) / BAND_ROWS;
+    for (int block = 0; block < strips * bands; ++block) {
+        const int ow = block % strips * VW, oh_begin = block / strips * BAND_ROWS;
+        const int oh_end = min(out_h, oh_begin + BAND_ROWS), column = ow * stride - pad_w;
+        vf top[3], middle[3], bottom[3];
+#define LOAD_TAPS(taps, row) \
+    if ((row) >= 0 && (row) < in_h) { \
+        load_row_taps(x + (row) * x_stride, column, in_w, stride, begin, end, taps); \
+    } else { \
+        taps[0] = taps[1] = taps[2] = (vf)(0.0f); \
+    }
+        int row = oh_begin * stride - pad_h;
+        LOAD_TAPS(top, row)
+        if (stride == 1) {
+            LOAD_TAPS(middle, row + 1)
+        }
+        for (int oh = oh_begin; oh < oh_end; ++oh, row += stride) {
+            if (stride == 2) {
+                LOAD_TAPS(middle, row + 1)
+            }
+            LOAD_TAPS(bottom, row + 2)
+            vf a = (vf)(bias), b = (vf)(0.0f), c = (vf)(0.0f);
+#define ADD(s) \
+    a = MAD((vf)(weights[s]), top[s], a); \
+    b = MAD((vf)(weights[3 + s]), middle[s], b); \
+    c = MAD((vf)(weights[6 + s]), bottom[s], c);
+            ADD(0) ADD(1) ADD(2)
+#undef ADD
+            store_vf_part(activate(a + b + c, ACT_ARGS), y + oh * y_stride + ow, out_w - ow);
+#define MOVE(s) \
+    top[s] = stride == 1 ? middle[s] : bottom[s]; \
+    middle[s] = bottom[s];
+            MOVE(0) MOVE(1) MOVE(2)
+#undef MOVE
+        }
+    }
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
                          const __global data_t *restrict w_base, long w_offset,
@@ -144,6 +222,28 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
     const int taps = kernel_h * kernel_w;
     const int x_is_flat = x_stride_w == 1 && x_stride_h == in_w;
     const int y_is_flat = y_stride_w == 1 && y_stride_h == out_w;
+
+    if (kernel_h == 3 && kernel_w == 3 && dilation_h == 1 && dilation_w == 1 && x_stride_w == 1 && y_stride_w == 1 &&
+        stride_h == stride_w && stride_w <= 2 && 4 * out_w >= 3 * VW) {
+        const long planes = (long)batch * groups * filters, items_all = get_num_groups(0), me = get_group_id(0);
+        for (long plane = planes * me / items_all; plane < planes * (me + 1) / items_all; ++plane) {
+            const long image = plane / (groups * filters);
+            const int filter = plane % (groups * filters), channel = filter / filters;
+            acc_t nine[9];
+            for (int t = 0; t < 9; ++t)
+                nine[t] = w[((long)(filter % filters) * 9 + t) * groups + channel];
+            const __global data_t *from = x + image * x_stride_n + channel * x_stride_c;
+            __global data_t *to = y + image * y_stride_n + filter * y_stride_c;
+            const acc_t start = has_bias ? bias[filter] : 0.0f;
+            if (stride_w == 1)
+                filter_strips(from, x_stride_h, in_h, in_w, pad_h, pad_w, 1, nine, start, to, y_stride_h, out_h, out_w,
+                              x, x_end, ACT_ARGS);
+            else
+                filter_strips(from, x_stride_h, in_h, in_w, pad_h, pad_w, 2, nine, start, to, y_stride_h, out_h, out_w,
+                              x, x_end, ACT_ARGS);
+        }
+        return;
+    }
 
     // A block of outputs whose padded inputs fit: whole rows if at all possible.
     const int pixels_most = PIXELS;

@@ -12,7 +12,7 @@ static const husk__configuration MENU[] = {{"direct", "-DTILE_M=1 -DTILE_NV=1", 
 enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
 
 // Cycles, measured: per vector of outputs, and per tap of it.
-static const double OUTPUT_CYCLES = 20.0, TAP_CYCLES = 1.0, CYCLES_PER_NS = 3.5;
+static const double OUTPUT_CYCLES = 12.0, TAP_CYCLES = 1.0, CYCLES_PER_NS = 3.5;
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
