@@ -13,6 +13,7 @@
 
 #define FMA_PER_ROUND (12 * 4)
 #define SENTINEL_NS   10e6
+#define MAX_COPY_NS   500e6
 
 struct bench_meter {
     const husk_device_traits *traits;
@@ -85,6 +86,10 @@ static bool make_buffers(bench_meter *m, char reason[BENCH_REASON_TEXT])
 
 bench_meter *bench_meter_create(const bench_husk_session *session, char reason[BENCH_REASON_TEXT])
 {
+    if (husk_context_traits(session->context)->device_class == HUSK_DEVICE_SIMULATOR) {
+        bench_explain(reason, BENCH_REASON_TEXT, "the speed of a simulator means nothing");
+        return NULL;
+    }
     bench_meter *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
@@ -260,6 +265,9 @@ static bool measure_copy(bench_meter *m, bool quick, bench_peaks *peaks, char re
             return false;
         peaks->copy[peaks->copy_count].bytes = (double)sizes[i];
         peaks->copy[peaks->copy_count++].gbytes_per_s = best;
+        if ((double)sizes[i] / best >
+            MAX_COPY_NS) // the next would take several times as long: a very slow device
+            break;
     }
     return true;
 }

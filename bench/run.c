@@ -146,6 +146,8 @@ static int run_device(bench_run *r, size_t index)
     char buffer[64];
     r->wish = bench_device_wish(r->options, index, buffer);
     r->contestant_count = 1;
+    if (index > 0)
+        putchar('\n');
     int code = bench_open_husk(&r->contestants[0], r->wish);
     if (code != BENCH_EXIT_OK)
         return code;
@@ -251,7 +253,7 @@ int bench_command_run(const bench_options *given)
         bench_suite_free(&r.suite);
         return code;
     }
-    bool is_default = options->command == BENCH_COMMAND_STANDARD && !options->suite && !options->file;
+    bool is_default = !strcmp(r.suite.name, "standard"); // a minute, however it was asked for
     r.budget = options->quick ? QUICK_BUDGET : is_default ? STANDARD_BUDGET : 0;
     if (options->budget != 0)
         r.budget = options->budget > 0 ? options->budget : 0;

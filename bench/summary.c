@@ -27,7 +27,9 @@ void bench_print_device(const json_t *device, const bench_peaks *peaks, int thre
             "a launch takes %.0f us\n",
             peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
             peaks->copy[peaks->copy_count - 1].gbytes_per_s, peaks->launch_ns * 1e-3);
-    if (peaks->trust_ratio <= 0)
+    if (!peaks->copy_count)
+        printf("timer: wall clock\n");
+    else if (peaks->trust_ratio <= 0)
         printf("timer: wall clock; the device times no events\n");
     else if (peaks->trust_ratio < 0.8 || peaks->trust_ratio > 1.25)
         printf(
