@@ -372,6 +372,59 @@ START_TEST(named_variant_is_taken)
 }
 END_TEST
 
+static husk_plan *plan_elsewhere(husk_context *context, const conv_tensors *t)
+{
+    husk_plan *plan = NULL;
+    husk_error error = {0};
+    test_ok_error(husk_conv_plan_create(context, &t->params, &t->x.tensor, &t->w.tensor, NULL, &t->y.tensor,
+                                        &plan, &error),
+                  &error);
+    return plan;
+}
+
+START_TEST(environment_names_a_variant)
+{
+    conv_case c = plain_case(16, 16, 12, 3, 1);
+    conv_tensors t;
+    husk_error error = {0};
+    husk_context *context = NULL;
+    conv_make(&c, NULL, &t);
+    setenv("HUSK_VARIANT", "gemm:packed,conv:tiled:32x32", 1);
+    test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
+    husk_plan *plan = plan_elsewhere(context, &t);
+    unsetenv("HUSK_VARIANT");
+    ck_assert_str_eq(husk_plan_variant(plan), "tiled");
+    ck_assert_str_eq(husk_plan_configuration(plan), "32x32");
+    husk_plan_release(plan);
+    t.params.variant = "implicit_gemm"; // the call's own word counts more
+    plan = plan_elsewhere(context, &t);
+    ck_assert_str_eq(husk_plan_variant(plan), "implicit_gemm");
+    husk_plan_release(plan);
+    husk_context_release(context);
+    conv_release(&t);
+}
+END_TEST
+
+START_TEST(prewarmed_plans_build_nothing)
+{
+    conv_case c = plain_case(64, 64, 28, 3, 1);
+    conv_tensors t;
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_program_stats warm, after;
+    conv_make(&c, NULL, &t);
+    test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
+    test_ok_error(husk_context_prewarm(context, (const char *const[]){"conv"}, 1, &error), &error);
+    husk_context_program_stats(context, &warm);
+    ck_assert_uint_gt(warm.builds + warm.cache_loads, 0);
+    husk_plan_release(plan_elsewhere(context, &t));
+    husk_context_program_stats(context, &after);
+    ck_assert_uint_eq(after.builds + after.cache_loads, warm.builds + warm.cache_loads);
+    husk_context_release(context);
+    conv_release(&t);
+}
+END_TEST
+
 // ---- the check itself ----
 
 static void check_outputs(void *user, const husk_ref_array *array, husk_ref_report *report)
@@ -428,6 +481,8 @@ int main(void)
     tcase_add_test(rules, ten_runs_are_bitwise_equal);
     tcase_add_test(rules, new_shape_compiles_nothing);
     tcase_add_test(rules, named_variant_is_taken);
+    tcase_add_test(rules, environment_names_a_variant);
+    tcase_add_test(rules, prewarmed_plans_build_nothing);
     tcase_add_test(rules, planted_mistakes_are_found);
     conv_add_refusals(rules);
     tcase_add_test(rules, enough_was_executed);
