@@ -43,8 +43,8 @@
 
 // One output position and the vectors of channels that EACH names, of n channels each.
 #define POOL_POSITION(name, EACH) \
-    POOL_INLINE void name(int mode, int n, const __global data_t *x, __global data_t *y, int d, int h, int w, \
-                          long indices_at, POOL_PARAMS, INDICES_PARAMS) \
+    POOL_INLINE void name(int mode, int n, const __global data_t *x, __global data_t *y, int d, int h, \
+                          int w, long indices_at, POOL_PARAMS, INDICES_PARAMS) \
     { \
         EACH(START) \
         int summed = 0; \
@@ -101,17 +101,17 @@ POOL_INLINE void pool_channels(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_
         const int h = to.h * stride_h - pad_h;
         const int w = to.w * stride_w - pad_w;
         const __global data_t *x = x_base + x_offset + to.n * x_stride_n + c;
-        __global data_t *y = y_base + y_offset + to.n * y_stride_n + c + to.d * y_stride_d + to.h * y_stride_h +
-                             to.w * y_stride_w;
-        const long at = indices_offset + to.n * indices_stride_n + c * indices_stride_c + to.d * indices_stride_d +
-                        to.h * indices_stride_h + to.w * indices_stride_w;
+        __global data_t *y = y_base + y_offset + to.n * y_stride_n + c + to.d * y_stride_d +
+                             to.h * y_stride_h + to.w * y_stride_w;
+        const long at = indices_offset + to.n * indices_stride_n + c * indices_stride_c +
+                        to.d * indices_stride_d + to.h * indices_stride_h + to.w * indices_stride_w;
         const int left = channels - c;
         if (left >= UNIT * VW) {
             pool_4_vectors(mode, VW, x, y, d, h, w, at, POOL_ARGS, INDICES_ARGS);
         } else {
             for (int v = 0; v < left; v += VW)
-                pool_1_vector(mode, min(VW, left - v), x + v, y + v, d, h, w, at + v * indices_stride_c, POOL_ARGS,
-                              INDICES_ARGS);
+                pool_1_vector(mode, min(VW, left - v), x + v, y + v, d, h, w, at + v * indices_stride_c,
+                              POOL_ARGS, INDICES_ARGS);
         }
         if (++block == channel_blocks) {
             block = 0;

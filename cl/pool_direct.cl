@@ -64,7 +64,8 @@ POOL_INLINE void pool_direct(int mode, int channels_fastest, POOL_PARAMS, INDICE
                             sum = 0.0f;
                             summed = 0;
                         }
-                    } else if (v > best || (v != v && best == best) || (mode == POOL_MAX_INDICES && position < 0)) {
+                    } else if (v > best || (v != v && best == best) ||
+                               (mode == POOL_MAX_INDICES && position < 0)) {
                         best = v;
                         position = ((long)z * in_h + row) * in_w + column;
                     }
@@ -84,8 +85,8 @@ POOL_INLINE void pool_direct(int mode, int channels_fastest, POOL_PARAMS, INDICE
         }
         if (mode == POOL_MAX_INDICES)
             store_position(indices_base, indices_are_long,
-                           indices_offset + n * indices_stride_n + c * indices_stride_c + od * indices_stride_d +
-                               oh * indices_stride_h + ow * indices_stride_w,
+                           indices_offset + n * indices_stride_n + c * indices_stride_c +
+                               od * indices_stride_d + oh * indices_stride_h + ow * indices_stride_w,
                            position);
     }
 }

@@ -5,8 +5,8 @@
 // A unit of work is a row of outputs, or a part of a long one. First all input rows of its windows are
 // combined element by element into a private row with padding around it; then windows are combined along
 // that row, by unaligned loads for stride 1, by taking every other element of two vectors for stride 2. So an
-// output costs stride_w * window_d * window_h + window_w operations instead of the product of all three. Short
-// rows go by batches: a processor that reads a private row as soon as it was written would wait for the writes.
+// output costs stride_w * window_d * window_h + window_w operations instead of the product of all three.
+// Short rows go by batches: a processor that reads a private row as soon as it was written would wait for it.
 //
 //   husk_pool_planes_max, husk_pool_planes_avg, husk_pool_planes_max_indices
 //
@@ -72,7 +72,8 @@ POOL_INLINE void combine_rows_positions(int n, const __global data_t *x, int dep
     for (int i = 0; i < depths; ++i) {
         for (int j = 0; j < heights; ++j)
             take_next(load_vf_part(x + i * step_d + j * step_h, n),
-                      (vi)(position + i * position_step_d + j * position_step_h) + LANES, &best, &best_position);
+                      (vi)(position + i * position_step_d + j * position_step_h) + LANES, &best,
+                      &best_position);
     }
     store_private(LANES < (vi)(n) ? best : (vf)(-INFINITY), row);
     CONCAT(vstore, VW)(LANES < (vi)(n) ? best_position : (vi)(-1), 0, positions);
@@ -137,7 +138,8 @@ POOL_INLINE void combine_columns(int mode, int stride, const acc_t *row, const i
         const int n = min(VW, columns - i);
         if (mode != POOL_MAX_INDICES) {
             const vf best = combine_window(mode, stride, row + i * stride, window, dilation);
-            store_vf_part(mode == POOL_AVG ? best * (load_private(column_scale + i) * scale) : best, y + i, n);
+            const vf factor = load_private(column_scale + i) * scale;
+            store_vf_part(mode == POOL_AVG ? best * factor : best, y + i, n);
             continue;
         }
         vf best = (vf)(-INFINITY);
@@ -148,8 +150,8 @@ POOL_INLINE void combine_columns(int mode, int stride, const acc_t *row, const i
                      &best_position);
         }
         store_vf_part(best, y + i, n);
-        store_positions(best_position, n, indices_base, indices_are_long, indices_offset + i * indices_stride_w,
-                        indices_stride_w);
+        store_positions(best_position, n, indices_base, indices_are_long,
+                        indices_offset + i * indices_stride_w, indices_stride_w);
     }
 }
 
@@ -160,7 +162,8 @@ POOL_INLINE void fill_column_scale(int w, int columns, int window, int stride, i
     for (int i = 0; i < columns; ++i) {
         const int start = w + i * stride;
         const bool is_inside = start >= 0 && start + (window - 1) * dilation < extent;
-        const int count = is_inside ? window : window_count(start, window, dilation, extent, limit, count_pad);
+        const int count =
+            is_inside ? window : window_count(start, window, dilation, extent, limit, count_pad);
         column_scale[i] = count > 0 ? 1.0f / (acc_t)count : 0.0f;
     }
 }
@@ -212,7 +215,8 @@ POOL_INLINE void pool_planes(int mode, POOL_PARAMS, INDICES_PARAMS, int columns,
                     CONCAT(vstore, VW)((vi)(-1), 0, positions + i);
             }
             if (mode == POOL_AVG)
-                fill_column_scale(w, width, window_w, stride_w, dilation_w, in_w, limit_w, count_pad, column_scale);
+                fill_column_scale(w, width, window_w, stride_w, dilation_w, in_w, limit_w, count_pad,
+                                  column_scale);
         }
         const int units = (int)min((long)together, last - unit);
 
@@ -227,8 +231,8 @@ POOL_INLINE void pool_planes(int mode, POOL_PARAMS, INDICES_PARAMS, int columns,
             const int top = h + first_h * dilation_h;
             const long step_d = dilation_d * x_stride_d;
             const long step_h = dilation_h * x_stride_h;
-            const __global data_t *x = x_base + x_offset + to.n * x_stride_n + to.c * x_stride_c + z * x_stride_d +
-                                       top * x_stride_h + w;
+            const __global data_t *x = x_base + x_offset + to.n * x_stride_n + to.c * x_stride_c +
+                                       z * x_stride_d + top * x_stride_h + w;
             acc_t *row = rows + b * pitch;
             int i = low;
             if (mode == POOL_MAX_INDICES) {
@@ -260,9 +264,9 @@ POOL_INLINE void pool_planes(int mode, POOL_PARAMS, INDICES_PARAMS, int columns,
             const acc_t *row = rows + b * pitch;
             const int *row_positions = positions + b * pitch;
 #define COMBINE_COLUMNS(stride) \
-    combine_columns(mode, stride, row, row_positions, width, window_w, dilation_w, column_scale, states[b].scale, \
-                    states[b].y, indices_base, states[b].indices_at, indices_are_long, indices_stride_n, \
-                    indices_stride_c, indices_stride_d, indices_stride_h, indices_stride_w)
+    combine_columns(mode, stride, row, row_positions, width, window_w, dilation_w, column_scale, \
+                    states[b].scale, states[b].y, indices_base, states[b].indices_at, indices_are_long, \
+                    indices_stride_n, indices_stride_c, indices_stride_d, indices_stride_h, indices_stride_w)
             if (stride_w == 1)
                 COMBINE_COLUMNS(1);
             else if (stride_w == 2)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pooling for CPU devices with large windows (global pooling): one work-item per work-group, vectors along the
-// window's rows, which lie together in memory.
+// Pooling for CPU devices with large windows (global pooling): one work-item per work-group, vectors along
+// the window's rows, which lie together in memory.
 //
 // Needs stride 1 of x along the width and dilation 1 there. The host merges dimensions that a window spans
 // whole, so that global pooling of a packed image is one row.
@@ -45,7 +45,8 @@ POOL_INLINE vf max_row(const __global data_t *x, int length, vf best)
     return best;
 }
 
-POOL_INLINE void max_row_positions(const __global data_t *x, int length, int position, vf *best, vi *best_position)
+POOL_INLINE void max_row_positions(const __global data_t *x, int length, int position, vf *best,
+                                   vi *best_position)
 {
     for (int i = 0; i < length; i += VW) {
         const int n = min(VW, length - i);

@@ -41,12 +41,12 @@ typedef struct arguments {
 // A variant's state: everything a launch needs but the buffers.
 typedef struct launch {
     const husk__kernel *kernel;
-    husk__strided outer;         // the dimensions above the row
+    husk__strided outer; // the dimensions above the row
     husk__strided_dimension row;
-    int64_t total;               // elements
-    int64_t share;               // vector: elements a work-group takes
+    int64_t total; // elements
+    int64_t share; // vector: elements a work-group takes
     husk__range range;
-    float low, slope, high;      // the piecewise linear kinds, see cl/lib/activation.clh
+    float low, slope, high; // the piecewise linear kinds, see cl/lib/activation.clh
 } launch;
 
 static bool is_smooth(husk_act activation)
@@ -217,8 +217,8 @@ const husk__op husk__op_activation = {
 const char *husk_act_name(husk_act act)
 {
     switch (act) {
-#define NAME(name, number, text)                                                                    \
-    case HUSK_ACT_##name:                                                                           \
+#define NAME(name, number, text) \
+    case HUSK_ACT_##name:        \
         return text;
         HUSK_ACT_LIST(NAME)
 #undef NAME

@@ -80,7 +80,7 @@ husk__arg *husk__strided_write_args(const husk__strided *strided, husk__arg *arg
             const int32_t d = i - (HUSK__STRIDED_OUTER - strided->rank);
             const husk__strided_dimension *dimension = d >= 0 ? &strided->dimensions[d] : NULL;
             const int64_t absent = field == 0 ? 1 : 0;
-            const int64_t present = !dimension    ? absent
+            const int64_t present = !dimension   ? absent
                                     : field == 0 ? dimension->extent
                                     : field == 1 ? dimension->x_stride
                                                  : dimension->y_stride;

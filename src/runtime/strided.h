@@ -17,7 +17,7 @@ typedef struct husk__strided_dimension {
 } husk__strided_dimension;
 
 typedef struct husk__strided {
-    int32_t rank; /* may be 0: one element */
+    int32_t rank;                                      /* may be 0: one element */
     husk__strided_dimension dimensions[HUSK_MAX_RANK]; /* the last has the smallest strides */
 } husk__strided;
 

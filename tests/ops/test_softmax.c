@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const variants[] = {NULL,           "rows",           "columns",       "workgroup:1x256",
-                                       "workgroup:1x64", "workgroup:32x8", "workgroup:16x4"};
+static const char *const variants[] =
+    {NULL, "rows", "columns", "workgroup:1x256", "workgroup:1x64", "workgroup:32x8", "workgroup:16x4"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
