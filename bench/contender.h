@@ -26,14 +26,15 @@ typedef struct bench_array {
     int64_t count; /* elements the memory holds, gaps of strides included */
 } bench_array;
 
-/* Weights of one layer in one direction of an rnn: [G H, I_l], [G H, H], [G H], [G H]; gates i f g o, r z n. */
+/* An rnn's weights, one layer, one direction: [G H, I_l], [G H, H], [G H], [G H]; gates i f g o, r z n. */
 typedef struct bench_rnn_weights {
     bench_array input, hidden, input_bias, hidden_bias;
 } bench_rnn_weights;
 
 /*
  * A case's operands, the same numbers in every process: they are made from the case's canonical form. They
- * belong to the worker, are 64-byte aligned, live until after release(), and are never written by a contender.
+ * belong to the worker, are 64-byte aligned, live until after release(), and are never written by a
+ * contender.
  */
 typedef struct bench_data {
     bench_array x;       /* gemm: A as stored; rnn: [t, b, input]; pool, conv: N, C, space in case.layout */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/contestant.h: a contender as the parent process sees it: its worker process, and what it said of itself.
+ * bench/contestant.h: a contender as the parent process sees it: its worker process, and what it said of
+ * itself.
  */
 #ifndef BENCH_CONTESTANT_H
 #define BENCH_CONTESTANT_H

@@ -22,7 +22,7 @@ void bench_array_fill(bench_array *array, uint64_t seed, float scale);
 int64_t bench_array_bytes(const bench_array *array);
 void bench_array_free(bench_array *array);
 
-/* What the case's random numbers come from: the canonical form without packed=, so that both forms share data. */
+/* The seed of the case's numbers: from its canonical form without packed=, so that both forms share them. */
 uint64_t bench_case_seed(const bench_case *c);
 
 /* False with reason when host memory is short. */

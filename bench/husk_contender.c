@@ -33,7 +33,8 @@ static bench_answer explain_queue(const bench_husk_job *job, husk_status status,
     return explain(husk_queue_error(job->queue), status, reason);
 }
 
-// What the library found worth a warning belongs on the user's screen: a variant that does not build, for one.
+// What the library found worth a warning belongs on the user's screen: a variant that does not build, for
+// one.
 static void print_log(void *user, husk_log_level level, const char *text)
 {
     (void)user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/husk_job.h: a case as the library runs it. bench/cases/<op>.c says what to call; husk_contender.c owns
- * everything here.
+ * bench/husk_job.h: a case as the library runs it. bench/cases/<op>.c says what to call; husk_contender.c
+ * owns everything here.
  */
 #ifndef BENCH_HUSK_JOB_H
 #define BENCH_HUSK_JOB_H
@@ -37,8 +37,8 @@ static inline const husk_tensor *bench_optional(const husk_tensor *tensor)
 }
 
 /*
- * What packing for job->plan answered. The chosen variant may take weights as they are: then the plan runs with
- * plain ones, and that is what packed=1 measures. A variant that was named must be able to.
+ * What packing for job->plan answered. The chosen variant may take weights as they are: then the plan runs
+ * with plain ones, and that is what packed=1 measures. A variant that was named must be able to.
  */
 static inline husk_status bench_job_packed(bench_husk_job *job, husk_status status)
 {

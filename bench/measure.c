@@ -10,6 +10,7 @@
 
 #define USUAL_PREPARE \
     0.3 // seconds: data, memory and programs from a cache; beyond that something is compiled
+#define LEAST_SHARE  0.08 // seconds that a contender gets even when the time is up
 #define TURN_SECONDS 0.05 // what one contestant measures before it is another's turn
 
 const char *bench_state_text(bench_state state)
@@ -230,7 +231,7 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
     if (options->row_seconds > 0 && count > 0) {
         double left = options->row_seconds + row->preparing - (double)(bench_now_ns() - start) * 1e-9;
         share = left > 0 ? left / (double)count : 0;
-        share = share < 0.02 ? 0.02 : share; // one short look at least
+        share = share < LEAST_SHARE ? LEAST_SHARE : share;
     }
     for (size_t i = 0; i < count; i++) {
         if (is_alive(&row->entrants[order[i]]))

@@ -17,9 +17,9 @@ typedef struct bench_op {
     /* Parsing. fields ends with a NULL key; the common fields (dtype, dir ...) are added to it by flags. */
     const bench_field *fields;
     unsigned common; /* bench_common_field bits */
-    /* Number of space dimensions, for list fields; NULL: the operator has none. 0: reason says what is wrong. */
+    /* Dimensions of space, for list fields; NULL: the operator has none. 0: reason says what is wrong. */
     int64_t (*space)(const bench_case *c, char reason[BENCH_REASON_TEXT]);
-    /* Check what single fields cannot, and turn fields that say the default in other words into the default. */
+    /* Check what single fields cannot; what says the default in other words becomes the default. */
     bool (*normalise)(bench_case *c, char reason[BENCH_REASON_TEXT]);
     /* Write out defaults and derived fields; the canonical form has been taken. */
     void (*resolve)(bench_case *c);

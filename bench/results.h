@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/results.h: the results of a run as the document that --json writes (schema clbench/1), kept up to date
- * on disk: after every row the file is written anew beside the old one and renamed over it, so that it is
- * whole at any moment.
+ * bench/results.h: the results of a run as the document that --json writes (schema clbench/1), kept up to
+ * date on disk: after every row the file is written anew beside the old one and renamed over it, so that it
+ * is whole at any moment.
  */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
@@ -30,7 +30,7 @@ void bench_results_free(bench_results *results);
 /* A row as JSON, with its verdict on plausibility. */
 json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks);
 
-/* Geometric mean of the speed-ups over a baseline in rows that are ok; op NULL: of every operator. NaN: none. */
+/* Geometric mean of the speed-ups over a baseline in rows that are ok; op NULL: of all. NaN: none. */
 double bench_results_geomean(const json_t *rows, const char *baseline, const char *op, size_t *count);
 /* Rows in a state. */
 size_t bench_results_count(const json_t *rows, const char *state);

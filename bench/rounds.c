@@ -100,7 +100,8 @@ static void keep_larger(double *value, double other)
         *value = other;
 }
 
-// Faster than the device can be: or were the peaks measured while something else ran? Look again before saying so.
+// Faster than the device can be: or were the peaks measured while something else ran? Look again before
+// saying so.
 static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
 {
     char reason[BENCH_REASON_TEXT];

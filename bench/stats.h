@@ -35,8 +35,8 @@ double bench_median(double *values, size_t count);
 
 /*
  * Ranks (from 0) of the order statistics of n samples that enclose the median with at least the given
- * confidence, by the binomial distribution (David and Nagaraja, Order Statistics, 7.1): false when no pair does,
- * and the ranks are those of the minimum and the maximum.
+ * confidence, by the binomial distribution (David and Nagaraja, Order Statistics, 7.1): false when no pair
+ * does, and the ranks are those of the minimum and the maximum.
  */
 bool bench_median_ranks(size_t n, double confidence, size_t *low, size_t *high);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/terminal.h: colours where they are wanted (a terminal, no NO_COLOR), and one line of progress on stderr.
+ * bench/terminal.h: colours where they are wanted (a terminal, no NO_COLOR), and one line of progress on
+ * stderr.
  */
 #ifndef BENCH_TERMINAL_H
 #define BENCH_TERMINAL_H

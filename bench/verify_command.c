@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// clbench verify: every variant of every operator against the reference, on a suite's cases and on generated ones.
+// clbench verify: every variant of every operator against the reference, on a suite's cases and on generated
+// ones.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -178,7 +178,8 @@ static void generate_space(husk_ref_random *draw, char *line, int64_t space_coun
     }
 }
 
-// Every option, dimension and layout; channels around vector lengths; a third are 3x3 with stride 1 (Winograd).
+// Every option, dimension and layout; channels around vector lengths; a third are 3x3 with stride 1
+// (Winograd).
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
     static const int channels[] = {1, 2, 3, 4, 7, 8, 15, 16, 17, 24, 32, 33};

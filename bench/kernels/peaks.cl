@@ -12,7 +12,8 @@
 #define vload_vf JOIN(vload, VW)
 #define vstore_vf JOIN(vstore, VW)
 
-// Twelve independent chains hide the latency of two units of four cycles; x = x * a + b stays near b / (1 - a).
+// Twelve independent chains hide the latency of two units of four cycles;
+// x = x * a + b stays near b / (1 - a).
 __attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_bench_fma(__global float *out, int rounds, float a_, float b_)
 {
@@ -34,8 +35,8 @@ __kernel void husk_bench_fma(__global float *out, int rounds, float a_, float b_
 
 // Each group copies its own part of the buffers, `rounds` times: a part that fits a cache stays there.
 __attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_bench_copy(__global const float *restrict from, __global float *restrict to, long vectors_a_group,
-                              int rounds)
+__kernel void husk_bench_copy(__global const float *restrict from, __global float *restrict to,
+                              long vectors_a_group, int rounds)
 {
     const long first = (long)get_group_id(0) * vectors_a_group;
     for (int round = 0; round < rounds; round++) {

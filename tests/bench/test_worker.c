@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=120 processors=1
-// Worker processes, the watchdog, interleaving and verification, with contenders that misbehave on purpose. This
-// program is its own worker: the parent starts it again with --worker, as clbench does.
+// Worker processes, the watchdog, interleaving and verification, with contenders that misbehave on purpose.
+// This program is its own worker: the parent starts it again with --worker, as clbench does.
 #include <check.h>
 #include <math.h>
 #include <signal.h>
