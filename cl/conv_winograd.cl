@@ -276,7 +276,7 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
 
     acc_t window[TILE_IN * WINDOW];
     acc_t products[POINTS * TILE_M * TILE_N];
-    acc_t lines[TILE_OUT * TILE_OUT * TILE_N];
+    acc_t lines[TILE_OUT * TILE_OUT * TILE_N + VW]; // the last vector of a run is read whole
     struct run runs[TILE_N];
 
     for (long tile = tile_begin; tile < tile_end; tile += TILE_N) {
