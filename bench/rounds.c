@@ -80,6 +80,18 @@ static bench_measure_options measure_options(const bench_run *r, size_t rows_lef
     return options;
 }
 
+// variant: a name, or "name:configuration".
+static bool has_variant(bench_op_kind op, const char *variant)
+{
+    size_t length = strcspn(variant, ":");
+    const char *name;
+    for (size_t i = 0; (name = husk_op_variant(bench_op_text(op), i)); i++) {
+        if (strlen(name) == length && !strncmp(name, variant, length))
+            return true;
+    }
+    return false;
+}
+
 // Which contestants and forms take part in a row is asked when its turn comes.
 static void add_entrants(bench_run *r, bench_row *row)
 {
@@ -88,6 +100,12 @@ static void add_entrants(bench_run *r, bench_row *row)
         variant = NULL;
     else
         bench_row_add(row, &r->contestants[0], variant);
+    if (variant && !has_variant(row->c.op, variant)) {
+        row->entrants[0].state = BENCH_STATE_SKIPPED;
+        snprintf(row->entrants[0].reason, sizeof row->entrants[0].reason, "%s has no variant %s",
+                 bench_op_text(row->c.op), variant);
+        return;
+    }
     for (size_t i = 1; i < r->contestant_count; i++) {
         if (r->contestants[i].is_usable)
             bench_row_add_forms(row, &r->contestants[i], r->options->max_time);

@@ -208,10 +208,15 @@ static bench_answer time_batch(worker *w, void *state, int64_t batch, uint64_t *
     return answer;
 }
 
+static uint64_t long_enough(const worker *w)
+{
+    return SAMPLE_TICKS * w->tick_ns > SAMPLE_NS ? SAMPLE_TICKS * w->tick_ns : SAMPLE_NS;
+}
+
 // Double the batch until it lasts long enough for the clock and for the launch of one to drown.
 static bench_answer find_batch(worker *w, void *state, int64_t *batch)
 {
-    uint64_t enough = SAMPLE_TICKS * w->tick_ns > SAMPLE_NS ? SAMPLE_TICKS * w->tick_ns : SAMPLE_NS, ns = 0;
+    uint64_t enough = long_enough(w), ns = 0;
     bench_answer answer = BENCH_OK;
     for (*batch = 1; answer == BENCH_OK && *batch < (int64_t)1 << 30; *batch *= 2) {
         answer = time_batch(w, state, *batch, &ns);
@@ -235,9 +240,13 @@ static json_t *do_warm(worker *w, json_t *request)
     uint64_t limit = (uint64_t)json_integer_value(json_object_get(request, "limit_ns"));
     uint64_t start = bench_now_ns(), ns = 0;
     bench_answer answer = BENCH_OK;
-    for (int64_t i = 0; i < runs && answer == BENCH_OK && (i == 0 || bench_now_ns() - start < limit); i++)
-        answer = w->contender->run(state, w->reason);
-    if (answer == BENCH_OK)
+    uint64_t shortest = UINT64_MAX;
+    for (int64_t i = 0; i < runs && answer == BENCH_OK && (i == 0 || bench_now_ns() - start < limit); i++) {
+        answer = time_batch(w, state, 1, &ns);
+        shortest = ns < shortest ? ns : shortest;
+    }
+    // A single run that lasts long enough is a sample: nothing to search for.
+    if (answer == BENCH_OK && (runs == 0 || shortest < long_enough(w)))
         answer = find_batch(w, state, &batch);
     double group[5], before = 0;
     bool settled = false;
@@ -281,11 +290,14 @@ static json_t *do_sample(worker *w, json_t *request)
     double singles[15], latency = 0;
     size_t count = 0;
     start = bench_now_ns();
-    while (single && answer == BENCH_OK && count < 15 && (count < 3 || bench_now_ns() - start < 20000000u)) {
+    while (single && batch > 1 && answer == BENCH_OK && count < 15 &&
+           (count < 3 || bench_now_ns() - start < 20000000u)) {
         uint64_t before = bench_now_ns();
         answer = w->contender->run(state, w->reason);
         singles[count++] = (double)(bench_now_ns() - before);
     }
+    if (single && batch == 1) // a sample is a single launch
+        singles[count++] = json_number_value(json_array_get(samples, 0));
     latency = count ? bench_median(singles, count) : 0;
     reply = answer_of(answer, w->reason);
     json_object_set_new(reply, "samples", samples);
