@@ -79,8 +79,8 @@ POOL_INLINE void combine_rows_positions(int n, const __global data_t *x, int dep
     CONCAT(vstore, VW)(LANES < (vi)(n) ? best_position : (vi)(-1), 0, positions);
 }
 
-// Elements i, i + stride, i + 2 stride ... of a private row.
-POOL_INLINE vf load_every(const acc_t *row, int stride)
+// Elements 0, stride, 2 stride ... of a private row, n of them at least.
+POOL_INLINE vf load_every(const acc_t *row, int stride, int n)
 {
     if (stride == 1)
         return load_private(row);
@@ -90,12 +90,12 @@ POOL_INLINE vf load_every(const acc_t *row, int stride)
         return EVEN_LANES(vf, a, b);
     }
     acc_t lanes[VW];
-    for (int i = 0; i < VW; ++i)
+    for (int i = 0; i < n; ++i)
         lanes[i] = row[i * stride];
     return load_private(lanes);
 }
 
-POOL_INLINE vi load_every_position(const int *positions, int stride)
+POOL_INLINE vi load_every_position(const int *positions, int stride, int n)
 {
     if (stride == 1)
         return CONCAT(vload, VW)(0, positions);
@@ -105,27 +105,39 @@ POOL_INLINE vi load_every_position(const int *positions, int stride)
         return EVEN_LANES(vi, a, b);
     }
     int lanes[VW];
-    for (int i = 0; i < VW; ++i)
+    for (int i = 0; i < n; ++i)
         lanes[i] = positions[i * stride];
     return CONCAT(vload, VW)(0, lanes);
 }
 
-// One vector of outputs from the private row. The common windows are written out.
-POOL_INLINE vf combine_window(int mode, int stride, const acc_t *row, int window, int dilation)
+// One vector of outputs, of which n count, from the private row. The common windows are written out.
+POOL_INLINE vf combine_window(int mode, int stride, int n, const acc_t *row, int window, int dilation)
 {
     if (stride == 2 && dilation == 1 && (window == 2 || window == 3)) {
         const vf a = load_private(row);
         const vf b = load_private(row + VW);
         const vf pairs = combine(mode, ODD_LANES(vf, a, b), EVEN_LANES(vf, a, b));
-        return window == 2 ? pairs : combine(mode, load_every(row + 2, 2), pairs);
+        return window == 2 ? pairs : combine(mode, load_every(row + 2, 2, n), pairs);
+    }
+    if (stride > 2) { // one by one: gathering a vector for every k would wait for its elements every time
+        acc_t lanes[VW];
+        for (int i = 0; i < n; ++i) {
+            acc_t best = row[i * stride];
+            for (int k = 1; k < window; ++k) {
+                const acc_t v = row[i * stride + k * dilation];
+                best = mode == POOL_AVG ? best + v : v > best || v != v ? v : best;
+            }
+            lanes[i] = best;
+        }
+        return load_private(lanes);
     }
     if (window == 3) {
-        const vf pairs = combine(mode, load_every(row + dilation, stride), load_every(row, stride));
-        return combine(mode, load_every(row + 2 * dilation, stride), pairs);
+        const vf pairs = combine(mode, load_every(row + dilation, stride, n), load_every(row, stride, n));
+        return combine(mode, load_every(row + 2 * dilation, stride, n), pairs);
     }
-    vf best = load_every(row, stride);
+    vf best = load_every(row, stride, n);
     for (int k = 1; k < window; ++k)
-        best = combine(mode, load_every(row + k * dilation, stride), best);
+        best = combine(mode, load_every(row + k * dilation, stride, n), best);
     return best;
 }
 
@@ -137,7 +149,7 @@ POOL_INLINE void combine_columns(int mode, int stride, const acc_t *row, const i
     for (int i = 0; i < columns; i += VW) {
         const int n = min(VW, columns - i);
         if (mode != POOL_MAX_INDICES) {
-            const vf best = combine_window(mode, stride, row + i * stride, window, dilation);
+            const vf best = combine_window(mode, stride, n, row + i * stride, window, dilation);
             const vf factor = load_private(column_scale + i) * scale;
             store_vf_part(mode == POOL_AVG ? best * factor : best, y + i, n);
             continue;
@@ -146,8 +158,8 @@ POOL_INLINE void combine_columns(int mode, int stride, const acc_t *row, const i
         vi best_position = (vi)(-1);
         for (int k = 0; k < window; ++k) {
             const int first = i * stride + k * dilation;
-            take_any(load_every(row + first, stride), load_every_position(positions + first, stride), &best,
-                     &best_position);
+            take_any(load_every(row + first, stride, n), load_every_position(positions + first, stride, n),
+                     &best, &best_position);
         }
         store_vf_part(best, y + i, n);
         store_positions(best_position, n, indices_base, indices_are_long,
