@@ -16,7 +16,8 @@
 
 typedef struct tally {
     int64_t right, wrong, refused, mistrusted, errors, timeouts;
-    double max_ratio; /* the largest error / bound of those that are right */
+    double max_ratio;         /* the largest error / bound of those that are right */
+    char configurations[128]; /* of the variant's menu, those that were taken */
 } tally;
 
 typedef struct verification {
@@ -59,6 +60,20 @@ static void check_pass(const json_t *reply, tally *t, bench_state *state, char r
         t->max_ratio = ratio;
 }
 
+// "12x2v 8x3v": each once.
+static void note_configuration(tally *t, const char *name)
+{
+    if (!name || !*name)
+        return;
+    size_t length = strlen(name);
+    for (const char *at = t->configurations; (at = strstr(at, name)); at += length) {
+        bool begins = at == t->configurations || at[-1] == ' ';
+        if (begins && (at[length] == ' ' || !at[length]))
+            return;
+    }
+    bench_append(t->configurations, sizeof t->configurations, "%s%s", t->configurations[0] ? " " : "", name);
+}
+
 static void verify_one(verification *v, const bench_case *c, const char *variant, tally *t)
 {
     char reason[BENCH_REASON_TEXT] = "";
@@ -66,9 +81,12 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
     json_t *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", c->canonical, "slot", 0);
     if (variant)
         json_object_set_new(request, "form", json_string(variant));
-    json_decref(ask(v, request, &state, reason));
+    json_t *reply = ask(v, request, &state, reason);
+    if (state == BENCH_STATE_OK)
+        note_configuration(t, json_string_value(json_object_get(reply, "configuration")));
+    json_decref(reply);
     if (state == BENCH_STATE_OK) {
-        json_t *reply =
+        reply =
             ask(v,
                 json_pack("{s:s, s:i, s:I}", "do", "verify", "slot", 0, "seed", (json_int_t)v->options->seed),
                 &state, reason);
@@ -143,15 +161,15 @@ static void print_tally(const char *op, const char *variant, const tally *t, tal
     if (!executed && !t->refused)
         return;
     printf("%-11s %-20s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64
-           "   %.3f\n",
+           "   %-21.3f  %s\n",
            op, variant, executed, t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused,
-           t->max_ratio);
+           t->max_ratio, t->configurations);
 }
 
 static void print_tallies(const verification *v, tally *total)
 {
-    printf("\n%-11s %-20s %6s %6s %6s %6s %6s %8s   %s\n", "operator", "variant", "run", "right", "wrong",
-           "error", "void", "refused", "largest error / bound");
+    printf("\n%-11s %-20s %6s %6s %6s %6s %6s %8s   %s  %s\n", "operator", "variant", "run", "right", "wrong",
+           "error", "void", "refused", "largest error / bound", "configurations");
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
         const char *name = bench_op_text((bench_op_kind)op);
         print_tally(name, "(chosen)", &v->tallies[op][0], total);
