@@ -22,6 +22,9 @@
 #define DOT_STEPS 1024
 // k steps the axpy kernel adds at once.
 #define AXPY_STEPS 8
+// Elements that W is asked for ahead, in the order in which it is read.
+#define DOT_AHEAD 128
+#define AXPY_AHEAD 256
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
@@ -78,6 +81,12 @@ ALWAYS_INLINE void dot_tile(float *sums, int row_count, int vector_count, const 
         const vf v1 = vector_count > 1 ? load_private(v + DOT_STEPS + p) : zero; \
         const vf v2 = vector_count > 1 ? load_private(v + 2 * DOT_STEPS + p) : zero; \
         const vf v3 = vector_count > 1 ? load_private(v + 3 * DOT_STEPS + p) : zero; \
+        PREFETCH_READ(w + p + DOT_AHEAD); \
+        if (row_count > 1) { \
+            PREFETCH_READ(w + w_row + p + DOT_AHEAD); \
+            PREFETCH_READ(w + 2 * w_row + p + DOT_AHEAD); \
+            PREFETCH_READ(w + 3 * w_row + p + DOT_AHEAD); \
+        } \
         const vf w0 = LOAD(w + p); \
         const vf w1 = row_count > 1 ? LOAD(w + w_row + p) : zero; \
         const vf w2 = row_count > 1 ? LOAD(w + 2 * w_row + p) : zero; \
@@ -150,7 +159,9 @@ __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
 ALWAYS_INLINE void axpy_tile(acc_t *sums, int stride, const __global data_t *w, long w_step, int lanes,
                              int count, const acc_t *v)
 {
-#define LINE(p) const vf w##p = lanes == VW ? load_vf(w + (p) * w_step) : load_vf_part(w + (p) * w_step, lanes);
+#define LINE(p) \
+    PREFETCH_READ(w + (p) * w_step + AXPY_AHEAD); \
+    const vf w##p = lanes == VW ? load_vf(w + (p) * w_step) : load_vf_part(w + (p) * w_step, lanes);
     LINE(0) LINE(1) LINE(2) LINE(3) LINE(4) LINE(5) LINE(6) LINE(7)
     for (int j = 0; j < count; ++j, v += AXPY_STEPS, sums += stride) {
         vf even = load_private(sums);
