@@ -48,6 +48,11 @@ HUSK_API husk_tensor husk_packed_tensor(const husk_packed *packed);
  * NULL past the end or for an unknown operator.
  */
 HUSK_API const char *husk_op_variant(const char *op, size_t index);
+/*
+ * The configurations that a variant can be asked for by "name:configuration", whether or not this device can
+ * run them. NULL past the end or for an unknown operator or variant.
+ */
+HUSK_API const char *husk_op_configuration(const char *op, const char *variant, size_t index);
 /* The operators; NULL past the end. */
 HUSK_API const char *husk_op_name(size_t index);
 

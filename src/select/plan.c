@@ -279,15 +279,31 @@ const char *husk_op_name(size_t index)
     return index < count ? husk__ops[index]->name : NULL;
 }
 
+static const husk__op *find_op(const char *name)
+{
+    for (size_t i = 0; name && husk__ops[i]; ++i) {
+        if (strcmp(husk__ops[i]->name, name) == 0)
+            return husk__ops[i];
+    }
+    return NULL;
+}
+
 const char *husk_op_variant(const char *op, size_t index)
 {
-    for (size_t i = 0; op && husk__ops[i]; ++i) {
-        if (strcmp(husk__ops[i]->name, op) != 0)
-            continue;
-        size_t count = 0;
-        while (husk__ops[i]->variants[count])
-            ++count;
-        return index < count ? husk__ops[i]->variants[index]->name : NULL;
+    const husk__op *found = find_op(op);
+    size_t count = 0;
+    while (found && found->variants[count])
+        ++count;
+    return index < count ? found->variants[index]->name : NULL;
+}
+
+const char *husk_op_configuration(const char *op, const char *variant, size_t index)
+{
+    const husk__op *found = find_op(op);
+    for (size_t i = 0; found && variant && found->variants[i]; ++i) {
+        const husk__variant *row = found->variants[i];
+        if (strcmp(row->name, variant) == 0)
+            return index < row->configuration_count ? row->configurations[index].name : NULL;
     }
     return NULL;
 }
