@@ -107,7 +107,21 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
     fflush(stdout);
 }
 
-// The operator's own choice, and each variant by name: one of them, or all.
+// Each configuration of the variant's menu; a variant without a menu once.
+static void verify_configurations(verification *v, const bench_case *c, const char *variant, tally *t)
+{
+    const char *configuration;
+    size_t i = 0;
+    for (; (configuration = husk_op_configuration(bench_op_text(c->op), variant, i)); i++) {
+        char form[128];
+        snprintf(form, sizeof form, "%s:%s", variant, configuration);
+        verify_one(v, c, form, t);
+    }
+    if (i == 0)
+        verify_one(v, c, variant, t);
+}
+
+// The operator's own choice and each variant by name; one variant; or all in each of their configurations.
 static void verify_case(verification *v, const bench_case *c)
 {
     const char *wanted = v->options->variant, *op = bench_op_text(c->op), *variant;
@@ -117,7 +131,9 @@ static void verify_case(verification *v, const bench_case *c)
         size_t length = wanted ? strcspn(wanted, ":") : 0;
         bool is_wanted = !wanted || !strcmp(wanted, "all") ||
                          (strlen(variant) == length && !strncmp(variant, wanted, length));
-        if (is_wanted)
+        if (wanted && !strcmp(wanted, "all"))
+            verify_configurations(v, c, variant, &v->tallies[c->op][i + 1]);
+        else if (is_wanted)
             verify_one(v, c, wanted && strcmp(wanted, "all") ? wanted : variant, &v->tallies[c->op][i + 1]);
     }
 }
