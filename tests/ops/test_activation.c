@@ -148,8 +148,9 @@ END_TEST
 START_TEST(scalar_and_nothing)
 {
     husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_TANH);
-    test_tensor x = test_input(0, NULL, TEST_PACKED, 9, 2.0f);
-    test_tensor y = test_output(HUSK_F32, 0, NULL, TEST_PACKED);
+    const int64_t no_shape[] = {0};
+    test_tensor x = test_input(0, no_shape, TEST_PACKED, 9, 2.0f);
+    test_tensor y = test_output(HUSK_F32, 0, no_shape, TEST_PACKED);
     run_all(&params, &x, &y);
     test_release(&x);
     test_release(&y);

@@ -270,13 +270,13 @@ static void refuse(husk_status wanted, const char *argument, const husk_softmax_
 
 START_TEST(bad_input)
 {
-    const int64_t shape[] = {4, 6}, other[] = {6, 4};
+    const int64_t shape[] = {4, 6}, other[] = {6, 4}, no_shape[] = {0};
     husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = 1);
     test_tensor x = test_input(2, shape, TEST_PACKED, 19, 1.0f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_tensor turned = test_output(HUSK_F32, 2, other, TEST_PACKED);
     test_tensor whole = test_output(HUSK_I32, 2, shape, TEST_PACKED);
-    test_tensor single = test_input(0, NULL, TEST_PACKED, 21, 1.0f);
+    test_tensor single = test_input(0, no_shape, TEST_PACKED, 21, 1.0f);
     refuse(HUSK_INVALID_ARGUMENT, "x", &params, NULL, &y.tensor);
     refuse(HUSK_INVALID_ARGUMENT, "y", &params, &x.tensor, NULL);
     refuse(HUSK_INVALID_ARGUMENT, "y", &params, &x.tensor, &turned.tensor);
