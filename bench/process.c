@@ -18,6 +18,20 @@
 #include "text.h"
 #include "timer.h"
 
+volatile sig_atomic_t bench_interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    bench_interrupted = 1;
+}
+
+void bench_catch_interrupt(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+}
+
 #define LONGEST_LINE ((size_t)64 << 20)
 
 static void close_both(int pipe_ends[2])
@@ -192,7 +206,14 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
                      seconds);
             return BENCH_REPLY_TIMEOUT;
         }
-        int wait_ms = seconds > 0 ? (int)((deadline - now) / 1000000) + 1 : -1;
+        if (bench_interrupted) {
+            bench_process_kill(process);
+            snprintf(reason, BENCH_REASON_TEXT, "interrupted");
+            return BENCH_REPLY_TIMEOUT;
+        }
+        // Half a second at most, for a signal that came just before the call.
+        uint64_t left = seconds > 0 ? deadline - now : 500000000u;
+        int wait_ms = left < 500000000u ? (int)(left / 1000000) + 1 : 500;
         struct pollfd watched = {.fd = process->replies, .events = POLLIN};
         int ready = poll(&watched, 1, wait_ms);
         if (ready > 0 && !read_more(process)) {

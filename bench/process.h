@@ -7,6 +7,7 @@
 #define BENCH_PROCESS_H
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -40,6 +41,13 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
 /* Both. */
 bench_reply bench_process_call(bench_process *process, json_t *request, double seconds, json_t **reply,
                                char reason[BENCH_REASON_TEXT]);
+
+/*
+ * Ctrl-C ends the request that is being waited for (its worker is killed) and sets bench_interrupted, so that
+ * what was measured until then can be kept. A second one ends the program.
+ */
+void bench_catch_interrupt(void);
+extern volatile sig_atomic_t bench_interrupted;
 
 /* In the worker: the descriptors of its end. */
 enum { BENCH_WORKER_REQUESTS = 3, BENCH_WORKER_REPLIES = 4 };

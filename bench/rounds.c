@@ -192,7 +192,7 @@ void bench_measure_rounds(bench_run *r)
             bench_measure_options options = measure_options(r, left, round);
             bench_measure_row(row, &options);
             r->compiling += row->preparing;
-            if (round + 1 == rounds)
+            if (round + 1 == rounds && !bench_interrupted) // half a row is none
                 print_row(r, row);
         }
     }

@@ -3,7 +3,6 @@
 #include "run.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +18,6 @@
 
 #define STANDARD_BUDGET 60.0
 #define QUICK_BUDGET    20.0
-
-volatile int bench_interrupted;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    bench_interrupted = 1;
-}
 
 static bool wants_baseline(const bench_run *r, const char *name)
 {
@@ -259,8 +250,7 @@ int bench_command_run(const bench_options *given)
         r.budget = options->budget > 0 ? options->budget : 0;
     bench_progress_start(options->quiet);
     take_over_stdout(options, stdout_path);
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
+    bench_catch_interrupt();
     if (!bench_results_begin(&r.results, options->json_path))
         code = BENCH_EXIT_ERROR;
     size_t devices = options->device_count ? options->device_count : 1;

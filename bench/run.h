@@ -25,7 +25,4 @@ const char *bench_device_wish(const bench_options *options, size_t index, char b
  */
 int bench_open_husk(bench_contestant *husk, const char *wish);
 
-/* Set by SIGINT: finish with what has been measured. */
-extern volatile int bench_interrupted;
-
 #endif

@@ -12,7 +12,8 @@
 #include "terminal.h"
 #include "text.h"
 
-#define MAX_VARIANTS 32
+#define MAX_VARIANTS     32
+#define EXIT_INTERRUPTED 130
 
 typedef struct tally {
     int64_t right, wrong, refused, mistrusted, errors, timeouts;
@@ -94,6 +95,8 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
             check_pass(reply, t, &state, reason);
         json_decref(reply);
     }
+    if (bench_interrupted)
+        return;
     t->refused += state == BENCH_STATE_UNSUPPORTED;
     t->wrong += state == BENCH_STATE_FAILED;
     t->errors += state == BENCH_STATE_ERROR;
@@ -215,6 +218,8 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     bench_progress_clear();
     print_tallies(v, &total);
     bench_contestant_stop(&v->husk);
+    if (bench_interrupted)
+        return EXIT_INTERRUPTED;
     if (total.wrong)
         return BENCH_EXIT_VERIFICATION;
     if (total.errors)
@@ -234,6 +239,7 @@ int bench_command_verify(const bench_options *options)
     int code = v ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
     size_t devices = options->device_count ? options->device_count : 1;
     bench_progress_start(options->quiet);
+    bench_catch_interrupt();
     for (size_t i = 0; i < suite.count && options->list; i++)
         puts(suite.entries[i].c.canonical);
     for (size_t i = 0; i < devices && code == BENCH_EXIT_OK && !options->list; i++) {
