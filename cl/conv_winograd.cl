@@ -66,9 +66,9 @@ ALWAYS_INLINE void transform_input(const vf *d, vf *t)
 #endif
 }
 
-ALWAYS_INLINE void transform_weights(const acc_t *g, int step, acc_t *t)
+ALWAYS_INLINE void transform_weights(const vf *g, int step, vf *t)
 {
-    const acc_t a = g[0], b = g[step], c = g[2 * step];
+    const vf a = g[0], b = g[step], c = g[2 * step];
 #if TILE_OUT == 4
     t[0] = a * 0.25f;
     t[1] = (a + b + c) * (-1.0f / 6.0f);
@@ -118,18 +118,29 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
     const __global data_t *w = w_base + w_offset + ((long)group * filters + panel * TILE_M) * w_stride_k;
     __global data_t *packed = packed_base + packed_offset +
                               ((long)group * panels + panel) * POINTS * channels * TILE_M;
+    // A vector holds filters. What it writes past TILE_M the next channel overwrites; the last must not.
     for (int c = 0; c < channels; ++c)
-        for (int m = 0; m < TILE_M; ++m) {
-            acc_t filter[9], half_way[3 * TILE_IN], point[TILE_IN];
+        for (int first = 0; first < TILE_M; first += VW) {
+            const int width = min(VW, TILE_M - first);
+            acc_t lanes[9 * VW];
+            vf filter[9], half_way[3 * TILE_IN], point[TILE_IN];
             for (int i = 0; i < 9; ++i)
-                filter[i] = m < rows ? w[m * w_stride_k + c * w_stride_c + i / 3 * w_stride_h + i % 3 * w_stride_w]
-                                     : 0.0f;
+                store_private((vf)(0.0f), lanes + i * VW);
+            for (int m = 0; m < min(width, rows - first); ++m) {
+                const __global data_t *from = w + (first + m) * w_stride_k + c * w_stride_c;
+                for (int i = 0; i < 3; ++i)
+                    for (int j = 0; j < 3; ++j)
+                        lanes[(3 * i + j) * VW + m] = from[i * w_stride_h + j * w_stride_w];
+            }
+            for (int i = 0; i < 9; ++i)
+                filter[i] = load_private(lanes + i * VW);
             for (int i = 0; i < 3; ++i)
                 transform_weights(filter + i, 3, half_way + i * TILE_IN);
             for (int i = 0; i < TILE_IN; ++i) {
                 transform_weights(half_way + i, TILE_IN, point);
                 for (int j = 0; j < TILE_IN; ++j)
-                    packed[((long)(i * TILE_IN + j) * channels + c) * TILE_M + m] = point[j];
+                    store_vf_part(point[j], packed + ((long)(i * TILE_IN + j) * channels + c) * TILE_M + first,
+                                  c + 1 < channels && first + VW >= TILE_M ? VW : width);
             }
         }
 }

@@ -18,6 +18,7 @@ static void describe(const void *given, husk__key *key)
     husk__key_tensor(key, problem->has_bias ? &problem->bias : NULL);
     husk__key_tensor(key, &problem->y);
     husk__key_i64(key, problem->has_packed_weights);
+    husk__key_i64(key, problem->packs_every_call);
     husk__key_i64(key, problem->activation);
     husk__key_f32(key, problem->activation == HUSK_ACT_LEAKY_RELU ? problem->slope : 0.0f);
     husk__key_i64(key, problem->precision);
@@ -84,6 +85,7 @@ husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const h
     status = bind(queue, &arguments, &scope);
     if (status != HUSK_OK || is_empty(y))
         return status;
+    problem.packs_every_call = !w->packed;
     const husk__wish wish = make_wish(&whole, x, w, bias, y);
     return husk__plan_immediate(queue, &husk__op_conv, &problem, &wish, &arguments, &scope);
 }

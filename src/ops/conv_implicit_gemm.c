@@ -63,7 +63,9 @@ static husk__conv_split split(const husk__candidate *candidate)
 
 static double cost(const husk__candidate *candidate)
 {
-    return split(candidate).cycles / CYCLES_PER_NS;
+    return split(candidate).cycles / CYCLES_PER_NS +
+           husk__conv_packing_cost(candidate->problem,
+                                   packed_count(candidate->problem, candidate->configuration));
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

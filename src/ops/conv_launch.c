@@ -111,6 +111,12 @@ uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t pac
     return problem->has_packed_weights ? 0 : (uint64_t)husk__round_up(packed_count * 4, SCRATCH_ALIGNMENT);
 }
 
+double husk__conv_packing_cost(const husk__conv_problem *problem, int64_t packed_count)
+{
+    const double bytes_per_ns = 12.0;
+    return problem->packs_every_call ? 4.0 * (double)packed_count / bytes_per_ns : 0.0;
+}
+
 husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                             const husk_buffer *packed, const husk__scope *scope)
 {

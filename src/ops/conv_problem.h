@@ -24,6 +24,7 @@ typedef struct husk__conv_problem {
     husk_tensor x, w, bias, y; /* strides resolved, no buffers */
     bool has_bias;
     bool has_packed_weights;
+    bool packs_every_call; /* an immediate call with plain weights: its packing counts as its time */
     husk_act activation;
     float slope;
     husk_precision precision;
@@ -89,6 +90,8 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
                                husk__conv_state **state, const husk__scope *scope);
 /* Bytes of scratch that packing weights anew takes, aligned for what lies behind. */
 uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count);
+/* Nanoseconds that packing adds to a call; 0 where weights come packed or the caller can pack them once. */
+double husk__conv_packing_cost(const husk__conv_problem *problem, int64_t packed_count);
 /* Enqueue the packing of plain weights. */
 husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                             const husk_buffer *packed, const husk__scope *scope);

@@ -100,7 +100,9 @@ static double cost(const husk__candidate *candidate)
     const double bytes = 4.0 * (double)packed_count(candidate->problem, candidate->configuration);
     const double computing = split(candidate).cycles / CYCLES_PER_NS;
     const double reading = bytes / (bytes > CACHE_BYTES ? MEMORY_RATE : CACHE_RATE);
-    return computing > reading ? computing : reading;
+    return (computing > reading ? computing : reading) +
+           husk__conv_packing_cost(candidate->problem,
+                                   packed_count(candidate->problem, candidate->configuration));
 }
 
 // Elements of transformed input that one work-item holds; see the kernel.
