@@ -30,7 +30,8 @@ struct tap {
     int depth, row, column; // the same for each dimension, to see whether it is padding
 };
 
-__kernel void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
                                    __global data_t *restrict packed_base, long packed_offset, int filters,
                                    int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
                                    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)

@@ -15,7 +15,7 @@ static const husk__configuration MENU[] = {
 };
 static const husk__configuration MENU_DEPTHWISE[] = {{"direct", "-DGROUP=64", {64}}};
 
-enum { PACK_ITEMS = 1 };
+enum { PACK_ITEMS = 32 }; // of both packing kernels
 
 // How much of a compute unit's arithmetic a tile reaches, by the ratio of multiplications to local loads.
 static double efficiency(const int32_t *tile)
@@ -75,9 +75,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     state->range.items[0] = (size_t)(tile[1] / tile[3]);
     state->range.items[1] = (size_t)(tile[0] / tile[2]);
     state->range.items[2] = 1;
-    state->pack_range = (husk__range){{(size_t)(padded / 32), (size_t)husk__conv_filter_count(problem),
-                                       (size_t)problem->geometry.groups},
-                                      {32, 1, 1}};
+    state->pack_range =
+        (husk__range){{(size_t)(padded / PACK_ITEMS), (size_t)husk__conv_filter_count(problem),
+                       (size_t)problem->geometry.groups},
+                      {PACK_ITEMS, 1, 1}};
     return HUSK_OK;
 }
 
@@ -149,9 +150,9 @@ static husk_status depthwise_prepare(husk_plan *plan, const husk__scope *scope)
     state->extra[0] = g->y_strides[1] == 1 && g->groups > 1;
     state->range =
         (husk__range){{(size_t)husk__divide_up(outputs, group), (size_t)g->batch, 1}, {(size_t)group, 1, 1}};
-    state->pack_range =
-        (husk__range){{(size_t)husk__conv_filter_count(problem), (size_t)(g->groups * g->filters), 1},
-                      {PACK_ITEMS, 1, 1}};
+    state->pack_range = (husk__range){{(size_t)husk__divide_up(husk__conv_filter_count(problem), PACK_ITEMS),
+                                       (size_t)(g->groups * g->filters), 1},
+                                      {PACK_ITEMS, 1, 1}};
     return HUSK_OK;
 }
 
