@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Packed weights of recurrent layers. The buffer holds, for each layer and direction, the hidden weights in
 // panels, their biases and a copy of the input biases (cl/rnn_pack.cl); the input weights are packed by gemm,
-// or, where gemm's variant takes none, copied to the end of the buffer.
+// or copied to the end of the buffer.
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/rnn_problem.h"
 
-enum { PACK_ROWS = 64, PACK_ITEMS = 16, GATHER_ROWS = 64, GATHER_ITEMS = 64 };
+enum { PACK_ROWS = 64, PACK_ITEMS = 16, GATHER_ROWS = 64, GATHER_ITEMS = 64, FEW_ROWS = 4 };
 
 void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
 {
@@ -111,13 +111,15 @@ static husk_status copy(const husk_plan *plan, husk_queue *queue, const husk_ten
                         HUSK__ARG_I32(rows), HUSK__ARG_I32(columns), HUSK__ARG_I32(GATHER_ROWS));
 }
 
-// Input weights by gemm; *part stays NULL where its variant takes no packed ones.
+// Input weights by gemm. *part stays NULL where it takes none, and for so few rows that reading plain weights
+// once is faster than multiplying by panels.
 static husk_status pack_input(const husk_plan *plan, husk_queue *queue, const husk_tensor *input,
                               int64_t index, husk_packed **part)
 {
+    const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
     *part = NULL;
-    if (!state->products[index])
+    if (problem->steps * problem->batch <= FEW_ROWS)
         return HUSK_OK;
     husk_status status = husk_gemm_plan_pack(state->products[index], queue, input, part);
     return status == HUSK_UNSUPPORTED ? HUSK_OK : status;
