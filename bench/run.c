@@ -140,8 +140,10 @@ static int run_device(bench_run *r, size_t index)
     if (index > 0)
         putchar('\n');
     int code = bench_open_husk(&r->contestants[0], r->wish);
-    if (code != BENCH_EXIT_OK)
+    if (code != BENCH_EXIT_OK) {
+        bench_contestant_stop(&r->contestants[0]);
         return code;
+    }
     // The header is for the device that is measured; baselines name themselves below it.
     measure_device(r);
     start_baselines(r);

@@ -206,8 +206,10 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
 {
     tally total = {0};
     int code = bench_open_husk(&v->husk, wish);
-    if (code != BENCH_EXIT_OK)
+    if (code != BENCH_EXIT_OK) {
+        bench_contestant_stop(&v->husk);
         return code;
+    }
     const json_t *device = json_object_get(v->husk.hello, "device");
     const char *name = json_string_value(json_object_get(device, "name"));
     printf("%s: %zu cases, every variant\n", name ? name : "the device", suite->count);

@@ -34,8 +34,10 @@ static int run(const char *environment, const char *arguments)
 static void expect(const char *environment, const char *arguments, int code, const char *part)
 {
     int got = run(environment, arguments);
-    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%s", arguments, got, code, output);
-    ck_assert_msg(strstr(output, part) != NULL, "clbench %s: '%s' is not in\n%s", arguments, part, output);
+    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.2000s", arguments, got, code,
+                  output);
+    ck_assert_msg(strstr(output, part) != NULL, "clbench %s: '%s' is not in\n%.2000s", arguments, part,
+                  output);
 }
 
 START_TEST(mistakes_exit_with_2_and_the_nearest_spelling)
@@ -77,7 +79,7 @@ START_TEST(devices_are_listed)
     ck_assert_int_eq(run("", "devices --json 2> /dev/null"), 0);
     json_error_t error;
     json_t *document = json_loads(output, 0, &error);
-    ck_assert_msg(document != NULL, "%s\n%s", error.text, output);
+    ck_assert_msg(document != NULL, "%s\n%.2000s", error.text, output);
     ck_assert_uint_ge(json_array_size(json_object_get(document, "devices")), 1);
     json_decref(document);
 }
@@ -91,7 +93,7 @@ static json_t *run_json(const char *arguments)
     close(descriptor);
     snprintf(command, sizeof command, "%s --json %s", arguments, path);
     int code = run("", command);
-    ck_assert_msg(code == 0, "clbench %s: exit code %d\n%s", arguments, code, output);
+    ck_assert_msg(code == 0, "clbench %s: exit code %d\n%.2000s", arguments, code, output);
     json_error_t error;
     json_t *document = json_load_file(path, 0, &error);
     ck_assert_msg(document != NULL, "%s", error.text);
@@ -168,7 +170,7 @@ START_TEST(verify_counts_every_variant)
 {
     expect("", "verify softmax outer=5 axis=70 activation count=100", 0, " 0 wrong");
     const char *variant = husk_op_variant("softmax", 0);
-    ck_assert_msg(strstr(output, variant) != NULL, "%s is not in\n%s", variant, output);
+    ck_assert_msg(strstr(output, variant) != NULL, "%s is not in\n%.2000s", variant, output);
 }
 END_TEST
 
