@@ -154,22 +154,44 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
+    // Unrolled, so that the sums are indexed by constants and stay in registers.
+#pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
         const index_t column = first_column + fragment_column(item_n, j);
-        if (column >= columns)
-            continue;
         const index_t position = column % positions;
         __global data_t *y = y_base + y_offset + column / positions * y_stride_n +
                              position / out_w / out_h * y_stride_d + position / out_w % out_h * y_stride_h +
                              position % out_w * y_stride_w + (index_t)group * filters * y_stride_c;
+#pragma unroll
         for (int i = 0; i < ITEM_M; ++i) {
             const int filter = first_filter + fragment_row(item_m, i);
-            if (filter >= filters)
-                continue;
             acc_t value = fragment_value(&acc, i, j);
-            if (has_bias)
-                value += bias_base[bias_offset + group * filters + filter];
-            y[filter * y_stride_c] = activate(value, ACT_ARGS);
+            if (column < columns && filter < filters) {
+                if (has_bias)
+                    value += bias_base[bias_offset + group * filters + filter];
+#ifdef ACT_SMOOTH
+                y[filter * y_stride_c] = value;
+#else
+                y[filter * y_stride_c] = activate(value, ACT_ARGS);
+#endif
+            }
         }
     }
+#ifdef ACT_SMOOTH
+    // A second pass over the item's own elements, not unrolled: unrolled above, the transcendental functions are
+    // so much code that compilers give up unrolling and put the sums into memory.
+#pragma unroll 1
+    for (int at = 0; at < ITEM_M * ITEM_N; ++at) {
+        const index_t column = first_column + fragment_column(item_n, at / ITEM_M);
+        const int filter = first_filter + fragment_row(item_m, at % ITEM_M);
+        if (column < columns && filter < filters) {
+            const index_t position = column % positions;
+            __global data_t *y = y_base + y_offset + column / positions * y_stride_n +
+                                 position / out_w / out_h * y_stride_d + position / out_w % out_h * y_stride_h +
+                                 position % out_w * y_stride_w +
+                                 ((index_t)group * filters + filter) * y_stride_c;
+            *y = activate(*y, ACT_ARGS);
+        }
+    }
+#endif
 }

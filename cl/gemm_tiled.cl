@@ -178,8 +178,25 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
                     value = MAD(beta, *to, value);
                 if (bias_kind != BIAS_NONE)
                     value += bias[(bias_kind == BIAS_COLUMN ? column : row) * bias_stride];
+#ifdef ACT_SMOOTH
+                *to = value;
+#else
                 *to = activate(value, ACT_ARGS);
+#endif
             }
         }
     }
+#ifdef ACT_SMOOTH
+    // A second pass over the item's own elements, not unrolled: unrolled above, the transcendental functions are
+    // so much code that compilers give up unrolling and put the sums into memory.
+#pragma unroll 1
+    for (int at = 0; at < ITEM_M * ITEM_N; ++at) {
+        const int row = first_row + fragment_row(item_row, at / ITEM_N);
+        const int column = first_column + fragment_column(item_column, at % ITEM_N);
+        if (row < m && column < n) {
+            __global data_t *to = c + row * (index_t)c_row + column * (index_t)c_column;
+            *to = activate(*to, ACT_ARGS);
+        }
+    }
+#endif
 }
