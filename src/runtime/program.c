@@ -74,6 +74,14 @@ static void store_binary(husk_context *context, cl_program cl, const char *key)
     free(binary);
 }
 
+// What to do about a failure that is the platform's own.
+static const char *build_advice(const char *log)
+{
+    if (log && strstr(log, "unknown target CPU"))
+        return "(the platform's compiler is older than this CPU: a newer version of it, such as PoCL's, helps)\n";
+    return "";
+}
+
 static husk_status build_from_source(husk_context *context, husk__program *program, const char *options,
                                      const husk__text *source, cl_program *cl, const husk__scope *scope)
 {
@@ -92,8 +100,8 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
     husk__log_write(&context->log, HUSK_LOG_WARNING, "kernel file %s does not build with \"%s\" (%s):\n%s",
                     program->file, options, husk__opencl_name(code), log ? log : "");
     husk_status status =
-        husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel file %s does not build with \"%s\": %s\n%s",
-                          program->file, options, husk__opencl_name(code), log ? log : "");
+        husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel file %s does not build with \"%s\": %s\n%s%s",
+                          program->file, options, husk__opencl_name(code), build_advice(log), log ? log : "");
     free(log);
     return status;
 }
