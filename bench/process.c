@@ -58,6 +58,9 @@ static void become_worker(int requests, int replies, const char *const *argument
     close(to);
     // What drivers print must not mix with the results on stdout.
     dup2(STDERR_FILENO, STDOUT_FILENO);
+    // PoCL's threads are not bound to cores unless it is told to: two of them may share one for as long as the
+    // process lives, which halves every figure at random. (oneDNN's are bound by bench/baseline/onednn.c.)
+    setenv("POCL_AFFINITY", "1", 0);
     for (; environment && environment[0]; environment += 2)
         setenv(environment[0], environment[1], 1);
     execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
