@@ -52,14 +52,41 @@ int bench_host_cores(void)
     return quota > 0 && quota < cores ? quota : cores > 0 ? cores : 1;
 }
 
+// PRETTY_NAME of os-release: "Debian GNU/Linux 12 (bookworm)"; "" where there is none.
+static void distribution_name(char *name, size_t size)
+{
+    char line[256];
+    name[0] = 0;
+    FILE *file = fopen("/etc/os-release", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "PRETTY_NAME=", 12) != 0)
+            continue;
+        const char *value = line + 12 + (line[12] == '"');
+        snprintf(name, size, "%.*s", (int)strcspn(value, "\"\n"), value);
+    }
+    if (file)
+        fclose(file);
+}
+
+// The distribution and the kernel's version without the builder's suffix, which says nothing to others.
+static void system_name(char *text, size_t size)
+{
+    struct utsname names;
+    char distribution[128];
+    distribution_name(distribution, sizeof distribution);
+    if (uname(&names))
+        snprintf(text, size, "%s", distribution);
+    else
+        snprintf(text, size, "%s%s%s %.*s %s", distribution, distribution[0] ? ", " : "", names.sysname,
+                 (int)strspn(names.release, "0123456789."), names.release, names.machine);
+}
+
 json_t *bench_host_json(void)
 {
     char cpu[256], os[512] = "unknown";
-    struct utsname names;
     double load = 0;
     cpu_name(cpu, sizeof cpu);
-    if (!uname(&names))
-        snprintf(os, sizeof os, "%.60s %.200s %.60s", names.sysname, names.release, names.machine);
+    system_name(os, sizeof os);
     FILE *file = fopen("/proc/loadavg", "r");
     if (file && fscanf(file, "%lf", &load) != 1)
         load = 0;
