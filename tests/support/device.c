@@ -20,14 +20,6 @@ static void print_log(void *user, husk_log_level level, const char *text)
         fprintf(stderr, "husk: %s\n", text);
 }
 
-static void close_device(void)
-{
-    test_release_all();
-    husk_queue_release(silent_queue);
-    husk_queue_release(queue);
-    husk_context_release(context);
-}
-
 // Failing here ends the process: no test can do anything without a device.
 static void must(husk_status status, const husk_error *error)
 {
@@ -53,7 +45,16 @@ static void open_device(void)
     const husk_device_traits *traits = husk_context_traits(context);
     printf("device %u:%u: %s (%s)\n", traits->platform_index, traits->device_index, traits->name,
            traits->platform_name);
-    atexit(close_device);
+}
+
+void test_close_device(void)
+{
+    test_release_all();
+    husk_queue_release(silent_queue);
+    husk_queue_release(queue);
+    husk_context_release(context);
+    silent_queue = queue = NULL;
+    context = NULL;
 }
 
 husk_context *test_context(void)

@@ -11,6 +11,11 @@
 #include <husk/husk.h>
 
 husk_context *test_context(void);
+/*
+ * Release everything; does nothing when no device was opened. test_main calls it, while main still runs: at exit
+ * some implementations (Oclgrind) have already destroyed what their own release functions need.
+ */
+void test_close_device(void);
 husk_queue *test_queue(void);
 /* A queue that keeps its profile: what was enqueued can be counted. For calls that must enqueue nothing. */
 husk_queue *test_silent_queue(void);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/device.h"
+
 typedef struct counter {
     char op[32], variant[48];
     long executed, refused;
@@ -85,6 +87,7 @@ int test_main(Suite *suite)
     int failed = srunner_ntests_failed(runner);
     int run = srunner_ntests_run(runner);
     srunner_free(runner);
+    test_close_device();
     print_counters();
     if (run == 0)
         fprintf(stderr, "no test was run\n");
