@@ -7,25 +7,18 @@
 
 #include <husk/opencl.h>
 
-#include "base/os.h"
+#include "base/params.h"
 #include "runtime/call.h"
 
 enum { DEFAULT_PLAN_CACHE_CAPACITY = 512 };
 
-// A shorter struct of an older version is legal: what it lacks is zero.
 static husk_status read_params(const husk_context_params *given, husk_context_params *params,
                                const husk__scope *scope)
 {
-    *params = (husk_context_params){.size = sizeof *params};
-    if (!given)
-        return HUSK_OK;
-    if (given->size > sizeof *params)
-        return husk__reject(scope, "params", "size is %u, this library knows %u bytes", (unsigned)given->size,
-                            (unsigned)sizeof *params);
-    memcpy(params, given, given->size ? given->size : sizeof *params);
-    if ((unsigned)params->cache > HUSK_CACHE_OFF)
+    husk_status status = husk__params_read(params, sizeof *params, sizeof *params, given, scope);
+    if (status == HUSK_OK && (unsigned)params->cache > HUSK_CACHE_OFF)
         return husk__reject(scope, "params", "cache is %d, which is no husk_cache_mode", (int)params->cache);
-    return HUSK_OK;
+    return status;
 }
 
 static husk_context *allocate_context(const husk_device *device, const husk_context_params *params)
@@ -43,7 +36,8 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     context->plan_cache_capacity =
         params->plan_cache_capacity ? params->plan_cache_capacity : DEFAULT_PLAN_CACHE_CAPACITY;
     husk__pool_init(&context->pool,
-                    params->memory_budget ? params->memory_budget : device->traits.global_memory);
+                    params->memory_budget ? params->memory_budget : device->traits.global_memory,
+                    device->pooled_memory);
     husk__cache_open(&context->cache, params, &device->traits, &context->log);
     return context;
 }

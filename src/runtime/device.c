@@ -201,8 +201,9 @@ static void read_numbers(husk_device *device)
     traits->profiling_resolution_ns = device_size(id, CL_DEVICE_PROFILING_TIMER_RESOLUTION);
 }
 
-static bool limit_trait(husk_device_traits *traits, const char *name, uint64_t value)
+static bool limit(husk_device *device, const char *name, uint64_t value)
 {
+    husk_device_traits *traits = &device->traits;
     uint32_t small = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
     if (strcmp(name, "local_memory") == 0) {
         if (value < traits->local_memory)
@@ -222,6 +223,8 @@ static bool limit_trait(husk_device_traits *traits, const char *name, uint64_t v
     } else if (strcmp(name, "vector_width") == 0) {
         if ((value == 4 || value == 8) && value < traits->vector_width)
             traits->vector_width = small;
+    } else if (strcmp(name, "pooled_memory") == 0) {
+        device->pooled_memory = value;
     } else {
         return false;
     }
@@ -239,11 +242,12 @@ static void apply_limits(husk_device *device)
         uint64_t value;
         if (equals)
             *equals = 0;
-        if (!equals || !husk__parse_size(equals + 1, &value) || !limit_trait(&device->traits, item, value))
+        if (!equals || !husk__parse_size(equals + 1, &value) || !limit(device, item, value))
             husk__device_list_add_note(
                 device->list, HUSK_NOTE_WARNING,
                 "HUSK_LIMITS: \"%s\" is not understood; legal: local_memory, work_group, "
-                "compute_units, vector_width, max_allocation, global_memory, each =number[K|M|G]",
+                "compute_units, vector_width, max_allocation, global_memory, pooled_memory, each "
+                "=number[K|M|G]",
                 item);
     }
     free(copy);
@@ -258,6 +262,7 @@ static void read_device(husk_device *device, cl_platform_id platform, cl_device_
     read_numbers(device);
     device->traits.platform_index = platform_index;
     device->traits.device_index = device_index;
+    device->pooled_memory = UINT64_MAX;
     apply_limits(device);
 }
 

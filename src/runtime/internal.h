@@ -24,6 +24,7 @@ struct husk_device {
     cl_platform_id platform;
     cl_device_id id;
     husk_device_list *list;
+    uint64_t pooled_memory; /* bytes of free memory that a context keeps for use again; no limit: UINT64_MAX */
 };
 
 typedef struct husk__note {
@@ -103,10 +104,11 @@ enum { HUSK__SIZE_CLASSES = 256 };
 typedef struct husk__pool {
     pthread_mutex_t lock;
     husk__block *free[HUSK__SIZE_CLASSES];
+    uint64_t keep_bytes; /* at most that much is kept for use again */
     husk_memory_stats stats;
 } husk__pool;
 
-void husk__pool_init(husk__pool *pool, uint64_t budget);
+void husk__pool_init(husk__pool *pool, uint64_t budget, uint64_t keep_bytes);
 void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes);
 void husk__pool_destroy(husk__pool *pool);
 husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
@@ -133,7 +135,8 @@ typedef struct husk__program {
     pthread_mutex_t lock;
     bool is_built;
     husk_status status;
-    char *failure; /* text of the failed build */
+    char *failure;       /* text of the failed build */
+    int32_t opencl_code; /* its OpenCL error */
     cl_program cl;
 } husk__program;
 

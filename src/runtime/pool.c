@@ -24,10 +24,11 @@ static int size_class(uint64_t bytes, uint64_t *class_bytes)
     return number + (int)steps;
 }
 
-void husk__pool_init(husk__pool *pool, uint64_t budget)
+void husk__pool_init(husk__pool *pool, uint64_t budget, uint64_t keep_bytes)
 {
     pthread_mutex_init(&pool->lock, NULL);
     pool->stats.budget_bytes = budget;
+    pool->keep_bytes = keep_bytes;
 }
 
 static void forget_uses(husk__block *block)
@@ -201,6 +202,8 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
     int class = size_class(bytes, &class_bytes);
     if (class_bytes > largest)
         class_bytes = largest; // the last class ends at what the device allows
+    if (pool->keep_bytes == 0)
+        class_bytes = bytes; // used once: it ends where the buffer ends, which lets checkers see what passes it
 
     pthread_mutex_lock(&pool->lock);
     husk_status status = HUSK_OK;
@@ -232,6 +235,7 @@ void husk__block_release(husk_context *context, husk__block *block)
     pool->stats.cached_bytes += block->bytes;
     block->next = pool->free[class];
     pool->free[class] = block;
+    trim_locked(pool, pool->keep_bytes);
     pthread_mutex_unlock(&pool->lock);
 }
 

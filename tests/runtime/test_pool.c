@@ -2,6 +2,7 @@
 // The pool of device memory: its budget, its figures, and when a freed block may be handed out again.
 #include <string.h>
 
+#include "support/environment.h"
 #include "support/gate.h"
 #include "support/support.h"
 
@@ -82,6 +83,52 @@ START_TEST(trim_returns_what_is_cached)
     ck_assert_uint_eq(stats().live_bytes, husk_buffer_size(held));
     husk_context_trim(NULL, 0);
     husk_buffer_release(held);
+}
+END_TEST
+
+/* HUSK_LIMITS=pooled_memory=... is read with the device. */
+static void open_limited(const char *limits)
+{
+    teardown();
+    test_setenv("HUSK_LIMITS", limits);
+    setup();
+}
+
+START_TEST(a_pool_may_be_kept_small)
+{
+    open_limited("pooled_memory=2M");
+    for (int i = 0; i < 4; i++)
+        husk_buffer_release(make((uint64_t)(i + 1) * MEGABYTE));
+    ck_assert_uint_eq(stats().cached_bytes, MEGABYTE); /* the largest go first */
+    husk_buffer *again = make(MEGABYTE);
+    ck_assert_uint_eq(stats().reuses, 1);
+    husk_buffer_release(again);
+    test_restore_environment();
+}
+END_TEST
+
+/* For Oclgrind: memory is fresh for every buffer, and ends where the buffer ends. */
+START_TEST(without_a_pool_memory_is_fresh_and_exact)
+{
+    open_limited("pooled_memory=0");
+    for (int i = 0; i < 3; i++) {
+        husk_buffer *buffer = make(52);
+        size_t bytes = 0;
+        ck_assert_int_eq(clGetMemObjectInfo(husk_buffer_opencl(buffer), CL_MEM_SIZE, sizeof bytes, &bytes, NULL),
+                         CL_SUCCESS);
+        ck_assert_uint_eq(bytes, 52);
+        ck_assert_uint_eq(stats().live_bytes, 52);
+        /* work still enqueued keeps the memory */
+        const float one = 1;
+        ck_assert_int_eq(husk_buffer_fill(queue, buffer, 0, 52, &one, sizeof one), HUSK_OK);
+        husk_buffer_release(buffer);
+        ck_assert_uint_eq(stats().live_bytes, 0);
+        ck_assert_uint_eq(stats().cached_bytes, 0);
+        ck_assert_int_eq(husk_queue_finish(queue), HUSK_OK);
+    }
+    ck_assert_uint_eq(stats().allocations, 3);
+    ck_assert_uint_eq(stats().reuses, 0);
+    test_restore_environment();
 }
 END_TEST
 
@@ -234,6 +281,8 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, figures_follow_what_happens);
     tcase_add_test(tests, trim_returns_what_is_cached);
+    tcase_add_test(tests, a_pool_may_be_kept_small);
+    tcase_add_test(tests, without_a_pool_memory_is_fresh_and_exact);
     tcase_add_test(tests, the_budget_is_kept_and_the_text_has_the_figures);
     tcase_add_test(tests, more_than_the_device_allows_is_refused_cleanly);
     tcase_add_test(tests, a_block_in_use_is_not_handed_out);
