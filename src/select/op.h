@@ -80,4 +80,7 @@ typedef struct husk__op {
 /* Every operator, made by CMake from the husk_add_op lines; ends with NULL. */
 extern const husk__op *const husk__ops[];
 
+/* The operator of this name, or NULL. */
+const husk__op *husk__op_find(const char *name);
+
 #endif

@@ -116,13 +116,13 @@ static husk_status prepare_first(husk_context *context, const husk__op *op, cons
         husk__log_write(husk__context_log(context), HUSK_LOG_INFORMATION,
                         "%s: variant %s, configuration %s, is refused: %s", op->name, ranked->variant->name,
                         ranked->configuration->name,
-                        scope->error ? scope->error->text : husk_status_text(status));
+                        scope->error->text);
     }
     return status;
 }
 
 // The same with the user's words resolved: a named variant is binding, one from HUSK_VARIANT is a preference.
-static husk_status create(husk_context *context, const husk__op *op, const void *problem,
+static husk_status choose(husk_context *context, const husk__op *op, const void *problem,
                           const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
 {
     const husk_device_traits *traits = husk_context_traits(context);
@@ -135,7 +135,7 @@ static husk_status create(husk_context *context, const husk__op *op, const void 
         husk_status status =
             husk__rank(op, problem, traits, preferred, wish->workspace_limit, &ranking, scope);
         if (status == HUSK_OK && ranking.count > 0)
-            status = prepare_first(context, op, problem, &ranking, true, plan, scope);
+            status = prepare_first(context, op, problem, &ranking, false, plan, scope);
         if (status == HUSK_INVALID_ARGUMENT || (status == HUSK_OK && *plan))
             return status;
         husk__log_write(husk__context_log(context), HUSK_LOG_WARNING,
@@ -147,6 +147,18 @@ static husk_status create(husk_context *context, const husk__op *op, const void 
     if (status != HUSK_OK)
         return status;
     return prepare_first(context, op, problem, &ranking, wish->variant != NULL, plan, scope);
+}
+
+// A candidate's refusal is the caller's error only if no other candidate takes its place.
+static husk_status create(husk_context *context, const husk__op *op, const void *problem,
+                          const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
+{
+    husk_error error = {0};
+    const husk__scope own = {scope->call, &error};
+    husk_status status = choose(context, op, problem, wish, plan, &own);
+    if (status != HUSK_OK && scope->error)
+        *scope->error = error;
+    return status;
 }
 
 husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
@@ -214,14 +226,20 @@ husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const vo
         husk_status status = husk__plan_find(context, op, problem, wish, &plan, scope);
         if (status != HUSK_OK)
             return status;
-        status = husk__plan_execute(plan, queue, arguments, scope);
+        husk_error error;
+        error.status = HUSK_OK;
+        const husk__scope own = {scope->call, &error};
+        status = husk__plan_execute(plan, queue, arguments, &own);
         husk__plan_cache *cache = husk__plan_cache_of(context);
-        bool is_refused = status == HUSK_UNSUPPORTED && !wish->variant && cache;
-        if (is_refused)
-            husk__plan_cache_reject(cache, plan->variant, plan->configuration);
+        bool is_refused = status == HUSK_UNSUPPORTED && !wish->variant && cache &&
+                          husk__plan_cache_reject(cache, plan->variant, plan->configuration);
         husk_plan_release(plan);
-        if (!is_refused)
-            return status;
+        if (is_refused)
+            continue;
+        // A composite's parts may have left their failure on the queue themselves.
+        if (error.status != HUSK_OK && scope->error)
+            *scope->error = error;
+        return status;
     }
 }
 
@@ -279,7 +297,7 @@ const char *husk_op_name(size_t index)
     return index < count ? husk__ops[index]->name : NULL;
 }
 
-static const husk__op *find_op(const char *name)
+const husk__op *husk__op_find(const char *name)
 {
     for (size_t i = 0; name && husk__ops[i]; ++i) {
         if (strcmp(husk__ops[i]->name, name) == 0)
@@ -290,7 +308,7 @@ static const husk__op *find_op(const char *name)
 
 const char *husk_op_variant(const char *op, size_t index)
 {
-    const husk__op *found = find_op(op);
+    const husk__op *found = husk__op_find(op);
     size_t count = 0;
     while (found && found->variants[count])
         ++count;
@@ -299,7 +317,7 @@ const char *husk_op_variant(const char *op, size_t index)
 
 const char *husk_op_configuration(const char *op, const char *variant, size_t index)
 {
-    const husk__op *found = find_op(op);
+    const husk__op *found = husk__op_find(op);
     for (size_t i = 0; found && variant && found->variants[i]; ++i) {
         const husk__variant *row = found->variants[i];
         if (strcmp(row->name, variant) == 0)

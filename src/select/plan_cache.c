@@ -164,21 +164,22 @@ void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_pl
     pthread_mutex_unlock(&cache->lock);
 }
 
-void husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
+bool husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
                              const husk__configuration *configuration)
 {
     rejection *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return false;
     pthread_mutex_lock(&cache->lock);
-    if (fresh) {
-        *fresh = (rejection){cache->rejections, variant, configuration};
-        cache->rejections = fresh;
-    }
+    *fresh = (rejection){cache->rejections, variant, configuration};
+    cache->rejections = fresh;
     for (entry *at = cache->newest, *older; at; at = older) {
         older = at->older;
         if (at->plan->variant == variant && at->plan->configuration == configuration)
             remove_entry(cache, at);
     }
     pthread_mutex_unlock(&cache->lock);
+    return true;
 }
 
 bool husk__plan_cache_is_rejected(husk__plan_cache *cache, const husk__variant *variant,

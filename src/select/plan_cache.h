@@ -21,8 +21,11 @@ husk_plan *husk__plan_cache_get(husk__plan_cache *cache, const husk__key *key);
 /* Keep the plan under the key; the least recently used one goes when the cache is full. */
 void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan);
 
-/* The device refused this candidate: it is not chosen by itself again, and its plans are forgotten. */
-void husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
+/*
+ * The device refused this candidate: it is not chosen by itself again, and its plans are forgotten. False
+ * where there is no memory to remember it.
+ */
+bool husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
                              const husk__configuration *configuration);
 bool husk__plan_cache_is_rejected(husk__plan_cache *cache, const husk__variant *variant,
                                   const husk__configuration *configuration);

@@ -2,7 +2,6 @@
 // Building programs before they are needed, an operator a thread.
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "select/op.h"
 
@@ -28,14 +27,6 @@ static void *run_job(void *argument)
     if (own->status == HUSK_OK)
         own->status = husk_queue_finish(queue);
     husk_queue_release(queue);
-    return NULL;
-}
-
-static const husk__op *find_op(const char *name)
-{
-    for (size_t i = 0; name && husk__ops[i]; ++i)
-        if (strcmp(husk__ops[i]->name, name) == 0)
-            return husk__ops[i];
     return NULL;
 }
 
@@ -81,7 +72,7 @@ husk_status husk_context_prewarm(husk_context *context, const char *const *ops, 
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to prewarm");
     for (size_t i = 0; i < job_count && status == HUSK_OK; ++i) {
         jobs[i].context = context;
-        jobs[i].op = count ? find_op(ops[i]) : husk__ops[i];
+        jobs[i].op = count ? husk__op_find(ops[i]) : husk__ops[i];
         if (!jobs[i].op)
             status = husk__reject(&scope, "ops", "\"%s\" is no operator", ops[i] ? ops[i] : "(null)");
     }

@@ -9,6 +9,7 @@
 #include "select/choose.h"
 #include "select/plan.h"
 #include "select/plan_cache.h"
+#include "support/environment.h"
 #include "support/main.h"
 
 typedef struct toy_problem {
@@ -162,6 +163,8 @@ START_TEST(cheapest_that_prepares_is_taken)
         ck_assert_uint_eq(husk_plan_workspace(plan), 4000);
         ck_assert_int_eq(prepared, 2); // the cheaper one was tried and refused
     }
+    ck_assert_int_eq(error.status, HUSK_OK); // what is not the caller's failure leaves no text
+    ck_assert_str_eq(error.text, "");
     husk_plan_release(plan);
 }
 END_TEST
@@ -246,6 +249,20 @@ START_TEST(a_refused_launch_is_not_tried_again)
     ck_assert_str_eq(last_ran, "general");
     ck_assert_int_eq(call(&refusing, 2, 0), HUSK_OK);
     ck_assert_int_eq(refusals, is_cpu() ? 1 : 0);
+    ck_assert_int_eq(error.status, HUSK_OK);
+    ck_assert_str_eq(error.text, "");
+}
+END_TEST
+
+START_TEST(a_preferred_variant_gives_way_once_refused)
+{
+    close_device();
+    test_setenv("HUSK_VARIANT", "refusing:refused");
+    open_device();
+    ck_assert_int_eq(call(&refusing, 1, 0), HUSK_OK);
+    ck_assert_str_eq(last_ran, "general");
+    ck_assert_int_eq(refusals, 1);
+    test_restore_environment();
 }
 END_TEST
 
@@ -322,6 +339,7 @@ int main(void)
     tcase_add_test(tests, immediate_calls_find_their_plan);
     tcase_add_test(tests, the_least_recently_used_plan_goes);
     tcase_add_test(tests, a_refused_launch_is_not_tried_again);
+    tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
     tcase_add_test(tests, wishes_in_a_list);
     tcase_add_test(tests, packed_weights_fit_what_they_were_made_for);
     tcase_add_test(tests, a_plan_keeps_its_context);
