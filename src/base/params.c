@@ -6,6 +6,12 @@
 husk_status husk__params_read(void *own, uint32_t own_size, uint32_t first_size, const void *given,
                               const husk__scope *scope)
 {
+    return husk__struct_read(own, own_size, first_size, given, "params", scope);
+}
+
+husk_status husk__struct_read(void *own, uint32_t own_size, uint32_t first_size, const void *given,
+                              const char *argument, const husk__scope *scope)
+{
     memset(own, 0, own_size);
     if (!given)
         return HUSK_OK;
@@ -14,7 +20,7 @@ husk_status husk__params_read(void *own, uint32_t own_size, uint32_t first_size,
     if (size == 0)
         size = first_size;
     if (size > own_size || size < sizeof size)
-        return husk__reject(scope, "params", "size is %u, this library knows %u bytes", (unsigned)size,
+        return husk__reject(scope, argument, "size is %u, this library knows %u bytes", (unsigned)size,
                             (unsigned)own_size);
     memcpy(own, given, size);
     return HUSK_OK;

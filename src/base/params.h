@@ -15,4 +15,8 @@
 husk_status husk__params_read(void *own, uint32_t own_size, uint32_t first_size, const void *given,
                               const husk__scope *scope);
 
+/* The same for a struct that is another argument than params. */
+husk_status husk__struct_read(void *own, uint32_t own_size, uint32_t first_size, const void *given,
+                              const char *argument, const husk__scope *scope);
+
 #endif

@@ -6,24 +6,13 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/params.h"
 #include "base/tensor.h"
 
-static const husk_conv_params DEFAULTS = {.size = sizeof(husk_conv_params)};
-
-// An older caller's struct is shorter than ours, a newer one's longer: fields we do not know must be left alone.
 husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
                                    const husk__scope *scope)
 {
-    *params = DEFAULTS;
-    if (!given)
-        return HUSK_OK;
-    const size_t size = given->size ? given->size : sizeof *params;
-    if (size > sizeof *params)
-        return husk__reject(scope, "params", "size is %zu bytes, this version of the library knows %zu", size,
-                            sizeof *params);
-    memcpy(params, given, size);
-    params->size = sizeof *params;
-    return HUSK_OK;
+    return husk__params_read(params, sizeof *params, sizeof *params, given, scope);
 }
 
 static husk_status check_options(const husk_conv_params *params, int32_t space, const husk__scope *scope)
@@ -56,11 +45,16 @@ static husk_status check_options(const husk_conv_params *params, int32_t space, 
 }
 
 // Rank, shape, strides and dtype of one tensor.
-static husk_status check_tensor(const husk_tensor *tensor, const char *name, const husk__scope *scope)
+static husk_status check_tensor(const husk_tensor *tensor, const char *name, bool may_be_packed,
+                                const husk__scope *scope)
 {
     husk_status status = husk__tensor_check(tensor, name, scope);
     if (status != HUSK_OK)
         return status;
+    if (tensor->packed && !may_be_packed)
+        return husk__reject(scope, name, "is packed; only w may be");
+    if (tensor->packed && tensor->packed->op != &husk__op_conv)
+        return husk__reject(scope, name, "was packed for %s, not for conv", tensor->packed->op->name);
     if (tensor->dtype != HUSK_F32)
         return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; convolution computes f32", name,
                           husk_dtype_name(tensor->dtype));
@@ -116,9 +110,9 @@ husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_
                                      const husk_tensor *w, husk__conv_problem *problem,
                                      int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
 {
-    husk_status status = check_tensor(x, "x", scope);
+    husk_status status = check_tensor(x, "x", false, scope);
     if (status == HUSK_OK)
-        status = check_tensor(w, "w", scope);
+        status = check_tensor(w, "w", true, scope);
     if (status == HUSK_OK)
         status = check_options(params, (int32_t)husk__min_i64(x->rank - 2, HUSK_MAX_SPACE), scope);
     const int64_t groups = params->groups ? params->groups : 1;
@@ -149,7 +143,7 @@ husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_
 
 static husk_status check_bias(const husk_tensor *bias, int64_t filters, const husk__scope *scope)
 {
-    husk_status status = check_tensor(bias, "bias", scope);
+    husk_status status = check_tensor(bias, "bias", false, scope);
     char text[HUSK__SHAPE_TEXT];
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != filters))
         return husk__reject(scope, "bias", "is %s; it must be [%lld], one a filter",
@@ -160,7 +154,7 @@ static husk_status check_bias(const husk_tensor *bias, int64_t filters, const hu
 static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_t *shape,
                                 const husk__scope *scope)
 {
-    husk_status status = check_tensor(y, "y", scope);
+    husk_status status = check_tensor(y, "y", false, scope);
     if (status != HUSK_OK)
         return status;
     husk_tensor wanted = {.rank = rank};

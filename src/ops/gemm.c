@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/params.h"
 #include "base/tensor.h"
 
 static const husk__variant *const variants[] = {
@@ -24,14 +25,9 @@ static const husk__variant *const variants[] = {
 static husk_status check_params(const husk_gemm_params *params, husk_gemm_params *resolved,
                                 const husk__scope *scope)
 {
-    *resolved = (husk_gemm_params){0};
-    if (!params)
-        return HUSK_OK;
-    if (params->size > sizeof *params)
-        return husk__reject(scope, "params",
-                            "size is %u, this library knows %zu bytes: it is older than the header",
-                            params->size, sizeof *params);
-    memcpy(resolved, params, params->size ? params->size : sizeof *params);
+    husk_status status = husk__params_read(resolved, sizeof *resolved, sizeof *resolved, params, scope);
+    if (status != HUSK_OK)
+        return status;
     if ((int)resolved->activation < HUSK_ACT_NONE || resolved->activation > HUSK_ACT_TANH)
         return husk__reject(scope, "params", "activation %d is none of husk_act", (int)resolved->activation);
     if ((int)resolved->precision < HUSK_PRECISION_HIGHEST || resolved->precision > HUSK_PRECISION_MEDIUM)
@@ -110,12 +106,9 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
     problem->has_bias = bias != NULL;
     if (!bias)
         return HUSK_OK;
-    husk_status status = husk__tensor_check(bias, "bias", scope);
+    husk_status status = husk__tensor_check_plain(bias, HUSK_F32, "bias", scope);
     if (status != HUSK_OK)
         return status;
-    if (bias->dtype != HUSK_F32)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "bias: is %s; gemm computes f32",
-                          husk_dtype_name(bias->dtype));
     problem->bias = *bias;
     husk__tensor_resolve(&problem->bias);
     problem->bias.buffer = NULL;
@@ -194,6 +187,8 @@ static husk_status resolve(const husk_gemm_params *params, const husk_tensor *a,
         status = husk__reject(scope, "a", "is packed; only b may be");
     if (status == HUSK_OK)
         status = check_matrix(b, "b", &problem->b, scope);
+    if (status == HUSK_OK && b->packed && b->packed->op != &husk__op_gemm)
+        status = husk__reject(scope, "b", "was packed for %s, not for gemm", b->packed->op->name);
     if (status == HUSK_OK)
         status = check_matrix(c, "c", &problem->c, scope);
     if (status == HUSK_OK && c->packed)
@@ -336,8 +331,11 @@ static husk_status check_run(const husk_plan *plan, const husk__gemm_run *run, c
     if (problem->has_bias != (run->bias != NULL))
         return husk__reject(scope, "bias", problem->has_bias ? "is NULL, the plan was made for one"
                                                              : "is given, the plan was made for none");
-    if (run->a->packed || run->c->packed)
-        return husk__reject(scope, run->a->packed ? "a" : "c", "is packed; only b may be");
+    if (run->a->packed || run->c->packed || (run->bias && run->bias->packed))
+        return husk__reject(scope, run->a->packed   ? "a"
+                                   : run->c->packed ? "c"
+                                                    : "bias",
+                            "is packed; only b may be");
     husk_status status = husk__plan_check_tensor(&problem->a, run->a, "a", scope);
     if (status == HUSK_OK && run->b->packed) {
         husk__key key = {0};
@@ -482,6 +480,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     a.shape[0] = c.shape[0] = 1;
     if (status == HUSK_OK)
         status = husk_gemm(queue, NULL, 1.0f, &a, &b, NULL, 0.0f, &c);
+    if (status != HUSK_OK && scope->error->status == HUSK_OK)
+        *scope->error = *husk_queue_error(queue);
     husk_packed_release(packed);
     husk_plan_release(plan);
     husk_buffer_release(buffer);

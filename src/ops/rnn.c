@@ -33,16 +33,20 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
     husk__scope scope;
     husk__rnn_problem problem;
     husk__wish wish;
+    husk_rnn_inputs own_inputs;
+    husk_rnn_outputs own_outputs;
     husk_status status = husk__call_begin(queue, "husk_rnn", &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_resolve(params, inputs, outputs, &problem, &wish, &scope);
+        status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
+    if (status == HUSK_OK)
+        status = husk__rnn_resolve(params, &own_inputs, &own_outputs, &problem, &wish, &scope);
     if (status != HUSK_OK)
         return status;
-    const husk__rnn_run run = {inputs, outputs};
+    const husk__rnn_run run = {&own_inputs, &own_outputs};
     status = husk__rnn_bind(&problem, queue, &run, &scope);
     if (status != HUSK_OK || problem.batch == 0)
         return status;
-    return inputs->packed ? run_packed(queue, &problem, &wish, &run, &scope)
+    return own_inputs.packed ? run_packed(queue, &problem, &wish, &run, &scope)
                           : husk__plan_immediate(queue, &husk__op_rnn, &problem, &wish, &run, &scope);
 }
 
@@ -53,20 +57,24 @@ husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *p
     husk__scope scope;
     husk__rnn_problem problem;
     husk__wish wish;
+    husk_rnn_inputs own_inputs;
+    husk_rnn_outputs own_outputs;
     if (plan)
         *plan = NULL;
     husk_status status = husk__context_call_begin(context, "husk_rnn_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
         return husk__reject(&scope, "plan", "is NULL");
     if (status == HUSK_OK)
-        status = husk__rnn_resolve(params, inputs, outputs, &problem, &wish, &scope);
+        status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
+    if (status == HUSK_OK)
+        status = husk__rnn_resolve(params, &own_inputs, &own_outputs, &problem, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__plan_create(context, &husk__op_rnn, &problem, &wish, plan, &scope);
-    if (status != HUSK_OK || !inputs->packed)
+    if (status != HUSK_OK || !own_inputs.packed)
         return status;
     husk__key key = {0};
     husk__rnn_packed_key(&problem, &key);
-    status = husk__packed_check(inputs->packed, *plan, &key, "packed", &scope);
+    status = husk__packed_check(own_inputs.packed, *plan, &key, "packed", &scope);
     if (status != HUSK_OK) {
         husk_plan_release(*plan);
         *plan = NULL;
@@ -84,14 +92,19 @@ husk_status husk_rnn_plan_run(husk_plan *plan, husk_queue *queue, const husk_rnn
     if (status != HUSK_OK)
         return status;
     const husk__rnn_problem *problem = plan->problem;
-    const husk__rnn_run run = {inputs, outputs};
+    husk_rnn_inputs own_inputs;
+    husk_rnn_outputs own_outputs;
+    status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__rnn_run run = {&own_inputs, &own_outputs};
     status = husk__rnn_check_run(problem, &run, &scope);
-    if (status == HUSK_OK && inputs->weights)
-        status = husk__rnn_check_weights(problem, inputs->weights, &scope);
-    if (status == HUSK_OK && inputs->packed) {
+    if (status == HUSK_OK && own_inputs.weights)
+        status = husk__rnn_check_weights(problem, own_inputs.weights, &scope);
+    if (status == HUSK_OK && own_inputs.packed) {
         husk__key key = {0};
         husk__rnn_packed_key(problem, &key);
-        status = husk__packed_check(inputs->packed, plan, &key, "packed", &scope);
+        status = husk__packed_check(own_inputs.packed, plan, &key, "packed", &scope);
     }
     if (status == HUSK_OK)
         status = husk__rnn_bind(problem, queue, &run, &scope);

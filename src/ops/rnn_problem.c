@@ -6,33 +6,22 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/params.h"
 #include "base/tensor.h"
 
 // ---- structs of callers built against other versions ----
 
-static husk_status check_size(uint32_t size, size_t known, const char *argument, const husk__scope *scope)
+husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
+                           husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope)
 {
-    if (size > known)
-        return husk__reject(scope, argument,
-                            "size is %u, this library knows %zu bytes: it is older than the header", size,
-                            known);
-    return HUSK_OK;
-}
-
-static husk_status check_structs(const husk_rnn_params *params, const husk_rnn_inputs *inputs,
-                                 const husk_rnn_outputs *outputs, const husk__scope *scope)
-{
-    if (!params)
-        return husk__reject(scope, "params", "is NULL");
-    if (!inputs)
+    if (!given_inputs)
         return husk__reject(scope, "inputs", "is NULL");
-    if (!outputs)
+    if (!given_outputs)
         return husk__reject(scope, "outputs", "is NULL");
-    husk_status status = check_size(params->size, sizeof *params, "params", scope);
+    husk_status status =
+        husk__struct_read(inputs, sizeof *inputs, sizeof *inputs, given_inputs, "inputs", scope);
     if (status == HUSK_OK)
-        status = check_size(inputs->size, sizeof *inputs, "inputs", scope);
-    if (status == HUSK_OK)
-        status = check_size(outputs->size, sizeof *outputs, "outputs", scope);
+        status = husk__struct_read(outputs, sizeof *outputs, sizeof *outputs, given_outputs, "outputs", scope);
     return status;
 }
 
@@ -293,14 +282,17 @@ static uint64_t default_limit(const husk__rnn_problem *problem)
     return husk__default_workspace_limit(tensors, 2) + 2 * weights;
 }
 
-husk_status husk__rnn_resolve(const husk_rnn_params *params, const husk_rnn_inputs *inputs,
+husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_inputs *inputs,
                               const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
                               const husk__scope *scope)
 {
+    husk_rnn_params params;
     *problem = (husk__rnn_problem){0};
-    husk_status status = check_structs(params, inputs, outputs, scope);
+    if (!given)
+        return husk__reject(scope, "params", "is NULL");
+    husk_status status = husk__params_read(&params, sizeof params, sizeof params, given, scope);
     if (status == HUSK_OK)
-        status = check_params(params, problem, scope);
+        status = check_params(&params, problem, scope);
     if (status == HUSK_OK)
         status = resolve_inputs(inputs, problem, scope);
     if (status == HUSK_OK)
@@ -309,9 +301,9 @@ husk_status husk__rnn_resolve(const husk_rnn_params *params, const husk_rnn_inpu
         status = resolve_outputs(outputs, problem, scope);
     if (status != HUSK_OK)
         return status;
-    problem->workspace_limit = params->workspace_limit ? params->workspace_limit : default_limit(problem);
+    problem->workspace_limit = params.workspace_limit ? params.workspace_limit : default_limit(problem);
     wish->workspace_limit = problem->workspace_limit;
-    wish->variant = params->variant ? params->variant : inputs->packed ? inputs->packed->wish : NULL;
+    wish->variant = params.variant ? params.variant : inputs->packed ? inputs->packed->wish : NULL;
     return HUSK_OK;
 }
 
@@ -334,15 +326,7 @@ husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rn
 {
     const husk_rnn_inputs *inputs = run->inputs;
     const husk_rnn_outputs *outputs = run->outputs;
-    if (!inputs)
-        return husk__reject(scope, "inputs", "is NULL");
-    if (!outputs)
-        return husk__reject(scope, "outputs", "is NULL");
-    husk_status status = check_size(inputs->size, sizeof *inputs, "inputs", scope);
-    if (status == HUSK_OK)
-        status = check_size(outputs->size, sizeof *outputs, "outputs", scope);
-    if (status == HUSK_OK)
-        status = check_optional(true, &problem->x, inputs->x, "x", scope);
+    husk_status status = check_optional(true, &problem->x, inputs->x, "x", scope);
     if (status == HUSK_OK)
         status = check_optional(problem->has_lengths, &problem->lengths, inputs->lengths, "lengths", scope);
     if (status == HUSK_OK)

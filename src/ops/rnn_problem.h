@@ -52,6 +52,9 @@ static inline bool husk__rnn_has_two_passes(const husk__rnn_problem *problem)
 
 /* ---- rnn_problem.c: validation and defaults ---- */
 
+/* The structs of a caller who may have been compiled against another version. */
+husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
+                           husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope);
 /* Every argument but memory, in the header's order. */
 husk_status husk__rnn_resolve(const husk_rnn_params *params, const husk_rnn_inputs *inputs,
                               const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,

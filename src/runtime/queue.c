@@ -10,6 +10,7 @@
 #include <husk/opencl.h>
 
 #include "base/os.h"
+#include "base/params.h"
 #include "runtime/call.h"
 #include "runtime/staging.h"
 
@@ -42,12 +43,10 @@ husk_status husk_queue_create(husk_context *context, const husk_queue_params *gi
     if (!queue)
         return husk__reject(&scope, "queue", "is NULL");
     *queue = NULL;
-    husk_queue_params params = {0};
-    if (given && given->size > sizeof params)
-        return husk__reject(&scope, "params", "size is %u, this library knows %u bytes",
-                            (unsigned)given->size, (unsigned)sizeof params);
-    if (given)
-        memcpy(&params, given, given->size ? given->size : sizeof params);
+    husk_queue_params params;
+    status = husk__params_read(&params, sizeof params, sizeof params, given, &scope);
+    if (status != HUSK_OK)
+        return status;
     cl_int code;
     cl_command_queue cl = clCreateCommandQueue(context->cl, context->device->id,
                                                params.profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
