@@ -94,6 +94,11 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
     atomic_fetch_add(&context->builds, 1);
     if (code == CL_SUCCESS)
         return HUSK_OK;
+    if (code == CL_OUT_OF_HOST_MEMORY) {
+        clReleaseProgram(*cl);
+        *cl = NULL;
+        return husk__opencl_failed(context, scope, "clBuildProgram", code);
+    }
     char *log = build_log(*cl, context->device->id);
     clReleaseProgram(*cl);
     *cl = NULL;
@@ -187,7 +192,7 @@ static husk__program *add_program(husk__programs *programs, const char *file, co
     return program;
 }
 
-// A failure is kept: a kernel that does not build is not built again at every call.
+// A kernel that does not build is not built again at every call; want of memory and the like may pass.
 static husk_status build_once(husk_context *context, husk__program *program, const husk__scope *scope)
 {
     pthread_mutex_lock(&program->lock);
@@ -196,15 +201,18 @@ static husk_status build_once(husk_context *context, husk__program *program, con
         husk__scope own = {scope->call, &error};
         program->status = build(context, program, &own);
         if (program->status != HUSK_OK) {
+            free(program->failure);
+            program->opencl_code = error.opencl_code;
             size_t prefix = strlen(scope->call) + 2; // "call: " is put before the text again
             program->failure =
                 husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
         }
-        program->is_built = program->status != HUSK_OUT_OF_HOST_MEMORY;
+        program->is_built = program->status == HUSK_OK || program->status == HUSK_BUILD_FAILED;
     }
     husk_status status = program->status;
     if (status != HUSK_OK)
-        husk__fail(scope, status, "%s", program->failure ? program->failure : program->file);
+        husk__fail_opencl(scope, status, program->opencl_code, "%s",
+                          program->failure ? program->failure : program->file);
     pthread_mutex_unlock(&program->lock);
     return status;
 }
