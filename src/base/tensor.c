@@ -68,7 +68,9 @@ static void pack_strides(husk_tensor *tensor, const int32_t *order)
     for (int32_t i = tensor->rank - 1; i >= 0; --i) {
         int32_t d = order[i];
         tensor->strides[d] = stride;
-        stride *= tensor->shape[d] > 0 ? tensor->shape[d] : 1;
+        // Overflow is possible only beside a dimension of 0, where no stride is ever taken.
+        if (tensor->shape[d] > 0 && !husk__mul_i64(stride, tensor->shape[d], &stride))
+            stride = 1;
     }
 }
 
@@ -135,9 +137,8 @@ int64_t husk_tensor_count(const husk_tensor *tensor)
 
 int64_t husk__tensor_count(const husk_tensor *tensor)
 {
-    int64_t count = 1;
-    for (int32_t d = 0; d < tensor->rank; ++d)
-        count *= tensor->shape[d];
+    int64_t count = 0;
+    product(tensor, &count);
     return count;
 }
 

@@ -155,6 +155,8 @@ husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host
     if (!host || !buffer->block)
         return husk__reject(&scope, "host", "is not what husk_buffer_map gave");
     cl_int code = clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, host, 0, NULL, NULL);
+    if (code == CL_INVALID_VALUE)
+        return husk__reject(&scope, "host", "is not what husk_buffer_map gave");
     return done(queue, buffer, "clEnqueueUnmapMemObject", "unmap", code, NULL, &scope);
 }
 
