@@ -66,8 +66,10 @@ function(husk_register_small_devices name timeout target)
     set(limits "HUSK_LIMITS=local_memory=16K,work_group=64")
     set(pocl "POCL_MAX_WORK_GROUP_SIZE=64;POCL_MEMORY_LIMIT=1")
     set(narrow "HUSK_LIMITS=vector_width=4")
+    set(middle "HUSK_LIMITS=vector_width=8")
+    set(index_64 "HUSK_LIMITS=index=16") # every kernel that has it in its 64-bit form
     math(EXPR timeout "${timeout} * 3")
-    foreach(kind limits pocl narrow)
+    foreach(kind limits pocl narrow middle index_64)
         add_test(NAME "platforms/${kind}/${name}" COMMAND ${target})
         set_tests_properties("platforms/${kind}/${name}" PROPERTIES LABELS "platforms;ops" TIMEOUT "${timeout}"
             ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};${${kind}}")

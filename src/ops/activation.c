@@ -71,7 +71,8 @@ static husk_status prepare_launch(husk_plan *plan, const char *file, const char 
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state; // freed with the plan
     state->outer = husk__strided_make(&own->x, &own->y, -1);
-    const bool needs_index_64 = has_index && husk__strided_needs_index_64(&state->outer);
+    const bool needs_index_64 =
+        has_index && husk__needs_index_64(plan->context, husk__strided_reach(&state->outer));
     state->row = husk__strided_take_last(&state->outer);
     state->total = state->row.extent * husk__strided_count(&state->outer);
     resolve_piecewise(state, own->activation, own->slope);

@@ -46,15 +46,15 @@ static void set_activation(const husk__conv_problem *problem, husk__conv_state *
     state->high = act == HUSK_ACT_RELU6 ? 6.0f : INFINITY;
 }
 
-static bool needs_64_bit_indices(const husk__conv_problem *problem)
+// The furthest element of any tensor. Packed weights are rounded up, by less than 128 filters.
+static int64_t reach(const husk__conv_problem *problem)
 {
+    const int64_t packed = 128 * husk__tensor_count(&problem->w);
     const husk_tensor *tensors[] = {&problem->x, &problem->w, &problem->y};
+    int64_t furthest = husk__max_i64(packed, husk__tensor_count(&problem->y));
     for (size_t i = 0; i < 3; ++i)
-        if (husk__tensor_last(tensors[i]) >= INT32_MAX / 2)
-            return true;
-    // Packed weights are rounded up, and work-items are counted up to whole groups.
-    return husk__tensor_count(&problem->w) >= INT32_MAX / 256 ||
-           husk__tensor_count(&problem->y) >= INT32_MAX / 2;
+        furthest = husk__max_i64(furthest, husk__tensor_last(tensors[i]));
+    return furthest;
 }
 
 husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
@@ -62,7 +62,8 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
 {
     const husk__conv_problem *problem = plan->problem;
     const bool is_smooth = problem->activation >= HUSK_ACT_GELU;
-    const bool is_long = plan->variant->family == HUSK__FAMILY_GPU && needs_64_bit_indices(problem);
+    const bool is_long = plan->variant->family == HUSK__FAMILY_GPU &&
+                         husk__needs_index_64(plan->context, reach(problem));
     char options[256];
     snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options,
              is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");

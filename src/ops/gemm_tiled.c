@@ -113,7 +113,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                                        husk__tensor_last(&problem->c));
     // Tiles reach up to a tile beyond the matrix before they are cut off.
     snprintf(configuration, sizeof configuration, "%s%s", plan->configuration->options,
-             last > INT64_C(0x7fffffff) / 2 ? " -DINDEX_64" : "");
+             husk__needs_index_64(plan->context, last) ? " -DINDEX_64" : "");
     husk__gemm_options(problem, configuration, options, sizeof options);
     husk_status status =
         husk__kernel_get(plan->context, "gemm_tiled.cl", options, "husk_gemm_tiled", &state->multiply, scope);

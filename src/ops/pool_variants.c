@@ -73,7 +73,7 @@ static husk_status prepare(husk_plan *plan, const char *variant, launch **made, 
 
     char file[64], options[96], kernel[64];
     const char *mode = own->kind == HUSK_POOL_AVG ? "avg" : own->has_indices ? "max_indices" : "max";
-    const bool needs_index_64 = outputs_of(own) > INT32_MAX / 2;
+    const bool needs_index_64 = husk__needs_index_64(plan->context, outputs_of(own));
     snprintf(file, sizeof file, "pool_%s.cl", variant);
     snprintf(kernel, sizeof kernel, "husk_pool_%s_%s", variant, mode);
     snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", plan->configuration->options,

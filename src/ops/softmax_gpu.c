@@ -83,7 +83,7 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 
     const husk__strided_dimension axis = own->shape.axis;
     const int64_t stride = husk__max_i64(axis.x_stride, axis.y_stride);
-    const bool needs_index_64 = stride > 0 && axis.extent > INT32_MAX / 2 / stride;
+    const bool needs_index_64 = husk__needs_index_64(plan->context, axis.extent * stride);
     char options[128];
     snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", configuration->options,
              needs_index_64 ? " -DINDEX_64" : "");

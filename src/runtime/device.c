@@ -225,6 +225,9 @@ static bool limit(husk_device *device, const char *name, uint64_t value)
             traits->vector_width = small;
     } else if (strcmp(name, "pooled_memory") == 0) {
         device->pooled_memory = value;
+    } else if (strcmp(name, "index") == 0) {
+        if (value < (uint64_t)device->index_limit)
+            device->index_limit = (int64_t)value;
     } else {
         return false;
     }
@@ -246,8 +249,8 @@ static void apply_limits(husk_device *device)
             husk__device_list_add_note(
                 device->list, HUSK_NOTE_WARNING,
                 "HUSK_LIMITS: \"%s\" is not understood; legal: local_memory, work_group, "
-                "compute_units, vector_width, max_allocation, global_memory, pooled_memory, each "
-                "=number[K|M|G]",
+                "compute_units, vector_width, max_allocation, global_memory, pooled_memory, "
+                "index, each =number[K|M|G]",
                 item);
     }
     free(copy);
@@ -263,6 +266,7 @@ static void read_device(husk_device *device, cl_platform_id platform, cl_device_
     device->traits.platform_index = platform_index;
     device->traits.device_index = device_index;
     device->pooled_memory = UINT64_MAX;
+    device->index_limit = INT32_MAX / 2; // the other half is left to the kernels' own steps past the end
     apply_limits(device);
 }
 
@@ -332,8 +336,12 @@ static bool append_platform(husk_device_list *list, cl_platform_id platform, uin
         return true;
     }
     cl_device_id *ids = calloc(count, sizeof *ids);
-    bool complete = ids && clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, NULL) == CL_SUCCESS;
-    for (cl_uint d = 0; complete && d < count; ++d)
+    bool complete = ids != NULL;
+    code = ids ? clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, NULL) : CL_SUCCESS;
+    if (code != CL_SUCCESS)
+        husk__device_list_add_note(list, HUSK_NOTE_WARNING, "platform %u does not list its devices (%s)",
+                                   (unsigned)index, husk__opencl_name(code));
+    for (cl_uint d = 0; complete && code == CL_SUCCESS && d < count; ++d)
         complete = append_device(list, platform, ids[d], index, d);
     free(ids);
     return complete;

@@ -24,6 +24,7 @@ struct husk_device {
     cl_platform_id platform;
     cl_device_id id;
     husk_device_list *list;
+    int64_t index_limit;    /* kernels use 64-bit indices for what lies further from a tensor's first element */
     uint64_t pooled_memory; /* bytes of free memory that a context keeps for use again; no limit: UINT64_MAX */
 };
 

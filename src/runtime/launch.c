@@ -24,6 +24,11 @@ husk__arg husk__arg_buffer(const husk_buffer *buffer, uint64_t byte_offset, uint
                        .value.i64 = (int64_t)(byte_offset / element_size)};
 }
 
+bool husk__needs_index_64(const husk_context *context, int64_t reach)
+{
+    return reach > context->device->index_limit;
+}
+
 static bool grow_kernels(husk_queue *queue, uint32_t id)
 {
     size_t capacity = queue->kernel_capacity ? queue->kernel_capacity : 64;

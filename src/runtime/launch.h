@@ -30,6 +30,12 @@ husk_status husk__kernel_get(husk_context *context, const char *file, const char
 /* Work-items the kernel's reqd_work_group_size asks for, 1s where it has none. */
 const size_t *husk__kernel_work_group(const husk__kernel *kernel);
 
+/*
+ * Whether a kernel whose indices are int by default must be built with -DINDEX_64: some element lies `reach` from its
+ * tensor's first, or there are that many.
+ */
+bool husk__needs_index_64(const husk_context *context, int64_t reach);
+
 typedef enum husk__arg_tag {
     HUSK__TAG_BUFFER, /* pointer and long: a buffer and an offset in elements from its start; NULL is legal */
     HUSK__TAG_I32,

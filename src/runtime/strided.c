@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/strided.h"
 
+#include "base/checked.h"
+
 // Larger strides first; y decides, since writing in order matters more.
 static bool comes_before(const husk__strided_dimension *a, const husk__strided_dimension *b)
 {
@@ -60,16 +62,14 @@ int64_t husk__strided_count(const husk__strided *strided)
     return count;
 }
 
-bool husk__strided_needs_index_64(const husk__strided *strided)
+int64_t husk__strided_reach(const husk__strided *strided)
 {
     int64_t x_last = 0, y_last = 0;
     for (int32_t d = 0; d < strided->rank; ++d) {
         x_last += (strided->dimensions[d].extent - 1) * strided->dimensions[d].x_stride;
         y_last += (strided->dimensions[d].extent - 1) * strided->dimensions[d].y_stride;
     }
-    // Half of int's range is left to the kernel's own steps past the end.
-    const int64_t limit = INT32_MAX / 2;
-    return x_last > limit || y_last > limit || husk__strided_count(strided) > limit;
+    return husk__max_i64(husk__max_i64(x_last, y_last), husk__strided_count(strided));
 }
 
 husk__arg *husk__strided_write_args(const husk__strided *strided, husk__arg *arguments)

@@ -30,8 +30,8 @@ husk__strided_dimension husk__strided_take_last(husk__strided *strided);
 /* Rows: the product of the extents. */
 int64_t husk__strided_count(const husk__strided *strided);
 
-/* Whether an element of x or y lies 2^31 or further from the first: kernels need -DINDEX_64 then. */
-bool husk__strided_needs_index_64(const husk__strided *strided);
+/* How far the last element of x or y lies from the first, or how many there are: see husk__needs_index_64. */
+int64_t husk__strided_reach(const husk__strided *strided);
 
 /* Write STRIDED_PARAMS' arguments, HUSK__STRIDED_ARGS of them. At most 7 dimensions. Returns their end. */
 enum { HUSK__STRIDED_OUTER = 7, HUSK__STRIDED_ARGS = 1 + 3 * HUSK__STRIDED_OUTER };
