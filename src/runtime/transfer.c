@@ -35,7 +35,8 @@ static husk_status done(husk_queue *queue, const husk_buffer *buffer, const char
     return HUSK_OK;
 }
 
-// After a blocking command on an in-order queue, everything enqueued on it has ended.
+// After a blocking read on an in-order queue, everything enqueued on it has ended. A blocking write says only that
+// the host's memory may be used again: drivers stage small ones and return at once.
 static husk_status caught_up(husk_queue *queue, husk_status status)
 {
     if (status == HUSK_OK)
@@ -56,8 +57,7 @@ husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t o
     cl_int code =
         clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
                              (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
-    status = done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
-    return caught_up(queue, status);
+    return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
 }
 
 husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
