@@ -36,20 +36,34 @@ static void insert(husk__ranking *ranking, husk__ranked ranked)
     ranking->candidates[at] = ranked;
 }
 
+// One refusal is kept to be told: the first by a variant of the device's own family, as tables begin with the
+// general ones.
+static bool is_worth_telling(husk__ranking *ranking, const husk__variant *variant,
+                             const husk_device_traits *traits)
+{
+    const bool is_own = in_family(variant, traits);
+    if (ranking->reason[0] && (ranking->reason_is_own || !is_own))
+        return false;
+    ranking->reason_is_own = is_own;
+    return true;
+}
+
 static void consider(const husk__variant *variant, const husk__candidate *candidate, uint64_t limit,
                      husk__ranking *ranking)
 {
     char reason[HUSK__REASON_CAPACITY] = "it does not compute this";
     if (variant->supports && !variant->supports(candidate, reason)) {
-        snprintf(ranking->reason, sizeof ranking->reason, "%.60s: %.90s", variant->name, reason);
+        if (is_worth_telling(ranking, variant, candidate->traits))
+            snprintf(ranking->reason, sizeof ranking->reason, "%.60s: %.90s", variant->name, reason);
         return;
     }
     husk__ranked ranked = {.variant = variant, .configuration = candidate->configuration};
     ranked.workspace = variant->workspace ? variant->workspace(candidate) : 0;
     if (limit > 0 && ranked.workspace > limit) {
-        snprintf(ranking->reason, sizeof ranking->reason,
-                 "%.60s needs %llu bytes of workspace, the limit is %llu", variant->name,
-                 (unsigned long long)ranked.workspace, (unsigned long long)limit);
+        if (is_worth_telling(ranking, variant, candidate->traits))
+            snprintf(ranking->reason, sizeof ranking->reason,
+                     "%.60s needs %llu bytes of workspace, the limit is %llu", variant->name,
+                     (unsigned long long)ranked.workspace, (unsigned long long)limit);
         return;
     }
     ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;

@@ -19,7 +19,8 @@ typedef struct husk__ranked {
 typedef struct husk__ranking {
     size_t count;
     husk__ranked candidates[HUSK__MAX_CANDIDATES];
-    char reason[HUSK__REASON_CAPACITY]; /* why the last refused one was refused */
+    char reason[HUSK__REASON_CAPACITY]; /* why one of those that are not here was refused */
+    bool reason_is_own;                 /* it is of the device's family */
 } husk__ranking;
 
 /*
