@@ -35,7 +35,7 @@ static husk_status done(husk_queue *queue, const husk_buffer *buffer, const char
     return HUSK_OK;
 }
 
-// After a blocking read on an in-order queue, everything enqueued on it has ended. A blocking write says only that
+// After a blocking read or map on an in-order queue, everything enqueued on it has ended. A blocking write says only that
 // the host's memory may be used again: drivers stage small ones and return at once.
 static husk_status caught_up(husk_queue *queue, husk_status status)
 {
@@ -143,7 +143,8 @@ husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mod
     cl_int code;
     *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags,
                                (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL, NULL, &code);
-    return done(queue, buffer, "clEnqueueMapBuffer", "map", *host ? CL_SUCCESS : code, NULL, &scope);
+    status = done(queue, buffer, "clEnqueueMapBuffer", "map", *host ? CL_SUCCESS : code, NULL, &scope);
+    return caught_up(queue, status);
 }
 
 husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host)

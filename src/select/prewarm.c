@@ -63,6 +63,8 @@ husk_status husk_context_prewarm(husk_context *context, const char *const *ops, 
         return status;
     if (count > 0 && !ops)
         return husk__reject(&scope, "ops", "is NULL, but count is %zu", count);
+    if (count == 0 && ops)
+        return HUSK_OK; // a list that happens to be empty
     size_t known = 0;
     while (husk__ops[known])
         ++known;
