@@ -1,36 +1,83 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_oclgrind.sh CLBENCH FILE MODE: clbench verify on each line of FILE inside Oclgrind; a line is a case, and
+# check_oclgrind.sh CLBENCH MEMORY MODE FILE: clbench verify on each line of FILE inside Oclgrind; a line is a case, and
 # options if it needs any. Oclgrind exits with 0 whatever it finds: its log has to be empty, and clbench content.
+# MEMORY is the library made of oclgrind_memory.c, which says why it is needed.
 #
-#   races    data races, accesses out of bounds, use of the API
-#   memory   uninitialised values, too
+#   races     data races, accesses out of bounds, use of the API
+#   memory    uninitialised values, too
+#   planted   the same on kernels with mistakes, FILE being the folder of the kernels: each has to be found
 #
-# Optimisations are off: Oclgrind 21.10 does not know all that LLVM's optimiser writes (freeze, noalias scopes).
+# Every buffer is memory of its own (pooled_memory=0): one that was used before would count as initialised, and what
+# passes the end of a small buffer would still be inside its block.
+#
+# Uninitialised values are looked for without optimisation: Oclgrind 21.10 has no shadow for all that LLVM's optimiser
+# writes (freeze, noalias scopes). The other checks need none, and take a quarter of the time on optimised code.
 set -u
 clbench=$1
-cases=$2
+memory=$2
+mode=$3
+from=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export HUSK_LIMITS="pooled_memory=0"
+races="--data-races --check-api"
+uninitialised="$races --uninitialized --build-options -cl-opt-disable"
 
-case "$3" in
-races) set -- --data-races --check-api --build-options -cl-opt-disable ;;
-memory) set -- --data-races --check-api --uninitialized --build-options -cl-opt-disable ;;
-*) exit 2 ;;
-esac
-status=0
-: > "$work/log"
-# a line a case: each in a run, and so a log, of its own
-grep -E '^[a-z]' "$cases" > "$work/cases"
-while IFS= read -r line; do
-    # shellcheck disable=SC2086 # words
-    oclgrind "$@" --log "$work/log" "$clbench" verify $line --device oclgrind --quiet --max-time 900s \
-        > "$work/out" 2> "$work/err" < /dev/null || { echo "failed: $line"; cat "$work/out"; status=1; }
-    if [ -s "$work/log" ] || grep -q Oclgrind "$work/err"; then
-        echo "Oclgrind has something to say: $line"
-        cat "$work/log" "$work/err"
+# simulate "CHECKS" "CASE": clbench's status; $work/log is Oclgrind's log.
+simulate() {
+    : > "$work/log"
+    # shellcheck disable=SC2016,SC2086 # the inner shell's variables; words
+    oclgrind $1 --log "$work/log" sh -c 'LD_PRELOAD="$0:$LD_PRELOAD" exec "$@"' "$memory" \
+        "$clbench" verify $2 --device oclgrind --quiet --max-time 900s > "$work/out" 2> "$work/err" < /dev/null
+}
+
+# A line a case: each in a run, and so a log, of its own.
+check_cases() {
+    grep -E '^[a-z]' "$from" > "$work/cases"
+    while IFS= read -r line; do
+        simulate "$1" "$line" || { echo "failed: $line"; cat "$work/out" "$work/err"; status=1; }
+        if [ -s "$work/log" ] || grep -q Oclgrind "$work/err"; then
+            echo "Oclgrind has something to say: $line"
+            head -n 100 "$work/log"
+            cat "$work/err"
+            status=1
+        fi
+    done < "$work/cases"
+    echo "$(wc -l < "$work/cases") cases"
+    [ -s "$work/cases" ] || status=1
+}
+
+# plant FILE "SED" "CHECKS" "CASE" "WHAT": the changed kernel makes Oclgrind say WHAT.
+plant() {
+    rm -rf "$work/cl"
+    cp -R "$from" "$work/cl"
+    sed -i "$2" "$work/cl/$1"
+    if cmp -s "$from/$1" "$work/cl/$1"; then
+        echo "$1 has nothing that '$2' would change: the planted mistake is out of date"
+        status=1
+        return
+    fi
+    HUSK_KERNEL_DIR="$work/cl" simulate "$3" "$4"
+    if ! grep -q "$5" "$work/log"; then
+        echo "a planted mistake was not found: $1, $2"
+        cat "$work/out" "$work/err"
         status=1
     fi
-done < "$work/cases"
-echo "$(wc -l < "$work/cases") cases"
+}
+
+status=0
+case "$mode" in
+races) check_cases "$races" ;;
+memory) check_cases "$uninitialised" ;;
+planted)
+    plant softmax_workgroup.cl 's/barrier(CLK_LOCAL_MEM_FENCE);//' "$races" \
+        "softmax outer=3 axis=37 --variant workgroup" "data race"
+    plant activation_vector.cl 's/x_row = x + /x_row = x + 1 + /' "$races" \
+        "activation count=70 act=relu --variant vector" "Invalid read"
+    plant lib/tile.clh 's/(j)\] = (vf)(0.0f);/(j)];/' "$uninitialised" \
+        "gemm m=7 n=9 k=11 --variant packed" "Uninitialized value"
+    ;;
+*) exit 2 ;;
+esac
 exit $status
