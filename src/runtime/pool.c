@@ -203,7 +203,7 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
     if (class_bytes > largest)
         class_bytes = largest; // the last class ends at what the device allows
     if (pool->keep_bytes == 0)
-        class_bytes = bytes; // used once: it ends where the buffer ends, which lets checkers see what passes it
+        class_bytes = bytes; // used once: it ends with the buffer, and checkers see what passes its end
 
     pthread_mutex_lock(&pool->lock);
     husk_status status = HUSK_OK;

@@ -114,8 +114,8 @@ START_TEST(without_a_pool_memory_is_fresh_and_exact)
     for (int i = 0; i < 3; i++) {
         husk_buffer *buffer = make(52);
         size_t bytes = 0;
-        ck_assert_int_eq(clGetMemObjectInfo(husk_buffer_opencl(buffer), CL_MEM_SIZE, sizeof bytes, &bytes, NULL),
-                         CL_SUCCESS);
+        const cl_mem mem = husk_buffer_opencl(buffer);
+        ck_assert_int_eq(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL), CL_SUCCESS);
         ck_assert_uint_eq(bytes, 52);
         ck_assert_uint_eq(stats().live_bytes, 52);
         /* work still enqueued keeps the memory */
