@@ -35,7 +35,9 @@ typedef enum husk_cache_mode {
 typedef struct husk_context_params {
     uint32_t size;                /* sizeof this struct: HUSK_CONTEXT_PARAMS sets it */
     uint32_t plan_cache_capacity; /* plans kept for immediate calls; default 512 */
-    uint64_t memory_budget; /* bytes all buffers together may take; default: the device's global memory */
+    uint64_t memory_budget; /* bytes all buffers, queues' scratch and packed weights together may take;
+                                     default: the device's global memory. Pinned staging for asynchronous writes (some
+                                     128 MiB a queue at most, unless one write is larger) is beside it */
     husk_cache_mode cache;        /* binaries of programs on disk */
     const char *cache_directory;  /* default $XDG_CACHE_HOME/husk, else $HOME/.cache/husk */
     husk_log_callback log;        /* default: silence */

@@ -151,7 +151,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     husk_status status = multiply(problem, queue, given, scope);
     if (status != HUSK_OK || (!problem->has_bias && problem->activation == HUSK_ACT_NONE))
         return status;
-    return husk__gemm_reduce_launch(state->finish, queue, problem, &finish, given, scope);
+    status = husk__gemm_reduce_launch(state->finish, queue, problem, &finish, given, scope);
+    // C has been written: another variant must not be tried on it, since it would apply beta again.
+    return status == HUSK_UNSUPPORTED ? HUSK_OPENCL : status;
 }
 
 const husk__variant husk__gemm_clblast = {

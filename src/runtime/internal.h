@@ -95,6 +95,7 @@ typedef struct husk__block {
     cl_mem mem;
     uint64_t bytes;
     bool is_foreign; /* an application's cl_mem: not pooled */
+    atomic_int maps; /* not unmapped yet; a block that is released mapped is not pooled either */
     pthread_mutex_t lock;
     int use_count;
     husk__use uses[HUSK__BLOCK_USES];

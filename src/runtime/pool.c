@@ -144,7 +144,7 @@ static husk_status allocate(husk_context *context, uint64_t bytes, husk__block *
 static husk_status over_budget(const husk__pool *pool, uint64_t bytes, const husk__scope *scope)
 {
     return husk__fail(scope, HUSK_OUT_OF_MEMORY,
-                      "%llu bytes do not fit: %llu of the budget of %llu bytes are in use",
+                      "a block of %llu bytes does not fit: %llu of the budget of %llu bytes are in use",
                       (unsigned long long)bytes, (unsigned long long)pool->stats.live_bytes,
                       (unsigned long long)pool->stats.budget_bytes);
 }
@@ -232,6 +232,11 @@ void husk__block_release(husk_context *context, husk__block *block)
     int class = size_class(block->bytes, &class_bytes);
     pthread_mutex_lock(&pool->lock);
     pool->stats.live_bytes -= block->bytes;
+    if (atomic_load(&block->maps) > 0) {
+        pthread_mutex_unlock(&pool->lock);
+        destroy_block(block);
+        return;
+    }
     pool->stats.cached_bytes += block->bytes;
     block->next = pool->free[class];
     pool->free[class] = block;

@@ -35,8 +35,8 @@ static husk_status done(husk_queue *queue, const husk_buffer *buffer, const char
     return HUSK_OK;
 }
 
-// After a blocking read or map on an in-order queue, everything enqueued on it has ended. A blocking write says only that
-// the host's memory may be used again: drivers stage small ones and return at once.
+// After a blocking read or map on an in-order queue, everything enqueued on it has ended. A blocking write says only
+// that the host memory may be used again.
 static husk_status caught_up(husk_queue *queue, husk_status status)
 {
     if (status == HUSK_OK)
@@ -144,6 +144,8 @@ husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mod
     *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags,
                                (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL, NULL, &code);
     status = done(queue, buffer, "clEnqueueMapBuffer", "map", *host ? CL_SUCCESS : code, NULL, &scope);
+    if (status == HUSK_OK)
+        atomic_fetch_add(&buffer->block->maps, 1);
     return caught_up(queue, status);
 }
 
@@ -158,6 +160,8 @@ husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host
     cl_int code = clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, host, 0, NULL, NULL);
     if (code == CL_INVALID_VALUE)
         return husk__reject(&scope, "host", "is not what husk_buffer_map gave");
+    if (code == CL_SUCCESS)
+        atomic_fetch_sub(&buffer->block->maps, 1);
     return done(queue, buffer, "clEnqueueUnmapMemObject", "unmap", code, NULL, &scope);
 }
 

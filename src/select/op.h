@@ -62,7 +62,11 @@ typedef struct husk__variant {
      */
     husk_status (*prepare)(husk_plan *plan, const husk__scope *scope);
     void (*unprepare)(husk_plan *plan);
-    /* Enqueue. arguments is the operator's own struct of tensors; scratch has plan->workspace bytes. */
+    /*
+     * Enqueue. UNSUPPORTED, for a launch that the device refuses, makes the library run another variant instead, so it
+     * may be answered only while everything that is both read and written is as it was. arguments is the operator's own
+     * struct of tensors; scratch has plan->workspace bytes.
+     */
     husk_status (*run)(const husk_plan *plan, husk_queue *queue, const void *arguments,
                        const husk__scratch *scratch, const husk__scope *scope);
 } husk__variant;
