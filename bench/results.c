@@ -44,7 +44,10 @@ void bench_results_write(bench_results *results)
     if (!replace && !json_object_size(json_object_get(results->root, "summary")))
         return;
     snprintf(temporary, sizeof temporary, "%.4000s%s", results->path, replace ? ".part" : "");
-    bool good = json_dump_file(results->root, temporary, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0;
+    FILE *file = fopen(temporary, "w");
+    bool good = file && json_dumpf(results->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 &&
+                fputc('\n', file) != EOF;
+    good = file && fclose(file) == 0 && good;
     if (good && replace)
         good = rename(temporary, results->path) == 0;
     if (!good) {
