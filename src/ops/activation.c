@@ -4,11 +4,11 @@
 // This is the smallest operator of the house; docs/adding-an-operator.md walks through it.
 #include <husk/ops/activation.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/epilogue.h"
 #include "base/params.h"
 #include "base/tensor.h"
 #include "runtime/strided.h"
@@ -17,16 +17,15 @@
 // ---- the problem: every option resolved, every shape and stride, no buffer ----
 
 typedef struct problem {
-    husk_act activation;
-    float slope; // LEAKY_RELU's, never 0
+    husk__epilogue activation;
     husk_tensor x, y;
 } problem;
 
 static void describe(const void *untyped, husk__key *key)
 {
     const problem *own = untyped;
-    husk__key_i64(key, own->activation);
-    husk__key_f32(key, own->slope);
+    husk__key_i64(key, own->activation.activation);
+    husk__key_f32(key, own->activation.slope);
     husk__key_tensor(key, &own->x);
     husk__key_tensor(key, &own->y);
 }
@@ -46,20 +45,7 @@ typedef struct launch {
     int64_t total; // elements
     int64_t share; // vector: elements a work-group takes
     husk__range range;
-    float low, slope, high; // the piecewise linear kinds, see cl/lib/activation.clh
 } launch;
-
-static bool is_smooth(husk_act activation)
-{
-    return activation >= HUSK_ACT_GELU;
-}
-
-static void resolve_piecewise(launch *own, husk_act activation, float slope)
-{
-    own->low = activation == HUSK_ACT_RELU || activation == HUSK_ACT_RELU6 ? 0.0f : -INFINITY;
-    own->slope = activation == HUSK_ACT_LEAKY_RELU ? slope : 1.0f;
-    own->high = activation == HUSK_ACT_RELU6 ? 6.0f : INFINITY;
-}
 
 // The launch without its range; the kernel's program is built here.
 static husk_status prepare_launch(husk_plan *plan, const char *file, const char *kernel, bool has_index,
@@ -75,11 +61,10 @@ static husk_status prepare_launch(husk_plan *plan, const char *file, const char 
         has_index && husk__needs_index_64(plan->context, husk__strided_reach(&state->outer));
     state->row = husk__strided_take_last(&state->outer);
     state->total = state->row.extent * husk__strided_count(&state->outer);
-    resolve_piecewise(state, own->activation, own->slope);
 
     char options[128];
     snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options,
-             is_smooth(own->activation) ? " -DACT_SMOOTH" : "", needs_index_64 ? " -DINDEX_64" : "");
+             own->activation.is_smooth ? " -DACT_SMOOTH" : "", needs_index_64 ? " -DINDEX_64" : "");
     *made = state;
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
 }
@@ -100,10 +85,10 @@ static husk_status run_launch(const husk_plan *plan, husk_queue *queue, const ar
     *end++ = HUSK__ARG_I64(own->total);
     if (has_share)
         *end++ = HUSK__ARG_I64(own->share);
-    *end++ = HUSK__ARG_I32(what->activation);
-    *end++ = HUSK__ARG_F32(own->low);
-    *end++ = HUSK__ARG_F32(own->slope);
-    *end++ = HUSK__ARG_F32(own->high);
+    *end++ = HUSK__ARG_I32(what->activation.activation);
+    *end++ = HUSK__ARG_F32(what->activation.low);
+    *end++ = HUSK__ARG_F32(what->activation.slope);
+    *end++ = HUSK__ARG_F32(what->activation.high);
     return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
 }
 
@@ -230,11 +215,9 @@ const char *husk_act_name(husk_act act)
 static husk_status validate(husk_queue *queue, const husk_activation_params *params, const husk_tensor *x,
                             const husk_tensor *y, const husk__scope *scope)
 {
-    if ((int)params->activation < HUSK_ACT_NONE || params->activation > HUSK_ACT_TANH)
-        return husk__reject(scope, "params", "activation is %d, which is none", (int)params->activation);
-    if (!isfinite(params->slope))
-        return husk__reject(scope, "params", "slope is not finite");
-    husk_status status = husk__tensor_check_plain(x, HUSK_F32, "x", scope);
+    husk_status status = husk__epilogue_check(params->activation, params->slope, "slope", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_plain(x, HUSK_F32, "x", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, HUSK_F32, "y", scope);
     if (status == HUSK_OK)
@@ -252,8 +235,7 @@ static husk_status validate(husk_queue *queue, const husk_activation_params *par
 
 static problem resolve(const husk_activation_params *params, const husk_tensor *x, const husk_tensor *y)
 {
-    problem own = {.activation = params->activation, .x = *x, .y = *y};
-    own.slope = params->slope == 0.0f ? 0.01f : params->slope;
+    problem own = {.activation = husk__epilogue_resolve(params->activation, params->slope), .x = *x, .y = *y};
     husk__tensor_resolve(&own.x);
     husk__tensor_resolve(&own.y);
     own.x.buffer = own.y.buffer = NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/epilogue.h"
 #include "base/tensor.h"
 #include "ops/conv_problem.h"
 
@@ -40,10 +41,10 @@ void husk__conv_packed_key(const husk__conv_problem *problem, husk__key *key)
 
 static void set_activation(const husk__conv_problem *problem, husk__conv_state *state)
 {
-    const husk_act act = problem->activation;
-    state->low = act == HUSK_ACT_RELU || act == HUSK_ACT_RELU6 ? 0.0f : -INFINITY;
-    state->slope = act == HUSK_ACT_LEAKY_RELU ? problem->slope : 1.0f;
-    state->high = act == HUSK_ACT_RELU6 ? 6.0f : INFINITY;
+    const husk__epilogue epilogue = husk__epilogue_resolve(problem->activation, problem->slope);
+    state->low = epilogue.low;
+    state->slope = epilogue.slope;
+    state->high = epilogue.high;
 }
 
 // The furthest element of any tensor. Packed weights are rounded up, by less than 128 filters.
@@ -61,7 +62,7 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
                                husk__conv_state **state, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const bool is_smooth = problem->activation >= HUSK_ACT_GELU;
+    const bool is_smooth = husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
     const bool is_long = plan->variant->family == HUSK__FAMILY_GPU &&
                          husk__needs_index_64(plan->context, reach(problem));
     char options[256];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/epilogue.h"
 #include "base/params.h"
 #include "base/tensor.h"
 
@@ -17,12 +18,12 @@ husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_para
 
 static husk_status check_options(const husk_conv_params *params, int32_t space, const husk__scope *scope)
 {
-    if ((int)params->activation < HUSK_ACT_NONE || params->activation > HUSK_ACT_TANH)
-        return husk__reject(scope, "params", "activation %d does not exist", (int)params->activation);
-    if (!isfinite(params->activation_slope))
-        return husk__reject(scope, "params", "activation_slope must be finite");
-    if ((int)params->precision < HUSK_PRECISION_HIGHEST || params->precision > HUSK_PRECISION_MEDIUM)
-        return husk__reject(scope, "params", "precision %d does not exist", (int)params->precision);
+    husk_status status =
+        husk__epilogue_check(params->activation, params->activation_slope, "activation_slope", scope);
+    if (status == HUSK_OK)
+        status = husk__precision_check(params->precision, scope);
+    if (status != HUSK_OK)
+        return status;
     if (params->groups < 0)
         return husk__reject(scope, "params", "groups is %lld, it must be at least 1",
                             (long long)params->groups);
@@ -123,7 +124,7 @@ husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_
     problem->x = *x;
     problem->w = *w;
     problem->activation = params->activation;
-    problem->slope = params->activation_slope != 0.0f ? params->activation_slope : 0.01f;
+    problem->slope = husk__epilogue_resolve(params->activation, params->activation_slope).slope;
     problem->precision = params->precision;
     shape[0] = x->shape[0];
     shape[1] = w->shape[0];

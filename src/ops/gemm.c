@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/epilogue.h"
 #include "base/params.h"
 #include "base/tensor.h"
 
@@ -28,14 +29,9 @@ static husk_status check_params(const husk_gemm_params *params, husk_gemm_params
     husk_status status = husk__params_read(resolved, sizeof *resolved, sizeof *resolved, params, scope);
     if (status != HUSK_OK)
         return status;
-    if ((int)resolved->activation < HUSK_ACT_NONE || resolved->activation > HUSK_ACT_TANH)
-        return husk__reject(scope, "params", "activation %d is none of husk_act", (int)resolved->activation);
-    if ((int)resolved->precision < HUSK_PRECISION_HIGHEST || resolved->precision > HUSK_PRECISION_MEDIUM)
-        return husk__reject(scope, "params", "precision %d is none of husk_precision",
-                            (int)resolved->precision);
-    if (!isfinite(resolved->activation_slope))
-        return husk__reject(scope, "params", "activation_slope is not finite");
-    return HUSK_OK;
+    status =
+        husk__epilogue_check(resolved->activation, resolved->activation_slope, "activation_slope", scope);
+    return status == HUSK_OK ? husk__precision_check(resolved->precision, scope) : status;
 }
 
 // f32, of rank 2, or 3 with a batch; resolved into *out, without memory.
@@ -150,27 +146,12 @@ static void set_strides(husk__gemm_problem *problem)
 
 static void set_activation(const husk_gemm_params *params, husk__gemm_problem *problem)
 {
-    problem->activation = (int32_t)params->activation;
-    problem->low = -INFINITY;
-    problem->slope = 1.0f;
-    problem->high = INFINITY;
-    switch (params->activation) {
-    case HUSK_ACT_NONE:
-        break;
-    case HUSK_ACT_RELU6:
-        problem->high = 6.0f;
-        problem->low = 0.0f;
-        break;
-    case HUSK_ACT_RELU:
-        problem->low = 0.0f;
-        break;
-    case HUSK_ACT_LEAKY_RELU:
-        problem->slope = params->activation_slope != 0.0f ? params->activation_slope : 0.01f;
-        break;
-    default:
-        problem->activation_is_smooth = true;
-        break;
-    }
+    const husk__epilogue epilogue = husk__epilogue_resolve(params->activation, params->activation_slope);
+    problem->activation = (int32_t)epilogue.activation;
+    problem->low = epilogue.low;
+    problem->slope = epilogue.slope;
+    problem->high = epilogue.high;
+    problem->activation_is_smooth = epilogue.is_smooth;
 }
 
 // Every argument but memory, in the header's order, into a problem.

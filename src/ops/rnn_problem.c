@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/epilogue.h"
 #include "base/params.h"
 #include "base/tensor.h"
 
@@ -32,9 +33,9 @@ static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem
         return husk__reject(scope, "params", "cell %d is none of husk_rnn_cell", (int)params->cell);
     if ((int)params->reset < HUSK_GRU_RESET_AFTER || params->reset > HUSK_GRU_RESET_BEFORE)
         return husk__reject(scope, "params", "reset %d is none of husk_gru_reset", (int)params->reset);
-    if ((int)params->precision < HUSK_PRECISION_HIGHEST || params->precision > HUSK_PRECISION_MEDIUM)
-        return husk__reject(scope, "params", "precision %d is none of husk_precision",
-                            (int)params->precision);
+    husk_status status = husk__precision_check(params->precision, scope);
+    if (status != HUSK_OK)
+        return status;
     if (params->hidden_size < 1)
         return husk__reject(scope, "params", "hidden_size is %lld, it must be at least 1",
                             (long long)params->hidden_size);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "base/epilogue.h"
+
+#include <math.h>
+
+static const float LEAKY_SLOPE = 0.01f;
+
+husk_status husk__epilogue_check(husk_act activation, float slope, const char *slope_name,
+                                 const husk__scope *scope)
+{
+    if ((int)activation < HUSK_ACT_NONE || activation > HUSK_ACT_TANH)
+        return husk__reject(scope, "params", "activation %d is none of husk_act", (int)activation);
+    if (!isfinite(slope))
+        return husk__reject(scope, "params", "%s is not finite", slope_name);
+    return HUSK_OK;
+}
+
+husk__epilogue husk__epilogue_resolve(husk_act activation, float slope)
+{
+    husk__epilogue epilogue = {.activation = activation, .low = -INFINITY, .slope = 1.0f, .high = INFINITY};
+    if (activation == HUSK_ACT_RELU || activation == HUSK_ACT_RELU6)
+        epilogue.low = 0.0f;
+    if (activation == HUSK_ACT_RELU6)
+        epilogue.high = 6.0f;
+    if (activation == HUSK_ACT_LEAKY_RELU)
+        epilogue.slope = slope != 0.0f ? slope : LEAKY_SLOPE;
+    epilogue.is_smooth = activation >= HUSK_ACT_GELU;
+    return epilogue;
+}
+
+husk_status husk__precision_check(husk_precision precision, const husk__scope *scope)
+{
+    if ((int)precision < HUSK_PRECISION_HIGHEST || precision > HUSK_PRECISION_MEDIUM)
+        return husk__reject(scope, "params", "precision %d is none of husk_precision", (int)precision);
+    return HUSK_OK;
+}
