@@ -44,15 +44,23 @@ static husk_status caught_up(husk_queue *queue, husk_status status)
     return status;
 }
 
+// A transfer from or to host memory, which may be NULL only for zero bytes.
+static husk_status begin_host(husk_queue *queue, const char *call, const husk_buffer *buffer, uint64_t offset,
+                              uint64_t bytes, const void *host, husk__scope *scope)
+{
+    husk_status status = begin(queue, call, buffer, "buffer", offset, bytes, scope);
+    if (status == HUSK_OK && bytes > 0 && !host)
+        status = husk__reject(scope, "host", "is NULL");
+    return status;
+}
+
 husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                               const void *host)
 {
     husk__scope scope;
-    husk_status status = begin(queue, "husk_buffer_write", buffer, "buffer", offset, bytes, &scope);
+    husk_status status = begin_host(queue, "husk_buffer_write", buffer, offset, bytes, host, &scope);
     if (status != HUSK_OK || bytes == 0)
         return status;
-    if (!host)
-        return husk__reject(&scope, "host", "is NULL");
     cl_event event = NULL;
     cl_int code =
         clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
@@ -60,33 +68,14 @@ husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t o
     return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
 }
 
-husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                             void *host)
-{
-    husk__scope scope;
-    husk_status status = begin(queue, "husk_buffer_read", buffer, "buffer", offset, bytes, &scope);
-    if (status != HUSK_OK || bytes == 0)
-        return status;
-    if (!host)
-        return husk__reject(&scope, "host", "is NULL");
-    cl_event event = NULL;
-    cl_int code =
-        clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
-                            (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
-    status = done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, &scope);
-    return caught_up(queue, status);
-}
-
 husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                                     const void *host)
 {
     husk__scope scope;
-    husk_status status = begin(queue, "husk_buffer_write_async", buffer, "buffer", offset, bytes, &scope);
+    husk__staging *staging;
+    husk_status status = begin_host(queue, "husk_buffer_write_async", buffer, offset, bytes, host, &scope);
     if (status != HUSK_OK || bytes == 0)
         return status;
-    if (!host)
-        return husk__reject(&scope, "host", "is NULL");
-    husk__staging *staging;
     status = husk__staging_take(queue, bytes, &staging, &scope);
     if (status != HUSK_OK)
         return status;
@@ -102,20 +91,34 @@ husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint
     return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
 }
 
+static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                void *host, cl_bool blocking, const husk__scope *scope)
+{
+    cl_event event = NULL;
+    cl_int code =
+        clEnqueueReadBuffer(queue->cl, buffer->block->mem, blocking, (size_t)(buffer->offset + offset),
+                            (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    return done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, scope);
+}
+
+husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                             void *host)
+{
+    husk__scope scope;
+    husk_status status = begin_host(queue, "husk_buffer_read", buffer, offset, bytes, host, &scope);
+    if (status != HUSK_OK || bytes == 0)
+        return status;
+    return caught_up(queue, enqueue_read(queue, buffer, offset, bytes, host, CL_TRUE, &scope));
+}
+
 husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                                    void *host)
 {
     husk__scope scope;
-    husk_status status = begin(queue, "husk_buffer_read_async", buffer, "buffer", offset, bytes, &scope);
+    husk_status status = begin_host(queue, "husk_buffer_read_async", buffer, offset, bytes, host, &scope);
     if (status != HUSK_OK || bytes == 0)
         return status;
-    if (!host)
-        return husk__reject(&scope, "host", "is NULL");
-    cl_event event = NULL;
-    cl_int code =
-        clEnqueueReadBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
-                            (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
-    return done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, &scope);
+    return enqueue_read(queue, buffer, offset, bytes, host, CL_FALSE, &scope);
 }
 
 husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode, uint64_t offset,
