@@ -30,8 +30,6 @@ void bench_results_free(bench_results *results);
 /* A row as JSON, with its verdict on plausibility. */
 json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks);
 
-/* Geometric mean of the speed-ups over a baseline in rows that are ok; op NULL: of all. NaN: none. */
-double bench_results_geomean(const json_t *rows, const char *baseline, const char *op, size_t *count);
 /* Rows in a state. */
 size_t bench_results_count(const json_t *rows, const char *state);
 

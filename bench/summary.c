@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rival.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -113,31 +114,56 @@ static void print_counts(const json_t *rows)
     putchar('\n');
 }
 
-static void print_rival(const json_t *rows, const char *name, double mean)
+static void print_rival(const json_t *rows, const char *name, const char *words)
 {
     size_t count = 0;
-    bench_results_geomean(rows, name, NULL, &count);
+    double mean = bench_rival_geomean(rows, name, NULL, &count);
     if (mean >= 1)
-        printf("%.2f times as fast as %s", mean, name);
+        printf("%.2f times as fast as %s", mean, words);
     else
-        printf("%s is %.2f times as fast", name, 1 / mean);
+        printf("%s is %.2f times as fast", words, 1 / mean);
     printf(" (geometric mean of %zu case%s; ", count, count == 1 ? "" : "s");
     bool first = true;
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
         const char *op_name = bench_op_text((bench_op_kind)op);
-        double by_op = bench_results_geomean(rows, name, op_name, NULL);
+        double by_op = bench_rival_geomean(rows, name, op_name, &count);
         if (isnan(by_op))
             continue;
-        printf("%s%s %.2f", first ? "" : ", ", op_name, by_op);
+        printf("%s%zu %s %.2f", first ? "" : ", ", count, op_name, by_op);
         first = false;
     }
     printf(").\n");
 }
 
+static void print_rivals(const json_t *rows)
+{
+    json_t *names = bench_rival_names(rows), *ignored;
+    const char *name, *who = NULL;
+    size_t rivals = 0;
+    double worst;
+    json_object_foreach(names, name, ignored)
+    {
+        rivals += strcmp(name, "ref") != 0;
+        if (!isnan(bench_rival_geomean(rows, name, NULL, NULL)))
+            print_rival(rows, name, name);
+    }
+    json_decref(names);
+    if (rivals > 1 && !isnan(bench_rival_geomean(rows, BENCH_BEST, NULL, NULL)))
+        print_rival(rows, BENCH_BEST, "the fastest rival of each case");
+    const json_t *row = bench_rival_worst(rows, &worst, &who);
+    if (row)
+        printf("No case is below %.2f of its fastest rival: %s (%s).\n", worst, string_of(row, "case"), who);
+    bench_rival_forms forms = bench_rival_winograd(rows);
+    if (forms.count)
+        printf(
+            "3x3 convolutions with stride 1 (%zu): %.2f times as fast as onednn's own choice (auto), %.2f against "
+            "the faster of auto and its Winograd.\n",
+            forms.count, forms.automatic, forms.fastest);
+}
+
 void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift)
 {
     const json_t *rows = results->rows;
-    const json_t *means = json_object_get(json_object_get(results->root, "summary"), "geomean_speedup");
     if (!json_array_size(rows))
         return;
     size_t by_arithmetic, by_memory;
@@ -151,10 +177,7 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     if (by_memory)
         printf("Where memory is the limit, %.0f%% of the measured bandwidth is reached (median of %zu).\n",
                memory, by_memory);
-    const char *name;
-    json_t *mean;
-    json_object_foreach((json_t *)(uintptr_t)means, name, mean)
-        print_rival(rows, name, json_number_value(mean));
+    print_rivals(rows);
     if (fabs(drift) > 0.03)
         printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
                100 * fabs(drift));

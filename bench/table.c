@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "rival.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -202,12 +203,7 @@ static void markdown_speedups(FILE *file, const json_t *row, const json_t *means
     json_t *ignored;
     json_object_foreach((json_t *)(uintptr_t)means, name, ignored)
     {
-        const json_t *all = json_object_get(row, "baselines");
-        double speedup = NAN;
-        for (size_t k = 0; k < json_array_size(all); k++) {
-            if (!strcmp(string_of(json_array_get(all, k), "name"), name))
-                speedup = number_of(json_array_get(all, k), "speedup");
-        }
+        double speedup = bench_rival_speedup(row, name, NULL);
         if (isnan(speedup))
             fputs(" none |", file);
         else
@@ -244,6 +240,7 @@ bool bench_write_markdown(const char *path, const json_t *root)
         fputc('\n', file);
     }
     json_object_foreach((json_t *)(uintptr_t)means, name, mean)
-        fprintf(file, "\nGeometric mean against %s: %.2f\n", name, json_number_value(mean));
+        fprintf(file, "\nGeometric mean against %s: %.2f\n",
+                strcmp(name, BENCH_BEST) ? name : "the fastest rival of each case", json_number_value(mean));
     return close_written(file, path);
 }
