@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "summary.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +122,7 @@ static void print_rival(const json_t *rows, const char *name, const char *words)
     if (mean >= 1)
         printf("%.2f times as fast as %s", mean, words);
     else
-        printf("%s is %.2f times as fast", words, 1 / mean);
+        printf("%c%s is %.2f times as fast", name == words ? *words : toupper(*words), words + 1, 1 / mean);
     printf(" (geometric mean of %zu case%s; ", count, count == 1 ? "" : "s");
     bool first = true;
     for (int op = 0; op < BENCH_OP_COUNT; op++) {

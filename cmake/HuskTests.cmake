@@ -34,6 +34,14 @@ if(HUSK_SANITIZE MATCHES "thread")
     list(APPEND HUSK_TEST_ENVIRONMENT "TSAN_OPTIONS=suppressions=${support}/tsan.supp:ignore_noninstrumented_modules=1")
 endif()
 
+# Every program that a test of the default tier has built is counted: tests/tools/count_builds.c, preloaded. Sanitizers
+# want to be the first library, so they go without.
+set(HUSK_TEST_BUILDS "${PROJECT_BINARY_DIR}/builds.txt")
+set(HUSK_TEST_COUNTING "")
+if(NOT HUSK_SANITIZE AND UNIX AND NOT APPLE)
+    set(HUSK_TEST_COUNTING "LD_PRELOAD=$<TARGET_FILE:count_builds>;HUSK_TEST_BUILDS=${HUSK_TEST_BUILDS}")
+endif()
+
 function(husk_test_option line name default result)
     if(line MATCHES "(^| )${name}=([^ ]+)")
         set(${result} "${CMAKE_MATCH_2}" PARENT_SCOPE)
@@ -58,6 +66,10 @@ function(husk_register_test name tiers timeout processors folder)
         set_tests_properties("${test_name}" PROPERTIES
             LABELS "${tier};${folder}" TIMEOUT "${test_timeout}" PROCESSORS "${processors}"
             ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};HUSK_TEST_TIER=${tier}")
+        if(tier STREQUAL "default" AND HUSK_TEST_COUNTING)
+            set_tests_properties("${test_name}" PROPERTIES FIXTURES_REQUIRED builds
+                ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};HUSK_TEST_TIER=${tier};${HUSK_TEST_COUNTING}")
+        endif()
     endforeach()
 endfunction()
 
