@@ -220,14 +220,180 @@ inline void store_tile(const acc_t *lines, __global data_t *c, long c_row, long 
     }
 }
 
-// One register tile: tile_rows x TILE_N from the panels a and b, into lines[tile_rows][TILE_N].
-ALWAYS_INLINE void multiply_tile(int tile_rows, const acc_t *a, const TILE_B_SPACE acc_t *b, int steps,
-                                 acc_t *lines)
+// ---- what is asked for while a tile is multiplied ----
+
+// Elements of a cache line of 64 bytes.
+#define LINE 16
+// Lines in a piece, one a k step.
+#define PIECE 8
+// The next block of B is asked for while the last rows of this one are multiplied, this many tiles of rows: asked for
+// earlier, it would leave the second-level cache before it is copied.
+#define AHEAD_TILES 8
+
+// A part of a matrix, in pieces of PIECE lines. Either runs of elements side by side, or one column of lines.
+typedef struct {
+    const __global data_t *at;   // the next piece
+    long line, run;              // from a line to the next, from a run to the next
+    int pieces, piece, left;     // in a run; done of this one; in all
+} stream_t;
+
+inline stream_t stream_none(void)
 {
-    vf acc[16 * TILE_NV]; // as many as REPEAT_16 names; the compiler drops those beyond tile_rows
-    tile_zero(acc, tile_rows, TILE_NV);
-    tile_multiply(acc, tile_rows, TILE_NV, a, A_ROW, 1, b, TILE_N, steps);
-#define KEEP(i, j) vstore_vf(acc[(i) * TILE_NV + (j)], (i) * TILE_NV + (j), lines);
+    const stream_t none = {0, 0, 0, 1, 0, 0};
+    return none;
+}
+
+// runs of count elements, run apart.
+inline stream_t stream_runs(const __global data_t *from, long run, int runs, int count)
+{
+    const int pieces = (count + PIECE * LINE - 1) / (PIECE * LINE);
+    const stream_t stream = {from, LINE, run, pieces, 0, runs * pieces};
+    return stream;
+}
+
+// count lines, line apart.
+inline stream_t stream_lines(const __global data_t *from, long line, int count)
+{
+    const int pieces = (count + PIECE - 1) / PIECE;
+    const stream_t stream = {from, line, 0, pieces, 0, pieces};
+    return stream;
+}
+
+ALWAYS_INLINE const __global data_t *stream_next(stream_t *stream)
+{
+    const __global data_t *piece = stream->at + stream->piece * (PIECE * stream->line);
+    --stream->left;
+    if (++stream->piece == stream->pieces) {
+        stream->piece = 0;
+        stream->at += stream->run;
+    }
+    return piece;
+}
+
+// What the tile in hand may ask for: pieces of the next rows of A, then of the next block of B; and its own part of
+// C, so late that what streams by does not drive it out of the first-level cache again.
+typedef struct {
+    stream_t a, b;
+    int a_share, b_share; // pieces for each tile
+    const __global data_t *idle; // asked for where there is nothing else
+    const __global data_t *c;
+    long c_row, c_last; // to the next row, to the last column
+    int c_rows;
+} ahead_t;
+
+// k steps before a tile's end at which it asks for its part of C.
+#define ASK_FOR_C 48
+
+inline void ask_for_c(const ahead_t *ahead)
+{
+    for (int i = 0; i < ahead->c_rows; ++i) {
+        PREFETCH_WRITE(ahead->c + i * ahead->c_row);
+        PREFETCH_WRITE(ahead->c + i * ahead->c_row + ahead->c_last);
+    }
+}
+
+// ---- the register tile ----
+
+// One step that takes B from where it lies, and leaves a copy in the panel.
+ALWAYS_INLINE void multiply_step_copying(vf *acc, const acc_t *a, const __global data_t *b, acc_t *copy)
+{
+    const vf b0 = load_vf(b);
+    const vf b1 = TILE_NV > 1 ? load_vf(b + VW) : (vf)(0.0f);
+    const vf b2 = TILE_NV > 2 ? load_vf(b + 2 * VW) : (vf)(0.0f);
+    const vf b3 = TILE_NV > 3 ? load_vf(b + 3 * VW) : (vf)(0.0f);
+#define COPY(i, j) store_private(b##j, copy + (j) * VW);
+    TILE_ROW_EACH(0, TILE_NV, COPY)
+#undef COPY
+    tile_add_product(acc, TILE_M, TILE_NV, a, A_ROW, b0, b1, b2, b3);
+}
+
+// A full tile of sums from the panels a and b; where copies is set, from b's source, and into the panel.
+ALWAYS_INLINE void multiply_full(vf *acc, int copies, const acc_t *a, const TILE_B_SPACE acc_t *b,
+                                 const __global data_t *source, long source_step, acc_t *copy, int steps,
+                                 ahead_t *ahead)
+{
+#define STEP(q) \
+    if (copies) \
+        multiply_step_copying(acc, a + (q), source + (q) * source_step, copy + (q) * TILE_N); \
+    else \
+        tile_multiply_step(acc, TILE_M, TILE_NV, a + (q), A_ROW, b + (q) * TILE_N);
+    tile_zero(acc, TILE_M, TILE_NV);
+    int a_left = min(ahead->a_share, ahead->a.left), b_left = min(ahead->b_share, ahead->b.left);
+    int p = 0, ask = max(steps - ASK_FOR_C, 0);
+    for (; p + PIECE <= steps; p += PIECE) {
+        if (p >= ask) {
+            ask_for_c(ahead);
+            ask = steps;
+        }
+        const __global data_t *asked = ahead->idle;
+        long line = 0;
+        if (a_left > 0) {
+            --a_left;
+            line = ahead->a.line;
+            asked = stream_next(&ahead->a);
+        } else if (b_left > 0) {
+            --b_left;
+            line = ahead->b.line;
+            asked = stream_next(&ahead->b);
+        }
+#define STEP_ASKING(q) \
+    PREFETCH_FAR(asked + (q) * line); \
+    STEP(q)
+        REPEAT_8(STEP_ASKING)
+#undef STEP_ASKING
+        a += PIECE;
+        b += PIECE * TILE_N;
+        source += PIECE * source_step;
+        copy += PIECE * TILE_N;
+    }
+    for (; p < steps; ++p) {
+        STEP(0)
+        a += 1;
+        b += TILE_N;
+        source += source_step;
+        copy += TILE_N;
+    }
+#undef STEP
+}
+
+// The sums of a tile that does not pass the edges, of rows side by side, with no more to do than scaling and a bias of
+// columns: straight from the registers.
+ALWAYS_INLINE void store_full(const vf *acc, __global data_t *c, long c_row, const __global data_t *bias,
+                              finish_t finish)
+{
+    const int has_bias = finish.bias_kind == BIAS_COLUMN;
+#define BIAS(j) (has_bias && (j) < TILE_NV ? load_spread(bias + (j) * VW * finish.bias_stride, \
+                                                         finish.bias_stride, VW) : (vf)(0.0f))
+    const vf bias0 = BIAS(0), bias1 = BIAS(1), bias2 = BIAS(2), bias3 = BIAS(3);
+#undef BIAS
+#define STORE(i, j) store_vf(acc[(i) * TILE_NV + (j)] * finish.alpha + bias##j, to + (j) * VW);
+#define UPDATE(i, j) \
+    store_vf(MAD(load_vf(to + (j) * VW), (vf)(finish.scale_c), \
+                 acc[(i) * TILE_NV + (j)] * finish.alpha + bias##j), to + (j) * VW);
+#define STORE_ROW(i) \
+    if ((i) < TILE_M) { \
+        __global data_t *to = c + (i) * c_row; \
+        TILE_ROW_EACH(i, TILE_NV, STORE) \
+    }
+#define UPDATE_ROW(i) \
+    if ((i) < TILE_M) { \
+        __global data_t *to = c + (i) * c_row; \
+        TILE_ROW_EACH(i, TILE_NV, UPDATE) \
+    }
+    if (finish.scale_c == 0.0f) {
+        REPEAT_16(STORE_ROW)
+    } else {
+        REPEAT_16(UPDATE_ROW)
+    }
+#undef UPDATE_ROW
+#undef STORE_ROW
+#undef UPDATE
+#undef STORE
+}
+
+ALWAYS_INLINE void keep_tile(const vf *acc, int tile_rows, acc_t *lines)
+{
+#define KEEP(i, j) store_private(acc[(i) * TILE_NV + (j)], lines + ((i) * TILE_NV + (j)) * VW);
 #define KEEP_ROW(i) \
     if ((i) < tile_rows) { \
         TILE_ROW_EACH(i, TILE_NV, KEEP) \
@@ -241,6 +407,7 @@ ALWAYS_INLINE void multiply_tile(int tile_rows, const acc_t *a, const TILE_B_SPA
 // the columns of op(B). Any stride is right; one of each pair is 1 where speed is wanted. With B_PACKED,
 // b_step is how far apart two panels lie. Work-group (x, y, z) does
 // columns x * group_columns..., rows y * group_rows... of matrix z; both are multiples of the tile.
+// It takes strip columns at a time, STRIP_PANELS panels at most, and block_k steps, BLOCK_K at most.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                                long a_batch, const __global data_t *restrict b_base, long b_offset,
@@ -248,7 +415,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                                const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
                                int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
                                long c_column, long c_batch, int m, int n, int k, int group_rows,
-                               int group_columns, float alpha, float beta, ACT_PARAMS)
+                               int group_columns, int strip_width, int block_k, float alpha, float beta, ACT_PARAMS)
 {
     const long matrix = get_group_id(2);
     const __global data_t *a = a_base + a_offset + matrix * a_batch;
@@ -260,27 +427,57 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
     const int column_begin = get_group_id(0) * group_columns;
     const int column_end = min(n, column_begin + group_columns);
 
-    acc_t a_panel[TILE_M * A_ROW];
+    acc_t a_panel[TILE_M * A_ROW] __attribute__((aligned(64)));
 #ifndef B_PACKED
-    acc_t b_panels[STRIP_PANELS * B_PANEL];
+    acc_t b_panels[STRIP_PANELS * B_PANEL] __attribute__((aligned(64)));
 #endif
-    for (int strip = column_begin; strip < column_end; strip += STRIP_PANELS * TILE_N) {
-        const int strip_columns = min(column_end - strip, STRIP_PANELS * TILE_N);
+    for (int strip = column_begin; strip < column_end; strip += strip_width) {
+        const int strip_columns = min(column_end - strip, strip_width);
+        const int tiles = (strip_columns + TILE_N - 1) / TILE_N;
         int block = 0;
         do { // once even where k is 0: C is still scaled, biased and activated
-            const int steps = min(k - block, BLOCK_K);
+            const int steps = min(k - block, block_k);
             const int last = block + steps == k;
             const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, bias_stride,
                                      last && act_kind != ACT_NONE};
+            const int is_plain = c_column == 1 && finish.bias_kind != BIAS_ROW && !finish.activates;
+            ahead_t ahead = {stream_none(), stream_none(), 0, 0, a, c, 0, 0, 0};
+            int copied = 1; // whether B's strip lies in the panels
 #ifndef B_PACKED
-            pack_b(b_panels, b + block * b_step + strip * b_column, b_step, b_column, steps, strip_columns);
+            const __global data_t *b_block = b + block * b_step + strip * b_column;
+            // Rows of B are copied by the first tile that needs them, all but those cut by the edge.
+            copied = b_column != 1 || row_end - row_begin < TILE_M;
+            const int whole = copied ? 0 : strip_columns / TILE_N * TILE_N;
+            if (whole < strip_columns)
+                pack_b(b_panels + whole / TILE_N * B_PANEL, b_block + whole * b_column, b_step, b_column, steps,
+                       strip_columns - whole);
+            const int next_steps = last ? min(k, block_k) : min(k - block - steps, block_k);
+            const int next_columns = last ? min(column_end - strip - strip_columns, strip_width) : strip_columns;
+            const __global data_t *next = last ? b + (strip + strip_columns) * b_column
+                                               : b_block + steps * b_step;
+            if (next_columns > 0)
+                ahead.b = b_column == 1 ? stream_runs(next, b_step, next_steps, next_columns)
+                          : b_step == 1 ? stream_runs(next, b_column, next_columns, next_steps)
+                                        : stream_none();
+            const int b_tiles = min((row_end - row_begin) / TILE_M, AHEAD_TILES) * tiles;
+            const int b_from = row_end - AHEAD_TILES * TILE_M;
+            const int b_share = b_tiles > 0 ? (ahead.b.left + b_tiles - 1) / b_tiles : 0;
 #endif
             for (int row = row_begin; row < row_end;) {
                 const int full = row_end - row >= TILE_M;
                 const int rows = full ? TILE_M : min(row_end - row, TAIL_M);
                 const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row * bias_stride : 0);
-                pack_a(a_panel, a + row * a_row + block * a_step, a_row, a_step, rows,
-                       full ? TILE_M : TAIL_M, steps);
+                const __global data_t *from_a = a + row * a_row + block * a_step;
+                pack_a(a_panel, from_a, a_row, a_step, rows, full ? TILE_M : TAIL_M, steps);
+                const int next_rows = min(row_end - row - rows, TILE_M);
+                ahead.a = next_rows <= 0 ? stream_none()
+                          : a_step == 1 ? stream_runs(from_a + rows * a_row, a_row, next_rows, steps)
+                          : a_row == 1  ? stream_lines(from_a + rows + next_rows - 1, a_step, steps)
+                                        : stream_none();
+                ahead.a_share = (ahead.a.left + tiles - 1) / tiles;
+#ifndef B_PACKED
+                ahead.b_share = row > b_from ? b_share : 0;
+#endif
                 for (int j = 0; j < strip_columns; j += TILE_N) {
                     const int columns = min(strip_columns - j, TILE_N);
                     __global data_t *to = c + row * c_row + (strip + j) * c_column;
@@ -289,19 +486,35 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
 #ifdef B_PACKED
                     const __global data_t *panel = b + (strip + j) / TILE_N * b_step + block * TILE_N;
 #else
-                    const acc_t *panel = b_panels + j / TILE_N * B_PANEL;
+                    acc_t *panel = b_panels + j / TILE_N * B_PANEL;
 #endif
-                    for (int i = 0; i < rows; ++i) {
-                        PREFETCH_WRITE(to + i * c_row);
-                        PREFETCH_WRITE(to + i * c_row + (columns - 1) * c_column);
+                    ahead.c = to;
+                    ahead.c_row = c_row;
+                    ahead.c_rows = rows;
+                    ahead.c_last = (columns - 1) * c_column;
+                    vf acc[16 * TILE_NV]; // as many as REPEAT_16 names; the compiler drops those beyond the tile
+                    acc_t lines[TILE_M * TILE_N] __attribute__((aligned(64)));
+                    if (full) {
+#ifndef B_PACKED
+                        if (!copied && columns == TILE_N)
+                            multiply_full(acc, 1, a_panel, panel, b_block + j, b_step, panel, steps, &ahead);
+                        else
+#endif
+                            multiply_full(acc, 0, a_panel, panel, a, 0, a_panel, steps, &ahead);
+                        if (is_plain && columns == TILE_N) {
+                            store_full(acc, to, c_row, from, finish);
+                            continue;
+                        }
+                        keep_tile(acc, TILE_M, lines);
+                    } else {
+                        ask_for_c(&ahead);
+                        tile_zero(acc, TAIL_M, TILE_NV);
+                        tile_multiply(acc, TAIL_M, TILE_NV, a_panel, A_ROW, 1, panel, TILE_N, steps);
+                        keep_tile(acc, TAIL_M, lines);
                     }
-                    acc_t lines[TILE_M * TILE_N];
-                    if (full)
-                        multiply_tile(TILE_M, a_panel, panel, steps, lines);
-                    else
-                        multiply_tile(TAIL_M, a_panel, panel, steps, lines);
                     store_tile(lines, to, c_row, c_column, rows, columns, from, finish, ACT_ARGS);
                 }
+                copied = 1;
                 row += rows;
             }
             block += steps;

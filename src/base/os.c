@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE // madvise
+#endif
 #include "base/os.h"
 
 #include <errno.h>
@@ -6,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,6 +86,23 @@ char *husk__read_file(const char *path, size_t *size)
 static bool is_private(const struct stat *status)
 {
     return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Pages of x86-64 and of most others beyond the smallest.
+enum { LARGE_PAGE = 2 << 20 };
+
+void *husk__large_memory(uint64_t bytes)
+{
+    if (bytes > SIZE_MAX - LARGE_PAGE)
+        return NULL;
+    const size_t size = ((size_t)bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    void *memory = NULL;
+    if (posix_memalign(&memory, LARGE_PAGE, size) != 0)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    (void)madvise(memory, size, MADV_HUGEPAGE); // a wish: small pages serve as well
+#endif
+    return memory;
 }
 
 bool husk__prepare_private_directory(const char *path)

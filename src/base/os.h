@@ -22,6 +22,12 @@ bool husk__parse_size(const char *text, uint64_t *value);
 char *husk__read_file(const char *path, size_t *size);
 
 /*
+ * Memory for a large block, to be ended by free; NULL where there is none. Where the system has them it lies in large
+ * pages: what is read far apart then finds its addresses translated.
+ */
+void *husk__large_memory(uint64_t bytes);
+
+/*
  * Cache folders and files: private to the user. The folder is made with mode 0700 where it is missing, and
  * refused (false) when it is a link, someone else's, or writable by others.
  */

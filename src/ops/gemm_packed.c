@@ -207,6 +207,14 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
     }
     const division d = divide_for(&shape, &candidate);
     const husk__range range = {{(size_t)d.column_parts, (size_t)d.row_parts, (size_t)shape.batch}, {1, 1, 1}};
+    const int32_t *values = configuration_of(plan)->values;
+    const int64_t tile_n = tile_columns(&candidate);
+    // Strips of one width, and blocks of one depth: a narrow last strip costs as much copying of A as a wide one.
+    const int64_t columns = husk__min_i64(d.group_columns, shape.n);
+    const int64_t strips = husk__divide_up(columns, tile_n * values[STRIP_PANELS]);
+    const int64_t strip_width = husk__round_up(husk__divide_up(columns, strips), tile_n);
+    const int64_t blocks = husk__max_i64(1, husk__divide_up(shape.k, values[BLOCK_K]));
+    const int64_t block_k = husk__round_up(husk__divide_up(husk__max_i64(shape.k, 1), blocks), 8);
     return HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row),
                         HUSK__ARG_I64(shape.a_step), HUSK__ARG_I64(shape.a_batch), b,
                         HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
@@ -214,8 +222,8 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
                         HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column),
                         HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I32(shape.m), HUSK__ARG_I32(shape.n),
                         HUSK__ARG_I32(shape.k), HUSK__ARG_I32(d.group_rows), HUSK__ARG_I32(d.group_columns),
-                        HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
-                        HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
+                        HUSK__ARG_I32(strip_width), HUSK__ARG_I32(block_k), HUSK__ARG_F32(given->alpha),
+                        HUSK__ARG_F32(given->beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,

@@ -5,7 +5,12 @@
 
 #include <stdlib.h>
 
+#include "base/os.h"
+
 enum { SMALLEST_BLOCK = 4096 };
+
+// From here on a CPU device's block is memory of ours, in large pages where the system has them.
+static const uint64_t LEAST_LARGE = 1 << 20;
 
 // Classes are quarters of powers of two from 4 KiB on: at most a quarter of a block is wasted.
 static int size_class(uint64_t bytes, uint64_t *class_bytes)
@@ -124,11 +129,39 @@ husk__block *husk__block_wrap(cl_mem mem, uint64_t bytes)
     return block;
 }
 
+static void CL_CALLBACK end_memory(cl_mem mem, void *memory)
+{
+    (void)mem;
+    free(memory);
+}
+
+// NULL also where the device is none that computes on host memory in place.
+static cl_mem create_large(husk_context *context, uint64_t bytes)
+{
+    // A pool that keeps nothing is there for checkers, which see less around memory of ours.
+    if (context->device->traits.device_class != HUSK_DEVICE_CPU || bytes < LEAST_LARGE ||
+        context->pool.keep_bytes == 0)
+        return NULL;
+    void *memory = husk__large_memory(bytes);
+    if (!memory)
+        return NULL;
+    cl_mem mem =
+        clCreateBuffer(context->cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)bytes, memory, NULL);
+    if (mem && clSetMemObjectDestructorCallback(mem, end_memory, memory) == CL_SUCCESS)
+        return mem;
+    if (mem)
+        clReleaseMemObject(mem);
+    free(memory);
+    return NULL;
+}
+
 static husk_status allocate(husk_context *context, uint64_t bytes, husk__block **block,
                             const husk__scope *scope)
 {
-    cl_int code;
-    cl_mem mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
+    cl_int code = CL_SUCCESS;
+    cl_mem mem = create_large(context, bytes);
+    if (!mem)
+        mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
     if (!mem && code == CL_OUT_OF_RESOURCES)
         code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     if (!mem)
