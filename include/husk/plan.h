@@ -26,7 +26,11 @@ HUSK_API void husk_plan_release(husk_plan *plan);
 /* The variant that was chosen, such as "winograd_4x4", and its configuration, such as "12x32". */
 HUSK_API const char *husk_plan_variant(const husk_plan *plan);
 HUSK_API const char *husk_plan_configuration(const husk_plan *plan);
-/* Bytes of scratch memory a run takes from its queue. */
+/*
+ * Bytes of scratch memory a run takes from its queue: at most the params' workspace_limit. Where they give none, the
+ * limit is the larger of 64 MiB and twice the tensors' bytes, for every operator: a variant that needs more counts as
+ * unsupported, unless the params ask for it by name.
+ */
 HUSK_API uint64_t husk_plan_workspace(const husk_plan *plan);
 /* Floating-point operations a run executes: fewer than the operator's own count for Winograd. */
 HUSK_API double husk_plan_executed_flops(const husk_plan *plan);

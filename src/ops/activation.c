@@ -257,7 +257,8 @@ husk_status husk_activation(husk_queue *queue, const husk_activation_params *par
         return status;
 
     const problem own = resolve(&given, x, y);
-    const husk__wish wish = {.variant = given.variant};
+    const husk_tensor *const operands[] = {x, y};
+    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
     const arguments tensors = {x, y};
     return husk__plan_immediate(queue, &husk__op_activation, &own, &wish, &tensors, &scope);
 }

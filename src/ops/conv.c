@@ -35,12 +35,11 @@ static void describe(const void *given, husk__key *key)
 static husk__wish make_wish(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                             const husk_tensor *bias, const husk_tensor *y)
 {
-    husk__wish wish = {params->variant, params->workspace_limit};
-    if (!wish.variant && w->packed)
-        wish.variant = w->packed->wish;
-    if (wish.workspace_limit == 0)
-        wish.workspace_limit = husk__default_workspace_limit((const husk_tensor *const[]){x, w, bias, y}, 4);
-    return wish;
+    const husk_tensor *const tensors[] = {x, w, bias, y};
+    return (husk__wish){
+        .variant = !params->variant && w->packed ? w->packed->wish : params->variant,
+        .workspace_limit = husk__workspace_limit(params->workspace_limit, params->variant, tensors, 4),
+    };
 }
 
 static bool is_empty(const husk_tensor *y)

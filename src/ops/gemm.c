@@ -194,7 +194,7 @@ static husk_status resolve(const husk_gemm_params *params, const husk_tensor *a,
     set_activation(&resolved, problem);
     const husk_tensor *const tensors[] = {&problem->a, &problem->b, &problem->c};
     wish->workspace_limit =
-        resolved.workspace_limit ? resolved.workspace_limit : husk__default_workspace_limit(tensors, 3);
+        husk__workspace_limit(resolved.workspace_limit, resolved.variant, tensors, 3);
     wish->variant = resolved.variant ? resolved.variant : b->packed ? b->packed->wish : NULL;
     return HUSK_OK;
 }

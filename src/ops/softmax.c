@@ -126,7 +126,8 @@ husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, c
         return status;
 
     const husk__softmax_problem own = resolve(&given, x, y);
-    const husk__wish wish = {.variant = given.variant};
+    const husk_tensor *const operands[] = {x, y};
+    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
     const husk__softmax_arguments tensors = {x, y};
     return husk__plan_immediate(queue, &husk__op_softmax, &own, &wish, &tensors, &scope);
 }

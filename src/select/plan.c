@@ -287,6 +287,11 @@ uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t
     return 2 * bytes > least ? 2 * bytes : least;
 }
 
+uint64_t husk__workspace_limit(uint64_t given, const char *named, const husk_tensor *const *tensors, size_t count)
+{
+    return given ? given : named ? 0 : husk__default_workspace_limit(tensors, count);
+}
+
 // ---- the operators by name ----
 
 const char *husk_op_name(size_t index)

@@ -62,6 +62,11 @@ husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tenso
 
 /* The default limit: the larger of 64 MiB and twice the tensors' bytes. NULL tensors count nothing. */
 uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t count);
+/*
+ * The limit of a call: what its params give; where they give none, the default, but none (0) for a variant that they
+ * ask for by name.
+ */
+uint64_t husk__workspace_limit(uint64_t given, const char *named, const husk_tensor *const *tensors, size_t count);
 
 /* ---- packed weights ---- */
 

@@ -81,11 +81,23 @@ static const husk__configuration wide[] = {{"wide", "", {10}}, {"narrow", "", {2
 static const husk__configuration one[] = {{"one", "", {5}}};
 static const husk__configuration dear[] = {{"dear", "", {100}}};
 
-static const husk__variant even = {.name = "even", .family = HUSK__FAMILY_CPU, .configurations = wide,
-    .configuration_count = 2, .supports = supports_even, .cost = cost_by_configuration,
-    .workspace = workspace_by_number, .prepare = prepare, .unprepare = unprepare, .run = run};
-static const husk__variant broken = {.name = "broken", .family = HUSK__FAMILY_CPU, .configurations = one,
-    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare_never, .run = run};
+static const husk__variant even = {.name = "even",
+                                   .family = HUSK__FAMILY_CPU,
+                                   .configurations = wide,
+                                   .configuration_count = 2,
+                                   .supports = supports_even,
+                                   .cost = cost_by_configuration,
+                                   .workspace = workspace_by_number,
+                                   .prepare = prepare,
+                                   .unprepare = unprepare,
+                                   .run = run};
+static const husk__variant broken = {.name = "broken",
+                                     .family = HUSK__FAMILY_CPU,
+                                     .configurations = one,
+                                     .configuration_count = 1,
+                                     .cost = cost_by_configuration,
+                                     .prepare = prepare_never,
+                                     .run = run};
 static const husk__variant general = {.name = "general",
                                       .family = HUSK__FAMILY_ANY,
                                       .configurations = dear,
@@ -102,9 +114,14 @@ static const husk__variant for_gpus = {.name = "for_gpus",
                                        .prepare = prepare,
                                        .unprepare = unprepare,
                                        .run = run};
-static const husk__variant refused = {.name = "refused", .family = HUSK__FAMILY_CPU, .configurations = one,
-    .configuration_count = 1, .cost = cost_by_configuration, .prepare = prepare, .unprepare = unprepare,
-    .run = run_refused};
+static const husk__variant refused = {.name = "refused",
+                                      .family = HUSK__FAMILY_CPU,
+                                      .configurations = one,
+                                      .configuration_count = 1,
+                                      .cost = cost_by_configuration,
+                                      .prepare = prepare,
+                                      .unprepare = unprepare,
+                                      .run = run_refused};
 
 static void describe(const void *problem, husk__key *key)
 {
@@ -204,6 +221,20 @@ START_TEST(a_named_variant_is_binding)
     ck_assert_ptr_nonnull(strstr(error.text, "general"));
     ck_assert_ptr_null(create(&toy, 4, "even:wid", 0));
     ck_assert_int_eq(error.status, HUSK_INVALID_ARGUMENT);
+}
+END_TEST
+
+START_TEST(the_limit_of_scratch_memory)
+{
+    const int64_t rows = 40 << 20, few = 10;
+    const husk_tensor large = husk_tensor_make(NULL, HUSK_F32, 1, &rows),
+                      small = husk_tensor_make(NULL, HUSK_F32, 1, &few);
+    const husk_tensor *const tensors[] = {&large, NULL, &small};
+    ck_assert_uint_eq(husk__workspace_limit(0, NULL, tensors, 3), 2 * (UINT64_C(160) << 20) + 80);
+    ck_assert_uint_eq(husk__workspace_limit(0, NULL, tensors + 1, 2), UINT64_C(64) << 20);
+    ck_assert_uint_eq(husk__workspace_limit(7, NULL, tensors, 3), 7);
+    ck_assert_uint_eq(husk__workspace_limit(7, "even", tensors, 3), 7);
+    ck_assert_uint_eq(husk__workspace_limit(0, "even", tensors, 3), 0); // none
 }
 END_TEST
 
@@ -336,6 +367,7 @@ int main(void)
     tcase_add_test(tests, cheapest_that_prepares_is_taken);
     tcase_add_test(tests, unsupported_and_too_hungry_fall_to_the_next);
     tcase_add_test(tests, a_named_variant_is_binding);
+    tcase_add_test(tests, the_limit_of_scratch_memory);
     tcase_add_test(tests, immediate_calls_find_their_plan);
     tcase_add_test(tests, the_least_recently_used_plan_goes);
     tcase_add_test(tests, a_refused_launch_is_not_tried_again);

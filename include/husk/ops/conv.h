@@ -43,8 +43,7 @@ typedef struct husk_conv_params {
     int64_t groups;                    /* 0 means 1 */
     float activation_slope;            /* LEAKY_RELU alone; 0 means 0.01 */
     husk_precision precision;
-    uint64_t
-        workspace_limit; /* bytes of scratch a variant may take; 0: larger of 64 MiB, twice the tensors */
+    uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char *variant;               /* NULL: chosen; else a name, or "name:configuration" */
 } husk_conv_params;
 

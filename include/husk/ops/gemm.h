@@ -34,8 +34,7 @@ typedef struct husk_gemm_params {
     husk_act activation;
     float activation_slope;   /* LEAKY_RELU alone; 0 means 0.01 */
     husk_precision precision;
-    uint64_t
-        workspace_limit; /* bytes of scratch a variant may take; 0: the larger of 64 MiB and twice the tensors */
+    uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char
         *variant; /* NULL: chosen; else a name from husk_op_variant("gemm", i), or "name:configuration" */
 } husk_gemm_params;

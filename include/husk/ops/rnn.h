@@ -58,8 +58,7 @@ typedef struct husk_rnn_params {
     uint32_t bidirectional;   /* not 0: both directions */
     husk_gru_reset reset;     /* GRU alone */
     husk_precision precision;
-    uint64_t
-        workspace_limit; /* bytes of scratch a variant may take; 0: larger of 64 MiB and twice the tensors */
+    uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char *variant;      /* NULL: chosen */
 } husk_rnn_params;
 
