@@ -9,8 +9,8 @@
 uint64_t husk_dtype_size(husk_dtype dtype)
 {
     switch (dtype) {
-#define SIZE(name, number, bytes)                                                                   \
-    case HUSK_##name:                                                                               \
+#define SIZE(name, number, bytes) \
+    case HUSK_##name:             \
         return bytes;
         HUSK_DTYPE_LIST(SIZE)
 #undef SIZE
@@ -159,11 +159,11 @@ int64_t husk_tensor_extent(const husk_tensor *tensor)
     int64_t count = husk_tensor_count(tensor);
     if (count <= 0)
         return count;
-    husk_tensor resolved = *tensor;
-    husk__tensor_resolve(&resolved);
-    int64_t last, bytes;
-    if (!last_index(&resolved, &last) || !husk__add_i64(last, 1, &last) ||
-        !husk__mul_i64(last, (int64_t)husk_dtype_size(tensor->dtype), &bytes))
+    int64_t elements = count, bytes; // packed, unless there are strides
+    if (!all_strides_zero(tensor) &&
+        (!last_index(tensor, &elements) || !husk__add_i64(elements, 1, &elements)))
+        return -1;
+    if (!husk__mul_i64(elements, (int64_t)husk_dtype_size(tensor->dtype), &bytes))
         return -1;
     return bytes;
 }

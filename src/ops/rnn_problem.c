@@ -2,7 +2,6 @@
 // From a public call's arguments to a problem of recurrent layers: validation and defaults.
 #include "ops/rnn_problem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -22,7 +21,8 @@ husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_o
     husk_status status =
         husk__struct_read(inputs, sizeof *inputs, sizeof *inputs, given_inputs, "inputs", scope);
     if (status == HUSK_OK)
-        status = husk__struct_read(outputs, sizeof *outputs, sizeof *outputs, given_outputs, "outputs", scope);
+        status =
+            husk__struct_read(outputs, sizeof *outputs, sizeof *outputs, given_outputs, "outputs", scope);
     return status;
 }
 
@@ -221,6 +221,21 @@ static husk_status resolve_bias(const husk_tensor *tensor, const char *name, int
     return status;
 }
 
+// "weights[12].input_bias", for every weight of every call: printf would take longer than all of the checks.
+static const char *weight_name(int64_t index, const char *part, char name[HUSK__RNN_NAME])
+{
+    char *at = name;
+    memcpy(at, "weights[", 8);
+    at += 8;
+    if (index >= 10)
+        *at++ = (char)('0' + index / 10 % 10);
+    *at++ = (char)('0' + index % 10);
+    *at++ = ']';
+    const size_t length = strlen(part);
+    memcpy(at, part, length + 1);
+    return name;
+}
+
 static husk_status resolve_weight(const husk_rnn_weights *weights, int64_t index,
                                   const husk__rnn_problem *problem, husk__rnn_rows *rows,
                                   const husk__scope *scope)
@@ -228,22 +243,20 @@ static husk_status resolve_weight(const husk_rnn_weights *weights, int64_t index
     const int64_t gate_rows = problem->gates * problem->hidden;
     const int64_t columns = husk__rnn_layer_inputs(problem, index / problem->directions);
     char name[HUSK__RNN_NAME];
-    snprintf(name, sizeof name, "weights[%lld].input", (long long)index);
-    husk_status status = resolve_matrix(weights->input, name, gate_rows, columns,
-                                        "[gates * hidden, layer's inputs]", &rows->input, scope);
+    husk_status status = resolve_matrix(weights->input, weight_name(index, ".input", name), gate_rows,
+                                        columns, "[gates * hidden, layer's inputs]", &rows->input, scope);
     if (status != HUSK_OK)
         return status;
-    snprintf(name, sizeof name, "weights[%lld].hidden", (long long)index);
-    status = resolve_matrix(weights->hidden, name, gate_rows, problem->hidden, "[gates * hidden, hidden]",
-                            &rows->hidden, scope);
+    status = resolve_matrix(weights->hidden, weight_name(index, ".hidden", name), gate_rows, problem->hidden,
+                            "[gates * hidden, hidden]", &rows->hidden, scope);
     if (status != HUSK_OK)
         return status;
-    snprintf(name, sizeof name, "weights[%lld].input_bias", (long long)index);
-    status = resolve_bias(weights->input_bias, name, gate_rows, problem->has_input_bias, scope);
+    status = resolve_bias(weights->input_bias, weight_name(index, ".input_bias", name), gate_rows,
+                          problem->has_input_bias, scope);
     if (status != HUSK_OK)
         return status;
-    snprintf(name, sizeof name, "weights[%lld].hidden_bias", (long long)index);
-    return resolve_bias(weights->hidden_bias, name, gate_rows, problem->has_hidden_bias, scope);
+    return resolve_bias(weights->hidden_bias, weight_name(index, ".hidden_bias", name), gate_rows,
+                        problem->has_hidden_bias, scope);
 }
 
 static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
@@ -275,12 +288,12 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
 // The larger of 64 MiB and twice the tensors, all layers' weights among them.
 static uint64_t default_limit(const husk__rnn_problem *problem)
 {
-    const husk_tensor *const tensors[] = {&problem->x, &problem->y};
-    uint64_t weights = 0;
+    husk_tensor weights = {.dtype = HUSK_F32, .rank = 1};
+    const husk_tensor *const tensors[] = {&problem->x, &problem->y, &weights};
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i)
-        weights += (uint64_t)(problem->gates * problem->hidden) * 4 *
-                   (uint64_t)(problem->hidden + husk__rnn_layer_inputs(problem, i / problem->directions));
-    return husk__default_workspace_limit(tensors, 2) + 2 * weights;
+        weights.shape[0] += problem->gates * problem->hidden *
+                            (problem->hidden + husk__rnn_layer_inputs(problem, i / problem->directions));
+    return husk__default_workspace_limit(tensors, 3);
 }
 
 husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_inputs *inputs,
@@ -303,7 +316,7 @@ husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_input
     if (status != HUSK_OK)
         return status;
     problem->workspace_limit = params.workspace_limit ? params.workspace_limit : default_limit(problem);
-    wish->workspace_limit = problem->workspace_limit;
+    wish->workspace_limit = params.variant ? params.workspace_limit : problem->workspace_limit;
     wish->variant = params.variant ? params.variant : inputs->packed ? inputs->packed->wish : NULL;
     return HUSK_OK;
 }
@@ -357,9 +370,8 @@ husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk
             return status;
         const bool is_same = rows.input == problem->rows[i].input && rows.hidden == problem->rows[i].hidden;
         char name[HUSK__RNN_NAME];
-        snprintf(name, sizeof name, "weights[%lld]", (long long)i);
         if (!is_same)
-            return husk__reject(scope, name,
+            return husk__reject(scope, weight_name(i, "", name),
                                 "has rows %lld and %lld elements apart, the plan was made for %lld and %lld",
                                 (long long)rows.input, (long long)rows.hidden,
                                 (long long)problem->rows[i].input, (long long)problem->rows[i].hidden);
@@ -370,15 +382,15 @@ husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk
 husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue,
                                    const husk_rnn_weights *weights, const husk__scope *scope)
 {
-    static const char *const parts[4] = {"input", "hidden", "input_bias", "hidden_bias"};
+    static const char *const parts[4] = {".input", ".hidden", ".input_bias", ".hidden_bias"};
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
         const husk_tensor *const tensors[4] = {weights[i].input, weights[i].hidden, weights[i].input_bias,
                                                weights[i].hidden_bias};
         for (int part = 0; part < 4; ++part) {
             char name[HUSK__RNN_NAME];
-            snprintf(name, sizeof name, "weights[%lld].%s", (long long)i, parts[part]);
-            husk_status status =
-                tensors[part] ? husk__tensor_bind(queue, tensors[part], name, scope) : HUSK_OK;
+            husk_status status = tensors[part] ? husk__tensor_bind(queue, tensors[part],
+                                                                   weight_name(i, parts[part], name), scope)
+                                               : HUSK_OK;
             if (status != HUSK_OK)
                 return status;
         }

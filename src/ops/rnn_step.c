@@ -79,7 +79,8 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
                                {grid->items[0], grid->items[1], 1}};
     const bool is_panel = plan->variant == &husk__rnn_panel;
     const int last_pass = husk__rnn_has_two_passes(problem) ? PASS_SECOND : PASS_FIRST;
-    argument_list list = {0};
+    argument_list list;
+    list.count = 0; // the rest, two kilobytes, is written before it is read
     add_shared(&list, plan, run, scratch, launch);
     if (is_panel) {
         add_i32(&list, grid->group_panels);

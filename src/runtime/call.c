@@ -52,10 +52,11 @@ static bool touched(const husk_tensor *tensor, uint64_t *first, uint64_t *past)
 static bool overlap(const husk_tensor *a, const husk_tensor *b)
 {
     uint64_t a_first, a_past, b_first, b_past;
-    if (!a || !b || a->packed || b->packed || !touched(a, &a_first, &a_past) ||
-        !touched(b, &b_first, &b_past))
+    if (!a || !b || a->packed || b->packed || !a->buffer || !b->buffer ||
+        a->buffer->block != b->buffer->block)
         return false;
-    return a->buffer->block == b->buffer->block && a_first < b_past && b_first < a_past;
+    return touched(a, &a_first, &a_past) && touched(b, &b_first, &b_past) && a_first < b_past &&
+           b_first < a_past;
 }
 
 husk_status husk__refuse_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,

@@ -125,10 +125,15 @@ static husk_status check_range(const husk_queue *queue, const husk__kernel *kern
 
 static void note_uses(husk_queue *queue, const husk__arg *arguments, size_t count)
 {
-    uint64_t number = husk__clock_tick(queue->clock);
-    for (size_t i = 0; i < count; ++i)
-        if (arguments[i].tag == HUSK__TAG_BUFFER && arguments[i].buffer && arguments[i].buffer->block)
-            husk__block_used(arguments[i].buffer->block, queue->clock, number);
+    const uint64_t number = husk__clock_tick(queue->clock);
+    husk__block *last = NULL; // parts of one buffer, scratch memory's most of all, often follow each other
+    for (size_t i = 0; i < count; ++i) {
+        husk__block *block =
+            arguments[i].tag == HUSK__TAG_BUFFER && arguments[i].buffer ? arguments[i].buffer->block : NULL;
+        if (block && block != last)
+            husk__block_used(block, queue->clock, number);
+        last = block ? block : last;
+    }
 }
 
 // Out of resources at the launch is this kernel's fault unless the device is gone altogether.
