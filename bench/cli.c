@@ -12,7 +12,8 @@ enum {
     RUNS = 1 << BENCH_COMMAND_STANDARD | 1 << BENCH_COMMAND_RUN,
     VERIFY = 1 << BENCH_COMMAND_VERIFY,
     LIST = 1 << BENCH_COMMAND_LIST,
-    DEVICES = 1 << BENCH_COMMAND_DEVICES
+    DEVICES = 1 << BENCH_COMMAND_DEVICES,
+    OVERHEAD = 1 << BENCH_COMMAND_OVERHEAD
 };
 
 typedef struct option {
@@ -28,8 +29,9 @@ typedef struct option {
 #define AT(member) offsetof(bench_options, member)
 
 static const option options_table[] = {
-    {"device", 'd', DEVICE, 0, RUNS | VERIFY, "D", "gpu, cpu, P:D or part of a name; may be repeated"},
-    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY, "P",
+    {"device", 'd', DEVICE, 0, RUNS | VERIFY | OVERHEAD, "D",
+     "gpu, cpu, P:D or part of a name; may be repeated"},
+    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY | OVERHEAD, "P",
      "the default device of the platform with this number or name"},
     {"suite", 0, TEXT, AT(suite), RUNS | VERIFY | LIST, "S", "a named list of cases (clbench list)"},
     {"file", 'f', TEXT, AT(file), RUNS | VERIFY | LIST, "F", "a file with a case a line"},
@@ -51,7 +53,7 @@ static const option options_table[] = {
     {"startup", 0, FLAG, AT(startup), RUNS, NULL, "also the time to a ready context, cold and warm"},
     {"no-startup", 0, FLAG, AT(no_startup), RUNS, NULL, "leave that out"},
     {"json", 0, TEXT, AT(json_path), RUNS, "FILE", "write results as JSON (schema clbench/1)"},
-    {"json", 0, FLAG, AT(json), DEVICES, NULL, "print JSON"},
+    {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS, "FILE", "write results as a Markdown table"},
     {"list", 'l', FLAG, AT(list), RUNS | VERIFY | LIST, NULL, "list the cases and do nothing else"},
@@ -61,7 +63,8 @@ static const option options_table[] = {
 };
 #define OPTION_COUNT (sizeof options_table / sizeof *options_table)
 
-static const char *const command_names[BENCH_COMMAND_COUNT] = {"", "run", "verify", "list", "devices"};
+static const char *const command_names[BENCH_COMMAND_COUNT] = {"",     "run",     "verify",
+                                                               "list", "devices", "overhead"};
 
 void bench_cli_help(FILE *file)
 {
@@ -72,7 +75,8 @@ void bench_cli_help(FILE *file)
         "  clbench run [CASE... | --suite S | --file F]\n"
         "  clbench verify [CASE... | --suite S | --file F]   every variant against the reference\n"
         "  clbench list [--suite S]       the suites, or a suite's cases\n"
-        "  clbench devices [--json]       what is here, which is the default and why\n\n"
+        "  clbench devices [--json]       what is here, which is the default and why\n"
+        "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n\n"
         "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
         file);
     for (size_t i = 0; i < OPTION_COUNT; i++) {

@@ -31,6 +31,7 @@ typedef enum bench_command {
     BENCH_COMMAND_VERIFY,
     BENCH_COMMAND_LIST,
     BENCH_COMMAND_DEVICES,
+    BENCH_COMMAND_OVERHEAD,
     BENCH_COMMAND_COUNT
 } bench_command;
 

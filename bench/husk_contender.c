@@ -18,6 +18,11 @@ typedef struct husk_state {
     husk_program_stats before, after;
 } husk_state;
 
+bench_husk_job *bench_husk_job_of(void *state)
+{
+    return &((husk_state *)state)->job;
+}
+
 static bench_answer explain(const husk_error *error, husk_status status, char reason[BENCH_REASON_TEXT])
 {
     const char *text = error->text[0] ? error->text : husk_status_text(status);

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "contender.h"
+#include "husk_job.h"
 
 typedef struct bench_husk_session {
     husk_device_list *list; /* NULL when there is no platform */
@@ -20,9 +21,12 @@ typedef struct bench_husk_session {
     struct bench_meter *meter; /* bench/peaks.h; made when first asked for */
 } bench_husk_session;
 
+/* The job within a state that bench_contender_husk.prepare has made. */
+bench_husk_job *bench_husk_job_of(void *state);
+
 /*
  * bench_worker_extra of husk's worker: "hello" (device, notes, status), "devices", "prewarm", "peaks",
- * "sentinel".
+ * "sentinel", "memory", "overhead".
  */
 json_t *bench_husk_extra(void *session, const char *what, json_t *request);
 

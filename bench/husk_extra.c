@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What only husk's own worker can answer: devices, notes, peaks, the sentinel, prewarming.
+// What only husk's own worker can answer: devices, notes, peaks, the sentinel, prewarming, memory, overhead.
 #include <math.h>
 #include <string.h>
 
 #include "husk_contender.h"
+#include "overhead.h"
 #include "peaks.h"
 #include "timer.h"
 
@@ -123,6 +124,16 @@ static json_t *prewarm(bench_husk_session *s)
     return reply;
 }
 
+static json_t *memory(const bench_husk_session *s)
+{
+    husk_memory_stats stats;
+    husk_context_memory_stats(s->context, &stats);
+    json_t *reply = json_object();
+    put_text(reply, "answer", "ok");
+    put_integer(reply, "peak_bytes", stats.peak_bytes);
+    return reply;
+}
+
 static json_t *peaks_json(const bench_peaks *peaks)
 {
     json_t *reply = json_object(), *copy = json_array();
@@ -147,6 +158,12 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         return hello(s);
     if (!strcmp(what, "prewarm"))
         return prewarm(s);
+    if (!strcmp(what, "memory"))
+        return memory(s);
+    if (!strcmp(what, "overhead")) {
+        json_t *overhead = bench_overhead_measure(s, reason);
+        return overhead ? json_pack("{s:s, s:o}", "answer", "ok", "overhead", overhead) : failure(reason);
+    }
     if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel")))
         s->meter = bench_meter_create(s, reason);
     if (!strcmp(what, "peaks")) {

@@ -93,6 +93,32 @@ size_t bench_results_count(const json_t *rows, const char *state)
     return count;
 }
 
+const json_t *bench_results_most_scratch(const json_t *rows)
+{
+    const json_t *most = NULL;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (json_integer_value(json_object_get(row, "workspace")) >
+            (most ? json_integer_value(json_object_get(most, "workspace")) : 0))
+            most = row;
+    }
+    return most;
+}
+
+void bench_results_memory(bench_results *results, int64_t peak_bytes)
+{
+    json_t *before = json_object_get(json_object_get(results->root, "memory"), "peak_bytes");
+    if (before && json_integer_value(before) > peak_bytes)
+        peak_bytes = json_integer_value(before);
+    const json_t *most = bench_results_most_scratch(results->rows);
+    json_t *scratch = most ? json_pack("{s:O, s:O}", "case", json_object_get(most, "case"), "bytes",
+                                       json_object_get(most, "workspace"))
+                           : json_null();
+    json_object_set_new(results->root, "memory",
+                        json_pack("{s:I, s:o}", "peak_bytes", (json_int_t)peak_bytes, "most_scratch",
+                                  scratch));
+}
+
 void bench_results_finish(bench_results *results)
 {
     static const char *const states[] = {"ok",         "unsupported", "skipped", "failed",

@@ -22,6 +22,8 @@ bool bench_results_begin(bench_results *results, const char *path);
 void bench_results_device(bench_results *results, json_t *device, json_t *timer);
 /* Add a row (taken over) and write the file. */
 void bench_results_add(bench_results *results, json_t *row);
+/* The most device memory in use at once; with several devices, on any of them. */
+void bench_results_memory(bench_results *results, int64_t peak_bytes);
 /* Make the summary and write the file for the last time. */
 void bench_results_finish(bench_results *results);
 void bench_results_write(bench_results *results);
@@ -30,6 +32,8 @@ void bench_results_free(bench_results *results);
 /* A row as JSON, with its verdict on plausibility. */
 json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks);
 
+/* The row whose plan takes the most scratch memory; NULL: none takes any. */
+const json_t *bench_results_most_scratch(const json_t *rows);
 /* Rows in a state. */
 size_t bench_results_count(const json_t *rows, const char *state);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "overhead.h"
 #include "rounds.h"
 #include "startup.h"
 #include "summary.h"
@@ -132,6 +133,39 @@ static void measure_startup(bench_run *r)
     json_object_set_new(r->results.root, "startup", startup);
 }
 
+// The most device memory that was in use at once, and the case whose plan takes the most scratch memory.
+static void ask_memory(bench_run *r)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *reply = NULL;
+    if (!r->contestants[0].process.pid) // a worker that was ended took its count with it
+        return;
+    bench_reply status = bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "memory"),
+                                            r->options->max_time, &reply, reason);
+    if (bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK)
+        bench_results_memory(&r->results, json_integer_value(json_object_get(reply, "peak_bytes")));
+    json_decref(reply);
+}
+
+// What a call costs the host.
+static void measure_overhead(bench_run *r)
+{
+    const bench_options *o = r->options;
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *reply = NULL;
+    bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
+    if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) ||
+        !bench_contestant_revive(&r->contestants[0]))
+        return;
+    bench_reply status = bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "overhead"),
+                                            o->max_time, &reply, reason);
+    if (bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK)
+        json_object_set(r->results.root, "overhead", json_object_get(reply, "overhead"));
+    else
+        bench_say("the overhead of a call could not be measured: %s", reason);
+    json_decref(reply);
+}
+
 static int run_device(bench_run *r, size_t index)
 {
     char buffer[64];
@@ -164,9 +198,12 @@ static int run_device(bench_run *r, size_t index)
         bench_row_free(&r->rows[i]);
     free(r->rows);
     r->rows = NULL;
+    ask_memory(r);
+    measure_overhead(r);
     for (size_t i = 0; i < r->contestant_count; i++)
         bench_contestant_stop(&r->contestants[i]);
     measure_startup(r);
+    bench_overhead_print(json_object_get(r->results.root, "overhead"), false);
     return BENCH_EXIT_OK;
 }
 

@@ -162,6 +162,20 @@ static void print_rivals(const json_t *rows)
             forms.count, forms.automatic, forms.fastest);
 }
 
+static void print_memory(const json_t *memory)
+{
+    char peak[32], scratch[32];
+    const json_t *most = json_object_get(memory, "most_scratch");
+    if (!memory)
+        return;
+    bench_format_bytes(json_number_value(json_object_get(memory, "peak_bytes")), peak, sizeof peak);
+    bench_format_bytes(json_number_value(json_object_get(most, "bytes")), scratch, sizeof scratch);
+    printf("Device memory: at most %s at once", peak);
+    if (json_is_object(most))
+        printf("; the most scratch for one case %s (%s)", scratch, string_of(most, "case"));
+    printf(".\n");
+}
+
 void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift)
 {
     const json_t *rows = results->rows;
@@ -179,6 +193,7 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
         printf("Where memory is the limit, %.0f%% of the measured bandwidth is reached (median of %zu).\n",
                memory, by_memory);
     print_rivals(rows);
+    print_memory(json_object_get(results->root, "memory"));
     if (fabs(drift) > 0.03)
         printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
                100 * fabs(drift));

@@ -120,8 +120,8 @@ static bool has_baseline(const json_t *row, const char *name)
 
 START_TEST(a_run_writes_the_documented_json)
 {
-    static const char *const keys[] = {"schema", "husk_version", "started", "host",
-                                       "device", "timer",        "results", "summary"};
+    static const char *const keys[] = {"schema", "husk_version", "started", "host",  "device",
+                                       "timer",  "results",      "summary", "memory"};
     static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns",
                                         "q1_ns",     "q3_ns",     "n"};
     char arguments[200];

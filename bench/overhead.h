@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/overhead.h: what an immediate call costs beyond the OpenCL calls that it makes.
+ *
+ * The launches of a call are recorded (bench/tape.h). Then batches of immediate calls and batches of the bare
+ * clSetKernelArg and clEnqueueNDRangeKernel take turns, both on a queue that is held back by a user event, so that no
+ * kernel runs beside what is timed.
+ */
+#ifndef BENCH_OVERHEAD_H
+#define BENCH_OVERHEAD_H
+
+#include "husk_contender.h"
+
+/* The worker's side: [{case, launches, immediate_ns, bare_ns, overhead_ns}], or NULL with reason. */
+json_t *bench_overhead_measure(bench_husk_session *session, char reason[BENCH_REASON_TEXT]);
+
+/* The largest overhead_ns of them, with its case; NaN for none. */
+double bench_overhead_largest(const json_t *overhead, const char **which);
+/* One line for a run's end; a line a case for the command. */
+void bench_overhead_print(const json_t *overhead, bool all);
+
+#endif
