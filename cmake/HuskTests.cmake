@@ -14,10 +14,10 @@ set(HUSK_TEST_POCL_CACHE "${PROJECT_BINARY_DIR}/cache/pocl")
 set(HUSK_TEST_USER_CACHE "${PROJECT_BINARY_DIR}/cache/user")
 file(MAKE_DIRECTORY "${HUSK_TEST_POCL_CACHE}" "${HUSK_TEST_USER_CACHE}")
 
-# Every test sees the same environment, whatever the user's: its own caches, and as many threads as two cores
+# Every test sees the same environment, whatever the user's: its own caches, no tuning, and as many threads as two cores
 # have, so that tests beside each other do not fight for the machine. (PoCL has renamed the variable once.)
 set(HUSK_TEST_ENVIRONMENT
-    CK_FORK=no CK_DEFAULT_TIMEOUT=120 CK_VERBOSITY=normal
+    CK_FORK=no CK_DEFAULT_TIMEOUT=120 CK_VERBOSITY=normal HUSK_TUNING=0
     "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}" "POCL_CACHE_DIR=${HUSK_TEST_POCL_CACHE}"
     POCL_MAX_PTHREAD_COUNT=2 POCL_CPU_MAX_CU_COUNT=2 OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2)
 

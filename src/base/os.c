@@ -4,6 +4,7 @@
 #endif
 #include "base/os.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -81,6 +82,60 @@ char *husk__read_file(const char *path, size_t *size)
     char *bytes = read_descriptor(descriptor, size);
     close(descriptor);
     return bytes;
+}
+
+char *husk__read_stream(const char *path, size_t most)
+{
+    FILE *file = fopen(path, "re");
+    char *bytes = file ? malloc(most + 1) : NULL;
+    if (bytes)
+        bytes[fread(bytes, 1, most, file)] = 0;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+bool husk__is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t length = strlen(name), wanted = strlen(ending);
+    return length > wanted && strcmp(name + length - wanted, ending) == 0;
+}
+
+char **husk__list_directory(const char *path, const char *ending, size_t *count)
+{
+    char **names = NULL;
+    DIR *directory = opendir(path);
+    *count = 0;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        size_t size = strlen(path) + strlen(entry->d_name) + 2;
+        if (!ends_with(entry->d_name, ending))
+            continue;
+        char **more = realloc(names, (*count + 1) * sizeof *names);
+        char *name = malloc(size);
+        names = more ? more : names;
+        if (!more || !name) {
+            free(name);
+            break;
+        }
+        snprintf(name, size, "%s/%s", path, entry->d_name);
+        names[(*count)++] = name;
+    }
+    if (directory)
+        closedir(directory);
+    if (names)
+        qsort(names, *count, sizeof *names, compare_names);
+    return names;
 }
 
 static bool is_private(const struct stat *status)

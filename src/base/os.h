@@ -21,6 +21,13 @@ bool husk__parse_size(const char *text, uint64_t *value);
 /* A whole file, zero-terminated, malloc'ed; NULL when it cannot be read. size may be NULL. */
 char *husk__read_file(const char *path, size_t *size);
 
+/* The first bytes of a file that does not know its size, such as /proc/cpuinfo. As husk__read_file otherwise. */
+char *husk__read_stream(const char *path, size_t most);
+
+bool husk__is_directory(const char *path);
+/* The paths of the files in a folder whose names end so, in the names' order; malloc'ed, as the list is. */
+char **husk__list_directory(const char *path, const char *ending, size_t *count);
+
 /*
  * Memory for a large block, to be ended by free; NULL where there is none. Where the system has them it lies in large
  * pages: what is read far apart then finds its addresses translated.

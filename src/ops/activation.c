@@ -30,6 +30,15 @@ static void describe(const void *untyped, husk__key *key)
     husk__key_tensor(key, &own->y);
 }
 
+static void classify(const void *untyped, husk__text *text)
+{
+    const problem *own = untyped;
+    const husk__strided shape = husk__strided_make(&own->x, &own->y, -1);
+    husk__text_format(text, " f32 %s %s", husk_act_name(own->activation.activation),
+                      shape.rank < 2 ? "packed" : "strided");
+    husk__class_size(text, "count", husk__strided_count(&shape));
+}
+
 // What a run is given beside the plan.
 typedef struct arguments {
     const husk_tensor *x, *y;
@@ -198,6 +207,7 @@ const husk__op husk__op_activation = {
     .variants = variants,
     .describe = describe,
     .prewarm = prewarm,
+    .classify = classify,
 };
 
 const char *husk_act_name(husk_act act)

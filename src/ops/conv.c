@@ -31,6 +31,25 @@ static void describe(const void *given, husk__key *key)
     }
 }
 
+// Filter, stride and dilation make the algorithm, and are few: only sizes are rounded.
+static void classify(const void *given, husk__text *text)
+{
+    const husk__conv_problem *problem = given;
+    const husk__conv_geometry *g = &problem->geometry;
+    husk__text_format(text, " f32 %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
+                      g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""
+                      : g->channels == 1 ? " depthwise" : " grouped", (long long)g->kernel[0], (long long)g->kernel[1],
+                      (long long)g->kernel[2], (long long)g->stride[0], (long long)g->stride[1],
+                      (long long)g->stride[2], (long long)g->dilation[0], (long long)g->dilation[1],
+                      (long long)g->dilation[2]);
+    husk__class_size(text, "n", g->batch);
+    husk__class_size(text, "groups", g->groups);
+    husk__class_size(text, "c", g->channels);
+    husk__class_size(text, "k", g->filters);
+    husk__class_size(text, "w", g->out[2]);
+    husk__class_size(text, "plane", g->out[0] * g->out[1] * g->out[2]);
+}
+
 // The user's word; packed weights ask for the variant that they were packed for.
 static husk__wish make_wish(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                             const husk_tensor *bias, const husk_tensor *y)
@@ -280,4 +299,5 @@ const husk__op husk__op_conv = {
     .variants = VARIANTS,
     .describe = describe,
     .prewarm = prewarm,
+    .classify = classify,
 };

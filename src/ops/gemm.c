@@ -214,6 +214,19 @@ static void describe(const void *problem_, husk__key *key)
     husk__key_f32(key, problem->slope);
 }
 
+static void classify(const void *problem_, husk__text *text)
+{
+    const husk__gemm_problem *problem = problem_;
+    const husk__gemm_shape *shape = &problem->shape;
+    husk__text_format(text, " f32 a=%s b=%s c=%s", shape->a_step == 1 ? "rows" : "columns",
+                      problem->b_is_packed ? "packed" : shape->b_column == 1 ? "rows" : "columns",
+                      husk__gemm_is_by_columns(shape) ? "columns" : "rows");
+    husk__class_size(text, "batch", shape->batch);
+    husk__class_size(text, "m", shape->m);
+    husk__class_size(text, "n", shape->n);
+    husk__class_size(text, "k", shape->k);
+}
+
 static bool is_empty(const husk__gemm_problem *problem)
 {
     return problem->shape.batch == 0 || problem->shape.m == 0 || problem->shape.n == 0;
@@ -469,4 +482,11 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     return status;
 }
 
-const husk__op husk__op_gemm = {"gemm", sizeof(husk__gemm_problem), variants, describe, prewarm};
+const husk__op husk__op_gemm = {
+    .name = "gemm",
+    .problem_size = sizeof(husk__gemm_problem),
+    .variants = variants,
+    .describe = describe,
+    .prewarm = prewarm,
+    .classify = classify,
+};

@@ -222,6 +222,21 @@ static void describe(const void *untyped, husk__key *key)
     }
 }
 
+// Window and stride make the work of an element, and are few.
+static void classify(const void *untyped, husk__text *text)
+{
+    const husk__pool_problem *own = untyped;
+    husk__text_format(text, " f32 %s%s %s", own->kind == HUSK_POOL_MAX ? "max" : "avg",
+                      own->has_indices ? " indices" : "",
+                      own->x_strides[1] == 1 && own->channels > 1 ? "nhwc" : "nchw");
+    husk__text_format(text, " window=%lldx%lldx%lld stride=%lldx%lldx%lld", (long long)own->window[0],
+                      (long long)own->window[1], (long long)own->window[2], (long long)own->stride[0],
+                      (long long)own->stride[1], (long long)own->stride[2]);
+    husk__class_size(text, "planes", own->batch * own->channels);
+    husk__class_size(text, "w", own->out[POOL_W]);
+    husk__class_size(text, "plane", own->out[POOL_D] * own->out[POOL_H] * own->out[POOL_W]);
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__pool_planes, &husk__pool_channels, &husk__pool_window,
@@ -233,6 +248,7 @@ const husk__op husk__op_pool = {
     .variants = variants,
     .describe = describe,
     .prewarm = prewarm,
+    .classify = classify,
 };
 
 // ---- the public calls ----

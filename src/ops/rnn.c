@@ -171,10 +171,25 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     return status;
 }
 
+static void classify(const void *problem_, husk__text *text)
+{
+    static const char *const cells[] = {"tanh", "relu", "lstm", "gru"};
+    const husk__rnn_problem *problem = problem_;
+    husk__text_format(text, " f32 %s%s%s layers=%lld directions=%lld",
+                      (size_t)problem->cell < sizeof cells / sizeof *cells ? cells[problem->cell] : "cell",
+                      husk__rnn_has_two_passes(problem) ? " reset before" : "", problem->has_lengths ? " lengths" : "",
+                      (long long)problem->layers, (long long)problem->directions);
+    husk__class_size(text, "t", problem->steps);
+    husk__class_size(text, "b", problem->batch);
+    husk__class_size(text, "input", problem->inputs);
+    husk__class_size(text, "hidden", problem->hidden);
+}
+
 const husk__op husk__op_rnn = {
     .name = "rnn",
     .problem_size = sizeof(husk__rnn_problem),
     .variants = variants,
     .describe = husk__rnn_describe,
     .prewarm = prewarm,
+    .classify = classify,
 };

@@ -63,6 +63,17 @@ bool husk__softmax_supports(const husk__candidate *candidate, char reason[HUSK__
 
 // ---- the operator ----
 
+static void classify(const void *untyped, husk__text *text)
+{
+    const husk__softmax_problem *own = untyped;
+    const husk__softmax_geometry shape = husk__softmax_geometry_of(own);
+    husk__text_format(text, " f32%s %s", own->is_log ? " log" : "",
+                      shape.axis.x_stride == 1 && shape.axis.y_stride == 1 ? "rows" : "strided");
+    husk__class_size(text, "axis", shape.axis.extent);
+    husk__class_size(text, "inner", shape.inner.extent);
+    husk__class_size(text, "rows", shape.row_count);
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__softmax_rows, &husk__softmax_columns,
@@ -74,6 +85,7 @@ const husk__op husk__op_softmax = {
     .variants = variants,
     .describe = describe,
     .prewarm = prewarm,
+    .classify = classify,
 };
 
 static husk_status validate(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *x,

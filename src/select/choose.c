@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-// A candidate of the other family is only taken when its own family has none.
-static const double OTHER_FAMILY_COST = 1e30;
-
 // "name" or "name:configuration" against a row and an entry of its menu.
 static bool is_wanted(const char *wanted, const husk__variant *variant,
                       const husk__configuration *configuration)
@@ -68,7 +65,7 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
     }
     ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;
     if (!in_family(variant, candidate->traits))
-        ranked.cost += OTHER_FAMILY_COST;
+        ranked.cost += HUSK__FOREIGN_COST;
     insert(ranking, ranked);
 }
 

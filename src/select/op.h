@@ -12,6 +12,7 @@
 #include <husk/plan.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "runtime/call.h"
 #include "runtime/launch.h"
 #include "select/key.h"
@@ -79,7 +80,15 @@ typedef struct husk__op {
     void (*describe)(const void *problem, husk__key *key);
     /* Build, and launch once, the programs that calls on this device usually take. */
     husk_status (*prewarm)(husk_queue *queue, const husk__scope *scope);
+    /*
+     * Append the problem's shape class, for tuning: dtype, layout and options that matter to the choice of a variant,
+     * and sizes in round numbers (husk__class_size). NULL: only the very same problems are alike.
+     */
+    void (*classify)(const void *problem, husk__text *text);
 } husk__op;
+
+/* A size within a factor of two, for classify: " m=512+" for 512 to 1023. 0 and 1 are exact. */
+void husk__class_size(husk__text *text, const char *name, int64_t size);
 
 /* Every operator, made by CMake from the husk_add_op lines; ends with NULL. */
 extern const husk__op *const husk__ops[];

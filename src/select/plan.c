@@ -8,6 +8,7 @@
 #include "base/tensor.h"
 #include "select/choose.h"
 #include "select/plan_cache.h"
+#include "select/tuning.h"
 
 static void destroy_plan(husk_plan *plan)
 {
@@ -99,63 +100,123 @@ static husk_status prepare(husk_context *context, const husk__op *op, const void
     return status;
 }
 
-static husk_status prepare_first(husk_context *context, const husk__op *op, const void *problem,
-                                 const husk__ranking *ranking, bool is_named, husk_plan **plan,
-                                 const husk__scope *scope)
+// What a plan is to be made for, and how its variant may be chosen.
+typedef struct request {
+    husk_context *context;
+    const husk__op *op;
+    const void *problem;
+    const husk__wish *wish;
+    bool is_call;
+    husk__plan_cache *cache; // or NULL
+} request;
+
+// Not to be taken unless it is named.
+static bool is_out(const request *r, const husk__ranked *ranked)
 {
-    husk__plan_cache *cache = husk__plan_cache_of(context);
+    if (!r->cache)
+        return false;
+    return husk__plan_cache_is_rejected(r->cache, ranked->variant, ranked->configuration) ||
+           husk__tuning_is_wrong(husk__plan_cache_tuning(r->cache), r->op, ranked->variant, ranked->configuration);
+}
+
+static husk_status prepare_first(const request *r, const husk__ranking *ranking, husk_choice choice,
+                                 husk_plan **plan, const husk__scope *scope)
+{
     husk_status status = husk__fail(scope, HUSK_UNSUPPORTED, "no variant of %s computes this here%s%s",
-                                    op->name, ranking->reason[0] ? "; " : "", ranking->reason);
+                                    r->op->name, ranking->reason[0] ? "; " : "", ranking->reason);
     for (size_t i = 0; i < ranking->count; ++i) {
         const husk__ranked *ranked = &ranking->candidates[i];
-        if (!is_named && cache && husk__plan_cache_is_rejected(cache, ranked->variant, ranked->configuration))
+        if (choice != HUSK_CHOICE_NAMED && is_out(r, ranked))
             continue;
-        status = prepare(context, op, problem, ranked, plan, scope);
+        status = prepare(r->context, r->op, r->problem, ranked, plan, scope);
+        if (status == HUSK_OK) {
+            (*plan)->choice = choice;
+            (*plan)->is_call = r->is_call;
+            (*plan)->workspace_limit = r->wish->workspace_limit;
+        }
         if (status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED)
             return status;
-        husk__log_write(husk__context_log(context), HUSK_LOG_INFORMATION,
-                        "%s: variant %s, configuration %s, is refused: %s", op->name, ranked->variant->name,
+        husk__log_write(husk__context_log(r->context), HUSK_LOG_INFORMATION,
+                        "%s: variant %s, configuration %s, is refused: %s", r->op->name, ranked->variant->name,
                         ranked->configuration->name,
                         scope->error->text);
     }
     return status;
 }
 
-// The same with the user's words resolved: a named variant is binding, one from HUSK_VARIANT is a preference.
-static husk_status choose(husk_context *context, const husk__op *op, const void *problem,
-                          const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
+static husk_status rank(const request *r, const char *wanted, husk__ranking *ranking, const husk__scope *scope)
 {
-    const husk_device_traits *traits = husk_context_traits(context);
-    husk__plan_cache *cache = husk__plan_cache_of(context);
-    husk__ranking ranking;
+    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, r->wish->workspace_limit, ranking,
+                      scope);
+}
+
+// HUSK_VARIANT is a preference. *plan stays NULL where it gives way.
+static husk_status choose_preferred(const request *r, husk_plan **plan, const husk__scope *scope)
+{
     char preferred[96];
-    *plan = NULL;
-    if (!wish->variant && cache &&
-        husk__variant_from_list(husk__plan_cache_wishes(cache), op->name, preferred, sizeof preferred)) {
-        husk_status status =
-            husk__rank(op, problem, traits, preferred, wish->workspace_limit, &ranking, scope);
-        if (status == HUSK_OK && ranking.count > 0)
-            status = prepare_first(context, op, problem, &ranking, false, plan, scope);
-        if (status == HUSK_INVALID_ARGUMENT || (status == HUSK_OK && *plan))
-            return status;
-        husk__log_write(husk__context_log(context), HUSK_LOG_WARNING,
-                        "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken",
-                        preferred, ranking.reason);
+    husk__ranking ranking;
+    if (!husk__variant_from_list(husk__plan_cache_wishes(r->cache), r->op->name, preferred, sizeof preferred))
+        return HUSK_OK;
+    husk_status status = rank(r, preferred, &ranking, scope);
+    if (status == HUSK_OK && ranking.count > 0)
+        status = prepare_first(r, &ranking, HUSK_CHOICE_ENVIRONMENT, plan, scope);
+    if (status == HUSK_INVALID_ARGUMENT || (status == HUSK_OK && *plan))
+        return status;
+    husk__log_write(husk__context_log(r->context), HUSK_LOG_WARNING,
+                    "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken", preferred,
+                    ranking.reason);
+    return HUSK_OK;
+}
+
+// So is what a database says; what it says wrongly is never the caller's failure.
+static husk_status choose_tuned(const request *r, husk_plan **plan, const husk__scope *scope)
+{
+    husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS];
+    husk__ranking ranking;
+    size_t count =
+        husk__tuning_find(husk__plan_cache_tuning(r->cache), r->op, r->problem, r->is_call, suggestions);
+    for (size_t i = 0; i < count; ++i) {
+        const char *wanted = suggestions[i].variant;
+        husk_status status = rank(r, wanted, &ranking, scope);
+        const char *reason = status != HUSK_OK ? scope->error->text : ranking.reason;
+        if (status == HUSK_OK && ranking.count > 0) {
+            status = prepare_first(r, &ranking, suggestions[i].choice, plan, scope);
+            if (status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED)
+                return status;
+            reason = scope->error->text;
+        }
+        husk__log_write(husk__context_log(r->context), HUSK_LOG_INFORMATION,
+                        "tuning: %s of %s is not taken: %s", wanted, r->op->name, reason);
     }
-    husk_status status =
-        husk__rank(op, problem, traits, wish->variant, wish->workspace_limit, &ranking, scope);
+    return HUSK_OK;
+}
+
+// The order of choice. A named variant is binding.
+static husk_status choose(const request *r, husk_plan **plan, const husk__scope *scope)
+{
+    husk__ranking ranking;
+    husk_status status = HUSK_OK;
+    *plan = NULL;
+    if (!r->wish->variant && r->cache)
+        status = choose_preferred(r, plan, scope);
+    if (status == HUSK_OK && !*plan && !r->wish->variant && r->cache)
+        status = choose_tuned(r, plan, scope);
+    if (status != HUSK_OK || *plan)
+        return status;
+    status = rank(r, r->wish->variant, &ranking, scope);
     if (status != HUSK_OK)
         return status;
-    return prepare_first(context, op, problem, &ranking, wish->variant != NULL, plan, scope);
+    return prepare_first(r, &ranking, r->wish->variant ? HUSK_CHOICE_NAMED : HUSK_CHOICE_PREDICTED, plan, scope);
 }
 
 // A candidate's refusal is the caller's error only if no other candidate takes its place.
 static husk_status create(husk_context *context, const husk__op *op, const void *problem,
-                          const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
+                          const husk__wish *wish, bool is_call, husk_plan **plan, const husk__scope *scope)
 {
     husk_error error = {0};
     const husk__scope own = {scope->call, &error};
-    husk_status status = choose(context, op, problem, wish, plan, &own);
+    const request r = {context, op, problem, wish, is_call, husk__plan_cache_of(context)};
+    husk_status status = choose(&r, plan, &own);
     if (status != HUSK_OK && scope->error)
         *scope->error = error;
     return status;
@@ -164,7 +225,7 @@ static husk_status create(husk_context *context, const husk__op *op, const void 
 husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
                               const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
 {
-    husk_status status = create(context, op, problem, wish, plan, scope);
+    husk_status status = create(context, op, problem, wish, false, plan, scope);
     if (status == HUSK_OK) {
         husk_context_retain(context);
         (*plan)->holds_context = true;
@@ -194,11 +255,12 @@ husk_status husk__plan_find(husk_context *context, const husk__op *op, const voi
         husk__context_count_plan(context, true);
         return HUSK_OK;
     }
-    husk_status status = create(context, op, problem, wish, plan, scope);
+    const uint64_t age = cache ? husk__plan_cache_age(cache) : 0;
+    husk_status status = create(context, op, problem, wish, true, plan, scope);
     if (status == HUSK_OK) {
         husk__context_count_plan(context, false);
         if (is_cached)
-            husk__plan_cache_put(cache, &key, *plan);
+            husk__plan_cache_put(cache, &key, *plan, age);
     }
     return status;
 }

@@ -7,6 +7,8 @@
 
 #include <stdatomic.h>
 
+#include <husk/tuning.h>
+
 #include "select/op.h"
 
 struct husk_plan {
@@ -18,9 +20,11 @@ struct husk_plan {
     const husk__configuration *configuration;
     void *problem; /* a copy of the operator's problem */
     void *state;   /* the variant's own */
-    uint64_t workspace;
+    uint64_t workspace, workspace_limit;
     double flops;
     double error_factor;
+    husk_choice choice;
+    bool is_call; /* made for immediate calls, not by the caller */
 };
 
 /* How a caller restricts the choice. */
@@ -31,7 +35,8 @@ typedef struct husk__wish {
 
 /*
  * A plan for the problem: the user's word, else HUSK_VARIANT (which gives way, with a log line, where it
- * cannot compute the problem), else the cheapest by the variants' own prediction that prepares successfully.
+ * cannot compute the problem), else what a tuning database says (which gives way in the same manner), else the cheapest
+ * by the variants' own prediction that prepares successfully.
  * INVALID_ARGUMENT for a variant that does not exist; UNSUPPORTED with the reason where none computes it.
  */
 husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,

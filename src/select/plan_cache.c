@@ -33,6 +33,8 @@ struct husk__plan_cache {
     entry *newest, *oldest;
     rejection *rejections;
     char *wishes;
+    husk__tuning *tuning;
+    uint64_t age; /* how often everything was forgotten */
 };
 
 static void *create_cache(husk_context *context)
@@ -45,7 +47,10 @@ static void *create_cache(husk_context *context)
     while (cache->bucket_count < cache->capacity)
         cache->bucket_count *= 2;
     cache->buckets = calloc(cache->bucket_count, sizeof *cache->buckets);
-    if (!cache->buckets) {
+    cache->tuning = husk__tuning_create(context);
+    if (!cache->buckets || !cache->tuning) {
+        husk__tuning_destroy(cache->tuning);
+        free(cache->buckets);
         free(cache);
         return NULL;
     }
@@ -101,6 +106,7 @@ static void destroy_cache(void *extension)
         free(gone);
     }
     pthread_mutex_destroy(&cache->lock);
+    husk__tuning_destroy(cache->tuning);
     free(cache->buckets);
     free(cache->wishes);
     free(cache);
@@ -114,6 +120,11 @@ husk__plan_cache *husk__plan_cache_of(husk_context *context)
 const char *husk__plan_cache_wishes(const husk__plan_cache *cache)
 {
     return cache->wishes;
+}
+
+husk__tuning *husk__plan_cache_tuning(const husk__plan_cache *cache)
+{
+    return cache->tuning;
 }
 
 static entry *find(husk__plan_cache *cache, const husk__key *key, uint64_t hash)
@@ -140,7 +151,33 @@ husk_plan *husk__plan_cache_get(husk__plan_cache *cache, const husk__key *key)
     return plan;
 }
 
-void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan)
+uint64_t husk__plan_cache_age(husk__plan_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    uint64_t age = cache->age;
+    pthread_mutex_unlock(&cache->lock);
+    return age;
+}
+
+void husk__plan_cache_forget(husk__plan_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    ++cache->age;
+    while (cache->newest)
+        remove_entry(cache, cache->newest);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+husk_plan *husk__plan_cache_latest(husk__plan_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    husk_plan *plan = cache->newest ? cache->newest->plan : NULL;
+    husk_plan_retain(plan);
+    pthread_mutex_unlock(&cache->lock);
+    return plan;
+}
+
+void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan, uint64_t age)
 {
     entry *fresh = calloc(1, sizeof *fresh + key->size);
     if (!fresh)
@@ -149,7 +186,7 @@ void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_pl
     fresh->key_size = key->size;
     memcpy(fresh->key, key->bytes, key->size);
     pthread_mutex_lock(&cache->lock);
-    if (find(cache, key, fresh->hash)) {
+    if (age != cache->age || find(cache, key, fresh->hash)) {
         free(fresh); // another thread was faster
     } else {
         husk_plan_retain(plan);

@@ -7,6 +7,7 @@
 #define HUSK_SELECT_PLAN_CACHE_H
 
 #include "select/plan.h"
+#include "select/tuning.h"
 
 typedef struct husk__plan_cache husk__plan_cache;
 
@@ -18,8 +19,19 @@ const char *husk__plan_cache_wishes(const husk__plan_cache *cache);
 
 /* The plan with this key, retained; NULL where there is none. */
 husk_plan *husk__plan_cache_get(husk__plan_cache *cache, const husk__key *key);
-/* Keep the plan under the key; the least recently used one goes when the cache is full. */
-void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan);
+/*
+ * Keep the plan under the key; the least recently used one goes when the cache is full. age: the cache's when the
+ * plan's variant was chosen; a plan from before the cache forgot is not kept.
+ */
+void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan, uint64_t age);
+uint64_t husk__plan_cache_age(husk__plan_cache *cache);
+/* Every plan goes: what they were chosen by has changed. */
+void husk__plan_cache_forget(husk__plan_cache *cache);
+/* The plan that was put or found last, retained; NULL where there is none. */
+husk_plan *husk__plan_cache_latest(husk__plan_cache *cache);
+
+/* The context's tuning databases. */
+husk__tuning *husk__plan_cache_tuning(const husk__plan_cache *cache);
 
 /*
  * The device refused this candidate: it is not chosen by itself again, and its plans are forgotten. False

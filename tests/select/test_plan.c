@@ -129,9 +129,11 @@ static void describe(const void *problem, husk__key *key)
 }
 
 static const husk__variant *const toy_variants[] = {&broken, &even, &general, &for_gpus, NULL};
-static const husk__op toy = {"toy", sizeof(toy_problem), toy_variants, describe, NULL};
+static const husk__op toy = {
+    .name = "toy", .problem_size = sizeof(toy_problem), .variants = toy_variants, .describe = describe};
 static const husk__variant *const refusing_variants[] = {&refused, &general, NULL};
-static const husk__op refusing = {"refusing", sizeof(toy_problem), refusing_variants, describe, NULL};
+static const husk__op refusing = {
+    .name = "refusing", .problem_size = sizeof(toy_problem), .variants = refusing_variants, .describe = describe};
 
 static husk_context *context;
 static husk_queue *queue;

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+// The databases of a context, read when the first plan is chosen.
+#include "select/tuning.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "base/params.h"
+#include "base/text.h"
+#include "runtime/call.h"
+#include "select/plan_cache.h"
+#include "select/tuning_file.h"
+#include "select/tuning_key.h"
+
+enum { MAX_FILES = 256, MAX_OPS = 32 };
+
+typedef struct database {
+    struct database *next;
+    husk__tuning_file file;
+} database;
+
+// An entry for this device or its family. The entries of one database stay in its order, newer databases come first.
+typedef struct usable {
+    const husk__tuning_entry *entry;
+    bool is_family;
+} usable;
+
+typedef struct kernels {
+    const husk__op *op;
+    char hash[33];
+} kernels;
+
+struct husk__tuning {
+    pthread_mutex_t lock;
+    husk_tuning_key device;
+    const husk__log *log;
+    bool is_off, is_read;
+    char *path; // HUSK_TUNING's file or folder; NULL: the user's own folder
+    database *databases;
+    usable *entries;
+    size_t count;
+    husk_tuning_stats stats;
+    kernels kernels[MAX_OPS];
+    size_t kernels_count;
+};
+
+husk__tuning *husk__tuning_create(const husk_context *context)
+{
+    husk__tuning *tuning = calloc(1, sizeof *tuning);
+    if (!tuning)
+        return NULL;
+    pthread_mutex_init(&tuning->lock, NULL);
+    husk__tuning_key_device(husk_context_traits(context), &tuning->device);
+    tuning->log = husk__context_log(context);
+    const char *wish = husk__environment("HUSK_TUNING");
+    tuning->is_off = wish && strcmp(wish, "0") == 0;
+    tuning->path = wish && !tuning->is_off ? husk__copy_string(wish) : NULL;
+    return tuning;
+}
+
+void husk__tuning_destroy(husk__tuning *tuning)
+{
+    if (!tuning)
+        return;
+    while (tuning->databases) {
+        database *gone = tuning->databases;
+        tuning->databases = gone->next;
+        husk__tuning_file_free(&gone->file);
+        free(gone);
+    }
+    pthread_mutex_destroy(&tuning->lock);
+    free(tuning->entries);
+    free(tuning->path);
+    free(tuning);
+}
+
+// ---- reading ----
+
+static bool is_for_device(const husk__tuning_entry *entry, const husk_tuning_key *device)
+{
+    return strcmp(entry->device, device->device) == 0 && strcmp(entry->platform, device->platform) == 0 &&
+           strcmp(entry->driver, device->driver) == 0;
+}
+
+// The text's entries before all others. False: reason says why it is no database.
+static bool add(husk__tuning *tuning, const char *text, size_t size, char reason[HUSK__TUNING_REASON])
+{
+    husk__tuning_file file;
+    strcpy(reason, "no memory for its entries");
+    if (!husk__tuning_file_parse(text, size, &file, reason))
+        return false;
+    database *fresh = calloc(1, sizeof *fresh);
+    usable *entries = malloc((tuning->count + file.count + 1) * sizeof *entries);
+    if (!fresh || !entries) {
+        husk__tuning_file_free(&file);
+        free(fresh);
+        free(entries);
+        return false;
+    }
+    *fresh = (database){tuning->databases, file};
+    tuning->databases = fresh;
+    size_t count = 0;
+    for (size_t i = 0; i < file.count; ++i) {
+        const husk__tuning_entry *entry = &file.entries[i];
+        if (strcmp(entry->family, tuning->device.family) != 0)
+            continue;
+        bool is_family = !is_for_device(entry, &tuning->device);
+        entries[count++] = (usable){entry, is_family};
+        ++*(is_family ? &tuning->stats.family : &tuning->stats.device);
+    }
+    if (tuning->count)
+        memcpy(entries + count, tuning->entries, tuning->count * sizeof *entries);
+    free(tuning->entries);
+    tuning->entries = entries;
+    tuning->count += count;
+    tuning->stats.entries += file.count;
+    return true;
+}
+
+static void add_or_log(husk__tuning *tuning, const char *name, const char *text, size_t size)
+{
+    char reason[HUSK__TUNING_REASON];
+    if (!add(tuning, text, size, reason))
+        husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: %s", name, reason);
+}
+
+static void add_file(husk__tuning *tuning, const char *path, bool is_private)
+{
+    size_t size = 0;
+    char *text = is_private ? husk__read_private_file(path, &size) : husk__read_file(path, &size);
+    if (text)
+        add_or_log(tuning, path, text, size);
+    else
+        husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: it cannot be read%s",
+                        path, is_private ? ", is a link, or others may write to it" : "");
+    free(text);
+}
+
+static void add_folder(husk__tuning *tuning, const char *path, bool is_private)
+{
+    size_t count;
+    char **names = husk__list_directory(path, ".json", &count);
+    // The first comes first, so it is read last.
+    for (size_t i = count < MAX_FILES ? count : MAX_FILES; i-- > 0;)
+        add_file(tuning, names[i], is_private);
+    for (size_t i = 0; i < count; ++i)
+        free(names[i]);
+    free(names);
+}
+
+static void read_own_folder(husk__tuning *tuning)
+{
+    char *folder = husk__copy_string(tuning->device.path);
+    char *end = folder ? strrchr(folder, '/') : NULL;
+    if (end) {
+        *end = 0;
+        add_folder(tuning, folder, true);
+    }
+    free(folder);
+}
+
+static void read_all(husk__tuning *tuning)
+{
+    if (tuning->is_read)
+        return;
+    tuning->is_read = true;
+    if (tuning->is_off)
+        return;
+    for (const husk__tuning_default *at = husk__tuning_defaults; at->name; ++at)
+        add_or_log(tuning, at->name, at->text, at->size);
+    if (!tuning->path)
+        read_own_folder(tuning);
+    else if (husk__is_directory(tuning->path))
+        add_folder(tuning, tuning->path, false);
+    else
+        add_file(tuning, tuning->path, false);
+}
+
+// ---- looking up ----
+
+static const char *kernels_of(husk__tuning *tuning, const husk__op *op)
+{
+    for (size_t i = 0; i < tuning->kernels_count; ++i) {
+        if (tuning->kernels[i].op == op)
+            return tuning->kernels[i].hash;
+    }
+    if (tuning->kernels_count == MAX_OPS)
+        return "";
+    kernels *fresh = &tuning->kernels[tuning->kernels_count++];
+    fresh->op = op;
+    husk__tuning_kernels(op, fresh->hash);
+    return fresh->hash;
+}
+
+void husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33])
+{
+    pthread_mutex_lock(&tuning->lock);
+    strcpy(hash, kernels_of(tuning, op));
+    pthread_mutex_unlock(&tuning->lock);
+}
+
+static bool is_state(const husk__tuning_entry *entry, const char *state)
+{
+    return strcmp(entry->state, state) == 0;
+}
+
+// About the operator as it is now.
+static bool is_about(husk__tuning *tuning, const husk__tuning_entry *entry, const husk__op *op)
+{
+    return strcmp(entry->op, op->name) == 0 && strcmp(entry->kernels, kernels_of(tuning, op)) == 0;
+}
+
+typedef struct search {
+    husk__tuning *tuning;
+    const husk__op *op;
+    husk_tuning_key key;
+    bool in_family;
+} search;
+
+static const husk__tuning_entry *entry_at(const search *s, size_t index)
+{
+    const usable *at = &s->tuning->entries[index];
+    bool is_wanted = at->is_family == s->in_family && !is_state(at->entry, "wrong") &&
+                     is_about(s->tuning, at->entry, s->op);
+    return is_wanted ? at->entry : NULL;
+}
+
+static const husk__tuning_entry *find_problem(const search *s, const char *problem, size_t end)
+{
+    for (size_t i = 0; i < end; ++i) {
+        const husk__tuning_entry *entry = entry_at(s, i);
+        if (entry && strcmp(entry->problem, problem) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+// The variant that all of the class agree on, if it was faster than the prediction for any; of several measurements of
+// one problem the first counts.
+static const char *find_class(const search *s)
+{
+    const char *agreed = NULL;
+    bool is_better = false;
+    for (size_t i = 0; s->key.shape_class[0] && i < s->tuning->count; ++i) {
+        const husk__tuning_entry *entry = entry_at(s, i);
+        if (!entry || strcmp(entry->shape_class, s->key.shape_class) != 0 ||
+            find_problem(s, entry->problem, i))
+            continue;
+        if (agreed && strcmp(agreed, entry->variant) != 0)
+            return NULL;
+        agreed = entry->variant;
+        is_better = is_better || is_state(entry, "tuned");
+    }
+    return is_better ? agreed : NULL;
+}
+
+static size_t find_all(search *s, husk__suggestion *found)
+{
+    size_t count = 0;
+    for (int family = 0; family < 2; ++family) {
+        s->in_family = family;
+        const husk__tuning_entry *entry = find_problem(s, s->key.problem, s->tuning->count);
+        if (entry && !is_state(entry, "tuned"))
+            return count; // measured: the prediction was right
+        if (entry)
+            found[count++] =
+                (husk__suggestion){entry->variant, family ? HUSK_CHOICE_FAMILY : HUSK_CHOICE_TUNED};
+        const char *variant = find_class(s);
+        if (variant)
+            found[count++] =
+                (husk__suggestion){variant, family ? HUSK_CHOICE_FAMILY_CLASS : HUSK_CHOICE_TUNED_CLASS};
+    }
+    return count;
+}
+
+size_t husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *problem, bool is_call,
+                         husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS])
+{
+    search s = {.tuning = tuning, .op = op};
+    size_t count = 0;
+    pthread_mutex_lock(&tuning->lock);
+    read_all(tuning);
+    if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key))
+        count = find_all(&s, suggestions);
+    pthread_mutex_unlock(&tuning->lock);
+    return count;
+}
+
+bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk__variant *variant,
+                           const husk__configuration *configuration)
+{
+    size_t length = strlen(variant->name);
+    bool is_wrong = false;
+    pthread_mutex_lock(&tuning->lock);
+    read_all(tuning);
+    for (size_t i = 0; i < tuning->count && !is_wrong; ++i) {
+        const husk__tuning_entry *entry = tuning->entries[i].entry;
+        is_wrong = !tuning->entries[i].is_family && is_state(entry, "wrong") &&
+                   strncmp(entry->variant, variant->name, length) == 0 && entry->variant[length] == ':' &&
+                   strcmp(entry->variant + length + 1, configuration->name) == 0 &&
+                   is_about(tuning, entry, op);
+    }
+    pthread_mutex_unlock(&tuning->lock);
+    return is_wrong;
+}
+
+// ---- the public calls ----
+
+static husk_status load_text(husk__tuning *tuning, const char *name, const char *text, size_t size,
+                             const husk__scope *scope)
+{
+    char reason[HUSK__TUNING_REASON];
+    pthread_mutex_lock(&tuning->lock);
+    read_all(tuning); // what is loaded now comes before it
+    bool good = add(tuning, text, size, reason);
+    pthread_mutex_unlock(&tuning->lock);
+    return good ? HUSK_OK : husk__reject(scope, name, "%s", reason);
+}
+
+static husk_status load_file(husk__tuning *tuning, const char *path, const husk__scope *scope)
+{
+    size_t size;
+    char *text = husk__read_file(path, &size);
+    if (!text)
+        return husk__reject(scope, "path", "%s cannot be read", path);
+    husk_status status = load_text(tuning, path, text, size, scope);
+    free(text);
+    return status;
+}
+
+static husk_status load_folder(husk__tuning *tuning, const char *path, const husk__scope *scope)
+{
+    size_t count;
+    husk_status status = HUSK_OK;
+    char **names = husk__list_directory(path, ".json", &count);
+    for (size_t i = count; i-- > 0 && status == HUSK_OK;)
+        status = load_file(tuning, names[i], scope);
+    for (size_t i = 0; i < count; ++i)
+        free(names[i]);
+    free(names);
+    return status;
+}
+
+husk_status husk_context_load_tuning(husk_context *context, const husk_tuning_params *given,
+                                     husk_error *error)
+{
+    husk__scope scope;
+    husk_tuning_params params;
+    husk_status status = husk__context_call_begin(context, "husk_context_load_tuning", error, &scope);
+    if (status == HUSK_OK)
+        status = husk__params_read(&params, sizeof params, sizeof params, given, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!params.path == !params.text)
+        return husk__reject(&scope, "params", "one of path and text is wanted");
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    if (!cache)
+        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a database");
+    husk__tuning *tuning = husk__plan_cache_tuning(cache);
+    if (params.text)
+        status = load_text(tuning, "text", params.text,
+                           params.text_size ? params.text_size : strlen(params.text), &scope);
+    else if (husk__is_directory(params.path))
+        status = load_folder(tuning, params.path, &scope);
+    else
+        status = load_file(tuning, params.path, &scope);
+    husk__plan_cache_forget(cache);
+    return status;
+}
+
+husk_status husk_context_tuning_stats(husk_context *context, husk_tuning_stats *stats, husk_error *error)
+{
+    husk__scope scope;
+    husk_status status = husk__context_call_begin(context, "husk_context_tuning_stats", error, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!stats)
+        return husk__reject(&scope, "stats", "is NULL");
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    if (!cache)
+        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a database");
+    husk__tuning *tuning = husk__plan_cache_tuning(cache);
+    pthread_mutex_lock(&tuning->lock);
+    read_all(tuning);
+    *stats = tuning->stats;
+    pthread_mutex_unlock(&tuning->lock);
+    return HUSK_OK;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * select/tuning.h: a context's tuning databases: those of the user, those it was given, those that are compiled in.
+ */
+#ifndef HUSK_SELECT_TUNING_H
+#define HUSK_SELECT_TUNING_H
+
+#include <husk/tuning.h>
+
+#include "select/plan.h"
+
+typedef struct husk__tuning husk__tuning;
+
+/* Reads the environment, but no file yet; NULL without memory. */
+husk__tuning *husk__tuning_create(const husk_context *context);
+void husk__tuning_destroy(husk__tuning *tuning);
+
+/* A variant that a database speaks for. */
+typedef struct husk__suggestion {
+    const char *variant; /* "name:configuration"; lives as long as the tuning */
+    husk_choice choice;
+} husk__suggestion;
+
+enum { HUSK__MAX_SUGGESTIONS = 4 };
+
+/*
+ * What to try before the prediction, the best first: this device before its family, the problem before its class. None
+ * where a measurement found nothing faster than what is predicted.
+ */
+size_t husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *problem, bool is_call,
+                         husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS]);
+
+/* Tuning found that this candidate computes wrong results on this device, with this driver and these kernels. */
+bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk__variant *variant,
+                           const husk__configuration *configuration);
+
+/* The operator's kernels' hash, from memory. */
+void husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33]);
+
+#endif
