@@ -6,20 +6,26 @@
 // for F(2x2), 4 times for F(4x4). The sums are rounded differently: the largest error over |a||b| grows by
 // about 2 for F(2x2) and 10 for F(4x4); see docs/operators.md.
 //
-// One work-item takes a range of tiles (of all images) and of filters. For TILE_N tiles at a time it
-//   1. transforms the input of all channels into scratch, [point][channel][tile];
-//   2. for every panel of TILE_M filters, multiplies the points' matrices (weights packed and transformed
-//      by husk_conv_winograd_pack, [group][panel][point][channel][TILE_M]) into private memory,
-//      and transforms those back while they are in the cache.
-// A work-item's piece of scratch has husk_conv_winograd_scratch = points*(channels*TILE_N + VW) elements: the
-// VW keeps the points' rows of a power of two apart in the cache.
+// Vectors are channels: of the image while it is transformed, of the output in the products and after. So an
+// image of 7x7 keeps all lanes as busy as one of 224x224, and memory with channels last needs no transposing.
+//
+// One work-item takes a range of tiles (of all images) and of filters. For a block of tiles at a time it
+//   1. transforms the input of all channels into scratch, [point][part][vector of channels][tile][VW], where a
+//      part is the tiles of one register tile, at most TILE_M;
+//   2. for every panel of TILE_N filters, multiplies the points' matrices into scratch, a part at a time
+//      (weights come transformed by husk_conv_winograd_pack, [group][panel][point][channel][TILE_N]: a step
+//      takes TILE_NV vectors of weights and one element of every tile), and transforms the products back while
+//      they are in the cache.
+// Rows of scratch that are used together begin an odd number of vectors apart: in different sets of the cache.
+// Blocks are small, so that weights, which stream through the cache, do not drive them out.
 //
 //   VW        4, 8 or 16: floats in a vector
 //   TILE_OUT  2 or 4: m
-//   TILE_M    1..16: filters in a register tile
-//   TILE_NV   1..3: vectors of tiles in a register tile, TILE_N = TILE_NV*VW
+//   TILE_M    1..14: tiles in a register tile
+//   TILE_NV   1..2: vectors of filters in a register tile, TILE_N = TILE_NV*VW
 #define TILE_A_SPACE __global
 #define TILE_B_SPACE __global
+#define TILE_PREFETCH_B 16
 #include "lib/tile.clh"
 #include "lib/vector_math.clh"
 #define ACT_T vf
@@ -36,14 +42,16 @@
 #define TILE_IN (TILE_OUT + 2)
 #define POINTS (TILE_IN * TILE_IN)
 
-// A row of the window that TILE_N neighbouring tiles need, and room for whole vectors past its end.
-#define WINDOW (TILE_OUT * TILE_N + 2 + 4 * VW)
+// Pixels of VW channels that a work-item holds: of a rectangle of tiles, and of a strip of one row of tiles.
+#define REGION_ROOM 1024
+#define STRIP_TILES 8
+#define STRIP_WIDTH (STRIP_TILES * TILE_OUT + 2)
 
-// Neighbouring tiles in one row of tiles.
-struct run {
-    long x_offset, y_offset; // image
-    int row, column;         // of tiles
-    int lane, length;        // among the TILE_N tiles
+// A rectangle of tiles of one image.
+struct region {
+    int image;
+    int row, column, rows, columns; // of tiles
+    int first, count;               // among the block's tiles
 };
 
 // One dimension of each transform: B^T d, G g and A^T m of the paper.
@@ -106,28 +114,42 @@ ALWAYS_INLINE void transform_output(const vf *m, vf *t)
 #define EACH_OUT(STEP) STEP(0) STEP(1)
 #endif
 
-// weights [groups*filters][channels][3][3] -> [group][panel][point][channel][TILE_M].
+// What a filter's width of the last panel is: whole vectors.
+inline int panel_vectors(int filters, int panel)
+{
+    return min(TILE_NV, (filters - panel * TILE_N + VW - 1) / VW);
+}
+
+// Elements before a panel of filters: every point of a panel has VW elements more than it needs.
+inline long weights_before(int filters, int channels, int panel)
+{
+    return POINTS * ((long)min(panel * TILE_N, (filters + VW - 1) / VW * VW) * channels + (long)panel * VW);
+}
+
+// weights [groups*filters][channels][3][3] -> [group][panel][point][channel][width of the panel].
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_pack(
     const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
-    const int panels = (filters + TILE_M - 1) / TILE_M;
+    const int panels = (filters + TILE_N - 1) / TILE_N;
     const int panel = get_group_id(0), group = get_group_id(1);
-    const int rows = min(TILE_M, filters - panel * TILE_M);
-    const __global data_t *w = w_base + w_offset + ((long)group * filters + panel * TILE_M) * w_stride_k;
+    const int vectors = panel_vectors(filters, panel);
+    const long point_stride = (long)channels * vectors * VW + VW;
     __global data_t *packed = packed_base + packed_offset +
-                              ((long)group * panels + panel) * POINTS * channels * TILE_M;
-    // A vector holds filters. What it writes past TILE_M the next channel overwrites; the last must not.
-    for (int c = 0; c < channels; ++c)
-        for (int first = 0; first < TILE_M; first += VW) {
-            const int width = min(VW, TILE_M - first);
+                              group * weights_before(filters, channels, panels) +
+                              weights_before(filters, channels, panel);
+    for (int v = 0; v < vectors; ++v) {
+        const int first = panel * TILE_N + v * VW;
+        const int rows = min(VW, filters - first);
+        const __global data_t *w = w_base + w_offset + ((long)group * filters + first) * w_stride_k;
+        for (int c = 0; c < channels; ++c) {
             acc_t lanes[9 * VW];
             vf filter[9], half_way[3 * TILE_IN], point[TILE_IN];
             for (int i = 0; i < 9; ++i)
                 store_private((vf)(0.0f), lanes + i * VW);
-            for (int m = 0; m < min(width, rows - first); ++m) {
-                const __global data_t *from = w + (first + m) * w_stride_k + c * w_stride_c;
+            for (int m = 0; m < rows; ++m) {
+                const __global data_t *from = w + m * w_stride_k + c * w_stride_c;
                 for (int i = 0; i < 3; ++i)
                     for (int j = 0; j < 3; ++j)
                         lanes[(3 * i + j) * VW + m] = from[i * w_stride_h + j * w_stride_w];
@@ -139,222 +161,380 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
             for (int i = 0; i < TILE_IN; ++i) {
                 transform_weights(half_way + i, TILE_IN, point);
                 for (int j = 0; j < TILE_IN; ++j)
-                    store_vf_part(point[j], packed + ((long)(i * TILE_IN + j) * channels + c) * TILE_M + first,
-                                  c + 1 < channels && first + VW >= TILE_M ? VW : width);
+                    store_vf(point[j], packed + (i * TILE_IN + j) * point_stride + (c * vectors + v) * VW);
+            }
+        }
+    }
+}
+
+// The largest rectangle of a block's tiles that begins at tile `at` of the whole output and has room.
+inline struct region next_region(long at, int first, int left, int tiles_h, int tiles_w)
+{
+    struct region r;
+    r.image = at / tiles_w / tiles_h;
+    r.row = at / tiles_w % tiles_h;
+    r.column = at % tiles_w;
+    r.first = first;
+    r.rows = 1;
+    r.columns = min(min(left, tiles_w - r.column), (REGION_ROOM / TILE_IN - 2) / TILE_OUT);
+    if (r.columns == tiles_w)
+        r.rows = max(1, min(min(left / tiles_w, tiles_h - r.row),
+                            (REGION_ROOM / (TILE_OUT * tiles_w + 2) - 2) / TILE_OUT));
+    r.count = r.rows * r.columns;
+    return r;
+}
+
+// `length` neighbouring pixels of `lanes` channels, one after another in memory, to vectors of channels. They
+// fill rows of `width` pixels, `gap` elements apart.
+ALWAYS_INLINE void transpose_pixels(const __global data_t *from, long x_stride_c, int lanes, int length,
+                                    const __global data_t *end, int width, int gap, acc_t *to)
+{
+    int column = 0;
+    for (int p = 0; p < length; p += VW) {
+        vf pixels[VW];
+        const int count = min(VW, length - p);
+        if (lanes == VW && from + p + (VW - 1) * x_stride_c + VW <= end) {
+#define TAKE(i) \
+    if ((i) < VW) \
+        pixels[(i) % VW] = load_vf(from + p + (i) * x_stride_c);
+            REPEAT_16(TAKE)
+#undef TAKE
+        } else {
+#define TAKE(i) \
+    if ((i) < VW) \
+        pixels[(i) % VW] = \
+            load_vf_part(from + p + min(i, lanes - 1) * x_stride_c, (i) < lanes ? count : 0);
+            REPEAT_16(TAKE)
+#undef TAKE
+        }
+        transpose_vf(pixels);
+#define PUT(i) \
+    if ((i) < VW && (i) < count) { \
+        store_private(pixels[(i) % VW], to); \
+        to += VW; \
+        if (++column == width) { \
+            column = 0; \
+            to += gap; \
+        } \
+    }
+        REPEAT_16(PUT)
+#undef PUT
+    }
+}
+
+// The inputs of a region's tiles, VW channels of each pixel, with the zeros around the image.
+inline void load_pixels(const __global data_t *x, const __global data_t *end, int lanes, int first_row,
+                        int first_column, int rows, int columns, int in_h, int in_w, long x_stride_c,
+                        long x_stride_h, long x_stride_w, acc_t *pixels)
+{
+    const int top = clamp(-first_row, 0, rows), bottom = clamp(in_h - first_row, top, rows);
+    const int left = clamp(-first_column, 0, columns), right = clamp(in_w - first_column, left, columns);
+    const int width = right - left;
+    for (int i = 0; i < rows; ++i) {
+        const int is_inside = i >= top && i < bottom;
+        acc_t *row = pixels + i * columns * VW;
+        for (int j = 0; j < (is_inside ? left : columns); ++j)
+            store_private((vf)(0.0f), row + j * VW);
+        for (int j = is_inside ? right : columns; j < columns; ++j)
+            store_private((vf)(0.0f), row + j * VW);
+    }
+    if (width == 0 || top == bottom)
+        return;
+    x += (first_row + top) * x_stride_h + (first_column + left) * x_stride_w;
+    pixels += (top * columns + left) * VW;
+    if (x_stride_w == 1 && (x_stride_c != 1 || in_h * in_w == 1)) {
+        const int is_whole = width == in_w && x_stride_h == in_w;
+        const int pieces = is_whole ? 1 : bottom - top;
+        for (int i = 0; i < pieces; ++i)
+            transpose_pixels(x + i * x_stride_h, x_stride_c, lanes,
+                             is_whole ? width * (bottom - top) : width, end, width, (columns - width) * VW,
+                             pixels + i * columns * VW);
+        return;
+    }
+    for (int i = 0; i < bottom - top; ++i)
+        for (int j = 0; j < width; ++j) {
+            const __global data_t *from = x + i * x_stride_h + j * x_stride_w;
+            acc_t *to = pixels + (i * columns + j) * VW;
+            if (x_stride_c == 1) {
+                store_private(load_vf_part(from, lanes), to);
+            } else {
+                store_private((vf)(0.0f), to);
+                for (int c = 0; c < lanes; ++c)
+                    to[c] = from[c * x_stride_c];
             }
         }
 }
 
-// The columns of one channel's window, one row for each tap of the transform, to the points of its tiles:
-// column TILE_OUT*t + j of the window is input j of tile t.
-ALWAYS_INLINE void transform_columns(const acc_t *window, int length, __global acc_t *out, long point_stride)
+// Step 1 for VW channels of a region. The block's `count` tiles are divided evenly among its parts.
+ALWAYS_INLINE void transform_region(const acc_t *pixels, struct region r, int count, int parts,
+                                    long channel_room, int channel_vector, __global acc_t *points,
+                                    long point_stride)
 {
-    for (int i = 0; i < TILE_IN; ++i) {
-        acc_t phase[TILE_OUT][TILE_N + 2 * VW];
-        const acc_t *row = window + i * WINDOW;
-        for (int t = 0; t <= length; t += VW) {
-            const vf a = load_private(row + TILE_OUT * t);
-            const vf b = load_private(row + TILE_OUT * t + VW);
-#if TILE_OUT == 4
-            const vf c = load_private(row + TILE_OUT * t + 2 * VW);
-            const vf d = load_private(row + TILE_OUT * t + 3 * VW);
-            const vf even_low = even_elements(a, b), even_high = even_elements(c, d);
-            const vf odd_low = odd_elements(a, b), odd_high = odd_elements(c, d);
-            store_private(even_elements(even_low, even_high), phase[0] + t);
-            store_private(even_elements(odd_low, odd_high), phase[1] + t);
-            store_private(odd_elements(even_low, even_high), phase[2] + t);
-            store_private(odd_elements(odd_low, odd_high), phase[3] + t);
+    const int pitch = (r.columns * TILE_OUT + 2) * VW;
+    const int shortest = count / parts, longer = count % parts;
+    acc_t strip[TILE_IN * STRIP_WIDTH * VW];
+    int tile = r.first;
+    for (int row = 0; row < r.rows; ++row)
+        for (int done = 0; done < r.columns; done += STRIP_TILES) {
+            const int tiles = min(STRIP_TILES, r.columns - done);
+            const acc_t *source = pixels + row * TILE_OUT * pitch + done * TILE_OUT * VW;
+            for (int j = 0; j < tiles * TILE_OUT + 2; ++j) {
+                vf d[TILE_IN], point[TILE_IN];
+#define TAKE(i) d[i] = load_private(source + (i) * pitch + j * VW);
+                EACH_IN(TAKE)
+#undef TAKE
+                transform_input(d, point);
+#define GIVE(i) store_private(point[i], strip + ((i) * STRIP_WIDTH + j) * VW);
+                EACH_IN(GIVE)
+#undef GIVE
+            }
+            __global acc_t *places[STRIP_TILES];
+            for (int t = 0; t < tiles; ++t, ++tile) {
+                const int part = tile < longer * (shortest + 1) ? tile / (shortest + 1)
+                                                                : (tile - longer) / shortest;
+                const int begin = part * shortest + min(part, longer);
+                const int size = shortest + (part < longer);
+                places[t] = points + begin * channel_room + (channel_vector * size + tile - begin) * VW;
+            }
+            // A row of points of all tiles before the next: few streams of stores, each over neighbouring lines.
+            for (int i = 0; i < TILE_IN; ++i) {
+                const acc_t *from = strip + i * STRIP_WIDTH * VW;
+                const long place = i * TILE_IN * point_stride;
+                for (int t = 0; t < tiles; ++t, from += TILE_OUT * VW) {
+                    __global acc_t *to = places[t] + place;
+                    vf d[TILE_IN], point[TILE_IN];
+#define TAKE(j) d[j] = load_private(from + (j) * VW);
+                    EACH_IN(TAKE)
+#undef TAKE
+                    transform_input(d, point);
+#define GIVE(j) store_vf(point[j], to + (j) * point_stride);
+                    EACH_IN(GIVE)
+#undef GIVE
+                }
+            }
+        }
+}
+
+// One point of a part of a block: inputs [channel vector][rows][VW] times weights [channel][vectors*VW].
+ALWAYS_INLINE void multiply_part(const __global acc_t *v, const __global acc_t *w, int channels, int rows,
+                                 int vectors, __global acc_t *out)
+{
+    vf acc[TILE_M * TILE_NV];
+    tile_zero(acc, rows, vectors);
+    for (int c = 0; c < channels; c += VW) {
+        tile_multiply(acc, rows, vectors, v, VW, 1, w, vectors * VW, min(VW, channels - c));
+        v += rows * VW;
+        w += vectors * VW * VW;
+    }
+#define KEEP(i, j) store_vf(acc[(i) * vectors + (j)], out + (i) * TILE_N + (j) * VW);
+#define KEEP_ROW(i) \
+    if ((i) < rows) { \
+        TILE_ROW_EACH(i, vectors, KEEP) \
+    }
+    REPEAT_16(KEEP_ROW)
+#undef KEEP_ROW
+#undef KEEP
+}
+
+// Every number of rows is code of its own.
+#define PART_OF(rows, vectors) \
+    case rows: \
+        multiply_part(v, w, channels, (rows) <= TILE_M ? (rows) : 1, vectors, out); \
+        break;
+#if TILE_M > 12
+#define EACH_PART(vectors) \
+    PART_OF(1, vectors) PART_OF(2, vectors) PART_OF(3, vectors) PART_OF(4, vectors) PART_OF(5, vectors) \
+    PART_OF(6, vectors) PART_OF(7, vectors) PART_OF(8, vectors) PART_OF(9, vectors) PART_OF(10, vectors) \
+    PART_OF(11, vectors) PART_OF(12, vectors) PART_OF(13, vectors) PART_OF(14, vectors)
+#elif TILE_M > 6
+#define EACH_PART(vectors) \
+    PART_OF(1, vectors) PART_OF(2, vectors) PART_OF(3, vectors) PART_OF(4, vectors) PART_OF(5, vectors) \
+    PART_OF(6, vectors) PART_OF(7, vectors) PART_OF(8, vectors) PART_OF(9, vectors) PART_OF(10, vectors) \
+    PART_OF(11, vectors) PART_OF(12, vectors)
 #else
-            store_private(even_elements(a, b), phase[0] + t);
-            store_private(odd_elements(a, b), phase[1] + t);
+#define EACH_PART(vectors) \
+    PART_OF(1, vectors) PART_OF(2, vectors) PART_OF(3, vectors) PART_OF(4, vectors) PART_OF(5, vectors) \
+    PART_OF(6, vectors)
 #endif
-        }
-        for (int t = 0; t < length; t += VW) {
-            vf d[TILE_IN], point[TILE_IN];
-#define TAKE(j) d[j] = load_private(phase[(j) % TILE_OUT] + t + (j) / TILE_OUT);
-            EACH_IN(TAKE)
-#undef TAKE
-            transform_input(d, point);
-#define GIVE(j) store_vf(point[j], out + (i * TILE_IN + (j)) * point_stride + t);
-            EACH_IN(GIVE)
-#undef GIVE
-        }
-    }
-}
 
-ALWAYS_INLINE void transform_rows(acc_t *window, int columns)
+inline void multiply(const __global acc_t *v, const __global acc_t *w, int channels, int rows,
+                     __global acc_t *out)
 {
-    for (int t = 0; t < columns; t += VW) {
-        vf d[TILE_IN], point[TILE_IN];
-#define TAKE(i) d[i] = load_private(window + (i) * WINDOW + t);
-        EACH_IN(TAKE)
-#undef TAKE
-        transform_input(d, point);
-#define GIVE(i) store_private(point[i], window + (i) * WINDOW + t);
-        EACH_IN(GIVE)
-#undef GIVE
+    switch (rows) {
+        EACH_PART(TILE_NV)
     }
 }
 
-// The points of VW tiles of one filter to TILE_OUT rows of VW*TILE_OUT outputs.
-ALWAYS_INLINE void transform_back(const acc_t *points, acc_t bias, acc_t *lines, ACT_PARAMS)
+inline void multiply_narrow(const __global acc_t *v, const __global acc_t *w, int channels, int rows,
+                            __global acc_t *out)
+{
+    switch (rows) {
+        EACH_PART(1)
+    }
+}
+
+// The points of one tile and VW filters to TILE_OUT rows of TILE_OUT outputs, in rows VW outputs apart.
+ALWAYS_INLINE void back_column(const __global acc_t *points, long row_stride, vf *half_way)
+{
+    vf m[TILE_IN], t[TILE_OUT];
+#define TAKE(i) m[i] = load_vf(points + (i) * row_stride);
+    EACH_IN(TAKE)
+#undef TAKE
+    transform_output(m, t);
+#define GIVE(i) half_way[(i) * TILE_IN] = t[i];
+    EACH_OUT(GIVE)
+#undef GIVE
+}
+
+ALWAYS_INLINE void back_row(const vf *half_way, vf bias, acc_t *line, ACT_PARAMS)
+{
+    vf t[TILE_OUT];
+    transform_output(half_way, t);
+#define FINISH(j) store_private(activate(t[j] + bias, ACT_ARGS), line + (j) * VW);
+    EACH_OUT(FINISH)
+#undef FINISH
+}
+
+ALWAYS_INLINE void transform_back(const __global acc_t *points, long point_stride, vf bias, acc_t *lines,
+                                  ACT_PARAMS)
 {
     vf half_way[TILE_OUT * TILE_IN];
-#define COLUMN(j) \
-    { \
-        vf m[TILE_IN], t[TILE_OUT]; \
-        for (int i = 0; i < TILE_IN; ++i) \
-            m[i] = load_private(points + (i * TILE_IN + (j)) * TILE_M * TILE_N); \
-        transform_output(m, t); \
-        for (int i = 0; i < TILE_OUT; ++i) \
-            half_way[i * TILE_IN + (j)] = t[i]; \
-    }
+#define COLUMN(j) back_column(points + (j) * point_stride, TILE_IN * point_stride, half_way + (j));
     EACH_IN(COLUMN)
 #undef COLUMN
-    for (int i = 0; i < TILE_OUT; ++i) {
-        vf t[TILE_OUT];
-        acc_t *line = lines + i * TILE_OUT * TILE_N;
-        transform_output(half_way + i * TILE_IN, t);
-#define FINISH(j) t[j] = activate(t[j] + bias, ACT_ARGS);
-        EACH_OUT(FINISH)
-#undef FINISH
-#if TILE_OUT == 4
-        const vf even_low = interleave_low(t[0], t[2]), even_high = interleave_high(t[0], t[2]);
-        const vf odd_low = interleave_low(t[1], t[3]), odd_high = interleave_high(t[1], t[3]);
-        store_private(interleave_low(even_low, odd_low), line);
-        store_private(interleave_high(even_low, odd_low), line + VW);
-        store_private(interleave_low(even_high, odd_high), line + 2 * VW);
-        store_private(interleave_high(even_high, odd_high), line + 3 * VW);
-#else
-        store_private(interleave_low(t[0], t[1]), line);
-        store_private(interleave_high(t[0], t[1]), line + VW);
-#endif
-    }
+#define ROW(i) back_row(half_way + (i) * TILE_IN, bias, lines + (i) * VW * VW, ACT_ARGS);
+    EACH_OUT(ROW)
+#undef ROW
 }
 
-// One point of a panel of filters: weights [channels][TILE_M] times inputs [channels][TILE_N].
-#define MULTIPLY_POINT(name, vectors) \
-    inline void name(const __global acc_t *w, const __global acc_t *v, int channels, acc_t *out) \
-    { \
-        vf acc[TILE_M * vectors]; \
-        tile_zero(acc, TILE_M, vectors); \
-        tile_multiply(acc, TILE_M, vectors, w, 1, TILE_M, v, TILE_N, channels); \
-        REPEAT_16(KEEP_ROW) \
+// A row of at most VW outputs of `lanes` filters to its place in y.
+ALWAYS_INLINE void store_outputs(const acc_t *line, int length, int lanes, __global data_t *out,
+                                 long y_stride_c, long y_stride_w)
+{
+    if (y_stride_w == 1) {
+        vf rows[VW];
+#define TAKE(i) \
+    if ((i) < VW) \
+        rows[(i) % VW] = load_private(line + (i) % VW * VW);
+        REPEAT_16(TAKE)
+#undef TAKE
+        transpose_vf(rows);
+        if (lanes == VW && length == VW) {
+#define GIVE(i) \
+    if ((i) < VW) \
+        store_vf(rows[(i) % VW], out + (i) * y_stride_c);
+            REPEAT_16(GIVE)
+#undef GIVE
+        } else {
+#define GIVE(i) \
+    if ((i) < VW && (i) < lanes) \
+        store_vf_part(rows[(i) % VW], out + (i) * y_stride_c, length);
+            REPEAT_16(GIVE)
+#undef GIVE
+        }
+        return;
     }
-#define KEEP(i, j) store_private(acc[(i) * VECTORS + (j)], out + (i) * TILE_N + (j) * VW);
-#define KEEP_ROW(i) \
-    if ((i) < TILE_M) { \
-        TILE_ROW_EACH(i, VECTORS, KEEP) \
+    for (int j = 0; j < length; ++j, out += y_stride_w, line += VW) {
+        if (y_stride_c == 1) {
+            store_vf_part(load_private(line), out, lanes);
+        } else {
+            for (int i = 0; i < lanes; ++i)
+                out[i * y_stride_c] = line[i];
+        }
     }
-#define VECTORS TILE_NV
-MULTIPLY_POINT(multiply_whole, TILE_NV)
-#undef VECTORS
-#define VECTORS 1
-MULTIPLY_POINT(multiply_narrow, 1)
-#undef VECTORS
+}
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                         const __global data_t *restrict w_base, long w_offset,
                         const __global data_t *restrict bias_base, long bias_offset, int has_bias,
                         __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
-                        __global acc_t *restrict scratch_base, long scratch_offset, ACT_PARAMS)
+                        __global acc_t *restrict scratch_base, long scratch_offset, long item_room,
+                        int block_tiles, ACT_PARAMS)
 {
     const int group = get_group_id(2);
     const int tiles_h = (out_h + TILE_OUT - 1) / TILE_OUT, tiles_w = (out_w + TILE_OUT - 1) / TILE_OUT;
     const long tiles = (long)batch * tiles_h * tiles_w;
-    const long tile_vectors = (tiles + VW - 1) / VW;
-    const int filter_panels = (filters + TILE_M - 1) / TILE_M;
+    const int panels = (filters + TILE_N - 1) / TILE_N;
 
     // This item's share, and its piece of scratch.
     const long items = get_num_groups(0), item = get_group_id(0);
     const int filter_items = get_num_groups(1), filter_item = get_group_id(1);
-    const long tile_begin = tile_vectors * item / items * VW;
-    const long tile_end = min(tiles, tile_vectors * (item + 1) / items * VW);
-    const int panel_begin = filter_panels * filter_item / filter_items;
-    const int panel_end = filter_panels * (filter_item + 1) / filter_items;
-    const long point_stride = (long)channels * TILE_N + VW;
+    const long item_begin = tiles * item / items, item_end = tiles * (item + 1) / items;
+    const int panel_begin = panels * filter_item / filter_items;
+    const int panel_end = panels * (filter_item + 1) / filter_items;
+    const int channel_room = (channels + VW - 1) / VW * VW;
     __global acc_t *scratch =
-        scratch_base + scratch_offset + ((group * filter_items + filter_item) * items + item) * POINTS * point_stride;
+        scratch_base + scratch_offset + ((group * filter_items + filter_item) * items + item) * item_room;
 
     const __global data_t *x = x_base + x_offset + (long)group * channels * x_stride_c;
     const __global data_t *x_end = x_base + x_offset + (batch - 1) * x_stride_n +
                                    (groups * channels - 1) * x_stride_c + (in_h - 1) * x_stride_h +
                                    (in_w - 1) * x_stride_w + 1;
-    const __global data_t *w = w_base + w_offset + (long)group * filter_panels * POINTS * channels * TILE_M;
+    const __global data_t *w = w_base + w_offset + group * weights_before(filters, channels, panels);
     const __global data_t *bias = bias_base + bias_offset + group * filters;
     __global data_t *y = y_base + y_offset + (long)group * filters * y_stride_c;
 
-    acc_t window[TILE_IN * WINDOW];
-    acc_t products[POINTS * TILE_M * TILE_N];
-    acc_t lines[TILE_OUT * TILE_OUT * TILE_N + VW]; // the last vector of a run is read whole
-    struct run runs[TILE_N];
+    acc_t pixels[REGION_ROOM * VW];
+    acc_t lines[TILE_OUT * VW * VW];
+    for (int i = 0; i < TILE_OUT * VW; ++i)
+        store_private((vf)(0.0f), lines + i * VW);
 
-    for (long tile = tile_begin; tile < tile_end; tile += TILE_N) {
-        const int count = (int)min((long)TILE_N, tile_end - tile);
-        const int vectors = (count + VW - 1) / VW;
+    const int blocks = (int)((item_end - item_begin + block_tiles - 1) / block_tiles);
+    for (int block = 0; block < blocks; ++block) {
+        const long block_begin = item_begin + (item_end - item_begin) * block / blocks;
+        const int count = (int)(item_begin + (item_end - item_begin) * (block + 1) / blocks - block_begin);
+        const int parts = (count + TILE_M - 1) / TILE_M;
+        const long point_stride = ((long)count * channel_room / VW | 1) * VW;
+        const long product_stride = ((long)count * TILE_NV | 1) * VW;
+        __global acc_t *products = scratch + POINTS * point_stride;
 
-        int run_count = 0;
-        for (int done = 0; done < count; ++run_count) {
-            const long at = tile + done;
-            const int n = at / tiles_w / tiles_h;
-            struct run r;
-            r.x_offset = n * x_stride_n;
-            r.y_offset = n * y_stride_n;
-            r.row = at / tiles_w % tiles_h;
-            r.column = at % tiles_w;
-            r.lane = done;
-            r.length = min(tiles_w - r.column, count - done);
-            runs[run_count] = r;
-            done += r.length;
-        }
-
-        // Whole vectors are stored; what one spills over its run's end, the next run or channel overwrites.
-        for (int c = 0; c < channels; ++c) {
-            __global acc_t *points = scratch + (long)c * TILE_N;
-            for (int i = 0; i < POINTS; ++i)
-                store_vf((vf)(0.0f), points + i * point_stride + (vectors - 1) * VW);
-            for (int k = 0; k < run_count; ++k) {
-                const struct run r = runs[k];
-                const int first_row = r.row * TILE_OUT - pad_h, first_column = r.column * TILE_OUT - pad_w;
-                const int columns = r.length * TILE_OUT + 2;
-                const __global data_t *plane = x + r.x_offset + c * x_stride_c;
-                for (int i = 0; i < TILE_IN; ++i) {
-                    const int row = first_row + i, inside = row >= 0 && row < in_h;
-                    load_padded_row(inside ? plane + row * x_stride_h : plane, x_stride_w, inside ? in_w : 0,
-                                    inside ? first_column : 0, columns, x_end, window + i * WINDOW);
-                    // The de-interleaving below reads on to whole groups of vectors.
-                    for (int t = columns; t < columns + VW * TILE_OUT; t += VW)
-                        store_private((vf)(0.0f), window + i * WINDOW + t);
-                }
-                transform_rows(window, columns);
-                transform_columns(window, r.length, points + r.lane, point_stride);
+        struct region r;
+        for (int done = 0; done < count; done += r.count) {
+            r = next_region(block_begin + done, done, count - done, tiles_h, tiles_w);
+            const int first_row = r.row * TILE_OUT - pad_h, first_column = r.column * TILE_OUT - pad_w;
+            for (int c = 0; c < channels; c += VW) {
+                load_pixels(x + r.image * x_stride_n + c * x_stride_c, x_end, min(VW, channels - c),
+                            first_row, first_column, r.rows * TILE_OUT + 2, r.columns * TILE_OUT + 2, in_h,
+                            in_w, x_stride_c, x_stride_h, x_stride_w, pixels);
+                transform_region(pixels, r, count, parts, channel_room, c / VW, scratch, point_stride);
             }
         }
 
         for (int panel = panel_begin; panel < panel_end; ++panel) {
-            const __global data_t *w_panel = w + (long)panel * POINTS * channels * TILE_M;
-            const int rows = min(TILE_M, filters - panel * TILE_M);
-            for (int i = 0; i < POINTS; ++i) {
-                const __global data_t *w_point = w_panel + (long)i * channels * TILE_M;
-                if (TILE_NV > 1 && vectors == 1)
-                    multiply_narrow(w_point, scratch + i * point_stride, channels, products + i * TILE_M * TILE_N);
-                else
-                    multiply_whole(w_point, scratch + i * point_stride, channels, products + i * TILE_M * TILE_N);
-            }
-            for (int m = 0; m < rows; ++m) {
-                const int filter = panel * TILE_M + m;
-                const acc_t start = has_bias ? bias[filter] : 0.0f;
-                for (int v = 0; v < vectors; ++v)
-                    transform_back(products + m * TILE_N + v * VW, start, lines + v * VW * TILE_OUT, ACT_ARGS);
-                for (int k = 0; k < run_count; ++k) {
-                    const struct run r = runs[k];
-                    const int row = r.row * TILE_OUT, column = r.column * TILE_OUT;
-                    const int length = min(r.length * TILE_OUT, out_w - column);
-                    __global data_t *out = y + r.y_offset + filter * y_stride_c + row * y_stride_h +
+            const int vectors = panel_vectors(filters, panel);
+            const __global data_t *w_panel = w + weights_before(filters, channels, panel);
+            const long w_stride = (long)channels * vectors * VW + VW;
+            for (int i = 0; i < POINTS; ++i)
+                for (int part = 0, begin = 0; part < parts; ++part) {
+                    const int rows = count / parts + (part < count % parts);
+                    const __global acc_t *v = scratch + i * point_stride + (long)begin * channel_room;
+                    __global acc_t *out = products + i * product_stride + begin * TILE_N;
+                    if (vectors == TILE_NV)
+                        multiply(v, w_panel + i * w_stride, channels, rows, out);
+                    else
+                        multiply_narrow(v, w_panel + i * w_stride, channels, rows, out);
+                    begin += rows;
+                }
+            for (int vector = 0; vector < vectors; ++vector) {
+                const int filter = panel * TILE_N + vector * VW;
+                const int lanes = min(VW, filters - filter);
+                const vf start = load_vf_part(bias + filter, has_bias ? lanes : 0);
+                for (int done = 0; done < count;) {
+                    const long at = block_begin + done;
+                    const int image = at / tiles_w / tiles_h, tile_column = at % tiles_w;
+                    const int row = at / tiles_w % tiles_h * TILE_OUT, column = tile_column * TILE_OUT;
+                    const int length = min(min(VW / TILE_OUT, tiles_w - tile_column), count - done);
+                    const int width = min(length * TILE_OUT, out_w - column);
+                    __global data_t *out = y + image * y_stride_n + filter * y_stride_c + row * y_stride_h +
                                            column * y_stride_w;
-                    for (int i = 0; i < TILE_OUT && row + i < out_h; ++i, out += y_stride_h)
-                        store_row(lines + i * TILE_OUT * TILE_N + r.lane * TILE_OUT, length, out, y_stride_w);
+                    for (int t = 0; t < length; ++t)
+                        transform_back(products + (done + t) * TILE_N + vector * VW, product_stride, start,
+                                       lines + t * TILE_OUT * VW, ACT_ARGS);
+                    for (int i = 0; i < min(TILE_OUT, out_h - row); ++i)
+                        store_outputs(lines + i * VW * VW, width, lanes, out + i * y_stride_h, y_stride_c,
+                                      y_stride_w);
+                    done += length;
                 }
             }
         }

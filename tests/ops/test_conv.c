@@ -214,6 +214,24 @@ START_TEST(several_blocks_of_depth)
 }
 END_TEST
 
+START_TEST(winograd_tiles_in_regions_and_blocks)
+{
+    static const char *const variants[] = {"winograd_2x2", "winograd_4x4"};
+    for (size_t i = 0; i < 2; ++i)
+        for (int layout = 0; layout < TEST_LAYOUTS; ++layout) {
+            conv_case c = plain_case(17, 5, 3, 3, 1); // a row of tiles that takes several regions
+            c.in[1] = 270;
+            c.x_layout = c.y_layout = (test_layout)layout;
+            c.params.activation = HUSK_ACT_RELU;
+            conv_test(&c, variants[i], CONV_PLAN_PACKED);
+            c = plain_case(33, 18, 7, 3, 1); // blocks that end amid a row, images that end amid a block
+            c.batch = 5;
+            c.x_layout = c.y_layout = (test_layout)layout;
+            conv_test(&c, variants[i], CONV_CALL);
+        }
+}
+END_TEST
+
 START_TEST(every_activation_of_every_variant)
 {
     const char *variant;
@@ -472,6 +490,7 @@ int main(void)
     tcase_add_test(edges, filter_larger_than_the_image);
     tcase_add_test(edges, wide_filter_in_one_dimension);
     tcase_add_test(edges, several_blocks_of_depth);
+    tcase_add_test(edges, winograd_tiles_in_regions_and_blocks);
     tcase_add_test(edges, every_activation_of_every_variant);
     tcase_add_test(edges, all_configurations_by_name);
     tcase_add_test(edges, empty_batch_does_nothing);
