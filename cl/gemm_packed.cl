@@ -541,4 +541,95 @@ __kernel void husk_gemm_pack_b(const __global data_t *restrict b_base, long b_of
             vstore_vf(load_private(panel + i), 0, packed + (long)block * TILE_N + i);
     }
 }
+// ---- few rows ----
+
+// Rows of A at most, and elements of A kept at once: with few rows all of k fits, and a panel is read from its
+// beginning to its end, which is what memory is fastest at.
+#define FEW_ROWS 8
+#define FEW_KEPT 16384
+
+// One or two rows read a panel faster than anything but the hardware can ask for it.
+#define FEW_CALM 2
+
+// rows x TILE_N sums over steps; `chains` sums take turns, as one multiplication has to wait for the one before it.
+// Element (i, p) of A is a[p * rows + i].
+ALWAYS_INLINE void multiply_few(int rows, int chains, const acc_t *a, const __global acc_t *b, int steps, acc_t *lines)
+{
+    vf acc[16 * TILE_NV];
+    tile_zero(acc, rows * chains, TILE_NV);
+    int p = 0;
+    for (; p + 4 <= steps; p += 4) {
+#define STEP(q) \
+    if (rows <= FEW_CALM) \
+        tile_multiply_step_calm(acc + (q) % chains * rows * TILE_NV, rows, TILE_NV, a + (q) * rows, 1, \
+                                b + (q) * TILE_N); \
+    else \
+        tile_multiply_step(acc + (q) % chains * rows * TILE_NV, rows, TILE_NV, a + (q) * rows, 1, b + (q) * TILE_N);
+        REPEAT_4(STEP)
+#undef STEP
+        a += 4 * rows;
+        b += 4 * TILE_N;
+    }
+    for (; p < steps; ++p) {
+        tile_multiply_step(acc, rows, TILE_NV, a, 1, b);
+        a += rows;
+        b += TILE_N;
+    }
+#define ADD(i, j) acc[(i) * TILE_NV + (j)] += acc[((i) + rows) * TILE_NV + (j)];
+#define ADD_FAR(i, j) acc[(i) * TILE_NV + (j)] += acc[((i) + 2 * rows) * TILE_NV + (j)];
+#define ADD_FAR_ROW(i) if (chains > 2 && (i) < 2 * rows) { TILE_ROW_EACH(i, TILE_NV, ADD_FAR) }
+#define ADD_ROW(i) if (chains > 1 && (i) < rows) { TILE_ROW_EACH(i, TILE_NV, ADD) }
+    REPEAT_4(ADD_FAR_ROW)
+    REPEAT_4(ADD_ROW)
+#undef ADD_ROW
+#undef ADD_FAR_ROW
+#undef ADD_FAR
+#undef ADD
+    keep_tile(acc, rows, lines);
+}
+
+// As husk_gemm_packed with B_PACKED for at most FEW_ROWS rows of one matrix. Work-group x does group_columns columns.
+__attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+__kernel void husk_gemm_few(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
+                            const __global data_t *restrict b_base, long b_offset, long b_step,
+                            const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
+                            int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
+                            long c_column, int m, int n, int k, int group_columns, float alpha, float beta, ACT_PARAMS)
+{
+    const __global data_t *a = a_base + a_offset;
+    const __global data_t *b = b_base + b_offset;
+    __global data_t *c = c_base + c_offset;
+    const __global data_t *bias = bias_base + bias_offset;
+    const int column_begin = get_group_id(0) * group_columns;
+    const int column_end = min(n, column_begin + group_columns);
+    const int rows = m == 1 ? 1 : m == 2 ? 2 : m <= 4 ? 4 : FEW_ROWS;
+
+    acc_t kept[FEW_KEPT] __attribute__((aligned(64)));
+    int block = 0;
+    do { // once even where k is 0
+        const int steps = min(k - block, FEW_KEPT / rows);
+        const int last = block + steps == k;
+        const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, bias_stride,
+                                 last && act_kind != ACT_NONE};
+        for (int i = 0; i < rows; ++i)
+            for (int p = 0; p < steps; ++p)
+                kept[p * rows + i] = i < m ? a[i * a_row + (block + p) * a_step] : 0.0f;
+        for (int j = column_begin; j < column_end; j += TILE_N) {
+            const int columns = min(column_end - j, TILE_N);
+            const __global acc_t *panel = b + j / TILE_N * b_step + block * TILE_N;
+            const __global data_t *from = bias_kind == BIAS_COLUMN ? bias + j * bias_stride : bias;
+            acc_t lines[FEW_ROWS * TILE_N] __attribute__((aligned(64)));
+            if (rows == 1)
+                multiply_few(1, 4, kept, panel, steps, lines);
+            else if (rows == 2)
+                multiply_few(2, 2, kept, panel, steps, lines);
+            else if (rows == 4)
+                multiply_few(4, 1, kept, panel, steps, lines);
+            else
+                multiply_few(FEW_ROWS, 1, kept, panel, steps, lines);
+            store_tile(lines, c + j * c_column, c_row, c_column, m, columns, from, finish, ACT_ARGS);
+        }
+        block += steps;
+    } while (block < k);
+}
 #endif

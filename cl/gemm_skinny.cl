@@ -16,17 +16,17 @@
 #include "lib/activation.clh"
 
 // V is copied in blocks of at most this many elements, sums are kept for as many.
-#define BLOCK 16384
+#define BLOCK 32768
 #define MAX_COUNT 16
-// k steps in a block of the dot kernel: 4 rows of W then fit the first-level cache beside V.
-#define DOT_STEPS 1024
 // k steps the axpy kernel adds at once.
 #define AXPY_STEPS 8
-// Elements that W is asked for ahead, in the order in which it is read.
+// Elements that W is asked for ahead where four of its rows are read at once. One row, and the eight k steps of the
+// axpy kernel, arrive faster when only the hardware asks.
 #define DOT_AHEAD 128
-#define AXPY_AHEAD 256
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+#define REPEAT_4(STEP) STEP(0) STEP(1) STEP(2) STEP(3)
+#define REPEAT_8(STEP) REPEAT_4(STEP) STEP(4) STEP(5) STEP(6) STEP(7)
 
 inline float sum_lanes(vf v)
 {
@@ -60,9 +60,9 @@ inline void finish(__global data_t *out, float sum, float alpha, float scale, fl
 }
 
 // row_count x vector_count sums over steps, added to sums[row * MAX_COUNT + vector]; both counts are
-// constants. V lies as v[vector * DOT_STEPS + step], filled up with zeros to a multiple of VW.
+// constants. V lies as v[vector * v_row + step], filled up with zeros to a multiple of VW.
 ALWAYS_INLINE void dot_tile(float *sums, int row_count, int vector_count, const __global data_t *w, long w_row,
-                            const acc_t *v, int steps)
+                            const acc_t *v, int v_row, int steps)
 {
     vf acc[16];
     const vf zero = (vf)(0.0f);
@@ -78,11 +78,11 @@ ALWAYS_INLINE void dot_tile(float *sums, int row_count, int vector_count, const 
 #define DOT_STEP(LOAD) \
     { \
         const vf v0 = load_private(v + p); \
-        const vf v1 = vector_count > 1 ? load_private(v + DOT_STEPS + p) : zero; \
-        const vf v2 = vector_count > 1 ? load_private(v + 2 * DOT_STEPS + p) : zero; \
-        const vf v3 = vector_count > 1 ? load_private(v + 3 * DOT_STEPS + p) : zero; \
-        PREFETCH_READ(w + p + DOT_AHEAD); \
+        const vf v1 = vector_count > 1 ? load_private(v + v_row + p) : zero; \
+        const vf v2 = vector_count > 1 ? load_private(v + 2 * v_row + p) : zero; \
+        const vf v3 = vector_count > 1 ? load_private(v + 3 * v_row + p) : zero; \
         if (row_count > 1) { \
+            PREFETCH_READ(w + p + DOT_AHEAD); \
             PREFETCH_READ(w + w_row + p + DOT_AHEAD); \
             PREFETCH_READ(w + 2 * w_row + p + DOT_AHEAD); \
             PREFETCH_READ(w + 3 * w_row + p + DOT_AHEAD); \
@@ -103,6 +103,25 @@ ALWAYS_INLINE void dot_tile(float *sums, int row_count, int vector_count, const 
     EACH(SUM)
 }
 
+// One row by one vector: eight sums take turns, as one has to wait for the addition before.
+ALWAYS_INLINE float dot_line(const __global data_t *w, const acc_t *v, int steps)
+{
+    const vf zero = (vf)(0.0f);
+    vf acc[8];
+    int p = 0;
+#define ZERO_ONE(i) acc[i] = zero;
+#define MULTIPLY_ONE(i) acc[i] = MAD(load_vf(w + p + (i) * VW), load_private(v + p + (i) * VW), acc[i]);
+    REPEAT_8(ZERO_ONE)
+    for (; p + 8 * VW <= steps; p += 8 * VW) {
+        REPEAT_8(MULTIPLY_ONE)
+    }
+    for (; p < steps; p += VW)
+        acc[0] = MAD(load_vf_part(w + p, steps - p), load_private(v + p), acc[0]);
+#undef MULTIPLY_ONE
+#undef ZERO_ONE
+    return sum_lanes(((acc[0] + acc[1]) + (acc[2] + acc[3])) + ((acc[4] + acc[5]) + (acc[6] + acc[7])));
+}
+
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
 {
@@ -114,41 +133,46 @@ __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
     const int begin = get_group_id(0) * group_rows;
     const int end = min(rows, begin + group_rows);
 
-    acc_t lines[BLOCK];
+    acc_t lines[BLOCK] __attribute__((aligned(64)));
+    // As many steps as V's block holds; the rows are VW further apart, as a power of two would put them all in one set
+    // of the cache.
+    const int block_steps = count == 1 ? BLOCK : (BLOCK / count - VW) / VW * VW;
+    const int line_row = min((k + VW - 1) / VW * VW, block_steps) + VW;
+    const int at_once = count > 1 ? 4 : 1; // rows
     int block = 0;
     do { // once even where k is 0
-        const int steps = min(k - block, DOT_STEPS);
+        const int steps = min(k - block, block_steps);
         const int last = block + steps == k;
         for (int j = 0; j < count; ++j) {
             for (int p = 0; p < steps; ++p)
-                lines[j * DOT_STEPS + p] = v[(block + p) * v_step + j * v_vector];
+                lines[j * line_row + p] = v[(block + p) * v_step + j * v_vector];
             for (int p = steps; p % VW != 0; ++p)
-                lines[j * DOT_STEPS + p] = 0.0f;
+                lines[j * line_row + p] = 0.0f;
         }
         for (int row = begin; row < end;) {
-            const int four = end - row >= 4;
+            const int taken = end - row >= at_once ? at_once : 1;
             const __global data_t *from = w + row * w_row + block;
             float sums[4 * MAX_COUNT];
             for (int i = 0; i < 4 * MAX_COUNT; ++i)
                 sums[i] = 0.0f;
             int j = 0;
             for (; j + 4 <= count; j += 4)
-                if (four)
-                    dot_tile(sums + j, 4, 4, from, w_row, lines + j * DOT_STEPS, steps);
+                if (taken == 4)
+                    dot_tile(sums + j, 4, 4, from, w_row, lines + j * line_row, line_row, steps);
                 else
-                    dot_tile(sums + j, 1, 4, from, w_row, lines + j * DOT_STEPS, steps);
+                    dot_tile(sums + j, 1, 4, from, w_row, lines + j * line_row, line_row, steps);
             for (; j < count; ++j)
-                if (four)
-                    dot_tile(sums + j, 4, 1, from, w_row, lines + j * DOT_STEPS, steps);
+                if (taken == 4)
+                    dot_tile(sums + j, 4, 1, from, w_row, lines + j * line_row, line_row, steps);
                 else
-                    dot_tile(sums + j, 1, 1, from, w_row, lines + j * DOT_STEPS, steps);
-            for (int i = 0; i < (four ? 4 : 1); ++i)
+                    sums[j] = dot_line(from, lines + j * line_row, steps);
+            for (int i = 0; i < taken; ++i)
                 for (j = 0; j < count; ++j)
                     finish(out + (row + i) * out_row + j * out_vector, sums[i * MAX_COUNT + j], alpha,
                            block == 0 ? beta : 1.0f,
                            has_bias && last ? bias[(row + i) * bias_row + j * bias_vector] : 0.0f, last,
                            ACT_ARGS);
-            row += four ? 4 : 1;
+            row += taken;
         }
         block += steps;
     } while (block < k);
@@ -160,7 +184,6 @@ ALWAYS_INLINE void axpy_tile(acc_t *sums, int stride, const __global data_t *w, 
                              int count, const acc_t *v)
 {
 #define LINE(p) \
-    PREFETCH_READ(w + (p) * w_step + AXPY_AHEAD); \
     const vf w##p = lanes == VW ? load_vf(w + (p) * w_step) : load_vf_part(w + (p) * w_step, lanes);
     LINE(0) LINE(1) LINE(2) LINE(3) LINE(4) LINE(5) LINE(6) LINE(7)
     for (int j = 0; j < count; ++j, v += AXPY_STEPS, sums += stride) {
@@ -196,9 +219,9 @@ __kernel void husk_gemm_skinny_axpy(SKINNY_PARAMS)
     const int begin = get_group_id(0) * group_rows;
     const int end = min(rows, begin + group_rows);
 
-    acc_t sums[BLOCK];
+    acc_t sums[BLOCK / 2] __attribute__((aligned(64)));
     // The sums of a strip of rows, for all vectors, fit the first-level cache.
-    const int strip_rows = min(BLOCK / 2 / count / VW * VW, 4096);
+    const int strip_rows = min(BLOCK / 4 / count / VW * VW, 4096);
     for (int strip = begin; strip < end; strip += strip_rows) {
         const int strip_end = min(end, strip + strip_rows);
         for (int i = 0; i < strip_rows * count; i += VW)

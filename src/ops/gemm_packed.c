@@ -226,10 +226,46 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
                         HUSK__ARG_F32(given->beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 
+// At most so many rows of one matrix have a kernel of their own: FEW_ROWS of it.
+enum { FEW_ROWS = 8 };
+
+static bool is_few(const husk__gemm_shape *shape)
+{
+    return shape->batch == 1 && shape->m <= FEW_ROWS;
+}
+
+static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,
+                              const husk__scope *scope)
+{
+    const husk__gemm_problem *problem = plan->problem;
+    const husk__gemm_shape *shape = &problem->shape;
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), configuration_of(plan)};
+    const husk__kernel *kernel;
+    const husk_status status = kernel_of(plan, true, "husk_gemm_few", &kernel, scope);
+    if (status != HUSK_OK)
+        return status;
+    const double work = (double)shape->n * (double)husk__max_i64(shape->k, 1);
+    const int64_t units = candidate.traits->compute_units, tile_n = tile_columns(&candidate);
+    const int64_t groups = work < LEAST_WORK / 4 ? 1 : work < MUCH_WORK ? units : 2 * units;
+    const int64_t group_columns = husk__round_up(husk__divide_up(shape->n, groups), tile_n);
+    const husk__range range = {{(size_t)husk__divide_up(shape->n, group_columns), 1, 1}, {1, 1, 1}};
+    return HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(given->a), HUSK__ARG_I64(shape->a_row),
+                        HUSK__ARG_I64(shape->a_step),
+                        HUSK__ARG_BUFFER(given->b->packed->buffer, 0, sizeof(float)),
+                        HUSK__ARG_I64(panel_stride(shape, &candidate)),
+                        HUSK__GEMM_BIAS_ARGUMENTS(shape, given), HUSK__ARG_TENSOR(given->c),
+                        HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column), HUSK__ARG_I32(shape->m),
+                        HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(group_columns),
+                        HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
+                        HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
+}
+
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,
                                   const husk__scope *scope)
 {
     const husk__kernel *kernel;
+    if (is_few(&((const husk__gemm_problem *)plan->problem)->shape))
+        return launch_few(plan, queue, given, scope);
     husk_status status = kernel_of(plan, true, "husk_gemm_packed", &kernel, scope);
     return status == HUSK_OK ? launch(plan, kernel, queue, given, scope) : status;
 }
@@ -240,6 +276,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     (void)scratch;
     const packed_state *state = plan->state;
     const husk__gemm_run *given = arguments;
+    if (given->b->packed && is_few(&((const husk__gemm_problem *)plan->problem)->shape))
+        return launch_few(plan, queue, given, scope);
     const husk__kernel *kernel = given->b->packed ? state->packed : state->plain;
     // Weights packed for a plan of plain ones: the kernel was built with the packing and is looked up.
     return kernel ? launch(plan, kernel, queue, given, scope)

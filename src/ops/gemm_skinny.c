@@ -79,13 +79,14 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                             scope);
 }
 
-// Rows for a work-group: two groups a core, and whole vectors; fewer groups where there is little to do.
-static int64_t rows_of_group(const husk__gemm_shape *shape, const husk_device_traits *traits)
+// Rows for a work-group, whole vectors: two groups a core, or one where rows lie side by side and long runs are read
+// faster; fewer groups where there is little to do.
+static int64_t rows_of_group(const husk__gemm_shape *shape, const husk_device_traits *traits, int kind)
 {
     const double work = (double)shape->batch * (double)shape->m * (double)shape->k * (double)shape->n;
     int64_t groups = work < 2.0e5   ? 1
                      : work < 2.0e6 ? traits->compute_units
-                                    : 2 * (int64_t)traits->compute_units;
+                                    : (kind == AXPY ? 1 : 2) * (int64_t)traits->compute_units;
     groups = husk__max_i64(1, groups / shape->batch);
     return husk__round_up(husk__divide_up(shape->m, groups), traits->vector_width);
 }
@@ -101,7 +102,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         return husk__gemm_panels_run(plan, queue, given, scope);
     const husk__gemm_shape shape =
         state->is_exchanged ? husk__gemm_transposed(&problem->shape) : problem->shape;
-    const int64_t group_rows = rows_of_group(&shape, husk_context_traits(plan->context));
+    const int64_t group_rows = rows_of_group(&shape, husk_context_traits(plan->context), state->kind);
     const husk__range range = {{(size_t)husk__divide_up(shape.m, group_rows), (size_t)shape.batch, 1},
                                {1, 1, 1}};
     const husk_tensor *large = state->is_exchanged ? given->b : given->a;

@@ -214,6 +214,39 @@ static configuration simple(int64_t m, int64_t n, int64_t k)
     return (configuration){.m = m, .n = n, .k = k, .alpha = 1.0f};
 }
 
+// Packed weights for few rows and for more, k in one block and in several.
+START_TEST(test_packed_rows)
+{
+    static const char *const layouts[] = {"packed:12x2v", "packed:6x2v", "packed:8x3v", "packed:16x1v"};
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 8, 9, 13, 30}, columns[] = {7, 33, 400},
+                         depths[] = {0, 5, 2100, 4099};
+    for (int i = 0; i < 9 * 3 * 4; ++i) {
+        configuration g = simple(rows[i / 12], columns[i / 4 % 3], depths[i % 4]);
+        if (g.n == 400 && g.k > 5)
+            g.k = 300;
+        g.transpose_a = i % 2;
+        g.transpose_b = i / 2 % 2;
+        g.bias = (bias_kind)(i % 3);
+        g.beta = i % 5 == 0 ? -0.5f : 0.0f;
+        g.activation = i % 7 == 0 ? HUSK_ACT_LEAKY_RELU : HUSK_ACT_NONE;
+        fixture f = {0};
+        make(&f, &g, layouts[_i], 40 + (uint64_t)i);
+        husk_plan *plan;
+        test_ok(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, bias_of(&f),
+                                      &f.c.tensor, &plan, NULL));
+        husk_packed *packed;
+        test_ok(husk_gemm_plan_pack(plan, test_queue(), &f.b.tensor, &packed));
+        const husk_tensor weights = husk_packed_tensor(packed);
+        test_ok(husk_gemm_plan_run(plan, test_queue(), f.op.alpha, &f.a.tensor, &weights, bias_of(&f),
+                                   f.op.beta, &f.c.tensor));
+        verify(&f, &g, layouts[_i], 40 + (uint64_t)i);
+        husk_packed_release(packed);
+        husk_plan_release(plan);
+        release(&f);
+    }
+}
+END_TEST
+
 START_TEST(test_activations)
 {
     const char *variant = every_variant[_i];
@@ -374,6 +407,7 @@ int main(void)
     tcase_add_test(generated, test_skinny_variant);
     tcase_add_test(generated, test_tiled_variant);
     tcase_add_test(generated, test_clblast_variant);
+    tcase_add_loop_test(chosen, test_packed_rows, 0, 4);
     tcase_add_loop_test(chosen, test_activations, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
     tcase_add_test(chosen, test_nothing_to_do);
