@@ -236,7 +236,8 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
     husk_context_program_stats(job->context, &s->before);
     bench_answer answer = make_sets(job, reason);
     const bench_op *op = bench_op_get(c->op);
-    husk_status status = answer == BENCH_OK && op->husk_prepare ? op->husk_prepare(job) : HUSK_OK;
+    husk_status status =
+        answer == BENCH_OK && op->husk_prepare && !options->immediate ? op->husk_prepare(job) : HUSK_OK;
     if (status != HUSK_OK)
         answer = explain(&job->error, status, reason);
     if (job->packed)

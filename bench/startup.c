@@ -63,21 +63,50 @@ static json_t *or_null(json_t *value)
     return value ? value : json_null();
 }
 
+// A program's first result, context included: {gemm_ns, conv_ns}, each in a new process.
+static json_t *first_results(const char *device, const char *const folders[2], double max_time)
+{
+    static const char *const cases[2][2] = {
+        {"gemm_ns", "gemm m=256 n=256 k=256"},
+        {"conv_ns", "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1"},
+    };
+    json_t *firsts = json_object();
+    for (int i = 0; i < 2; i++) {
+        json_t *reply = ask_new_worker(device, folders[i],
+                                       json_pack("{s:s, s:s}", "do", "first", "case", cases[i][1]), max_time);
+        json_t *ns = json_object_get(reply, "first_ns");
+        json_object_set_new(firsts, cases[i][0], ns ? json_incref(ns) : json_null());
+        json_decref(reply);
+    }
+    return firsts;
+}
+
+static json_t *start_of(const char *device, const char *folder, double max_time)
+{
+    return or_null(ask_new_worker(device, folder, json_pack("{s:s}", "do", "prewarm"), max_time));
+}
+
 json_t *bench_startup_json(const char *device, double max_time)
 {
-    char folder[256];
+    char folders[3][256];
+    const char *const as_they_are[2] = {NULL, NULL}, *const empty[2] = {folders[1], folders[2]};
     json_t *startup = json_object();
-    // The first one fills the caches where they have not been filled, the second is what a user sees.
-    json_decref(ask_new_worker(device, NULL, json_pack("{s:s}", "do", "prewarm"), max_time));
-    json_object_set_new(startup, "warm",
-                        or_null(ask_new_worker(device, NULL, json_pack("{s:s}", "do", "prewarm"), max_time)));
-    json_object_set_new(startup, "cold", json_null());
-    if (make_folder(folder)) {
-        json_object_set_new(startup, "cold",
-                            or_null(ask_new_worker(device, folder, json_pack("{s:s}", "do", "prewarm"),
-                                                   max_time)));
-        remove_tree(folder, 0);
-    }
+    bool made[3] = {make_folder(folders[0]), make_folder(folders[1]), make_folder(folders[2])};
+    // The first ones fill the caches where they have not been filled, the second are what a user sees.
+    json_decref(start_of(device, NULL, max_time));
+    json_decref(first_results(device, as_they_are, max_time));
+    json_t *warm = start_of(device, NULL, max_time), *cold = json_null();
+    if (made[0] && made[1] && made[2])
+        cold = start_of(device, folders[0], max_time);
+    if (json_is_object(warm))
+        json_object_set_new(warm, "first", first_results(device, as_they_are, max_time));
+    if (json_is_object(cold))
+        json_object_set_new(cold, "first", first_results(device, empty, max_time));
+    json_object_set_new(startup, "warm", warm);
+    json_object_set_new(startup, "cold", cold);
+    for (int i = 0; i < 3; i++)
+        if (made[i])
+            remove_tree(folders[i], 0);
     return startup;
 }
 

@@ -57,6 +57,11 @@ static void print_start(const char *name, const json_t *start)
     printf("%s: context %s, every operator prewarmed %s (%lld programs)\n", name, open, warm,
            (long long)(json_integer_value(json_object_get(start, "builds")) +
                        json_integer_value(json_object_get(start, "cache_loads"))));
+    const json_t *first = json_object_get(start, "first");
+    bench_format_ns(json_number_value(json_object_get(first, "gemm_ns")), open, sizeof open);
+    bench_format_ns(json_number_value(json_object_get(first, "conv_ns")), warm, sizeof warm);
+    if (first)
+        printf("    instead, the first result on the host, context included: gemm %s, conv %s\n", open, warm);
 }
 
 void bench_print_startup(const json_t *startup)
