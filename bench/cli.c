@@ -13,7 +13,8 @@ enum {
     VERIFY = 1 << BENCH_COMMAND_VERIFY,
     LIST = 1 << BENCH_COMMAND_LIST,
     DEVICES = 1 << BENCH_COMMAND_DEVICES,
-    OVERHEAD = 1 << BENCH_COMMAND_OVERHEAD
+    OVERHEAD = 1 << BENCH_COMMAND_OVERHEAD,
+    ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE
 };
 
 typedef struct option {
@@ -56,6 +57,7 @@ static const option options_table[] = {
     {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS, "FILE", "write results as a Markdown table"},
+    {"output", 'o', TEXT, AT(output_path), ROOFLINE, "FILE", "where the picture goes (default roofline.svg)"},
     {"list", 'l', FLAG, AT(list), RUNS | VERIFY | LIST, NULL, "list the cases and do nothing else"},
     {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no progress"},
     {"help", 'h', FLAG, AT(help), ALL, NULL, "this text"},
@@ -63,8 +65,8 @@ static const option options_table[] = {
 };
 #define OPTION_COUNT (sizeof options_table / sizeof *options_table)
 
-static const char *const command_names[BENCH_COMMAND_COUNT] = {"",     "run",     "verify",
-                                                               "list", "devices", "overhead"};
+static const char *const command_names[BENCH_COMMAND_COUNT] = {"",        "run",      "verify",  "list",
+                                                               "devices", "overhead", "roofline"};
 
 void bench_cli_help(FILE *file)
 {
@@ -76,7 +78,8 @@ void bench_cli_help(FILE *file)
         "  clbench verify [CASE... | --suite S | --file F]   every variant against the reference\n"
         "  clbench list [--suite S]       the suites, or a suite's cases\n"
         "  clbench devices [--json]       what is here, which is the default and why\n"
-        "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n\n"
+        "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n"
+        "  clbench roofline RESULT.json [-o FILE.svg]   a result's cases under the measured roofs\n\n"
         "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
         file);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -242,7 +245,8 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
                 return false;
             continue;
         }
-        if (options->command != BENCH_COMMAND_RUN && options->command != BENCH_COMMAND_VERIFY)
+        if (options->command != BENCH_COMMAND_RUN && options->command != BENCH_COMMAND_VERIFY &&
+            (options->command != BENCH_COMMAND_ROOFLINE || options->cases[0]))
             return bench_explain(reason, BENCH_REASON_TEXT, "unexpected word '%.100s'", argv[i]);
         if (strlen(options->cases) + strlen(argv[i]) + 2 > sizeof options->cases)
             return bench_explain(reason, BENCH_REASON_TEXT, "too many cases on the command line; use --file");

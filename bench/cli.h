@@ -32,6 +32,7 @@ typedef enum bench_command {
     BENCH_COMMAND_LIST,
     BENCH_COMMAND_DEVICES,
     BENCH_COMMAND_OVERHEAD,
+    BENCH_COMMAND_ROOFLINE,
     BENCH_COMMAND_COUNT
 } bench_command;
 
@@ -44,11 +45,11 @@ typedef struct bench_options {
     size_t device_count;
     const char *platform;
     const char *suite, *file;
-    char cases[4096];      /* positional words, joined by blanks */
+    char cases[4096];      /* positional words, joined by blanks; roofline: the result's file */
     const char *baselines; /* comma-separated; NULL: all that are there; "none" */
     const char *variant;   /* a name, "all", or NULL */
     const char *dtype;
-    const char *json_path, *csv_path, *md_path;
+    const char *json_path, *csv_path, *md_path, *output_path;
     bool json; /* devices --json */
     bool list, quiet, quick, help, version;
     bool compile, startup, no_startup;

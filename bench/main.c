@@ -56,6 +56,8 @@ int main(int argc, char **argv)
         return bench_command_devices(&options);
     case BENCH_COMMAND_OVERHEAD:
         return bench_command_overhead(&options);
+    case BENCH_COMMAND_ROOFLINE:
+        return bench_command_roofline(&options);
     default:
         return bench_command_run(&options);
     }

@@ -12,6 +12,7 @@ int bench_command_verify(const bench_options *options);
 int bench_command_list(const bench_options *options);
 int bench_command_devices(const bench_options *options);
 int bench_command_overhead(const bench_options *options);
+int bench_command_roofline(const bench_options *options);
 
 /* The cases that the options name: positional ones, a file, a suite, or fallback. False: reason. */
 bool bench_select_cases(const bench_options *options, const char *fallback, bench_suite *suite,

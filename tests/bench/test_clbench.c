@@ -166,6 +166,18 @@ START_TEST(what_is_not_there_is_unsupported_and_no_error)
 }
 END_TEST
 
+START_TEST(a_picture_needs_a_result)
+{
+    const char *none = "OCL_ICD_VENDORS=/nonexistent"; // and no device
+    expect(none, "roofline", 2, "RESULT.json");
+    expect(none, "roofline /no/such/file", 1, "/no/such/file");
+    expect(none, "roofline " HUSK_SOURCE_DIR "/README.md", 1, "is no JSON: line 1");
+    expect(none, "roofline $(ls " HUSK_SOURCE_DIR "/bench/results/*.json | head -n 1) -o -", 0, "</svg>");
+    expect(none, "roofline $(ls " HUSK_SOURCE_DIR "/bench/results/*.json | head -n 1) -o /no/such/folder/x",
+           1, "could not be written");
+}
+END_TEST
+
 START_TEST(verify_counts_every_variant)
 {
     expect("", "verify softmax outer=5 axis=70 activation count=100", 0, " 0 wrong");
@@ -193,6 +205,7 @@ int main(void)
     tcase_add_test(tests, devices_are_listed);
     tcase_add_test(tests, a_run_writes_the_documented_json);
     tcase_add_test(tests, what_is_not_there_is_unsupported_and_no_error);
+    tcase_add_test(tests, a_picture_needs_a_result);
     tcase_add_test(tests, verify_counts_every_variant);
     tcase_add_test(tests, a_pipe_gets_no_escape_sequences);
     Suite *suite = suite_create("clbench");
