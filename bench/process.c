@@ -61,6 +61,9 @@ static void become_worker(int requests, int replies, const char *const *argument
     // PoCL's threads are not bound to cores unless it is told to: two of them may share one for as long as the
     // process lives, which halves every figure at random. (oneDNN's are bound by bench/baseline/onednn.c.)
     setenv("POCL_AFFINITY", "1", 0);
+    // Husk's pool of a CPU device lies in huge pages where the system gives them on request: so do, by glibc's
+    // word, the operands and the packed weights of those that it is compared with.
+    setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);
     for (; environment && environment[0]; environment += 2)
         setenv(environment[0], environment[1], 1);
     execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
