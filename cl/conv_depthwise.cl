@@ -3,15 +3,20 @@
 // filters of a group, is the channel multiplier. Any stride, padding and dilation; filters of up to 256 taps
 // that reach over up to 1024 pixels.
 //
-//   husk_conv_depthwise           channels apart (NCHW and any strides). A 3x3 filter at stride 1 or 2 runs down
-//                                 strips of a plane straight from x, with the edges masked. Anything else, and
-//                                 rows shorter than a vector: VW planes are transposed into private memory, so
-//                                 that a vector holds a pixel of VW channels, and back.
+//   husk_conv_depthwise           channels apart (NCHW and any strides), in one of three ways.
+//                                 Rows: 3x3 and 5x5 filters at stride 1 or 2 take bands of four rows of outputs
+//                                 straight from x, with the edges masked; where a row fills half a vector at most,
+//                                 two planes share the vectors.
+//                                 Flat: a plane whose outputs lie like its inputs is one run of elements, and a
+//                                 table of masks tells every tap what is padding. For small planes and any filter.
+//                                 Anything else: VW planes are transposed into private memory, so that a vector
+//                                 holds a pixel of VW channels, and back.
 //   husk_conv_depthwise_channels  channels together (NHWC, multiplier 1): vectors of channels.
 //
 // Weights come packed by husk_conv_depthwise_pack, [multiplier][tap][group].
 //
 //   VW   4, 8 or 16: floats in a vector
+#include "lib/lanes.clh"
 #include "lib/tile.clh"
 #include "lib/vector_math.clh"
 #define ACT_T vf
@@ -25,6 +30,11 @@
 // that two blocks share.
 #define PIXELS 1024
 #define MAX_TAPS 256
+
+#define CONV_ARGS \
+    batch, groups, channels, filters, in_d, in_h, in_w, out_d, out_h, out_w, kernel_d, kernel_h, kernel_w, stride_d, \
+    stride_h, stride_w, pad_d, pad_h, pad_w, dilation_d, dilation_h, dilation_w, x_stride_n, x_stride_c, x_stride_d, \
+    x_stride_h, x_stride_w, y_stride_n, y_stride_c, y_stride_d, y_stride_h, y_stride_w
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_depthwise_pack(
     const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
@@ -128,82 +138,312 @@ ALWAYS_INLINE void filter_row(const acc_t *pixels, const acc_t *weights, vf bias
     }
 }
 
-// What a 3x3 filter sees of one row for VW outputs that begin at input column `column`: three vectors, a tap each.
-// Columns outside the row are zero: masked where reading them is still reading the tensor, else by elements.
-ALWAYS_INLINE void load_row_taps(const __global data_t *row, int column, int in_w, int stride,
-                                 const __global data_t *begin, const __global data_t *end, vf *taps)
+// ---- rows: vectors along a row of a plane ----
+
+#define STRIP_LOADS 5 // vectors that are loaded of a row for a strip of outputs, at most
+#define STRIPS 32     // whose masks are kept
+#define BAND 4        // rows of outputs that are worked on at a time, so that a row's taps serve up to four of them
+
+// A strip of columns of one plane, or with fold 2 of two planes (x_more, y_more), the second of which has the second
+// half of every vector.
+typedef struct {
+    const __global data_t *x, *x_more; // the strip's first column, which may be padding, and the band's first row
+    __global data_t *y, *y_more;
+    const __global data_t *begin, *end; // elements of x that exist
+    long x_stride, y_stride;
+    int width, width_more; // outputs, in either plane
+    lane_mask first, first_more; // as masks
+    lane_mask inside[STRIP_LOADS]; // which lanes of a row's loads are not padding
+} strip;
+
+#define ROW_LOAD(plane, i, at) load_lanes(plane + (at), s->inside[i], s->begin, s->end)
+
+// What a filter of 3 or 5 columns sees of the row at x: a vector a tap.
+ALWAYS_INLINE void load_taps(int taps_w, int stride, int fold, const strip *s, const __global data_t *x,
+                             const __global data_t *more, vf *taps)
 {
-    const int reach = stride == 1 ? VW + 2 : 2 * VW + 2;
-    const __global data_t *p = row + column;
-    vf first, second, third, fourth;
-    if (column >= 0 && column + reach <= in_w) {
-        first = load_vf(p);
-        second = load_vf(p + (stride == 1 ? 1 : VW));
-        third = load_vf(p + 2);
-        fourth = stride == 1 ? third : load_vf(p + VW + 2);
-    } else if (p >= begin && p + reach <= end) {
-#define INSIDE(at) (((vi)(at) + LANES >= 0) & ((vi)(at) + LANES < (vi)(in_w)))
-#define MASKED(at) select((vf)(0.0f), load_vf(row + (at)), INSIDE(at))
-        first = MASKED(column);
-        second = MASKED(column + (stride == 1 ? 1 : VW));
-        third = MASKED(column + 2);
-        fourth = stride == 1 ? third : MASKED(column + VW + 2);
-    } else {
-        acc_t lanes[2 * VW + 2];
-        for (int i = 0; i < reach; ++i)
-            lanes[i] = column + i >= 0 && column + i < in_w ? p[i] : 0.0f;
-        first = load_private(lanes);
-        second = load_private(lanes + (stride == 1 ? 1 : VW));
-        third = load_private(lanes + 2);
-        fourth = stride == 1 ? third : load_private(lanes + VW + 2);
+    if (stride == 1) {
+#define TAP(i) \
+    if ((i) < taps_w) { \
+        const vf a = ROW_LOAD(x, i, i), b = fold == 1 ? a : ROW_LOAD(more, i, i); \
+        taps[i] = fold == 1 ? a : (vf)(a.lo, b.lo); \
     }
-    taps[0] = stride == 1 ? first : even_elements(first, second);
-    taps[1] = stride == 1 ? second : odd_elements(first, second);
-    taps[2] = stride == 1 ? third : even_elements(third, fourth);
+        TAP(0) TAP(1) TAP(2) TAP(3) TAP(4)
+#undef TAP
+    } else if (fold == 1) {
+        const vf a = ROW_LOAD(x, 0, 0), b = ROW_LOAD(x, 1, VW), next = ROW_LOAD(x, 2, 2 * VW);
+        taps[0] = EVEN_LANES(vf, a, b);
+        taps[1] = ODD_LANES(vf, a, b);
+        taps[2] = NEXT_LANES(vf, taps[0], next.s0);
+        if (taps_w == 5) {
+            taps[3] = NEXT_LANES(vf, taps[1], next.s1);
+            taps[4] = NEXT_LANES_2(vf, taps[0], next.s0, next.s2);
+        }
+    } else {
+#define TAP(i) \
+    if ((i) < taps_w) { \
+        const vf a = ROW_LOAD(x, (i) / 2, i), b = ROW_LOAD(more, (i) / 2, i); \
+        taps[i] = EVEN_LANES(vf, a, b); \
+        if ((i) + 1 < taps_w) \
+            taps[(i) + 1] = ODD_LANES(vf, a, b); \
+    }
+        TAP(0) TAP(2) TAP(4)
+#undef TAP
+    }
 }
 
-// One plane by a 3x3 filter: strips of VW columns, BAND_ROWS high, so that a row's taps are loaded once for the
-// two or three outputs that see it, while the rows are read from memory nearly in their order.
-#define BAND_ROWS 32
-ALWAYS_INLINE void filter_strips(const __global data_t *x, long x_stride, int in_h, int in_w, int pad_h, int pad_w,
-                                 int stride, const acc_t *weights, acc_t bias, __global data_t *y, long y_stride,
-                                 int out_h, int out_w, const __global data_t *begin, const __global data_t *end,
-                                 ACT_PARAMS)
+// `band` rows of outputs, of which `rows` are there. present: a bit for every row of inputs that is no padding.
+ALWAYS_INLINE void filter_band(int taps_w, int stride, int fold, int band, const strip *s, uint present, int rows,
+                               const vf *weights, vf bias, ACT_PARAMS)
 {
-    const int strips = (out_w + VW - 1) / VW, bands = (out_h + BAND_ROWS - 1) / BAND_ROWS;
-    for (int block = 0; block < strips * bands; ++block) {
-        const int ow = block % strips * VW, oh_begin = block / strips * BAND_ROWS;
-        const int oh_end = min(out_h, oh_begin + BAND_ROWS), column = ow * stride - pad_w;
-        vf top[3], middle[3], bottom[3];
-#define LOAD_TAPS(taps, row) \
-    if ((row) >= 0 && (row) < in_h) { \
-        load_row_taps(x + (row) * x_stride, column, in_w, stride, begin, end, taps); \
-    } else { \
-        taps[0] = taps[1] = taps[2] = (vf)(0.0f); \
+    // Sums of their own for the filter's columns, so that no addition waits for the one before.
+    const vf zero = (vf)(0.0f);
+    vf sums[3 * BAND] = {bias, bias, bias, bias, zero, zero, zero, zero, zero, zero, zero, zero};
+    const __global data_t *x = s->x, *more = s->x_more;
+#define SUM(r, i) sums[(taps_w == 3 ? (i) : (i) % 2) * BAND + (r)]
+#define ADD_TAP(r, q, i) \
+    if ((i) < taps_w) \
+        SUM(r, i) = MAD(weights[((q) - (r) * stride) * taps_w + (i)], taps[i], SUM(r, i));
+#define ADD_ROW(r, q) \
+    if ((r) < band && (q) - (r) * stride >= 0 && (q) - (r) * stride < taps_w) { \
+        ADD_TAP(r, q, 0) ADD_TAP(r, q, 1) ADD_TAP(r, q, 2) ADD_TAP(r, q, 3) ADD_TAP(r, q, 4) \
     }
-        int row = oh_begin * stride - pad_h;
-        LOAD_TAPS(top, row)
-        if (stride == 1) {
-            LOAD_TAPS(middle, row + 1)
-        }
-        for (int oh = oh_begin; oh < oh_end; ++oh, row += stride) {
-            if (stride == 2) {
-                LOAD_TAPS(middle, row + 1)
+#define INPUT_ROW(q) \
+    if ((q) < (band - 1) * stride + taps_w) { \
+        if (present & 1u << (q)) { \
+            vf taps[5]; \
+            load_taps(taps_w, stride, fold, s, x, more, taps); \
+            ADD_ROW(0, q) ADD_ROW(1, q) ADD_ROW(2, q) ADD_ROW(3, q) \
+        } \
+        x += s->x_stride; \
+        if (fold == 2) \
+            more += s->x_stride; \
+    }
+    REPEAT_16(INPUT_ROW)
+#undef INPUT_ROW
+#undef ADD_ROW
+#undef ADD_TAP
+    __global data_t *y = s->y, *y_more = s->y_more;
+#define OUTPUT_ROW(r) \
+    if ((r) < band && (r) < rows) { \
+        const vf most = SUM(r, 0) + SUM(r, 1); \
+        const vf out = activate(taps_w == 3 ? most + SUM(r, 2) : most, ACT_ARGS); \
+        store_lanes(out, y, s->width, s->first); \
+        y += s->y_stride; \
+        if (fold == 2) { \
+            store_lanes((vf)(out.hi, out.hi), y_more, s->width_more, s->first_more); \
+            y_more += s->y_stride; \
+        } \
+    }
+    REPEAT_4(OUTPUT_ROW)
+#undef OUTPUT_ROW
+#undef SUM
+}
+
+// Which lanes of a row's loads lie inside the row, for the strip of outputs that begins at column ow.
+ALWAYS_INLINE void strip_masks(int stride, int fold, int ow, int pad_w, int in_w, lane_mask *inside)
+{
+    // Columns from one load to the next, see load_taps, and how many of a load count.
+    const int step = stride == 1 ? 1 : fold == 1 ? VW : 2;
+    const int reach = fold == 2 && stride == 1 ? VW / 2 : VW;
+    for (int i = 0; i < STRIP_LOADS; ++i) {
+        const int at = ow * stride - pad_w + i * step;
+        inside[i] = lanes_between(-at, min(in_w - at, reach));
+    }
+}
+
+// Bands band_begin .. band_end-1 of a plane, or of two, which s gives. masks: of every strip while there are at most
+// STRIPS, else room for one.
+ALWAYS_INLINE void filter_bands(int taps_w, int stride, int fold, const strip *planes, lane_mask *masks, int in_h,
+                                int in_w, int out_h, int out_w, int pad_h, int pad_w, int band_begin, int band_end,
+                                const vf *weights, vf bias, ACT_PARAMS)
+{
+    strip s = *planes;
+    for (int band = band_begin; band < band_end; ++band) {
+        for (int oh = band * BAND, end = min(out_h, oh + BAND); oh < end;) {
+            // Four rows of outputs, or at the end two and two.
+            const bool is_whole = end - oh == BAND;
+            const int top = oh * stride - pad_h;
+            const uint present = bits_between(-top, in_h - top, 16);
+            const long down = top * s.x_stride - pad_w;
+            s.x = planes->x + down;
+            s.x_more = planes->x_more + down;
+            s.y = planes->y + oh * s.y_stride;
+            s.y_more = planes->y_more + oh * s.y_stride;
+            const lane_mask *inside = masks;
+            for (int ow = 0; ow < out_w; ow += VW) {
+                if (out_w > STRIPS * VW) {
+                    inside = masks;
+                    strip_masks(stride, fold, ow, pad_w, in_w, masks);
+                }
+#define INSIDE(i) s.inside[i] = inside[i];
+                INSIDE(0) INSIDE(1) INSIDE(2) INSIDE(3) INSIDE(4)
+#undef INSIDE
+                inside += STRIP_LOADS;
+                s.width = min(out_w - ow, VW);
+                s.first = lanes_between(0, s.width);
+                if (fold == 2) {
+                    s.width_more = planes->width_more ? s.width : 0;
+                    s.first_more = lanes_between(0, s.width_more);
+                }
+                if (is_whole)
+                    filter_band(taps_w, stride, fold, BAND, &s, present, BAND, weights, bias, ACT_ARGS);
+                else
+                    filter_band(taps_w, stride, fold, 2, &s, present, end - oh, weights, bias, ACT_ARGS);
+                s.x += VW * stride;
+                s.y += VW;
             }
-            LOAD_TAPS(bottom, row + 2)
-            vf a = (vf)(bias), b = (vf)(0.0f), c = (vf)(0.0f);
-#define ADD(s) \
-    a = MAD((vf)(weights[s]), top[s], a); \
-    b = MAD((vf)(weights[3 + s]), middle[s], b); \
-    c = MAD((vf)(weights[6 + s]), bottom[s], c);
-            ADD(0) ADD(1) ADD(2)
+            oh += is_whole ? BAND : 2;
+        }
+    }
+}
+
+// ---- flat: a plane as one run of elements, where outputs lie like inputs ----
+
+#define FLAT_MASKS 1024
+
+// A few vectors of outputs. masks: of every tap for every vector of the plane, `pitch` of them.
+ALWAYS_INLINE void filter_flat(int vectors, const __global data_t *x, const __global data_t *w, long w_stride,
+                               int taps, const int *offsets, const lane_mask *masks, int pitch, vf bias,
+                               __global data_t *y, int count, const __global data_t *begin,
+                               const __global data_t *end, ACT_PARAMS)
+{
+    vf sums[4] = {bias, bias, bias, bias};
+    for (int t = 0; t < taps; ++t) {
+        const vf weight = (vf)(w[t * w_stride]);
+        const __global data_t *tap = x + offsets[t];
+#define ADD(v) \
+    if ((v) < vectors) \
+        sums[v] = MAD(weight, load_lanes(tap + (v) * VW, masks[t * pitch + (v)], begin, end), sums[v]);
+        REPEAT_4(ADD)
 #undef ADD
-            store_vf_part(activate(a + b + c, ACT_ARGS), y + oh * y_stride + ow, out_w - ow);
-#define MOVE(s) \
-    top[s] = stride == 1 ? middle[s] : bottom[s]; \
-    middle[s] = bottom[s];
-            MOVE(0) MOVE(1) MOVE(2)
-#undef MOVE
+    }
+#define FINISH(v) \
+    if ((v) < vectors) \
+        store_vf_part(activate(sums[v], ACT_ARGS), y + (v) * VW, count - (v) * VW);
+    REPEAT_4(FINISH)
+#undef FINISH
+}
+
+#define REPEAT_25(STEP) \
+    REPEAT_16(STEP) STEP(16) STEP(17) STEP(18) STEP(19) STEP(20) STEP(21) STEP(22) STEP(23) STEP(24)
+
+// This work-item's share of all planes, row by row; the filter is square, of `taps_w` columns.
+ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __global data_t *x,
+                                  const __global data_t *w, const __global data_t *bias, int has_bias,
+                                  __global data_t *y, CONV_PARAMS, ACT_PARAMS)
+{
+    const int bands = (out_h + BAND - 1) / BAND, image_planes = groups * filters;
+    const long planes = (long)batch * image_planes, units = (planes + fold - 1) / fold * bands;
+    const long last = units * (get_group_id(0) + 1) / get_num_groups(0);
+    long unit = units * get_group_id(0) / get_num_groups(0);
+    int band = (int)(unit % bands);
+    long plane = unit / bands * fold, image = plane / image_planes;
+    int filter = (int)(plane % image_planes);
+
+    lane_mask masks[STRIPS * STRIP_LOADS];
+    if (out_w <= STRIPS * VW)
+        for (int ow = 0; ow < out_w; ow += VW)
+            strip_masks(stride, fold, ow, pad_w, in_w, masks + ow / VW * STRIP_LOADS);
+
+    strip s;
+    s.begin = x;
+    s.end = x + (batch - 1) * x_stride_n + (groups - 1) * x_stride_c + (in_h - 1) * x_stride_h + in_w;
+    s.x_stride = x_stride_h;
+    s.y_stride = y_stride_h;
+    for (; unit < last; plane += fold) {
+        const int band_end = (int)min((long)bands, band + last - unit);
+        const int channel = filters == 1 ? filter : filter / filters;
+        const __global data_t *from = w + (long)(filter - channel * filters) * taps_w * taps_w * groups + channel;
+        s.x = x + image * x_stride_n + channel * x_stride_c;
+        s.y = y + image * y_stride_n + filter * y_stride_c;
+        s.x_more = s.x;
+        s.y_more = s.y;
+        s.width_more = 0;
+        vf start = (vf)(has_bias ? bias[filter] : 0.0f);
+        vf weights[25];
+#define WEIGHT(t) \
+    if ((t) < taps_w * taps_w) \
+        weights[t] = (vf)(*from), from += groups;
+        REPEAT_25(WEIGHT)
+#undef WEIGHT
+        if (++filter == image_planes) {
+            filter = 0;
+            ++image;
+        }
+        if (fold == 2 && plane + 1 < planes) {
+            const int next = filters == 1 ? filter : filter / filters;
+            from = w + (long)(filter - next * filters) * taps_w * taps_w * groups + next;
+            s.x_more = x + image * x_stride_n + next * x_stride_c;
+            s.y_more = y + image * y_stride_n + filter * y_stride_c;
+            s.width_more = 1;
+            if (has_bias)
+                start.hi = bias[filter];
+#define WEIGHT(t) \
+    if ((t) < taps_w * taps_w) \
+        weights[t].hi = *from, from += groups;
+            REPEAT_25(WEIGHT)
+#undef WEIGHT
+            if (++filter == image_planes) {
+                filter = 0;
+                ++image;
+            }
+        }
+        filter_bands(taps_w, stride, fold, &s, masks, in_h, in_w, out_h, out_w, pad_h, pad_w, band, band_end, weights, start,
+                     ACT_ARGS);
+        unit += band_end - band;
+        band = 0;
+    }
+}
+
+// The same for planes whose outputs lie like their inputs, by any filter at stride 1.
+ALWAYS_INLINE void depthwise_flat(const __global data_t *x, const __global data_t *w, const __global data_t *bias,
+                                  int has_bias, __global data_t *y, CONV_PARAMS, ACT_PARAMS)
+{
+    const int size = in_h * in_w, vectors = (size + VW - 1) / VW, taps = kernel_h * kernel_w;
+    const __global data_t *end = x + (batch - 1) * x_stride_n + (groups - 1) * x_stride_c + size;
+    int offsets[MAX_TAPS];
+    lane_mask masks[FLAT_MASKS];
+    for (int t = 0; t < taps; ++t) {
+        const int down = t / kernel_w * dilation_h - pad_h, right = t % kernel_w * dilation_w - pad_w;
+        offsets[t] = down * in_w + right;
+        // The lanes whose row and column exist, from row to row.
+        for (int v = 0; v < vectors; ++v)
+            masks[t * vectors + v] = 0;
+        for (int h = max(0, -down); h < min(in_h, in_h - down); ++h) {
+            const int first = h * in_w + max(0, -right), until = h * in_w + min(in_w, in_w - right);
+            for (int v = first / VW; v * VW < until; ++v)
+                masks[t * vectors + v] |= lanes_between(first - v * VW, until - v * VW);
+        }
+    }
+
+    const int image_planes = groups * filters;
+    const long planes = (long)batch * image_planes;
+    const long last = planes * (get_group_id(0) + 1) / get_num_groups(0);
+    long plane = planes * get_group_id(0) / get_num_groups(0), image = plane / image_planes;
+    int filter = (int)(plane % image_planes);
+    for (; plane < last; ++plane) {
+        const int channel = filters == 1 ? filter : filter / filters;
+        const __global data_t *weights = w + (long)(filter - channel * filters) * taps * groups + channel;
+        const __global data_t *from = x + image * x_stride_n + channel * x_stride_c;
+        __global data_t *to = y + image * y_stride_n + filter * y_stride_c;
+        const vf start = (vf)(has_bias ? bias[filter] : 0.0f);
+#define FLAT(count) \
+    filter_flat(count, from + v * VW, weights, groups, taps, offsets, masks + v, vectors, start, to + v * VW, \
+                size - v * VW, x, end, ACT_ARGS)
+        int v = 0;
+        for (; v + 4 <= vectors; v += 4)
+            FLAT(4);
+        if (v + 2 <= vectors) {
+            FLAT(2);
+            v += 2;
+        }
+        if (v < vectors)
+            FLAT(1);
+#undef FLAT
+        if (++filter == image_planes) {
+            filter = 0;
+            ++image;
         }
     }
 }
@@ -223,27 +463,26 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
     const int x_is_flat = x_stride_w == 1 && x_stride_h == in_w;
     const int y_is_flat = y_stride_w == 1 && y_stride_h == out_w;
 
-    if (kernel_h == 3 && kernel_w == 3 && dilation_h == 1 && dilation_w == 1 && x_stride_w == 1 && y_stride_w == 1 &&
-        stride_h == stride_w && stride_w <= 2 && 4 * out_w >= 3 * VW) {
-        const long planes = (long)batch * groups * filters, items_all = get_num_groups(0), me = get_group_id(0);
-        for (long plane = planes * me / items_all; plane < planes * (me + 1) / items_all; ++plane) {
-            const long image = plane / (groups * filters);
-            const int filter = plane % (groups * filters), channel = filter / filters;
-            acc_t nine[9];
-            for (int t = 0; t < 9; ++t)
-                nine[t] = w[((long)(filter % filters) * 9 + t) * groups + channel];
-            const __global data_t *from = x + image * x_stride_n + channel * x_stride_c;
-            __global data_t *to = y + image * y_stride_n + filter * y_stride_c;
-            const acc_t start = has_bias ? bias[filter] : 0.0f;
-            if (stride_w == 1)
-                filter_strips(from, x_stride_h, in_h, in_w, pad_h, pad_w, 1, nine, start, to, y_stride_h, out_h, out_w,
-                              x, x_end, ACT_ARGS);
-            else
-                filter_strips(from, x_stride_h, in_h, in_w, pad_h, pad_w, 2, nine, start, to, y_stride_h, out_h, out_w,
-                              x, x_end, ACT_ARGS);
-        }
+    // Rows cost a band of four what flat costs five vectors, but leave lanes unused.
+    const int flat_vectors = (in_h * in_w + VW - 1) / VW;
+    const bool is_flat = x_is_flat && y_is_flat && stride_h == 1 && stride_w == 1 && in_h == out_h && in_w == out_w &&
+                         flat_vectors * taps <= FLAT_MASKS;
+    const bool is_rows = kernel_h == kernel_w && (kernel_w == 3 || kernel_w == 5) && dilation_h == 1 &&
+                         dilation_w == 1 && stride_h == stride_w && stride_w <= 2 && x_stride_w == 1 && y_stride_w == 1;
+    if (is_flat && (!is_rows || flat_vectors * 5 < (out_w + VW - 1) / VW * out_h * 4)) {
+        depthwise_flat(x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS);
         return;
     }
+#define ROWS(width, stride, fold) \
+    if (kernel_w == width && stride_w == stride && (fold == 2) == (out_w <= VW / 2)) { \
+        depthwise_rows(width, stride, fold, x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS); \
+        return; \
+    }
+    if (is_rows) {
+        ROWS(3, 1, 1) ROWS(3, 2, 1) ROWS(3, 1, 2) ROWS(3, 2, 2)
+        ROWS(5, 1, 1) ROWS(5, 2, 1) ROWS(5, 1, 2) ROWS(5, 2, 2)
+    }
+#undef ROWS
 
     // A block of outputs whose padded inputs fit: whole rows if at all possible.
     const int pixels_most = PIXELS;
@@ -357,6 +596,80 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
     }
 }
 
+// ---- channels together: vectors of channels ----
+
+#define PIXELS_AT_ONCE 4 // outputs of a row, which share weights and the inputs that they see together
+
+// The outputs of a row from `out` on, at most PIXELS_AT_ONCE, in channels c_begin .. c_end-1. x: the first one's first
+// tap. columns: a bit for every column of inputs that is no padding; where all are there, no bit is looked at.
+// taps_w and stride are literal, or 0: any filter that lies inside altogether.
+ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const __global data_t *x, long x_stride_h,
+                                 long x_stride_w, int r_begin, int r_end, int kernel_w, uint columns, int pixel_step,
+                                 const __global data_t *w, const __global data_t *bias, int has_bias, int groups,
+                                 int c_begin, int c_end, __global data_t *out, long y_stride_w, int pixels, ACT_PARAMS)
+{
+    for (int c = c_begin; c < c_end; c += VW) {
+        const int count = min(VW, c_end - c);
+        const vf start = has_bias ? load_vf_part(bias + c, count) : (vf)(0.0f);
+        vf sums[PIXELS_AT_ONCE] = {start, start, start, start};
+        for (int r = r_begin; r < r_end; ++r) {
+            const __global data_t *row = x + r * x_stride_h + c;
+            const __global data_t *weight = w + (long)r * kernel_w * groups + c;
+            if (taps_w == 0) {
+                for (int s = 0; s < kernel_w; ++s, weight += groups, row += x_stride_w) {
+                    const vf factor = load_vf_part(weight, count);
+#define ADD(p) sums[p] = MAD(factor, load_vf_part(row + (p) * pixel_step * x_stride_w, count), sums[p]);
+                    REPEAT_4(ADD)
+#undef ADD
+                }
+                continue;
+            }
+            vf weights[5];
+#define WEIGHT(s) \
+    if ((s) < taps_w) \
+        weights[s] = load_vf_part(weight + (s) * groups, count);
+            WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4)
+#undef WEIGHT
+#define ADD(p, j) \
+    if ((j) - (p) * stride >= 0 && (j) - (p) * stride < taps_w) \
+        sums[p] = MAD(weights[(j) - (p) * stride], value, sums[p]);
+#define COLUMN(j) \
+    if ((j) < (PIXELS_AT_ONCE - 1) * stride + taps_w) { \
+        if (!has_padding || (columns & 1u << (j))) { \
+            const vf value = load_vf_part(row, count); \
+            ADD(0, j) ADD(1, j) ADD(2, j) ADD(3, j) \
+        } \
+        row += x_stride_w; \
+    }
+            REPEAT_16(COLUMN)
+#undef COLUMN
+#undef ADD
+        }
+#define FINISH(p) \
+    if (!has_padding || (p) < pixels) \
+        store_vf_part(activate(sums[p], ACT_ARGS), out + (p) * y_stride_w + c, count);
+        REPEAT_4(FINISH)
+#undef FINISH
+    }
+}
+
+// One output by any filter.
+ALWAYS_INLINE void filter_pixel(const __global data_t *x, long x_stride_h, long x_stride_w, int r_begin, int r_end,
+                                int s_begin, int s_end, int kernel_w, const __global data_t *w,
+                                const __global data_t *bias, int has_bias, int groups, int c_begin, int c_end,
+                                __global data_t *out, ACT_PARAMS)
+{
+    for (int c = c_begin; c < c_end; c += VW) {
+        const int count = min(VW, c_end - c);
+        vf sum = has_bias ? load_vf_part(bias + c, count) : (vf)(0.0f);
+        for (int r = r_begin; r < r_end; ++r)
+            for (int s = s_begin; s < s_end; ++s)
+                sum = MAD(load_vf_part(w + ((long)r * kernel_w + s) * groups + c, count),
+                          load_vf_part(x + r * x_stride_h + s * x_stride_w + c, count), sum);
+        store_vf_part(activate(sum, ACT_ARGS), out + c, count);
+    }
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x_offset,
                                   const __global data_t *restrict w_base, long w_offset,
@@ -364,52 +677,58 @@ void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x
                                   __global data_t *restrict y_base, long y_offset, CONV_PARAMS, ACT_PARAMS)
 {
     const __global data_t *x = x_base + x_offset, *w = w_base + w_offset, *bias = bias_base + bias_offset;
-    const long rows = (long)batch * out_h;
-    const long items = get_num_groups(0), item = get_group_id(0);
+    const long rows = (long)batch * out_h, items = get_num_groups(0), item = get_group_id(0);
+    // Few rows are cut into parts of their channels, for equal shares.
+    const int parts = rows >= 16 * items ? 1 : min(4, (groups + VW - 1) / VW);
+    const int part_size = ((groups + parts - 1) / parts + VW - 1) / VW * VW;
+    const long units = rows * parts;
 
-    for (long at = rows * item / items; at < rows * (item + 1) / items; ++at) {
-        const int oh = at % out_h;
+    // Filters of 3 and 5 columns have code of their own.
+    const bool is_common = (kernel_w == 3 || kernel_w == 5) && stride_w <= 2 && dilation_w == 1;
+    const int span = (PIXELS_AT_ONCE - 1) * stride_w + (kernel_w - 1) * dilation_w + 1;
+
+    for (long unit = units * item / items; unit < units * (item + 1) / items; ++unit) {
+        const long at = unit / parts;
+        const int c_begin = min(groups, (int)(unit - at * parts) * part_size);
+        const int c_end = min(groups, c_begin + part_size), oh = at % out_h;
         const long n = at / out_h;
-        const __global data_t *image = x + n * x_stride_n;
         const int top = oh * stride_h - pad_h;
         const int r_begin = top < 0 ? (-top + dilation_h - 1) / dilation_h : 0;
         const int r_end = min(kernel_h, top < in_h ? (in_h - 1 - top) / dilation_h + 1 : 0);
-        for (int ow = 0; ow < out_w; ++ow) {
-            const int left = ow * stride_w - pad_w;
-            const int s_begin = left < 0 ? (-left + dilation_w - 1) / dilation_w : 0;
-            const int s_end = min(kernel_w, left < in_w ? (in_w - 1 - left) / dilation_w + 1 : 0);
-            __global data_t *out = y_base + y_offset + n * y_stride_n + oh * y_stride_h + ow * y_stride_w;
-            for (int c = 0; c < groups; c += 4 * VW) {
-                const int count = groups - c;
-                vf sum[4] = {(vf)(0.0f), (vf)(0.0f), (vf)(0.0f), (vf)(0.0f)};
-#define START(v) \
-    if (has_bias) \
-        sum[v] = load_vf_part(bias + c + (v) * VW, count - (v) * VW);
-                REPEAT_4(START)
-#undef START
-                for (int r = r_begin; r < r_end; ++r) {
-                    const __global data_t *row = image + (top + r * dilation_h) * x_stride_h + c;
-                    for (int s = s_begin; s < s_end; ++s) {
-                        const __global data_t *tap = row + (left + s * dilation_w) * x_stride_w;
-                        const __global data_t *weight = w + ((long)r * kernel_w + s) * groups + c;
-                        if (count >= 4 * VW) {
-#define ADD(v) sum[v] = MAD(load_vf(tap + (v) * VW), load_vf(weight + (v) * VW), sum[v]);
-                            REPEAT_4(ADD)
-#undef ADD
-                        } else {
-#define ADD(v) \
-    if (count > (v) * VW) \
-        sum[v] = MAD(load_vf_part(tap + (v) * VW, count - (v) * VW), \
-                     load_vf_part(weight + (v) * VW, count - (v) * VW), sum[v]);
-                            REPEAT_4(ADD)
-#undef ADD
-                        }
-                    }
-                }
-#define FINISH(v) store_vf_part(activate(sum[v], ACT_ARGS), out + c + (v) * VW, count - (v) * VW);
-                REPEAT_4(FINISH)
-#undef FINISH
+        const __global data_t *row = x + n * x_stride_n + top * x_stride_h;
+        __global data_t *out_row = y_base + y_offset + n * y_stride_n + oh * y_stride_h;
+        for (int ow = 0; ow < out_w;) {
+            const int left = ow * stride_w - pad_w, pixels = min(PIXELS_AT_ONCE, out_w - ow);
+            const bool is_inside = pixels == PIXELS_AT_ONCE && left >= 0 && left + span <= in_w;
+            const __global data_t *from = row + left * x_stride_w;
+            __global data_t *out = out_row + ow * y_stride_w;
+            const uint columns = bits_between(-left, in_w - left, 16);
+#define PIXELS_BY(width, stride, has_padding) \
+    filter_pixels(width, stride, has_padding, from, dilation_h * x_stride_h, dilation_w * x_stride_w, r_begin, r_end, \
+                  kernel_w, columns, stride_w, w, bias, has_bias, groups, c_begin, c_end, out, \
+                  y_stride_w, pixels, ACT_ARGS)
+#define COMMON(width, stride) \
+    if (kernel_w == width && stride_w == stride) { \
+        if (is_inside) \
+            PIXELS_BY(width, stride, false); \
+        else \
+            PIXELS_BY(width, stride, true); \
+    }
+            if (is_common) {
+                COMMON(3, 1) COMMON(3, 2) COMMON(5, 1) COMMON(5, 2)
+                ow += pixels;
+            } else if (is_inside && dilation_w == 1) {
+                PIXELS_BY(0, 1, false);
+                ow += pixels;
+            } else {
+                const int s_begin = left < 0 ? (-left + dilation_w - 1) / dilation_w : 0;
+                const int s_end = min(kernel_w, left < in_w ? (in_w - 1 - left) / dilation_w + 1 : 0);
+                filter_pixel(from, dilation_h * x_stride_h, dilation_w * x_stride_w, r_begin, r_end, s_begin, s_end,
+                             kernel_w, w, bias, has_bias, groups, c_begin, c_end, out, ACT_ARGS);
+                ++ow;
             }
+#undef COMMON
+#undef PIXELS_BY
         }
     }
 }

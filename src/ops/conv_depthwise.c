@@ -8,6 +8,9 @@
 
 static const husk__configuration MENU[] = {{"direct", "-DTILE_M=1 -DTILE_NV=1", {0}}};
 
+// The first thread is at work before the others have woken: work that can be divided once more evens that out.
+enum { GROUPS_PER_UNIT = 2 };
+
 // What the kernel has private room for: taps of a filter, and pixels under it.
 enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
 
@@ -70,7 +73,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                               : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
     state->packed_count = packed_count(problem);
     state->pack_channels = g->groups;
-    state->range = (husk__range){{(size_t)husk__max_i64(1, husk__min_i64(parts, units)), 1, 1}, {1, 1, 1}};
+    const int64_t groups = husk__min_i64(parts, GROUPS_PER_UNIT * units);
+    state->range = (husk__range){{(size_t)husk__max_i64(1, groups), 1, 1}, {1, 1, 1}};
     state->pack_range = (husk__range){{(size_t)husk__min_i64(g->groups, units), 1, 1}, {1, 1, 1}};
     return HUSK_OK;
 }

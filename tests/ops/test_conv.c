@@ -183,6 +183,30 @@ START_TEST(filter_larger_than_the_image)
 }
 END_TEST
 
+// Rows that fill a vector, half of one or a few; bands that end early; the second plane of a pair that is not there.
+START_TEST(depthwise_planes_of_every_width)
+{
+    static const int64_t widths[] = {2, 4, 7, 8, 9, 14, 16, 17, 31, 33, 70};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i)
+        for (int64_t filter = 3; filter <= 7; filter += 2)
+            for (int64_t stride = 1; stride <= 2; ++stride)
+                for (int channels_last = 0; channels_last < 2; ++channels_last) {
+                    const int64_t pad = (int64_t)(i + (size_t)stride) % 3;
+                    conv_case c = plain_case(1, 1, widths[i], filter, pad);
+                    c.groups = 5 + 16 * channels_last;
+                    c.filters = i % 3 == 0 && !channels_last ? 2 : 1;
+                    c.batch = 1 + (int64_t)i % 2;
+                    c.in[0] = widths[i] + (int64_t)i % 5;
+                    c.has_bias = i % 2;
+                    c.params.activation = i % 2 ? HUSK_ACT_RELU6 : HUSK_ACT_NONE;
+                    c.params.stride[0] = c.params.stride[1] = stride;
+                    c.x_layout = c.y_layout = channels_last ? TEST_CHANNELS_LAST : TEST_PACKED;
+                    if (conv_case_is_valid(&c))
+                        conv_test(&c, "depthwise", CONV_PLAN_PACKED);
+                }
+}
+END_TEST
+
 START_TEST(wide_filter_in_one_dimension)
 {
     conv_case c = {.space = 1,
@@ -488,6 +512,7 @@ int main(void)
     tcase_add_loop_test(generated, generated_for_every_variant, 0, 8);
     tcase_add_test(edges, edges_of_the_tiles);
     tcase_add_test(edges, filter_larger_than_the_image);
+    tcase_add_test(edges, depthwise_planes_of_every_width);
     tcase_add_test(edges, wide_filter_in_one_dimension);
     tcase_add_test(edges, several_blocks_of_depth);
     tcase_add_test(edges, winograd_tiles_in_regions_and_blocks);
