@@ -74,21 +74,23 @@ ALWAYS_INLINE void transform_input(const vf *d, vf *t)
 #endif
 }
 
-ALWAYS_INLINE void transform_weights(const vf *g, int step, vf *t)
+ALWAYS_INLINE void transform_weights(const vf *g, vf *t)
 {
-    const vf a = g[0], b = g[step], c = g[2 * step];
 #if TILE_OUT == 4
-    t[0] = a * 0.25f;
-    t[1] = (a + b + c) * (-1.0f / 6.0f);
-    t[2] = (a - b + c) * (-1.0f / 6.0f);
-    t[3] = a * (1.0f / 24.0f) + b * (1.0f / 12.0f) + c * (1.0f / 6.0f);
-    t[4] = a * (1.0f / 24.0f) - b * (1.0f / 12.0f) + c * (1.0f / 6.0f);
-    t[5] = c;
+    const vf ends = (g[0] + g[2]) * (-1.0f / 6.0f), middle = g[1] * (-1.0f / 6.0f);
+    const vf far = MAD(g[2], (vf)(1.0f / 6.0f), g[0] * (1.0f / 24.0f)), near = g[1] * (1.0f / 12.0f);
+    t[0] = g[0] * 0.25f;
+    t[1] = ends + middle;
+    t[2] = ends - middle;
+    t[3] = far + near;
+    t[4] = far - near;
+    t[5] = g[2];
 #else
-    t[0] = a;
-    t[1] = (a + b + c) * 0.5f;
-    t[2] = (a - b + c) * 0.5f;
-    t[3] = c;
+    const vf ends = (g[0] + g[2]) * 0.5f, middle = g[1] * 0.5f;
+    t[0] = g[0];
+    t[1] = ends + middle;
+    t[2] = ends - middle;
+    t[3] = g[2];
 #endif
 }
 
@@ -124,64 +126,6 @@ inline int panel_vectors(int filters, int panel)
 inline long weights_before(int filters, int channels, int panel)
 {
     return POINTS * ((long)min(panel * TILE_N, (filters + VW - 1) / VW * VW) * channels + (long)panel * VW);
-}
-
-// weights [groups*filters][channels][3][3] -> [group][panel][point][channel][width of the panel].
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_pack(
-    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
-    long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
-    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
-{
-    const int panels = (filters + TILE_N - 1) / TILE_N;
-    const int panel = get_group_id(0), group = get_group_id(1);
-    const int vectors = panel_vectors(filters, panel);
-    const long point_stride = (long)channels * vectors * VW + VW;
-    __global data_t *packed = packed_base + packed_offset +
-                              group * weights_before(filters, channels, panels) +
-                              weights_before(filters, channels, panel);
-    for (int v = 0; v < vectors; ++v) {
-        const int first = panel * TILE_N + v * VW;
-        const int rows = min(VW, filters - first);
-        const __global data_t *w = w_base + w_offset + ((long)group * filters + first) * w_stride_k;
-        for (int c = 0; c < channels; ++c) {
-            acc_t lanes[9 * VW];
-            vf filter[9], half_way[3 * TILE_IN], point[TILE_IN];
-            for (int i = 0; i < 9; ++i)
-                store_private((vf)(0.0f), lanes + i * VW);
-            for (int m = 0; m < rows; ++m) {
-                const __global data_t *from = w + m * w_stride_k + c * w_stride_c;
-                for (int i = 0; i < 3; ++i)
-                    for (int j = 0; j < 3; ++j)
-                        lanes[(3 * i + j) * VW + m] = from[i * w_stride_h + j * w_stride_w];
-            }
-            for (int i = 0; i < 9; ++i)
-                filter[i] = load_private(lanes + i * VW);
-            for (int i = 0; i < 3; ++i)
-                transform_weights(filter + i, 3, half_way + i * TILE_IN);
-            for (int i = 0; i < TILE_IN; ++i) {
-                transform_weights(half_way + i, TILE_IN, point);
-                for (int j = 0; j < TILE_IN; ++j)
-                    store_vf(point[j], packed + (i * TILE_IN + j) * point_stride + (c * vectors + v) * VW);
-            }
-        }
-    }
-}
-
-// The largest rectangle of a block's tiles that begins at tile `at` of the whole output and has room.
-inline struct region next_region(long at, int first, int left, int tiles_h, int tiles_w)
-{
-    struct region r;
-    r.image = at / tiles_w / tiles_h;
-    r.row = at / tiles_w % tiles_h;
-    r.column = at % tiles_w;
-    r.first = first;
-    r.rows = 1;
-    r.columns = min(min(left, tiles_w - r.column), (REGION_ROOM / TILE_IN - 2) / TILE_OUT);
-    if (r.columns == tiles_w)
-        r.rows = max(1, min(min(left / tiles_w, tiles_h - r.row),
-                            (REGION_ROOM / (TILE_OUT * tiles_w + 2) - 2) / TILE_OUT));
-    r.count = r.rows * r.columns;
-    return r;
 }
 
 // `length` neighbouring pixels of `lanes` channels, one after another in memory, to vectors of channels. They
@@ -220,6 +164,91 @@ ALWAYS_INLINE void transpose_pixels(const __global data_t *from, long x_stride_c
         REPEAT_16(PUT)
 #undef PUT
     }
+}
+
+// The taps of `count` channels of `lanes` filters as vectors of filters, [channel][tap][VW].
+inline void load_taps(const __global data_t *w, const __global data_t *end, int lanes, int count, long w_stride_k,
+                      long w_stride_c, long w_stride_h, long w_stride_w, acc_t *taps)
+{
+    if (w_stride_w == 1 && w_stride_h == 3 && w_stride_c == 9) {
+        transpose_pixels(w, w_stride_k, lanes, 9 * count, end, INT_MAX, 0, taps);
+        return;
+    }
+    for (int c = 0; c < count; ++c)
+        for (int i = 0; i < 9; ++i, taps += VW) {
+            const __global data_t *from = w + c * w_stride_c + i / 3 * w_stride_h + i % 3 * w_stride_w;
+            store_private((vf)(0.0f), taps);
+            for (int m = 0; m < lanes; ++m)
+                taps[m] = from[m * w_stride_k];
+        }
+}
+
+// weights [groups*filters][channels][3][3] -> [group][panel][point][channel][width of the panel].
+// A work-item takes some channels of a panel.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_pack(
+    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
+    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
+{
+    const int panels = (filters + TILE_N - 1) / TILE_N;
+    const int panel = get_group_id(0), group = get_group_id(1);
+    const int vectors = panel_vectors(filters, panel);
+    const int channel_vectors = (channels + VW - 1) / VW;
+    const int begin = (int)((long)channel_vectors * get_group_id(2) / get_num_groups(2)) * VW;
+    const int end = min(channels, (int)((long)channel_vectors * (get_group_id(2) + 1) / get_num_groups(2)) * VW);
+    const long point_stride = (long)channels * vectors * VW + VW;
+    const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_N) * w_stride_k;
+    const __global data_t *w_end = w_base + w_offset + (long)get_num_groups(1) * filters * w_stride_k;
+    __global data_t *packed = packed_base + packed_offset +
+                              group * weights_before(filters, channels, panels) +
+                              weights_before(filters, channels, panel);
+    acc_t taps[TILE_NV * 9 * VW * VW];
+    for (int first = begin; first < end; first += VW) {
+        const int count = min(VW, end - first);
+        for (int v = 0; v < vectors; ++v)
+            load_taps(w + v * VW * w_stride_k + first * w_stride_c, w_end,
+                      min(VW, filters - panel * TILE_N - v * VW), count, w_stride_k, w_stride_c, w_stride_h,
+                      w_stride_w, taps + v * 9 * VW * VW);
+        for (int c = 0; c < count; ++c)
+            for (int v = 0; v < vectors; ++v) {
+                const acc_t *from = taps + (v * VW + c) * 9 * VW;
+                __global data_t *to = packed + ((first + c) * vectors + v) * VW;
+                vf half_way[3 * TILE_IN];
+                for (int j = 0; j < 3; ++j) {
+                    const vf filter[3] = {load_private(from + j * VW), load_private(from + (3 + j) * VW),
+                                          load_private(from + (6 + j) * VW)};
+                    vf t[TILE_IN];
+                    transform_weights(filter, t);
+#define KEEP(i) half_way[(i) * 3 + j] = t[i];
+                    EACH_IN(KEEP)
+#undef KEEP
+                }
+                for (int i = 0; i < TILE_IN; ++i) {
+                    vf t[TILE_IN];
+                    transform_weights(half_way + i * 3, t);
+#define GIVE(j) store_vf(t[j], to + (i * TILE_IN + (j)) * point_stride);
+                    EACH_IN(GIVE)
+#undef GIVE
+                }
+            }
+    }
+}
+
+// The largest rectangle of a block's tiles that begins at tile `at` of the whole output and has room.
+inline struct region next_region(long at, int first, int left, int tiles_h, int tiles_w)
+{
+    struct region r;
+    r.image = at / tiles_w / tiles_h;
+    r.row = at / tiles_w % tiles_h;
+    r.column = at % tiles_w;
+    r.first = first;
+    r.rows = 1;
+    r.columns = min(min(left, tiles_w - r.column), (REGION_ROOM / TILE_IN - 2) / TILE_OUT);
+    if (r.columns == tiles_w)
+        r.rows = max(1, min(min(left / tiles_w, tiles_h - r.row),
+                            (REGION_ROOM / (TILE_OUT * tiles_w + 2) - 2) / TILE_OUT));
+    r.count = r.rows * r.columns;
+    return r;
 }
 
 // The inputs of a region's tiles, VW channels of each pixel, with the zeros around the image.
@@ -524,7 +553,9 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                     const long at = block_begin + done;
                     const int image = at / tiles_w / tiles_h, tile_column = at % tiles_w;
                     const int row = at / tiles_w % tiles_h * TILE_OUT, column = tile_column * TILE_OUT;
-                    const int length = min(min(VW / TILE_OUT, tiles_w - tile_column), count - done);
+                    // Vectors begin at multiples of VW columns: where rows are aligned, so are stores.
+                    const int room = VW / TILE_OUT - tile_column % (VW / TILE_OUT);
+                    const int length = min(min(room, tiles_w - tile_column), count - done);
                     const int width = min(length * TILE_OUT, out_w - column);
                     __global data_t *out = y + image * y_stride_n + filter * y_stride_c + row * y_stride_h +
                                            column * y_stride_w;

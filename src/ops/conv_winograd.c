@@ -199,12 +199,18 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return status;
     const husk__conv_split work = split(&candidate);
     const size_t groups = (size_t)problem->geometry.groups;
+    // Two work-items a compute unit pack the weights, where there are so many.
+    const int64_t panels = filter_panels(&candidate);
+    const int64_t units = husk__max_i64(1, candidate.traits->compute_units);
+    const int64_t slices =
+        husk__min_i64(husk__divide_up(problem->geometry.channels, plan->configuration->values[2]),
+                      husk__divide_up(2 * units, husk__max_i64(1, panels * problem->geometry.groups)));
     const int64_t block = split_block(&candidate, &work);
     state->packed_count = packed_count(problem, plan->configuration);
     state->extra[0] = item_room(&candidate, block);
     state->extra[1] = block;
     state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
-    state->pack_range = (husk__range){{(size_t)filter_panels(&candidate), groups, 1}, {1, 1, 1}};
+    state->pack_range = (husk__range){{(size_t)panels, groups, (size_t)slices}, {1, 1, 1}};
     return HUSK_OK;
 }
 
