@@ -8,11 +8,13 @@
 // units, since then nothing it needs is computed by anyone else (sequences do not depend on each other).
 // Otherwise the host launches one step after the other.
 //
-// The hidden weights are packed in panels of PANEL_UNITS hidden units, [k][gate][unit], by husk_rnn_pack.
-// For each panel, blocks of BLOCK_K rows of it, which stay in the first-level cache, are multiplied with all
-// sequences, TILE_ROWS at a time in a register tile TILE_ROWS x (gates * UNIT_VECTORS); sums between blocks
-// lie in private memory. A single sequence leaves the vector units waiting for their own results, so four
-// steps of k have accumulators of their own.
+// The hidden weights are packed in panels of PANEL_UNITS hidden units by husk_rnn_pack_panels: the vectors of a
+// panel, [gate][unit vector], in strips of STRIP_VECTORS, each [k][vector]. A strip is multiplied with up to
+// TILE_ROWS sequences in a register tile; its sums go to private memory. Tall and narrow tiles, since weights
+// come from the second or third cache and are used once for every tile, while the states stay in the first.
+// More sequences are cut into tiles of about the same height, and the strip into blocks of BLOCK_K rows, which
+// stay in the first cache while all tiles use them. One or two sequences leave the vector units waiting for
+// their own results, so several steps of k have accumulators of their own.
 // Cost of a step: 2 * gates * H * H operations a sequence, and one pass over the weights a work-item.
 // After Appleyard et al., "Optimizing performance of recurrent neural networks on GPUs", arXiv 1604.01946
 // (one product over all inputs, gates fused into the recurrent product).
@@ -20,9 +22,10 @@
 //   -DCELL=0..3           0 vanilla, 1 LSTM, 2 GRU with the reset after the product, 3 before it
 //   -DVW                  floats in a vector
 //   -DUNIT_VECTORS=1..4   vectors of hidden units in a panel; a panel has UNIT_VECTORS * VW units
-//   -DTILE_ROWS=3..12     sequences in a register tile: TILE_ROWS * gates * UNIT_VECTORS accumulators and
-//                         gates * UNIT_VECTORS + 1 more vectors should fit the register file
-//   -DBLOCK_K=32..1024    rows of a panel multiplied with all sequences before the next ones are touched
+//   -DTILE_ROWS=4..8      the most sequences in a register tile: TILE_ROWS * STRIP_VECTORS accumulators and
+//                         STRIP_VECTORS + 1 more vectors should fit the register file; STRIP_VECTORS is 3 for
+//                         CELL 2 and else 2
+//   -DBLOCK_K=32..1024    rows of a strip multiplied with all sequences before the next ones are touched
 #ifndef CELL
 #error "CELL, the recurrent cell, is not set: the host passes -DCELL=0..3"
 #endif
@@ -30,10 +33,10 @@
 #error "UNIT_VECTORS, the vectors of hidden units in a panel, is not set: the host passes -DUNIT_VECTORS=1..4"
 #endif
 #ifndef TILE_ROWS
-#error "TILE_ROWS, the sequences in a register tile, is not set: the host passes -DTILE_ROWS=3..12"
+#error "TILE_ROWS, the sequences in a register tile, is not set: the host passes -DTILE_ROWS=4..8"
 #endif
 #ifndef BLOCK_K
-#error "BLOCK_K, the rows of a panel in a block, is not set: the host passes -DBLOCK_K=32..1024"
+#error "BLOCK_K, the rows of a strip in a block, is not set: the host passes -DBLOCK_K=32..1024"
 #endif
 
 #define CELL_VANILLA 0
@@ -59,9 +62,16 @@
 
 #define PANEL_UNITS (UNIT_VECTORS * VW)
 #define PANEL_COLUMNS (FIRST_GATES * PANEL_UNITS)
+// Vectors of a panel that are multiplied at once; a divisor of those of either pass.
+#if CELL == CELL_GRU_AFTER
+#define STRIP_VECTORS 3
+#else
+#define STRIP_VECTORS 2
+#endif
+#define STRIP_COLUMNS (STRIP_VECTORS * VW)
 // The register tile, in the words of lib/tile.clh: both of its operands are read where they lie.
 #define TILE_M TILE_ROWS
-#define TILE_NV (FIRST_GATES * UNIT_VECTORS)
+#define TILE_NV STRIP_VECTORS
 #define TILE_A_SPACE __global
 #define TILE_B_SPACE __global
 #include "lib/vector_math.clh"
@@ -103,75 +113,111 @@ inline void store_lanes(vf v, __global data_t *p, int lanes)
         store_vf_part(v, p, lanes);
 }
 
-// sums[row][vector] += h[row][0..steps) * panel[0..steps)[vector]. rows, vectors and phases are literals:
-// rows * vectors * phases accumulators live in registers.
-ALWAYS_INLINE void multiply_rows(int rows, int vectors, int phases, acc_t *sums, const __global data_t *h,
-                                 int h_row, const __global data_t *panel, int steps)
+// sums[row][vector] += h[row][0..steps) * strip[0..steps)[vector], or = where is_first. rows and phases are
+// literals: rows * STRIP_VECTORS * phases accumulators live in registers.
+ALWAYS_INLINE void multiply_rows(int rows, int phases, int is_first, acc_t *sums, int sums_row,
+                                 const __global data_t *h, long h_row, const __global data_t *strip, int steps)
 {
     vf acc[32];
-    const int count = rows * vectors;
+    const int count = rows * STRIP_VECTORS;
+#define CLEAR_SUM(i) \
+    if ((i) < count * phases) \
+        acc[i] = (vf)(0.0f);
+    REPEAT_SUMS(CLEAR_SUM)
+#undef CLEAR_SUM
+    if (!is_first) {
 #define LOAD_SUM(i) \
     if ((i) < count) \
-        acc[i] = vload_vf(i, sums); \
-    else if ((i) < count * phases) \
-        acc[i] = (vf)(0.0f);
-    REPEAT_SUMS(LOAD_SUM)
+        acc[i] = load_private(sums + (i) / STRIP_VECTORS * sums_row + (i) % STRIP_VECTORS * VW);
+        REPEAT_SUMS(LOAD_SUM)
 #undef LOAD_SUM
+    }
     int p = 0;
     for (; p + 4 <= steps; p += 4) {
 #define MULTIPLY_STEP(q) \
-        tile_multiply_step(acc + (q) % phases * count, rows, vectors, h + p + (q), h_row, \
-                           panel + (q) * vectors * VW);
+        tile_multiply_step(acc + (q) % phases * count, rows, STRIP_VECTORS, h + p + (q), h_row, \
+                           strip + (q) * STRIP_COLUMNS);
         REPEAT_4(MULTIPLY_STEP)
 #undef MULTIPLY_STEP
-        panel += 4 * vectors * VW;
+        strip += 4 * STRIP_COLUMNS;
     }
     for (; p < steps; ++p) {
-        tile_multiply_step(acc, rows, vectors, h + p, h_row, panel);
-        panel += vectors * VW;
+        tile_multiply_step(acc, rows, STRIP_VECTORS, h + p, h_row, strip);
+        strip += STRIP_COLUMNS;
     }
-#define ADD_PHASES(i) \
+#define STORE_SUM(i) \
     if ((i) < count) { \
         vf sum = acc[i]; \
         if (phases > 1) \
             sum += acc[(i) + count]; \
         if (phases > 2) \
             sum += acc[(i) + 2 * count] + acc[(i) + 3 * count]; \
-        vstore_vf(sum, i, sums); \
+        store_private(sum, sums + (i) / STRIP_VECTORS * sums_row + (i) % STRIP_VECTORS * VW); \
     }
-    REPEAT_SUMS(ADD_PHASES)
-#undef ADD_PHASES
+    REPEAT_SUMS(STORE_SUM)
+#undef STORE_SUM
 }
 
-// The sums of one panel for `rows` sequences: sums = h * panel, block by block of k. Tiles in which no
-// sequence is still running are left out.
-ALWAYS_INLINE void multiply_panel(int vectors, acc_t *sums, const __global data_t *h, int h_row,
+inline void multiply_tile(int rows, int is_first, acc_t *sums, int sums_row, const __global data_t *h,
+                          long h_row, const __global data_t *strip, int steps)
+{
+#define ROWS_CASE(count, phases) \
+    case count: \
+        multiply_rows(count, phases, is_first, sums, sums_row, h, h_row, strip, steps); \
+        break;
+    switch (rows) {
+        ROWS_CASE(1, 4)
+        ROWS_CASE(2, 2)
+        ROWS_CASE(3, 1)
+        ROWS_CASE(4, 1)
+#if TILE_ROWS > 4
+        ROWS_CASE(5, 1)
+        ROWS_CASE(6, 1)
+#endif
+#if TILE_ROWS > 6
+        ROWS_CASE(7, 1)
+        ROWS_CASE(8, 1)
+#endif
+    }
+#undef ROWS_CASE
+}
+
+// The sums of one panel for `rows` sequences: sums = h * panel. Tiles in which no sequence is still running
+// are left out.
+inline void multiply_panel(int vectors, acc_t *sums, const __global data_t *h, long h_row,
                            const __global data_t *panel, int k, int rows, const int *running)
 {
-    for (int i = 0; i < rows * vectors; ++i)
-        vstore_vf((vf)(0.0f), i, sums);
-    for (int block = 0; block < k; block += BLOCK_K) {
-        const int steps = min(k - block, BLOCK_K);
-        const __global data_t *from = panel + (long)block * (vectors * VW);
-        const __global data_t *state = h + block;
-        int row = 0;
-        for (; row + TILE_ROWS <= rows; row += TILE_ROWS) {
-            int any = 0;
-            for (int i = 0; i < TILE_ROWS; ++i)
-                any |= running[row + i];
-            if (any)
-                multiply_rows(TILE_ROWS, vectors, 1, sums + row * vectors * VW, state + row * h_row, h_row,
-                              from, steps);
-        }
-#if TILE_ROWS > 4
-        for (; row + 4 <= rows; row += 4)
-            multiply_rows(4, vectors, 1, sums + row * vectors * VW, state + row * h_row, h_row, from, steps);
-#endif
-        for (; row + 2 <= rows; row += 2)
-            multiply_rows(2, vectors, 2, sums + row * vectors * VW, state + row * h_row, h_row, from, steps);
-        for (; row < rows; ++row)
-            multiply_rows(1, vectors, 4, sums + row * vectors * VW, state + row * h_row, h_row, from, steps);
+    const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    const int most_steps = tiles > 1 ? BLOCK_K : k;
+    for (int vector = 0; vector < vectors; vector += STRIP_VECTORS) {
+        const __global data_t *strip = panel + (long)vector * VW * k;
+        int block = 0;
+        do {
+            const int steps = min(k - block, most_steps);
+            for (int tile = 0; tile < tiles; ++tile) {
+                const int row = rows * tile / tiles, end = rows * (tile + 1) / tiles;
+                int any = 0;
+                for (int i = row; i < end; ++i)
+                    any |= running[i];
+                if (any)
+                    multiply_tile(end - row, block == 0, sums + (row * vectors + vector) * VW, vectors * VW,
+                                  h + row * h_row + block, h_row, strip + (long)block * STRIP_COLUMNS, steps);
+            }
+            block += most_steps;
+        } while (block < k);
     }
+}
+
+// sigmoid(a) * tanh(b) with one division.
+inline vf sigmoid_tanh_vf(vf a, vf b)
+{
+    vf twice = b + b;
+    twice = twice > (vf)(20.0f) ? (vf)(20.0f) : twice;
+    twice = twice < (vf)(-20.0f) ? (vf)(-20.0f) : twice;
+    vf power, rest;
+    exp_parts(twice, &power, &rest);
+    const vf less_one = MAD(power, rest, power - (vf)(1.0f));
+    return less_one / ((less_one + (vf)(2.0f)) * ((vf)(1.0f) + exp_vf(-a)));
 }
 
 // One vector of hidden units of one sequence: the gates from the sums of h, the biases and the products of
@@ -183,12 +229,10 @@ ALWAYS_INLINE void finish_cell(const acc_t *sums, const __global data_t *bias, c
 #define INPUT(gate) load_lanes(inputs + (long)(gate) * hidden, lanes)
 #define HIDDEN(gate) (load_private(sums + (gate) * PANEL_UNITS) + load_vf(bias + (gate) * PANEL_UNITS))
 #if CELL == CELL_LSTM
-    const vf input = sigmoid_vf(INPUT(0) + HIDDEN(0));
+    const vf added = sigmoid_tanh_vf(INPUT(0) + HIDDEN(0), INPUT(2) + HIDDEN(2));
     const vf forget = sigmoid_vf(INPUT(1) + HIDDEN(1));
-    const vf candidate = tanh_vf(INPUT(2) + HIDDEN(2));
-    const vf output = sigmoid_vf(INPUT(3) + HIDDEN(3));
-    *c = MAD(forget, *c, input * candidate);
-    *h = output * tanh_vf(*c);
+    *c = MAD(forget, *c, added);
+    *h = sigmoid_tanh_vf(INPUT(3) + HIDDEN(3), *c);
 #elif CELL == CELL_GRU_AFTER
     const vf reset = sigmoid_vf(INPUT(0) + HIDDEN(0));
     const vf update = sigmoid_vf(INPUT(1) + HIDDEN(1));
@@ -263,12 +307,7 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
         if (any) {
             const int k = has_old ? l->hidden : 0;
             const __global data_t *from = weights + panel * gates * panel_size;
-#if CELL == CELL_GRU_BEFORE
-            if (second)
-                multiply_panel(UNIT_VECTORS, sums, factor, factor_row, from, k, rows, running);
-            else
-#endif
-                multiply_panel(TILE_NV, sums, factor, factor_row, from, k, rows, running);
+            multiply_panel(gates * UNIT_VECTORS, sums, factor, factor_row, from, k, rows, running);
         }
         for (int i = 0; i < rows; ++i) {
             const int b = first + i;

@@ -187,8 +187,9 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
 husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
+    const char *pack = state->strip_vectors > 0 ? "husk_rnn_pack_panels" : "husk_rnn_pack";
     husk_status status =
-        husk__kernel_get(plan->context, "rnn_pack.cl", "-DDTYPE_F32", "husk_rnn_pack", &state->pack, scope);
+        husk__kernel_get(plan->context, "rnn_pack.cl", "-DDTYPE_F32", pack, &state->pack, scope);
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, "rnn_pack.cl", "-DDTYPE_F32", "husk_rnn_gather",
                                   &state->gather, scope);

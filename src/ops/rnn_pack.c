@@ -8,7 +8,7 @@
 #include "base/tensor.h"
 #include "ops/rnn_problem.h"
 
-enum { PACK_ROWS = 64, PACK_ITEMS = 16, GATHER_ROWS = 64, GATHER_ITEMS = 64, FEW_ROWS = 4 };
+enum { PACK_ROWS = 64, PACK_ITEMS = 16, PACK_ROWS_OF_PANEL = 512, GATHER_ROWS = 64, GATHER_ITEMS = 64, FEW_ROWS = 4 };
 
 void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
 {
@@ -29,25 +29,35 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
     const husk__rnn_layout *layout = &state->layout;
     husk_tensor hidden = *weights->hidden;
     husk__tensor_resolve(&hidden);
+    const bool is_panel = state->strip_vectors > 0;
     const int64_t first_gates = husk__rnn_has_two_passes(problem) ? problem->gates - 1 : problem->gates;
     const int64_t biases = problem->gates * layout->pitch * problem->hidden;
-    const husk__range range = {{(size_t)husk__divide_up(layout->panel_units, PACK_ITEMS),
-                                (size_t)husk__divide_up(problem->hidden, PACK_ROWS),
-                                (size_t)(layout->pitch / layout->panel_units)},
-                               {PACK_ITEMS, 1, 1}};
+    const size_t panels = (size_t)(layout->pitch / layout->panel_units);
+    const size_t parts = (size_t)husk__divide_up(problem->hidden, is_panel ? PACK_ROWS_OF_PANEL : PACK_ROWS);
+    const husk__range by_item = {{(size_t)husk__divide_up(layout->panel_units, PACK_ITEMS), parts, panels},
+                                 {PACK_ITEMS, 1, 1}},
+                      by_panel = {{parts, panels, 1}, {1, 1, 1}};
     husk_status status = HUSK_OK;
     for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates) {
         const int64_t at = (int64_t)(byte_offset / sizeof(float)) + gate * layout->pitch * problem->hidden;
         const int64_t bias_at = (int64_t)(byte_offset / sizeof(float)) + biases + gate * layout->pitch;
-        status =
-            HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&hidden),
-                         HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : problem->hidden),
-                         HUSK__ARG_TENSOR(weights->hidden_bias), HUSK__ARG_I32(weights->hidden_bias != NULL),
-                         HUSK__ARG_BUFFER(to, (uint64_t)at * sizeof(float), sizeof(float)),
-                         HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
-                         HUSK__ARG_I32(layout->panel_units), HUSK__ARG_I32(gate),
-                         HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
-                         HUSK__ARG_I32(PACK_ROWS));
+        const husk__arg row = HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : problem->hidden),
+                        gates = HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
+                        target = HUSK__ARG_BUFFER(to, (uint64_t)at * sizeof(float), sizeof(float));
+        if (is_panel)
+            status = HUSK__LAUNCH(queue, state->pack, &by_panel, scope, HUSK__ARG_TENSOR(&hidden), row,
+                                  HUSK__ARG_TENSOR(weights->hidden_bias),
+                                  HUSK__ARG_I32(weights->hidden_bias != NULL), target,
+                                  HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
+                                  HUSK__ARG_I32(state->unit_vectors), HUSK__ARG_I32(state->strip_vectors),
+                                  HUSK__ARG_I32(gate), gates, HUSK__ARG_I32(PACK_ROWS_OF_PANEL));
+        else
+            status = HUSK__LAUNCH(queue, state->pack, &by_item, scope, HUSK__ARG_TENSOR(&hidden), row,
+                                  HUSK__ARG_TENSOR(weights->hidden_bias),
+                                  HUSK__ARG_I32(weights->hidden_bias != NULL), target,
+                                  HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
+                                  HUSK__ARG_I32(layout->panel_units), HUSK__ARG_I32(gate), gates,
+                                  HUSK__ARG_I32(PACK_ROWS));
     }
     return status;
 }

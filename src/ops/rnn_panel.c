@@ -7,13 +7,13 @@
 #include "base/checked.h"
 #include "ops/rnn_problem.h"
 
-// What the numbers of a configuration mean. A GRU with its reset after the product has tiles of three vectors
-// and not of four.
-enum { ROWS_OF_FOUR, ROWS_OF_THREE, BLOCK_K };
+// What the numbers of a configuration mean: rows of a register tile of two vectors and, for a GRU with its reset
+// after the product, of three.
+enum { ROWS_OF_TWO, ROWS_OF_THREE, BLOCK_K };
 
 static const husk__configuration configurations[] = {
-    {"6x4", "", {6, 8, 128}}, // 24 sums: 32 vector registers (AVX-512, NEON)
-    {"3x4", "", {3, 4, 128}}, // 12 sums: 16 vector registers (AVX2, SSE)
+    {"8x2", "", {8, 8, 128}}, // 16 or 24 sums: 32 vector registers (AVX-512, NEON)
+    {"6x2", "", {6, 4, 128}}, // 12 sums: 16 vector registers (AVX2, SSE)
 };
 
 static int64_t unit_vectors(const husk__rnn_problem *problem)
@@ -21,6 +21,11 @@ static int64_t unit_vectors(const husk__rnn_problem *problem)
     if (problem->gates == 1)
         return 4;
     return husk__rnn_has_two_passes(problem) ? 2 : 1;
+}
+
+static int64_t strip_vectors(const husk__rnn_problem *problem)
+{
+    return problem->gates == 3 && !husk__rnn_has_two_passes(problem) ? 3 : 2;
 }
 
 static int64_t panel_units(const husk__rnn_problem *problem, const husk_device_traits *traits)
@@ -110,11 +115,13 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     husk__rnn_lay_out(problem, panel_units(problem, traits), &state->layout);
     if (problem->batch > 0)
         divide(problem, &state->layout, traits->compute_units, &state->grid);
-    const bool is_three = problem->gates == 3 && !husk__rnn_has_two_passes(problem);
+    state->unit_vectors = (int32_t)unit_vectors(problem);
+    state->strip_vectors = (int32_t)strip_vectors(problem);
+    const bool is_three = state->strip_vectors == 3;
     const int cell = problem->gates == 1 ? 0 : problem->gates == 4 ? 1 : is_three ? 2 : 3;
     char options[160];
     snprintf(options, sizeof options, "-DDTYPE_F32 -DCELL=%d -DUNIT_VECTORS=%d -DTILE_ROWS=%d -DBLOCK_K=%d",
-             cell, (int)unit_vectors(problem), values[is_three ? ROWS_OF_THREE : ROWS_OF_FOUR],
+             cell, (int)state->unit_vectors, values[is_three ? ROWS_OF_THREE : ROWS_OF_TWO],
              values[BLOCK_K]);
     husk_status status =
         husk__kernel_get(plan->context, "rnn_panel.cl", options, "husk_rnn_panel", &state->step, scope);

@@ -92,6 +92,7 @@ typedef struct husk__rnn_grid {
 
 typedef struct husk__rnn_state {
     const husk__kernel *step, *pack, *gather;
+    int32_t unit_vectors, strip_vectors; /* of the panel variant; 0 for others */
     husk__rnn_layout layout;
     husk__rnn_grid grid;
     husk_plan *products[HUSK__RNN_MAX_WEIGHTS]; /* gemm plans */
