@@ -5,7 +5,7 @@
 // then, where a second pass needs its own (GRU with the reset before the product), those of the rest; after them
 // the biases, [panel][gate][unit] alike. Units beyond the last are zeros. A panel is [k][gate][unit] for
 // rnn_tile (husk_rnn_pack); for rnn_panel (husk_rnn_pack_panels) its vectors [gate][unit vector] are cut into
-// strips, [strip][k][vector].
+// strips, [strip][k][vector]. It has input weights packed alike, with their biases.
 //
 //   -DVW=4|8|16   floats in a vector
 #define TILE_M VW
@@ -40,28 +40,28 @@ __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long w
     }
 }
 
-// The same for rnn_panel. Work-group (x, y) does rows x * k_count... of panel y: squares of VW units and VW rows
-// are transposed in registers. k_count is a multiple of VW.
+// The same for rnn_panel, of weights [all gates * hidden][depth]. Work-group (x, y) does rows x * k_count... of
+// panel y: squares of VW units and VW rows are transposed in registers. k_count is a multiple of VW.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_rnn_pack_panels(const __global data_t *restrict weights_base, long weights_offset,
                                    long weights_row, const __global data_t *restrict bias_base, long bias_offset,
                                    int has_bias, __global data_t *restrict to_base, long to_offset, long bias_to,
-                                   int hidden, int unit_vectors, int strip_vectors, int gate, int gates,
-                                   int k_count)
+                                   int hidden, int depth, int unit_vectors, int strip_vectors, int gate,
+                                   int gates, int k_count)
 {
     const int panel = get_group_id(1);
     const int k_begin = get_group_id(0) * k_count;
-    const int k_end = min(hidden, k_begin + k_count);
+    const int k_end = min(depth, k_begin + k_count);
     const int vectors = gates * unit_vectors;
     const int step = strip_vectors * VW;
-    __global data_t *to_panel = to_base + to_offset + panel * (long)hidden * vectors * VW;
+    __global data_t *to_panel = to_base + to_offset + panel * (long)depth * vectors * VW;
     for (int vector = 0; vector < vectors; ++vector) {
         const int unit = (panel * unit_vectors + vector % unit_vectors) * VW;
         const int units = clamp(hidden - unit, 0, VW);
         const long first_row = (long)(gate + vector / unit_vectors) * hidden + unit;
         const __global data_t *from = weights_base + weights_offset + first_row * weights_row;
         const int strip = vector / strip_vectors;
-        __global data_t *to = to_panel + (long)strip * hidden * step + (vector - strip * strip_vectors) * VW;
+        __global data_t *to = to_panel + (long)strip * depth * step + (vector - strip * strip_vectors) * VW;
         for (int k = k_begin; k < k_end; k += VW) {
             const int steps = min(VW, k_end - k);
             vf square[VW];

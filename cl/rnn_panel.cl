@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Recurrent steps for CPU devices: vanilla tanh and ReLU, LSTM, GRU with either reset.
 //
-// The products of the inputs with their weights, for all time steps, come ready from one matrix
-// multiplication; what is left for each step is h R^T, and the gates, which are fused here.
+// The products of the inputs with their weights are taken for all time steps at once: by a launch of this kernel
+// that does nothing else, before the steps in the first of their launches where that wakes as many cores, or, for
+// plain weights and few sequences and steps, by gemm. What is left for each step is h R^T, and the gates.
 // A work-group is one work-item that owns a range of sequences of the batch and a range of hidden units of
 // one direction, and does them for one or several time steps in a launch: several where it owns all hidden
 // units, since then nothing it needs is computed by anyone else (sequences do not depend on each other).
@@ -89,6 +90,7 @@
 // pass and n in another, between which every hidden unit of a sequence has to be done.
 #define PASS_FIRST 1
 #define PASS_SECOND 2
+#define PASS_INPUTS 4
 
 // A state [direction][batch][hidden] that may be absent.
 typedef struct {
@@ -113,10 +115,28 @@ inline void store_lanes(vf v, __global data_t *p, int lanes)
         store_vf_part(v, p, lanes);
 }
 
+// Asks for the line at p in the second-level cache.
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#define PREFETCH_SECOND(p) __builtin_prefetch((const void *)(ulong)(p), 0, 2)
+#else
+#define PREFETCH_SECOND(p)
+#endif
+
+// Floats of four rows of a strip, and of a cache line.
+#define FOUR_ROWS (4 * STRIP_COLUMNS)
+#define LINE 16
+
+// What tiles ask for while they multiply: the block of weights after theirs, since from the third cache it comes too
+// late otherwise. For every four rows multiplied, half of four rows; `ahead_step` floats on from there the next time.
+#define ASK(i) \
+    if ((i) * LINE < FOUR_ROWS / 2) \
+        PREFETCH_SECOND(ahead + (i) * LINE);
+
 // sums[row][vector] += h[row][0..steps) * strip[0..steps)[vector], or = where is_first. rows and phases are
 // literals: rows * STRIP_VECTORS * phases accumulators live in registers.
 ALWAYS_INLINE void multiply_rows(int rows, int phases, int is_first, acc_t *sums, int sums_row,
-                                 const __global data_t *h, long h_row, const __global data_t *strip, int steps)
+                                 const __global data_t *h, long h_row, const __global data_t *strip, int steps,
+                                 const __global data_t *ahead, int ahead_step)
 {
     vf acc[32];
     const int count = rows * STRIP_VECTORS;
@@ -139,6 +159,10 @@ ALWAYS_INLINE void multiply_rows(int rows, int phases, int is_first, acc_t *sums
                            strip + (q) * STRIP_COLUMNS);
         REPEAT_4(MULTIPLY_STEP)
 #undef MULTIPLY_STEP
+        if (rows > 2) { // fewer read weights as fast as can be
+            REPEAT_16(ASK)
+        }
+        ahead += ahead_step;
         strip += 4 * STRIP_COLUMNS;
     }
     for (; p < steps; ++p) {
@@ -159,11 +183,12 @@ ALWAYS_INLINE void multiply_rows(int rows, int phases, int is_first, acc_t *sums
 }
 
 inline void multiply_tile(int rows, int is_first, acc_t *sums, int sums_row, const __global data_t *h,
-                          long h_row, const __global data_t *strip, int steps)
+                          long h_row, const __global data_t *strip, int steps, const __global data_t *ahead,
+                          int ahead_step)
 {
 #define ROWS_CASE(count, phases) \
     case count: \
-        multiply_rows(count, phases, is_first, sums, sums_row, h, h_row, strip, steps); \
+        multiply_rows(count, phases, is_first, sums, sums_row, h, h_row, strip, steps, ahead, ahead_step); \
         break;
     switch (rows) {
         ROWS_CASE(1, 4)
@@ -184,26 +209,29 @@ inline void multiply_tile(int rows, int is_first, acc_t *sums, int sums_row, con
 
 // The sums of one panel for `rows` sequences: sums = h * panel. Tiles in which no sequence is still running
 // are left out.
-inline void multiply_panel(int vectors, acc_t *sums, const __global data_t *h, long h_row,
+__attribute__((noinline)) void multiply_panel(int vectors, acc_t *sums, const __global data_t *h, long h_row,
                            const __global data_t *panel, int k, int rows, const int *running)
 {
     const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    const int most_steps = tiles > 1 ? BLOCK_K : k;
+    // Every tile its share, and a single one every other line.
+    const int ahead_step = tiles == 1 ? FOUR_ROWS : tiles <= 3 ? FOUR_ROWS / 2 : FOUR_ROWS / 4;
     for (int vector = 0; vector < vectors; vector += STRIP_VECTORS) {
         const __global data_t *strip = panel + (long)vector * VW * k;
         int block = 0;
         do {
-            const int steps = min(k - block, most_steps);
+            const int steps = min(k - block, BLOCK_K);
             for (int tile = 0; tile < tiles; ++tile) {
                 const int row = rows * tile / tiles, end = rows * (tile + 1) / tiles;
                 int any = 0;
                 for (int i = row; i < end; ++i)
                     any |= running[i];
+                const __global data_t *from = strip + (long)block * STRIP_COLUMNS;
+                const __global data_t *ahead = from + (long)steps * STRIP_COLUMNS + tile * (steps / 4) * ahead_step;
                 if (any)
                     multiply_tile(end - row, block == 0, sums + (row * vectors + vector) * VW, vectors * VW,
-                                  h + row * h_row + block, h_row, strip + (long)block * STRIP_COLUMNS, steps);
+                                  h + row * h_row + block, h_row, from, steps, ahead, ahead_step);
             }
-            block += most_steps;
+            block += BLOCK_K;
         } while (block < k);
     }
 }
@@ -222,11 +250,11 @@ inline vf sigmoid_tanh_vf(vf a, vf b)
 
 // One vector of hidden units of one sequence: the gates from the sums of h, the biases and the products of
 // the inputs, and the new state. sums and bias are [gate][unit] with a pitch of PANEL_UNITS; inputs
-// [gate][unit] with a pitch of `hidden`. h and c are the states before, and after on return.
+// [gate][unit] with a pitch of inputs_gate. h and c are the states before, and after on return.
 ALWAYS_INLINE void finish_cell(const acc_t *sums, const __global data_t *bias, const __global data_t *inputs,
-                        int hidden, int lanes, int relu, vf *h, vf *c)
+                               int inputs_gate, int lanes, int relu, vf *h, vf *c)
 {
-#define INPUT(gate) load_lanes(inputs + (long)(gate) * hidden, lanes)
+#define INPUT(gate) load_lanes(inputs + (long)(gate) * inputs_gate, lanes)
 #define HIDDEN(gate) (load_private(sums + (gate) * PANEL_UNITS) + load_vf(bias + (gate) * PANEL_UNITS))
 #if CELL == CELL_LSTM
     const vf added = sigmoid_tanh_vf(INPUT(0) + HIDDEN(0), INPUT(2) + HIDDEN(2));
@@ -255,7 +283,8 @@ ALWAYS_INLINE void finish_cell(const acc_t *sums, const __global data_t *bias, c
 
 // Everything a work-item works with, for its own direction.
 typedef struct {
-    const __global data_t *inputs; // [time][batch][gates * hidden]
+    // [panel][time][batch][gate][unit] of the first pass, then of the second; by gemm, [time][batch][gate][hidden].
+    const __global data_t *inputs;
     const __global data_t *panels; // the first pass's, then the second's
     const __global data_t *bias;   // [gate][PANEL_UNITS] a panel, as the panels
     const __global int *lengths;
@@ -264,13 +293,32 @@ typedef struct {
     __global data_t *cell;          // [batch][pitch]: LSTM's c, or the update gate between the passes
     __global data_t *reset_hidden;  // [batch][pitch]: r . h between the passes
     state_t h0, c0, h_n, c_n;
-    long inputs_time, inputs_first, y_time, y_row, pitch;
-    int has_lengths, reverse, inputs_by_step, steps_total, batch, hidden, relu;
+    long inputs_row, inputs_rows, y_time, y_row, pitch; // inputs_row by gemm, inputs_rows in panels
+    int inputs_by_gate, inputs_first, has_lengths, reverse, inputs_by_step, steps_total, batch, hidden, relu;
 } layer_t;
 
 inline int length_of(const layer_t *l, int sequence)
 {
     return l->has_lengths ? clamp(l->lengths[sequence], 0, l->steps_total) : l->steps_total;
+}
+
+// When a sequence takes its step `step`.
+inline int time_of(const layer_t *l, int step, int sequence)
+{
+    const int length = length_of(l, sequence);
+    return l->reverse && step < length ? length - 1 - step : step;
+}
+
+// The products of a sequence's inputs with the gates of a panel that this pass needs.
+inline const __global data_t *inputs_of(const layer_t *l, int second, int step, int sequence, int panel)
+{
+    const int time = (l->inputs_by_step ? step : time_of(l, step, sequence)) - l->inputs_first;
+    const long row = (long)time * l->batch + sequence;
+    if (l->inputs_by_gate)
+        return l->inputs + row * l->inputs_row + panel * PANEL_UNITS + (second ? FIRST_GATES * l->hidden : 0);
+    const int columns = (second ? GATES - FIRST_GATES : FIRST_GATES) * PANEL_UNITS;
+    const __global data_t *pass = l->inputs + (second ? l->inputs_rows * FIRST_GATES * l->pitch : 0);
+    return pass + (panel * l->inputs_rows + row) * columns;
 }
 
 // Rows first..first + rows of the batch, step `step`, panels [panel_begin, panel_end), one pass.
@@ -280,6 +328,7 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
     const int second = CELL == CELL_GRU_BEFORE && pass == PASS_SECOND;
     const int gates = second ? 1 : FIRST_GATES;
     const int panels = (l->hidden + PANEL_UNITS - 1) / PANEL_UNITS;
+    const int inputs_gate = l->inputs_by_gate ? l->hidden : PANEL_UNITS;
     const long panel_size = (long)l->hidden * PANEL_UNITS;
     const __global data_t *weights = l->panels + (second ? panels * FIRST_GATES * panel_size : 0);
     const __global data_t *biases = l->bias + (second ? panels * FIRST_GATES * PANEL_UNITS : 0);
@@ -304,6 +353,14 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
     }
     for (int panel = panel_begin; panel < panel_end; ++panel) {
         const __global data_t *bias = biases + panel * gates * PANEL_UNITS;
+        if (any && !l->inputs_by_gate) {
+            // The inputs' products lie in the third cache or beyond: they come while h is multiplied.
+            for (int i = 0; i < rows; ++i) {
+                const __global data_t *p = inputs_of(l, second, step, first + i, panel);
+                for (int j = 0; j < gates * PANEL_UNITS; j += LINE)
+                    PREFETCH_READ(p + j);
+            }
+        }
         if (any) {
             const int k = has_old ? l->hidden : 0;
             const __global data_t *from = weights + panel * gates * panel_size;
@@ -313,15 +370,14 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
             const int b = first + i;
             const int length = length_of(l, b);
             const int last = length > 0 ? step == length - 1 : step == 0;
-            const int time = l->reverse && step < length ? length - 1 - step : step;
-            const long inputs_row = (l->inputs_by_step ? step : time) - l->inputs_first;
-            const __global data_t *inputs =
-                l->inputs + inputs_row * l->inputs_time + (long)b * GATES * l->hidden;
+            const int time = time_of(l, step, b);
+            const __global data_t *inputs = inputs_of(l, second, step, b, panel);
             __global data_t *y = l->y + time * l->y_time + b * l->y_row;
 #pragma unroll
             for (int u = 0; u < UNIT_VECTORS; ++u) {
                 const int unit = panel * PANEL_UNITS + u * VW;
                 const int lanes = lanes_left(l->hidden - unit);
+                const int input_lanes = l->inputs_by_gate ? lanes : VW;
                 vf h = has_old ? load_lanes(old + i * old_row + unit, lanes) : (vf)(0.0f);
                 vf c = (vf)(0.0f);
 #if CELL == CELL_LSTM
@@ -337,11 +393,11 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
                         const vf update = load_vf(cell + i * l->pitch + unit);
                         const vf candidate =
                             tanh_vf(load_private(sum) + load_vf(bias + u * VW) +
-                                    load_lanes(inputs + 2l * l->hidden + unit, lanes));
+                                    load_lanes(inputs + u * VW, input_lanes));
                         h = MAD(update, h - candidate, candidate);
                     } else
 #endif
-                        finish_cell(sum, bias + u * VW, inputs + unit, l->hidden, lanes, l->relu, &h, &c);
+                        finish_cell(sum, bias + u * VW, inputs + u * VW, inputs_gate, input_lanes, l->relu, &h, &c);
                 }
 #if CELL == CELL_GRU_BEFORE
                 if (!second) {
@@ -364,15 +420,45 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
     }
 }
 
+// The products of rows [row_begin, row_end) of x with panels [panel_begin, panel_end) of the input weights of all
+// passes. x_rows: all rows.
+inline void multiply_inputs(const __global data_t *x, long x_row, long x_rows, int features,
+                            const __global data_t *weights, __global data_t *to, int panels, int panel_begin,
+                            int panel_end, int row_begin, int row_end, acc_t *sums)
+{
+    const long pitch = (long)panels * PANEL_UNITS;
+    const __global data_t *bias = weights + pitch * GATES * features;
+    int running[BATCH_BLOCK];
+    for (int i = 0; i < BATCH_BLOCK; ++i)
+        running[i] = 1;
+    for (int gate = 0; gate < GATES; gate += FIRST_GATES) {
+        const int columns = (gate == 0 ? FIRST_GATES : GATES - FIRST_GATES) * PANEL_UNITS;
+        for (int row = row_begin; row < row_end; row += BATCH_BLOCK) {
+            const int rows = min(row_end - row, BATCH_BLOCK);
+            for (int panel = panel_begin; panel < panel_end; ++panel) {
+                const long column = gate * pitch + panel * columns;
+                multiply_panel(columns / VW, sums, x + row * x_row, x_row, weights + column * features, features,
+                               rows, running);
+                __global data_t *to_rows = to + x_rows * column + (long)row * columns;
+                for (int i = 0; i < rows * columns; i += columns)
+                    for (int j = 0; j < columns; j += VW)
+                        store_vf(load_private(sums + i + j) + load_vf(bias + column + j), to_rows + i + j);
+            }
+        }
+    }
+}
+
 // Work-group (x, y, z) does panels x * group_panels..., sequences y * group_rows... of direction z, steps
 // step_begin to step_begin + steps; direction 1 runs backwards. inputs holds time steps from inputs_first on
 // (inputs_first_reverse for direction 1, where inputs_by_step says that they are in the order of its steps
-// and not of time). passes: PASS_FIRST, PASS_SECOND or both;
-// both, or several steps, only where one work-group has all panels. scratch holds, a direction: two hidden
+// and not of time), by panels or, where inputs_by_gate, by gates. passes: PASS_FIRST, PASS_SECOND or both;
+// both, or several steps, only where one work-group has all panels. With PASS_INPUTS the group first makes its
+// panels' inputs from rows y * x_group_rows... of x, [x_rows][features], and packed input weights; steps may be 0.
+// scratch holds, a direction: two hidden
 // states, the cell state, and r . h for CELL 3, each [batch][pitch], pitch being the units of all panels.
 // A state's absence is said by its has_ flag; it may then be any pointer.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_rnn_panel(const __global data_t *restrict inputs_base, long inputs_offset,
+__kernel void husk_rnn_panel(__global data_t *inputs_base, long inputs_offset,
                              long inputs_time, long inputs_direction, int inputs_first,
                              int inputs_first_reverse, int inputs_by_step,
                              const __global data_t *restrict packed_base, long packed_offset,
@@ -385,8 +471,11 @@ __kernel void husk_rnn_panel(const __global data_t *restrict inputs_base, long i
                              long h_n_row, long h_n_direction, int has_h_n, __global data_t *c_n_base,
                              long c_n_offset, long c_n_row, long c_n_direction, int has_c_n,
                              __global data_t *scratch_base, long scratch_offset, int steps_total, int batch,
-                             int hidden, int relu, int group_panels, int group_rows, int step_begin,
-                             int steps, int passes)
+                             int hidden, int relu, int inputs_by_gate,
+                             const __global data_t *restrict x_base, long x_offset, long x_row, int x_rows,
+                             int x_group_rows, int features, const __global data_t *restrict input_base,
+                             long input_offset, long input_direction, int group_panels, int group_rows,
+                             int step_begin, int steps, int passes)
 {
     const long direction = get_group_id(2);
     const int panels = (hidden + PANEL_UNITS - 1) / PANEL_UNITS;
@@ -420,7 +509,9 @@ __kernel void husk_rnn_panel(const __global data_t *restrict inputs_base, long i
     l.c_n.data = c_n_base + c_n_offset + direction * c_n_direction;
     l.c_n.row = c_n_row;
     l.c_n.present = has_c_n;
-    l.inputs_time = inputs_time;
+    l.inputs_row = inputs_time / batch;
+    l.inputs_rows = x_rows;
+    l.inputs_by_gate = inputs_by_gate;
     l.inputs_first = direction ? inputs_first_reverse : inputs_first;
     l.y_time = y_time;
     l.y_row = y_row;
@@ -434,6 +525,13 @@ __kernel void husk_rnn_panel(const __global data_t *restrict inputs_base, long i
     l.relu = relu;
 
     acc_t sums[BATCH_BLOCK * PANEL_COLUMNS];
+    if (passes & PASS_INPUTS) {
+        const int begin = get_group_id(1) * x_group_rows;
+        multiply_inputs(x_base + x_offset, x_row, x_rows, features,
+                        input_base + input_offset + direction * input_direction,
+                        inputs_base + inputs_offset + direction * inputs_direction, panels, panel_begin, panel_end,
+                        begin, min(x_rows, begin + x_group_rows), sums);
+    }
     for (int step = step_begin; step < step_begin + steps; ++step)
         for (int pass = PASS_FIRST; pass <= (CELL == CELL_GRU_BEFORE ? PASS_SECOND : PASS_FIRST); ++pass)
             if (passes & pass)

@@ -11,15 +11,29 @@
 #include "base/tensor.h"
 #include "ops/rnn_problem.h"
 
-enum { ALIGNMENT = 256, GATHER_STEPS = 16, GATHER_ITEMS = 64 };
+enum { ALIGNMENT = 256, FEW_ROWS = 4, GATHER_STEPS = 16, GATHER_ITEMS = 64 };
 
 // ---- sizes ----
 
-// x as a matrix of time * batch rows; false where its strides do not allow it.
-static bool is_matrix(const husk__rnn_problem *problem)
+// x as a matrix of time * batch rows; false where its strides do not allow it. The panel variant wants its features
+// side by side and its rows at a distance whose multiples fit an int.
+static bool is_matrix(const husk__rnn_problem *problem, bool is_panel)
 {
-    const int64_t *stride = problem->x.strides;
+    const int64_t *stride = problem->x.strides, most_row = INT64_C(1) << 27;
+    const int64_t row = problem->batch > 1 ? stride[1] : stride[0];
+    if (is_panel && ((problem->inputs > 1 && stride[2] != 1) || row > most_row))
+        return false;
     return problem->steps <= 1 || problem->batch <= 1 || stride[0] == problem->batch * stride[1];
+}
+
+bool husk__rnn_takes_few(const husk__rnn_problem *problem)
+{
+    return problem->steps * problem->batch <= FEW_ROWS;
+}
+
+bool husk__rnn_has_own_inputs(const husk__rnn_state *state, const husk__rnn_run *run)
+{
+    return state->strip_vectors > 0 && (run->inputs->packed || !state->takes_few);
 }
 
 static uint64_t reserve(uint64_t *next, int64_t elements)
@@ -35,11 +49,11 @@ static int64_t widest_input(const husk__rnn_problem *problem)
     return husk__max_i64(problem->inputs, between);
 }
 
-static void place(const husk__rnn_problem *problem, husk__rnn_layout *layout)
+static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_layout *layout)
 {
     const int64_t rows = layout->chunk * problem->batch;
     const int64_t output = problem->steps * problem->batch * problem->directions * problem->hidden;
-    const int64_t columns = problem->gates * problem->hidden;
+    const int64_t columns = layout->product_columns;
     uint64_t next = 0;
     layout->products = reserve(&next, rows * columns);
     layout->products_direction = next - layout->products;
@@ -52,11 +66,18 @@ static void place(const husk__rnn_problem *problem, husk__rnn_layout *layout)
     layout->outputs[1] = reserve(&next, problem->layers > 2 ? output : 0);
     layout->states = reserve(&next, problem->directions * 4 * problem->batch * layout->pitch);
     layout->weights = reserve(&next, problem->directions * layout->weight_stride);
+    if (is_panel) {
+        int64_t input_weights = husk__rnn_input_panels(problem, layout, 0);
+        if (problem->layers > 1)
+            input_weights = husk__max_i64(input_weights, husk__rnn_input_panels(problem, layout, 1));
+        layout->input_weights = reserve(&next, problem->directions * input_weights);
+    }
     layout->total = next;
 }
 
 // As many time steps at once as the limit allows; all of them, as a rule.
-void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, husk__rnn_layout *layout)
+void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
+                       husk__rnn_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
     layout->panel_units = panel_units;
@@ -64,23 +85,24 @@ void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, hu
     layout->weight_stride = husk__round_up(problem->gates * layout->pitch * (problem->hidden + 1), 64);
     if (problem->has_input_bias)
         layout->weight_stride += husk__round_up(problem->gates * problem->hidden, 64);
-    layout->gathers_x = !is_matrix(problem);
+    layout->product_columns = problem->gates * (is_panel ? layout->pitch : problem->hidden);
+    layout->gathers_x = !is_matrix(problem, is_panel);
     layout->chunk = problem->steps;
-    place(problem, layout);
+    place(problem, is_panel, layout);
     if (layout->total <= problem->workspace_limit || problem->steps <= 1)
         return;
     layout->gathers_chunks = problem->directions == 2 && problem->has_lengths;
     int64_t least = 1, most = problem->steps - 1;
     while (least < most) { // the largest chunk that fits
         layout->chunk = least + (most - least + 1) / 2;
-        place(problem, layout);
+        place(problem, is_panel, layout);
         if (layout->total <= problem->workspace_limit)
             least = layout->chunk;
         else
             most = layout->chunk - 1;
     }
     layout->chunk = least;
-    place(problem, layout);
+    place(problem, is_panel, layout);
 }
 
 double husk__rnn_flops(const husk__candidate *candidate)
@@ -193,7 +215,7 @@ husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const hus
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, "rnn_pack.cl", "-DDTYPE_F32", "husk_rnn_gather",
                                   &state->gather, scope);
-    if (problem->steps == 0 || problem->batch == 0)
+    if (problem->steps == 0 || problem->batch == 0 || (state->strip_vectors > 0 && !state->takes_few))
         return status;
     for (int64_t i = 0; i < husk__rnn_weight_count(problem) && status == HUSK_OK; ++i)
         status = plan_product(plan, state, i, scope);
@@ -287,12 +309,14 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue, const husk
 // The products of one direction of a layer for steps first... of it (in time, or in the backward
 // direction's own order); *origin receives the time, or step, of the first row.
 static husk_status compute_products(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
-                                    const husk__scratch *scratch, int64_t index, const husk_tensor *input,
-                                    int64_t first, int64_t *origin, const husk__scope *scope)
+                                    const husk__scratch *scratch, husk__rnn_launch *launch, int64_t direction,
+                                    const husk_tensor *input, int64_t first, int64_t *origin,
+                                    const husk__scope *scope)
 {
+    const husk__rnn_state *state = plan->state;
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
-    const int64_t layer = index / problem->directions, direction = index % problem->directions;
+    const int64_t layer = launch->layer, index = layer * problem->directions + direction;
     const bool by_step = direction == 1 && layout->gathers_chunks;
     const int64_t rows = layout->chunk * problem->batch, features = input->shape[2];
     *origin = direction == 1 && !by_step ? problem->steps - first - layout->chunk : first;
@@ -309,6 +333,12 @@ static husk_status compute_products(const husk_plan *plan, husk_queue *queue, co
         if (status != HUSK_OK)
             return status;
     }
+    if (launch->has_own_inputs && state->grid.makes_inputs) {
+        launch->x = from;
+        return HUSK_OK;
+    }
+    if (launch->has_own_inputs)
+        return husk__rnn_launch_inputs(plan, queue, run, scratch, launch, direction, &from, scope);
     const uint64_t at = layout->products + (direction == 1 ? layout->products_direction : 0);
     const husk_tensor products = matrix_at(scratch, at, rows, problem->gates * problem->hidden);
     return multiply(plan, queue, run, index, &from, &products);
@@ -327,8 +357,7 @@ static husk_status run_layer(const husk_plan *plan, husk_queue *queue, const hus
         const int64_t first = husk__min_i64(step, problem->steps - layout->chunk);
         int64_t origins[2] = {0, 0};
         for (int64_t d = 0; d < problem->directions && status == HUSK_OK; ++d)
-            status = compute_products(plan, queue, run, scratch, launch->layer * problem->directions + d,
-                                      input, first, &origins[d], scope);
+            status = compute_products(plan, queue, run, scratch, launch, d, input, first, &origins[d], scope);
         launch->first_step = step;
         launch->steps = husk__min_i64(problem->steps - step, layout->chunk);
         launch->inputs_first = origins[0];
@@ -348,16 +377,28 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const uint64_t stride = (uint64_t)layout->weight_stride * sizeof(float);
     const int64_t first = launch->layer * problem->directions;
+    launch->has_own_inputs = husk__rnn_has_own_inputs(plan->state, run);
+    launch->input_packed_stride = husk__rnn_input_panels(problem, layout, launch->layer);
     if (run->inputs->packed) {
-        launch->packed =
-            HUSK__ARG_BUFFER(run->inputs->packed->buffer, (uint64_t)first * stride, sizeof(float));
+        const uint64_t input_at =
+            (uint64_t)husk__rnn_input_panels_at(problem, layout, launch->layer) * sizeof(float);
+        const husk_buffer *packed = run->inputs->packed->buffer;
+        launch->packed = HUSK__ARG_BUFFER(packed, (uint64_t)first * stride, sizeof(float));
+        launch->input_packed = HUSK__ARG_BUFFER(packed, input_at, sizeof(float));
         return HUSK_OK;
     }
+    const uint64_t input_stride = (uint64_t)launch->input_packed_stride * sizeof(float);
     launch->packed = HUSK__ARG_BUFFER(scratch->buffer, layout->weights, sizeof(float));
+    launch->input_packed = HUSK__ARG_BUFFER(scratch->buffer, layout->input_weights, sizeof(float));
     husk_status status = HUSK_OK;
-    for (int64_t d = 0; d < problem->directions && status == HUSK_OK; ++d)
-        status = husk__rnn_pack_hidden(plan, queue, &run->inputs->weights[first + d], scratch->buffer,
+    for (int64_t d = 0; d < problem->directions && status == HUSK_OK; ++d) {
+        const husk_rnn_weights *weights = &run->inputs->weights[first + d];
+        status = husk__rnn_pack_hidden(plan, queue, weights, scratch->buffer,
                                        layout->weights + (uint64_t)d * stride, scope);
+        if (status == HUSK_OK && launch->has_own_inputs)
+            status = husk__rnn_pack_input(plan, queue, weights, scratch->buffer,
+                                          layout->input_weights + (uint64_t)d * input_stride, scope);
+    }
     return status;
 }
 

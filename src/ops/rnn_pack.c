@@ -8,7 +8,7 @@
 #include "base/tensor.h"
 #include "ops/rnn_problem.h"
 
-enum { PACK_ROWS = 64, PACK_ITEMS = 16, PACK_ROWS_OF_PANEL = 512, GATHER_ROWS = 64, GATHER_ITEMS = 64, FEW_ROWS = 4 };
+enum { PACK_ROWS = 64, PACK_ITEMS = 16, PACK_ROWS_OF_PANEL = 512, GATHER_ROWS = 64, GATHER_ITEMS = 64 };
 
 void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
 {
@@ -21,45 +21,91 @@ void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
     husk__key_i64(key, problem->has_input_bias + 2 * problem->has_hidden_bias);
 }
 
+// Weights [all gates * hidden][depth] and their bias, or NULL, into the panel variant's panels.
+static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const husk_tensor *weights,
+                               const husk_tensor *bias, const husk_buffer *to, uint64_t byte_offset,
+                               const husk__scope *scope)
+{
+    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_state *state = plan->state;
+    const husk__rnn_layout *layout = &state->layout;
+    husk_tensor own = *weights;
+    husk__tensor_resolve(&own);
+    const int64_t depth = own.shape[1], at = (int64_t)(byte_offset / sizeof(float));
+    const int64_t first_gates = husk__rnn_has_two_passes(problem) ? problem->gates - 1 : problem->gates;
+    const husk__range range = {{(size_t)husk__divide_up(depth, PACK_ROWS_OF_PANEL),
+                                (size_t)(layout->pitch / layout->panel_units), 1},
+                               {1, 1, 1}};
+    husk_status status = HUSK_OK;
+    for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates) {
+        const int64_t panels_at = at + gate * layout->pitch * depth;
+        const int64_t bias_at = at + problem->gates * layout->pitch * depth + gate * layout->pitch;
+        status = HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&own),
+                              HUSK__ARG_I64(own.shape[0] > 1 ? own.strides[0] : depth), HUSK__ARG_TENSOR(bias),
+                              HUSK__ARG_I32(bias != NULL),
+                              HUSK__ARG_BUFFER(to, (uint64_t)panels_at * sizeof(float), sizeof(float)),
+                              HUSK__ARG_I64(bias_at - panels_at), HUSK__ARG_I32(problem->hidden),
+                              HUSK__ARG_I32(depth), HUSK__ARG_I32(state->unit_vectors),
+                              HUSK__ARG_I32(state->strip_vectors), HUSK__ARG_I32(gate),
+                              HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
+                              HUSK__ARG_I32(PACK_ROWS_OF_PANEL));
+    }
+    return status;
+}
+
 husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                                   const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
     const husk__rnn_layout *layout = &state->layout;
+    if (state->strip_vectors > 0)
+        return pack_panels(plan, queue, weights->hidden, weights->hidden_bias, to, byte_offset, scope);
     husk_tensor hidden = *weights->hidden;
     husk__tensor_resolve(&hidden);
-    const bool is_panel = state->strip_vectors > 0;
     const int64_t first_gates = husk__rnn_has_two_passes(problem) ? problem->gates - 1 : problem->gates;
     const int64_t biases = problem->gates * layout->pitch * problem->hidden;
-    const size_t panels = (size_t)(layout->pitch / layout->panel_units);
-    const size_t parts = (size_t)husk__divide_up(problem->hidden, is_panel ? PACK_ROWS_OF_PANEL : PACK_ROWS);
-    const husk__range by_item = {{(size_t)husk__divide_up(layout->panel_units, PACK_ITEMS), parts, panels},
-                                 {PACK_ITEMS, 1, 1}},
-                      by_panel = {{parts, panels, 1}, {1, 1, 1}};
+    const husk__range range = {{(size_t)husk__divide_up(layout->panel_units, PACK_ITEMS),
+                                (size_t)husk__divide_up(problem->hidden, PACK_ROWS),
+                                (size_t)(layout->pitch / layout->panel_units)},
+                               {PACK_ITEMS, 1, 1}};
     husk_status status = HUSK_OK;
     for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates) {
         const int64_t at = (int64_t)(byte_offset / sizeof(float)) + gate * layout->pitch * problem->hidden;
         const int64_t bias_at = (int64_t)(byte_offset / sizeof(float)) + biases + gate * layout->pitch;
-        const husk__arg row = HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : problem->hidden),
-                        gates = HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
-                        target = HUSK__ARG_BUFFER(to, (uint64_t)at * sizeof(float), sizeof(float));
-        if (is_panel)
-            status = HUSK__LAUNCH(queue, state->pack, &by_panel, scope, HUSK__ARG_TENSOR(&hidden), row,
-                                  HUSK__ARG_TENSOR(weights->hidden_bias),
-                                  HUSK__ARG_I32(weights->hidden_bias != NULL), target,
-                                  HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
-                                  HUSK__ARG_I32(state->unit_vectors), HUSK__ARG_I32(state->strip_vectors),
-                                  HUSK__ARG_I32(gate), gates, HUSK__ARG_I32(PACK_ROWS_OF_PANEL));
-        else
-            status = HUSK__LAUNCH(queue, state->pack, &by_item, scope, HUSK__ARG_TENSOR(&hidden), row,
-                                  HUSK__ARG_TENSOR(weights->hidden_bias),
-                                  HUSK__ARG_I32(weights->hidden_bias != NULL), target,
-                                  HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
-                                  HUSK__ARG_I32(layout->panel_units), HUSK__ARG_I32(gate), gates,
-                                  HUSK__ARG_I32(PACK_ROWS));
+        status =
+            HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&hidden),
+                         HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : problem->hidden),
+                         HUSK__ARG_TENSOR(weights->hidden_bias), HUSK__ARG_I32(weights->hidden_bias != NULL),
+                         HUSK__ARG_BUFFER(to, (uint64_t)at * sizeof(float), sizeof(float)),
+                         HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
+                         HUSK__ARG_I32(layout->panel_units), HUSK__ARG_I32(gate),
+                         HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
+                         HUSK__ARG_I32(PACK_ROWS));
     }
     return status;
+}
+
+// ---- input weights of the panel variant ----
+
+int64_t husk__rnn_input_panels(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer)
+{
+    return husk__round_up(problem->gates * layout->pitch * (husk__rnn_layer_inputs(problem, layer) + 1), 64);
+}
+
+// Behind all hidden weights, and behind those of the layers before.
+int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer)
+{
+    int64_t at = husk__rnn_weight_count(problem) * layout->weight_stride;
+    for (int64_t l = 0; l < layer; ++l)
+        at += problem->directions * husk__rnn_input_panels(problem, layout, l);
+    return at;
+}
+
+husk_status husk__rnn_pack_input(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                                 const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope)
+{
+    return pack_panels(plan, queue, weights->input, weights->input_bias, to, byte_offset, scope);
 }
 
 // ---- packed weights ----
@@ -129,7 +175,7 @@ static husk_status pack_input(const husk_plan *plan, husk_queue *queue, const hu
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
     *part = NULL;
-    if (problem->steps * problem->batch <= FEW_ROWS)
+    if (state->strip_vectors > 0 || husk__rnn_takes_few(problem))
         return HUSK_OK;
     husk_status status = husk_gemm_plan_pack(state->products[index], queue, input, part);
     return status == HUSK_UNSUPPORTED ? HUSK_OK : status;
@@ -139,12 +185,22 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
                         const husk_packed *packed, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
-    const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
+    const husk__rnn_state *state = plan->state;
+    const husk__rnn_layout *layout = &state->layout;
     husk_status status = HUSK_OK;
     for (int64_t i = 0; i < husk__rnn_weight_count(problem) && status == HUSK_OK; ++i) {
         const int64_t at = i * layout->weight_stride;
         status = husk__rnn_pack_hidden(plan, queue, &weights[i], packed->buffer, (uint64_t)at * sizeof(float),
                                        scope);
+        if (state->strip_vectors > 0) {
+            const int64_t layer = i / problem->directions;
+            const int64_t input_at = husk__rnn_input_panels_at(problem, layout, layer) +
+                                     i % problem->directions * husk__rnn_input_panels(problem, layout, layer);
+            if (status == HUSK_OK)
+                status = husk__rnn_pack_input(plan, queue, &weights[i], packed->buffer,
+                                              (uint64_t)input_at * sizeof(float), scope);
+            continue;
+        }
         if (status == HUSK_OK && weights[i].input_bias)
             status = copy(plan, queue, weights[i].input_bias, packed->buffer,
                           at + input_bias_at(problem, layout), scope);
@@ -172,7 +228,10 @@ husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_
     husk_status status = HUSK_OK;
     for (int64_t i = 0; i < count && status == HUSK_OK; ++i)
         status = pack_input(plan, queue, weights[i].input, i, &parts[i]);
-    const uint64_t bytes = (uint64_t)input_copy_at(problem, layout, parts, count) * sizeof(float);
+    const int64_t elements = ((const husk__rnn_state *)plan->state)->strip_vectors > 0
+                                 ? husk__rnn_input_panels_at(problem, layout, problem->layers)
+                                 : input_copy_at(problem, layout, parts, count);
+    const uint64_t bytes = (uint64_t)elements * sizeof(float);
     if (status == HUSK_OK)
         status = husk__packed_create(plan, bytes, &logical, &key, packed, scope);
     if (status != HUSK_OK) {

@@ -11,9 +11,12 @@
 // after the product, of three.
 enum { ROWS_OF_TWO, ROWS_OF_THREE, BLOCK_K };
 
+// Rows of x are divided by whole tiles of the widest configuration.
+enum { TILE_HEIGHT = 8 };
+
 static const husk__configuration configurations[] = {
-    {"8x2", "", {8, 8, 128}}, // 16 or 24 sums: 32 vector registers (AVX-512, NEON)
-    {"6x2", "", {6, 4, 128}}, // 12 sums: 16 vector registers (AVX2, SSE)
+    {"8x2", "", {8, 8, 512}}, // 16 or 24 sums: 32 vector registers (AVX-512, NEON)
+    {"6x2", "", {6, 4, 512}}, // 12 sums: 16 vector registers (AVX2, SSE)
 };
 
 static int64_t unit_vectors(const husk__rnn_problem *problem)
@@ -83,6 +86,37 @@ static void divide(const husk__rnn_problem *problem, const husk__rnn_layout *lay
     grid->items[0] = grid->items[1] = 1;
 }
 
+// The products of the inputs: a launch that divides rows or panels evenly, in whole tiles, among all cores; or, where a
+// work-group's steps use what it made itself alone, part of the first launch of steps, which costs no launch but has
+// no more cores than the steps.
+static void divide_inputs(const husk__rnn_problem *problem, const husk__rnn_layout *layout, uint32_t cores,
+                          husk__rnn_grid *grid)
+{
+    const int64_t panels = layout->pitch / layout->panel_units, rows = layout->chunk * problem->batch;
+    int64_t least = INT64_MAX;
+    for (int64_t parts = 1; parts <= (int64_t)cores && parts <= panels; ++parts) {
+        const int64_t group_panels = husk__divide_up(panels, parts);
+        const int64_t row_parts = husk__max_i64((int64_t)cores / parts, 1);
+        const int64_t group_rows = husk__round_up(husk__divide_up(rows, row_parts), TILE_HEIGHT);
+        if (group_panels * group_rows >= least)
+            continue;
+        least = group_panels * group_rows;
+        grid->input_panels = (int32_t)group_panels;
+        grid->input_rows = (int32_t)group_rows;
+        grid->input_groups[0] = (size_t)husk__divide_up(panels, group_panels);
+        grid->input_groups[1] = (size_t)husk__divide_up(rows, group_rows);
+    }
+    // A row or two take as long as a few: the weights are read all the same.
+    double time = 2.0 * (double)husk__max_i64(rows, 4) * (double)(problem->gates * problem->hidden) *
+                  (double)husk__max_i64(problem->inputs, problem->layers > 1 ? problem->hidden : 0) / FLOPS_PER_CORE;
+    time *= (double)problem->directions;
+    const double groups = (double)(grid->groups[0] * (size_t)problem->directions);
+    grid->makes_inputs =
+        layout->chunk == problem->steps && grid->groups[1] == 1 &&
+        time / fmin(groups, cores) < time / fmin((double)(grid->input_groups[0] * grid->input_groups[1]), cores) +
+                                         LAUNCH * (double)problem->directions;
+}
+
 // ---- the row ----
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -99,7 +133,7 @@ static double cost(const husk__candidate *candidate)
 static uint64_t workspace(const husk__candidate *candidate)
 {
     husk__rnn_layout layout;
-    husk__rnn_lay_out(candidate->problem, panel_units(candidate->problem, candidate->traits), &layout);
+    husk__rnn_lay_out(candidate->problem, panel_units(candidate->problem, candidate->traits), true, &layout);
     return layout.total;
 }
 
@@ -112,9 +146,12 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    husk__rnn_lay_out(problem, panel_units(problem, traits), &state->layout);
+    husk__rnn_lay_out(problem, panel_units(problem, traits), true, &state->layout);
+    state->takes_few = husk__rnn_takes_few(problem);
     if (problem->batch > 0)
         divide(problem, &state->layout, traits->compute_units, &state->grid);
+    if (problem->batch > 0 && problem->steps > 0)
+        divide_inputs(problem, &state->layout, traits->compute_units, &state->grid);
     state->unit_vectors = (int32_t)unit_vectors(problem);
     state->strip_vectors = (int32_t)strip_vectors(problem);
     const bool is_three = state->strip_vectors == 3;

@@ -80,7 +80,8 @@ typedef struct husk__rnn_layout {
     bool gathers_x;      /* x cannot be read as a matrix of rows */
     bool gathers_chunks; /* the backward direction's inputs are put in the order of its steps */
     int64_t panel_units, pitch, weight_stride; /* elements; of packed weights, from one to the next */
-    uint64_t products, products_direction, gathered, outputs[2], states, weights, total;
+    int64_t product_columns;                   /* elements of a row of products, at most */
+    uint64_t products, products_direction, gathered, outputs[2], states, weights, input_weights, total;
 } husk__rnn_layout;
 
 /* How one layer's steps are launched. */
@@ -88,17 +89,27 @@ typedef struct husk__rnn_grid {
     size_t groups[2], items[2];
     int32_t group_panels, group_rows; /* of the panel variant */
     bool is_whole;                    /* one launch does all steps of a chunk */
+    bool makes_inputs;                /* the first launch makes the products of the inputs too */
+    size_t input_groups[2];           /* otherwise a launch of its own does */
+    int32_t input_panels, input_rows; /* those of a group of it */
 } husk__rnn_grid;
 
 typedef struct husk__rnn_state {
     const husk__kernel *step, *pack, *gather;
     int32_t unit_vectors, strip_vectors; /* of the panel variant; 0 for others */
+    bool takes_few;                      /* so few rows of inputs that plain input weights go to gemm as they are */
     husk__rnn_layout layout;
     husk__rnn_grid grid;
     husk_plan *products[HUSK__RNN_MAX_WEIGHTS]; /* gemm plans */
 } husk__rnn_state;
 
-void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, husk__rnn_layout *layout);
+/* The panel variant has input weights in panels as well, in scratch memory where they are plain. */
+void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
+                       husk__rnn_layout *layout);
+/* Whether reading plain input weights once is faster than packing and multiplying them by panels. */
+bool husk__rnn_takes_few(const husk__rnn_problem *problem);
+/* Whether this run's inputs are multiplied by the panel variant's own kernel, not by gemm. */
+bool husk__rnn_has_own_inputs(const husk__rnn_state *state, const husk__rnn_run *run);
 /* Everything but the step kernel and the grid, which the variant has put into the state. */
 husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const husk__scope *scope);
 void husk__rnn_unprepare(husk_plan *plan);
@@ -112,8 +123,12 @@ typedef struct husk__rnn_launch {
     int64_t layer, first_step, steps;
     int64_t inputs_first, inputs_first_reverse; /* time of the first product row, by direction */
     bool inputs_by_step;
+    bool has_own_inputs; /* the panel variant's products, in panels */
     const husk_tensor *y;
     husk__arg packed;
+    husk__arg input_packed; /* has_own_inputs alone, as the next two */
+    int64_t input_packed_stride; /* elements, from a direction to the next */
+    husk_tensor x;               /* rows of the chunk, where the first launch makes the products */
 } husk__rnn_launch;
 
 /* ---- rnn_step.c ---- */
@@ -121,6 +136,11 @@ typedef struct husk__rnn_launch {
 husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
                                    const husk__scope *scope);
+
+/* The products of one direction's rows of inputs, by the panel variant's own kernel. */
+husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
+                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
+                                    int64_t direction, const husk_tensor *rows, const husk__scope *scope);
 
 /* ---- rnn_pack.c ---- */
 
@@ -133,6 +153,11 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
                                   const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope);
 husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                            husk_packed **packed, const husk__scope *scope);
+/* The panel variant's: one layer's input weights and biases in one direction, their elements, and where they lie. */
+husk_status husk__rnn_pack_input(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                                 const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope);
+int64_t husk__rnn_input_panels(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
+int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
 /* The input weights and bias of packed weights, as gemm takes them; packed input weights are in *input. */
 void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index,
                              husk_tensor *input, husk_tensor *bias);

@@ -4,7 +4,7 @@
 #include "ops/rnn_problem.h"
 
 // The same numbers as PASS_FIRST and PASS_SECOND in cl/rnn_*.cl.
-enum { PASS_FIRST = 1, PASS_SECOND = 2, MAX_ARGUMENTS = 48 };
+enum { PASS_FIRST = 1, PASS_SECOND = 2, PASS_INPUTS = 4, MAX_ARGUMENTS = 64 };
 
 typedef struct argument_list {
     size_t count;
@@ -45,7 +45,7 @@ static void add_shared(argument_list *list, const husk_plan *plan, const husk__r
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t first = launch->layer * problem->directions;
     add(list, HUSK__ARG_BUFFER(scratch->buffer, layout->products, sizeof(float)));
-    add_i64(list, problem->batch * problem->gates * problem->hidden);
+    add_i64(list, problem->batch * problem->gates * problem->hidden); // by gemm
     add_i64(list, (int64_t)(layout->products_direction / sizeof(float)));
     add_i32(list, launch->inputs_first);
     add_i32(list, launch->inputs_first_reverse);
@@ -68,6 +68,46 @@ static void add_shared(argument_list *list, const husk_plan *plan, const husk__r
     add_i32(list, problem->cell == HUSK_RNN_RELU);
 }
 
+// The panel variant's arguments that rnn_tile does not have. rows: of x, or NULL where no inputs are made.
+static void add_panel(argument_list *list, const husk_plan *plan, const husk__rnn_launch *launch,
+                      const husk_tensor *rows, int64_t direction, int64_t x_group_rows, int64_t group_panels,
+                      int64_t group_rows)
+{
+    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_state *state = plan->state;
+    add_i32(list, !launch->has_own_inputs);
+    add(list, HUSK__ARG_TENSOR(rows));
+    add_i64(list, rows ? rows->strides[0] : 0);
+    add_i32(list, state->layout.chunk * problem->batch);
+    add_i32(list, x_group_rows);
+    add_i32(list, husk__rnn_layer_inputs(problem, launch->layer));
+    husk__arg weights = launch->input_packed;
+    weights.value.i64 += direction * launch->input_packed_stride;
+    add(list, weights);
+    add_i64(list, launch->input_packed_stride);
+    add_i32(list, group_panels);
+    add_i32(list, group_rows);
+}
+
+husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
+                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
+                                    int64_t direction, const husk_tensor *rows, const husk__scope *scope)
+{
+    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_state *state = plan->state;
+    const husk__rnn_grid *grid = &state->grid;
+    const husk__range range = {{grid->input_groups[0], grid->input_groups[1], 1}, {1, 1, 1}};
+    const uint64_t at = state->layout.products + (direction == 1 ? state->layout.products_direction : 0);
+    argument_list list = {0};
+    add_shared(&list, plan, run, scratch, launch);
+    list.arguments[0] = HUSK__ARG_BUFFER(scratch->buffer, at, sizeof(float));
+    add_panel(&list, plan, launch, rows, direction, grid->input_rows, grid->input_panels, problem->batch);
+    add_i32(&list, 0);
+    add_i32(&list, 0);
+    add_i32(&list, PASS_INPUTS);
+    return husk__launch(queue, state->step, &range, list.arguments, list.count, scope);
+}
+
 husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
                                    const husk__scope *scope)
@@ -82,15 +122,15 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
     argument_list list;
     list.count = 0; // the rest, two kilobytes, is written before it is read
     add_shared(&list, plan, run, scratch, launch);
-    if (is_panel) {
-        add_i32(&list, grid->group_panels);
-        add_i32(&list, grid->group_rows);
-    }
+    const bool makes_inputs = launch->has_own_inputs && grid->makes_inputs;
+    if (is_panel)
+        add_panel(&list, plan, launch, makes_inputs ? &launch->x : NULL, 0, makes_inputs ? launch->x.shape[0] : 0,
+                  grid->group_panels, grid->group_rows);
     const size_t shared = list.count;
     if (grid->is_whole) {
         add_i32(&list, launch->first_step);
         add_i32(&list, launch->steps);
-        add_i32(&list, PASS_FIRST | PASS_SECOND);
+        add_i32(&list, PASS_FIRST | PASS_SECOND | (makes_inputs ? PASS_INPUTS : 0));
         return husk__launch(queue, state->step, &range, list.arguments, list.count, scope);
     }
     for (int64_t step = launch->first_step; step < launch->first_step + launch->steps; ++step)
@@ -99,7 +139,8 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
             add_i32(&list, step);
             if (is_panel)
                 add_i32(&list, 1);
-            add_i32(&list, pass);
+            const bool is_first = step == launch->first_step && pass == PASS_FIRST;
+            add_i32(&list, pass | (makes_inputs && is_first ? PASS_INPUTS : 0));
             husk_status status = husk__launch(queue, state->step, &range, list.arguments, list.count, scope);
             if (status != HUSK_OK)
                 return status;

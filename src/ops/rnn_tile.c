@@ -46,7 +46,7 @@ static double cost(const husk__candidate *candidate)
 static uint64_t workspace(const husk__candidate *candidate)
 {
     husk__rnn_layout layout;
-    husk__rnn_lay_out(candidate->problem, candidate->configuration->values[TILE_UNITS], &layout);
+    husk__rnn_lay_out(candidate->problem, candidate->configuration->values[TILE_UNITS], false, &layout);
     return layout.total;
 }
 
@@ -58,7 +58,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    husk__rnn_lay_out(problem, values[TILE_UNITS], &state->layout);
+    husk__rnn_lay_out(problem, values[TILE_UNITS], false, &state->layout);
     state->grid.groups[0] = (size_t)(state->layout.pitch / state->layout.panel_units);
     state->grid.groups[1] = (size_t)husk__divide_up(problem->batch, tile_rows(plan->configuration));
     state->grid.items[0] = (size_t)values[TILE_UNITS];
