@@ -10,16 +10,15 @@
 // loops over rows and columns exchanged: the panels of B are the larger operand kept.
 //
 //   -DTILE_M, -DTILE_NV, -DVW   the register tile, see lib/tile.clh
-//   -DBLOCK_K=128..1024         k steps in a block, a multiple of VW; 256 by default
-//   -DSTRIP_PANELS=1..32        panels in a strip; BLOCK_K * STRIP_PANELS * TILE_N floats should be about
-//                               half of the second-level cache
+//   -DBLOCK_K=128..1024         most k steps in a block, a multiple of VW
+//   -DSTRIP_FLOATS=...          room for the panels of a strip, about half of the second-level cache
 //   -DB_PACKED                  B is the output of husk_gemm_pack_b, and is not copied
 //   -DACT_SMOOTH                with the transcendental activations, see lib/activation.clh
 #ifndef BLOCK_K
 #error "BLOCK_K, the k steps in a block, is not set: the host passes -DBLOCK_K=128..1024, a multiple of VW"
 #endif
-#ifndef STRIP_PANELS
-#error "STRIP_PANELS, the panels of B in a strip, is not set: the host passes -DSTRIP_PANELS=1..32"
+#ifndef STRIP_FLOATS
+#error "STRIP_FLOATS, the room for the panels of a strip of B, is not set: the host passes -DSTRIP_FLOATS=16384..262144"
 #endif
 
 #ifdef B_PACKED
@@ -34,10 +33,11 @@
 
 // Rows of the A panel lie this far apart: a power of two would put them all in one set of the cache.
 #define A_ROW (BLOCK_K + VW)
-// Likewise the panels of B.
-#define B_PANEL (BLOCK_K * TILE_N + VW)
+// Likewise the panels of B, of block_k steps.
+#define B_PANEL(block_k) ((block_k) * TILE_N + VW)
 // What is left of a matrix below the last full tile is done this many rows at a time.
 #define TAIL_M 4
+#define FULL_ABOVE (TILE_M > 2 * TAIL_M ? TILE_M - TAIL_M : TAIL_M)
 
 // What the host says of bias.
 #define BIAS_NONE 0
@@ -106,14 +106,15 @@ inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, 
 
 // Copies steps x columns elements into panels; element (p, j) is from[p * step + j * column]. Columns that
 // fill up the last panel are zeros.
-inline void pack_b(acc_t *to, const __global data_t *from, long step, long column, int steps, int columns)
+inline void pack_b(acc_t *to, int panel_size, const __global data_t *from, long step, long column, int steps,
+                   int columns)
 {
     if (column == 1) {
         for (int p = 0; p < steps; ++p) {
             const __global data_t *line = from + p * step;
             acc_t *panel = to + p * TILE_N;
             int j = 0;
-            for (; j + TILE_N <= columns; j += TILE_N, panel += B_PANEL) {
+            for (; j + TILE_N <= columns; j += TILE_N, panel += panel_size) {
                 for (int v = 0; v < TILE_NV; ++v) {
                     PREFETCH_READ(line + 4 * step + j + v * VW);
                     store_private(load_vf(line + j + v * VW), panel + v * VW);
@@ -125,7 +126,7 @@ inline void pack_b(acc_t *to, const __global data_t *from, long step, long colum
         }
     } else if (step == 1) {
         for (int j = 0; j < columns; j += VW) {
-            acc_t *panel = to + j / TILE_N * B_PANEL + j % TILE_N;
+            acc_t *panel = to + j / TILE_N * panel_size + j % TILE_N;
             for (int p = 0; p < steps; p += VW) {
                 transpose_copy(panel + p * TILE_N, TILE_N, VW, from + j * column + p, column,
                                min(columns - j, VW), min(steps - p, VW));
@@ -134,11 +135,11 @@ inline void pack_b(acc_t *to, const __global data_t *from, long step, long colum
         // A vector of columns that lies wholly beyond the matrix is read by the tile all the same.
         for (int j = (columns + VW - 1) / VW * VW; j % TILE_N != 0; j += VW)
             for (int p = 0; p < steps; ++p)
-                store_private((vf)(0.0f), to + j / TILE_N * B_PANEL + j % TILE_N + p * TILE_N);
+                store_private((vf)(0.0f), to + j / TILE_N * panel_size + j % TILE_N + p * TILE_N);
     } else {
         for (int j = 0; j < (columns + TILE_N - 1) / TILE_N * TILE_N; ++j)
             for (int p = 0; p < steps; ++p)
-                to[j / TILE_N * B_PANEL + j % TILE_N + p * TILE_N] =
+                to[j / TILE_N * panel_size + j % TILE_N + p * TILE_N] =
                     j < columns ? from[p * step + j * column] : 0.0f;
     }
 }
@@ -405,22 +406,23 @@ ALWAYS_INLINE void keep_tile(const vf *acc, int tile_rows, acc_t *lines)
 
 // a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column: the k steps and
 // the columns of op(B). Any stride is right; one of each pair is 1 where speed is wanted. With B_PACKED,
-// b_step is how far apart two panels lie. Work-group (x, y, z) does
-// columns x * group_columns..., rows y * group_rows... of matrix z; both are multiples of the tile.
-// It takes strip columns at a time, STRIP_PANELS panels at most, and block_k steps, BLOCK_K at most.
+// b_step is how far apart two panels lie. Work-group (x, y, z) does columns x * group_columns..., rows
+// y * group_rows..., both multiples of the tile, of group_matrices matrices and one of splits parts of k, split_k steps
+// long; part number s is written c_split * s further on. It takes strip_width columns at a time and block_k steps,
+// BLOCK_K at most: as many panels as STRIP_FLOATS has room for.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                                long a_batch, const __global data_t *restrict b_base, long b_offset,
                                long b_step, long b_column, long b_batch,
                                const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
                                int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
-                               long c_column, long c_batch, int m, int n, int k, int group_rows,
-                               int group_columns, int strip_width, int block_k, float alpha, float beta, ACT_PARAMS)
+                               long c_column, long c_batch, long c_split, int m, int n, int all_k, int batch,
+                               int group_rows, int group_columns, int group_matrices, int splits, int split_k,
+                               int strip_width, int block_k, float alpha, float beta, ACT_PARAMS)
 {
-    const long matrix = get_group_id(2);
-    const __global data_t *a = a_base + a_offset + matrix * a_batch;
-    const __global data_t *b = b_base + b_offset + matrix * b_batch;
-    __global data_t *c = c_base + c_offset + matrix * c_batch;
+    const int split = get_group_id(2) % splits;
+    const int first = get_group_id(2) / splits * group_matrices;
+    const int k = min(all_k - split * split_k, split_k);
     const __global data_t *bias = bias_base + bias_offset;
     const int row_begin = get_group_id(1) * group_rows;
     const int row_end = min(m, row_begin + group_rows);
@@ -429,9 +431,20 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
 
     acc_t a_panel[TILE_M * A_ROW] __attribute__((aligned(64)));
 #ifndef B_PACKED
-    acc_t b_panels[STRIP_PANELS * B_PANEL] __attribute__((aligned(64)));
+    const int panel_size = B_PANEL(block_k);
+    acc_t b_panels[STRIP_FLOATS] __attribute__((aligned(64)));
 #endif
-    for (int strip = column_begin; strip < column_end; strip += strip_width) {
+    const int strips = (column_end - column_begin + strip_width - 1) / strip_width;
+    for (int round = 0; round < min(batch - first, group_matrices) * strips; ++round) {
+        const int matrix = first + round / strips;
+        const int strip = column_begin + round % strips * strip_width;
+        const __global data_t *a = a_base + a_offset + matrix * a_batch + (long)split * split_k * a_step;
+#ifdef B_PACKED
+        const __global data_t *b = b_base + b_offset + matrix * b_batch + (long)split * split_k * TILE_N;
+#else
+        const __global data_t *b = b_base + b_offset + matrix * b_batch + (long)split * split_k * b_step;
+#endif
+        __global data_t *c = c_base + c_offset + matrix * c_batch + split * c_split;
         const int strip_columns = min(column_end - strip, strip_width);
         const int tiles = (strip_columns + TILE_N - 1) / TILE_N;
         int block = 0;
@@ -446,11 +459,11 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
 #ifndef B_PACKED
             const __global data_t *b_block = b + block * b_step + strip * b_column;
             // Rows of B are copied by the first tile that needs them, all but those cut by the edge.
-            copied = b_column != 1 || row_end - row_begin < TILE_M;
+            copied = b_column != 1 || row_end - row_begin <= FULL_ABOVE;
             const int whole = copied ? 0 : strip_columns / TILE_N * TILE_N;
             if (whole < strip_columns)
-                pack_b(b_panels + whole / TILE_N * B_PANEL, b_block + whole * b_column, b_step, b_column, steps,
-                       strip_columns - whole);
+                pack_b(b_panels + whole / TILE_N * panel_size, panel_size, b_block + whole * b_column, b_step, b_column,
+                       steps, strip_columns - whole);
             const int next_steps = last ? min(k, block_k) : min(k - block - steps, block_k);
             const int next_columns = last ? min(column_end - strip - strip_columns, strip_width) : strip_columns;
             const __global data_t *next = last ? b + (strip + strip_columns) * b_column
@@ -464,16 +477,21 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
             const int b_share = b_tiles > 0 ? (ahead.b.left + b_tiles - 1) / b_tiles : 0;
 #endif
             for (int row = row_begin; row < row_end;) {
-                const int full = row_end - row >= TILE_M;
-                const int rows = full ? TILE_M : min(row_end - row, TAIL_M);
+                // Rows that would take as many small tiles as a full one has are done as a full one, zeros below.
+                const int full = row_end - row > FULL_ABOVE;
+                const int rows = min(row_end - row, full ? TILE_M : TAIL_M);
                 const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row * bias_stride : 0);
                 const __global data_t *from_a = a + row * a_row + block * a_step;
                 pack_a(a_panel, from_a, a_row, a_step, rows, full ? TILE_M : TAIL_M, steps);
-                const int next_rows = min(row_end - row - rows, TILE_M);
-                ahead.a = next_rows <= 0 ? stream_none()
-                          : a_step == 1 ? stream_runs(from_a + rows * a_row, a_row, next_rows, steps)
-                          : a_row == 1  ? stream_lines(from_a + rows + next_rows - 1, a_step, steps)
-                                        : stream_none();
+                // The rows below, or after the last ones the first ones of the next block.
+                const int below = row_end - row - rows;
+                const int next_rows = below > 0 ? min(below, TILE_M) : last ? 0 : min(row_end - row_begin, TILE_M);
+                const __global data_t *next_a =
+                    below > 0 ? from_a + rows * a_row : a + row_begin * a_row + (block + steps) * a_step;
+                ahead.a = next_rows == 0 ? stream_none()
+                          : a_step == 1  ? stream_runs(next_a, a_row, next_rows, steps)
+                          : a_row == 1   ? stream_lines(next_a + next_rows - 1, a_step, steps)
+                                         : stream_none();
                 ahead.a_share = (ahead.a.left + tiles - 1) / tiles;
 #ifndef B_PACKED
                 ahead.b_share = row > b_from ? b_share : 0;
@@ -486,7 +504,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
 #ifdef B_PACKED
                     const __global data_t *panel = b + (strip + j) / TILE_N * b_step + block * TILE_N;
 #else
-                    acc_t *panel = b_panels + j / TILE_N * B_PANEL;
+                    acc_t *panel = b_panels + j / TILE_N * panel_size;
 #endif
                     ahead.c = to;
                     ahead.c_row = c_row;
@@ -501,7 +519,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                         else
 #endif
                             multiply_full(acc, 0, a_panel, panel, a, 0, a_panel, steps, &ahead);
-                        if (is_plain && columns == TILE_N) {
+                        if (is_plain && columns == TILE_N && rows == TILE_M) {
                             store_full(acc, to, c_row, from, finish);
                             continue;
                         }
@@ -522,6 +540,36 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
     }
 }
 
+// The last step of a multiplication whose k was split: adds up the parts, which lie by rows and part_split apart, in
+// their order. Work-group x does group_rows rows of matrix y.
+__attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+__kernel void husk_gemm_add_parts(const __global acc_t *restrict part_base, long part_offset, long part_batch,
+                                  long part_split, const __global data_t *restrict bias_base, long bias_offset,
+                                  long bias_stride, int bias_kind, __global data_t *restrict c_base, long c_offset,
+                                  long c_row,
+                                  long c_column, long c_batch, int m, int n, int splits, int group_rows, float alpha,
+                                  float beta, ACT_PARAMS)
+{
+    const long matrix = get_group_id(1);
+    const __global data_t *bias = bias_base + bias_offset;
+    const finish_t finish = {alpha, beta, bias_kind, bias_stride, act_kind != ACT_NONE};
+    const int row_end = min(m, (int)(get_group_id(0) + 1) * group_rows);
+    for (int row = get_group_id(0) * group_rows; row < row_end; ++row) {
+        const __global acc_t *parts = part_base + part_offset + matrix * part_batch + (long)row * n;
+        __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row;
+        const float row_bias = bias_kind == BIAS_ROW ? bias[row * bias_stride] : 0.0f;
+        for (int j = 0; j < n; j += VW) {
+            const int lanes = lanes_left(n - j);
+            vf sum = (vf)(0.0f);
+            for (int s = 0; s < splits; ++s)
+                sum += load_vf_part(parts + s * part_split + j, lanes);
+            const vf column_bias =
+                bias_kind == BIAS_COLUMN ? load_spread(bias + j * bias_stride, bias_stride, lanes) : (vf)(row_bias);
+            store_vector(sum, column_bias, to + j * c_column, c_column, lanes, finish, ACT_ARGS);
+        }
+    }
+}
+
 #ifdef B_PACKED
 // Packs op(B) [k, n] into panels [k][TILE_N], one after the other. Work-group x does panel x.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
@@ -533,10 +581,10 @@ __kernel void husk_gemm_pack_b(const __global data_t *restrict b_base, long b_of
     const int columns = min(n - first, TILE_N);
     const __global data_t *b = b_base + b_offset + first * b_column;
     __global acc_t *packed = packed_base + packed_offset + (long)first * k;
-    acc_t panel[B_PANEL];
+    acc_t panel[B_PANEL(BLOCK_K)] __attribute__((aligned(64)));
     for (int block = 0; block < k; block += BLOCK_K) {
         const int steps = min(k - block, BLOCK_K);
-        pack_b(panel, b + block * b_step, b_step, b_column, steps, columns);
+        pack_b(panel, B_PANEL(BLOCK_K), b + block * b_step, b_step, b_column, steps, columns);
         for (int i = 0; i < steps * TILE_N; i += VW)
             vstore_vf(load_private(panel + i), 0, packed + (long)block * TILE_N + i);
     }

@@ -10,26 +10,21 @@
 #include "ops/gemm_problem.h"
 
 // What the numbers of a configuration mean; the same as its options.
-enum { TILE_M, TILE_NV, BLOCK_K, STRIP_PANELS };
+enum { TILE_M, TILE_NV, BLOCK_K, STRIP_FLOATS };
 
 static const husk__configuration configurations[] = {
     // AVX-512 and its like: 24 sums and three more in 32 registers.
-    {"12x2v", "-DTILE_M=12 -DTILE_NV=2 -DBLOCK_K=256 -DSTRIP_PANELS=12", {12, 2, 256, 12}},
+    {"12x2v", "-DTILE_M=12 -DTILE_NV=2 -DBLOCK_K=384 -DSTRIP_FLOATS=131072", {12, 2, 384, 131072}},
     // At most one vector of columns: nothing is wasted on a second.
-    {"16x1v", "-DTILE_M=16 -DTILE_NV=1 -DBLOCK_K=256 -DSTRIP_PANELS=8", {16, 1, 256, 8}},
+    {"16x1v", "-DTILE_M=16 -DTILE_NV=1 -DBLOCK_K=256 -DSTRIP_FLOATS=65536", {16, 1, 256, 65536}},
     // AVX2: 12 sums in 16 registers.
-    {"6x2v", "-DTILE_M=6 -DTILE_NV=2 -DBLOCK_K=256 -DSTRIP_PANELS=24", {6, 2, 256, 24}},
+    {"6x2v", "-DTILE_M=6 -DTILE_NV=2 -DBLOCK_K=384 -DSTRIP_FLOATS=131072", {6, 2, 384, 131072}},
     // NEON: 24 sums in 32 registers.
-    {"8x3v", "-DTILE_M=8 -DTILE_NV=3 -DBLOCK_K=256 -DSTRIP_PANELS=24", {8, 3, 256, 24}},
+    {"8x3v", "-DTILE_M=8 -DTILE_NV=3 -DBLOCK_K=384 -DSTRIP_FLOATS=131072", {8, 3, 384, 131072}},
 };
 
 // Rows below the last full tile are done this many at a time: TAIL_M of the kernel.
 enum { TAIL_M = 4 };
-
-typedef struct packed_state {
-    const husk__kernel *plain;  /* NULL where the plan was made for packed weights */
-    const husk__kernel *packed; /* NULL where it was not */
-} packed_state;
 
 static int64_t tile_columns(const husk__candidate *candidate)
 {
@@ -49,70 +44,36 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__gemm_fits_int(&((const husk__gemm_problem *)candidate->problem)->shape, reason);
 }
 
-// ---- how the work is divided ----
+// ---- how the work is divided, and what it costs ----
 
+// Groups of rows, columns, matrices and k steps, a work-item each; the strips and blocks that each of them walks.
 typedef struct division {
-    int64_t group_rows, group_columns;
-    int64_t row_parts, column_parts;
+    int64_t rows, columns, matrices, steps; /* of a group */
+    int64_t row_parts, column_parts, matrix_parts, splits;
+    int64_t strip_width, block_k;
+    double cost; /* nanoseconds */
 } division;
 
-// Multiplying one element costs a unit of time for each k step; copying one costs this many.
-static const double COPY_COST = 6.0;
-// A problem smaller than this, in multiply-adds, is not worth waking a second core.
-static const double LEAST_WORK = 1.0e6;
-// One larger than this is cut into two pieces a core, so that a core held up elsewhere costs less.
-static const double MUCH_WORK = 16.0e6;
+// Measured on a core that multiplies a vector a cycle. Cycles:
+static const double COPY_A = 5.0;       // to copy a vector of A
+static const double COPY_B = 1.0;       // of B on the way, where its rows are copied as they lie
+static const double TRANSPOSE_B = 6.0;  // of B where they are not
+static const double FINISH_TILE = 6.0;  // to bring a vector of sums to C, once a block
+static const double ENTER_TILE = 40.0;  // to begin a tile
+static const double TAIL_FACTOR = 1.15; // small tiles of rows
+static const double ENTER_GROUP = 1500.0;
+// Nanoseconds: of a cycle; to wake the other cores; for a launch more; for an element that is added up from a part.
+static const double CYCLE = 0.29;
+static const double WAKE = 10000.0;
+static const double LAUNCH = 12000.0;
+static const double ADD_PART = 0.15;
+// Parts of k are this long at least, and take this many bytes in all at most.
+enum { LEAST_SPLIT = 256, MOST_PART_BYTES = 16 << 20 };
+// What one group a core costs above many, as something else may hold up a core: a tenth.
+static const double UNEVEN = 0.1;
 
-static double division_cost(const division *d, const husk__gemm_shape *shape, int64_t strip, int64_t cores)
-{
-    const double rows = (double)d->group_rows, columns = (double)d->group_columns;
-    const double one = rows * columns + COPY_COST * (rows * ceil(columns / (double)strip) + columns);
-    return one * (double)husk__divide_up(d->row_parts * d->column_parts * shape->batch, cores);
-}
-
-static division divide(const husk__gemm_shape *shape, int64_t tile_m, int64_t tile_n, int64_t strip,
-                       int64_t cores)
-{
-    const double work =
-        (double)shape->batch * (double)shape->m * (double)shape->n * (double)husk__max_i64(shape->k, 1);
-    const int64_t groups = work < LEAST_WORK ? 1 : work < MUCH_WORK ? cores : 2 * cores;
-    const int64_t parts = husk__max_i64(1, groups / shape->batch);
-    const int64_t row_tiles = husk__divide_up(shape->m, tile_m),
-                  column_tiles = husk__divide_up(shape->n, tile_n);
-    division best = {0};
-    double best_cost = INFINITY;
-    for (int64_t rows = 1; rows <= husk__min_i64(parts, row_tiles); ++rows) {
-        division d;
-        d.group_rows = husk__divide_up(row_tiles, rows) * tile_m;
-        d.group_columns = husk__divide_up(column_tiles, husk__min_i64(parts / rows, column_tiles)) * tile_n;
-        d.row_parts = husk__divide_up(shape->m, d.group_rows);
-        d.column_parts = husk__divide_up(shape->n, d.group_columns);
-        const double cost = division_cost(&d, shape, strip, cores);
-        if (cost < best_cost) {
-            best = d;
-            best_cost = cost;
-        }
-    }
-    return best;
-}
-
-static division divide_for(const husk__gemm_shape *shape, const husk__candidate *candidate)
-{
-    const int32_t *values = candidate->configuration->values;
-    const int64_t tile_n = tile_columns(candidate);
-    return divide(shape, values[TILE_M], tile_n, tile_n * values[STRIP_PANELS],
-                  candidate->traits->compute_units);
-}
-
-// ---- prediction ----
-
-// Multiply-adds of a core in a nanosecond while everything lies in registers: two vectors at some 3.5 GHz.
-static double core_speed(const husk_device_traits *traits)
-{
-    return 7.0 * traits->vector_width;
-}
-
-// Sums, a row of B and an element of A beyond the register file go to memory and back.
+// Sums, a row of B and an element of A beyond the register file go to memory and back; beside the multiplications
+// there is room for some 0.6 loads each.
 static double tile_efficiency(const husk__candidate *candidate)
 {
     const int32_t *values = candidate->configuration->values;
@@ -120,39 +81,142 @@ static double tile_efficiency(const husk__candidate *candidate)
     const int32_t registers = candidate->traits->vector_width == 8 ? 16 : 32;
     if (used > registers)
         return 0.4;
-    // Loads that a multiply-add takes: of B, from the second-level cache, and all that go beyond what fits
-    // beside the multiplications.
-    const double of_b = 1.0 / values[TILE_M], all = of_b + 1.0 / values[TILE_NV];
-    return 1.0 / (1.0 + of_b + (all > 0.6 ? all - 0.6 : 0.0));
+    const double loads = 1.0 / values[TILE_M] + 1.0 / values[TILE_NV];
+    return loads > 0.6 ? 1.0 / (1.0 + 0.2 * (loads - 0.6)) : 1.0;
+}
+
+// Cycles of one group.
+static double group_cost(const division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
+                         bool b_is_packed)
+{
+    const int32_t *values = candidate->configuration->values;
+    const double width = candidate->traits->vector_width;
+    const int64_t tile_m = values[TILE_M], rows = husk__min_i64(d->rows, shape->m);
+    const int64_t columns = husk__min_i64(d->columns, shape->n);
+    const double k = (double)d->steps;
+    const int64_t above = tile_m > 2 * TAIL_M ? tile_m - TAIL_M : TAIL_M;
+    const int64_t rest = rows % tile_m;
+    const double full = (double)(rows / tile_m + (rest > above)),
+                 tails = rest > above ? 0.0 : (double)husk__divide_up(rest, TAIL_M);
+    const double tiles = (double)husk__divide_up(columns, tile_columns(candidate)) * (full + tails);
+    const double panels = (double)husk__divide_up(columns, tile_columns(candidate)) * values[TILE_NV];
+    const double multiply =
+        panels * k * (full * (double)tile_m + tails * TAIL_M * TAIL_FACTOR) / tile_efficiency(candidate);
+    const double strips = (double)husk__divide_up(columns, d->strip_width);
+    const double blocks = (double)husk__divide_up(husk__max_i64(d->steps, 1), d->block_k);
+    const double copy_a = strips * (full * (double)tile_m + tails * TAIL_M) * k / width * COPY_A;
+    const double copy_b = b_is_packed ? 0.0 : panels * k * (shape->b_column == 1 ? COPY_B : TRANSPOSE_B);
+    const double finish = blocks * tiles * (ENTER_TILE + (double)(tile_m * values[TILE_NV]) * FINISH_TILE);
+    const double cycles = (double)d->matrices * (multiply + copy_a + copy_b + finish) + ENTER_GROUP;
+    // Bound by memory where there is too little to do for each element read.
+    const double read =
+        (double)d->matrices * ((double)rows + (double)columns) * k * HUSK__GEMM_READ_COST / CYCLE;
+    return cycles > read ? cycles : read;
+}
+
+static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
+                     bool b_is_packed)
+{
+    const int32_t *values = candidate->configuration->values;
+    const int64_t tile_n = tile_columns(candidate), width = candidate->traits->vector_width;
+    // Strips of one width, and blocks of one depth: a narrow last strip costs as much copying of A as a wide one.
+    const int64_t blocks = husk__max_i64(1, husk__divide_up(d->steps, values[BLOCK_K]));
+    d->block_k = husk__round_up(husk__divide_up(husk__max_i64(d->steps, 1), blocks), width);
+    const int64_t panels = values[STRIP_FLOATS] / (d->block_k * tile_n + width);
+    const int64_t columns = husk__min_i64(d->columns, shape->n);
+    const int64_t strips = husk__divide_up(columns, panels * tile_n);
+    d->strip_width = husk__round_up(husk__divide_up(columns, strips), tile_n);
+
+    const int64_t units = candidate->traits->compute_units;
+    const int64_t groups = d->row_parts * d->column_parts * d->matrix_parts * d->splits;
+    const int64_t rounds = husk__divide_up(groups, units);
+    d->cost = group_cost(d, shape, candidate, b_is_packed) * CYCLE * (double)rounds *
+              (1.0 + UNEVEN / (double)rounds);
+    if (groups > 1)
+        d->cost += WAKE / (double)rounds; // a core that comes late leaves groups to the others
+    if (d->splits > 1)
+        d->cost +=
+            LAUNCH + ADD_PART * (double)(shape->batch * shape->m * shape->n * d->splits) / (double)units;
+}
+
+// The cheapest of the ways to make some one, two or four groups a core; a part of k each where that is allowed.
+static division divide(const husk__gemm_shape *shape, const husk__candidate *candidate, bool b_is_packed,
+                       uint64_t most_part_bytes)
+{
+    const int64_t tile_m = candidate->configuration->values[TILE_M], tile_n = tile_columns(candidate);
+    const int64_t row_tiles = husk__divide_up(shape->m, tile_m),
+                  column_tiles = husk__divide_up(shape->n, tile_n);
+    const int64_t units = candidate->traits->compute_units;
+    const int64_t targets[] = {1, units, 2 * units, 4 * units};
+    const uint64_t part_bytes = (uint64_t)(shape->batch * shape->m * shape->n) * sizeof(float);
+    division best = {.cost = INFINITY};
+    for (int t = units > 1 ? 0 : 1; t < 4; ++t) {
+        const int64_t matrix_parts = husk__min_i64(shape->batch, targets[t]);
+        const int64_t parts = targets[t] / matrix_parts;
+        for (int64_t splits = 1; splits <= parts; splits *= 2) {
+            if (splits > 1 &&
+                (shape->k < splits * LEAST_SPLIT || part_bytes > most_part_bytes / (uint64_t)splits))
+                break;
+            for (int64_t rows = 1; rows <= husk__min_i64(parts / splits, row_tiles); ++rows) {
+                if ((parts / splits) % rows != 0 && rows != row_tiles)
+                    continue;
+                division d = {0};
+                d.matrices = husk__divide_up(shape->batch, matrix_parts);
+                d.matrix_parts = husk__divide_up(shape->batch, d.matrices);
+                d.rows = husk__divide_up(row_tiles, rows) * tile_m;
+                d.columns =
+                    husk__divide_up(column_tiles, husk__min_i64(parts / splits / rows, column_tiles)) *
+                    tile_n;
+                d.row_parts = husk__divide_up(shape->m, d.rows);
+                d.column_parts = husk__divide_up(shape->n, d.columns);
+                d.steps = splits == 1 ? shape->k
+                                      : husk__round_up(husk__divide_up(shape->k, splits),
+                                                       candidate->traits->vector_width);
+                d.splits = splits == 1 ? 1 : husk__divide_up(shape->k, d.steps);
+                complete(&d, shape, candidate, b_is_packed);
+                if (d.cost < best.cost)
+                    best = d;
+            }
+        }
+    }
+    return best;
+}
+
+static uint64_t part_bytes_of(const division *d, const husk__gemm_shape *shape)
+{
+    return d->splits > 1 ? (uint64_t)(d->splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
+}
+
+static bool is_nothing(const husk__gemm_shape *shape)
+{
+    return shape->batch == 0 || shape->m == 0 || shape->n == 0;
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    const husk__gemm_shape shape = shape_of(problem, problem->b_is_packed);
+    if (is_nothing(&shape))
+        return 0;
+    const division d = divide(&shape, candidate, problem->b_is_packed, MOST_PART_BYTES);
+    return part_bytes_of(&d, &shape);
 }
 
 static double cost(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
     const husk__gemm_shape shape = shape_of(problem, problem->b_is_packed);
-    const int32_t *values = candidate->configuration->values;
-    const int64_t tile_m = values[TILE_M], tile_n = tile_columns(candidate);
-    if (shape.batch == 0 || shape.m == 0 || shape.n == 0)
-        return 0.0;
-    const division d = divide_for(&shape, candidate);
-    const double speed = core_speed(candidate->traits);
-    const int64_t rest = d.group_rows < shape.m ? 0 : shape.m % tile_m;
-    // Four rows at a time keep the multipliers busy two thirds of the time.
-    const double rows =
-        (double)(husk__min_i64(d.group_rows, shape.m) - rest + husk__round_up(rest, TAIL_M) * 3 / 2);
-    const double columns = (double)husk__round_up(husk__min_i64(d.group_columns, shape.n), tile_n);
-    const double strips = ceil(columns / (double)(tile_n * values[STRIP_PANELS]));
-    const double multiply = rows * columns / (speed * tile_efficiency(candidate));
-    const double copied = rows * strips + (problem->b_is_packed ? 0.0 : columns);
-    const double read =
-        (double)(husk__min_i64(d.group_rows, shape.m) + husk__min_i64(d.group_columns, shape.n)) *
-        HUSK__GEMM_READ_COST;
-    const double groups =
-        (double)husk__divide_up(d.row_parts * d.column_parts * shape.batch, candidate->traits->compute_units);
-    return (multiply + copied * COPY_COST / speed + read) * (double)husk__max_i64(shape.k, 1) * groups;
+    return is_nothing(&shape) ? 0.0 : divide(&shape, candidate, problem->b_is_packed, MOST_PART_BYTES).cost;
 }
 
 // ---- plans ----
+
+// By whether B is packed: a plan runs with both. The kernel of the form that it was not made for is built with the
+// packing, and looked up.
+typedef struct packed_state {
+    division divisions[2];
+    const husk__kernel *kernels[2];
+} packed_state;
 
 // The configuration in which a plan's packed weights lie: its own, or for a plan of another variant the one
 // that fits the device's registers.
@@ -174,15 +238,27 @@ static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char
     return husk__kernel_get(plan->context, "gemm_packed.cl", options, name, kernel, scope);
 }
 
+static husk__candidate candidate_of(const husk_plan *plan)
+{
+    return (husk__candidate){plan->problem, husk_context_traits(plan->context), configuration_of(plan)};
+}
+
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
+    const husk__candidate candidate = candidate_of(plan);
     packed_state *state = calloc(1, sizeof *state);
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    return kernel_of(plan, problem->b_is_packed, "husk_gemm_packed",
-                     problem->b_is_packed ? &state->packed : &state->plain, scope);
+    for (int packed = 0; packed < 2 && !is_nothing(&problem->shape); ++packed) {
+        const husk__gemm_shape shape = shape_of(problem, packed);
+        // The scratch memory is what the plan's own form of B takes.
+        const uint64_t most = packed == problem->b_is_packed ? MOST_PART_BYTES : plan->workspace;
+        state->divisions[packed] = divide(&shape, &candidate, packed, most);
+    }
+    return kernel_of(plan, problem->b_is_packed, "husk_gemm_packed", &state->kernels[problem->b_is_packed],
+                     scope);
 }
 
 static int64_t panel_stride(const husk__gemm_shape *shape, const husk__candidate *candidate)
@@ -190,41 +266,92 @@ static int64_t panel_stride(const husk__gemm_shape *shape, const husk__candidate
     return shape->k * tile_columns(candidate);
 }
 
-static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, husk_queue *queue,
-                          const husk__gemm_run *given, const husk__scope *scope)
+// Adds up the parts of a split k.
+static husk_status launch_add_parts(const husk_plan *plan, husk_queue *queue, const husk__gemm_shape *shape,
+                                    const division *d, husk__arg parts, const husk__gemm_run *given,
+                                    const husk__scope *scope)
 {
-    const husk__gemm_problem *problem = plan->problem;
+    const husk__kernel *kernel;
+    const husk_status status =
+        kernel_of(plan, given->b->packed != NULL, "husk_gemm_add_parts", &kernel, scope);
+    if (status != HUSK_OK)
+        return status;
+    const int64_t units = husk_context_traits(plan->context)->compute_units;
+    const int64_t groups = shape->m * shape->n * d->splits < 1 << 16 ? 1 : units;
+    const int64_t group_rows = husk__divide_up(shape->m, groups);
+    const husk__range range = {{(size_t)husk__divide_up(shape->m, group_rows), (size_t)shape->batch, 1},
+                               {1, 1, 1}};
+    const int64_t split = shape->batch * shape->m * shape->n;
+    return HUSK__LAUNCH(queue, kernel, &range, scope, parts, HUSK__ARG_I64(shape->m * shape->n),
+                        HUSK__ARG_I64(split), HUSK__GEMM_BIAS_ARGUMENTS(shape, given),
+                        HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape->c_row),
+                        HUSK__ARG_I64(shape->c_column), HUSK__ARG_I64(shape->c_batch),
+                        HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(d->splits),
+                        HUSK__ARG_I32(group_rows), HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
+                        HUSK__GEMM_ACTIVATION_ARGUMENTS((const husk__gemm_problem *)plan->problem));
+}
+
+static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, husk_queue *queue,
+                          const husk__gemm_run *given, const division *d, const husk__scratch *scratch,
+                          const husk__scope *scope)
+{
     const bool b_is_packed = given->b->packed != NULL;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), configuration_of(plan)};
-    husk__gemm_shape shape = shape_of(problem, b_is_packed);
-    const bool is_exchanged = !b_is_packed && husk__gemm_is_by_columns(&problem->shape);
+    const husk__candidate candidate = candidate_of(plan);
+    husk__gemm_problem inner =
+        *(const husk__gemm_problem *)plan->problem; // the multiplication, or parts of it
+    husk__gemm_run part = *given;
+    husk__gemm_shape shape = shape_of(&inner, b_is_packed);
+    const husk__gemm_shape whole = shape;
+    const bool is_exchanged = !b_is_packed && husk__gemm_is_by_columns(&inner.shape);
     husk__arg a = HUSK__ARG_TENSOR(is_exchanged ? given->b : given->a);
     husk__arg b = HUSK__ARG_TENSOR(is_exchanged ? given->a : given->b);
+    husk__arg c = HUSK__ARG_TENSOR(given->c);
+    husk_status status = HUSK_OK;
+    if (!kernel)
+        status = kernel_of(plan, b_is_packed, "husk_gemm_packed", &kernel, scope);
+    if (status != HUSK_OK)
+        return status;
     if (b_is_packed) {
         b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, sizeof(float));
         shape.b_step = panel_stride(&shape, &candidate);
         shape.b_batch = 0;
     }
-    const division d = divide_for(&shape, &candidate);
-    const husk__range range = {{(size_t)d.column_parts, (size_t)d.row_parts, (size_t)shape.batch}, {1, 1, 1}};
-    const int32_t *values = configuration_of(plan)->values;
-    const int64_t tile_n = tile_columns(&candidate);
-    // Strips of one width, and blocks of one depth: a narrow last strip costs as much copying of A as a wide one.
-    const int64_t columns = husk__min_i64(d.group_columns, shape.n);
-    const int64_t strips = husk__divide_up(columns, tile_n * values[STRIP_PANELS]);
-    const int64_t strip_width = husk__round_up(husk__divide_up(columns, strips), tile_n);
-    const int64_t blocks = husk__max_i64(1, husk__divide_up(shape.k, values[BLOCK_K]));
-    const int64_t block_k = husk__round_up(husk__divide_up(husk__max_i64(shape.k, 1), blocks), 8);
-    return HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row),
-                        HUSK__ARG_I64(shape.a_step), HUSK__ARG_I64(shape.a_batch), b,
-                        HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
-                        HUSK__ARG_I64(shape.b_batch), HUSK__GEMM_BIAS_ARGUMENTS(&shape, given),
-                        HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column),
-                        HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I32(shape.m), HUSK__ARG_I32(shape.n),
-                        HUSK__ARG_I32(shape.k), HUSK__ARG_I32(d.group_rows), HUSK__ARG_I32(d.group_columns),
-                        HUSK__ARG_I32(strip_width), HUSK__ARG_I32(block_k), HUSK__ARG_F32(given->alpha),
-                        HUSK__ARG_F32(given->beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
+    if (d->splits > 1) {
+        c = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+        shape.c_row = shape.n;
+        shape.c_column = 1;
+        shape.c_batch = shape.m * shape.n;
+        shape.bias = HUSK__GEMM_BIAS_NONE;
+        inner.activation = HUSK_ACT_NONE;
+        inner.low = -INFINITY;
+        inner.slope = 1.0f;
+        inner.high = INFINITY;
+        part.alpha = 1.0f;
+        part.beta = 0.0f;
+        part.bias = NULL;
+    }
+    const husk__range range = {{(size_t)d->column_parts, (size_t)d->row_parts,
+                                (size_t)(d->matrix_parts * d->splits)},
+                               {1, 1, 1}};
+    status = HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row),
+                          HUSK__ARG_I64(shape.a_step), HUSK__ARG_I64(shape.a_batch), b,
+                          HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
+                          HUSK__ARG_I64(shape.b_batch), HUSK__GEMM_BIAS_ARGUMENTS(&shape, &part), c,
+                          HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column),
+                          HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I64(shape.batch * shape.m * shape.n),
+                          HUSK__ARG_I32(shape.m), HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k),
+                          HUSK__ARG_I32(shape.batch), HUSK__ARG_I32(d->rows), HUSK__ARG_I32(d->columns),
+                          HUSK__ARG_I32(d->matrices), HUSK__ARG_I32(d->splits), HUSK__ARG_I32(d->steps),
+                          HUSK__ARG_I32(d->strip_width), HUSK__ARG_I32(d->block_k), HUSK__ARG_F32(part.alpha),
+                          HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+    if (status != HUSK_OK || d->splits == 1)
+        return status;
+    return launch_add_parts(plan, queue, &whole, d, c, given, scope);
 }
+
+// Multiply-adds of one row that are worth waking the other cores for, and that are cut into two groups a core.
+static const double FEW_WORTH = 2.5e5;
+static const double FEW_MUCH = 16.0e6;
 
 // At most so many rows of one matrix have a kernel of their own: FEW_ROWS of it.
 enum { FEW_ROWS = 8 };
@@ -239,14 +366,14 @@ static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const hu
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__gemm_shape *shape = &problem->shape;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), configuration_of(plan)};
+    const husk__candidate candidate = candidate_of(plan);
     const husk__kernel *kernel;
     const husk_status status = kernel_of(plan, true, "husk_gemm_few", &kernel, scope);
     if (status != HUSK_OK)
         return status;
     const double work = (double)shape->n * (double)husk__max_i64(shape->k, 1);
     const int64_t units = candidate.traits->compute_units, tile_n = tile_columns(&candidate);
-    const int64_t groups = work < LEAST_WORK / 4 ? 1 : work < MUCH_WORK ? units : 2 * units;
+    const int64_t groups = work < FEW_WORTH ? 1 : work < FEW_MUCH ? units : 2 * units;
     const int64_t group_columns = husk__round_up(husk__divide_up(shape->n, groups), tile_n);
     const husk__range range = {{(size_t)husk__divide_up(shape->n, group_columns), 1, 1}, {1, 1, 1}};
     return HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(given->a), HUSK__ARG_I64(shape->a_row),
@@ -263,25 +390,24 @@ static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const hu
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,
                                   const husk__scope *scope)
 {
-    const husk__kernel *kernel;
-    if (is_few(&((const husk__gemm_problem *)plan->problem)->shape))
+    const husk__gemm_problem *problem = plan->problem;
+    const husk__candidate candidate = candidate_of(plan);
+    if (is_few(&problem->shape))
         return launch_few(plan, queue, given, scope);
-    husk_status status = kernel_of(plan, true, "husk_gemm_packed", &kernel, scope);
-    return status == HUSK_OK ? launch(plan, kernel, queue, given, scope) : status;
+    const division d = divide(&problem->shape, &candidate, true, 0);
+    return launch(plan, NULL, queue, given, &d, NULL, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
                        const husk__scratch *scratch, const husk__scope *scope)
 {
-    (void)scratch;
     const packed_state *state = plan->state;
     const husk__gemm_run *given = arguments;
-    if (given->b->packed && is_few(&((const husk__gemm_problem *)plan->problem)->shape))
+    const bool b_is_packed = given->b->packed != NULL;
+    if (b_is_packed && is_few(&((const husk__gemm_problem *)plan->problem)->shape))
         return launch_few(plan, queue, given, scope);
-    const husk__kernel *kernel = given->b->packed ? state->packed : state->plain;
-    // Weights packed for a plan of plain ones: the kernel was built with the packing and is looked up.
-    return kernel ? launch(plan, kernel, queue, given, scope)
-                  : husk__gemm_panels_run(plan, queue, given, scope);
+    return launch(plan, state->kernels[b_is_packed], queue, given, &state->divisions[b_is_packed], scratch,
+                  scope);
 }
 
 // ---- packed weights ----
@@ -291,7 +417,7 @@ husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, con
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__gemm_shape *shape = &problem->shape;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), configuration_of(plan)};
+    const husk__candidate candidate = candidate_of(plan);
     const int64_t panels = husk__divide_up(shape->n, tile_columns(&candidate));
     int64_t elements;
     if (!husk__mul_i64(panels, panel_stride(shape, &candidate), &elements) || elements > INT64_MAX / 4)
@@ -330,6 +456,7 @@ const husk__variant husk__gemm_packed = {
     .configuration_count = sizeof configurations / sizeof *configurations,
     .supports = supports,
     .cost = cost,
+    .workspace = workspace,
     .flops = husk__gemm_flops,
     .prepare = prepare,
     .run = run,

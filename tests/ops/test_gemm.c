@@ -299,6 +299,7 @@ START_TEST(test_large)
                                 {130, 420, 300},
                                 {3, 900, 700},
                                 {700, 5, 1030},
+                                {35, 1300, 500},
                                 {257, 129, 513}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         configuration g = simple(sizes[i][0], sizes[i][1], sizes[i][2]);
@@ -308,6 +309,30 @@ START_TEST(test_large)
         g.beta = i % 3 ? 0.0f : -0.5f;
         run(&g, every_variant[_i], 10 + i);
     }
+}
+END_TEST
+
+// Few sums over a long k, and many small matrices: k is split among the cores, a core takes several matrices.
+START_TEST(test_divided)
+{
+    configuration g = simple(30, 20, 9000);
+    g.bias = ROW_BIAS;
+    g.beta = 0.5f;
+    g.alpha = -0.75f;
+    g.activation = HUSK_ACT_LEAKY_RELU;
+    run(&g, every_variant[_i], 30);
+    g = simple(9, 40, 5003);
+    g.batch = 2;
+    g.transpose_a = true;
+    g.c_layout = TEST_SPREAD;
+    run(&g, every_variant[_i], 31);
+    g = simple(13, 21, 17);
+    g.batch = 37;
+    g.bias = COLUMN_BIAS;
+    run(&g, every_variant[_i], 32);
+    g.shares_b = true;
+    g.transpose_b = true;
+    run(&g, every_variant[_i], 33);
 }
 END_TEST
 
@@ -355,7 +380,7 @@ END_TEST
 START_TEST(test_deterministic)
 {
     fixture f = {0};
-    configuration g = simple(20, 20, 1100);
+    configuration g = simple(20, 20, 8200);
     float first[400];
     make(&f, &g, every_variant[_i], 22);
     for (int round = 0; round < 10; ++round) {
@@ -412,6 +437,7 @@ int main(void)
     tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
     tcase_add_test(chosen, test_nothing_to_do);
     tcase_add_loop_test(chosen, test_large, 0, VARIANTS);
+    tcase_add_loop_test(chosen, test_divided, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_broadcast, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_not_finite, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_deterministic, 0, VARIANTS);
