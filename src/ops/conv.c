@@ -260,8 +260,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk__variant *variant;
         int64_t groups;
     } usual[] = {
-        {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1},    {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
-        {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},       {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1},  {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_direct_filters, 1}, {HUSK__FAMILY_CPU, &husk__conv_direct_positions, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},     {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
         {HUSK__FAMILY_GPU, &husk__conv_tiled_depthwise, 16},
     };
     const husk_device_class class = husk_context_traits(husk_queue_context(queue))->device_class;
@@ -290,6 +291,8 @@ static const husk__variant *const VARIANTS[] = {
     &husk__conv_depthwise,
     &husk__conv_tiled,
     &husk__conv_tiled_depthwise,
+    &husk__conv_direct_filters,
+    &husk__conv_direct_positions,
     NULL,
 };
 

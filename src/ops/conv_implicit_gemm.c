@@ -13,7 +13,8 @@ static const husk__configuration MENU[] = {
 };
 
 // Cycles, measured: to copy a vector of a patch, and to start a block's work on a panel.
-static const double COPY_CYCLES = 6.0, COPY_POINTWISE_CYCLES = 2.0, TILE_CYCLES = 60.0, ITEM_CYCLES = 6000.0;
+static const double COPY_CYCLES = 15.0, COPY_STRIDED_CYCLES = 25.0, COPY_POINTWISE_CYCLES = 3.0,
+                    TILE_CYCLES = 120.0, ITEM_CYCLES = 6000.0;
 // Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
 static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
 
@@ -48,7 +49,10 @@ static double item_cycles(const husk__candidate *candidate, int64_t panels, int6
     const double depth = (double)husk__conv_filter_count(problem),
                  vectors = candidate->configuration->values[1];
     const bool is_pointwise = depth == (double)g->channels && g->stride[2] == 1;
-    const double copy = depth * vectors * (is_pointwise ? COPY_POINTWISE_CYCLES : COPY_CYCLES);
+    const double copy = depth * vectors *
+                        (is_pointwise         ? COPY_POINTWISE_CYCLES
+                         : g->stride[2] == 1 ? COPY_CYCLES
+                                             : COPY_STRIDED_CYCLES);
     const double tile =
         depth * vectors * candidate->configuration->values[0] / VECTORS_PER_CYCLE + TILE_CYCLES;
     return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * tile);

@@ -42,7 +42,7 @@ typedef struct husk__conv_state {
     husk__range range, pack_range;
     int64_t packed_count; /* elements of the packed weights */
     int64_t pack_filters, pack_channels;
-    int64_t extra[2];       /* the variant's own */
+    int64_t extra[6];       /* the variant's own */
     float low, slope, high; /* of a piecewise linear activation, see cl/lib/activation.clh */
 } husk__conv_state;
 
@@ -61,6 +61,7 @@ husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t col
 
 extern const husk__op husk__op_conv;
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
+extern const husk__variant husk__conv_direct_filters, husk__conv_direct_positions;
 extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_tiled_depthwise;
 
 /* The caller's params, which may be NULL or an older version's, as ours. */
@@ -99,7 +100,7 @@ husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk
 husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
                                const husk__conv_arguments *arguments, const husk__scratch *scratch,
                                husk__arg *weights, const husk__scope *scope);
-/* Enqueue: the arguments all kernels share, extra ones (at most 4), the activation. */
+/* Enqueue: the arguments all kernels share, extra ones (at most 6), the activation. */
 husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
                               husk__arg weights, const husk__arg *extra, size_t extra_count,
                               const husk__scope *scope);

@@ -161,6 +161,8 @@ START_TEST(edges_of_the_tiles)
                                  .params = {.pad = {1}},
                                  .seed = 9};
             conv_test(&c, "implicit_gemm", CONV_CALL);
+            conv_test(&c, "direct_filters", CONV_CALL);
+            conv_test(&c, "direct_positions", CONV_CALL);
             conv_test(&c, "tiled:32x32", CONV_CALL);
         }
     for (int64_t extent = 1; extent <= 9; ++extent) {
@@ -253,6 +255,36 @@ START_TEST(winograd_tiles_in_regions_and_blocks)
             c.x_layout = c.y_layout = (test_layout)layout;
             conv_test(&c, variants[i], CONV_CALL);
         }
+}
+END_TEST
+
+START_TEST(direct_convolution_cuts_rows_and_filters)
+{
+    // Tiles and panels of every height, rows in place and staged, blocks of rows and parts of long rows.
+    static const char *const variants[] = {"direct_filters", "direct_positions"};
+    for (size_t v = 0; v < 2; ++v) {
+        for (int64_t size = 1; size <= 40; ++size) {
+            conv_case c = plain_case(5, 41 - size, size, 1, size % 3 == 0);
+            c.in[0] = 3;
+            c.filter[0] = 2;
+            conv_test(&c, variants[v], CONV_CALL);
+            c.params.stride[1] = 2;
+            conv_test(&c, variants[v], CONV_PLAN_PACKED);
+        }
+        conv_case c = plain_case(3, 33, 1, 5, 0);
+        c.batch = 2;
+        c.in[0] = 8;
+        c.in[1] = 1500; // a row is several blocks
+        conv_test(&c, variants[v], CONV_CALL);
+        c.params.pad[1] = 2;
+        c.params.stride[1] = 3;
+        conv_test(&c, variants[v], CONV_CALL);
+        c = plain_case(700, 35, 7, 3, 1); // rows do not all fit at once, and partial sums wait
+        c.params.activation = HUSK_ACT_RELU;
+        conv_test(&c, variants[v], CONV_PLAN_PACKED);
+        c.y_layout = TEST_CHANNELS_LAST;
+        conv_test(&c, variants[v], CONV_CALL);
+    }
 }
 END_TEST
 
@@ -476,8 +508,8 @@ static void check_outputs(void *user, const husk_ref_array *array, husk_ref_repo
 
 START_TEST(planted_mistakes_are_found)
 {
-    static const char *const variants[] = {"implicit_gemm", "winograd_4x4"};
-    for (size_t i = 0; i < 2; ++i) {
+    static const char *const variants[] = {"implicit_gemm", "direct_filters", "direct_positions", "winograd_4x4"};
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; ++i) {
         conv_case c = plain_case(6, 7, 20, 3, 1);
         conv_tensors t;
         conv_make(&c, variants[i], &t);
@@ -509,13 +541,14 @@ int main(void)
     tcase_set_timeout(edges, 600);
     tcase_set_timeout(rules, 600);
     tcase_add_test(generated, generated_by_own_choice);
-    tcase_add_loop_test(generated, generated_for_every_variant, 0, 8);
+    tcase_add_loop_test(generated, generated_for_every_variant, 0, 10);
     tcase_add_test(edges, edges_of_the_tiles);
     tcase_add_test(edges, filter_larger_than_the_image);
     tcase_add_test(edges, depthwise_planes_of_every_width);
     tcase_add_test(edges, wide_filter_in_one_dimension);
     tcase_add_test(edges, several_blocks_of_depth);
     tcase_add_test(edges, winograd_tiles_in_regions_and_blocks);
+    tcase_add_test(edges, direct_convolution_cuts_rows_and_filters);
     tcase_add_test(edges, every_activation_of_every_variant);
     tcase_add_test(edges, all_configurations_by_name);
     tcase_add_test(edges, empty_batch_does_nothing);
