@@ -389,8 +389,8 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
                 ++image;
             }
         }
-        filter_bands(taps_w, stride, fold, &s, masks, in_h, in_w, out_h, out_w, pad_h, pad_w, band, band_end, weights, start,
-                     ACT_ARGS);
+        filter_bands(taps_w, stride, fold, &s, masks, in_h, in_w, out_h, out_w, pad_h, pad_w, band, band_end,
+                     weights, start, ACT_ARGS);
         unit += band_end - band;
         band = 0;
     }
@@ -465,10 +465,11 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
 
     // Rows cost a band of four what flat costs five vectors, but leave lanes unused.
     const int flat_vectors = (in_h * in_w + VW - 1) / VW;
-    const bool is_flat = x_is_flat && y_is_flat && stride_h == 1 && stride_w == 1 && in_h == out_h && in_w == out_w &&
-                         flat_vectors * taps <= FLAT_MASKS;
+    const bool is_flat = x_is_flat && y_is_flat && stride_h == 1 && stride_w == 1 && in_h == out_h &&
+                         in_w == out_w && flat_vectors * taps <= FLAT_MASKS;
     const bool is_rows = kernel_h == kernel_w && (kernel_w == 3 || kernel_w == 5) && dilation_h == 1 &&
-                         dilation_w == 1 && stride_h == stride_w && stride_w <= 2 && x_stride_w == 1 && y_stride_w == 1;
+                         dilation_w == 1 && stride_h == stride_w && stride_w <= 2 && x_stride_w == 1 &&
+                         y_stride_w == 1;
     if (is_flat && (!is_rows || flat_vectors * 5 < (out_w + VW - 1) / VW * out_h * 4)) {
         depthwise_flat(x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS);
         return;

@@ -8,6 +8,9 @@
 // output costs stride_w * window_d * window_h + window_w operations instead of the product of all three.
 // Short rows go by batches: a processor that reads a private row as soon as it was written would wait for it.
 //
+// The common windows, of 2 x 2 and 3 x 3 at stride 1 and 2, go without private memory: bands of four rows of outputs
+// straight from x, first down the columns, then by shuffles along the rows.
+//
 //   husk_pool_planes_max, husk_pool_planes_avg, husk_pool_planes_max_indices
 //
 // Needs stride 1 of x and y along the width, and
@@ -180,6 +183,144 @@ POOL_INLINE void fill_column_scale(int w, int columns, int window, int stride, i
     }
 }
 
+// ---- bands: windows of 2 x 2 and 3 x 3 at stride 1 and 2, straight from x ----
+
+#define BAND 4       // rows of outputs that are worked on at a time, so that a row is read once for all of them
+#define STRIPS 64    // of VW columns, whose masks and scales are kept
+#define STRIP_LOADS 3
+
+// Larger elements by one instruction; what is NaN or may be shows in the sum of all elements.
+POOL_INLINE vf combine_fast(int mode, bool exact, vf value, vf best)
+{
+    return mode == POOL_AVG ? best + value : exact ? max_or_nan(value, best) : max_vf(value, best);
+}
+
+// One strip of `band` rows of outputs, of which `rows` are there. x: the first window's first element. present: a
+// bit for every row of inputs that is no padding. inside: which lanes of a row's loads are none. Answers whether
+// every element was a number; if not, and unless `exact`, nothing is stored.
+POOL_INLINE bool pool_band(int mode, bool exact, int window, int stride, const __global data_t *x, long x_stride,
+                           uint present, const lane_mask *inside, const __global data_t *begin,
+                           const __global data_t *end, __global data_t *y, long y_stride, int rows, int width,
+                           lane_mask first, vf column_scale, const acc_t *row_scale)
+{
+    const vf none = nothing_yet(mode);
+    vf best[STRIP_LOADS * BAND] = {none, none, none, none, none, none, none, none, none, none, none, none};
+    vf all = (vf)(0.0f);
+    // The loads of a row: at stride 1 the strip and what follows it, at stride 2 two vectors and what follows.
+    const int loads = stride + (window > stride ? 1 : 0);
+#define TAKE(r, q, i) \
+    if ((i) < loads && (r) * stride <= (q) && (q) < (r) * stride + window) \
+        best[(r) * STRIP_LOADS + (i)] = combine_fast(mode, exact, v##i, best[(r) * STRIP_LOADS + (i)]);
+#define TAKE_ROW(r, q) TAKE(r, q, 0) TAKE(r, q, 1) TAKE(r, q, 2)
+#define LOAD(i) (i) < loads ? load_lanes_or(x + (i) * VW, inside[i], none.s0, begin, end) : none
+#define INPUT_ROW(q) \
+    if ((q) < (BAND - 1) * stride + window) { \
+        if (present & 1u << (q)) { \
+            const vf v0 = LOAD(0), v1 = LOAD(1), v2 = LOAD(2); \
+            if (mode != POOL_AVG && !exact) \
+                all += loads == 1 ? v0 : loads == 2 ? v0 + v1 : v0 + v1 + v2; \
+            TAKE_ROW(0, q) TAKE_ROW(1, q) TAKE_ROW(2, q) TAKE_ROW(3, q) \
+        } \
+        x += x_stride; \
+    }
+    INPUT_ROW(0) INPUT_ROW(1) INPUT_ROW(2) INPUT_ROW(3) INPUT_ROW(4)
+    INPUT_ROW(5) INPUT_ROW(6) INPUT_ROW(7) INPUT_ROW(8)
+#undef INPUT_ROW
+#undef LOAD
+#undef TAKE_ROW
+#undef TAKE
+    if (mode != POOL_AVG && !exact && any(all != all))
+        return false;
+#define OUTPUT_ROW(r) \
+    if ((r) < rows) { \
+        const vf a = best[(r) * STRIP_LOADS], b = best[(r) * STRIP_LOADS + 1], c = best[(r) * STRIP_LOADS + 2]; \
+        const vf one = stride == 1 ? a : EVEN_LANES(vf, a, b); \
+        const vf two = stride == 1 ? NEXT_LANES(vf, a, b.s0) : ODD_LANES(vf, a, b); \
+        vf out = combine_fast(mode, exact, two, one); \
+        if (window == 3) \
+            out = combine_fast(mode, exact, stride == 1 ? NEXT_LANES_2(vf, a, b.s0, b.s1) \
+                                                        : NEXT_LANES(vf, one, c.s0), out); \
+        store_lanes(mode == POOL_AVG ? out * (column_scale * row_scale[r]) : out, y, width, first); \
+        y += y_stride; \
+    }
+    OUTPUT_ROW(0) OUTPUT_ROW(1) OUTPUT_ROW(2) OUTPUT_ROW(3)
+#undef OUTPUT_ROW
+    return true;
+}
+
+// This work-group's share of the bands of all planes.
+POOL_INLINE void pool_bands(int mode, int window, int stride, POOL_PARAMS)
+{
+    const int bands = (out_h + BAND - 1) / BAND;
+    const long units = (long)batch * channels * bands;
+    const long last = units * (get_group_id(0) + 1) / get_num_groups(0);
+    long unit = units * get_group_id(0) / get_num_groups(0);
+    long rest = unit;
+    int band = split(&rest, bands);
+    int c = split(&rest, channels);
+    long n = rest;
+    const __global data_t *begin = x_base + x_offset;
+    const __global data_t *end =
+        begin + (batch - 1) * x_stride_n + (channels - 1) * x_stride_c + (in_h - 1) * x_stride_h + in_w;
+
+    lane_mask masks[STRIPS * STRIP_LOADS];
+    vf scales[STRIPS];
+    for (int ow = 0; ow < out_w; ow += VW) {
+        for (int i = 0; i < STRIP_LOADS; ++i) {
+            const int at = ow * stride - pad_w + i * VW;
+            masks[ow / VW * STRIP_LOADS + i] = lanes_between(-at, in_w - at);
+        }
+        if (mode == POOL_AVG) {
+            acc_t lanes[VW];
+            fill_column_scale(ow * stride - pad_w, VW, window, stride, 1, in_w, limit_w, count_pad, lanes);
+            scales[ow / VW] = load_private(lanes);
+        }
+    }
+
+    for (; unit < last; ++unit) {
+        const int oh = band * BAND, rows = min(BAND, out_h - oh), top = oh * stride - pad_h;
+        const uint present = bits_between(-top, in_h - top, 16);
+        const __global data_t *x = begin + n * x_stride_n + c * x_stride_c + top * x_stride_h - pad_w;
+        __global data_t *y = y_base + y_offset + n * y_stride_n + c * y_stride_c + oh * y_stride_h;
+        acc_t row_scale[BAND] = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (mode == POOL_AVG)
+            fill_column_scale(top, BAND, window, stride, 1, in_h, limit_h, count_pad, row_scale);
+        for (int ow = 0, strip = 0; ow < out_w; ow += VW, ++strip, x += VW * stride) {
+            const int width = min(VW, out_w - ow);
+            const vf scale = mode == POOL_AVG ? scales[strip] : (vf)(1.0f);
+#define BAND_BY(exact) \
+    pool_band(mode, exact, window, stride, x, x_stride_h, present, masks + strip * STRIP_LOADS, begin, end, y + ow, \
+              y_stride_h, rows, width, lanes_between(0, width), scale, row_scale)
+            if (!BAND_BY(false))
+                BAND_BY(true);
+#undef BAND_BY
+        }
+        if (++band == bands) {
+            band = 0;
+            if (++c == channels) {
+                c = 0;
+                ++n;
+            }
+        }
+    }
+}
+
+// Whether bands compute the problem, and has.
+POOL_INLINE bool try_bands(int mode, POOL_PARAMS)
+{
+    if (in_d != 1 || out_d != 1 || window_d != 1 || pad_d != 0 || dilation_h != 1 || dilation_w != 1 ||
+        window_h != window_w || stride_h != stride_w || out_w > STRIPS * VW)
+        return false;
+#define BANDS(window, stride) \
+    if (window_w == window && stride_w == stride) { \
+        pool_bands(mode, window, stride, POOL_ARGS); \
+        return true; \
+    }
+    BANDS(2, 2) BANDS(3, 2) BANDS(3, 1) BANDS(2, 1)
+#undef BANDS
+    return false;
+}
+
 // What is known of a unit between its two steps.
 typedef struct {
     __global data_t *y;
@@ -292,13 +433,15 @@ POOL_INLINE void pool_planes(int mode, POOL_PARAMS, INDICES_PARAMS, int columns,
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_planes_max(POOL_PARAMS, int columns, long unit_count, long share)
 {
-    pool_planes(POOL_MAX, POOL_ARGS, NO_INDICES_ARGS, columns, unit_count, share);
+    if (!try_bands(POOL_MAX, POOL_ARGS))
+        pool_planes(POOL_MAX, POOL_ARGS, NO_INDICES_ARGS, columns, unit_count, share);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_planes_avg(POOL_PARAMS, int columns, long unit_count, long share)
 {
-    pool_planes(POOL_AVG, POOL_ARGS, NO_INDICES_ARGS, columns, unit_count, share);
+    if (!try_bands(POOL_AVG, POOL_ARGS))
+        pool_planes(POOL_AVG, POOL_ARGS, NO_INDICES_ARGS, columns, unit_count, share);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))

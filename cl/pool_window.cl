@@ -81,6 +81,63 @@ POOL_INLINE acc_t reduce_positions(vf best, vi best_position, int *position)
     return winner;
 }
 
+// What a vector's lanes hold of a row: sums or maxima of every VW-th element. Needs length <= sum_block * 4 * VW.
+POOL_INLINE vf partial_row(int mode, const __global data_t *x, int length)
+{
+    const vf none = (vf)(mode == POOL_AVG ? 0.0f : -INFINITY);
+    vf p0 = none, p1 = none, p2 = none, p3 = none;
+#define COMBINE(v, best) (mode == POOL_AVG ? (best) + (v) : max_or_nan(v, best))
+    int i = 0;
+    for (; i + 4 * VW <= length; i += 4 * VW) {
+        p0 = COMBINE(load_vf(x + i), p0);
+        p1 = COMBINE(load_vf(x + i + VW), p1);
+        p2 = COMBINE(load_vf(x + i + 2 * VW), p2);
+        p3 = COMBINE(load_vf(x + i + 3 * VW), p3);
+    }
+    if (i + 2 * VW <= length) {
+        p0 = COMBINE(load_vf(x + i), p0);
+        p1 = COMBINE(load_vf(x + i + VW), p1);
+        i += 2 * VW;
+    }
+    if (i + VW <= length) {
+        p2 = COMBINE(load_vf(x + i), p2);
+        i += VW;
+    }
+    if (i < length)
+        p3 = COMBINE(load_lanes_or(x + i, lanes_between(0, length - i), none.s0, x, x + length), p3);
+    return COMBINE(COMBINE(p0, p1), COMBINE(p2, p3));
+}
+
+// VW windows of one row each, `stride` elements apart, into a vector of results: partial results are combined by
+// twos, so that vectors stay full.
+POOL_INLINE vf pool_rows(int mode, const __global data_t *x, long stride, int length)
+{
+    vf parts[VW];
+#define PART(c) \
+    if ((c) < VW) \
+        parts[c] = partial_row(mode, x + (c) * stride, length);
+    for (int c = 0; c < VW; ++c)
+        PART(c)
+#undef PART
+#define FOLD(c) \
+    { \
+        const vf even = EVEN_LANES(vf, parts[2 * (c)], parts[2 * (c) + 1]); \
+        const vf odd = ODD_LANES(vf, parts[2 * (c)], parts[2 * (c) + 1]); \
+        parts[c] = COMBINE(odd, even); \
+    }
+#if VW == 16
+    FOLD(0) FOLD(1) FOLD(2) FOLD(3) FOLD(4) FOLD(5) FOLD(6) FOLD(7)
+#endif
+#if VW >= 8
+    FOLD(0) FOLD(1) FOLD(2) FOLD(3)
+#endif
+    FOLD(0) FOLD(1)
+    FOLD(0)
+#undef FOLD
+#undef COMBINE
+    return parts[0];
+}
+
 // share: outputs a work-group takes.
 POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_count, long share)
 {
@@ -113,6 +170,26 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
             scale = count > 0.0f ? 1.0f / count : 0.0f;
         }
         const __global data_t *x = x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c + first_w;
+
+        // Global pooling: a window is a row, and the next VW of them lie evenly.
+        if (mode != POOL_MAX_INDICES && out_w * out_h * out_d == 1 && last_d - first_d == 1 &&
+            last_h - first_h == 1 && at.c + VW <= channels && unit + VW <= last && length <= sum_block * 4 * VW) {
+            const int z = d + first_d * dilation_d, row = h + first_h * dilation_h;
+            const vf found = pool_rows(mode, x + z * x_stride_d + row * x_stride_h, x_stride_c, length);
+            const vf out = mode == POOL_AVG ? found * scale : found;
+            __global data_t *y = y_base + y_offset + at.n * y_stride_n + at.c * y_stride_c;
+            if (y_stride_c == 1) {
+                store_vf(out, y);
+            } else {
+                acc_t lanes[VW];
+                store_private(out, lanes);
+                for (int i = 0; i < VW; ++i)
+                    y[i * y_stride_c] = lanes[i];
+            }
+            unit += VW - 1;
+            at.c += VW - 1; // the loop takes the last step
+            continue;
+        }
 
         acc_t sum = 0.0f;
         vf best = (vf)(-INFINITY);

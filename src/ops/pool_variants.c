@@ -225,7 +225,7 @@ const husk__variant husk__pool_planes = {
 
 // ---- channels ----
 
-enum { CHANNELS_UNIT = 4 }; // UNIT of cl/pool_channels.cl
+enum { CHANNELS_UNIT = 8 }; // UNIT of cl/pool_channels.cl
 
 static bool supports_channels(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
@@ -301,10 +301,14 @@ static husk_status prepare_window(husk_plan *plan, const husk__scope *scope)
 {
     launch *state;
     husk_status status = prepare(plan, "window", &state, scope);
-    if (status == HUSK_OK)
-        share_out(state, plan, outputs_of(plan->problem),
-                  window_unit_cost(plan->problem, husk_context_traits(plan->context)));
-    return status;
+    if (status != HUSK_OK)
+        return status;
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    share_out(state, plan, outputs_of(plan->problem), window_unit_cost(plan->problem, traits));
+    // Global pooling takes as many outputs at a time as a vector has lanes.
+    state->share = husk__round_up(state->share, lanes_of(traits));
+    state->range.groups[0] = (size_t)husk__divide_up(state->units, state->share);
+    return HUSK_OK;
 }
 
 const husk__variant husk__pool_window = {

@@ -157,6 +157,12 @@ static const shape_case cases[] = {
     {4, {1, 2, 70, 9}, {.window = {66, 2}, .stride = {2, 1}}},
     {4, {1, 2, 100, 100}, {.window = {100, 100}}},
     {4, {1, 2, 3, 3}, {.window = {3, 3}, .stride = {7, 7}, .pad = {2, 2}, .dilation = {2, 2}}},
+    {4, {2, 21, 14, 14}, {.window = {2, 2}, .stride = {1, 1}, .pad = {1, 0}, .count_pad = 1}},
+    {4, {2, 5, 9, 66}, {.window = {3, 3}, .stride = {1, 1}, .pad = {1, 1}, .count_pad = 1}},
+    {4, {1, 3, 30, 31}, {.window = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .ceil_mode = 1}},
+    {4, {3, 43, 7, 7}, {.global = 1}},
+    {4, {1, 35, 29, 31}, {.global = 1}},
+    {4, {1, 200, 9, 9}, {.window = {3, 3}, .stride = {2, 2}}},
     {4, {2, 130, 5, 6}, {.window = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .ceil_mode = 1}},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
