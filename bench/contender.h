@@ -68,7 +68,6 @@ typedef struct bench_open_options {
 
 typedef struct bench_prepare_options {
     const char *form; /* one of form()'s names; NULL: the contender's own choice */
-    bool immediate;   /* husk: no plan is made for details() and for packed weights, only operands */
     int copies;       /* operand sets to rotate through, one a run, for cold measurements; 0 or 1: one */
 } bench_prepare_options;
 

@@ -237,7 +237,7 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
     bench_answer answer = make_sets(job, reason);
     const bench_op *op = bench_op_get(c->op);
     husk_status status =
-        answer == BENCH_OK && op->husk_prepare && !options->immediate ? op->husk_prepare(job) : HUSK_OK;
+        answer == BENCH_OK && op->husk_prepare && c->packed ? op->husk_prepare(job) : HUSK_OK;
     if (status != HUSK_OK)
         answer = explain(&job->error, status, reason);
     if (job->packed)
@@ -253,7 +253,8 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
 static void husk_details(void *state, bench_details *details)
 {
     husk_state *s = state;
-    const husk_plan *plan = s->job.plan;
+    const husk_plan *plan =
+        s->job.plan ? s->job.plan : husk_queue_plan(s->job.queue); // of a call, the last one
     husk_context_program_stats(s->job.context, &s->after);
     *details = (bench_details){
         .variant = plan ? husk_plan_variant(plan) : s->job.form,

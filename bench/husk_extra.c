@@ -134,7 +134,7 @@ static json_t *first_result(bench_husk_session *s, const json_t *request)
     void *state = NULL;
     char reason[BENCH_REASON_TEXT] = "no case";
     const char *line = json_string_value(json_object_get(request, "case"));
-    const bench_prepare_options options = {.immediate = true};
+    const bench_prepare_options options = {0};
     if (!line || !bench_case_parse(line, &c, reason) || !bench_data_make(&c, &data, reason))
         return failure(reason);
     bench_answer answer = bench_output_make(&c, &data, &output, reason) ? BENCH_OK : BENCH_ERROR;

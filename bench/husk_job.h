@@ -21,7 +21,7 @@ typedef struct bench_husk_job {
     const char *form; /* a variant's name, or NULL */
     husk_context *context;
     husk_queue *queue;
-    husk_plan *plan; /* for packed=1 and for details; NULL where the operator has none */
+    husk_plan *plan; /* for packed=1; NULL otherwise */
     husk_packed *packed;
     husk_tensor packed_w; /* stands for packed */
     bench_husk_set *sets;

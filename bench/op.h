@@ -35,7 +35,7 @@ typedef struct bench_op {
     /* Outputs beside y (which is made from data.y); NULL: none. */
     bool (*make_output)(const bench_case *c, const bench_data *data, bench_output *output);
 
-    /* The library: make the plan (where there is one) and the packed weights; enqueue one run of a set. */
+    /* The library: make the plan and the packed weights, for packed=1 alone; enqueue one run of a set. */
     husk_status (*husk_prepare)(bench_husk_job *job);
     husk_status (*husk_enqueue)(bench_husk_job *job, bench_husk_set *set);
 

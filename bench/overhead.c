@@ -86,7 +86,7 @@ static json_t *measure_case(bench_husk_session *session, const char *line, char 
     bench_data data;
     void *state = NULL;
     json_t *result = NULL;
-    const bench_prepare_options options = {.immediate = true};
+    const bench_prepare_options options = {0};
     if (!bench_case_parse(line, &c, reason) || !bench_data_make(&c, &data, reason))
         return NULL;
     if (bench_contender_husk.prepare(session, &c, &data, &options, &state, reason) == BENCH_OK) {

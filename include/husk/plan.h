@@ -40,6 +40,13 @@ HUSK_API double husk_plan_executed_flops(const husk_plan *plan);
  */
 HUSK_API double husk_plan_error_factor(const husk_plan *plan);
 
+/*
+ * The plan that the last immediate call (husk_gemm, husk_softmax, ...) on this queue made or found, to see what was
+ * chosen. It is the queue's, until its next call; retain it to keep it longer, though not longer than the queue. NULL
+ * before the first call.
+ */
+HUSK_API const husk_plan *husk_queue_plan(const husk_queue *queue);
+
 HUSK_API void husk_packed_retain(husk_packed *packed);
 HUSK_API void husk_packed_release(husk_packed *packed);
 /* Device memory the packed weights take, in bytes. */

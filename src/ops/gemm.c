@@ -280,7 +280,7 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
     status = husk__packed_check(b->packed, plan, &key, "b", &scope);
     if (status == HUSK_OK)
         status = husk__plan_execute(plan, queue, &run, &scope);
-    husk_plan_release(plan);
+    husk__plan_was_last(plan, queue);
     return status;
 }
 

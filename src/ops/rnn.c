@@ -23,7 +23,7 @@ static husk_status run_packed(husk_queue *queue, const husk__rnn_problem *proble
     status = husk__packed_check(run->inputs->packed, plan, &key, "packed", scope);
     if (status == HUSK_OK)
         status = husk__plan_execute(plan, queue, run, scope);
-    husk_plan_release(plan);
+    husk__plan_was_last(plan, queue);
     return status;
 }
 

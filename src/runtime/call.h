@@ -43,6 +43,10 @@ husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch
                                 const husk__scope *scope);
 void husk__scratch_end(husk_queue *queue, husk__scratch *scratch);
 
+/* The floor above keeps one object with a queue (the plan of its last call); what was kept before is released. */
+void husk__queue_keep(husk_queue *queue, void *object, void (*release)(void *object));
+void *husk__queue_kept(const husk_queue *queue);
+
 const husk__log *husk__context_log(const husk_context *context);
 
 /* The floor above keeps one object of its own in a context (the plan cache). Made once, under a lock. */

@@ -233,6 +233,8 @@ struct husk_queue {
     size_t profile_count, profile_capacity;
     husk__profile_entry *profile;
     husk_profile_record *records;
+    void *kept; /* husk__queue_keep */
+    void (*release_kept)(void *kept);
 };
 
 struct husk_event {

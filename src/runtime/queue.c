@@ -96,6 +96,7 @@ void husk_queue_release(husk_queue *queue)
     if (!queue || atomic_fetch_sub(&queue->references, 1) != 1)
         return;
     clFlush(queue->cl);
+    husk__queue_keep(queue, NULL, NULL);
     husk_queue_profile_clear(queue);
     free(queue->profile);
     free(queue->records);
@@ -126,6 +127,19 @@ const husk_error *husk_queue_error(const husk_queue *queue)
 {
     static const husk_error no_queue = {HUSK_INVALID_ARGUMENT, 0, "the queue is NULL"};
     return queue ? &queue->error : &no_queue;
+}
+
+void husk__queue_keep(husk_queue *queue, void *object, void (*release)(void *object))
+{
+    if (queue->kept)
+        queue->release_kept(queue->kept);
+    queue->kept = object;
+    queue->release_kept = release;
+}
+
+void *husk__queue_kept(const husk_queue *queue)
+{
+    return queue->kept;
 }
 
 void husk__queue_used(husk_queue *queue, husk__block *block)

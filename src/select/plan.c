@@ -279,6 +279,21 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
     return status;
 }
 
+static void release_last(void *plan)
+{
+    husk_plan_release(plan);
+}
+
+void husk__plan_was_last(husk_plan *plan, husk_queue *queue)
+{
+    husk__queue_keep(queue, plan, release_last);
+}
+
+const husk_plan *husk_queue_plan(const husk_queue *queue)
+{
+    return queue ? husk__queue_kept(queue) : NULL;
+}
+
 husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
                                  const husk__wish *wish, const void *arguments, const husk__scope *scope)
 {
@@ -295,9 +310,11 @@ husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const vo
         husk__plan_cache *cache = husk__plan_cache_of(context);
         bool is_refused = status == HUSK_UNSUPPORTED && !wish->variant && cache &&
                           husk__plan_cache_reject(cache, plan->variant, plan->configuration);
-        husk_plan_release(plan);
-        if (is_refused)
+        if (is_refused) {
+            husk_plan_release(plan);
             continue;
+        }
+        husk__plan_was_last(plan, queue);
         // A composite's parts may have left their failure on the queue themselves.
         if (error.status != HUSK_OK && scope->error)
             *scope->error = error;

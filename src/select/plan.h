@@ -57,6 +57,9 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
 husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
                                  const husk__wish *wish, const void *arguments, const husk__scope *scope);
 
+/* The plan of the queue's last immediate call, for husk_queue_plan; the caller's reference goes to the queue. */
+void husk__plan_was_last(husk_plan *plan, husk_queue *queue);
+
 /* A plan of this operator, whose context is the queue's: what every ..._plan_run begins with. */
 husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const husk_queue *queue,
                              const husk__scope *scope);

@@ -201,8 +201,11 @@ START_TEST(cases_of_every_suite)
 }
 END_TEST
 
+// Small ones, and with every epilogue: programs that nothing else here needs.
 START_TEST(generated_cases)
 {
+    if (!test_is_long())
+        return;
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
         char line[BENCH_CASE_TEXT];
         for (int64_t i = 0; bench_op_get((bench_op_kind)op)->generate(i, line); i++)

@@ -134,42 +134,32 @@ START_TEST(new_shapes_share_a_few_programs)
 {
     workshop w;
     husk_ref_random random = {.seed = 2026 + (uint64_t)_i};
-    int64_t filter = 1 + 2 * husk_ref_random_below(&random, 4),
-            stride = 1 + husk_ref_random_below(&random, 2);
-    if (_i == 1) // where Winograd is one of the choices
-        filter = 3, stride = 1;
+    const int64_t filter = 1 + 2 * husk_ref_random_below(&random, 4),
+                  stride = 1 + husk_ref_random_below(&random, 2);
     open_workshop(&w);
     for (int i = 0; i < GEMM_SHAPES; ++i)
         run_gemm(&w, &random);
     const uint64_t gemms = builds(&w);
     for (int i = 0; i < CONV_SHAPES; ++i)
         run_conv(&w, &random, filter, stride);
+    const uint64_t convs = builds(&w);
+    for (int i = 0; i < CONV_SHAPES;
+         ++i) // beyond what is asked for: where Winograd is one of the choices, too
+        run_conv(&w, &random, 3, 1);
     const uint64_t all = builds(&w);
     printf(
-        "%d shapes of gemm built %llu programs, %d of conv with %lldx%lld filters and stride %lld %llu more\n",
+        "%d shapes of gemm built %llu programs, %d of conv with %lldx%lld filters and stride %lld %llu more, as many "
+        "3x3 with stride 1 another %llu\n",
         GEMM_SHAPES, (unsigned long long)gemms, CONV_SHAPES, (long long)filter, (long long)filter,
-        (long long)stride, (unsigned long long)(all - gemms));
-    ck_assert_uint_gt(all, 0);
+        (long long)stride, (unsigned long long)(convs - gemms), (unsigned long long)(all - convs));
+    ck_assert_uint_gt(gemms, 0);
     ck_assert_uint_le(all, MOST_BUILDS);
-    close_workshop(&w);
-}
-END_TEST
-
-// The same shapes again compile nothing at all, and neither does a second queue.
-START_TEST(a_shape_seen_before_builds_nothing)
-{
-    workshop w;
-    open_workshop(&w);
-    uint64_t before = 0;
-    for (int round = 0; round < 2; ++round) {
-        husk_ref_random random = {.seed = 7};
-        for (int i = 0; i < 5; ++i)
-            run_gemm(&w, &random);
-        run_conv(&w, &random, 3, 1);
-        if (round)
-            ck_assert_uint_eq(builds(&w), before);
-        before = builds(&w);
-    }
+    random = (husk_ref_random){.seed = 2026 + (uint64_t)_i}; // shapes seen before compile nothing
+    husk_ref_random_below(&random, 4);
+    husk_ref_random_below(&random, 2);
+    for (int i = 0; i < 20; ++i)
+        run_gemm(&w, &random);
+    ck_assert_uint_eq(builds(&w), all);
     close_workshop(&w);
 }
 END_TEST
@@ -177,8 +167,7 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("builds");
-    tcase_add_loop_test(tests, new_shapes_share_a_few_programs, 0, test_is_long() ? 12 : 2);
-    tcase_add_test(tests, a_shape_seen_before_builds_nothing);
+    tcase_add_loop_test(tests, new_shapes_share_a_few_programs, 0, test_is_long() ? 12 : 1);
     Suite *suite = suite_create("builds");
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -129,11 +129,15 @@ static void describe(const void *problem, husk__key *key)
 }
 
 static const husk__variant *const toy_variants[] = {&broken, &even, &general, &for_gpus, NULL};
-static const husk__op toy = {
-    .name = "toy", .problem_size = sizeof(toy_problem), .variants = toy_variants, .describe = describe};
+static const husk__op toy = {.name = "toy",
+                             .problem_size = sizeof(toy_problem),
+                             .variants = toy_variants,
+                             .describe = describe};
 static const husk__variant *const refusing_variants[] = {&refused, &general, NULL};
-static const husk__op refusing = {
-    .name = "refusing", .problem_size = sizeof(toy_problem), .variants = refusing_variants, .describe = describe};
+static const husk__op refusing = {.name = "refusing",
+                                  .problem_size = sizeof(toy_problem),
+                                  .variants = refusing_variants,
+                                  .describe = describe};
 
 static husk_context *context;
 static husk_queue *queue;
@@ -259,6 +263,20 @@ START_TEST(immediate_calls_find_their_plan)
 }
 END_TEST
 
+START_TEST(the_queue_says_what_its_last_call_chose)
+{
+    ck_assert_ptr_null(husk_queue_plan(NULL));
+    ck_assert_ptr_null(husk_queue_plan(queue));
+    ck_assert_int_eq(call(&toy, 8, 0), HUSK_OK);
+    ck_assert_str_eq(husk_plan_variant(husk_queue_plan(queue)), is_cpu() ? "even" : "for_gpus");
+    ck_assert_uint_eq(husk_plan_workspace(husk_queue_plan(queue)), is_cpu() ? 8000 : 0);
+    ck_assert_int_eq(call(&toy, 9, 0), HUSK_OK);
+    ck_assert_str_eq(husk_plan_variant(husk_queue_plan(queue)), is_cpu() ? "general" : "for_gpus");
+    ck_assert_int_eq(call(&refusing, 1, 0), HUSK_OK); // what took the place of the refused one
+    ck_assert_str_eq(husk_plan_variant(husk_queue_plan(queue)), "general");
+}
+END_TEST
+
 START_TEST(the_least_recently_used_plan_goes)
 {
     husk_program_stats stats;
@@ -371,6 +389,7 @@ int main(void)
     tcase_add_test(tests, a_named_variant_is_binding);
     tcase_add_test(tests, the_limit_of_scratch_memory);
     tcase_add_test(tests, immediate_calls_find_their_plan);
+    tcase_add_test(tests, the_queue_says_what_its_last_call_chose);
     tcase_add_test(tests, the_least_recently_used_plan_goes);
     tcase_add_test(tests, a_refused_launch_is_not_tried_again);
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
