@@ -40,26 +40,39 @@ __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long w
     }
 }
 
-// The same for rnn_panel, of weights [all gates * hidden][depth]. Work-group (x, y) does rows x * k_count... of
-// panel y: squares of VW units and VW rows are transposed in registers. k_count is a multiple of VW.
+// The same for rnn_panel, of hidden weights and, in work-groups of z = 1, of input weights
+// [all gates * hidden][features]. Work-group (x, y, z) does rows x * k_count... of panel y: squares of VW units and
+// VW rows are transposed in registers. k_count is a multiple of VW.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_rnn_pack_panels(const __global data_t *restrict weights_base, long weights_offset,
-                                   long weights_row, const __global data_t *restrict bias_base, long bias_offset,
-                                   int has_bias, __global data_t *restrict to_base, long to_offset, long bias_to,
-                                   int hidden, int depth, int unit_vectors, int strip_vectors, int gate,
-                                   int gates, int k_count)
+__kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, long hidden_offset,
+                                   long hidden_row, const __global data_t *restrict hidden_bias_base,
+                                   long hidden_bias_offset, int has_hidden_bias,
+                                   const __global data_t *restrict input_base, long input_offset, long input_row,
+                                   const __global data_t *restrict input_bias_base, long input_bias_offset,
+                                   int has_input_bias, __global data_t *restrict to_base, long hidden_to,
+                                   long hidden_bias_to, long input_to, long input_bias_to, int hidden, int features,
+                                   int unit_vectors, int strip_vectors, int gate, int gates, int k_count)
 {
+    const int is_input = get_group_id(2);
+    const __global data_t *weights = is_input ? input_base + input_offset : hidden_base + hidden_offset;
+    const __global data_t *biases =
+        is_input ? input_bias_base + input_bias_offset : hidden_bias_base + hidden_bias_offset;
+    const int has_bias = is_input ? has_input_bias : has_hidden_bias;
+    const long weights_row = is_input ? input_row : hidden_row;
+    const int depth = is_input ? features : hidden;
+    __global data_t *to_panels = to_base + (is_input ? input_to : hidden_to);
+    __global data_t *to_biases = to_base + (is_input ? input_bias_to : hidden_bias_to);
     const int panel = get_group_id(1);
     const int k_begin = get_group_id(0) * k_count;
     const int k_end = min(depth, k_begin + k_count);
     const int vectors = gates * unit_vectors;
     const int step = strip_vectors * VW;
-    __global data_t *to_panel = to_base + to_offset + panel * (long)depth * vectors * VW;
+    __global data_t *to_panel = to_panels + panel * (long)depth * vectors * VW;
     for (int vector = 0; vector < vectors; ++vector) {
         const int unit = (panel * unit_vectors + vector % unit_vectors) * VW;
         const int units = clamp(hidden - unit, 0, VW);
         const long first_row = (long)(gate + vector / unit_vectors) * hidden + unit;
-        const __global data_t *from = weights_base + weights_offset + first_row * weights_row;
+        const __global data_t *from = weights + first_row * weights_row;
         const int strip = vector / strip_vectors;
         __global data_t *to = to_panel + (long)strip * depth * step + (vector - strip * strip_vectors) * VW;
         for (int k = k_begin; k < k_end; k += VW) {
@@ -81,8 +94,8 @@ __kernel void husk_rnn_pack_panels(const __global data_t *restrict weights_base,
 #undef STORE
         }
         if (k_begin == 0)
-            store_vf(has_bias && units > 0 ? load_vf_part(bias_base + bias_offset + first_row, units) : (vf)(0.0f),
-                     to_base + to_offset + bias_to + (panel * vectors + vector) * VW);
+            store_vf(has_bias && units > 0 ? load_vf_part(biases + first_row, units) : (vf)(0.0f),
+                     to_biases + (panel * vectors + vector) * VW);
     }
 }
 

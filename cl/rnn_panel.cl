@@ -132,9 +132,9 @@ inline void store_lanes(vf v, __global data_t *p, int lanes)
     if ((i) * LINE < FOUR_ROWS / 2) \
         PREFETCH_SECOND(ahead + (i) * LINE);
 
-// sums[row][vector] += h[row][0..steps) * strip[0..steps)[vector], or = where is_first. rows and phases are
-// literals: rows * STRIP_VECTORS * phases accumulators live in registers.
-ALWAYS_INLINE void multiply_rows(int rows, int phases, int is_first, acc_t *sums, int sums_row,
+// sums[row][vector] += h[row][0..steps) * strip[0..steps)[vector], or = where is_first. rows, phases and asks
+// are literals: rows * STRIP_VECTORS * phases accumulators live in registers, and a branch in the loop costs a half.
+ALWAYS_INLINE void multiply_rows(int rows, int phases, int asks, int is_first, acc_t *sums, int sums_row,
                                  const __global data_t *h, long h_row, const __global data_t *strip, int steps,
                                  const __global data_t *ahead, int ahead_step)
 {
@@ -159,7 +159,7 @@ ALWAYS_INLINE void multiply_rows(int rows, int phases, int is_first, acc_t *sums
                            strip + (q) * STRIP_COLUMNS);
         REPEAT_4(MULTIPLY_STEP)
 #undef MULTIPLY_STEP
-        if (rows > 2) { // fewer read weights as fast as can be
+        if (asks) {
             REPEAT_16(ASK)
         }
         ahead += ahead_step;
@@ -188,8 +188,15 @@ inline void multiply_tile(int rows, int is_first, acc_t *sums, int sums_row, con
 {
 #define ROWS_CASE(count, phases) \
     case count: \
-        multiply_rows(count, phases, is_first, sums, sums_row, h, h_row, strip, steps, ahead, ahead_step); \
+        multiply_rows(count, phases, 1, is_first, sums, sums_row, h, h_row, strip, steps, ahead, ahead_step); \
         break;
+    if (ahead_step == 0) { // one row or two
+        if (rows == 1)
+            multiply_rows(1, 4, 0, is_first, sums, sums_row, h, h_row, strip, steps, ahead, 0);
+        else
+            multiply_rows(2, 2, 0, is_first, sums, sums_row, h, h_row, strip, steps, ahead, 0);
+        return;
+    }
     switch (rows) {
         ROWS_CASE(1, 4)
         ROWS_CASE(2, 2)
@@ -210,11 +217,13 @@ inline void multiply_tile(int rows, int is_first, acc_t *sums, int sums_row, con
 // The sums of one panel for `rows` sequences: sums = h * panel. Tiles in which no sequence is still running
 // are left out.
 __attribute__((noinline)) void multiply_panel(int vectors, acc_t *sums, const __global data_t *h, long h_row,
-                           const __global data_t *panel, int k, int rows, const int *running)
+                           const __global data_t *panel, int k, int rows, const int *running, int is_far)
 {
     const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    // Every tile its share, and a single one every other line.
-    const int ahead_step = tiles == 1 ? FOUR_ROWS : tiles <= 3 ? FOUR_ROWS / 2 : FOUR_ROWS / 4;
+    // Every tile its share, and a single one every other line. One or two sequences read weights as fast as a cache
+    // gives them, so there asking pays only for what comes from memory.
+    const int share = tiles == 1 ? FOUR_ROWS : tiles <= 3 ? FOUR_ROWS / 2 : FOUR_ROWS / 4;
+    const int ahead_step = rows <= 2 && !is_far ? 0 : share;
     for (int vector = 0; vector < vectors; vector += STRIP_VECTORS) {
         const __global data_t *strip = panel + (long)vector * VW * k;
         int block = 0;
@@ -294,7 +303,7 @@ typedef struct {
     __global data_t *reset_hidden;  // [batch][pitch]: r . h between the passes
     state_t h0, c0, h_n, c_n;
     long inputs_row, inputs_rows, y_time, y_row, pitch; // inputs_row by gemm, inputs_rows in panels
-    int inputs_by_gate, inputs_first, has_lengths, reverse, inputs_by_step, steps_total, batch, hidden, relu;
+    int is_far, inputs_by_gate, inputs_first, has_lengths, reverse, inputs_by_step, steps_total, batch, hidden, relu;
 } layer_t;
 
 inline int length_of(const layer_t *l, int sequence)
@@ -364,7 +373,7 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
         if (any) {
             const int k = has_old ? l->hidden : 0;
             const __global data_t *from = weights + panel * gates * panel_size;
-            multiply_panel(gates * UNIT_VECTORS, sums, factor, factor_row, from, k, rows, running);
+            multiply_panel(gates * UNIT_VECTORS, sums, factor, factor_row, from, k, rows, running, l->is_far);
         }
         for (int i = 0; i < rows; ++i) {
             const int b = first + i;
@@ -424,7 +433,7 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
 // passes. x_rows: all rows.
 inline void multiply_inputs(const __global data_t *x, long x_row, long x_rows, int features,
                             const __global data_t *weights, __global data_t *to, int panels, int panel_begin,
-                            int panel_end, int row_begin, int row_end, acc_t *sums)
+                            int panel_end, int row_begin, int row_end, int is_far, acc_t *sums)
 {
     const long pitch = (long)panels * PANEL_UNITS;
     const __global data_t *bias = weights + pitch * GATES * features;
@@ -438,7 +447,7 @@ inline void multiply_inputs(const __global data_t *x, long x_row, long x_rows, i
             for (int panel = panel_begin; panel < panel_end; ++panel) {
                 const long column = gate * pitch + panel * columns;
                 multiply_panel(columns / VW, sums, x + row * x_row, x_row, weights + column * features, features,
-                               rows, running);
+                               rows, running, is_far);
                 __global data_t *to_rows = to + x_rows * column + (long)row * columns;
                 for (int i = 0; i < rows * columns; i += columns)
                     for (int j = 0; j < columns; j += VW)
@@ -454,6 +463,7 @@ inline void multiply_inputs(const __global data_t *x, long x_row, long x_rows, i
 // and not of time), by panels or, where inputs_by_gate, by gates. passes: PASS_FIRST, PASS_SECOND or both;
 // both, or several steps, only where one work-group has all panels. With PASS_INPUTS the group first makes its
 // panels' inputs from rows y * x_group_rows... of x, [x_rows][features], and packed input weights; steps may be 0.
+// is_far: the weights are more than the last cache holds.
 // scratch holds, a direction: two hidden
 // states, the cell state, and r . h for CELL 3, each [batch][pitch], pitch being the units of all panels.
 // A state's absence is said by its has_ flag; it may then be any pointer.
@@ -475,7 +485,7 @@ __kernel void husk_rnn_panel(__global data_t *inputs_base, long inputs_offset,
                              const __global data_t *restrict x_base, long x_offset, long x_row, int x_rows,
                              int x_group_rows, int features, const __global data_t *restrict input_base,
                              long input_offset, long input_direction, int group_panels, int group_rows,
-                             int step_begin, int steps, int passes)
+                             int step_begin, int steps, int passes, int is_far)
 {
     const long direction = get_group_id(2);
     const int panels = (hidden + PANEL_UNITS - 1) / PANEL_UNITS;
@@ -512,6 +522,7 @@ __kernel void husk_rnn_panel(__global data_t *inputs_base, long inputs_offset,
     l.inputs_row = inputs_time / batch;
     l.inputs_rows = x_rows;
     l.inputs_by_gate = inputs_by_gate;
+    l.is_far = is_far;
     l.inputs_first = direction ? inputs_first_reverse : inputs_first;
     l.y_time = y_time;
     l.y_row = y_row;
@@ -530,7 +541,7 @@ __kernel void husk_rnn_panel(__global data_t *inputs_base, long inputs_offset,
         multiply_inputs(x_base + x_offset, x_row, x_rows, features,
                         input_base + input_offset + direction * input_direction,
                         inputs_base + inputs_offset + direction * inputs_direction, panels, panel_begin, panel_end,
-                        begin, min(x_rows, begin + x_group_rows), sums);
+                        begin, min(x_rows, begin + x_group_rows), is_far, sums);
     }
     for (int step = step_begin; step < step_begin + steps; ++step)
         for (int pass = PASS_FIRST; pass <= (CELL == CELL_GRU_BEFORE ? PASS_SECOND : PASS_FIRST); ++pass)

@@ -393,11 +393,12 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
     husk_status status = HUSK_OK;
     for (int64_t d = 0; d < problem->directions && status == HUSK_OK; ++d) {
         const husk_rnn_weights *weights = &run->inputs->weights[first + d];
-        status = husk__rnn_pack_hidden(plan, queue, weights, scratch->buffer,
-                                       layout->weights + (uint64_t)d * stride, scope);
-        if (status == HUSK_OK && launch->has_own_inputs)
-            status = husk__rnn_pack_input(plan, queue, weights, scratch->buffer,
-                                          layout->input_weights + (uint64_t)d * input_stride, scope);
+        const uint64_t at = layout->weights + (uint64_t)d * stride;
+        if (((const husk__rnn_state *)plan->state)->strip_vectors > 0)
+            status = husk__rnn_pack_panels(plan, queue, weights, scratch->buffer, at, launch->has_own_inputs,
+                                           layout->input_weights + (uint64_t)d * input_stride, scope);
+        else
+            status = husk__rnn_pack_hidden(plan, queue, weights, scratch->buffer, at, scope);
     }
     return status;
 }

@@ -21,35 +21,39 @@ void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
     husk__key_i64(key, problem->has_input_bias + 2 * problem->has_hidden_bias);
 }
 
-// Weights [all gates * hidden][depth] and their bias, or NULL, into the panel variant's panels.
-static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const husk_tensor *weights,
-                               const husk_tensor *bias, const husk_buffer *to, uint64_t byte_offset,
-                               const husk__scope *scope)
+husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                                  const husk_buffer *to, uint64_t byte_offset, bool has_input,
+                                  uint64_t input_byte_offset, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
-    const husk__rnn_layout *layout = &state->layout;
-    husk_tensor own = *weights;
-    husk__tensor_resolve(&own);
-    const int64_t depth = own.shape[1], at = (int64_t)(byte_offset / sizeof(float));
+    const int64_t pitch = state->layout.pitch;
+    husk_tensor hidden = *weights->hidden, input = *weights->input;
+    husk__tensor_resolve(&hidden);
+    husk__tensor_resolve(&input);
+    const int64_t units = problem->hidden, features = input.shape[1];
+    const int64_t depth = has_input ? husk__max_i64(units, features) : units;
+    const int64_t hidden_at = (int64_t)(byte_offset / sizeof(float));
+    const int64_t input_at = (int64_t)(input_byte_offset / sizeof(float));
     const int64_t first_gates = husk__rnn_has_two_passes(problem) ? problem->gates - 1 : problem->gates;
     const husk__range range = {{(size_t)husk__divide_up(depth, PACK_ROWS_OF_PANEL),
-                                (size_t)(layout->pitch / layout->panel_units), 1},
+                                (size_t)(pitch / state->layout.panel_units), has_input ? 2 : 1},
                                {1, 1, 1}};
     husk_status status = HUSK_OK;
-    for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates) {
-        const int64_t panels_at = at + gate * layout->pitch * depth;
-        const int64_t bias_at = at + problem->gates * layout->pitch * depth + gate * layout->pitch;
-        status = HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&own),
-                              HUSK__ARG_I64(own.shape[0] > 1 ? own.strides[0] : depth), HUSK__ARG_TENSOR(bias),
-                              HUSK__ARG_I32(bias != NULL),
-                              HUSK__ARG_BUFFER(to, (uint64_t)panels_at * sizeof(float), sizeof(float)),
-                              HUSK__ARG_I64(bias_at - panels_at), HUSK__ARG_I32(problem->hidden),
-                              HUSK__ARG_I32(depth), HUSK__ARG_I32(state->unit_vectors),
-                              HUSK__ARG_I32(state->strip_vectors), HUSK__ARG_I32(gate),
-                              HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
-                              HUSK__ARG_I32(PACK_ROWS_OF_PANEL));
-    }
+    for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates)
+        status = HUSK__LAUNCH(
+            queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&hidden),
+            HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : units), HUSK__ARG_TENSOR(weights->hidden_bias),
+            HUSK__ARG_I32(weights->hidden_bias != NULL), HUSK__ARG_TENSOR(&input),
+            HUSK__ARG_I64(input.shape[0] > 1 ? input.strides[0] : features), HUSK__ARG_TENSOR(weights->input_bias),
+            HUSK__ARG_I32(weights->input_bias != NULL),
+            HUSK__ARG_BUFFER(to, (uint64_t)(hidden_at + gate * pitch * units) * sizeof(float), sizeof(float)),
+            HUSK__ARG_I64(hidden_at + problem->gates * pitch * units + gate * pitch),
+            HUSK__ARG_I64(input_at + gate * pitch * features),
+            HUSK__ARG_I64(input_at + problem->gates * pitch * features + gate * pitch), HUSK__ARG_I32(units),
+            HUSK__ARG_I32(features), HUSK__ARG_I32(state->unit_vectors), HUSK__ARG_I32(state->strip_vectors),
+            HUSK__ARG_I32(gate), HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
+            HUSK__ARG_I32(PACK_ROWS_OF_PANEL));
     return status;
 }
 
@@ -59,8 +63,6 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
     const husk__rnn_layout *layout = &state->layout;
-    if (state->strip_vectors > 0)
-        return pack_panels(plan, queue, weights->hidden, weights->hidden_bias, to, byte_offset, scope);
     husk_tensor hidden = *weights->hidden;
     husk__tensor_resolve(&hidden);
     const int64_t first_gates = husk__rnn_has_two_passes(problem) ? problem->gates - 1 : problem->gates;
@@ -100,12 +102,6 @@ int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__
     for (int64_t l = 0; l < layer; ++l)
         at += problem->directions * husk__rnn_input_panels(problem, layout, l);
     return at;
-}
-
-husk_status husk__rnn_pack_input(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
-                                 const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope)
-{
-    return pack_panels(plan, queue, weights->input, weights->input_bias, to, byte_offset, scope);
 }
 
 // ---- packed weights ----
@@ -190,17 +186,16 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
     husk_status status = HUSK_OK;
     for (int64_t i = 0; i < husk__rnn_weight_count(problem) && status == HUSK_OK; ++i) {
         const int64_t at = i * layout->weight_stride;
-        status = husk__rnn_pack_hidden(plan, queue, &weights[i], packed->buffer, (uint64_t)at * sizeof(float),
-                                       scope);
         if (state->strip_vectors > 0) {
             const int64_t layer = i / problem->directions;
             const int64_t input_at = husk__rnn_input_panels_at(problem, layout, layer) +
                                      i % problem->directions * husk__rnn_input_panels(problem, layout, layer);
-            if (status == HUSK_OK)
-                status = husk__rnn_pack_input(plan, queue, &weights[i], packed->buffer,
-                                              (uint64_t)input_at * sizeof(float), scope);
+            status = husk__rnn_pack_panels(plan, queue, &weights[i], packed->buffer, (uint64_t)at * sizeof(float),
+                                           true, (uint64_t)input_at * sizeof(float), scope);
             continue;
         }
+        status = husk__rnn_pack_hidden(plan, queue, &weights[i], packed->buffer, (uint64_t)at * sizeof(float),
+                                       scope);
         if (status == HUSK_OK && weights[i].input_bias)
             status = copy(plan, queue, weights[i].input_bias, packed->buffer,
                           at + input_bias_at(problem, layout), scope);

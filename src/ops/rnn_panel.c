@@ -148,6 +148,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     plan->state = state;
     husk__rnn_lay_out(problem, panel_units(problem, traits), true, &state->layout);
     state->takes_few = husk__rnn_takes_few(problem);
+    state->is_far = (double)problem->gates * (double)problem->hidden * (double)problem->hidden * 4.0 *
+                        (double)problem->directions >
+                    (traits->global_cache > 0 ? (double)traits->global_cache : SHARED_BYTES);
     if (problem->batch > 0)
         divide(problem, &state->layout, traits->compute_units, &state->grid);
     if (problem->batch > 0 && problem->steps > 0)

@@ -97,6 +97,7 @@ typedef struct husk__rnn_grid {
 typedef struct husk__rnn_state {
     const husk__kernel *step, *pack, *gather;
     int32_t unit_vectors, strip_vectors; /* of the panel variant; 0 for others */
+    bool is_far;                         /* weights are more than the last cache holds */
     bool takes_few;                      /* so few rows of inputs that plain input weights go to gemm as they are */
     husk__rnn_layout layout;
     husk__rnn_grid grid;
@@ -153,9 +154,13 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
                                   const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope);
 husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                            husk_packed **packed, const husk__scope *scope);
-/* The panel variant's: one layer's input weights and biases in one direction, their elements, and where they lie. */
-husk_status husk__rnn_pack_input(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
-                                 const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope);
+/*
+ * The panel variant's: hidden weights and, where has_input, input weights of one layer and direction with their biases
+ * into panels at byte offsets of a buffer; how many elements a layer's input panels have, and where packed ones begin.
+ */
+husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                                  const husk_buffer *to, uint64_t byte_offset, bool has_input,
+                                  uint64_t input_byte_offset, const husk__scope *scope);
 int64_t husk__rnn_input_panels(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
 int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
 /* The input weights and bias of packed weights, as gemm takes them; packed input weights are in *input. */

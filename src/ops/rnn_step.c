@@ -105,6 +105,7 @@ husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, co
     add_i32(&list, 0);
     add_i32(&list, 0);
     add_i32(&list, PASS_INPUTS);
+    add_i32(&list, state->is_far);
     return husk__launch(queue, state->step, &range, list.arguments, list.count, scope);
 }
 
@@ -131,6 +132,7 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
         add_i32(&list, launch->first_step);
         add_i32(&list, launch->steps);
         add_i32(&list, PASS_FIRST | PASS_SECOND | (makes_inputs ? PASS_INPUTS : 0));
+        add_i32(&list, state->is_far);
         return husk__launch(queue, state->step, &range, list.arguments, list.count, scope);
     }
     for (int64_t step = launch->first_step; step < launch->first_step + launch->steps; ++step)
@@ -141,6 +143,8 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
                 add_i32(&list, 1);
             const bool is_first = step == launch->first_step && pass == PASS_FIRST;
             add_i32(&list, pass | (makes_inputs && is_first ? PASS_INPUTS : 0));
+            if (is_panel)
+                add_i32(&list, state->is_far);
             husk_status status = husk__launch(queue, state->step, &range, list.arguments, list.count, scope);
             if (status != HUSK_OK)
                 return status;

@@ -132,6 +132,62 @@ START_TEST(test_divided)
 }
 END_TEST
 
+// Products of the inputs: by a launch of their own, dividing rows or panels, or by the first launch of the steps; more
+// rows and features than a block has, and features that lie apart.
+START_TEST(test_inputs)
+{
+    static const struct {
+        int64_t steps, batch, inputs, hidden;
+        bool bidirectional;
+        test_layout x_layout;
+    } sizes[] = {
+        {200, 1, 70, 64, false, TEST_PACKED},  {60, 3, 530, 20, false, TEST_PACKED},
+        {7, 34, 33, 100, true, TEST_PACKED},   {9, 16, 40, 200, false, TEST_REVERSED},
+        {150, 1, 40, 48, true, TEST_SPREAD},   {5, 1, 3, 17, true, TEST_PACKED},
+        {1, 1, 600, 90, false, TEST_PACKED},   {2, 2, 50, 70, false, TEST_PADDED},
+    };
+    const int cell = _i % 5;
+    const rnn_shape shape = {.cell = cell < 4 ? (husk_rnn_cell)cell : HUSK_RNN_GRU,
+                             .reset = cell == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER,
+                             .steps = sizes[_i / 5].steps,
+                             .batch = sizes[_i / 5].batch,
+                             .inputs = sizes[_i / 5].inputs,
+                             .hidden = sizes[_i / 5].hidden,
+                             .layers = 1 + _i % 2,
+                             .bidirectional = sizes[_i / 5].bidirectional,
+                             .has_h_n = true,
+                             .has_input_bias = true,
+                             .has_hidden_bias = _i % 3 > 0,
+                             .x_layout = sizes[_i / 5].x_layout,
+                             .seed = 640 + (uint64_t)_i};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, NULL, RNN_IMMEDIATE);
+    rnn_case_verify(&c, NULL, RNN_PLAN_PACKED);
+    rnn_case_verify(&c, "panel:6x2", RNN_IMMEDIATE);
+    rnn_case_release(&c);
+}
+END_TEST
+
+// More weights than most caches hold, which one or two sequences ask for ahead.
+START_TEST(test_far)
+{
+    const rnn_shape shape = {.cell = HUSK_RNN_LSTM,
+                             .steps = 2,
+                             .batch = 1 + _i,
+                             .inputs = 8,
+                             .hidden = 1480,
+                             .layers = 1,
+                             .has_h0 = true,
+                             .has_h_n = true,
+                             .seed = 34};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, NULL, RNN_IMMEDIATE);
+    rnn_case_release(&c);
+}
+END_TEST
+
 // ---- empty and all but empty ----
 
 START_TEST(test_no_step)
@@ -375,6 +431,8 @@ int main(void)
     tcase_add_loop_test(numbers, test_drawn, 0, test_is_long() ? LONG_CASES : SHORT_CASES);
     tcase_add_loop_test(numbers, test_batches, 0, 15);
     tcase_add_loop_test(numbers, test_divided, 0, 5);
+    tcase_add_loop_test(numbers, test_inputs, 0, 5 * 8);
+    tcase_add_loop_test(numbers, test_far, 0, 2);
     tcase_add_loop_test(edges, test_no_step, 0, 4);
     tcase_add_test(edges, test_no_sequence);
     tcase_add_loop_test(edges, test_lengths, 0, 16);
