@@ -357,10 +357,10 @@ ALWAYS_INLINE void multiply_full(vf *acc, int copies, const acc_t *a, const TILE
 #undef STEP
 }
 
-// The sums of a tile that does not pass the edges, of rows side by side, with no more to do than scaling and a bias of
-// columns: straight from the registers.
-ALWAYS_INLINE void store_full(const vf *acc, __global data_t *c, long c_row, const __global data_t *bias,
-                              finish_t finish)
+// The first rows of a tile of tile_rows whose columns do not pass the edge and lie side by side, with no more to do
+// than scaling and a bias of columns: straight from the registers.
+ALWAYS_INLINE void store_plain(const vf *acc, int tile_rows, int rows, __global data_t *c, long c_row,
+                               const __global data_t *bias, finish_t finish)
 {
     const int has_bias = finish.bias_kind == BIAS_COLUMN;
 #define BIAS(j) (has_bias && (j) < TILE_NV ? load_spread(bias + (j) * VW * finish.bias_stride, \
@@ -372,12 +372,12 @@ ALWAYS_INLINE void store_full(const vf *acc, __global data_t *c, long c_row, con
     store_vf(MAD(load_vf(to + (j) * VW), (vf)(finish.scale_c), \
                  acc[(i) * TILE_NV + (j)] * finish.alpha + bias##j), to + (j) * VW);
 #define STORE_ROW(i) \
-    if ((i) < TILE_M) { \
+    if ((i) < tile_rows && (i) < rows) { \
         __global data_t *to = c + (i) * c_row; \
         TILE_ROW_EACH(i, TILE_NV, STORE) \
     }
 #define UPDATE_ROW(i) \
-    if ((i) < TILE_M) { \
+    if ((i) < tile_rows && (i) < rows) { \
         __global data_t *to = c + (i) * c_row; \
         TILE_ROW_EACH(i, TILE_NV, UPDATE) \
     }
@@ -519,8 +519,8 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                         else
 #endif
                             multiply_full(acc, 0, a_panel, panel, a, 0, a_panel, steps, &ahead);
-                        if (is_plain && columns == TILE_N && rows == TILE_M) {
-                            store_full(acc, to, c_row, from, finish);
+                        if (is_plain && columns == TILE_N) {
+                            store_plain(acc, TILE_M, rows, to, c_row, from, finish);
                             continue;
                         }
                         keep_tile(acc, TILE_M, lines);
@@ -528,6 +528,10 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                         ask_for_c(&ahead);
                         tile_zero(acc, TAIL_M, TILE_NV);
                         tile_multiply(acc, TAIL_M, TILE_NV, a_panel, A_ROW, 1, panel, TILE_N, steps);
+                        if (is_plain && columns == TILE_N) {
+                            store_plain(acc, TAIL_M, rows, to, c_row, from, finish);
+                            continue;
+                        }
                         keep_tile(acc, TAIL_M, lines);
                     }
                     store_tile(lines, to, c_row, c_column, rows, columns, from, finish, ACT_ARGS);
@@ -546,9 +550,8 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf))
 __kernel void husk_gemm_add_parts(const __global acc_t *restrict part_base, long part_offset, long part_batch,
                                   long part_split, const __global data_t *restrict bias_base, long bias_offset,
                                   long bias_stride, int bias_kind, __global data_t *restrict c_base, long c_offset,
-                                  long c_row,
-                                  long c_column, long c_batch, int m, int n, int splits, int group_rows, float alpha,
-                                  float beta, ACT_PARAMS)
+                                  long c_row, long c_column, long c_batch, int m, int n, int splits, int group_rows,
+                                  float alpha, float beta, ACT_PARAMS)
 {
     const long matrix = get_group_id(1);
     const __global data_t *bias = bias_base + bias_offset;

@@ -46,7 +46,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__gemm_fits_int(&problem->shape, reason);
 }
 
-// Reading the large operand, or multiplying it at half the speed of a register tile.
+// Reading the large operand, or multiplying it at a third of the speed of a register tile.
 static double cost(const husk__candidate *candidate)
 {
     husk__gemm_shape shape;
@@ -55,7 +55,7 @@ static double cost(const husk__candidate *candidate)
         return 0.0;
     const double elements = (double)shape.batch * (double)shape.m * (double)shape.k;
     const double read = elements * HUSK__GEMM_READ_COST;
-    const double multiply = elements * (double)shape.n / (3.5 * candidate->traits->vector_width);
+    const double multiply = elements * (double)shape.n / (2.0 * candidate->traits->vector_width);
     const double together = read > multiply ? read : multiply;
     const double cores = candidate->traits->compute_units;
     return together / (elements * (double)shape.n < 2.0e5 ? 1.0 : cores);
