@@ -47,6 +47,16 @@
 #define STRIP_TILES 8
 #define STRIP_WIDTH (STRIP_TILES * TILE_OUT + 2)
 
+// Tensors with more elements lie beyond the second-level cache.
+#define FAR_ELEMENTS (1 << 18)
+
+// Asks for memory that is needed later, into the second-level cache.
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#define PREFETCH_FAR(p) __builtin_prefetch((const void *)(ulong)(p), 0, 2)
+#else
+#define PREFETCH_FAR(p)
+#endif
+
 // A rectangle of tiles of one image.
 struct region {
     int image;
@@ -152,6 +162,16 @@ ALWAYS_INLINE void transpose_pixels(const __global data_t *from, long x_stride_c
 #undef TAKE
         }
         transpose_vf(pixels);
+        if (count == VW && column + VW < width) {
+#define PUT(i) \
+    if ((i) < VW) \
+        store_private(pixels[(i) % VW], to + (i) * VW);
+            REPEAT_16(PUT)
+#undef PUT
+            to += VW * VW;
+            column += VW;
+            continue;
+        }
 #define PUT(i) \
     if ((i) < VW && (i) < count) { \
         store_private(pixels[(i) % VW], to); \
@@ -299,7 +319,7 @@ ALWAYS_INLINE void transform_region(const acc_t *pixels, struct region r, int co
                                     long channel_room, int channel_vector, __global acc_t *points,
                                     long point_stride)
 {
-    const int pitch = (r.columns * TILE_OUT + 2) * VW;
+    const long pitch = (r.columns * TILE_OUT + 2) * VW;
     const int shortest = count / parts, longer = count % parts;
     acc_t strip[TILE_IN * STRIP_WIDTH * VW];
     int tile = r.first;
@@ -307,13 +327,14 @@ ALWAYS_INLINE void transform_region(const acc_t *pixels, struct region r, int co
         for (int done = 0; done < r.columns; done += STRIP_TILES) {
             const int tiles = min(STRIP_TILES, r.columns - done);
             const acc_t *source = pixels + row * TILE_OUT * pitch + done * TILE_OUT * VW;
-            for (int j = 0; j < tiles * TILE_OUT + 2; ++j) {
+            acc_t *column = strip;
+            for (int j = 0; j < tiles * TILE_OUT + 2; ++j, source += VW, column += VW) {
                 vf d[TILE_IN], point[TILE_IN];
-#define TAKE(i) d[i] = load_private(source + (i) * pitch + j * VW);
+#define TAKE(i) d[i] = load_private(source + (i) * pitch);
                 EACH_IN(TAKE)
 #undef TAKE
                 transform_input(d, point);
-#define GIVE(i) store_private(point[i], strip + ((i) * STRIP_WIDTH + j) * VW);
+#define GIVE(i) store_private(point[i], column + (i) * STRIP_WIDTH * VW);
                 EACH_IN(GIVE)
 #undef GIVE
             }
@@ -473,6 +494,29 @@ ALWAYS_INLINE void store_outputs(const acc_t *line, int length, int lanes, __glo
     }
 }
 
+// `rows` rows of `length` neighbouring elements, by lines of 64 bytes.
+inline void ask_for_rows(const __global data_t *from, int rows, int length, long stride)
+{
+    for (int i = 0; i < rows; ++i, from += stride)
+        for (int j = 0; j < length + 15; j += 16)
+            PREFETCH_FAR(from + min(j, length - 1));
+}
+
+// Where one filter's outputs of a block will go.
+inline void ask_for_outputs(const __global data_t *y, long at, int count, int tiles_h, int tiles_w, int out_h,
+                            int out_w, long y_stride_n, long y_stride_h)
+{
+    while (count > 0) {
+        const int image = at / tiles_w / tiles_h, tile_column = at % tiles_w;
+        const int row = at / tiles_w % tiles_h * TILE_OUT, column = tile_column * TILE_OUT;
+        const int length = min(tiles_w - tile_column, count);
+        ask_for_rows(y + image * y_stride_n + row * y_stride_h + column, min(TILE_OUT, out_h - row),
+                     min(length * TILE_OUT, out_w - column), y_stride_h);
+        at += length;
+        count -= length;
+    }
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                         const __global data_t *restrict w_base, long w_offset,
@@ -509,6 +553,9 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
     for (int i = 0; i < TILE_OUT * VW; ++i)
         store_private((vf)(0.0f), lines + i * VW);
 
+    // What is larger than a second-level cache is asked for while the products are made.
+    const int asks_for_x = x_stride_w == 1 && (long)batch * channels * in_h * in_w > FAR_ELEMENTS;
+    const int asks_for_y = y_stride_w == 1 && (long)batch * filters * out_h * out_w > FAR_ELEMENTS;
     const int blocks = (int)((item_end - item_begin + block_tiles - 1) / block_tiles);
     for (int block = 0; block < blocks; ++block) {
         const long block_begin = item_begin + (item_end - item_begin) * block / blocks;
@@ -530,11 +577,33 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
             }
         }
 
+        // The next block's first region.
+        const __global data_t *next_x = x;
+        int next_rows = 0, next_columns = 0;
+        if (asks_for_x && block + 1 < blocks) {
+            r = next_region(block_begin + count, 0, count, tiles_h, tiles_w);
+            const int row = max(r.row * TILE_OUT - pad_h, 0), column = max(r.column * TILE_OUT - pad_w, 0);
+            next_x += r.image * x_stride_n + row * x_stride_h + column;
+            next_rows = min(r.rows * TILE_OUT + 2, in_h - row);
+            next_columns = min(r.columns * TILE_OUT + 2, in_w - column);
+        }
+
         for (int panel = panel_begin; panel < panel_end; ++panel) {
             const int vectors = panel_vectors(filters, panel);
+            const int panel_first = panel * TILE_N, width = min(TILE_N, filters - panel_first);
             const __global data_t *w_panel = w + weights_before(filters, channels, panel);
             const long w_stride = (long)channels * vectors * VW + VW;
-            for (int i = 0; i < POINTS; ++i)
+            for (int i = 0; i < POINTS; ++i) {
+                // This panel's outputs and the next block's inputs, a share at every point.
+                const int filter_end = asks_for_y ? panel_first + width * (i + 1) / POINTS : 0;
+                for (int f = panel_first + width * i / POINTS; f < filter_end; ++f)
+                    ask_for_outputs(y + f * y_stride_c, block_begin, count, tiles_h, tiles_w, out_h, out_w,
+                                    y_stride_n, y_stride_h);
+                const long step = (long)(panel - panel_begin) * POINTS + i;
+                const long steps = (long)(panel_end - panel_begin) * POINTS;
+                const int channel_end = next_rows > 0 ? (int)(channels * (step + 1) / steps) : 0;
+                for (int c = channels * step / steps; c < channel_end; ++c)
+                    ask_for_rows(next_x + c * x_stride_c, next_rows, next_columns, x_stride_h);
                 for (int part = 0, begin = 0; part < parts; ++part) {
                     const int rows = count / parts + (part < count % parts);
                     const __global acc_t *v = scratch + i * point_stride + (long)begin * channel_room;
@@ -545,6 +614,7 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                         multiply_narrow(v, w_panel + i * w_stride, channels, rows, out);
                     begin += rows;
                 }
+            }
             for (int vector = 0; vector < vectors; ++vector) {
                 const int filter = panel * TILE_N + vector * VW;
                 const int lanes = min(VW, filters - filter);
@@ -556,14 +626,14 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                     // Vectors begin at multiples of VW columns: where rows are aligned, so are stores.
                     const int room = VW / TILE_OUT - tile_column % (VW / TILE_OUT);
                     const int length = min(min(room, tiles_w - tile_column), count - done);
-                    const int width = min(length * TILE_OUT, out_w - column);
+                    const int columns = min(length * TILE_OUT, out_w - column);
                     __global data_t *out = y + image * y_stride_n + filter * y_stride_c + row * y_stride_h +
                                            column * y_stride_w;
                     for (int t = 0; t < length; ++t)
                         transform_back(products + (done + t) * TILE_N + vector * VW, product_stride, start,
                                        lines + t * TILE_OUT * VW, ACT_ARGS);
                     for (int i = 0; i < min(TILE_OUT, out_h - row); ++i)
-                        store_outputs(lines + i * VW * VW, width, lanes, out + i * y_stride_h, y_stride_c,
+                        store_outputs(lines + i * VW * VW, columns, lanes, out + i * y_stride_h, y_stride_c,
                                       y_stride_w);
                     done += length;
                 }

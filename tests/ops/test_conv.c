@@ -255,6 +255,9 @@ START_TEST(winograd_tiles_in_regions_and_blocks)
             c.x_layout = c.y_layout = (test_layout)layout;
             conv_test(&c, variants[i], CONV_CALL);
         }
+    conv_case c = plain_case(4, 4, 90, 3, 1); // tensors that do not fit a second-level cache
+    c.batch = 9;
+    conv_test(&c, "winograd_4x4", CONV_PLAN_PACKED);
 }
 END_TEST
 
