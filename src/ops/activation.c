@@ -103,8 +103,9 @@ static husk_status run_launch(const husk_plan *plan, husk_queue *queue, const ar
 
 // ---- vector: CPU devices ----
 
-// A work-group is worth launching for so many elements, and several a core even out the cores' speeds.
-enum { VECTOR_MINIMUM = 16384, VECTOR_GROUPS_PER_UNIT = 4, VECTOR_MULTIPLE = 64 };
+// A work-group is worth launching for so many elements (waking a thread takes as long as 100,000 that are only
+// clamped), and several a core even out the cores' speeds.
+enum { VECTOR_MINIMUM = 131072, VECTOR_MINIMUM_SMOOTH = 16384, VECTOR_GROUPS_PER_UNIT = 4, VECTOR_MULTIPLE = 64 };
 
 static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
 {
@@ -115,7 +116,9 @@ static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
         return status;
     const int64_t units = husk_context_traits(plan->context)->compute_units;
     const int64_t share = husk__divide_up(own->total, VECTOR_GROUPS_PER_UNIT * units);
-    own->share = husk__round_up(husk__max_i64(share, VECTOR_MINIMUM), VECTOR_MULTIPLE);
+    const problem *what = plan->problem;
+    const int64_t minimum = what->activation.is_smooth ? VECTOR_MINIMUM_SMOOTH : VECTOR_MINIMUM;
+    own->share = husk__round_up(husk__max_i64(share, minimum), VECTOR_MULTIPLE);
     const size_t groups = (size_t)husk__divide_up(own->total, own->share);
     own->range = (husk__range){{groups, 1, 1}, {1, 1, 1}};
     return HUSK_OK;

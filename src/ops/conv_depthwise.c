@@ -9,7 +9,8 @@
 static const husk__configuration MENU[] = {{"direct", "-DTILE_M=1 -DTILE_NV=1", {0}}};
 
 // The first thread is at work before the others have woken: work that can be divided once more evens that out.
-enum { GROUPS_PER_UNIT = 2 };
+// Below so many cycles the first one is done before another would begin.
+enum { GROUPS_PER_UNIT = 2, ONE_GROUP_CYCLES = 30000 };
 
 // What the kernel has private room for: taps of a filter, and pixels under it.
 enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
@@ -73,7 +74,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                               : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
     state->packed_count = packed_count(problem);
     state->pack_channels = g->groups;
-    const int64_t groups = husk__min_i64(parts, GROUPS_PER_UNIT * units);
+    const double vectors = (double)husk__tensor_count(&problem->y) / traits->vector_width;
+    const double cycles = vectors * (OUTPUT_CYCLES + (double)husk__conv_filter_count(problem) * TAP_CYCLES);
+    const int64_t most = husk__min_i64(parts, GROUPS_PER_UNIT * units);
+    const int64_t groups = cycles < ONE_GROUP_CYCLES ? 1 : most;
     state->range = (husk__range){{(size_t)husk__max_i64(1, groups), 1, 1}, {1, 1, 1}};
     state->pack_range = (husk__range){{(size_t)husk__min_i64(g->groups, units), 1, 1}, {1, 1, 1}};
     return HUSK_OK;

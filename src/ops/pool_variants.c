@@ -21,7 +21,7 @@ typedef struct launch {
 
 enum {
     CPU_GROUPS_PER_UNIT = 4,
-    CPU_MINIMUM = 8192, // operations that are worth a work-group
+    CPU_MINIMUM = 32768, // operations that are worth a work-group: waking a thread costs as much
     PLANES_ROW = 4096,  // ROW of cl/pool_planes.cl
     PLANES_LARGEST_SUM = 64
 };
@@ -173,6 +173,15 @@ static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__
     return positions_fit(own) || refuse(reason, "x has too many positions");
 }
 
+// The common windows, which the kernel pools by bands (try_bands).
+static bool is_banded(const problem *own)
+{
+    return !own->has_indices && own->in[POOL_D] == 1 && own->out[POOL_D] == 1 && own->window[POOL_D] == 1 &&
+           own->pad[POOL_D] == 0 && own->dilation[POOL_H] == 1 && own->dilation[POOL_W] == 1 &&
+           own->window[POOL_H] == own->window[POOL_W] && own->stride[POOL_H] == own->stride[POOL_W] &&
+           (own->window[POOL_W] == 2 || own->window[POOL_W] == 3) && own->stride[POOL_W] <= 2;
+}
+
 // Vector operations of a row of outputs.
 static double planes_row_cost(const problem *own, const husk_device_traits *traits)
 {
@@ -181,6 +190,8 @@ static double planes_row_cost(const problem *own, const husk_device_traits *trai
     const double out_vectors = ceil((double)own->out[POOL_W] / lanes);
     const double take = own->stride[POOL_W] == 1 ? 1.0 : own->stride[POOL_W] == 2 ? 3.0 : lanes;
     const double indices = own->has_indices ? 8.0 : 1.0;
+    if (is_banded(own))
+        return 8.0 + 15.0 * out_vectors;
     return 20.0 + indices * (in_vectors * (double)(own->window[POOL_D] * own->window[POOL_H]) +
                              out_vectors * (double)own->window[POOL_W] * take);
 }
@@ -289,6 +300,10 @@ static double window_unit_cost(const problem *own, const husk_device_traits *tra
 {
     const double vectors = ceil((double)own->window[POOL_W] / (double)lanes_of(traits));
     const double indices = own->has_indices ? 10.0 : 1.0;
+    // Global pooling of rows, several at a time.
+    if (!own->has_indices && outputs_of(own) == own->batch * own->channels &&
+        own->window[POOL_D] * own->window[POOL_H] == 1)
+        return 5.0 + 1.5 * vectors;
     return 40.0 + (double)(own->window[POOL_D] * own->window[POOL_H]) * (10.0 + vectors * indices);
 }
 

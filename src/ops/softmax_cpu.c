@@ -16,7 +16,7 @@ enum {
     ROWS_PRIVATE = 65536, // ROW and BLOCK of cl/softmax_rows.cl
     ROWS_BLOCK = 4096,
     CPU_GROUPS_PER_UNIT = 4,
-    CPU_MINIMUM = 8192 // elements that are worth a work-group
+    CPU_MINIMUM = 16384 // elements that are worth a work-group: waking a thread costs as much
 };
 
 static bool rows_are_split(const geometry *shape, const husk_device_traits *traits)
