@@ -33,6 +33,7 @@
 #include "lib/staging.clh"
 
 #define BLOCK_K 2048
+#define MAX_TILES 64 // of a block
 
 #define EACH_HEIGHT(STEP) \
     STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14)
@@ -173,6 +174,12 @@ inline void write_tile(const __global acc_t *lines, int height, int count, __glo
         }
 }
 
+// A tile of the block: where it begins in the image and in y, and its positions.
+struct piece {
+    long x, y;
+    int height;
+};
+
 // A block is up to block_tiles tiles of one image: whole rows, or a part of one row. block_rows is 0 where x is used
 // in place, else the rows for which a work-item's scratch has room; block_columns is the outputs of a row in a block.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
@@ -225,7 +232,7 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
         const int end = last < row_tiles ? (int)((long)out_w * (last + 1) / row_tiles) : out_w;
         const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
         const __global acc_t *source = image;
-        long row_step = (long)stride_h * s.row;
+        long row_step = (long)s.step * s.row;
         if (staged) {
             stage_block(x, s, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
         } else {
@@ -235,24 +242,32 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
         __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
                              od * y_stride_d + oh * y_stride_h;
 
+        struct piece pieces[MAX_TILES];
+        for (int i = 0, at = first, r = 0; i < count; ++i, ++at) {
+            if (at == row_tiles) {
+                at = 0;
+                ++r;
+            }
+            const int ow = (long)out_w * at / row_tiles;
+            pieces[i].height = (int)((long)out_w * (at + 1) / row_tiles) - ow;
+            pieces[i].x = r * row_step + (ow - begin);
+            pieces[i].y = r * y_stride_h + ow * y_stride_w;
+        }
+
         for (int panel = panel_begin; panel < panel_end; ++panel) {
-            const int first_filter = panel * TILE_N;
+            const int first_filter = panel * TILE_N, rows = min(TILE_N, filters - first_filter);
             for (int j = 0; j < TILE_N; ++j)
-                bias_line[j] = has_bias && first_filter + j < filters ? bias[first_filter + j] : 0.0f;
+                bias_line[j] = has_bias && j < rows ? bias[first_filter + j] : 0.0f;
             int k = 0;
             do {
                 const int k_count = min(BLOCK_K, depth - k), is_last = k + k_count == depth;
                 for (int i = 0; i < count; ++i) {
-                    const int at = (first + i) % row_tiles, r = (first + i) / row_tiles;
-                    const int ow = (long)out_w * at / row_tiles;
-                    const int height = (int)((long)out_w * (at + 1) / row_tiles) - ow;
+                    const int height = pieces[i].height;
                     __global acc_t *sums = lines + (depth > BLOCK_K ? i * TILE_M * TILE_N : 0);
-                    multiply(height, source + r * row_step + (ow - begin), taps + k,
-                             w + ((long)panel * depth + k) * TILE_N, k_count, k ? sums : bias_line, k ? TILE_N : 0,
-                             sums);
+                    multiply(height, source + pieces[i].x, taps + k, w + ((long)panel * depth + k) * TILE_N, k_count,
+                             k ? sums : bias_line, k ? TILE_N : 0, sums);
                     if (is_last)
-                        write_tile(sums, height, min(TILE_N, filters - first_filter),
-                                   y + r * y_stride_h + ow * y_stride_w + first_filter * y_stride_c, y_stride_c,
+                        write_tile(sums, height, rows, y + pieces[i].y + first_filter * y_stride_c, y_stride_c,
                                    y_stride_w, ACT_ARGS);
                 }
                 k += k_count;
@@ -301,11 +316,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
                 }
 }
 
-// Two vectors of positions, each with its place in the image and in y and the lanes that are stored.
+// A vector of positions: where it begins in the image and in y, and the lanes that are stored.
 struct strip {
-    const __global acc_t *x[2];
-    __global data_t *y[2];
-    int low[2], high[2];
+    long x, y;
+    int low, high;
 };
 
 // Lanes low .. high-1 of a vector.
@@ -324,13 +338,14 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
 
 // y[i] = bias[i] + sum over k of w[k][i] * x[taps[k]]: `height` filters of `vectors` vectors of positions.
 #define ROWS_PARAMS \
-    const struct strip *strip, const __global int *taps, const __global data_t *w, int depth, const acc_t *bias, \
+    const struct strip *strip, const __global acc_t *x, __global data_t *y, const __global int *taps, \
+        const __global data_t *w, int depth, const acc_t *bias, \
         int rows, long y_stride_c, ACT_PARAMS
-#define ROWS_ARGS strip, taps, w, depth, bias, rows, y_stride_c, ACT_ARGS
+#define ROWS_ARGS strip, x, y, taps, w, depth, bias, rows, y_stride_c, ACT_ARGS
 #define BEGIN(i, j) acc[(i) * width + (j)] = (vf)(bias[i]);
 #define ACTIVATE_ONE(i, j) acc[(i) * width + (j)] = activate(acc[(i) * width + (j)], ACT_ARGS);
 #define STORE_WHOLE(i, j) store_vf(acc[(i) * width + (j)], y##j + (i) * y_stride_c);
-#define STORE_SOME(i, j) store_lanes(acc[(i) * width + (j)], y##j + (i) * y_stride_c, strip->low[j], strip->high[j]);
+#define STORE_SOME(i, j) store_lanes(acc[(i) * width + (j)], y##j + (i) * y_stride_c, strip[j].low, strip[j].high);
 #define EACH_IN_ROW(i, STEP) \
     STEP(i, 0) if (width > 1) { STEP(i, 1) }
 #define BEGIN_ROW(i) if ((i) < height) { EACH_IN_ROW(i, BEGIN) }
@@ -348,8 +363,8 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
     static __attribute__((noinline)) void rows_##h##_##v(ROWS_PARAMS) \
     { \
         const int height = h, width = v; \
-        const __global acc_t *x0 = strip->x[0], *x1 = strip->x[v - 1]; \
-        __global data_t *y0 = strip->y[0], *y1 = strip->y[v - 1]; \
+        const __global acc_t *x0 = x + strip[0].x, *x1 = x + strip[v - 1].x; \
+        __global data_t *y0 = y + strip[0].y, *y1 = y + strip[v - 1].y; \
         vf acc[16 * 2]; \
         REPEAT_16(BEGIN_ROW) \
         for (int k = 0; k < depth; ++k, w += h) { \
@@ -359,7 +374,7 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
         if (act_kind != ACT_NONE) { \
             REPEAT_16(ACTIVATE_ROW) \
         } \
-        if (rows == h && strip->high[0] - strip->low[0] == VW && strip->high[v - 1] - strip->low[v - 1] == VW) { \
+        if (rows == h && strip[0].high - strip[0].low == VW && strip[v - 1].high - strip[v - 1].low == VW) { \
             REPEAT_16(STORE_WHOLE_ROW) \
         } else { \
             REPEAT_16(STORE_SOME_ROW) \
@@ -434,7 +449,7 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
         const int end = last < row_tiles ? min(out_w, (last + 1) * VW) : out_w;
         const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
         const __global acc_t *source = image;
-        long row_step = (long)stride_h * s.row;
+        long row_step = (long)s.step * s.row;
         if (staged) {
             stage_block(x, s, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
         } else {
@@ -445,25 +460,27 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                              ((long)group * filters + panel_begin * height) * y_stride_c + od * y_stride_d +
                              oh * y_stride_h;
 
+        struct strip strips[MAX_TILES];
+        for (int i = 0, at = first * VW, r = 0; i < count; ++i, at += VW) {
+            if (at >= out_w) {
+                at = 0;
+                ++r;
+            }
+            const int back = min(at, max(0, at + VW - out_w));
+            strips[i].x = r * row_step + (at - back - begin);
+            strips[i].y = r * y_stride_h + (at - back);
+            strips[i].low = back;
+            strips[i].high = min(VW, out_w - (at - back));
+        }
+
         for (int panel = panel_begin; panel < panel_end; ++panel) {
             const int first_filter = panel * height, rows = min(height, filters - first_filter);
             acc_t start[16];
             for (int m = 0; m < height; ++m)
                 start[m] = has_bias && m < rows ? bias[first_filter + m] : 0.0f;
-            for (int i = 0; i < count; i += 2) {
-                const int vectors = min(2, count - i);
-                struct strip strip;
-                for (int j = 0; j < vectors; ++j) {
-                    const int at = (first + i + j) % row_tiles * VW, r = (first + i + j) / row_tiles;
-                    const int back = min(at, max(0, at + VW - out_w));
-                    strip.x[j] = source + r * row_step + (at - back - begin);
-                    strip.y[j] = y + r * y_stride_h + (at - back);
-                    strip.low[j] = back;
-                    strip.high[j] = min(VW, out_w - (at - back));
-                }
-                multiply_rows(height, vectors, &strip, taps, w + (long)panel * depth * height, depth, start, rows,
-                              y_stride_c, ACT_ARGS);
-            }
+            for (int i = 0; i < count; i += 2)
+                multiply_rows(height, min(2, count - i), strips + i, source, y, taps,
+                              w + (long)panel * depth * height, depth, start, rows, y_stride_c, ACT_ARGS);
             y += height * y_stride_c;
         }
         tile += count;
