@@ -5,7 +5,7 @@
 
 #include "text.h"
 
-typedef enum option_kind { FLAG, TEXT, INTEGER, DURATION, DEVICE } option_kind;
+typedef enum option_kind { FLAG, TEXT, INTEGER, DURATION, DEVICE, MERGED } option_kind;
 
 enum {
     ALL = -1,
@@ -14,7 +14,8 @@ enum {
     LIST = 1 << BENCH_COMMAND_LIST,
     DEVICES = 1 << BENCH_COMMAND_DEVICES,
     OVERHEAD = 1 << BENCH_COMMAND_OVERHEAD,
-    ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE
+    ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE,
+    TUNE = 1 << BENCH_COMMAND_TUNE
 };
 
 typedef struct option {
@@ -30,25 +31,29 @@ typedef struct option {
 #define AT(member) offsetof(bench_options, member)
 
 static const option options_table[] = {
-    {"device", 'd', DEVICE, 0, RUNS | VERIFY | OVERHEAD, "D",
+    {"device", 'd', DEVICE, 0, RUNS | VERIFY | OVERHEAD | TUNE, "D",
      "gpu, cpu, P:D or part of a name; may be repeated"},
-    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY | OVERHEAD, "P",
+    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY | OVERHEAD | TUNE, "P",
      "the default device of the platform with this number or name"},
-    {"suite", 0, TEXT, AT(suite), RUNS | VERIFY | LIST, "S", "a named list of cases (clbench list)"},
-    {"file", 'f', TEXT, AT(file), RUNS | VERIFY | LIST, "F", "a file with a case a line"},
+    {"suite", 0, TEXT, AT(suite), RUNS | VERIFY | LIST | TUNE, "S", "a named list of cases (clbench list)"},
+    {"file", 'f', TEXT, AT(file), RUNS | VERIFY | LIST | TUNE, "F", "a file with a case a line"},
     {"baseline", 'b', TEXT, AT(baselines), RUNS, "B,...", "rivals: onednn, blas, clblast, ref, all or none"},
     {"variant", 0, TEXT, AT(variant), RUNS | VERIFY, "V",
      "a variant by name, or all; verify all: in every configuration"},
     {"dtype", 0, TEXT, AT(dtype), RUNS | VERIFY, "T", "the cases with this dtype in place of theirs"},
     {"quick", 0, FLAG, AT(quick), RUNS, NULL, "0.1 s a contender, 20 s in all"},
-    {"budget", 0, DURATION, AT(budget), RUNS, "TIME", "time for the whole run, such as 60s; 0: no limit"},
-    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY, "TIME",
+    {"budget", 0, DURATION, AT(budget), RUNS | TUNE, "TIME", "time for the whole run, such as 60s; 0: no limit"},
+    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY | TUNE, "TIME",
      "a case that takes longer is ended (default 120s)"},
     {"rounds", 'r', INTEGER, AT(rounds), RUNS, "N",
      "measure everything N times, in shuffled order (default 1)"},
     {"warmup", 'w', INTEGER, AT(warmup), RUNS, "N", "runs before measuring, at least (default 3)"},
-    {"seed", 0, INTEGER, AT(seed), RUNS | VERIFY, "N",
+    {"seed", 0, INTEGER, AT(seed), RUNS | VERIFY | TUNE, "N",
      "of the shuffling and of the samples that are verified"},
+    {"again", 0, FLAG, AT(again), TUNE, NULL, "also the cases that the database has an answer for"},
+    {"show", 0, FLAG, AT(show), TUNE, NULL, "say what is in the database"},
+    {"export", 0, TEXT, AT(export_path), TUNE, "FILE", "write what differs from the prediction on this device"},
+    {"merge", 0, MERGED, 0, TUNE, "FILE...", "take over the entries of other databases"},
     {"compile", 0, FLAG, AT(compile), RUNS, NULL,
      "also each case's first call in new processes, cold and cached"},
     {"startup", 0, FLAG, AT(startup), RUNS, NULL, "also the time to a ready context, cold and warm"},
@@ -58,15 +63,15 @@ static const option options_table[] = {
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS, "FILE", "write results as a Markdown table"},
     {"output", 'o', TEXT, AT(output_path), ROOFLINE, "FILE", "where the picture goes (default roofline.svg)"},
-    {"list", 'l', FLAG, AT(list), RUNS | VERIFY | LIST, NULL, "list the cases and do nothing else"},
+    {"list", 'l', FLAG, AT(list), RUNS | VERIFY | LIST | TUNE, NULL, "list the cases and do nothing else"},
     {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no progress"},
     {"help", 'h', FLAG, AT(help), ALL, NULL, "this text"},
     {"version", 'V', FLAG, AT(version), ALL, NULL, "the version"},
 };
 #define OPTION_COUNT (sizeof options_table / sizeof *options_table)
 
-static const char *const command_names[BENCH_COMMAND_COUNT] = {"",        "run",      "verify",  "list",
-                                                               "devices", "overhead", "roofline"};
+static const char *const command_names[BENCH_COMMAND_COUNT] = {"",         "run",      "verify",   "list", "devices",
+                                                                "overhead", "roofline", "tune"};
 
 void bench_cli_help(FILE *file)
 {
@@ -78,6 +83,7 @@ void bench_cli_help(FILE *file)
         "  clbench verify [CASE... | --suite S | --file F]   every variant against the reference\n"
         "  clbench list [--suite S]       the suites, or a suite's cases\n"
         "  clbench devices [--json]       what is here, which is the default and why\n"
+        "  clbench tune [CASE... | --suite S | --file F]     measure which variants to take from now on\n"
         "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n"
         "  clbench roofline RESULT.json [-o FILE.svg]   a result's cases under the measured roofs\n\n"
         "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
@@ -164,6 +170,11 @@ static bool store(bench_options *options, const option *o, const char *value, ch
             return bench_explain(reason, BENCH_REASON_TEXT, "at most %d devices", BENCH_MAX_DEVICES);
         options->devices[options->device_count++] = value;
         return true;
+    case MERGED:
+        if (options->merged_count == BENCH_MAX_MERGED)
+            return bench_explain(reason, BENCH_REASON_TEXT, "at most %d databases at once", BENCH_MAX_MERGED);
+        options->merged[options->merged_count++] = value;
+        return true;
     }
     return false;
 }
@@ -245,7 +256,14 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
                 return false;
             continue;
         }
+        // "--merge a.json b.json": an operator's name begins no file's.
+        if (options->merged_count && !options->cases[0] && strchr(argv[i], '.') && !strchr(argv[i], '=')) {
+            if (!store(options, find_option("merge", 5, BENCH_COMMAND_TUNE), argv[i], reason))
+                return false;
+            continue;
+        }
         if (options->command != BENCH_COMMAND_RUN && options->command != BENCH_COMMAND_VERIFY &&
+            options->command != BENCH_COMMAND_TUNE &&
             (options->command != BENCH_COMMAND_ROOFLINE || options->cases[0]))
             return bench_explain(reason, BENCH_REASON_TEXT, "unexpected word '%.100s'", argv[i]);
         if (strlen(options->cases) + strlen(argv[i]) + 2 > sizeof options->cases)

@@ -33,10 +33,12 @@ typedef enum bench_command {
     BENCH_COMMAND_DEVICES,
     BENCH_COMMAND_OVERHEAD,
     BENCH_COMMAND_ROOFLINE,
+    BENCH_COMMAND_TUNE,
     BENCH_COMMAND_COUNT
 } bench_command;
 
 #define BENCH_MAX_DEVICES 8
+#define BENCH_MAX_MERGED  16
 
 typedef struct bench_options {
     bench_command command;
@@ -50,6 +52,10 @@ typedef struct bench_options {
     const char *variant;   /* a name, "all", or NULL */
     const char *dtype;
     const char *json_path, *csv_path, *md_path, *output_path;
+    const char *export_path;              /* tune */
+    const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */
+    size_t merged_count;
+    bool show, again; /* tune */
     bool json; /* devices --json */
     bool list, quiet, quick, help, version;
     bool compile, startup, no_startup;

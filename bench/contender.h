@@ -75,6 +75,7 @@ typedef struct bench_prepare_options {
 typedef struct bench_details {
     const char *variant; /* the algorithm that runs, such as "winograd_4x4" or "jit:avx512_core"; or NULL */
     const char *configuration; /* or NULL */
+    const char *choice;        /* who chose them: husk_choice_text; or NULL */
     double executed_flops;     /* operations that a run executes; 0: as bench_case_flops */
     double error_factor;       /* the algorithm's own bound, as husk_plan_error_factor; 0: the operator's */
     uint64_t workspace;        /* bytes of scratch memory, 0 where unknown */

@@ -14,6 +14,7 @@
 
 typedef struct husk_state {
     bench_husk_job job;
+    bench_husk_session *session;
     char form[64];
     husk_program_stats before, after;
 } husk_state;
@@ -173,6 +174,8 @@ static void husk_release_state(void *state)
 {
     husk_state *s = state;
     husk_queue_finish(s->job.queue);
+    if (s->session && s->session->plan == s->job.plan)
+        s->session->plan = NULL;
     for (int i = 0; s->job.sets && i < s->job.copies; i++)
         release_set(&s->job.sets[i], s->job.data->layer_count);
     free(s->job.sets);
@@ -246,6 +249,8 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
         husk_release_state(s);
         return answer;
     }
+    s->session = session_;
+    session_->plan = job->plan;
     *state = s;
     return BENCH_OK;
 }
@@ -259,6 +264,7 @@ static void husk_details(void *state, bench_details *details)
     *details = (bench_details){
         .variant = plan ? husk_plan_variant(plan) : s->job.form,
         .configuration = plan ? husk_plan_configuration(plan) : NULL,
+        .choice = plan ? husk_choice_text(husk_plan_choice(plan)) : NULL,
         .executed_flops = plan ? husk_plan_executed_flops(plan) : 0,
         .error_factor = plan ? husk_plan_error_factor(plan) : 0,
         .workspace = plan ? husk_plan_workspace(plan) : 0,

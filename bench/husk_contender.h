@@ -19,6 +19,7 @@ typedef struct bench_husk_session {
     husk_error error;
     uint64_t open_ns;          /* what listing the devices and creating context and queue took */
     struct bench_meter *meter; /* bench/peaks.h; made when first asked for */
+    const husk_plan *plan;     /* of the case prepared last; NULL where it makes immediate calls */
 } bench_husk_session;
 
 /* The job within a state that bench_contender_husk.prepare has made. */
@@ -26,7 +27,7 @@ bench_husk_job *bench_husk_job_of(void *state);
 
 /*
  * bench_worker_extra of husk's worker: "hello" (device, notes, status), "devices", "prewarm", "peaks",
- * "sentinel", "memory", "overhead", "first".
+ * "sentinel", "memory", "overhead", "first", "tuning".
  */
 json_t *bench_husk_extra(void *session, const char *what, json_t *request);
 

@@ -8,6 +8,7 @@
 #include "overhead.h"
 #include "peaks.h"
 #include "timer.h"
+#include "tune_worker.h"
 
 static void put_text(json_t *object, const char *key, const char *text)
 {
@@ -194,6 +195,10 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         return prewarm(s);
     if (!strcmp(what, "first"))
         return first_result(s, request);
+    if (!strcmp(what, "tuning")) {
+        json_t *tuning = bench_tuning_json(s, reason);
+        return tuning ? tuning : failure(reason);
+    }
     if (!strcmp(what, "memory"))
         return memory(s);
     if (!strcmp(what, "overhead")) {

@@ -54,6 +54,8 @@ int main(int argc, char **argv)
         return bench_command_list(&options);
     case BENCH_COMMAND_DEVICES:
         return bench_command_devices(&options);
+    case BENCH_COMMAND_TUNE:
+        return bench_command_tune(&options);
     case BENCH_COMMAND_OVERHEAD:
         return bench_command_overhead(&options);
     case BENCH_COMMAND_ROOFLINE:

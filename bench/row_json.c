@@ -143,6 +143,7 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "variant", text(variant ? variant : e->form));
     json_object_set_new(object, "configuration",
                         text(json_string_value(json_object_get(e->prepared, "configuration"))));
+    json_object_set_new(object, "choice", text(json_string_value(json_object_get(e->prepared, "choice"))));
     json_object_set_new(object, "count", json_integer(row->count));
     json_object_set_new(object, "state", text(bench_state_text(state)));
     json_object_set_new(object, "reason", state == BENCH_STATE_OK ? json_null() : text(reason));

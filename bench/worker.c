@@ -107,6 +107,7 @@ static void put_details(worker *w, void *state, json_t *reply)
     w->contender->details(state, &d);
     put_text(reply, "variant", d.variant);
     put_text(reply, "configuration", d.configuration);
+    put_text(reply, "choice", d.choice);
     json_object_set_new(reply, "executed_flops", json_real(d.executed_flops));
     json_object_set_new(reply, "error_factor", json_real(d.error_factor));
     json_object_set_new(reply, "workspace", json_integer((json_int_t)d.workspace));

@@ -6,8 +6,8 @@
  * Requests ("do") and what their replies hold beside "answer" (ok, unsupported, error, lost) and "reason":
  *     (at the start, unasked)         name, version; from husk also device, notes, status
  *     forms    case                  forms: names, [] when there is only the contender's own choice
- *     prepare  case slot form        variant, configuration, executed_flops, error_factor, workspace, builds,
- *                                    cache_loads, prepare_ns, first_ns (the first run), cpu_ns
+ *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
+ *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns
  *     verify   slot seed             pass, mistrusted, max_error, bound, max_ratio, checked, text
  *     warm     slot runs ns limit_ns batch (runs a sample), settled
  *     sample   slot batch ns         samples: ns of one run each; latency_ns: of single launches

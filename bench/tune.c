@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+// clbench tune: which variants are the fastest for a list of cases on a device, kept for the library to know.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "run.h"
+#include "terminal.h"
+#include "text.h"
+#include "timer.h"
+#include "tune_database.h"
+#include "tune_race.h"
+#include "tune_show.h"
+
+#define BUDGET           60.0
+#define NO_LIMIT         1e9
+#define LEAST_RACE       0.2 // seconds without which a race is not begun
+#define SHARE            1.6 // of the time that is left for a case: most races need less
+#define EXIT_INTERRUPTED 130
+
+typedef enum progress { WAITING, UNDECIDED, DONE } progress;
+
+typedef struct tuner {
+    const bench_options *options;
+    bench_contestant husk;
+    bench_database database;
+    bench_suite suite;
+    json_t *device; // the worker's "tuning": who the device is
+    uint64_t start_ns;
+    double budget;
+    size_t *order; // the costly cases first
+    progress *progress;
+    size_t tuned, kept, known, failed, wrong, crashed, timeouts;
+    bool cannot_save;
+} tuner;
+
+static double seconds_left(const tuner *t)
+{
+    return t->budget - (double)(bench_now_ns() - t->start_ns) * 1e-9;
+}
+
+// ---- entries ----
+
+static json_t *entry_of(const bench_race *race, const char *state, const char *variant, const bench_case *c)
+{
+    static const char *const keys[] = {"device", "platform", "driver",  "family",
+                                       "op",     "kernels",  "problem", "class"};
+    json_t *entry = json_object();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        json_object_set_new(entry, keys[i], json_string(bench_entry_text(race->key, keys[i])));
+    json_object_set_new(entry, "case", json_string(c->canonical));
+    json_object_set_new(entry, "state", json_string(state));
+    json_object_set_new(entry, "variant", json_string(variant));
+    json_object_set_new(entry, "predicted", json_string(race->predicted));
+    json_object_set_new(entry, "measured", bench_host_time());
+    json_object_set_new(entry, "husk", json_string(husk_version()));
+    return entry;
+}
+
+static void keep(tuner *t, const bench_race *race, const bench_case *c)
+{
+    char reason[BENCH_REASON_TEXT];
+    bool is_told = race->result == BENCH_RACE_TUNED || race->result == BENCH_RACE_KEPT, has_news = is_told;
+    if (is_told) {
+        json_t *entry = entry_of(race, race->result == BENCH_RACE_TUNED ? "tuned" : "kept", race->winner, c);
+        json_object_set_new(entry, "median_ns", json_real(race->winner_ns));
+        json_object_set_new(entry, "predicted_ns", json_real(race->predicted_ns));
+        bench_database_put(t->database.entries, entry);
+    }
+    for (size_t i = 0; i < race->problem_count; i++) {
+        if (!race->problems[i].is_wrong)
+            continue;
+        bench_database_put(t->database.entries, entry_of(race, "wrong", race->problems[i].variant, c));
+        has_news = true;
+    }
+    if (has_news && !bench_database_save(&t->database, reason)) {
+        if (!t->cannot_save)
+            bench_say("%s", reason);
+        t->cannot_save = true;
+    }
+}
+
+// ---- what people read ----
+
+static void print_problems(tuner *t, const bench_race *race, const bench_case *c)
+{
+    for (size_t i = 0; i < race->problem_count; i++) {
+        bool is_wrong = race->problems[i].is_wrong;
+        t->wrong += is_wrong;
+        t->timeouts += race->problems[i].is_timeout;
+        t->crashed += !is_wrong && !race->problems[i].is_timeout;
+        bench_progress_clear();
+        printf("%s%s%s  %s: %s\n    clbench verify %s --variant %s\n", bench_colour_on(BENCH_BAD),
+               is_wrong ? "wrong" : "failed", bench_colour_off(), race->problems[i].variant,
+               race->problems[i].reason, c->canonical, race->problems[i].variant);
+    }
+}
+
+static void print_race(tuner *t, const bench_race *race, const bench_case *c)
+{
+    char before[32], after[32];
+    print_problems(t, race, c);
+    bench_format_ns(race->predicted_ns, before, sizeof before);
+    bench_format_ns(race->winner_ns, after, sizeof after);
+    bench_progress_clear();
+    switch (race->result) {
+    case BENCH_RACE_TUNED:
+        printf("%-62s  %s%s instead of %s%s: %s -> %s, %.2fx\n", c->canonical, bench_colour_on(BENCH_GOOD),
+               race->winner, race->predicted, bench_colour_off(), before, after,
+               race->predicted_ns / race->winner_ns);
+        break;
+    case BENCH_RACE_KEPT:
+        printf("%-62s  %s stands (%zu tried)\n", c->canonical, race->predicted, race->challengers);
+        break;
+    case BENCH_RACE_FAILED:
+        printf("%-62s  %snot tuned%s: %s\n", c->canonical, bench_colour_on(BENCH_WARN), bench_colour_off(),
+               race->reason);
+        break;
+    default:
+        break;
+    }
+    fflush(stdout);
+}
+
+static void print_left(const tuner *t, progress which, const char *heading)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < t->suite.count; i++) {
+        if (t->progress[i] != which)
+            continue;
+        printf("%s    %s\n", is_first ? heading : "", t->suite.entries[i].c.canonical);
+        is_first = false;
+    }
+}
+
+static int print_summary(const tuner *t)
+{
+    size_t undecided = 0, waiting = 0;
+    for (size_t i = 0; i < t->suite.count; i++) {
+        undecided += t->progress[i] == UNDECIDED;
+        waiting += t->progress[i] == WAITING;
+    }
+    print_left(t, UNDECIDED, "Not decided in the time:\n");
+    print_left(t, WAITING, "Not reached in the time:\n");
+    printf("\n%zu of %zu cases: %zu with a faster variant than predicted, %zu where the prediction stands",
+           t->tuned + t->kept, t->suite.count, t->tuned, t->kept);
+    if (t->known)
+        printf("; %zu were known (--again measures them again)", t->known);
+    if (undecided || waiting)
+        printf("; %zu undecided, %zu not reached: the same command goes on with them", undecided, waiting);
+    if (t->failed)
+        printf("; %zu could not be tuned", t->failed);
+    printf(".\n%s\n", t->database.path);
+    if (t->wrong)
+        return BENCH_EXIT_VERIFICATION;
+    if (t->failed || t->crashed || t->cannot_save)
+        return BENCH_EXIT_ERROR;
+    return t->timeouts ? BENCH_EXIT_TIMEOUT : BENCH_EXIT_OK;
+}
+
+// ---- the cases ----
+
+static double cost(const bench_suite_entry *entry)
+{
+    double arithmetic = bench_case_flops(&entry->c) / 1e11, memory = bench_case_bytes(&entry->c) / 1e10;
+    return (arithmetic > memory ? arithmetic : memory) * (double)entry->count;
+}
+
+static bool make_order(tuner *t)
+{
+    t->order = calloc(t->suite.count + 1, sizeof *t->order);
+    t->progress = calloc(t->suite.count + 1, sizeof *t->progress);
+    for (size_t i = 0; t->order && i < t->suite.count; i++) {
+        size_t at = i;
+        for (; at > 0 && cost(&t->suite.entries[t->order[at - 1]]) < cost(&t->suite.entries[i]); at--)
+            t->order[at] = t->order[at - 1];
+        t->order[at] = i;
+    }
+    return t->order && t->progress;
+}
+
+static void count(tuner *t, const bench_race *race, size_t index)
+{
+    t->progress[index] = race->result == BENCH_RACE_UNDECIDED ? UNDECIDED : DONE;
+    t->tuned += race->result == BENCH_RACE_TUNED;
+    t->kept += race->result == BENCH_RACE_KEPT;
+    t->known += race->result == BENCH_RACE_KNOWN;
+    t->failed += race->result == BENCH_RACE_FAILED;
+}
+
+static void run_case(tuner *t, size_t index, size_t cases_left)
+{
+    const bench_case *c = &t->suite.entries[index].c;
+    bench_race race;
+    double left = seconds_left(t), share = SHARE * left / (double)cases_left;
+    bench_race_options options = {
+        .seconds = share < LEAST_RACE ? LEAST_RACE
+                   : share < left     ? share
+                                      : left,
+        .seconds_left = left,
+        .max_time = t->options->max_time,
+        .seed = (uint64_t)t->options->seed + index,
+        .again = t->options->again,
+        .entries = t->database.entries,
+    };
+    if (t->budget < NO_LIMIT)
+        bench_progress_show("[%zu left, %.0f s] %s", cases_left, left, c->canonical);
+    else
+        bench_progress_show("[%zu left] %s", cases_left, c->canonical);
+    bench_race_run(&t->husk, c, &options, &race);
+    if (!bench_interrupted) {
+        keep(t, &race, c);
+        print_race(t, &race, c);
+        count(t, &race, index);
+    }
+    bench_race_free(&race);
+}
+
+// Every case once; then, as long as there is time, those that it was too short for.
+static void run_cases(tuner *t)
+{
+    for (int pass = WAITING; pass <= UNDECIDED; pass++) {
+        size_t todo = 0;
+        for (size_t i = 0; i < t->suite.count; i++)
+            todo += t->progress[i] == (progress)pass;
+        for (size_t i = 0; i < t->suite.count && !bench_interrupted; i++) {
+            if (t->progress[t->order[i]] != (progress)pass)
+                continue;
+            if (seconds_left(t) < LEAST_RACE)
+                return;
+            run_case(t, t->order[i], todo--);
+        }
+    }
+}
+
+static int tune_cases(tuner *t)
+{
+    if (!make_order(t))
+        return BENCH_EXIT_ERROR;
+    run_cases(t);
+    bench_progress_clear();
+    int code = print_summary(t);
+    if (bench_interrupted)
+        bench_say("interrupted: what was found until then is kept");
+    return bench_interrupted ? EXIT_INTERRUPTED : code;
+}
+
+// ---- the database ----
+
+static int merge(tuner *t)
+{
+    char reason[BENCH_REASON_TEXT];
+    for (size_t i = 0; i < t->options->merged_count; i++) {
+        json_t *more = bench_database_read(t->options->merged[i], reason);
+        if (!more) {
+            fprintf(stderr, "clbench: %s\n", reason);
+            return BENCH_EXIT_ERROR;
+        }
+        size_t taken = bench_database_merge(t->database.entries, more);
+        printf("%s: %zu of %zu entries taken over\n", t->options->merged[i], taken, json_array_size(more));
+        json_decref(more);
+    }
+    if (t->options->merged_count && !bench_database_save(&t->database, reason)) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_ERROR;
+    }
+    return BENCH_EXIT_OK;
+}
+
+static int export_device(tuner *t)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *essence = bench_database_essence(t->database.entries, t->device);
+    bool good = bench_database_write(t->options->export_path, essence, reason);
+    if (!good)
+        fprintf(stderr, "clbench: %s\n", reason);
+    else if (strcmp(t->options->export_path, "-"))
+        printf("%s: %zu entries\n", t->options->export_path, json_array_size(essence));
+    json_decref(essence);
+    return good ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
+}
+
+static bool open_database(tuner *t, const char *wish)
+{
+    char reason[BENCH_REASON_TEXT] = "", path[4096];
+    if (bench_process_call(&t->husk.process, json_pack("{s:s}", "do", "tuning"), 60, &t->device, reason) !=
+            BENCH_REPLY_OK ||
+        !*bench_entry_text(t->device, "device")) {
+        fprintf(stderr, "clbench: the device does not say who it is: %s\n", reason);
+        return false;
+    }
+    bench_database_path(bench_entry_text(t->device, "path"), wish, path, sizeof path);
+    if (!path[0]) {
+        fprintf(stderr,
+                "clbench: no place for a database: neither HOME nor XDG_DATA_HOME nor HUSK_TUNING is set\n");
+        return false;
+    }
+    bench_database_open(&t->database, path, reason);
+    if (reason[0])
+        bench_say("%s; a new one takes its place", reason);
+    return true;
+}
+
+static int run(tuner *t, const char *wish)
+{
+    const bench_options *o = t->options;
+    char wish_text[64];
+    bool only_files = (o->show || o->export_path || o->merged_count) && !o->cases[0] && !o->suite && !o->file;
+    int code = bench_open_husk(&t->husk, bench_device_wish(o, 0, wish_text));
+    if (code == BENCH_EXIT_OK && !open_database(t, wish))
+        code = BENCH_EXIT_ERROR;
+    if (code == BENCH_EXIT_OK)
+        code = merge(t);
+    if (code == BENCH_EXIT_OK && !only_files)
+        code = tune_cases(t);
+    if (t->database.entries && o->show && !bench_interrupted)
+        bench_database_show(&t->database, t->device);
+    if (t->database.entries && o->export_path && !bench_interrupted) {
+        int exported = export_device(t);
+        code = code == BENCH_EXIT_OK ? exported : code;
+    }
+    return code;
+}
+
+int bench_command_tune(const bench_options *options)
+{
+    tuner t = {.options = options, .start_ns = bench_now_ns(), .budget = options->budget};
+    char reason[BENCH_REASON_TEXT];
+    if (!bench_select_cases(options, "standard", &t.suite, reason)) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
+    if (options->list) {
+        for (size_t i = 0; i < t.suite.count; i++)
+            puts(t.suite.entries[i].c.canonical);
+        bench_suite_free(&t.suite);
+        return BENCH_EXIT_OK;
+    }
+    t.budget = options->budget > 0 ? options->budget : options->budget < 0 ? NO_LIMIT : BUDGET;
+    // What is compared with is the prediction, so workers see neither databases nor wishes.
+    const char *place = getenv("HUSK_TUNING");
+    char *wish = place ? bench_copy(place) : NULL;
+    setenv("HUSK_TUNING", "0", 1);
+    unsetenv("HUSK_VARIANT");
+    bench_progress_start(options->quiet);
+    bench_catch_interrupt();
+    int code = run(&t, wish);
+    bench_contestant_stop(&t.husk);
+    bench_database_close(&t.database);
+    json_decref(t.device);
+    bench_suite_free(&t.suite);
+    free(t.order);
+    free(t.progress);
+    free(wish);
+    return code;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "tune_database.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#define SCHEMA "husk-tuning/1"
+
+const char *bench_entry_text(const json_t *entry, const char *key)
+{
+    const char *text = json_string_value(json_object_get(entry, key));
+    return text ? text : "";
+}
+
+static bool is_wrong(const json_t *entry)
+{
+    return !strcmp(bench_entry_text(entry, "state"), "wrong");
+}
+
+static bool agree(const json_t *a, const json_t *b, const char *const *keys)
+{
+    for (; *keys; keys++) {
+        if (strcmp(bench_entry_text(a, *keys), bench_entry_text(b, *keys)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_same(const json_t *a, const json_t *b)
+{
+    static const char *const place[] = {"device", "platform", "driver", "family", "op", NULL};
+    static const char *const problem[] = {"problem", NULL}, *const variant[] = {"variant", NULL};
+    return is_wrong(a) == is_wrong(b) && agree(a, b, place) && agree(a, b, is_wrong(a) ? variant : problem);
+}
+
+bool bench_database_is_of(const json_t *entry, const json_t *key)
+{
+    static const char *const keys[] = {"device", "platform", "driver", "family", NULL};
+    return agree(entry, key, keys);
+}
+
+// ---- files ----
+
+json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT])
+{
+    json_error_t error;
+    json_t *root = json_load_file(path, 0, &error);
+    json_t *entries = json_object_get(root, "entries");
+    if (!root)
+        bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: line %d: %.200s", path,
+                      error.line, error.text);
+    else if (strcmp(bench_entry_text(root, "schema"), SCHEMA) || !json_is_array(entries))
+        bench_explain(reason, BENCH_REASON_TEXT,
+                      "%.400s is no tuning database: its schema is not \"" SCHEMA "\"", path);
+    else
+        json_incref(entries);
+    bool good = root && json_is_array(entries) && !strcmp(bench_entry_text(root, "schema"), SCHEMA);
+    json_decref(root);
+    return good ? entries : NULL;
+}
+
+void bench_database_open(bench_database *database, const char *path, char reason[BENCH_REASON_TEXT])
+{
+    snprintf(database->path, sizeof database->path, "%s", path);
+    reason[0] = '\0';
+    database->entries = access(path, F_OK) == 0 ? bench_database_read(path, reason) : NULL;
+    if (!database->entries)
+        database->entries = json_array();
+}
+
+void bench_database_close(bench_database *database)
+{
+    json_decref(database->entries);
+    database->entries = NULL;
+}
+
+// One entry a line, so that people can compare versions.
+static bool print(FILE *file, const json_t *entries)
+{
+    bool good = fputs("{\"schema\": \"" SCHEMA "\",\n \"entries\": [", file) >= 0;
+    for (size_t i = 0; good && i < json_array_size(entries); i++) {
+        good =
+            fputs(i ? ",\n  " : "\n  ", file) >= 0 &&
+            json_dumpf(json_array_get(entries, i), file, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6)) == 0;
+    }
+    return good && fputs("\n ]}\n", file) >= 0;
+}
+
+static void make_folders(const char *path)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *at = folder + 1; *at; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        mkdir(folder, 0700); // it is there already, or opening the file will fail
+        *at = '/';
+    }
+}
+
+bool bench_database_write(const char *path, const json_t *entries, char reason[BENCH_REASON_TEXT])
+{
+    if (!strcmp(path, "-"))
+        return print(stdout, entries) && fflush(stdout) == 0;
+    char temporary[4200];
+    make_folders(path);
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int descriptor = mkstemp(temporary);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    bool good = file && print(file, entries) && fflush(file) == 0 && fsync(descriptor) == 0;
+    good = file && fclose(file) == 0 && good;
+    good = good && rename(temporary, path) == 0;
+    if (good)
+        return true;
+    bench_explain(reason, BENCH_REASON_TEXT, "%.400s could not be written: %s", path, strerror(errno));
+    if (descriptor >= 0)
+        unlink(temporary);
+    return false;
+}
+
+bool bench_database_save(const bench_database *database, char reason[BENCH_REASON_TEXT])
+{
+    return bench_database_write(database->path, database->entries, reason);
+}
+
+// ---- entries ----
+
+static size_t find(const json_t *entries, const json_t *entry)
+{
+    size_t i = 0;
+    while (i < json_array_size(entries) && !is_same(json_array_get(entries, i), entry))
+        i++;
+    return i;
+}
+
+void bench_database_put(json_t *entries, json_t *entry)
+{
+    size_t at = find(entries, entry);
+    if (at < json_array_size(entries))
+        json_array_set_new(entries, at, entry);
+    else
+        json_array_append_new(entries, entry);
+}
+
+static double gain(const json_t *entry)
+{
+    double ns = json_number_value(json_object_get(entry, "median_ns"));
+    return ns > 0 ? json_number_value(json_object_get(entry, "predicted_ns")) / ns : 0;
+}
+
+static bool is_better(const json_t *entry, const json_t *than)
+{
+    // "2026-11-21T14:00:00Z": the order of the texts is that of time.
+    int later = strcmp(bench_entry_text(entry, "measured"), bench_entry_text(than, "measured"));
+    return later > 0 || (later == 0 && gain(entry) > gain(than));
+}
+
+size_t bench_database_merge(json_t *entries, const json_t *more)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < json_array_size(more); i++) {
+        json_t *entry = json_array_get(more, i);
+        if (!*bench_entry_text(entry, "op") || !*bench_entry_text(entry, "problem"))
+            continue;
+        size_t at = find(entries, entry);
+        if (at < json_array_size(entries) && !is_better(entry, json_array_get(entries, at)))
+            continue;
+        bench_database_put(entries, json_deep_copy(entry));
+        taken++;
+    }
+    return taken;
+}
+
+static bool has_tuned(const json_t *entries, const json_t *like)
+{
+    static const char *const keys[] = {"device", "platform", "driver", "family",
+                                       "op",     "kernels",  "class",  NULL};
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *entry = json_array_get(entries, i);
+        if (!strcmp(bench_entry_text(entry, "state"), "tuned") && agree(entry, like, keys))
+            return true;
+    }
+    return false;
+}
+
+json_t *bench_database_essence(const json_t *entries, const json_t *key)
+{
+    json_t *essence = json_array();
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        json_t *entry = json_array_get(entries, i);
+        if (bench_database_is_of(entry, key) && (is_wrong(entry) || has_tuned(entries, entry)))
+            json_array_append(essence, entry);
+    }
+    return essence;
+}
+
+void bench_database_path(const char *device_path, const char *wish, char *path, size_t size)
+{
+    struct stat about;
+    const char *name = strrchr(device_path, '/');
+    bool is_place = wish && *wish && strcmp(wish, "0");
+    if (is_place && stat(wish, &about) == 0 && S_ISDIR(about.st_mode))
+        snprintf(path, size, "%s%s", wish, name ? name : "/device.json");
+    else
+        snprintf(path, size, "%s", is_place ? wish : device_path);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/tune_database.h: a tuning database as clbench writes it; docs/tuning.md has the format. An entry is a JSON
+ * object of texts and numbers; what identifies it is device, platform, driver, family, op and problem, and for one
+ * that says "wrong" its variant.
+ */
+#ifndef BENCH_TUNE_DATABASE_H
+#define BENCH_TUNE_DATABASE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "case.h"
+
+typedef struct bench_database {
+    char path[4096];
+    json_t *entries; /* an array */
+} bench_database;
+
+/* The file's entries; none where there is no file. A damaged file is said in reason, and there are none, too. */
+void bench_database_open(bench_database *database, const char *path, char reason[BENCH_REASON_TEXT]);
+/* Written to a temporary, synced and renamed, folders made where they lack. */
+bool bench_database_save(const bench_database *database, char reason[BENCH_REASON_TEXT]);
+void bench_database_close(bench_database *database);
+
+/* Entries of a file. NULL: reason says why it is no database. */
+json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT]);
+/* "-" is stdout. */
+bool bench_database_write(const char *path, const json_t *entries, char reason[BENCH_REASON_TEXT]);
+
+/* Put an entry in the place of the one with its identity, whatever that says. The reference is taken over. */
+void bench_database_put(json_t *entries, json_t *entry);
+/*
+ * Put entries that are not there; of two with one identity the later measured stays, of two measured at one time the
+ * one that gains more. The number of entries taken.
+ */
+size_t bench_database_merge(json_t *entries, const json_t *more);
+
+/* Where the user's database is: HUSK_TUNING, where that names a file or a folder, else the device's own path. */
+void bench_database_path(const char *device_path, const char *wish, char *path, size_t size);
+/* Same device, platform, driver and family as in the key. */
+bool bench_database_is_of(const json_t *entry, const json_t *key);
+/*
+ * What is worth shipping of the device's entries: what was tuned or computed wrongly, and what vetoes a class of those.
+ * A new reference.
+ */
+json_t *bench_database_essence(const json_t *entries, const json_t *key);
+
+/* The text under a key, "" where there is none. */
+const char *bench_entry_text(const json_t *entry, const char *key);
+
+#endif

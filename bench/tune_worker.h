@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/tune_worker.h: what husk's worker answers to "tuning". */
+#ifndef BENCH_TUNE_WORKER_H
+#define BENCH_TUNE_WORKER_H
+
+#include "husk_contender.h"
+
+/*
+ * The key of the case that was prepared last, as an entry of a database has it (of the device alone before that), with
+ * "path", "predicted" (the variant that was taken) and "candidates" [{variant, predicted_ns, foreign}].
+ */
+json_t *bench_tuning_json(bench_husk_session *session, char reason[BENCH_REASON_TEXT]);
+
+#endif

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=240 processors=2
+// Tuning: the judge, the database, and the command as people call it, on kernels with planted mistakes, too.
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include <husk/husk.h>
+
+#include "support/main.h"
+#include "tune_database.h"
+#include "tune_race.h"
+
+// ---- the judge ----
+
+static bench_race_verdict judge(size_t count, double low, double high)
+{
+    double ratios[24];
+    for (size_t i = 0; i < count; i++)
+        ratios[i] = i % 2 ? high : low;
+    return bench_race_judge(ratios, count);
+}
+
+START_TEST(only_what_is_surely_faster_wins)
+{
+    ck_assert_int_eq(judge(3, 0.5, 0.5), BENCH_RACE_OPEN);
+    ck_assert_int_eq(judge(5, 0.5, 0.5), BENCH_RACE_OPEN); // five rounds give no 95%
+    ck_assert_int_eq(judge(6, 0.5, 0.6), BENCH_RACE_FASTER);
+    ck_assert_int_eq(judge(6, 0.5, 0.98), BENCH_RACE_OPEN);
+    ck_assert_int_eq(judge(20, 0.96, 0.965), BENCH_RACE_FASTER);
+    ck_assert_int_eq(judge(20, 0.98, 0.985), BENCH_RACE_NOT_FASTER); // faster, but not by what counts
+    ck_assert_int_eq(judge(4, 0.98, 1.2), BENCH_RACE_NOT_FASTER);
+    ck_assert_int_eq(judge(20, 0.5, 1.5), BENCH_RACE_OPEN);
+    double one_hiccup[] = {0.9, 0.91, 0.92, 5, 0.9, 0.91, 0.93, 0.9, 0.9};
+    ck_assert_int_eq(bench_race_judge(one_hiccup, 9), BENCH_RACE_FASTER);
+    ck_assert_int_eq(bench_race_judge(one_hiccup, 100), BENCH_RACE_OPEN); // more than it knows what to do with
+}
+END_TEST
+
+// ---- the database ----
+
+static char folder[] = "/tmp/husk-test-tune-XXXXXX";
+static char path[200];
+
+static void begin(void)
+{
+    strcpy(folder + sizeof folder - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/b/database.json", folder);
+}
+
+static void end(void)
+{
+    char command[200];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static json_t *entry(const char *problem, const char *state, const char *variant, const char *measured, double ns)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "device", "d", "platform",
+                     "p", "driver", "1", "family", "f", "op", "toy", "kernels", "k", "problem", problem, "class",
+                     "c", "state", state, "variant", variant, "measured", measured, "median_ns", ns,
+                     "predicted_ns", 100.0);
+}
+
+static const char *variant_at(const json_t *entries, size_t i)
+{
+    return bench_entry_text(json_array_get(entries, i), "variant");
+}
+
+START_TEST(the_later_and_the_better_entry_stays)
+{
+    json_t *own = json_array(), *more = json_array();
+    bench_database_put(own, entry("1", "tuned", "v:1", "2026-01-02", 50));
+    bench_database_put(own, entry("2", "tuned", "v:2", "2026-01-02", 50));
+    bench_database_put(own, entry("3", "tuned", "v:3", "2026-01-02", 50));
+    json_array_append_new(more, entry("1", "kept", "v:older", "2026-01-01", 10));
+    json_array_append_new(more, entry("2", "kept", "v:later", "2026-01-03", 99));
+    json_array_append_new(more, entry("3", "tuned", "v:better", "2026-01-02", 40));
+    json_array_append_new(more, entry("4", "tuned", "v:new", "2026-01-01", 50));
+    json_array_append_new(more, entry("1", "wrong", "v:1", "2026-01-01", 0)); // beside what was measured
+    json_array_append_new(more, entry("9", "wrong", "v:1", "2026-01-01", 0)); // said before
+    json_array_append_new(more, json_string("no entry"));
+    ck_assert_uint_eq(bench_database_merge(own, more), 4);
+    ck_assert_uint_eq(json_array_size(own), 5);
+    ck_assert_str_eq(variant_at(own, 0), "v:1");
+    ck_assert_str_eq(variant_at(own, 1), "v:later");
+    ck_assert_str_eq(variant_at(own, 2), "v:better");
+    ck_assert_str_eq(variant_at(own, 3), "v:new");
+    ck_assert_uint_eq(bench_database_merge(own, more), 0); // once is enough
+    json_decref(own);
+    json_decref(more);
+}
+END_TEST
+
+START_TEST(what_was_written_is_read_again)
+{
+    char reason[BENCH_REASON_TEXT];
+    bench_database database;
+    bench_database_open(&database, path, reason); // nothing there is no fault
+    ck_assert_str_eq(reason, "");
+    bench_database_put(database.entries, entry("1", "tuned", "v:\"1\"\n", "2026-01-02", 50));
+    ck_assert_msg(bench_database_save(&database, reason), "%s", reason);
+    json_t *again = bench_database_read(path, reason);
+    ck_assert_msg(again != NULL, "%s", reason);
+    ck_assert(json_equal(again, database.entries));
+    json_decref(again);
+
+    truncate(path, 100);
+    ck_assert_ptr_null(bench_database_read(path, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "is no tuning database"));
+    bench_database_close(&database);
+    bench_database_open(&database, path, reason);
+    ck_assert_ptr_nonnull(strstr(reason, "is no tuning database"));
+    ck_assert_uint_eq(json_array_size(database.entries), 0);
+    bench_database_close(&database);
+
+    json_t *none = json_array();
+    ck_assert(!bench_database_write("/proc/nowhere/x.json", none, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "could not be written"));
+    json_decref(none);
+}
+END_TEST
+
+START_TEST(only_what_differs_is_exported)
+{
+    json_t *own = json_array(), *key = entry("", "", "", "", 0);
+    json_array_append_new(own, entry("1", "tuned", "v:1", "2026-01-02", 50));
+    json_array_append_new(own, entry("2", "kept", "v:2", "2026-01-02", 50)); // of the same class: its veto counts
+    json_array_append_new(own, entry("3", "kept", "v:3", "2026-01-02", 50));
+    json_object_set_new(json_array_get(own, 2), "class", json_string("another"));
+    json_array_append_new(own, entry("4", "tuned", "v:4", "2026-01-02", 50));
+    json_object_set_new(json_array_get(own, 3), "device", json_string("another"));
+    json_array_append_new(own, entry("5", "wrong", "v:5", "2026-01-02", 50));
+    json_t *essence = bench_database_essence(own, key);
+    ck_assert_uint_eq(json_array_size(essence), 3);
+    ck_assert_str_eq(variant_at(essence, 1), "v:2");
+    ck_assert_str_eq(variant_at(essence, 2), "v:5");
+    json_decref(essence);
+    json_decref(own);
+    json_decref(key);
+}
+END_TEST
+
+// ---- the command ----
+
+static char output[1 << 16];
+static char kernels[300]; // a folder, or "" for those that are compiled in
+
+static int run(const char *arguments)
+{
+    char command[2048], from[400] = "";
+    if (kernels[0])
+        snprintf(from, sizeof from, "HUSK_KERNEL_DIR='%s'", kernels);
+    snprintf(command, sizeof command, "HUSK_TUNING='%s' %s '%s' %s 2>&1 < /dev/null", path, from, HUSK_CLBENCH,
+             arguments);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    size_t size = fread(output, 1, sizeof output - 1, pipe);
+    output[size] = '\0';
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const char *arguments, int code, const char *part)
+{
+    int got = run(arguments);
+    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.3000s", arguments, got, code, output);
+    ck_assert_msg(strstr(output, part) != NULL, "clbench %s: '%s' is not in\n%.3000s", arguments, part, output);
+}
+
+static json_t *read_entries(void)
+{
+    char reason[BENCH_REASON_TEXT];
+    json_t *entries = bench_database_read(path, reason);
+    ck_assert_msg(entries != NULL, "%s\n%.2000s", reason, output);
+    return entries;
+}
+
+static bool is_pocl(void)
+{
+    husk_device_list *list;
+    const husk_device *device;
+    if (husk_device_list_create(&list, NULL) != HUSK_OK)
+        return false;
+    bool is = husk_device_list_select(list, NULL, &device, NULL) == HUSK_OK &&
+              strstr(husk_device_get_traits(device)->platform_name, "Portable") != NULL;
+    husk_device_list_release(list);
+    return is;
+}
+
+#define GEMM "gemm m=60 n=40 k=50"
+#define POOL "pool c=64 h=112 w=112 r=3 s=3 stride=2 pad=1"
+
+START_TEST(a_case_is_tuned_once_and_shown)
+{
+    char reason[BENCH_REASON_TEXT];
+    kernels[0] = '\0';
+    expect("tune --budget 0 " GEMM, 0, "1 of 1 cases");
+    json_t *entries = read_entries();
+    ck_assert_uint_eq(json_array_size(entries), 1);
+    ck_assert_str_eq(bench_entry_text(json_array_get(entries, 0), "case"), GEMM);
+    ck_assert_str_eq(bench_entry_text(json_array_get(entries, 0), "op"), "gemm");
+    json_decref(entries);
+    expect("tune " GEMM, 0, "1 were known");
+    expect("tune --show", 0, GEMM);
+    expect("tune --list " GEMM, 0, GEMM);
+
+    char exported[300], arguments[900];
+    snprintf(exported, sizeof exported, "%s/exported.json", folder);
+    entries = read_entries();
+    json_object_set_new(json_array_get(entries, 0), "state", json_string("tuned"));
+    ck_assert(bench_database_write(path, entries, reason));
+    snprintf(arguments, sizeof arguments, "tune --export %s", exported);
+    expect(arguments, 0, "1 entries");
+    unlink(path);
+    snprintf(arguments, sizeof arguments, "tune --merge %s %s", exported, exported);
+    expect(arguments, 0, "1 of 1 entries taken over");
+    ck_assert_ptr_nonnull(strstr(output, "0 of 1 entries taken over"));
+    json_t *again = read_entries();
+    ck_assert(json_equal(again, entries));
+    json_decref(again);
+    json_decref(entries);
+    expect("tune --export - 2> /dev/null", 0, "\"schema\": \"husk-tuning/1\"");
+    expect("tune --merge /nonexistent.json", 1, "/nonexistent.json is no tuning database");
+    expect("tune --bugdet 5s", 2, "'--budget'");
+    expect("tune gemn m=1 n=1 k=1", 2, "'gemm'");
+    expect("tune -d no-such-device " GEMM, 6, "there is");
+}
+END_TEST
+
+START_TEST(a_run_shows_what_was_tuned)
+{
+    char reason[BENCH_REASON_TEXT], arguments[900], result[300];
+    kernels[0] = '\0';
+    snprintf(result, sizeof result, "%s/result.json", folder);
+    snprintf(arguments, sizeof arguments, "run --quick --baseline none --json %s " GEMM, result);
+    expect("tune --budget 0 " GEMM, 0, "1 of 1 cases");
+    json_t *entries = read_entries(), *first = json_array_get(entries, 0);
+    json_object_set_new(first, "state", json_string("tuned"));
+    json_object_set_new(first, "variant", json_string("tiled:32x32"));
+    ck_assert(bench_database_write(path, entries, reason));
+    for (int pass = 0; pass < 2; pass++) {
+        expect(arguments, 0, GEMM);
+        json_t *document = json_load_file(result, 0, NULL);
+        const json_t *row = json_array_get(json_object_get(document, "results"), 0);
+        ck_assert_str_eq(bench_entry_text(row, "choice"), pass == 0 ? "tuned" : "predicted");
+        ck_assert_int_eq(!strcmp(bench_entry_text(row, "configuration"), "32x32"), pass == 0);
+        json_decref(document);
+        json_object_set_new(first, "kernels", json_string("others"));
+        ck_assert(bench_database_write(path, entries, reason));
+    }
+    json_decref(entries);
+}
+END_TEST
+
+// The library's kernels with a line at the head of pool's window variant.
+static void plant(const char *line)
+{
+    char command[1000], file[400];
+    snprintf(kernels, sizeof kernels, "%s/cl", folder);
+    snprintf(command, sizeof command, "rm -rf '%s' && cp -r '%s/cl' '%s'", kernels, HUSK_SOURCE_DIR, kernels);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(file, sizeof file, "%s/pool_window.cl", kernels);
+    FILE *stream = fopen(file, "r");
+    ck_assert_ptr_nonnull(stream);
+    static char text[1 << 17];
+    size_t size = fread(text, 1, sizeof text - 1, stream);
+    text[size] = '\0';
+    fclose(stream);
+    char *at = strstr(text, "void husk_pool_window_max(");
+    ck_assert_ptr_nonnull(at);
+    at = strstr(at, "\n{\n");
+    ck_assert_ptr_nonnull(at);
+    stream = fopen(file, "w");
+    fwrite(text, 1, (size_t)(at - text) + 3, stream);
+    fputs(line, stream);
+    fputs(at + 3, stream);
+    fclose(stream);
+}
+
+START_TEST(a_wrong_candidate_is_never_chosen)
+{
+    if (!is_pocl())
+        return;
+    plant("    return;\n"); // very fast
+    expect("tune --budget 0 " POOL, 3, "wrong");
+    ck_assert_ptr_nonnull(strstr(output, "clbench verify " POOL " --variant window:"));
+    json_t *entries = read_entries();
+    ck_assert_uint_eq(json_array_size(entries), 2);
+    for (size_t i = 0; i < 2; i++) {
+        bool is_wrong = !strcmp(bench_entry_text(json_array_get(entries, i), "state"), "wrong");
+        ck_assert_int_eq(!strncmp(variant_at(entries, i), "window:", 7), is_wrong);
+    }
+    json_decref(entries);
+    expect("run --quick --baseline none " POOL, 0, "right");
+    expect("tune --again --budget 0 " POOL, 0, "stands (0 tried)"); // remembered
+    expect("tune --show", 0, "computed a wrong result");
+}
+END_TEST
+
+START_TEST(a_crash_or_a_hang_costs_one_candidate)
+{
+    if (!is_pocl())
+        return;
+    plant("    *(volatile __global int *)8 = 1;\n");
+    expect("tune --budget 0 " POOL, 1, "the worker process");
+    ck_assert_ptr_nonnull(strstr(output, "1 of 1 cases"));
+    unlink(path);
+    plant("    volatile int i = 1;\n    while (i)\n        i = 1;\n");
+    expect("tune --budget 0 --max-time 5s " POOL, 124, "no answer within");
+    ck_assert_ptr_nonnull(strstr(output, "1 of 1 cases"));
+}
+END_TEST
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+START_TEST(the_budget_is_kept)
+{
+    kernels[0] = '\0';
+    double start = now();
+    expect("tune --suite smoke --budget 1s", 0, "the same command goes on with them");
+    ck_assert_msg(now() - start < 30, "%.1f s\n%.2000s", now() - start, output);
+}
+END_TEST
+
+// Kill it as soon as there is something in the file.
+static void interrupt_with(int signal_number)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("HUSK_TUNING", path, 1);
+        execl(HUSK_CLBENCH, "clbench", "tune", "-q", "--suite", "smoke", "--budget", "0", (char *)NULL);
+        _exit(127);
+    }
+    double start = now();
+    while (access(path, F_OK) != 0 && now() - start < 100)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    int status = 0;
+    kill(pid, signal_number);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    if (signal_number == SIGINT)
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 130);
+    json_t *entries = read_entries();
+    ck_assert_uint_ge(json_array_size(entries), 1);
+    json_decref(entries);
+    unlink(path);
+}
+
+START_TEST(an_interruption_keeps_what_was_found)
+{
+    interrupt_with(SIGINT);
+    interrupt_with(SIGTERM);
+    interrupt_with(SIGKILL);
+}
+END_TEST
+
+START_TEST(a_damaged_file_gives_way)
+{
+    kernels[0] = '\0';
+    char directory[300], *slash;
+    snprintf(directory, sizeof directory, "mkdir -p '%s", path);
+    slash = strrchr(directory, '/');
+    strcpy(slash, "'");
+    ck_assert_int_eq(system(directory), 0);
+    FILE *file = fopen(path, "w");
+    fputs("{\"schema\": \"husk-tuning/1\", \"entr", file);
+    fclose(file);
+    expect("run --quick --baseline none " GEMM, 0, "right");
+    ck_assert_ptr_nonnull(strstr(output, "is left out"));
+    expect("tune --budget 0 " GEMM, 0, "a new one takes its place");
+    json_decref(read_entries());
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tune");
+    TCase *tests = tcase_create("tune");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_set_timeout(tests, 240);
+    tcase_add_test(tests, only_what_is_surely_faster_wins);
+    tcase_add_test(tests, the_later_and_the_better_entry_stays);
+    tcase_add_test(tests, what_was_written_is_read_again);
+    tcase_add_test(tests, only_what_differs_is_exported);
+    tcase_add_test(tests, a_case_is_tuned_once_and_shown);
+    tcase_add_test(tests, a_run_shows_what_was_tuned);
+    tcase_add_test(tests, a_wrong_candidate_is_never_chosen);
+    tcase_add_test(tests, a_crash_or_a_hang_costs_one_candidate);
+    tcase_add_test(tests, the_budget_is_kept);
+    tcase_add_test(tests, an_interruption_keeps_what_was_found);
+    tcase_add_test(tests, a_damaged_file_gives_way);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
