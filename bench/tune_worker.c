@@ -14,12 +14,12 @@ static void put_text(json_t *object, const char *key, const char *text)
     json_object_set_new(object, key, value ? value : json_string("(text that is not UTF-8)"));
 }
 
-static json_t *candidates_json(bench_husk_session *s, husk_error *error)
+static json_t *candidates_json(bench_husk_session *s, const husk_plan *plan, husk_error *error)
 {
     husk_tuning_candidate candidates[MAX_CANDIDATES];
     size_t count = 0;
     json_t *list = json_array();
-    if (husk_tuning_candidates(s->context, s->plan, candidates, MAX_CANDIDATES, &count, error) != HUSK_OK)
+    if (husk_tuning_candidates(s->context, plan, candidates, MAX_CANDIDATES, &count, error) != HUSK_OK)
         return list;
     for (size_t i = 0; i < count && i < MAX_CANDIDATES; i++) {
         char form[128];
@@ -35,8 +35,9 @@ json_t *bench_tuning_json(bench_husk_session *s, char reason[BENCH_REASON_TEXT])
 {
     husk_error error = {0};
     husk_tuning_key *key = calloc(1, sizeof *key);
+    const husk_plan *plan = s->plan ? s->plan : husk_queue_plan(s->queue);
     json_t *reply = NULL;
-    if (key && husk_tuning_key_get(s->context, s->plan, key, &error) == HUSK_OK) {
+    if (key && husk_tuning_key_get(s->context, plan, key, &error) == HUSK_OK) {
         reply = json_object();
         put_text(reply, "device", key->device);
         put_text(reply, "platform", key->platform);
@@ -48,7 +49,8 @@ json_t *bench_tuning_json(bench_husk_session *s, char reason[BENCH_REASON_TEXT])
         put_text(reply, "kernels", key->kernels);
         put_text(reply, "path", key->path);
         put_text(reply, "predicted", key->variant);
-        json_object_set_new(reply, "candidates", key->op[0] ? candidates_json(s, &error) : json_array());
+        json_object_set_new(reply, "candidates",
+                            key->op[0] ? candidates_json(s, plan, &error) : json_array());
         put_text(reply, "answer", "ok");
     } else {
         bench_explain(reason, BENCH_REASON_TEXT, "%.900s", error.text);

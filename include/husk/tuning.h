@@ -79,10 +79,7 @@ typedef struct husk_tuning_key {
     husk_choice choice;
 } husk_tuning_key;
 
-/*
- * The key of a plan's problem. plan NULL: that of the latest immediate call on this context (for a program that makes
- * them from one thread); of the device alone where there was none.
- */
+/* The key of a plan's problem; of an immediate call's by husk_queue_plan. plan NULL: of the device alone. */
 HUSK_API husk_status husk_tuning_key_get(husk_context *context, const husk_plan *plan, husk_tuning_key *key,
                                          husk_error *error);
 
@@ -96,8 +93,8 @@ typedef struct husk_tuning_candidate {
 } husk_tuning_candidate;
 
 /*
- * The variants and configurations that compute a plan's problem (plan as above) within its workspace limit, those
- * predicted to be fast first, foreign ones last. *count: how many there are in all; up to capacity are written.
+ * The variants and configurations that compute a plan's problem within its workspace limit, those predicted to be fast
+ * first, foreign ones last. *count: how many there are in all; up to capacity are written.
  */
 HUSK_API husk_status husk_tuning_candidates(husk_context *context, const husk_plan *plan,
                                             husk_tuning_candidate *candidates, size_t capacity, size_t *count,

@@ -168,15 +168,6 @@ void husk__plan_cache_forget(husk__plan_cache *cache)
     pthread_mutex_unlock(&cache->lock);
 }
 
-husk_plan *husk__plan_cache_latest(husk__plan_cache *cache)
-{
-    pthread_mutex_lock(&cache->lock);
-    husk_plan *plan = cache->newest ? cache->newest->plan : NULL;
-    husk_plan_retain(plan);
-    pthread_mutex_unlock(&cache->lock);
-    return plan;
-}
-
 void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan, uint64_t age)
 {
     entry *fresh = calloc(1, sizeof *fresh + key->size);

@@ -27,8 +27,6 @@ void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_pl
 uint64_t husk__plan_cache_age(husk__plan_cache *cache);
 /* Every plan goes: what they were chosen by has changed. */
 void husk__plan_cache_forget(husk__plan_cache *cache);
-/* The plan that was put or found last, retained; NULL where there is none. */
-husk_plan *husk__plan_cache_latest(husk__plan_cache *cache);
 
 /* The context's tuning databases. */
 husk__tuning *husk__plan_cache_tuning(const husk__plan_cache *cache);

@@ -295,10 +295,10 @@ START_TEST(calls_and_plans_are_tuned_apart)
     expect(100, "plain:one", HUSK_CHOICE_PREDICTED);
     ck_assert_int_eq(husk__plan_find(context, &toy, &problem, &wish, &plan, &scope), HUSK_OK);
     ck_assert_str_eq(husk_plan_configuration(plan), "two");
-    husk_plan_release(plan);
 
     husk_tuning_key key;
-    ck_assert_int_eq(husk_tuning_key_get(context, NULL, &key, &error), HUSK_OK);
+    ck_assert_int_eq(husk_tuning_key_get(context, plan, &key, &error), HUSK_OK);
+    husk_plan_release(plan);
     ck_assert_str_eq(key.op, "toy");
     ck_assert_str_eq(key.variant, "plain:two");
     ck_assert_str_eq(key.shape_class, "call number=64+");
@@ -396,12 +396,14 @@ START_TEST(candidates_come_by_their_prediction)
     plan = create(100, NULL, 100);
     ck_assert_int_eq(husk_tuning_candidates(context, plan, candidates, 8, &count, &error), HUSK_OK);
     ck_assert_uint_eq(count, 4); // within the limit
-    husk_plan_release(plan);
 
     ck_assert_int_eq(husk_tuning_candidates(context, NULL, candidates, 8, &count, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "plan"));
-    ck_assert_int_eq(husk_tuning_candidates(context, NULL, candidates, 8, NULL, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_tuning_candidates(context, plan, candidates, 8, NULL, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "count"));
+    ck_assert_int_eq(husk_tuning_candidates(context, plan, NULL, 8, &count, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "candidates"));
+    husk_plan_release(plan);
     ck_assert_int_eq(husk_tuning_key_get(context, NULL, NULL, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "key"));
     husk_tuning_key key; // of the device alone
