@@ -66,9 +66,9 @@ static const double ENTER_GROUP = 1500.0;
 static const double CYCLE = 0.29;
 static const double WAKE = 10000.0;
 static const double LAUNCH = 12000.0;
-static const double ADD_PART = 0.15;
-// Parts of k are this long at least, and take this many bytes in all at most.
-enum { LEAST_SPLIT = 256, MOST_PART_BYTES = 16 << 20 };
+static const double ADD_PART = 0.5;
+// Parts of k are this long at least, and take this many bytes in all at most; with more tiles a core there are none.
+enum { LEAST_SPLIT = 256, MOST_PART_BYTES = 16 << 20, FEW_TILES = 16 };
 // What one group a core costs above many, as something else may hold up a core: a tenth.
 static const double UNEVEN = 0.1;
 
