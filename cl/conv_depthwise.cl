@@ -470,7 +470,8 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
     const bool is_rows = kernel_h == kernel_w && (kernel_w == 3 || kernel_w == 5) && dilation_h == 1 &&
                          dilation_w == 1 && stride_h == stride_w && stride_w <= 2 && x_stride_w == 1 &&
                          y_stride_w == 1;
-    if (is_flat && (!is_rows || flat_vectors * 5 < (out_w + VW - 1) / VW * out_h * 4)) {
+    const int row_vectors = out_w <= VW / 2 ? (out_h + 1) / 2 : (out_w + VW - 1) / VW * out_h;
+    if (is_flat && (!is_rows || flat_vectors * 5 < row_vectors * 4)) {
         depthwise_flat(x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS);
         return;
     }
