@@ -39,7 +39,7 @@ static int64_t panel_units(const husk__rnn_problem *problem, const husk_device_t
 // ---- how work is divided ----
 
 // Nanoseconds and bytes a nanosecond, measured on PoCL with two cores; only their ratios matter.
-static const double LAUNCH = 10000.0, FLOPS_PER_CORE = 210.0, NEAR = 130.0, SHARED = 75.0,
+static const double LAUNCH = 10000.0, WAKE = 20000.0, FLOPS_PER_CORE = 210.0, NEAR = 130.0, SHARED = 75.0,
                     FAR_PER_DEVICE = 70.0;
 static const double NEAR_BYTES = 1048576.0, SHARED_BYTES = 50331648.0;
 
@@ -72,7 +72,8 @@ static void divide(const husk__rnn_problem *problem, const husk__rnn_layout *lay
             const double share = (double)group_panels / (double)panels;
             const double items = (double)(groups * parts * problem->directions);
             const double steps = (double)problem->steps * step_time(problem, (double)rows, share, items);
-            const double time = steps + LAUNCH * (groups > 1 ? (double)problem->steps * passes : 1.0);
+            const double time = steps + LAUNCH * (groups > 1 ? (double)problem->steps * passes : 1.0) +
+                                (items > 1.0 ? WAKE : 0.0); // of the other cores
             if (time >= best)
                 continue;
             best = time;
