@@ -25,7 +25,7 @@
 //   TILE_NV   1..2: vectors of filters in a register tile, TILE_N = TILE_NV*VW
 #define TILE_A_SPACE __global
 #define TILE_B_SPACE __global
-#define TILE_PREFETCH_B 16
+#define TILE_PREFETCH_B 64
 #include "lib/tile.clh"
 #include "lib/vector_math.clh"
 #define ACT_T vf

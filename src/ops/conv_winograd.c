@@ -33,7 +33,7 @@ static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
 // the last cache, that all of them get from memory, and where that begins.
 static const double CACHE_RATE = 12.0, MEMORY_RATE = 13.0, CACHE_BYTES = 14e6;
 // What a block of tiles may take, so that little of it leaves the second-level cache while weights stream through.
-static const int64_t BLOCK_BYTES = 320 * 1024;
+static const int64_t BLOCK_BYTES = 512 * 1024;
 // Where weights come from memory, more tiles share each reading of them; their inputs come from the last cache.
 static const int64_t MOST_PARTS = 5;
 static const int64_t SCRATCH_BYTES = 56 * 1024 * 1024;
