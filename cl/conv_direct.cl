@@ -38,6 +38,26 @@
 #define EACH_HEIGHT(STEP) \
     STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14)
 
+// Whether the elements of a filter lie one after the other; the stride of an extent of 1 says nothing.
+inline int is_dense(int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_c, long w_stride_d,
+                    long w_stride_h, long w_stride_w)
+{
+    const long plane = (long)kernel_h * kernel_w;
+    return (kernel_w == 1 || w_stride_w == 1) && (kernel_h == 1 || w_stride_h == kernel_w) &&
+           (kernel_d == 1 || w_stride_d == plane) && (channels == 1 || w_stride_c == plane * kernel_d);
+}
+
+// lines[i] = element k + i of VW filters, zero where there is none.
+ALWAYS_INLINE void load_filters(const __global data_t *w, long w_stride_k, int filters, int count, vf *lines)
+{
+#define LOAD_FILTER(i) \
+    if ((i) < VW) \
+        lines[i] = (i) < filters ? load_vf_part(w + (i) * w_stride_k, count) : (vf)(0.0f);
+    REPEAT_16(LOAD_FILTER)
+#undef LOAD_FILTER
+    transpose_vf(lines);
+}
+
 // weights [groups*filters][depth] -> packed [group][panel][depth][TILE_N], zero where a panel has no filter.
 // Work-group (panel, group, part) does a part of the depth.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pack(
@@ -52,22 +72,15 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
     const int rows = min(TILE_N, filters - panel * TILE_N);
     const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_N) * w_stride_k;
     __global data_t *packed = packed_base + packed_offset + ((long)group * panels + panel) * depth * TILE_N;
-    const int is_dense = w_stride_w == 1 && w_stride_h == kernel_w && w_stride_d == (long)kernel_h * kernel_w &&
-                         w_stride_c == taps;
-    if (is_dense) {
+    if (is_dense(channels, kernel_d, kernel_h, kernel_w, w_stride_c, w_stride_d, w_stride_h, w_stride_w)) {
         for (long k = begin; k < end; k += VW) {
             const int count = (int)min((long)VW, end - k);
-            for (int v = 0; v < TILE_NV; ++v) {
+            for (int v = 0; v < TILE_N; v += VW) {
                 vf lines[VW];
-#define LOAD_LINE(i) \
-    if ((i) < VW) \
-        lines[i] = v * VW + (i) < rows ? load_vf_part(w + (v * VW + (i)) * w_stride_k + k, count) : (vf)(0.0f);
-                REPEAT_16(LOAD_LINE)
-#undef LOAD_LINE
-                transpose_vf(lines);
+                load_filters(w + v * w_stride_k + k, w_stride_k, rows - v, count, lines);
 #define STORE_LINE(i) \
     if ((i) < VW && (i) < count) \
-        store_vf(lines[i], packed + (k + (i)) * TILE_N + v * VW);
+        store_vf(lines[i], packed + (k + (i)) * TILE_N + v);
                 REPEAT_16(STORE_LINE)
 #undef STORE_LINE
             }
@@ -305,6 +318,23 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
     const int rows = min(height, filters - panel * height);
     const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * height) * w_stride_k;
     __global data_t *packed = packed_base + packed_offset + ((long)group * panels + panel) * depth * height;
+    if (is_dense(channels, kernel_d, kernel_h, kernel_w, w_stride_c, w_stride_d, w_stride_h, w_stride_w)) {
+        for (long k = 0; k < depth; k += VW) {
+            const int count = (int)min((long)VW, depth - k);
+            for (int v = 0; v < height; v += VW) {
+                // A vector may write into the next row, which comes later, but not past the panel.
+                const int part = height > VW || (depth - k - VW) * height < VW ? min(VW, height - v) : VW;
+                vf lines[VW];
+                load_filters(w + v * w_stride_k + k, w_stride_k, rows - v, count, lines);
+#define STORE_LINE(i) \
+    if ((i) < VW && (i) < count) \
+        store_vf_part(lines[i], packed + (k + (i)) * height + v, part);
+                REPEAT_16(STORE_LINE)
+#undef STORE_LINE
+            }
+        }
+        return;
+    }
     for (int c = 0; c < channels; ++c)
         for (int d = 0; d < kernel_d; ++d)
             for (int h = 0; h < kernel_h; ++h)
