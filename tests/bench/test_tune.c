@@ -350,7 +350,7 @@ START_TEST(a_crash_or_a_hang_costs_one_candidate)
     ck_assert_ptr_nonnull(strstr(output, "1 of 1 cases"));
     unlink(path);
     plant("    volatile int i = 1;\n    while (i)\n        i = 1;\n");
-    expect("tune --budget 0 --max-time 5s " POOL, 124, "no answer within");
+    expect("tune --budget 0 --max-time 12s " POOL, 124, "no answer within");
     ck_assert_ptr_nonnull(strstr(output, "1 of 1 cases"));
 }
 END_TEST
