@@ -15,13 +15,26 @@
 #define SENTINEL_NS   10e6
 #define MAX_COPY_NS   500e6
 
+// What moves memory fastest differs: the best of these is the bandwidth of a size. Stores past the caches and reading
+// alone matter where caches end.
+enum { MOVES = 3 };
+static const struct {
+    const char *kernel;
+    int buffers;       // that the working set divides into
+    size_t from_bytes; // measured for working sets of at least so many
+} move_kinds[MOVES] = {
+    {"husk_bench_copy", 2, 0},
+    {"husk_bench_stream", 2, (size_t)16 << 20},
+    {"husk_bench_read", 1, (size_t)1 << 20},
+};
+
 struct bench_meter {
     const husk_device_traits *traits;
     cl_context context;
     cl_command_queue queue; // with profiling where the device can
     bool has_profiling;
     cl_program program;
-    cl_kernel fma, copy;
+    cl_kernel fma, moves[MOVES];
     cl_mem from, to;
     size_t buffer_bytes;
     int vector, group, groups_a_unit;
@@ -58,8 +71,12 @@ static bool build(bench_meter *m, cl_device_id device, char reason[BENCH_REASON_
     m->fma = clCreateKernel(m->program, "husk_bench_fma", &error);
     if (failed(error, "clCreateKernel", reason))
         return false;
-    m->copy = clCreateKernel(m->program, "husk_bench_copy", &error);
-    return !failed(error, "clCreateKernel", reason);
+    for (int i = 0; i < MOVES; i++) {
+        m->moves[i] = clCreateKernel(m->program, move_kinds[i].kernel, &error);
+        if (failed(error, "clCreateKernel", reason))
+            return false;
+    }
+    return true;
 }
 
 // A quarter of what one buffer may have, and at most 128 MiB: past any last-level cache that is common.
@@ -123,8 +140,10 @@ void bench_meter_release(bench_meter *m)
         clReleaseMemObject(m->to);
     if (m->fma)
         clReleaseKernel(m->fma);
-    if (m->copy)
-        clReleaseKernel(m->copy);
+    for (int i = 0; i < MOVES; i++) {
+        if (m->moves[i])
+            clReleaseKernel(m->moves[i]);
+    }
     if (m->program)
         clReleaseProgram(m->program);
     if (m->queue)
@@ -216,37 +235,40 @@ bool bench_meter_sentinel(bench_meter *m, double *ns, double *gflops, char reaso
     return true;
 }
 
-static bool time_copy(bench_meter *m, size_t bytes, cl_int rounds, double *ns, double *moved,
+static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, double *ns, double *moved,
                       char reason[BENCH_REASON_TEXT])
 {
     // One group a compute unit on CPUs, so that a small working set stays in that core's own cache.
     size_t groups = m->group == 1 ? group_count(m) / (size_t)m->groups_a_unit : group_count(m);
-    cl_long vectors = (cl_long)(bytes / 2 / (sizeof(cl_float) * (size_t)m->vector) / groups);
+    size_t each = bytes / (size_t)move_kinds[kind].buffers;
+    each = each < m->buffer_bytes ? each : m->buffer_bytes;
+    cl_long vectors = (cl_long)(each / (sizeof(cl_float) * (size_t)m->vector) / groups);
     vectors = vectors > 0 ? vectors : 1;
-    cl_int error = clSetKernelArg(m->copy, 0, sizeof m->from, &m->from);
-    error |= clSetKernelArg(m->copy, 1, sizeof m->to, &m->to);
-    error |= clSetKernelArg(m->copy, 2, sizeof vectors, &vectors);
-    error |= clSetKernelArg(m->copy, 3, sizeof rounds, &rounds);
-    *moved = 2.0 * (double)vectors * (double)groups * (double)sizeof(cl_float) * m->vector * rounds;
-    return !failed(error, "clSetKernelArg", reason) && time_launch(m, m->copy, groups, ns, NULL, reason);
+    cl_kernel kernel = m->moves[kind];
+    cl_int error = clSetKernelArg(kernel, 0, sizeof m->from, &m->from);
+    error |= clSetKernelArg(kernel, 1, sizeof m->to, &m->to);
+    error |= clSetKernelArg(kernel, 2, sizeof vectors, &vectors);
+    error |= clSetKernelArg(kernel, 3, sizeof rounds, &rounds);
+    *moved = move_kinds[kind].buffers * (double)vectors * (double)groups * (double)sizeof(cl_float) *
+             m->vector * rounds;
+    return !failed(error, "clSetKernelArg", reason) && time_launch(m, kernel, groups, ns, NULL, reason);
 }
 
-static bool measure_copy_size(bench_meter *m, bool quick, size_t bytes, double *best,
-                              char reason[BENCH_REASON_TEXT])
+static bool measure_move(bench_meter *m, int kind, bool quick, size_t bytes, double *best,
+                         char reason[BENCH_REASON_TEXT])
 {
     double ns = 0, moved = 0;
     cl_int rounds = 1;
-    *best = 0;
-    if (!time_copy(m, bytes, 1, &ns, &moved, reason)) // may compile
+    if (!time_move(m, kind, bytes, 1, &ns, &moved, reason)) // may compile
         return false;
     for (; rounds < 1 << 24; rounds *= 2) {
-        if (!time_copy(m, bytes, rounds, &ns, &moved, reason))
+        if (!time_move(m, kind, bytes, rounds, &ns, &moved, reason))
             return false;
         if (ns > 4e6)
             break;
     }
     for (int i = 0; i < (quick ? 3 : 6); i++) {
-        if (!time_copy(m, bytes, rounds, &ns, &moved, reason))
+        if (!time_move(m, kind, bytes, rounds, &ns, &moved, reason))
             return false;
         if (moved / ns > *best)
             *best = moved / ns;
@@ -260,9 +282,12 @@ static bool measure_copy(bench_meter *m, bool quick, bench_peaks *peaks, char re
                                                    (size_t)4 << 20,  (size_t)16 << 20,  (size_t)64 << 20,
                                                    (size_t)256 << 20};
     for (int i = 0; i < BENCH_COPY_SIZES && sizes[i] <= 2 * m->buffer_bytes; i++) {
-        double best;
-        if (!measure_copy_size(m, quick, sizes[i], &best, reason))
-            return false;
+        double best = 0;
+        for (int kind = 0; kind < MOVES; kind++) {
+            if (sizes[i] >= move_kinds[kind].from_bytes &&
+                !measure_move(m, kind, quick, sizes[i], &best, reason))
+                return false;
+        }
         peaks->copy[peaks->copy_count].bytes = (double)sizes[i];
         peaks->copy[peaks->copy_count++].gbytes_per_s = best;
         if ((double)sizes[i] / best >

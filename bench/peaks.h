@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/peaks.h: what the device can do at most, measured in the same run: f32 multiply-adds without memory,
- * copy bandwidth by size of the working set, whether event clocks tell the truth; and the sentinel, a fixed
- * piece of work whose time says whether the machine is as fast as it was.
+ * bandwidth by size of the working set (copying, streaming or reading, whichever is best), whether event clocks
+ * tell the truth; and the sentinel, a fixed piece of work whose time says whether the machine is as fast as it was.
  */
 #ifndef BENCH_PEAKS_H
 #define BENCH_PEAKS_H

@@ -31,10 +31,10 @@ static void add_roof(bench_roofline *r, const json_t *copy)
         return;
     bench_format_bytes(number_of(copy, "bytes"), size, sizeof size);
     r->roofs[r->roof_count].gbytes_per_s = bandwidth;
-    snprintf(r->roofs[r->roof_count++].name, sizeof r->roofs->name, "copying %s: %.0f GB/s", size, bandwidth);
+    snprintf(r->roofs[r->roof_count++].name, sizeof r->roofs->name, "memory, %s: %.0f GB/s", size, bandwidth);
 }
 
-// The fastest copying, the largest working set, and one in between where it differs from both.
+// The fastest bandwidth, the largest working set, and one in between where it differs from both.
 static bool take_peaks(const json_t *peaks, bench_roofline *r, char reason[BENCH_REASON_TEXT])
 {
     const json_t *all = json_object_get(peaks, "copy"), *fastest = NULL;

@@ -25,7 +25,7 @@ void bench_print_device(const json_t *device, const bench_peaks *peaks, int thre
            string_of(device, "driver"));
     if (peaks->copy_count)
         printf(
-            "measured peaks: %.0f GFLOP/s f32; copying %.0f GB/s in the nearest cache, %.1f GB/s in memory; "
+            "measured peaks: %.0f GFLOP/s f32; memory %.0f GB/s in the nearest cache, %.1f GB/s beyond all caches; "
             "a launch takes %.0f us\n",
             peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
             peaks->copy[peaks->copy_count - 1].gbytes_per_s, peaks->launch_ns * 1e-3);

@@ -23,9 +23,33 @@
 // time they would choose, and spill, at every vector.
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
-ALWAYS_INLINE void activate_packed(const __global data_t *x, __global data_t *y, long count, ACT_PARAMS)
+// The part of a row from its first whole vector of y on; returns where it ended.
+ALWAYS_INLINE long activate_stream(const __global data_t *x, __global data_t *y, long count, ACT_PARAMS)
+{
+    const long before = (long)(-((ulong)y / sizeof(data_t)) % VW);
+    long i = min(before, count);
+    if (i > 0)
+        store_vf_part(activate(load_vf_part(x, (int)i), ACT_ARGS), y, (int)i);
+    for (; i + 4 * VW <= count; i += 4 * VW) {
+        const vf v0 = activate(load_vf(x + i), ACT_ARGS);
+        const vf v1 = activate(load_vf(x + i + VW), ACT_ARGS);
+        const vf v2 = activate(load_vf(x + i + 2 * VW), ACT_ARGS);
+        const vf v3 = activate(load_vf(x + i + 3 * VW), ACT_ARGS);
+        STREAM_VF(v0, y + i);
+        STREAM_VF(v1, y + i + VW);
+        STREAM_VF(v2, y + i + 2 * VW);
+        STREAM_VF(v3, y + i + 3 * VW);
+    }
+    END_STREAM();
+    return i;
+}
+
+ALWAYS_INLINE void activate_packed(const __global data_t *x, __global data_t *y, long count, int streams,
+                                   ACT_PARAMS)
 {
     long i = 0;
+    if (streams)
+        i = activate_stream(x, y, count, ACT_ARGS);
     for (; i + 4 * VW <= count; i += 4 * VW) {
         const vf v0 = activate(load_vf(x + i), ACT_ARGS);
         const vf v1 = activate(load_vf(x + i + VW), ACT_ARGS);
@@ -61,8 +85,8 @@ ALWAYS_INLINE void activate_strided(const __global data_t *x, long x_stride, __g
 
 // Elements first .. last-1 of `count * rows` ones, row by row.
 ALWAYS_INLINE void activate_share(const __global data_t *x, long x_stride, __global data_t *y,
-                                  long y_stride, long count, long first, long last, strided_rows *rows,
-                                  ACT_PARAMS)
+                                  long y_stride, long count, long first, long last, int streams,
+                                  strided_rows *rows, ACT_PARAMS)
 {
     long column = first % count;
     strided_seek(rows, first / count);
@@ -71,7 +95,7 @@ ALWAYS_INLINE void activate_share(const __global data_t *x, long x_stride, __glo
         const __global data_t *x_row = x + rows->x + column * x_stride;
         __global data_t *y_row = y + rows->y + column * y_stride;
         if (x_stride == 1 && y_stride == 1)
-            activate_packed(x_row, y_row, length, ACT_ARGS);
+            activate_packed(x_row, y_row, length, streams, ACT_ARGS);
         else
             activate_strided(x_row, x_stride, y_row, y_stride, length, ACT_ARGS);
         first += length;
@@ -80,11 +104,11 @@ ALWAYS_INLINE void activate_share(const __global data_t *x, long x_stride, __glo
     }
 }
 
-// y may be x. share: elements a work-group takes, a multiple of VW.
+// y may be x. share: elements a work-group takes, a multiple of VW. streams: y is not to pass through the caches.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_activation_vector(const __global data_t *x_base, long x_offset, __global data_t *y_base,
                             long y_offset, STRIDED_PARAMS, long count, long x_stride, long y_stride,
-                            long total, long share, ACT_PARAMS)
+                            long total, long share, int streams, ACT_PARAMS)
 {
     const __global data_t *x = x_base + x_offset;
     __global data_t *y = y_base + y_offset;
@@ -93,7 +117,7 @@ void husk_activation_vector(const __global data_t *x_base, long x_offset, __glob
     STRIDED_ROWS(rows);
 
 #define SHARE(kind) \
-    activate_share(x, x_stride, y, y_stride, count, first, last, &rows, kind, act_low, act_slope, act_high)
+    activate_share(x, x_stride, y, y_stride, count, first, last, streams, &rows, kind, act_low, act_slope, act_high)
 #ifdef ACT_SMOOTH
     switch (act_kind) {
     case ACT_GELU:

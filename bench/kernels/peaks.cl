@@ -45,3 +45,44 @@ __kernel void husk_bench_copy(__global const float *restrict from, __global floa
             vstore_vf(vload_vf(first + i, from) + change, first + i, to);
     }
 }
+
+// The same past the caches, where the compiler has such stores: no line is read before it is written.
+__attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
+__kernel void husk_bench_stream(__global const float *restrict from, __global float *restrict to,
+                                long vectors_a_group, int rounds)
+{
+    const long first = (long)get_group_id(0) * vectors_a_group;
+    for (int round = 0; round < rounds; round++) {
+        const vf change = (vf)((float)round);
+        for (long i = get_local_id(0); i < vectors_a_group; i += WG) {
+            const vf moved = vload_vf(first + i, from) + change;
+#if defined(__clang__) && defined(__x86_64__)
+            __builtin_nontemporal_store(moved, (__global vf *)to + first + i);
+#else
+            vstore_vf(moved, first + i, to);
+#endif
+        }
+    }
+}
+
+// Reading alone: what a matrix costs that is used once. The maxima keep the compiler from leaving it out.
+__attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
+__kernel void husk_bench_read(__global const float *restrict from, __global float *restrict to,
+                              long vectors_a_group, int rounds)
+{
+    const long first = (long)get_group_id(0) * vectors_a_group;
+    vf most0 = (vf)(0.0f), most1 = (vf)(0.0f), most2 = (vf)(0.0f), most3 = (vf)(0.0f);
+    for (int round = 0; round < rounds; round++) {
+        const vf change = (vf)((float)round);
+        long i = get_local_id(0);
+        for (; i + 3 * WG < vectors_a_group; i += 4 * WG) {
+            most0 = max(most0, vload_vf(first + i, from) + change);
+            most1 = max(most1, vload_vf(first + i + WG, from) + change);
+            most2 = max(most2, vload_vf(first + i + 2 * WG, from) + change);
+            most3 = max(most3, vload_vf(first + i + 3 * WG, from) + change);
+        }
+        for (; i < vectors_a_group; i += WG)
+            most0 = max(most0, vload_vf(first + i, from) + change);
+    }
+    vstore_vf(most0 + most1 + most2 + most3, get_global_id(0), to);
+}

@@ -53,6 +53,7 @@ typedef struct launch {
     husk__strided_dimension row;
     int64_t total; // elements
     int64_t share; // vector: elements a work-group takes
+    bool streams;  // vector: x and y are more than the caches hold
     husk__range range;
 } launch;
 
@@ -78,12 +79,18 @@ static husk_status prepare_launch(husk_plan *plan, const char *file, const char 
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
 }
 
+// What has just been read is in the caches anyway.
+static bool is_in_place(const arguments *given)
+{
+    return given->x->buffer == given->y->buffer;
+}
+
 static husk_status run_launch(const husk_plan *plan, husk_queue *queue, const arguments *given,
                               bool has_share, const husk__scope *scope)
 {
     const launch *own = plan->state;
     const problem *what = plan->problem;
-    husk__arg list[2 + HUSK__STRIDED_ARGS + 9];
+    husk__arg list[2 + HUSK__STRIDED_ARGS + 10];
     husk__arg *end = list;
     *end++ = HUSK__ARG_TENSOR(given->x);
     *end++ = HUSK__ARG_TENSOR(given->y);
@@ -92,8 +99,10 @@ static husk_status run_launch(const husk_plan *plan, husk_queue *queue, const ar
     *end++ = HUSK__ARG_I64(own->row.x_stride);
     *end++ = HUSK__ARG_I64(own->row.y_stride);
     *end++ = HUSK__ARG_I64(own->total);
-    if (has_share)
+    if (has_share) {
         *end++ = HUSK__ARG_I64(own->share);
+        *end++ = HUSK__ARG_I32(own->streams && !is_in_place(given));
+    }
     *end++ = HUSK__ARG_I32(what->activation.activation);
     *end++ = HUSK__ARG_F32(what->activation.low);
     *end++ = HUSK__ARG_F32(what->activation.slope);
@@ -121,6 +130,9 @@ static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
     own->share = husk__round_up(husk__max_i64(share, minimum), VECTOR_MULTIPLE);
     const size_t groups = (size_t)husk__divide_up(own->total, own->share);
     own->range = (husk__range){{groups, 1, 1}, {1, 1, 1}};
+    const uint64_t bytes = 2 * sizeof(float) * (uint64_t)own->total;
+    const uint64_t cache = husk_context_traits(plan->context)->global_cache;
+    own->streams = cache > 0 && bytes > cache;
     return HUSK_OK;
 }
 

@@ -50,6 +50,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         rule = "stride and dilation are not 1";
     else if (g->channels == 0)
         rule = "there are no channels";
+    else if (g->in[1] < 2 || g->in[2] < 2) // weights that meet no pixel at all would still add their rounding errors
+        rule = "the image is less than 2 high or wide";
     else if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
         rule = "this tile is for vectors of another width";
     if (rule)
