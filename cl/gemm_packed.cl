@@ -81,8 +81,9 @@ inline void transpose_copy(acc_t *to, int to_row, int to_rows, const __global da
 }
 
 // Copies rows x steps elements to to[i * A_ROW + p]; element (i, p) is from[i * row + p * step]. Rows up to
-// panel_rows and steps up to a multiple of VW are filled with zeros.
-inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, int rows, int panel_rows,
+// panel_rows and steps up to a multiple of VW are filled with zeros. The matrix has `there` rows from here on: where
+// it is transposed whole vectors of them are read, and those beyond the tile left out.
+inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, int rows, int there, int panel_rows,
                    int steps)
 {
     if (step == 1) {
@@ -93,7 +94,7 @@ inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, 
         for (int i = 0; i < TILE_M; i += VW)
             for (int p = 0; p < steps; p += VW)
                 transpose_copy(to + i * A_ROW + p, A_ROW, min(TILE_M - i, VW), from + p * step + i, step,
-                               min(steps - p, VW), rows - i);
+                               min(steps - p, VW), there - i);
     } else {
         for (int i = 0; i < rows; ++i)
             for (int p = 0; p < steps; ++p)
@@ -337,15 +338,26 @@ ALWAYS_INLINE void multiply_full(vf *acc, int copies, const acc_t *a, const TILE
             line = ahead->b.line;
             asked = stream_next(&ahead->b);
         }
+        if (copies) {
+            // Written out, the loads of all steps would be done first, and spilled.
+#pragma nounroll
+            for (int q = 0; q < PIECE; ++q) {
+                PREFETCH_FAR(asked);
+                STEP(0)
+                asked += line;
+                a += 1;
+                source += source_step;
+                copy += TILE_N;
+            }
+        } else {
 #define STEP_ASKING(q) \
     PREFETCH_FAR(asked + (q) * line); \
     STEP(q)
-        REPEAT_8(STEP_ASKING)
+            REPEAT_8(STEP_ASKING)
 #undef STEP_ASKING
-        a += PIECE;
-        b += PIECE * TILE_N;
-        source += PIECE * source_step;
-        copy += PIECE * TILE_N;
+            a += PIECE;
+            b += PIECE * TILE_N;
+        }
     }
     for (; p < steps; ++p) {
         STEP(0)
@@ -482,7 +494,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                 const int rows = min(row_end - row, full ? TILE_M : TAIL_M);
                 const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row * bias_stride : 0);
                 const __global data_t *from_a = a + row * a_row + block * a_step;
-                pack_a(a_panel, from_a, a_row, a_step, rows, full ? TILE_M : TAIL_M, steps);
+                pack_a(a_panel, from_a, a_row, a_step, rows, m - row, full ? TILE_M : TAIL_M, steps);
                 // The rows below, or after the last ones the first ones of the next block.
                 const int below = row_end - row - rows;
                 const int next_rows = below > 0 ? min(below, TILE_M) : last ? 0 : min(row_end - row_begin, TILE_M);
