@@ -12,15 +12,17 @@
 // What the numbers of a configuration mean; the same as its options.
 enum { TILE_M, TILE_NV, BLOCK_K, STRIP_FLOATS };
 
+// A strip has room for 256 columns of a full block: runs of B are then asked for without remainder, and the panels and
+// those of the next block share a second-level cache of 1 MiB.
 static const husk__configuration configurations[] = {
     // AVX-512 and its like: 24 sums and three more in 32 registers.
-    {"12x2v", "-DTILE_M=12 -DTILE_NV=2 -DBLOCK_K=384 -DSTRIP_FLOATS=131072", {12, 2, 384, 131072}},
+    {"12x2v", "-DTILE_M=12 -DTILE_NV=2 -DBLOCK_K=384 -DSTRIP_FLOATS=98560", {12, 2, 384, 98560}},
     // At most one vector of columns: nothing is wasted on a second.
-    {"16x1v", "-DTILE_M=16 -DTILE_NV=1 -DBLOCK_K=256 -DSTRIP_FLOATS=65536", {16, 1, 256, 65536}},
+    {"16x1v", "-DTILE_M=16 -DTILE_NV=1 -DBLOCK_K=256 -DSTRIP_FLOATS=66048", {16, 1, 256, 66048}},
     // AVX2: 12 sums in 16 registers.
-    {"6x2v", "-DTILE_M=6 -DTILE_NV=2 -DBLOCK_K=384 -DSTRIP_FLOATS=131072", {6, 2, 384, 131072}},
+    {"6x2v", "-DTILE_M=6 -DTILE_NV=2 -DBLOCK_K=384 -DSTRIP_FLOATS=98560", {6, 2, 384, 98560}},
     // NEON: 24 sums in 32 registers.
-    {"8x3v", "-DTILE_M=8 -DTILE_NV=3 -DBLOCK_K=384 -DSTRIP_FLOATS=131072", {8, 3, 384, 131072}},
+    {"8x3v", "-DTILE_M=8 -DTILE_NV=3 -DBLOCK_K=384 -DSTRIP_FLOATS=98560", {8, 3, 384, 98560}},
 };
 
 // Rows below the last full tile are done this many at a time: TAIL_M of the kernel.
@@ -56,6 +58,8 @@ typedef struct division {
 
 // Measured on a core that multiplies a vector a cycle. Cycles:
 static const double COPY_A = 5.0;       // to copy a vector of A
+static const double TRANSPOSE_A = 6.0;  // a vector of it, of blocks of VW x VW, where rows lie side by side
+static const double CUT_LINES = 2.5;    // more, where blocks begin within cache lines
 static const double COPY_B = 1.0;       // of B on the way, where its rows are copied as they lie
 static const double TRANSPOSE_B = 6.0;  // of B where they are not
 static const double FINISH_TILE = 6.0;  // to bring a vector of sums to C, once a block
@@ -72,8 +76,8 @@ enum { LEAST_SPLIT = 256, MOST_PART_BYTES = 16 << 20, FEW_TILES = 16 };
 // What one group a core costs above many, as something else may hold up a core: a tenth.
 static const double UNEVEN = 0.1;
 
-// Sums, a row of B and an element of A beyond the register file go to memory and back; beside the multiplications
-// there is room for some 0.6 loads each.
+// Sums, a row of B and an element of A beyond the register file go to memory and back. Beside the multiplications
+// there is room for a load each, and those of B come from the second-level cache.
 static double tile_efficiency(const husk__candidate *candidate)
 {
     const int32_t *values = candidate->configuration->values;
@@ -82,7 +86,18 @@ static double tile_efficiency(const husk__candidate *candidate)
     if (used > registers)
         return 0.4;
     const double loads = 1.0 / values[TILE_M] + 1.0 / values[TILE_NV];
-    return loads > 0.6 ? 1.0 / (1.0 + 0.2 * (loads - 0.6)) : 1.0;
+    return 1.0 / (1.0 + (loads > 1.0 ? 0.3 * (loads - 1.0) : 0.0) + 0.1 / values[TILE_M]);
+}
+
+// Cycles to copy a vector's worth of A. A tile that is no multiple of a vector transposes more than it keeps.
+static double copy_a_cost(const husk__gemm_shape *shape, const husk__candidate *candidate)
+{
+    const int64_t tile_m = candidate->configuration->values[TILE_M];
+    const int64_t width = candidate->traits->vector_width;
+    if (shape->a_step == 1)
+        return COPY_A;
+    const double kept = (double)tile_m / (double)husk__round_up(tile_m, width);
+    return TRANSPOSE_A / kept * (tile_m % width != 0 ? CUT_LINES : 1.0);
 }
 
 // Cycles of one group.
@@ -104,7 +119,8 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
         panels * k * (full * (double)tile_m + tails * TAIL_M * TAIL_FACTOR) / tile_efficiency(candidate);
     const double strips = (double)husk__divide_up(columns, d->strip_width);
     const double blocks = (double)husk__divide_up(husk__max_i64(d->steps, 1), d->block_k);
-    const double copy_a = strips * (full * (double)tile_m + tails * TAIL_M) * k / width * COPY_A;
+    const double copy_a = strips * (full * (double)tile_m + tails * TAIL_M) * k / width *
+                          copy_a_cost(shape, candidate);
     const double copy_b = b_is_packed ? 0.0 : panels * k * (shape->b_column == 1 ? COPY_B : TRANSPOSE_B);
     const double finish = blocks * tiles * (ENTER_TILE + (double)(tile_m * values[TILE_NV]) * FINISH_TILE);
     const double cycles = (double)d->matrices * (multiply + copy_a + copy_b + finish) + ENTER_GROUP;
