@@ -99,7 +99,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
 // lines[i] = start[i * start_step] + sum over k of x[taps[k] + i] * w[k]: a tile of `height` positions.
 #define TILE_PARAMS \
     const __global acc_t *x, const __global int *taps, const __global acc_t *w, int depth, \
-        const __global acc_t *start, int start_step, __global acc_t *lines
+        const __global acc_t *start, int start_step, __global acc_t *lines, const __global acc_t *ahead
 #define START(i, j) acc[(i) * TILE_NV + (j)] = load_vf(start + (i) * start_step + (j) * VW);
 #define KEEP(i, j) store_vf(acc[(i) * TILE_NV + (j)], lines + (i) * TILE_N + (j) * VW);
 #define START_ROW(i) \
@@ -110,14 +110,23 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
     if ((i) < height) { \
         TILE_ROW_EACH(i, TILE_NV, KEEP) \
     }
+// Where `ahead` is set, what the next block reads in place of x is asked for, for so many steps at a time.
+#define ASKED_STEPS 8
+#define ASK(q) PREFETCH_FAR(ahead + taps[k + (q)]);
 #define DEFINE_TILE(h) \
     static __attribute__((noinline)) void multiply_##h(TILE_PARAMS) \
     { \
         const int height = h; \
         vf acc[16 * TILE_NV]; \
         REPEAT_16(START_ROW) \
-        for (int k = 0; k < depth; ++k, w += TILE_N) \
-            tile_multiply_step(acc, h, TILE_NV, x + taps[k], 1, w); \
+        for (int k = 0; k < depth;) { \
+            const int end = min(depth, k + ASKED_STEPS); \
+            if (ahead && k + ASKED_STEPS <= depth) { \
+                REPEAT_8(ASK) \
+            } \
+            for (; k < end; ++k, w += TILE_N) \
+                tile_multiply_step(acc, h, TILE_NV, x + taps[k], 1, w); \
+        } \
         REPEAT_16(KEEP_ROW) \
     }
 EACH_HEIGHT(DEFINE_TILE)
@@ -127,7 +136,7 @@ inline void multiply(int height, TILE_PARAMS)
 #define CASE(h) \
     case h: \
         if (h <= TILE_M) \
-            multiply_##h(x, taps, w, depth, start, start_step, lines); \
+            multiply_##h(x, taps, w, depth, start, start_step, lines, ahead); \
         break;
     switch (height) {
         EACH_HEIGHT(CASE)
@@ -185,6 +194,14 @@ inline void write_tile(const __global acc_t *lines, int height, int count, __glo
 #undef STORE_LINE
             }
         }
+}
+
+// Where the block that begins with this tile lies in the image, which is used in place; rows are of `width` positions.
+inline long in_place(long tile, long image_tiles, int row_tiles, long width, CONV_PARAMS)
+{
+    const long plane = tile / image_tiles, row = tile % image_tiles / row_tiles;
+    return plane / out_d * x_stride_n + plane % out_d * stride_d * x_stride_d + row * stride_h * x_stride_h +
+           width * (tile % row_tiles) / row_tiles;
 }
 
 // A tile of the block: where it begins in the image and in y, and its positions.
@@ -247,7 +264,7 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
         const __global acc_t *source = image;
         long row_step = (long)s.step * s.row;
         if (staged) {
-            stage_block(x, s, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
+            stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
         } else {
             source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
             row_step = stride_h * x_stride_h;
@@ -267,7 +284,12 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
             pieces[i].y = r * y_stride_h + ow * y_stride_w;
         }
 
+        const __global acc_t *next = 0;
+        if (!staged && tile + count < tile_end)
+            next = x_base + x_offset + group * channels * x_stride_c +
+                   in_place(tile + count, image_tiles, row_tiles, out_w, CONV_ARGS);
         for (int panel = panel_begin; panel < panel_end; ++panel) {
+            const __global acc_t *asking = panel + 1 == panel_end ? next : 0;
             const int first_filter = panel * TILE_N, rows = min(TILE_N, filters - first_filter);
             for (int j = 0; j < TILE_N; ++j)
                 bias_line[j] = has_bias && j < rows ? bias[first_filter + j] : 0.0f;
@@ -278,7 +300,8 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                     const int height = pieces[i].height;
                     __global acc_t *sums = lines + (depth > BLOCK_K ? i * TILE_M * TILE_N : 0);
                     multiply(height, source + pieces[i].x, taps + k, w + ((long)panel * depth + k) * TILE_N, k_count,
-                             k ? sums : bias_line, k ? TILE_N : 0, sums);
+                             k ? sums : bias_line, k ? TILE_N : 0, sums,
+                             asking ? asking + pieces[i].x + height - 1 : asking);
                     if (is_last)
                         write_tile(sums, height, rows, y + pieces[i].y + first_filter * y_stride_c, y_stride_c,
                                    y_stride_w, ACT_ARGS);
@@ -370,8 +393,8 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
 #define ROWS_PARAMS \
     const struct strip *strip, const __global acc_t *x, __global data_t *y, const __global int *taps, \
         const __global data_t *w, int depth, const acc_t *bias, \
-        int rows, long y_stride_c, ACT_PARAMS
-#define ROWS_ARGS strip, x, y, taps, w, depth, bias, rows, y_stride_c, ACT_ARGS
+        int rows, long y_stride_c, const __global acc_t *ahead, ACT_PARAMS
+#define ROWS_ARGS strip, x, y, taps, w, depth, bias, rows, y_stride_c, ahead, ACT_ARGS
 #define BEGIN(i, j) acc[(i) * width + (j)] = (vf)(bias[i]);
 #define ACTIVATE_ONE(i, j) acc[(i) * width + (j)] = activate(acc[(i) * width + (j)], ACT_ARGS);
 #define STORE_WHOLE(i, j) store_vf(acc[(i) * width + (j)], y##j + (i) * y_stride_c);
@@ -389,17 +412,29 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
         if (width > 1) \
             acc[(i) * width + 1] = MAD(element, b1, acc[(i) * width + 1]); \
     }
+#define ASK_FIRST(q) PREFETCH_FAR(ahead0 + taps[k + (q)]);
+#define ASK_SECOND(q) PREFETCH_FAR(ahead1 + taps[k + (q)]);
 #define DEFINE_ROWS(h, v) \
     static __attribute__((noinline)) void rows_##h##_##v(ROWS_PARAMS) \
     { \
         const int height = h, width = v; \
         const __global acc_t *x0 = x + strip[0].x, *x1 = x + strip[v - 1].x; \
         __global data_t *y0 = y + strip[0].y, *y1 = y + strip[v - 1].y; \
+        const __global acc_t *ahead0 = ahead + strip[0].x + VW - 1, *ahead1 = ahead + strip[v - 1].x + VW - 1; \
         vf acc[16 * 2]; \
         REPEAT_16(BEGIN_ROW) \
-        for (int k = 0; k < depth; ++k, w += h) { \
-            const vf b0 = load_vf(x0 + taps[k]), b1 = width > 1 ? load_vf(x1 + taps[k]) : b0; \
-            REPEAT_16(MULTIPLY_ROW) \
+        for (int k = 0; k < depth;) { \
+            const int end = min(depth, k + ASKED_STEPS); \
+            if (ahead && k + ASKED_STEPS <= depth) { \
+                REPEAT_8(ASK_FIRST) \
+                if (width > 1) { \
+                    REPEAT_8(ASK_SECOND) \
+                } \
+            } \
+            for (; k < end; ++k, w += h) { \
+                const vf b0 = load_vf(x0 + taps[k]), b1 = width > 1 ? load_vf(x1 + taps[k]) : b0; \
+                REPEAT_16(MULTIPLY_ROW) \
+            } \
         } \
         if (act_kind != ACT_NONE) { \
             REPEAT_16(ACTIVATE_ROW) \
@@ -481,7 +516,7 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
         const __global acc_t *source = image;
         long row_step = (long)s.step * s.row;
         if (staged) {
-            stage_block(x, s, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
+            stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
         } else {
             source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
             row_step = stride_h * x_stride_h;
@@ -503,6 +538,10 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
             strips[i].high = min(VW, out_w - (at - back));
         }
 
+        const __global acc_t *next = 0;
+        if (!staged && tile + count < tile_end)
+            next = x_base + x_offset + group * channels * x_stride_c +
+                   in_place(tile + count, image_tiles, row_tiles, row_tiles * VW, CONV_ARGS);
         for (int panel = panel_begin; panel < panel_end; ++panel) {
             const int first_filter = panel * height, rows = min(height, filters - first_filter);
             acc_t start[16];
@@ -510,7 +549,8 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                 start[m] = has_bias && m < rows ? bias[first_filter + m] : 0.0f;
             for (int i = 0; i < count; i += 2)
                 multiply_rows(height, min(2, count - i), strips + i, source, y, taps,
-                              w + (long)panel * depth * height, depth, start, rows, y_stride_c, ACT_ARGS);
+                              w + (long)panel * depth * height, depth, start, rows, y_stride_c,
+                              panel + 1 == panel_end ? next : 0, ACT_ARGS);
             y += height * y_stride_c;
         }
         tile += count;
