@@ -196,6 +196,16 @@ inline void write_tile(const __global acc_t *lines, int height, int count, __glo
         }
 }
 
+// A tile's part of y is asked for while the tile is multiplied.
+inline void ask_for_tile(const __global data_t *y, int height, int count, long y_stride_c, long y_stride_w)
+{
+    const int lines = y_stride_c == 1 ? height : count;
+    const long step = y_stride_c == 1 ? y_stride_w : y_stride_c;
+    const long last = y_stride_c == 1 ? count - 1 : (height - 1) * y_stride_w;
+    for (int i = 0; i < lines; ++i)
+        PREFETCH_WRITE(y + i * step + last);
+}
+
 // Where the block that begins with this tile lies in the image, which is used in place; rows are of `width` positions.
 inline long in_place(long tile, long image_tiles, int row_tiles, long width, CONV_PARAMS)
 {
@@ -298,6 +308,8 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                 const int k_count = min(BLOCK_K, depth - k), is_last = k + k_count == depth;
                 for (int i = 0; i < count; ++i) {
                     const int height = pieces[i].height;
+                    if (is_last)
+                        ask_for_tile(y + pieces[i].y + first_filter * y_stride_c, height, rows, y_stride_c, y_stride_w);
                     __global acc_t *sums = lines + (depth > BLOCK_K ? i * TILE_M * TILE_N : 0);
                     multiply(height, source + pieces[i].x, taps + k, w + ((long)panel * depth + k) * TILE_N, k_count,
                              k ? sums : bias_line, k ? TILE_N : 0, sums,
@@ -547,10 +559,13 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
             acc_t start[16];
             for (int m = 0; m < height; ++m)
                 start[m] = has_bias && m < rows ? bias[first_filter + m] : 0.0f;
-            for (int i = 0; i < count; i += 2)
+            for (int i = 0; i < count; i += 2) {
+                for (int v = i; v < min(count, i + 2); ++v)
+                    ask_for_tile(y + strips[v].y, VW, rows, y_stride_c, 1);
                 multiply_rows(height, min(2, count - i), strips + i, source, y, taps,
-                              w + (long)panel * depth * height, depth, start, rows, y_stride_c,
-                              panel + 1 == panel_end ? next : 0, ACT_ARGS);
+                                  w + (long)panel * depth * height, depth, start, rows, y_stride_c,
+                                  panel + 1 == panel_end ? next : 0, ACT_ARGS);
+            }
             y += height * y_stride_c;
         }
         tile += count;
