@@ -4,11 +4,11 @@
 // that reach over up to 1024 pixels.
 //
 //   husk_conv_depthwise           channels apart (NCHW and any strides), in one of three ways.
-//                                 Rows: 3x3 and 5x5 filters at stride 1 or 2 take bands of four rows of outputs
-//                                 straight from x, with the edges masked; where a row fills half a vector at most,
-//                                 two planes share the vectors.
+//                                 Rows: 3x3 and 5x5 filters at stride 1 or 2 go down strips of VW columns of outputs
+//                                 and load every row of x once, with the edges masked; where a row fills half a
+//                                 vector at most, two planes share the vectors.
 //                                 Flat: a plane whose outputs lie like its inputs is one run of elements, and a
-//                                 table of masks tells every tap what is padding. For small planes and any filter.
+//                                 table of masks tells every tap what is padding. For small planes and other filters.
 //                                 Anything else: VW planes are transposed into private memory, so that a vector
 //                                 holds a pixel of VW channels, and back.
 //   husk_conv_depthwise_channels  channels together (NHWC, multiplier 1): vectors of channels.
@@ -140,160 +140,169 @@ ALWAYS_INLINE void filter_row(const acc_t *pixels, const acc_t *weights, vf bias
 
 // ---- rows: vectors along a row of a plane ----
 
-#define STRIP_LOADS 5 // vectors that are loaded of a row for a strip of outputs, at most
-#define STRIPS 32     // whose masks are kept
-#define BAND 4        // rows of outputs that are worked on at a time, so that a row's taps serve up to four of them
+#define STRIP_LOADS 6   // vectors that are loaded of a row for a strip of outputs, at most
+#define STRIPS 32       // whose masks are kept
+#define BLOCK_FLOATS 4096 // of x under a block of rows, so that its strips find it in the first-level cache
+#define LEAST_ROWS 8
+
+#define EVEN_MASK ((lane_mask)0x5555)
 
 // A strip of columns of one plane, or with fold 2 of two planes (x_more, y_more), the second of which has the second
 // half of every vector.
 typedef struct {
-    const __global data_t *x, *x_more; // the strip's first column, which may be padding, and the band's first row
+    const __global data_t *x, *x_more; // the strip's first column and row, which may be padding
     __global data_t *y, *y_more;
     const __global data_t *begin, *end; // elements of x that exist
     long x_stride, y_stride;
     int width, width_more; // outputs, in either plane
     lane_mask first, first_more; // as masks
-    lane_mask inside[STRIP_LOADS]; // which lanes of a row's loads are not padding
+    lane_mask inside[STRIP_LOADS]; // which lanes of a row's loads count
 } strip;
 
 #define ROW_LOAD(plane, i, at) load_lanes(plane + (at), s->inside[i], s->begin, s->end)
 
-// What a filter of 3 or 5 columns sees of the row at x: a vector a tap.
-ALWAYS_INLINE void load_taps(int taps_w, int stride, int fold, const strip *s, const __global data_t *x,
-                             const __global data_t *more, vf *taps)
+// What a row of inputs gives the sums: at stride 1 a vector for each of the filter's columns.
+// At stride 2 outputs are sums of neighbouring lanes, made when all rows have been added: a vector holds the inputs
+// of two columns of the filter for half of the outputs, or for one of two planes, and the last, odd column has only
+// the even lanes. That is a third more multiplications for 3 columns and a fifth more for 5, but no shuffles of inputs.
+ALWAYS_INLINE void load_row(int taps_w, int stride, int fold, const strip *s, const __global data_t *x,
+                            const __global data_t *more, vf *inputs)
 {
-    if (stride == 1) {
-#define TAP(i) \
-    if ((i) < taps_w) { \
+#define INPUT(i) \
+    if (stride == 1 && (i) < taps_w) { \
         const vf a = ROW_LOAD(x, i, i), b = fold == 1 ? a : ROW_LOAD(more, i, i); \
-        taps[i] = fold == 1 ? a : (vf)(a.lo, b.lo); \
+        inputs[i] = fold == 1 ? a : (vf)(a.lo, b.lo); \
+    } else if (stride == 2 && (i) < taps_w + 1) { \
+        inputs[i] = (i) % 2 == 0 ? ROW_LOAD(x, i, i) : \
+                    fold == 1 ? ROW_LOAD(x, i, (i) - 1 + VW) : ROW_LOAD(more, (i) - 1, (i) - 1); \
     }
-        TAP(0) TAP(1) TAP(2) TAP(3) TAP(4)
-#undef TAP
-    } else if (fold == 1) {
-        const vf a = ROW_LOAD(x, 0, 0), b = ROW_LOAD(x, 1, VW), next = ROW_LOAD(x, 2, 2 * VW);
-        taps[0] = EVEN_LANES(vf, a, b);
-        taps[1] = ODD_LANES(vf, a, b);
-        taps[2] = NEXT_LANES(vf, taps[0], next.s0);
-        if (taps_w == 5) {
-            taps[3] = NEXT_LANES(vf, taps[1], next.s1);
-            taps[4] = NEXT_LANES_2(vf, taps[0], next.s0, next.s2);
-        }
-    } else {
-#define TAP(i) \
-    if ((i) < taps_w) { \
-        const vf a = ROW_LOAD(x, (i) / 2, i), b = ROW_LOAD(more, (i) / 2, i); \
-        taps[i] = EVEN_LANES(vf, a, b); \
-        if ((i) + 1 < taps_w) \
-            taps[(i) + 1] = ODD_LANES(vf, a, b); \
-    }
-        TAP(0) TAP(2) TAP(4)
-#undef TAP
-    }
+    INPUT(0) INPUT(1) INPUT(2) INPUT(3) INPUT(4) INPUT(5)
+#undef INPUT
 }
 
-// `band` rows of outputs, of which `rows` are there. present: a bit for every row of inputs that is no padding.
-ALWAYS_INLINE void filter_band(int taps_w, int stride, int fold, int band, const strip *s, uint present, int rows,
-                               const vf *weights, vf bias, ACT_PARAMS)
+// activate(), where most activations branch around what only leaky ones need: it would take the multipliers' time.
+// The slope is compared as an integer, which leaves the floating-point units alone.
+ALWAYS_INLINE vf finish(vf x, ACT_PARAMS)
 {
-    // Sums of their own for the filter's columns, so that no addition waits for the one before.
-    const vf zero = (vf)(0.0f);
-    vf sums[3 * BAND] = {bias, bias, bias, bias, zero, zero, zero, zero, zero, zero, zero, zero};
+#if defined(__clang__) && !defined(ACT_SMOOTH)
+    x = x < (vf)(act_low) ? (vf)(act_low) : x;
+    if (__builtin_expect(as_int(act_slope) != as_int(1.0f), 0))
+        x = x < (vf)(0.0f) ? x * act_slope : x;
+    return x > (vf)(act_high) ? (vf)(act_high) : x;
+#else
+    return activate(x, ACT_ARGS);
+#endif
+}
+
+// `rows` rows of outputs in one strip, from the top down: a row of inputs is loaded once and added to all the outputs
+// that see it. top: the first row of inputs, which may be padding. start: what a pair of sums begins with.
+ALWAYS_INLINE void filter_strip(int taps_w, int stride, int fold, const strip *s, int top, int in_h, int rows,
+                                const vf *weights, const vf *start, ACT_PARAMS)
+{
+    // Two sums an output: of the even and the odd columns, so that fewer additions wait for the one before, or at
+    // stride 2 of the halves of the lanes.
+    vf sums[10] = {start[0], start[1], start[0], start[1], start[0], start[1], start[0], start[1], start[0], start[1]};
     const __global data_t *x = s->x, *more = s->x_more;
-#define SUM(r, i) sums[(taps_w == 3 ? (i) : (i) % 2) * BAND + (r)]
-#define ADD_TAP(r, q, i) \
-    if ((i) < taps_w) \
-        SUM(r, i) = MAD(weights[((q) - (r) * stride) * taps_w + (i)], taps[i], SUM(r, i));
-#define ADD_ROW(r, q) \
-    if ((r) < band && (q) - (r) * stride >= 0 && (q) - (r) * stride < taps_w) { \
-        ADD_TAP(r, q, 0) ADD_TAP(r, q, 1) ADD_TAP(r, q, 2) ADD_TAP(r, q, 3) ADD_TAP(r, q, 4) \
+    __global data_t *y = s->y, *y_more = s->y_more;
+#define WEIGHT_OF(k, i) \
+    weights[stride == 1 ? (k) * taps_w + (i) \
+                        : (fold == 2 && (i) % 2 ? taps_w * (taps_w / 2 + 1) : 0) + (k) * (taps_w / 2 + 1) + (i) / 2]
+#define ADD(q, j, i) \
+    if ((i) < (stride == 1 ? taps_w : taps_w + 1)) \
+        sums[2 * (j) + (i) % 2] = MAD(WEIGHT_OF((q) - (j) * stride, i), inputs[i], sums[2 * (j) + (i) % 2]);
+#define ADD_TO(q, j) \
+    if ((q) - (j) * stride >= 0 && (q) - (j) * stride < taps_w) { \
+        ADD(q, j, 0) ADD(q, j, 1) ADD(q, j, 2) ADD(q, j, 3) ADD(q, j, 4) ADD(q, j, 5) \
     }
+// Row q of those that the next output sees.
 #define INPUT_ROW(q) \
-    if ((q) < (band - 1) * stride + taps_w) { \
-        if (present & 1u << (q)) { \
-            vf taps[5]; \
-            load_taps(taps_w, stride, fold, s, x, more, taps); \
-            ADD_ROW(0, q) ADD_ROW(1, q) ADD_ROW(2, q) ADD_ROW(3, q) \
+    { \
+        if ((uint)top < (uint)in_h) { \
+            vf inputs[6]; \
+            load_row(taps_w, stride, fold, s, x, more, inputs); \
+            ADD_TO(q, 0) ADD_TO(q, 1) ADD_TO(q, 2) ADD_TO(q, 3) ADD_TO(q, 4) \
         } \
+        ++top; \
         x += s->x_stride; \
         if (fold == 2) \
             more += s->x_stride; \
     }
-    REPEAT_16(INPUT_ROW)
-#undef INPUT_ROW
-#undef ADD_ROW
-#undef ADD_TAP
-    __global data_t *y = s->y, *y_more = s->y_more;
-#define OUTPUT_ROW(r) \
-    if ((r) < band && (r) < rows) { \
-        const vf most = SUM(r, 0) + SUM(r, 1); \
-        const vf out = activate(taps_w == 3 ? most + SUM(r, 2) : most, ACT_ARGS); \
-        store_lanes(out, y, s->width, s->first); \
-        y += s->y_stride; \
-        if (fold == 2) { \
-            store_lanes((vf)(out.hi, out.hi), y_more, s->width_more, s->first_more); \
-            y_more += s->y_stride; \
-        } \
+#define EARLY_ROW(q) \
+    if ((q) < taps_w - stride) \
+        INPUT_ROW(q)
+    REPEAT_4(EARLY_ROW)
+#undef EARLY_ROW
+    for (int r = 0; r < rows; ++r) {
+        if (stride == 2)
+            INPUT_ROW(taps_w - 2)
+        INPUT_ROW(taps_w - 1)
+        const vf sum = stride == 1 ? sums[0] + sums[1]
+                                   : EVEN_LANES(vf, sums[0], sums[1]) + ODD_LANES(vf, sums[0], sums[1]);
+        const vf out = finish(sum, ACT_ARGS);
+        store_lanes(out, y, s->width, s->first);
+        y += s->y_stride;
+        if (fold == 2) {
+            store_lanes((vf)(out.hi, out.hi), y_more, s->width_more, s->first_more);
+            y_more += s->y_stride;
+        }
+#define NEXT(j) \
+    sums[2 * (j)] = sums[2 * (j) + 2]; \
+    sums[2 * (j) + 1] = sums[2 * (j) + 3];
+        REPEAT_4(NEXT)
+#undef NEXT
+        sums[2 * ((taps_w - 1) / stride)] = start[0];
+        sums[2 * ((taps_w - 1) / stride) + 1] = start[1];
     }
-    REPEAT_4(OUTPUT_ROW)
-#undef OUTPUT_ROW
-#undef SUM
+#undef INPUT_ROW
+#undef ADD_TO
+#undef ADD
+#undef WEIGHT_OF
 }
 
-// Which lanes of a row's loads lie inside the row, for the strip of outputs that begins at column ow.
-ALWAYS_INLINE void strip_masks(int stride, int fold, int ow, int pad_w, int in_w, lane_mask *inside)
+// Which lanes of a row's loads count, for the strip of outputs that begins at column ow; see load_row.
+ALWAYS_INLINE void strip_masks(int taps_w, int stride, int fold, int ow, int pad_w, int in_w, lane_mask *inside)
 {
-    // Columns from one load to the next, see load_taps, and how many of a load count.
-    const int step = stride == 1 ? 1 : fold == 1 ? VW : 2;
     const int reach = fold == 2 && stride == 1 ? VW / 2 : VW;
     for (int i = 0; i < STRIP_LOADS; ++i) {
-        const int at = ow * stride - pad_w + i * step;
-        inside[i] = lanes_between(-at, min(in_w - at, reach));
+        const int at = ow * stride - pad_w + (stride == 1 ? i : i % 2 ? i - 1 + VW : i);
+        const lane_mask mask = lanes_between(-at, min(in_w - at, reach));
+        inside[i] = stride == 2 && i + 1 >= taps_w ? mask & EVEN_MASK : mask;
     }
 }
 
-// Bands band_begin .. band_end-1 of a plane, or of two, which s gives. masks: of every strip while there are at most
-// STRIPS, else room for one.
-ALWAYS_INLINE void filter_bands(int taps_w, int stride, int fold, const strip *planes, lane_mask *masks, int in_h,
-                                int in_w, int out_h, int out_w, int pad_h, int pad_w, int band_begin, int band_end,
-                                const vf *weights, vf bias, ACT_PARAMS)
+// Blocks block_begin .. block_end-1 of block_h rows of a plane, or of two, which `planes` gives. masks: of every strip
+// while there are at most STRIPS, else room for one.
+ALWAYS_INLINE void filter_blocks(int taps_w, int stride, int fold, const strip *planes, lane_mask *masks, int in_h,
+                                 int in_w, int out_h, int out_w, int pad_h, int pad_w, int block_h, int block_begin,
+                                 int block_end, const vf *weights, const vf *start, ACT_PARAMS)
 {
     strip s = *planes;
-    for (int band = band_begin; band < band_end; ++band) {
-        for (int oh = band * BAND, end = min(out_h, oh + BAND); oh < end;) {
-            // Four rows of outputs, or at the end two and two.
-            const bool is_whole = end - oh == BAND;
-            const int top = oh * stride - pad_h;
-            const uint present = bits_between(-top, in_h - top, 16);
-            const long down = top * s.x_stride - pad_w;
-            s.x = planes->x + down;
-            s.x_more = planes->x_more + down;
-            s.y = planes->y + oh * s.y_stride;
-            s.y_more = planes->y_more + oh * s.y_stride;
-            const lane_mask *inside = masks;
-            for (int ow = 0; ow < out_w; ow += VW) {
-                if (out_w > STRIPS * VW) {
-                    inside = masks;
-                    strip_masks(stride, fold, ow, pad_w, in_w, masks);
-                }
-#define INSIDE(i) s.inside[i] = inside[i];
-                INSIDE(0) INSIDE(1) INSIDE(2) INSIDE(3) INSIDE(4)
-#undef INSIDE
-                inside += STRIP_LOADS;
-                s.width = min(out_w - ow, VW);
-                s.first = lanes_between(0, s.width);
-                if (fold == 2) {
-                    s.width_more = planes->width_more ? s.width : 0;
-                    s.first_more = lanes_between(0, s.width_more);
-                }
-                if (is_whole)
-                    filter_band(taps_w, stride, fold, BAND, &s, present, BAND, weights, bias, ACT_ARGS);
-                else
-                    filter_band(taps_w, stride, fold, 2, &s, present, end - oh, weights, bias, ACT_ARGS);
-                s.x += VW * stride;
-                s.y += VW;
+    for (int block = block_begin; block < block_end; ++block) {
+        const int oh = block * block_h, rows = min(block_h, out_h - oh), top = oh * stride - pad_h;
+        const long down = top * s.x_stride - pad_w;
+        s.x = planes->x + down;
+        s.x_more = planes->x_more + down;
+        s.y = planes->y + oh * s.y_stride;
+        s.y_more = planes->y_more + oh * s.y_stride;
+        const lane_mask *inside = masks;
+        for (int ow = 0; ow < out_w; ow += VW) {
+            if (out_w > STRIPS * VW) {
+                inside = masks;
+                strip_masks(taps_w, stride, fold, ow, pad_w, in_w, masks);
             }
-            oh += is_whole ? BAND : 2;
+#define INSIDE(i) s.inside[i] = inside[i];
+            INSIDE(0) INSIDE(1) INSIDE(2) INSIDE(3) INSIDE(4) INSIDE(5)
+#undef INSIDE
+            inside += STRIP_LOADS;
+            s.width = min(out_w - ow, VW);
+            s.first = lanes_between(0, s.width);
+            if (fold == 2) {
+                s.width_more = planes->width_more ? s.width : 0;
+                s.first_more = lanes_between(0, s.width_more);
+            }
+            filter_strip(taps_w, stride, fold, &s, top, in_h, rows, weights, start, ACT_ARGS);
+            s.x += VW * stride;
+            s.y += VW;
         }
     }
 }
@@ -328,23 +337,55 @@ ALWAYS_INLINE void filter_flat(int vectors, const __global data_t *x, const __gl
 #define REPEAT_25(STEP) \
     REPEAT_16(STEP) STEP(16) STEP(17) STEP(18) STEP(19) STEP(20) STEP(21) STEP(22) STEP(23) STEP(24)
 
+// The two values in even and in odd lanes.
+ALWAYS_INLINE vf alternate(float even, float odd)
+{
+    return select((vf)(odd), (vf)(even), (LANES & 1) == (vi)(0));
+}
+
+// A filter's weights as filter_strip reads them: plane 1 is the second one of two that share vectors.
+ALWAYS_INLINE void load_weights(int taps_w, int stride, int plane, const __global data_t *w, long step, vf *weights)
+{
+    const int pairs = taps_w / 2 + 1;
+    if (stride == 1) {
+#define WEIGHT(t) \
+    if ((t) < taps_w * taps_w) { \
+        if (plane == 0) \
+            weights[t] = (vf)(w[(t) * step]); \
+        else \
+            weights[t].hi = w[(t) * step]; \
+    }
+        REPEAT_25(WEIGHT)
+#undef WEIGHT
+    } else {
+#define WEIGHT(t) \
+    if ((t) < taps_w * pairs) { \
+        const __global data_t *pair = w + ((t) / pairs * taps_w + (t) % pairs * 2) * step; \
+        weights[plane * taps_w * pairs + (t)] = alternate(pair[0], (t) % pairs + 1 < pairs ? pair[step] : 0.0f); \
+    }
+        REPEAT_16(WEIGHT)
+#undef WEIGHT
+    }
+}
+
 // This work-item's share of all planes, row by row; the filter is square, of `taps_w` columns.
 ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __global data_t *x,
                                   const __global data_t *w, const __global data_t *bias, int has_bias,
                                   __global data_t *y, CONV_PARAMS, ACT_PARAMS)
 {
-    const int bands = (out_h + BAND - 1) / BAND, image_planes = groups * filters;
-    const long planes = (long)batch * image_planes, units = (planes + fold - 1) / fold * bands;
+    const int block_h = min(out_h, max(LEAST_ROWS, BLOCK_FLOATS / (in_w * stride)));
+    const int blocks = (out_h + block_h - 1) / block_h, image_planes = groups * filters;
+    const long planes = (long)batch * image_planes, units = (planes + fold - 1) / fold * blocks;
     const long last = units * (get_group_id(0) + 1) / get_num_groups(0);
     long unit = units * get_group_id(0) / get_num_groups(0);
-    int band = (int)(unit % bands);
-    long plane = unit / bands * fold, image = plane / image_planes;
+    int block = (int)(unit % blocks);
+    long plane = unit / blocks * fold, image = plane / image_planes;
     int filter = (int)(plane % image_planes);
 
     lane_mask masks[STRIPS * STRIP_LOADS];
     if (out_w <= STRIPS * VW)
         for (int ow = 0; ow < out_w; ow += VW)
-            strip_masks(stride, fold, ow, pad_w, in_w, masks + ow / VW * STRIP_LOADS);
+            strip_masks(taps_w, stride, fold, ow, pad_w, in_w, masks + ow / VW * STRIP_LOADS);
 
     strip s;
     s.begin = x;
@@ -352,47 +393,50 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
     s.x_stride = x_stride_h;
     s.y_stride = y_stride_h;
     for (; unit < last; plane += fold) {
-        const int band_end = (int)min((long)bands, band + last - unit);
+        const int block_end = (int)min((long)blocks, block + last - unit);
         const int channel = filters == 1 ? filter : filter / filters;
-        const __global data_t *from = w + (long)(filter - channel * filters) * taps_w * taps_w * groups + channel;
+        vf weights[30];
+        load_weights(taps_w, stride, 0, w + (long)(filter - channel * filters) * taps_w * taps_w * groups + channel,
+                     groups, weights);
         s.x = x + image * x_stride_n + channel * x_stride_c;
         s.y = y + image * y_stride_n + filter * y_stride_c;
         s.x_more = s.x;
         s.y_more = s.y;
         s.width_more = 0;
-        vf start = (vf)(has_bias ? bias[filter] : 0.0f);
-        vf weights[25];
-#define WEIGHT(t) \
-    if ((t) < taps_w * taps_w) \
-        weights[t] = (vf)(*from), from += groups;
-        REPEAT_25(WEIGHT)
-#undef WEIGHT
+        const float own = has_bias ? bias[filter] : 0.0f;
+        vf start[2] = {(vf)(own), (vf)(0.0f)};
+        if (stride == 2)
+            start[0] = start[1] = alternate(own, 0.0f);
         if (++filter == image_planes) {
             filter = 0;
             ++image;
         }
-        if (fold == 2 && plane + 1 < planes) {
-            const int next = filters == 1 ? filter : filter / filters;
-            from = w + (long)(filter - next * filters) * taps_w * taps_w * groups + next;
-            s.x_more = x + image * x_stride_n + next * x_stride_c;
-            s.y_more = y + image * y_stride_n + filter * y_stride_c;
-            s.width_more = 1;
-            if (has_bias)
-                start.hi = bias[filter];
-#define WEIGHT(t) \
-    if ((t) < taps_w * taps_w) \
-        weights[t].hi = *from, from += groups;
-            REPEAT_25(WEIGHT)
-#undef WEIGHT
-            if (++filter == image_planes) {
-                filter = 0;
-                ++image;
+        if (fold == 2) {
+            // The last plane of an odd number is its own second one, which is not stored.
+            const bool has_more = plane + 1 < planes;
+            const int second = has_more ? filter : image_planes - 1;
+            const int next = filters == 1 ? second : second / filters;
+            load_weights(taps_w, stride, 1, w + (long)(second - next * filters) * taps_w * taps_w * groups + next,
+                         groups, weights);
+            const float other = has_bias ? bias[second] : 0.0f;
+            if (stride == 1)
+                start[0].hi = other;
+            else
+                start[1] = alternate(other, 0.0f);
+            if (has_more) {
+                s.x_more = x + image * x_stride_n + next * x_stride_c;
+                s.y_more = y + image * y_stride_n + filter * y_stride_c;
+                s.width_more = 1;
+                if (++filter == image_planes) {
+                    filter = 0;
+                    ++image;
+                }
             }
         }
-        filter_bands(taps_w, stride, fold, &s, masks, in_h, in_w, out_h, out_w, pad_h, pad_w, band, band_end,
-                     weights, start, ACT_ARGS);
-        unit += band_end - band;
-        band = 0;
+        filter_blocks(taps_w, stride, fold, &s, masks, in_h, in_w, out_h, out_w, pad_h, pad_w, block_h, block,
+                      block_end, weights, start, ACT_ARGS);
+        unit += block_end - block;
+        block = 0;
     }
 }
 
@@ -463,15 +507,13 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
     const int x_is_flat = x_stride_w == 1 && x_stride_h == in_w;
     const int y_is_flat = y_stride_w == 1 && y_stride_h == out_w;
 
-    // Rows cost a band of four what flat costs five vectors, but leave lanes unused.
     const int flat_vectors = (in_h * in_w + VW - 1) / VW;
     const bool is_flat = x_is_flat && y_is_flat && stride_h == 1 && stride_w == 1 && in_h == out_h &&
                          in_w == out_w && flat_vectors * taps <= FLAT_MASKS;
     const bool is_rows = kernel_h == kernel_w && (kernel_w == 3 || kernel_w == 5) && dilation_h == 1 &&
                          dilation_w == 1 && stride_h == stride_w && stride_w <= 2 && x_stride_w == 1 &&
                          y_stride_w == 1;
-    const int row_vectors = out_w <= VW / 2 ? (out_h + 1) / 2 : (out_w + VW - 1) / VW * out_h;
-    if (is_flat && (!is_rows || flat_vectors * 5 < row_vectors * 4)) {
+    if (is_flat && !is_rows) {
         depthwise_flat(x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS);
         return;
     }
@@ -602,6 +644,16 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
 
 #define PIXELS_AT_ONCE 4 // outputs of a row, which share weights and the inputs that they see together
 
+// The first n lanes, of which `first` is the mask.
+ALWAYS_INLINE vf load_first(const __global data_t *p, int n, lane_mask first)
+{
+#ifdef HAS_MASKED_LANES
+    return load_lanes(p, first, p, p + n);
+#else
+    return load_vf_part(p, n);
+#endif
+}
+
 // The outputs of a row from `out` on, at most PIXELS_AT_ONCE, in channels c_begin .. c_end-1. x: the first one's first
 // tap. columns: a bit for every column of inputs that is no padding; where all are there, no bit is looked at.
 // taps_w and stride are literal, or 0: any filter that lies inside altogether.
@@ -612,6 +664,7 @@ ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const
 {
     for (int c = c_begin; c < c_end; c += VW) {
         const int count = min(VW, c_end - c);
+        const lane_mask first = lanes_between(0, count);
         const vf start = has_bias ? load_vf_part(bias + c, count) : (vf)(0.0f);
         vf sums[PIXELS_AT_ONCE] = {start, start, start, start};
         for (int r = r_begin; r < r_end; ++r) {
@@ -619,8 +672,8 @@ ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const
             const __global data_t *weight = w + (long)r * kernel_w * groups + c;
             if (taps_w == 0) {
                 for (int s = 0; s < kernel_w; ++s, weight += groups, row += x_stride_w) {
-                    const vf factor = load_vf_part(weight, count);
-#define ADD(p) sums[p] = MAD(factor, load_vf_part(row + (p) * pixel_step * x_stride_w, count), sums[p]);
+                    const vf factor = load_first(weight, count, first);
+#define ADD(p) sums[p] = MAD(factor, load_first(row + (p) * pixel_step * x_stride_w, count, first), sums[p]);
                     REPEAT_4(ADD)
 #undef ADD
                 }
@@ -629,7 +682,7 @@ ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const
             vf weights[5];
 #define WEIGHT(s) \
     if ((s) < taps_w) \
-        weights[s] = load_vf_part(weight + (s) * groups, count);
+        weights[s] = load_first(weight + (s) * groups, count, first);
             WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4)
 #undef WEIGHT
 #define ADD(p, j) \
@@ -638,7 +691,7 @@ ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const
 #define COLUMN(j) \
     if ((j) < (PIXELS_AT_ONCE - 1) * stride + taps_w) { \
         if (!has_padding || (columns & 1u << (j))) { \
-            const vf value = load_vf_part(row, count); \
+            const vf value = load_first(row, count, first); \
             ADD(0, j) ADD(1, j) ADD(2, j) ADD(3, j) \
         } \
         row += x_stride_w; \
@@ -649,7 +702,7 @@ ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const
         }
 #define FINISH(p) \
     if (!has_padding || (p) < pixels) \
-        store_vf_part(activate(sums[p], ACT_ARGS), out + (p) * y_stride_w + c, count);
+        store_lanes(finish(sums[p], ACT_ARGS), out + (p) * y_stride_w + c, count, first);
         REPEAT_4(FINISH)
 #undef FINISH
     }

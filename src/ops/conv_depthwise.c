@@ -9,14 +9,40 @@
 static const husk__configuration MENU[] = {{"direct", "-DTILE_M=1 -DTILE_NV=1", {0}}};
 
 // The first thread is at work before the others have woken: work that can be divided once more evens that out.
-// Below so many cycles the first one is done before another would begin.
-enum { GROUPS_PER_UNIT = 2, ONE_GROUP_CYCLES = 30000 };
+// Waking another takes so many cycles; less than twice that is done sooner by one thread.
+enum { GROUPS_PER_UNIT = 2, WAKING_CYCLES = 30000 };
 
 // What the kernel has private room for: taps of a filter, and pixels under it.
 enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
 
-// Cycles, measured: per vector of outputs, and per tap of it.
-static const double OUTPUT_CYCLES = 12.0, TAP_CYCLES = 1.0, CYCLES_PER_NS = 3.5;
+// Cycles, measured: per vector of outputs, per multiplication of it, and per plane of 3x3 and 5x5 filters, whose
+// rows fill vectors of their own.
+static const double OUTPUT_CYCLES = 12.0, ROW_CYCLES = 3.0, TAP_CYCLES = 1.0, PLANE_CYCLES = 50.0,
+                    CYCLES_PER_NS = 3.5;
+
+static bool is_channels_last(const husk__conv_geometry *g)
+{
+    return g->filters == 1 && g->x_strides[1] == 1 && g->y_strides[1] == 1 && g->groups > 1;
+}
+
+static double predict_cycles(const husk__conv_problem *problem, int64_t vector_width)
+{
+    const husk__conv_geometry *g = &problem->geometry;
+    const int64_t width = g->kernel[2], stride = g->stride[2];
+    const bool is_rows = g->kernel[1] == width && (width == 3 || width == 5) && g->stride[1] == stride &&
+                         stride <= 2 && g->dilation[1] == 1 && g->dilation[2] == 1 && g->x_strides[4] == 1 &&
+                         g->y_strides[4] == 1;
+    if (is_channels_last(g) || !is_rows)
+        return (double)husk__tensor_count(&problem->y) / (double)vector_width *
+               (OUTPUT_CYCLES + (double)husk__conv_filter_count(problem) * TAP_CYCLES);
+    // At stride 2 a filter's columns are filled up to an even number. Two narrow planes share vectors.
+    const double step =
+        ROW_CYCLES * (double)stride + (double)(width * (stride == 1 ? width : width + 1)) * TAP_CYCLES;
+    const double planes = (double)(g->batch * g->groups * g->filters);
+    const double vectors =
+        g->out[2] * 2 <= vector_width ? 0.5 : (double)husk__divide_up(g->out[2], vector_width);
+    return planes * (PLANE_CYCLES + (double)g->out[1] * vectors * step);
+}
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
@@ -38,10 +64,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 static double cost(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
-    const double vectors = (double)husk__tensor_count(&problem->y) / candidate->traits->vector_width;
-    const double taps = (double)husk__conv_filter_count(problem);
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return vectors * (OUTPUT_CYCLES + taps * TAP_CYCLES) / units / CYCLES_PER_NS;
+    return predict_cycles(problem, candidate->traits->vector_width) / units / CYCLES_PER_NS;
 }
 
 static int64_t packed_count(const husk__conv_problem *problem)
@@ -59,25 +83,22 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const bool is_channels_last =
-        g->filters == 1 && g->x_strides[1] == 1 && g->y_strides[1] == 1 && g->groups > 1;
     husk__conv_state *state;
     husk_status status =
         husk__conv_prepare(plan, "conv_depthwise.cl",
-                           is_channels_last ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
+                           is_channels_last(g) ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
                            "husk_conv_depthwise_pack", &state, scope);
     if (status != HUSK_OK)
         return status;
     const int64_t units = husk__max_i64(1, traits->compute_units);
-    const int64_t parts = is_channels_last
+    const int64_t parts = is_channels_last(g)
                               ? g->batch * g->out[1]
                               : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
     state->packed_count = packed_count(problem);
     state->pack_channels = g->groups;
-    const double vectors = (double)husk__tensor_count(&problem->y) / traits->vector_width;
-    const double cycles = vectors * (OUTPUT_CYCLES + (double)husk__conv_filter_count(problem) * TAP_CYCLES);
+    const double cycles = predict_cycles(problem, traits->vector_width);
     const int64_t most = husk__min_i64(parts, GROUPS_PER_UNIT * units);
-    const int64_t groups = cycles < ONE_GROUP_CYCLES ? 1 : most;
+    const int64_t groups = cycles < 2 * WAKING_CYCLES ? 1 : most;
     state->range = (husk__range){{(size_t)husk__max_i64(1, groups), 1, 1}, {1, 1, 1}};
     state->pack_range = (husk__range){{(size_t)husk__min_i64(g->groups, units), 1, 1}, {1, 1, 1}};
     return HUSK_OK;

@@ -185,7 +185,7 @@ START_TEST(filter_larger_than_the_image)
 }
 END_TEST
 
-// Rows that fill a vector, half of one or a few; bands that end early; the second plane of a pair that is not there.
+// Rows that fill a vector, half of one or a few; the second plane of a pair that is not there.
 START_TEST(depthwise_planes_of_every_width)
 {
     static const int64_t widths[] = {2, 4, 7, 8, 9, 14, 16, 17, 31, 33, 70};
@@ -206,6 +206,23 @@ START_TEST(depthwise_planes_of_every_width)
                     if (conv_case_is_valid(&c))
                         conv_test(&c, "depthwise", CONV_PLAN_PACKED);
                 }
+}
+END_TEST
+
+// Planes of several blocks of rows, and rows of more strips than masks are kept for.
+START_TEST(depthwise_planes_of_several_blocks)
+{
+    static const int64_t extents[][2] = {{50, 120}, {45, 203}, {19, 530}, {21, 1090}};
+    for (size_t i = 0; i < sizeof extents / sizeof *extents; ++i)
+        for (int64_t filter = 3; filter <= 5; filter += 2)
+            for (int64_t stride = 1; stride <= 2; ++stride) {
+                conv_case c = plain_case(1, 1, extents[i][1], filter, filter / 2);
+                c.groups = 3;
+                c.in[0] = extents[i][0];
+                c.params.activation = stride == 1 ? HUSK_ACT_LEAKY_RELU : HUSK_ACT_RELU;
+                c.params.stride[0] = c.params.stride[1] = stride;
+                conv_test(&c, "depthwise", CONV_PLAN_PACKED);
+            }
 }
 END_TEST
 
@@ -364,20 +381,22 @@ END_TEST
 START_TEST(nan_and_infinity_propagate)
 {
     static const char *const variants[] = {"implicit_gemm", "tiled", "depthwise", "tiled_depthwise"};
-    for (size_t i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < 8; ++i) {
         conv_case c = plain_case(1, 2, 20, 3, 1);
+        const char *variant = variants[i / 2];
         c.params.activation = HUSK_ACT_RELU;
+        c.params.stride[0] = c.params.stride[1] = 1 + (int64_t)i % 2;
         conv_tensors t;
-        conv_make(&c, variants[i], &t);
+        conv_make(&c, variant, &t);
         husk_ref_store(&t.x.array, husk_ref_offset(&t.x.array, (int64_t[]){0, 0, 3, 4}), NAN);
         husk_ref_store(&t.x.array, husk_ref_offset(&t.x.array, (int64_t[]){0, 0, 12, 19}), INFINITY);
         test_input_update(&t.x);
-        husk_plan *plan = conv_plan(&c, &t, variants[i]);
+        husk_plan *plan = conv_plan(&c, &t, variant);
         conv_run(&c, &t, plan, CONV_PLAN);
         husk_ref_conv op = conv_reference(&c, &t, plan);
         husk_ref_report report = {0};
         husk_ref_conv_check(&op, 1, &t.y.array, &report);
-        test_accept("conv", variants[i], "NaN and infinity", &report);
+        test_accept("conv", variant, "NaN and infinity", &report);
         husk_ref_conv_release(&op);
         husk_plan_release(plan);
         conv_release(&t);
@@ -548,6 +567,7 @@ int main(void)
     tcase_add_test(edges, edges_of_the_tiles);
     tcase_add_test(edges, filter_larger_than_the_image);
     tcase_add_test(edges, depthwise_planes_of_every_width);
+    tcase_add_test(edges, depthwise_planes_of_several_blocks);
     tcase_add_test(edges, wide_filter_in_one_dimension);
     tcase_add_test(edges, several_blocks_of_depth);
     tcase_add_test(edges, winograd_tiles_in_regions_and_blocks);
