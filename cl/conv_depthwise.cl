@@ -642,8 +642,6 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
 
 // ---- channels together: vectors of channels ----
 
-#define PIXELS_AT_ONCE 4 // outputs of a row, which share weights and the inputs that they see together
-
 // The first n lanes, of which `first` is the mask.
 ALWAYS_INLINE vf load_first(const __global data_t *p, int n, lane_mask first)
 {
@@ -654,13 +652,88 @@ ALWAYS_INLINE vf load_first(const __global data_t *p, int n, lane_mask first)
 #endif
 }
 
-// The outputs of a row from `out` on, at most PIXELS_AT_ONCE, in channels c_begin .. c_end-1. x: the first one's first
-// tap. columns: a bit for every column of inputs that is no padding; where all are there, no bit is looked at.
-// taps_w and stride are literal, or 0: any filter that lies inside altogether.
-ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const __global data_t *x, long x_stride_h,
-                                 long x_stride_w, int r_begin, int r_end, int kernel_w, uint columns, int pixel_step,
-                                 const __global data_t *w, const __global data_t *bias, int has_bias, int groups,
-                                 int c_begin, int c_end, __global data_t *out, long y_stride_w, int pixels, ACT_PARAMS)
+// A row of outputs in up to VW channels, by a square filter of `taps` columns: a column of inputs is loaded once and
+// added to all the outputs that see it. x: the first one's first tap; left: its column. present: a bit for every row
+// of the filter that is not in the padding.
+ALWAYS_INLINE void filter_line(int taps, int stride, const __global data_t *x, long x_row, long x_column, uint present,
+                               int left, int in_w, int pixels, const __global data_t *w, int groups, vf start,
+                               int count, __global data_t *y, long y_column, ACT_PARAMS)
+{
+    const lane_mask first = lanes_between(0, count);
+    vf weights[25];
+#define WEIGHT(t) \
+    if ((t) < taps * taps) \
+        weights[t] = load_first(w + (long)(t) * groups, count, first);
+    REPEAT_25(WEIGHT)
+#undef WEIGHT
+    // Rows that are padding load nothing, from where something is.
+    const int some = popcount((present & -present) - 1u);
+    long down[5];
+    int counts[5];
+    lane_mask masks[5];
+#define ROW(i) \
+    down[i] = (present >> (i) & 1u ? (i) : some) * x_row; \
+    counts[i] = present >> (i) & 1u ? count : 0; \
+    masks[i] = present >> (i) & 1u ? first : 0;
+    ROW(0) ROW(1) ROW(2) ROW(3) ROW(4)
+#undef ROW
+    const vf zero = (vf)(0.0f);
+    vf sums[10] = {start, zero, start, zero, start, zero, start, zero, start, zero};
+#define ADD(q, j, i) \
+    if ((i) < taps) \
+        sums[2 * (j) + (i) % 2] = \
+            MAD(weights[(i) * taps + (q) - (j) * stride], inputs[i], sums[2 * (j) + (i) % 2]);
+#define ADD_TO(q, j) \
+    if ((q) - (j) * stride >= 0 && (q) - (j) * stride < taps) { \
+        ADD(q, j, 0) ADD(q, j, 1) ADD(q, j, 2) ADD(q, j, 3) ADD(q, j, 4) \
+    }
+#define INPUT(i) \
+    if ((i) < taps) \
+        inputs[i] = load_first(x + down[i], counts[i], masks[i]);
+// Column q of those that the next output sees.
+#define INPUT_COLUMN(q) \
+    { \
+        if ((uint)left < (uint)in_w) { \
+            vf inputs[5]; \
+            INPUT(0) INPUT(1) INPUT(2) INPUT(3) INPUT(4) \
+            ADD_TO(q, 0) ADD_TO(q, 1) ADD_TO(q, 2) ADD_TO(q, 3) ADD_TO(q, 4) \
+        } \
+        ++left; \
+        x += x_column; \
+    }
+#define EARLY_COLUMN(q) \
+    if ((q) < taps - stride) \
+        INPUT_COLUMN(q)
+    REPEAT_4(EARLY_COLUMN)
+#undef EARLY_COLUMN
+    for (int p = 0; p < pixels; ++p) {
+        if (stride == 2)
+            INPUT_COLUMN(taps - 2)
+        INPUT_COLUMN(taps - 1)
+        store_lanes(finish(sums[0] + sums[1], ACT_ARGS), y, count, first);
+        y += y_column;
+#define NEXT(j) \
+    sums[2 * (j)] = sums[2 * (j) + 2]; \
+    sums[2 * (j) + 1] = sums[2 * (j) + 3];
+        REPEAT_4(NEXT)
+#undef NEXT
+        sums[2 * ((taps - 1) / stride)] = start;
+        sums[2 * ((taps - 1) / stride) + 1] = zero;
+    }
+#undef INPUT_COLUMN
+#undef INPUT
+#undef ADD_TO
+#undef ADD
+}
+
+#define PIXELS_AT_ONCE 4 // outputs of a row, which share weights
+
+// PIXELS_AT_ONCE outputs of a row from `out` on, whose columns of inputs are all there, in channels
+// c_begin .. c_end-1. x: the first one's first tap.
+ALWAYS_INLINE void filter_pixels(const __global data_t *x, long x_stride_h, long x_stride_w, int r_begin, int r_end,
+                                 int kernel_w, int pixel_step, const __global data_t *w, const __global data_t *bias,
+                                 int has_bias, int groups, int c_begin, int c_end, __global data_t *out,
+                                 long y_stride_w, ACT_PARAMS)
 {
     for (int c = c_begin; c < c_end; c += VW) {
         const int count = min(VW, c_end - c);
@@ -670,39 +743,14 @@ ALWAYS_INLINE void filter_pixels(int taps_w, int stride, bool has_padding, const
         for (int r = r_begin; r < r_end; ++r) {
             const __global data_t *row = x + r * x_stride_h + c;
             const __global data_t *weight = w + (long)r * kernel_w * groups + c;
-            if (taps_w == 0) {
-                for (int s = 0; s < kernel_w; ++s, weight += groups, row += x_stride_w) {
-                    const vf factor = load_first(weight, count, first);
+            for (int s = 0; s < kernel_w; ++s, weight += groups, row += x_stride_w) {
+                const vf factor = load_first(weight, count, first);
 #define ADD(p) sums[p] = MAD(factor, load_first(row + (p) * pixel_step * x_stride_w, count, first), sums[p]);
-                    REPEAT_4(ADD)
+                REPEAT_4(ADD)
 #undef ADD
-                }
-                continue;
             }
-            vf weights[5];
-#define WEIGHT(s) \
-    if ((s) < taps_w) \
-        weights[s] = load_first(weight + (s) * groups, count, first);
-            WEIGHT(0) WEIGHT(1) WEIGHT(2) WEIGHT(3) WEIGHT(4)
-#undef WEIGHT
-#define ADD(p, j) \
-    if ((j) - (p) * stride >= 0 && (j) - (p) * stride < taps_w) \
-        sums[p] = MAD(weights[(j) - (p) * stride], value, sums[p]);
-#define COLUMN(j) \
-    if ((j) < (PIXELS_AT_ONCE - 1) * stride + taps_w) { \
-        if (!has_padding || (columns & 1u << (j))) { \
-            const vf value = load_first(row, count, first); \
-            ADD(0, j) ADD(1, j) ADD(2, j) ADD(3, j) \
-        } \
-        row += x_stride_w; \
-    }
-            REPEAT_16(COLUMN)
-#undef COLUMN
-#undef ADD
         }
-#define FINISH(p) \
-    if (!has_padding || (p) < pixels) \
-        store_lanes(finish(sums[p], ACT_ARGS), out + (p) * y_stride_w + c, count, first);
+#define FINISH(p) store_lanes(finish(sums[p], ACT_ARGS), out + (p) * y_stride_w + c, count, first);
         REPEAT_4(FINISH)
 #undef FINISH
     }
@@ -738,8 +786,8 @@ void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x
     const int part_size = ((groups + parts - 1) / parts + VW - 1) / VW * VW;
     const long units = rows * parts;
 
-    // Filters of 3 and 5 columns have code of their own.
-    const bool is_common = (kernel_w == 3 || kernel_w == 5) && stride_w <= 2 && dilation_w == 1;
+    // Square filters of 3 and 5 columns have code of their own.
+    const bool is_common = kernel_h == kernel_w && (kernel_w == 3 || kernel_w == 5) && stride_w <= 2 && dilation_w == 1;
     const int span = (PIXELS_AT_ONCE - 1) * stride_w + (kernel_w - 1) * dilation_w + 1;
 
     for (long unit = units * item / items; unit < units * (item + 1) / items; ++unit) {
@@ -752,29 +800,29 @@ void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x
         const int r_end = min(kernel_h, top < in_h ? (in_h - 1 - top) / dilation_h + 1 : 0);
         const __global data_t *row = x + n * x_stride_n + top * x_stride_h;
         __global data_t *out_row = y_base + y_offset + n * y_stride_n + oh * y_stride_h;
+        if (is_common) {
+            for (int c = c_begin; c < c_end; c += VW) {
+                const int count = min(VW, c_end - c);
+                const vf start = has_bias ? load_vf_part(bias + c, count) : (vf)(0.0f);
+#define LINE(width, stride) \
+    if (kernel_w == width && stride_w == stride) \
+        filter_line(width, stride, row - pad_w * x_stride_w + c, dilation_h * x_stride_h, x_stride_w, \
+                    bits_between(r_begin, r_end, width), -pad_w, in_w, out_w, w + c, groups, start, count, \
+                    out_row + c, y_stride_w, ACT_ARGS);
+                LINE(3, 1) LINE(3, 2) LINE(5, 1) LINE(5, 2)
+#undef LINE
+            }
+            continue;
+        }
         for (int ow = 0; ow < out_w;) {
-            const int left = ow * stride_w - pad_w, pixels = min(PIXELS_AT_ONCE, out_w - ow);
-            const bool is_inside = pixels == PIXELS_AT_ONCE && left >= 0 && left + span <= in_w;
+            const int left = ow * stride_w - pad_w;
+            const bool is_inside = ow + PIXELS_AT_ONCE <= out_w && left >= 0 && left + span <= in_w;
             const __global data_t *from = row + left * x_stride_w;
             __global data_t *out = out_row + ow * y_stride_w;
-            const uint columns = bits_between(-left, in_w - left, 16);
-#define PIXELS_BY(width, stride, has_padding) \
-    filter_pixels(width, stride, has_padding, from, dilation_h * x_stride_h, dilation_w * x_stride_w, r_begin, r_end, \
-                  kernel_w, columns, stride_w, w, bias, has_bias, groups, c_begin, c_end, out, \
-                  y_stride_w, pixels, ACT_ARGS)
-#define COMMON(width, stride) \
-    if (kernel_w == width && stride_w == stride) { \
-        if (is_inside) \
-            PIXELS_BY(width, stride, false); \
-        else \
-            PIXELS_BY(width, stride, true); \
-    }
-            if (is_common) {
-                COMMON(3, 1) COMMON(3, 2) COMMON(5, 1) COMMON(5, 2)
-                ow += pixels;
-            } else if (is_inside && dilation_w == 1) {
-                PIXELS_BY(0, 1, false);
-                ow += pixels;
+            if (is_inside && dilation_w == 1) {
+                filter_pixels(from, dilation_h * x_stride_h, x_stride_w, r_begin, r_end, kernel_w, stride_w, w, bias,
+                              has_bias, groups, c_begin, c_end, out, y_stride_w, ACT_ARGS);
+                ow += PIXELS_AT_ONCE;
             } else {
                 const int s_begin = left < 0 ? (-left + dilation_w - 1) / dilation_w : 0;
                 const int s_end = min(kernel_w, left < in_w ? (in_w - 1 - left) / dilation_w + 1 : 0);
@@ -782,8 +830,6 @@ void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x
                              kernel_w, w, bias, has_bias, groups, c_begin, c_end, out, ACT_ARGS);
                 ++ow;
             }
-#undef COMMON
-#undef PIXELS_BY
         }
     }
 }
