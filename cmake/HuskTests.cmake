@@ -62,13 +62,19 @@ function(husk_register_test name tiers timeout processors folder)
             set(test_name "${tier}/${name}")
             math(EXPR test_timeout "${timeout} * 10")
         endif()
+        # What stands on the operators wants the same few programs in every process: those tests share Husk's cache of
+        # binaries, which is off by default where the driver has one.
+        set(environment ${HUSK_TEST_ENVIRONMENT} "HUSK_TEST_TIER=${tier}")
+        if(NOT folder MATCHES "^(ops|runtime)$")
+            list(APPEND environment HUSK_CACHE=1)
+        endif()
         add_test(NAME "${test_name}" COMMAND ${ARGN})
         set_tests_properties("${test_name}" PROPERTIES
             LABELS "${tier};${folder}" TIMEOUT "${test_timeout}" PROCESSORS "${processors}"
-            ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};HUSK_TEST_TIER=${tier}")
+            ENVIRONMENT "${environment}")
         if(tier STREQUAL "default" AND HUSK_TEST_COUNTING)
             set_tests_properties("${test_name}" PROPERTIES FIXTURES_REQUIRED builds
-                ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};HUSK_TEST_TIER=${tier};${HUSK_TEST_COUNTING}")
+                ENVIRONMENT "${environment};${HUSK_TEST_COUNTING}")
         endif()
     endforeach()
 endfunction()
