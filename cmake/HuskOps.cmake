@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-# husk_add_op(NAME): the one line that registers an operator.
+# husk_add_op(NAME [GRADIENT...]): the one line that registers an operator.
 #
+# Its gradients are operators of the same header, with variants and a name of their own: NAME_backward, or
+# NAME_backward_data and so on, each in src/ops/GRADIENT.c with a row husk__op_GRADIENT, cl/GRADIENT_*.cl and
+# tests/ops/test_GRADIENT.c.
 # Its files are found by its name: include/husk/ops/NAME.h, src/ops/NAME.c and NAME_*.c, src/ref/NAME.c,
 # cl/NAME_*.cl, tests/ops/test_NAME.c, bench/cases/NAME.c. They are compiled, embedded, tested and benched.
 
 set(HUSK_OPS "")
+set(HUSK_OP_ROWS "") # operators and gradients: every row of the library's table
 set(HUSK_OP_SOURCES "")
 set(HUSK_OP_REF_SOURCES "")
 set(HUSK_OP_KERNELS "")
@@ -14,6 +18,15 @@ macro(husk_add_op name)
         message(FATAL_ERROR "husk_add_op(${name}): src/ops/${name}.c is missing")
     endif()
     list(APPEND HUSK_OPS ${name})
+    list(APPEND HUSK_OP_ROWS ${name})
+    foreach(husk_gradient ${ARGN})
+        if(NOT husk_gradient MATCHES "^${name}_backward" OR
+           NOT EXISTS "${PROJECT_SOURCE_DIR}/src/ops/${husk_gradient}.c")
+            message(FATAL_ERROR "husk_add_op(${name} ${husk_gradient}): a gradient is called ${name}_backward..., and "
+                                "is in src/ops/${husk_gradient}.c")
+        endif()
+        list(APPEND HUSK_OP_ROWS ${husk_gradient})
+    endforeach()
     file(GLOB husk_op_files CONFIGURE_DEPENDS
         "${PROJECT_SOURCE_DIR}/src/ops/${name}.c" "${PROJECT_SOURCE_DIR}/src/ops/${name}_*.c")
     list(APPEND HUSK_OP_SOURCES ${husk_op_files})
@@ -37,6 +50,8 @@ function(husk_generate_op_tables include_dir source_dir)
     set(rows "")
     foreach(op IN LISTS HUSK_OPS)
         string(APPEND header "#include <husk/ops/${op}.h>\n")
+    endforeach()
+    foreach(op IN LISTS HUSK_OP_ROWS)
         string(APPEND table "extern const husk__op husk__op_${op};\n")
         string(APPEND rows "    &husk__op_${op},\n")
     endforeach()

@@ -14,7 +14,7 @@
 #include "select/tuning_file.h"
 #include "select/tuning_key.h"
 
-enum { MAX_FILES = 256, MAX_OPS = 32 };
+enum { MAX_FILES = 256, MAX_OPS = 128 };
 
 typedef struct database {
     struct database *next;

@@ -160,7 +160,8 @@ void husk__tuning_kernels(const husk__op *op, char hash[33])
     for (size_t i = 0; good && i < husk__kernel_file_count; ++i) {
         const char *name = husk__kernel_files[i].name;
         husk__text source = {0};
-        if (strncmp(name, op->name, length) != 0 || name[length] != '_')
+        bool is_own = strncmp(name, op->name, length) == 0 && name[length] == '_';
+        if (!is_own || strncmp(name + length, "_backward", strlen("_backward")) == 0) // a gradient's are its own
             continue;
         good = husk__kernel_source(name, &source, &nobody) == HUSK_OK;
         husk__text_format(&words, "\n%s\n", name);

@@ -121,6 +121,62 @@ END_TEST
 
 // The tests from here on are wrong on purpose: every one of them has to fail.
 
+// y = x^3, whose gradient is 3 x^2 dy; `error` is added to the gradient of the last element.
+typedef struct cube {
+    husk_ref_array x, y;
+} cube;
+
+static void run_cube(void *user)
+{
+    cube *c = user;
+    for (int i = 0; i < 120; i++)
+        ((double *)c->y.data)[i] = pow(((double *)c->x.data)[i], 3);
+}
+
+static void check_cube(double error, bool is_zero)
+{
+    cube c = {test_array(4, shape, 1, 2), test_array(4, shape, 2, 0)};
+    husk_ref_array dy = test_array(4, shape, 3, 1), dx = test_array(4, shape, 4, 0);
+    for (int i = 0; i < 120 && !is_zero; i++)
+        ((double *)dx.data)[i] =
+            3 * pow(((double *)c.x.data)[i], 2) * ((double *)dy.data)[i] + (i % 2 == 0 ? error : 0);
+    test_differences("cube", run_cube, &c, &c.x, &c.y, &dy, &dx, 5);
+    test_array_release(&c.x);
+    test_array_release(&c.y);
+    test_array_release(&dy);
+    test_array_release(&dx);
+}
+
+START_TEST(test_gradient)
+{
+    check_cube(0, false);
+    check_cube(1e-9, false); // below what differences can tell
+    husk_ref_array x = test_array(4, shape, 1, 2), y = test_array(4, shape, 2, 2);
+    test_adjoint("identity", &x, &y, &x, &y);
+    test_array_release(&x);
+    test_array_release(&y);
+}
+END_TEST
+
+START_TEST(wrong_gradient)
+{
+    check_cube(1e-4, false);
+}
+END_TEST
+
+START_TEST(wrong_gradient_of_zeros)
+{
+    check_cube(0, true);
+}
+END_TEST
+
+START_TEST(wrong_adjoint)
+{
+    husk_ref_array x = test_array(4, shape, 1, 2), y = test_array(4, shape, 2, 2);
+    test_adjoint("identity", &x, &y, &x, &x);
+}
+END_TEST
+
 START_TEST(wrong_write_before)
 {
     test_tensor y = test_output(HUSK_F32, 4, shape, TEST_PACKED);
@@ -227,6 +283,9 @@ static const struct {
     const TTest *const *test;
     const char *text;
 } wrong[] = {
+    {&wrong_gradient, "finite differences"},
+    {&wrong_gradient_of_zeros, "proves nothing"},
+    {&wrong_adjoint, "adjoint identity"},
     {&wrong_write_before, "element that is not the output's was written: -1 past"},
     {&wrong_write_after, "element that is not the output's was written: 120 past"},
     {&wrong_write_into_gap, "element that is not the output's was written: 1 past"},
@@ -276,6 +335,7 @@ int main(void)
     tcase_add_test(cases, test_nothing_to_do);
     tcase_add_test(cases, test_sizes);
     tcase_add_test(cases, test_refusal);
+    tcase_add_test(cases, test_gradient);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

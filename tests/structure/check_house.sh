@@ -10,7 +10,9 @@ cd "$1"
 failures=$(mktemp)
 trap 'rm -f "$failures"' EXIT
 
-ops=$(sed -n 's/^husk_add_op(\([a-z0-9_]*\)).*/\1/p' CMakeLists.txt | tr '\n' ' ')
+# husk_add_op(NAME [GRADIENT...])
+ops=$(sed -n 's/^husk_add_op(\([a-z0-9_]*\).*/\1/p' CMakeLists.txt | tr '\n' ' ')
+gradients=$(sed -n 's/^husk_add_op([a-z0-9_]* \(.*\)).*/\1/p' CMakeLists.txt | tr '\n' ' ')
 rooms=""
 for directory in include src cl bench tests examples cmake docs .ci; do
     if [ -d "$directory" ]; then
@@ -141,6 +143,13 @@ check_rooms() {
         done
         [ -n "$(select_files "^cl/$op(_[a-z0-9_]+)?\.cl\$")" ] ||
             echo "CMakeLists.txt:1: husk_add_op($op) lacks its room: cl/${op}_*.cl"
+    done
+    for op in $gradients; do
+        for file in "src/ops/$op.c" "tests/ops/test_$op.c"; do
+            [ -f "$file" ] || echo "CMakeLists.txt:1: the gradient $op lacks its room: $file"
+        done
+        [ -n "$(select_files "^cl/$op(_[a-z0-9_]+)?\.cl\$")" ] ||
+            echo "CMakeLists.txt:1: the gradient $op lacks its room: cl/${op}_*.cl"
     done
     pattern=$(printf '%s' "${ops% }" | tr ' ' '|')
     select_files '^include/husk/ops/.*\.h$' | grep -vE "/($pattern)\.h\$" |

@@ -27,6 +27,7 @@
 #include "ref/random.h"
 #include "support/device.h"
 #include "support/generate.h"
+#include "support/gradient.h"
 #include "support/main.h"
 #include "support/planted.h"
 #include "support/tensor.h"
