@@ -14,9 +14,9 @@
 // second-level cache while all tiles of a block of rows use them. For small images and deep filters.
 //
 // husk_conv_direct_rows: positions. A tile is two vectors of VW positions, each anywhere in the block, times a panel
-// of up to TILE_M filters, a broadcast each; the panel's height is the one that divides the filters best. A row's
-// last vector is moved back until it is whole. Stores are vectors of neighbours; starting and storing a tile takes
-// some 80 cycles a vector. For large images, first layers and few filters.
+// of up to TILE_M filters, a broadcast each; filters are cut evenly into panels of any height. A row's last vector is
+// moved back until it is whole. Stores are vectors of neighbours; starting and storing a tile takes some 80 cycles a
+// vector. For large images, first layers and few filters.
 //
 //   VW       4, 8 or 16: floats in a vector
 //   TILE_M   4..14: positions, or filters, in a register tile
@@ -327,32 +327,29 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
 
 // ---- vectors of positions ----
 
-// Filters in a panel: what leaves the fewest rows of tiles empty, where starting a tile costs about one row more.
-inline int panel_height(int filters)
+// Filters are cut evenly into as few panels as there can be; where a panel begins.
+inline int panel_count(int filters)
 {
-    int best = 1, least = 1 << 30;
-    for (int height = min(TILE_M, max(1, filters)); height > 0 && height >= min(TILE_M / 2, filters); --height) {
-        const int rows = (filters + height - 1) / height * (height + 1);
-        if (rows < least) {
-            least = rows;
-            best = height;
-        }
-    }
-    return best;
+    return (filters + TILE_M - 1) / TILE_M;
 }
 
-// weights [groups*filters][depth] -> packed [group][panel][depth][height], zero where a panel has no filter.
+inline int panel_start(int filters, int panel)
+{
+    return (int)((long)filters * panel / panel_count(filters));
+}
+
+// weights [groups*filters][depth] -> packed [group][panel][depth][height].
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_rows_pack(
     const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
-    const int panel = get_group_id(0), group = get_group_id(1), panels = get_num_groups(0);
+    const int panel = get_group_id(0), group = get_group_id(1);
     const long taps = (long)kernel_d * kernel_h * kernel_w, depth = channels * taps;
-    const int height = panel_height(filters);
-    const int rows = min(height, filters - panel * height);
-    const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * height) * w_stride_k;
-    __global data_t *packed = packed_base + packed_offset + ((long)group * panels + panel) * depth * height;
+    const int begin = panel_start(filters, panel), height = panel_start(filters, panel + 1) - begin;
+    const long first = (long)group * filters + begin;
+    const __global data_t *w = w_base + w_offset + first * w_stride_k;
+    __global data_t *packed = packed_base + packed_offset + first * depth;
     if (is_dense(channels, kernel_d, kernel_h, kernel_w, w_stride_c, w_stride_d, w_stride_h, w_stride_w)) {
         for (long k = 0; k < depth; k += VW) {
             const int count = (int)min((long)VW, depth - k);
@@ -360,7 +357,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
                 // A vector may write into the next row, which comes later, but not past the panel.
                 const int part = height > VW || (depth - k - VW) * height < VW ? min(VW, height - v) : VW;
                 vf lines[VW];
-                load_filters(w + v * w_stride_k + k, w_stride_k, rows - v, count, lines);
+                load_filters(w + v * w_stride_k + k, w_stride_k, height - v, count, lines);
 #define STORE_LINE(i) \
     if ((i) < VW && (i) < count) \
         store_vf_part(lines[i], packed + (k + (i)) * height + v, part);
@@ -377,7 +374,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
                     const __global data_t *tap =
                         w + c * w_stride_c + d * w_stride_d + h * w_stride_h + s * w_stride_w;
                     for (int m = 0; m < height; ++m)
-                        packed[m] = m < rows ? tap[m * w_stride_k] : 0.0f;
+                        packed[m] = tap[m * w_stride_k];
                 }
 }
 
@@ -401,12 +398,13 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
 #endif
 }
 
-// y[i] = bias[i] + sum over k of w[k][i] * x[taps[k]]: `height` filters of `vectors` vectors of positions.
+// y[i] = bias[i] + sum over k of w[k][i] * x[taps[k]]: `height` filters of tiles of `vectors` vectors of positions, as
+// many tiles as `count` strips make whole.
 #define ROWS_PARAMS \
-    const struct strip *strip, const __global acc_t *x, __global data_t *y, const __global int *taps, \
-        const __global data_t *w, int depth, const acc_t *bias, \
-        int rows, long y_stride_c, const __global acc_t *ahead, ACT_PARAMS
-#define ROWS_ARGS strip, x, y, taps, w, depth, bias, rows, y_stride_c, ahead, ACT_ARGS
+    const struct strip *strip, int count, const __global acc_t *x, __global data_t *y, const __global int *taps, \
+        const __global data_t *panel, int depth, const acc_t *bias, long y_stride_c, const __global acc_t *ahead, \
+        ACT_PARAMS
+#define ROWS_ARGS x, y, taps, panel, depth, bias, y_stride_c, ahead, ACT_ARGS
 #define BEGIN(i, j) acc[(i) * width + (j)] = (vf)(bias[i]);
 #define ACTIVATE_ONE(i, j) acc[(i) * width + (j)] = activate(acc[(i) * width + (j)], ACT_ARGS);
 #define STORE_WHOLE(i, j) store_vf(acc[(i) * width + (j)], y##j + (i) * y_stride_c);
@@ -416,7 +414,7 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
 #define BEGIN_ROW(i) if ((i) < height) { EACH_IN_ROW(i, BEGIN) }
 #define ACTIVATE_ROW(i) if ((i) < height) { EACH_IN_ROW(i, ACTIVATE_ONE) }
 #define STORE_WHOLE_ROW(i) if ((i) < height) { EACH_IN_ROW(i, STORE_WHOLE) }
-#define STORE_SOME_ROW(i) if ((i) < height && (i) < rows) { EACH_IN_ROW(i, STORE_SOME) }
+#define STORE_SOME_ROW(i) if ((i) < height) { EACH_IN_ROW(i, STORE_SOME) }
 #define MULTIPLY_ROW(i) \
     if ((i) < height) { \
         const vf element = (vf)(w[i]); \
@@ -426,35 +424,41 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
     }
 #define ASK_FIRST(q) PREFETCH_FAR(ahead0 + taps[k + (q)]);
 #define ASK_SECOND(q) PREFETCH_FAR(ahead1 + taps[k + (q)]);
+#define ASK_Y(i, j) PREFETCH_WRITE(y##j + (i) * y_stride_c + VW - 1);
+#define ASK_Y_ROW(i) if ((i) < height) { EACH_IN_ROW(i, ASK_Y) }
 #define DEFINE_ROWS(h, v) \
     static __attribute__((noinline)) void rows_##h##_##v(ROWS_PARAMS) \
     { \
         const int height = h, width = v; \
-        const __global acc_t *x0 = x + strip[0].x, *x1 = x + strip[v - 1].x; \
-        __global data_t *y0 = y + strip[0].y, *y1 = y + strip[v - 1].y; \
-        const __global acc_t *ahead0 = ahead + strip[0].x + VW - 1, *ahead1 = ahead + strip[v - 1].x + VW - 1; \
-        vf acc[16 * 2]; \
-        REPEAT_16(BEGIN_ROW) \
-        for (int k = 0; k < depth;) { \
-            const int end = min(depth, k + ASKED_STEPS); \
-            if (ahead && k + ASKED_STEPS <= depth) { \
-                REPEAT_8(ASK_FIRST) \
-                if (width > 1) { \
-                    REPEAT_8(ASK_SECOND) \
+        for (; count >= v; count -= v, strip += v) { \
+            const __global acc_t *x0 = x + strip[0].x, *x1 = x + strip[v - 1].x; \
+            __global data_t *y0 = y + strip[0].y, *y1 = y + strip[v - 1].y; \
+            const __global acc_t *ahead0 = ahead + strip[0].x + VW - 1, *ahead1 = ahead + strip[v - 1].x + VW - 1; \
+            const __global data_t *w = panel; \
+            vf acc[16 * 2]; \
+            REPEAT_16(ASK_Y_ROW) \
+            REPEAT_16(BEGIN_ROW) \
+            for (int k = 0; k < depth;) { \
+                const int end = min(depth, k + ASKED_STEPS); \
+                if (ahead && k + ASKED_STEPS <= depth) { \
+                    REPEAT_8(ASK_FIRST) \
+                    if (width > 1) { \
+                        REPEAT_8(ASK_SECOND) \
+                    } \
+                } \
+                for (; k < end; ++k, w += h) { \
+                    const vf b0 = load_vf(x0 + taps[k]), b1 = width > 1 ? load_vf(x1 + taps[k]) : b0; \
+                    REPEAT_16(MULTIPLY_ROW) \
                 } \
             } \
-            for (; k < end; ++k, w += h) { \
-                const vf b0 = load_vf(x0 + taps[k]), b1 = width > 1 ? load_vf(x1 + taps[k]) : b0; \
-                REPEAT_16(MULTIPLY_ROW) \
+            if (act_kind != ACT_NONE) { \
+                REPEAT_16(ACTIVATE_ROW) \
             } \
-        } \
-        if (act_kind != ACT_NONE) { \
-            REPEAT_16(ACTIVATE_ROW) \
-        } \
-        if (rows == h && strip[0].high - strip[0].low == VW && strip[v - 1].high - strip[v - 1].low == VW) { \
-            REPEAT_16(STORE_WHOLE_ROW) \
-        } else { \
-            REPEAT_16(STORE_SOME_ROW) \
+            if (strip[0].high - strip[0].low == VW && strip[v - 1].high - strip[v - 1].low == VW) { \
+                REPEAT_16(STORE_WHOLE_ROW) \
+            } else { \
+                REPEAT_16(STORE_SOME_ROW) \
+            } \
         } \
     }
 #define DEFINE_ROWS_1(h) DEFINE_ROWS(h, 1)
@@ -462,14 +466,16 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
 EACH_HEIGHT(DEFINE_ROWS_1)
 EACH_HEIGHT(DEFINE_ROWS_2)
 
-inline void multiply_rows(int height, int vectors, ROWS_PARAMS)
+inline void multiply_rows(int height, ROWS_PARAMS)
 {
+    const int odd = count % 2;
+    const struct strip *last = strip + count - odd;
 #define CASE(h) \
     case h: \
-        if (h <= TILE_M && vectors == 2) \
-            rows_##h##_2(ROWS_ARGS); \
-        else if (h <= TILE_M) \
-            rows_##h##_1(ROWS_ARGS); \
+        if (h <= TILE_M) { \
+            rows_##h##_2(strip, count, ROWS_ARGS); \
+            rows_##h##_1(last, odd, ROWS_ARGS); \
+        } \
         break;
     switch (height) {
         EACH_HEIGHT(CASE)
@@ -492,14 +498,14 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
     const int row_tiles = (out_w + VW - 1) / VW;
     const long image_tiles = (long)out_h * row_tiles;
     const long tiles = (long)batch * out_d * image_tiles;
-    const int height = panel_height(filters), panels = (filters + height - 1) / height;
+    const int panels = panel_count(filters);
 
     // This item's share.
     const long tile_begin = tiles * column_item / column_items, tile_end = tiles * (column_item + 1) / column_items;
     const int panel_begin = panels * filter_item / filter_items;
     const int panel_end = panels * (filter_item + 1) / filter_items;
 
-    const __global data_t *w = w_base + w_offset + (long)group * panels * depth * height;
+    const __global data_t *w = w_base + w_offset + (long)group * filters * depth;
     const __global data_t *bias = bias_base + bias_offset + group * filters;
     __global int *taps = (__global int *)(scratch_base + scratch_offset) +
                          ((group * (long)filter_items + filter_item) * column_items + column_item) * scratch_item;
@@ -533,9 +539,8 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
             source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
             row_step = stride_h * x_stride_h;
         }
-        __global data_t *y = y_base + y_offset + n * y_stride_n +
-                             ((long)group * filters + panel_begin * height) * y_stride_c + od * y_stride_d +
-                             oh * y_stride_h;
+        __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
+                             od * y_stride_d + oh * y_stride_h;
 
         struct strip strips[MAX_TILES];
         for (int i = 0, at = first * VW, r = 0; i < count; ++i, at += VW) {
@@ -555,18 +560,14 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
             next = x_base + x_offset + group * channels * x_stride_c +
                    in_place(tile + count, image_tiles, row_tiles, row_tiles * VW, CONV_ARGS);
         for (int panel = panel_begin; panel < panel_end; ++panel) {
-            const int first_filter = panel * height, rows = min(height, filters - first_filter);
+            const int first_filter = panel_start(filters, panel);
+            const int height = panel_start(filters, panel + 1) - first_filter;
             acc_t start[16];
             for (int m = 0; m < height; ++m)
-                start[m] = has_bias && m < rows ? bias[first_filter + m] : 0.0f;
-            for (int i = 0; i < count; i += 2) {
-                for (int v = i; v < min(count, i + 2); ++v)
-                    ask_for_tile(y + strips[v].y, VW, rows, y_stride_c, 1);
-                multiply_rows(height, min(2, count - i), strips + i, source, y, taps,
-                                  w + (long)panel * depth * height, depth, start, rows, y_stride_c,
-                                  panel + 1 == panel_end ? next : 0, ACT_ARGS);
-            }
-            y += height * y_stride_c;
+                start[m] = has_bias ? bias[first_filter + m] : 0.0f;
+            multiply_rows(height, strips, count, source, y + first_filter * y_stride_c, taps,
+                          w + (long)first_filter * depth, depth, start, y_stride_c,
+                          panel + 1 == panel_end ? next : 0, ACT_ARGS);
         }
         tile += count;
     }

@@ -59,6 +59,13 @@ static int64_t tile_positions(const husk__configuration *configuration)
     return configuration->values[is_of_positions(configuration) ? 2 : 0];
 }
 
+// Filters of the largest tile.
+static int64_t tile_filters(const husk__configuration *configuration)
+{
+    const int32_t *values = configuration->values;
+    return is_of_positions(configuration) ? values[0] : (int64_t)values[1] * values[2];
+}
+
 static int64_t row_tiles(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
@@ -140,35 +147,20 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return false;
 }
 
-// Filters in a panel. Of vectors of positions: what leaves the fewest rows of tiles empty, as in the kernel.
-static int64_t tile_filters(const husk__conv_geometry *g, const husk__configuration *configuration)
-{
-    const int64_t most = configuration->values[0];
-    if (!is_of_positions(configuration))
-        return (int64_t)configuration->values[1] * configuration->values[2];
-    int64_t best = 1, least = INT64_MAX;
-    for (int64_t height = husk__min_i64(most, husk__max_i64(1, g->filters));
-         height > 0 && height >= husk__min_i64(most / 2, g->filters); --height) {
-        const int64_t rows = husk__divide_up(g->filters, height) * (height + 1);
-        if (rows < least) {
-            least = rows;
-            best = height;
-        }
-    }
-    return best;
-}
-
 static int64_t filter_panels(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    return husk__divide_up(g->filters, tile_filters(g, candidate->configuration));
+    return husk__divide_up(g->filters, tile_filters(candidate->configuration));
 }
 
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    return g->groups * husk__round_up(g->filters, tile_filters(g, configuration)) *
-           husk__conv_filter_count(problem);
+    // Panels of vectors of positions are as high as their filters are many, others are filled with zeros.
+    const int64_t filters = is_of_positions(configuration)
+                                ? g->filters
+                                : husk__round_up(g->filters, tile_filters(configuration));
+    return g->groups * filters * husk__conv_filter_count(problem);
 }
 
 static int64_t tile_count(const husk__candidate *candidate)
@@ -205,7 +197,7 @@ static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64
     const double depth = (double)husk__conv_filter_count(problem);
     double tile;
     if (is_of_positions(candidate->configuration))
-        tile = depth * (double)tile_filters(g, candidate->configuration) / VECTORS_PER_CYCLE + STRIP_CYCLES;
+        tile = depth * (double)g->filters / (double)filter_panels(candidate) / VECTORS_PER_CYCLE + STRIP_CYCLES;
     else
         tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * values[1] / VECTORS_PER_CYCLE +
                TILE_CYCLES;
@@ -250,8 +242,7 @@ static double cost(const husk__candidate *candidate)
 // and the sums of a block's tiles.
 static int64_t item_count(const husk__candidate *candidate)
 {
-    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t filters = tile_filters(g, candidate->configuration);
+    const int64_t filters = tile_filters(candidate->configuration);
     const blocks b = cut(candidate);
     const int64_t sums = (b.tiles * candidate->configuration->values[0] + 16 + 1) * filters;
     return husk__round_up(husk__conv_filter_count(candidate->problem), 16) + husk__round_up(b.staged, 16) +
