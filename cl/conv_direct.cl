@@ -99,7 +99,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
 // lines[i] = start[i * start_step] + sum over k of x[taps[k] + i] * w[k]: a tile of `height` positions.
 #define TILE_PARAMS \
     const __global acc_t *x, const __global int *taps, const __global acc_t *w, int depth, \
-        const __global acc_t *start, int start_step, __global acc_t *lines, const __global acc_t *ahead
+        const __global acc_t *start, int start_step, __global acc_t *lines, const __global acc_t *ahead, \
+        const __global data_t *y, long y_step, int y_lines
 #define START(i, j) acc[(i) * TILE_NV + (j)] = load_vf(start + (i) * start_step + (j) * VW);
 #define KEEP(i, j) store_vf(acc[(i) * TILE_NV + (j)], lines + (i) * TILE_N + (j) * VW);
 #define START_ROW(i) \
@@ -110,8 +111,12 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
     if ((i) < height) { \
         TILE_ROW_EACH(i, TILE_NV, KEEP) \
     }
-// Where `ahead` is set, what the next block reads in place of x is asked for, for so many steps at a time.
+// Where `ahead` is set, what the next block reads in place of x is asked for, for so many steps at a time. The tile's
+// part of y is asked for a few lines at a time before the end: many at once are all that a core can wait for, and x
+// waits behind them.
 #define ASKED_STEPS 8
+#define ASKED_LINES 4
+#define ASKED_BEFORE 64
 #define ASK(q) PREFETCH_FAR(ahead + taps[k + (q)]);
 #define DEFINE_TILE(h) \
     static __attribute__((noinline)) void multiply_##h(TILE_PARAMS) \
@@ -119,8 +124,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
         const int height = h; \
         vf acc[16 * TILE_NV]; \
         REPEAT_16(START_ROW) \
-        for (int k = 0; k < depth;) { \
+        for (int k = 0, asked = 0; k < depth;) { \
             const int end = min(depth, k + ASKED_STEPS); \
+            for (int i = 0; k >= depth - ASKED_BEFORE && i < ASKED_LINES && asked < y_lines; ++i, ++asked) \
+                PREFETCH_WRITE(y + asked * y_step); \
             if (ahead && k + ASKED_STEPS <= depth) { \
                 REPEAT_8(ASK) \
             } \
@@ -136,7 +143,7 @@ inline void multiply(int height, TILE_PARAMS)
 #define CASE(h) \
     case h: \
         if (h <= TILE_M) \
-            multiply_##h(x, taps, w, depth, start, start_step, lines, ahead); \
+            multiply_##h(x, taps, w, depth, start, start_step, lines, ahead, y, y_step, y_lines); \
         break;
     switch (height) {
         EACH_HEIGHT(CASE)
@@ -194,16 +201,6 @@ inline void write_tile(const __global acc_t *lines, int height, int count, __glo
 #undef STORE_LINE
             }
         }
-}
-
-// A tile's part of y is asked for while the tile is multiplied.
-inline void ask_for_tile(const __global data_t *y, int height, int count, long y_stride_c, long y_stride_w)
-{
-    const int lines = y_stride_c == 1 ? height : count;
-    const long step = y_stride_c == 1 ? y_stride_w : y_stride_c;
-    const long last = y_stride_c == 1 ? count - 1 : (height - 1) * y_stride_w;
-    for (int i = 0; i < lines; ++i)
-        PREFETCH_WRITE(y + i * step + last);
 }
 
 // Where the block that begins with this tile lies in the image, which is used in place; rows are of `width` positions.
@@ -308,15 +305,16 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                 const int k_count = min(BLOCK_K, depth - k), is_last = k + k_count == depth;
                 for (int i = 0; i < count; ++i) {
                     const int height = pieces[i].height;
-                    if (is_last)
-                        ask_for_tile(y + pieces[i].y + first_filter * y_stride_c, height, rows, y_stride_c, y_stride_w);
+                    __global data_t *out = y + pieces[i].y + first_filter * y_stride_c;
                     __global acc_t *sums = lines + (depth > BLOCK_K ? i * TILE_M * TILE_N : 0);
                     multiply(height, source + pieces[i].x, taps + k, w + ((long)panel * depth + k) * TILE_N, k_count,
                              k ? sums : bias_line, k ? TILE_N : 0, sums,
-                             asking ? asking + pieces[i].x + height - 1 : asking);
+                             asking ? asking + pieces[i].x + height - 1 : asking,
+                             out + (y_stride_c == 1 ? rows - 1 : (height - 1) * y_stride_w),
+                             y_stride_c == 1 ? y_stride_w : y_stride_c,
+                             !is_last ? 0 : y_stride_c == 1 ? height : rows);
                     if (is_last)
-                        write_tile(sums, height, rows, y + pieces[i].y + first_filter * y_stride_c, y_stride_c,
-                                   y_stride_w, ACT_ARGS);
+                        write_tile(sums, height, rows, out, y_stride_c, y_stride_w, ACT_ARGS);
                 }
                 k += k_count;
             } while (k < depth);
@@ -424,8 +422,6 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
     }
 #define ASK_FIRST(q) PREFETCH_FAR(ahead0 + taps[k + (q)]);
 #define ASK_SECOND(q) PREFETCH_FAR(ahead1 + taps[k + (q)]);
-#define ASK_Y(i, j) PREFETCH_WRITE(y##j + (i) * y_stride_c + VW - 1);
-#define ASK_Y_ROW(i) if ((i) < height) { EACH_IN_ROW(i, ASK_Y) }
 #define DEFINE_ROWS(h, v) \
     static __attribute__((noinline)) void rows_##h##_##v(ROWS_PARAMS) \
     { \
@@ -436,10 +432,14 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
             const __global acc_t *ahead0 = ahead + strip[0].x + VW - 1, *ahead1 = ahead + strip[v - 1].x + VW - 1; \
             const __global data_t *w = panel; \
             vf acc[16 * 2]; \
-            REPEAT_16(ASK_Y_ROW) \
             REPEAT_16(BEGIN_ROW) \
-            for (int k = 0; k < depth;) { \
+            for (int k = 0, asked = 0; k < depth;) { \
                 const int end = min(depth, k + ASKED_STEPS); \
+                for (int i = 0; k >= depth - ASKED_BEFORE && i < ASKED_LINES && asked < h; ++i, ++asked) { \
+                    PREFETCH_WRITE(y0 + asked * y_stride_c + VW - 1); \
+                    if (width > 1) \
+                        PREFETCH_WRITE(y1 + asked * y_stride_c + VW - 1); \
+                } \
                 if (ahead && k + ASKED_STEPS <= depth) { \
                     REPEAT_8(ASK_FIRST) \
                     if (width > 1) { \
