@@ -25,7 +25,7 @@ void husk_activation_grid(const __global data_t *x_base, long x_offset, __global
 
     if (outer_rank == 0) {
         for (index_t i = (index_t)get_global_id(0); i < end; i += grid)
-            y[i * (index_t)y_stride] = activate(x[i * (index_t)x_stride], ACT_ARGS);
+            store_one(y, i * (index_t)y_stride, activate(load_one(x, i * (index_t)x_stride), ACT_ARGS));
         return;
     }
     STRIDED_ROWS(rows);
@@ -33,6 +33,7 @@ void husk_activation_grid(const __global data_t *x_base, long x_offset, __global
         const index_t row = i / (index_t)count;
         const index_t column = i - row * (index_t)count;
         strided_seek(&rows, row);
-        y[rows.y + column * y_stride] = activate(x[rows.x + column * x_stride], ACT_ARGS);
+        const acc_t value = load_one(x, rows.x + column * x_stride);
+        store_one(y, rows.y + column * y_stride, activate(value, ACT_ARGS));
     }
 }

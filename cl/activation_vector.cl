@@ -26,7 +26,7 @@
 // The part of a row from its first whole vector of y on; returns where it ended.
 ALWAYS_INLINE long activate_stream(const __global data_t *x, __global data_t *y, long count, ACT_PARAMS)
 {
-    const long before = (long)(-((ulong)y / sizeof(data_t)) % VW);
+    const long before = (long)(-((ulong)y / DATA_BYTES) % VW);
     long i = min(before, count);
     if (i > 0)
         store_vf_part(activate(load_vf_part(x, (int)i), ACT_ARGS), y, (int)i);
@@ -73,13 +73,13 @@ ALWAYS_INLINE void activate_strided(const __global data_t *x, long x_stride, __g
     for (long i = 0; i < count; i += BLOCK) {
         const int length = (int)min((long)BLOCK, count - i);
         for (int j = 0; j < length; ++j)
-            block[j] = x[(i + j) * x_stride];
+            block[j] = load_one(x, (i + j) * x_stride);
         for (int j = length; j % VW != 0; ++j)
             block[j] = 0.0f;
         for (int j = 0; j < length; j += VW)
             store_private(activate(load_private(block + j), ACT_ARGS), block + j);
         for (int j = 0; j < length; ++j)
-            y[(i + j) * y_stride] = block[j];
+            store_one(y, (i + j) * y_stride, block[j]);
     }
 }
 

@@ -283,6 +283,40 @@ husk_status husk__tensor_check_plain(const husk_tensor *tensor, husk_dtype dtype
     return HUSK_OK;
 }
 
+husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check(tensor, argument, scope);
+    if (status != HUSK_OK)
+        return status;
+    if (tensor->packed)
+        return husk__reject(scope, argument, "is packed weights, a plain tensor is wanted");
+    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; only f32, f16 and bf16 are computed here", argument,
+                          husk_dtype_name(tensor->dtype));
+    return HUSK_OK;
+}
+
+husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argument, husk_dtype dtype,
+                                     const char *other, const husk__scope *scope)
+{
+    if (tensor->dtype == dtype)
+        return HUSK_OK;
+    return husk__reject(scope, argument, "is %s, must be %s %s", husk_dtype_name(tensor->dtype),
+                        husk_dtype_name(dtype), other);
+}
+
+const char *husk__dtype_option(husk_dtype dtype)
+{
+    switch (dtype) {
+    case HUSK_F16:
+        return "-DDTYPE_F16";
+    case HUSK_BF16:
+        return "-DDTYPE_BF16";
+    default:
+        return "-DDTYPE_F32";
+    }
+}
+
 husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argument, int32_t rank,
                                      const int64_t *shape, const char *other, const husk__scope *scope)
 {

@@ -9,6 +9,9 @@
 
 #include "base/error.h"
 
+/* What tells a kernel (cl/lib/dtype.clh) that tensors are stored so: "-DDTYPE_F32". */
+const char *husk__dtype_option(husk_dtype dtype);
+
 /* Strides written out: all zero becomes packed, last dimension fastest. The shape must be valid. */
 void husk__tensor_resolve(husk_tensor *tensor);
 
@@ -20,10 +23,16 @@ husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, 
 
 /*
  * What operators ask of plain tensors, each after the one before: the numbers are right, it is not packed weights
- * and has this dtype (else UNSUPPORTED); it has this shape, which is other's; no two of its elements coincide.
+ * and has this dtype (else UNSUPPORTED), or other's; it has this shape, which is other's; no two of its elements
+ * coincide.
  */
 husk_status husk__tensor_check_plain(const husk_tensor *tensor, husk_dtype dtype, const char *argument,
                                      const husk__scope *scope);
+/* The same for what is computed in f32 whatever it is stored in: f32, f16, bf16. */
+husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument,
+                                     const husk__scope *scope);
+husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argument, husk_dtype dtype,
+                                     const char *other, const husk__scope *scope);
 husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argument, int32_t rank,
                                      const int64_t *shape, const char *other, const husk__scope *scope);
 husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument,

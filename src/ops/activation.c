@@ -34,7 +34,7 @@ static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
     const husk__strided shape = husk__strided_make(&own->x, &own->y, -1);
-    husk__text_format(text, " f32 %s %s", husk_act_name(own->activation.activation),
+    husk__text_format(text, " %s %s %s", husk_dtype_name(own->x.dtype), husk_act_name(own->activation.activation),
                       shape.rank < 2 ? "packed" : "strided");
     husk__class_size(text, "count", husk__strided_count(&shape));
 }
@@ -73,7 +73,7 @@ static husk_status prepare_launch(husk_plan *plan, const char *file, const char 
     state->total = state->row.extent * husk__strided_count(&state->outer);
 
     char options[128];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options,
+    snprintf(options, sizeof options, "%s %s%s%s", husk__dtype_option(own->x.dtype), plan->configuration->options,
              own->activation.is_smooth ? " -DACT_SMOOTH" : "", needs_index_64 ? " -DINDEX_64" : "");
     *made = state;
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
@@ -130,7 +130,7 @@ static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
     own->share = husk__round_up(husk__max_i64(share, minimum), VECTOR_MULTIPLE);
     const size_t groups = (size_t)husk__divide_up(own->total, own->share);
     own->range = (husk__range){{groups, 1, 1}, {1, 1, 1}};
-    const uint64_t bytes = 2 * sizeof(float) * (uint64_t)own->total;
+    const uint64_t bytes = 2 * husk_dtype_size(what->x.dtype) * (uint64_t)own->total;
     const uint64_t cache = husk_context_traits(plan->context)->global_cache;
     own->streams = cache > 0 && bytes > cache;
     return HUSK_OK;
@@ -242,9 +242,9 @@ static husk_status validate(husk_queue *queue, const husk_activation_params *par
 {
     husk_status status = husk__epilogue_check(params->activation, params->slope, "slope", scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_plain(x, HUSK_F32, "x", scope);
+        status = husk__tensor_check_float(x, "x", scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_plain(y, HUSK_F32, "y", scope);
+        status = husk__tensor_check_plain(y, x->dtype, "y", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(y, "y", x->rank, x->shape, "as x", scope);
     if (status == HUSK_OK)

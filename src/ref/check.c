@@ -196,7 +196,7 @@ void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const
 // Outputs that were not sampled hold no NaN either: what was not written shows, wherever it is.
 static void scan_for_nan(const husk_ref_array *actual, husk_ref_report *report)
 {
-    if (actual->dtype != HUSK_F32 && actual->dtype != HUSK_F64)
+    if (actual->dtype >= HUSK_I8)
         return;
     int64_t index[HUSK_MAX_RANK] = {0};
     do {
@@ -204,6 +204,21 @@ static void scan_for_nan(const husk_ref_array *actual, husk_ref_report *report)
         if (isnan(value))
             husk_ref_report_add(report, actual->rank, index, 0.0, 0.0, value);
     } while (husk_ref_index_next(actual->rank, actual->shape, index));
+}
+
+// What the reference expects, once it has been stored in the array's dtype: what is exact stays exact if the dtype
+// holds it, and is what it rounds to if not.
+static void expect_stored(husk_dtype dtype, double actual, double *value, double *bound)
+{
+    double rounding = husk_ref_round_bound(dtype, fabs(*value) + *bound);
+    if (rounding == 0.0 || !isfinite(*value))
+        return;
+    if (*bound == 0.0)
+        *value = husk_ref_round(dtype, *value);
+    else if (isinf(actual) && isinf(husk_ref_round(dtype, *value + copysign(*bound, actual))))
+        *value = actual; // past the dtype's range
+    else
+        *bound += rounding;
 }
 
 void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual,
@@ -214,7 +229,9 @@ void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *a
         husk_ref_index_of(expected->rank, expected->shape, expected->complete ? i : expected->positions[i],
                           index);
         double value = husk_ref_load(actual, husk_ref_offset(actual, index));
-        husk_ref_report_add(report, expected->rank, index, expected->values[i], expected->bounds[i], value);
+        double wanted = expected->values[i], bound = expected->bounds[i];
+        expect_stored(actual->dtype, value, &wanted, &bound);
+        husk_ref_report_add(report, expected->rank, index, wanted, bound, value);
     }
     report->zeros += expected->zeros;
     if (!expected->complete && !expected->has_nan)

@@ -18,7 +18,19 @@ husk_ref_array husk_ref_array_make(void *data, husk_dtype dtype, int32_t rank, c
 
 static size_t dtype_bytes(husk_dtype dtype)
 {
-    return dtype == HUSK_F64 || dtype == HUSK_I64 ? 8 : 4;
+    switch (dtype) {
+    case HUSK_F64:
+    case HUSK_I64:
+        return 8;
+    case HUSK_F16:
+    case HUSK_BF16:
+        return 2;
+    case HUSK_I8:
+    case HUSK_U8:
+        return 1;
+    default:
+        return 4;
+    }
 }
 
 husk_ref_array husk_ref_array_from_tensor(void *data, const husk_tensor *tensor)

@@ -31,7 +31,7 @@ HUSK_BEGIN_DECLS
 /* A view of host memory. data is element (0, ..., 0); strides are in elements, never negative. */
 typedef struct husk_ref_array {
     void *data;
-    husk_dtype dtype; /* F32, F64, I32 or I64 */
+    husk_dtype dtype;
     int32_t rank;
     int64_t shape[HUSK_MAX_RANK];
     int64_t strides[HUSK_MAX_RANK];
@@ -76,6 +76,15 @@ static inline int64_t husk_ref_offset(const husk_ref_array *array, const int64_t
     return offset;
 }
 
+/* value as the dtype holds it: rounded to nearest, ties to even, infinite past its range. Integers: as it is. */
+double husk_ref_round(husk_dtype dtype, double value);
+/* The most that storing a computed number of this magnitude can change it. 0 for f32: it is in every bound already. */
+double husk_ref_round_bound(husk_dtype dtype, double magnitude);
+double husk_ref_f16_load(uint16_t bits);
+uint16_t husk_ref_f16_store(double value);
+double husk_ref_bf16_load(uint16_t bits);
+uint16_t husk_ref_bf16_store(double value);
+
 static inline double husk_ref_load(const husk_ref_array *array, int64_t offset)
 {
     switch (array->dtype) {
@@ -85,6 +94,14 @@ static inline double husk_ref_load(const husk_ref_array *array, int64_t offset)
         return (double)((const int32_t *)array->data)[offset];
     case HUSK_I64:
         return (double)((const int64_t *)array->data)[offset];
+    case HUSK_I8:
+        return (double)((const int8_t *)array->data)[offset];
+    case HUSK_U8:
+        return (double)((const uint8_t *)array->data)[offset];
+    case HUSK_F16:
+        return husk_ref_f16_load(((const uint16_t *)array->data)[offset]);
+    case HUSK_BF16:
+        return husk_ref_bf16_load(((const uint16_t *)array->data)[offset]);
     default:
         return (double)((const float *)array->data)[offset];
     }
@@ -101,6 +118,18 @@ static inline void husk_ref_store(const husk_ref_array *array, int64_t offset, d
         break;
     case HUSK_I64:
         ((int64_t *)array->data)[offset] = (int64_t)value;
+        break;
+    case HUSK_I8:
+        ((int8_t *)array->data)[offset] = (int8_t)value;
+        break;
+    case HUSK_U8:
+        ((uint8_t *)array->data)[offset] = (uint8_t)value;
+        break;
+    case HUSK_F16:
+        ((uint16_t *)array->data)[offset] = husk_ref_f16_store(value);
+        break;
+    case HUSK_BF16:
+        ((uint16_t *)array->data)[offset] = husk_ref_bf16_store(value);
         break;
     default:
         ((float *)array->data)[offset] = (float)value;

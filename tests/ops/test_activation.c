@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=60
+// ctest: tiers=default,long,dtypes timeout=60
 // Activations alone: every kind, variant and layout against the reference; special values; bad input.
 #include "ref/activation.h"
 #include "support/support.h"
@@ -290,6 +290,66 @@ START_TEST(bad_tensors)
 }
 END_TEST
 
+static const husk_dtype narrow_dtypes[] = {HUSK_F16, HUSK_BF16};
+
+// Every number of 16 bits, read and stored again.
+START_TEST(every_number_of_two_bytes)
+{
+    const int64_t shape[] = {65536};
+    husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_NONE);
+    test_tensor x = test_input_of(narrow_dtypes[_i], 1, shape, TEST_PACKED, 1, 1.0f);
+    test_tensor y = test_output(narrow_dtypes[_i], 1, shape, TEST_PACKED);
+    for (int i = 0; i < 65536; i++)
+        ((uint16_t *)x.array.data)[i] = (uint16_t)i;
+    test_input_update(&x);
+    test_ok(husk_activation(test_queue(), &params, &x.tensor, &y.tensor));
+    test_fetch(&y);
+    for (int i = 0; i < 65536; i++) {
+        const double wanted = husk_ref_load(&x.array, i), got = husk_ref_load(&y.array, i);
+        const bool is_flushed = got == 0.0 && fabs(wanted) < HUSK_REF_TINY; // bf16 alone has such numbers
+        ck_assert_msg(got == wanted || (isnan(got) && isnan(wanted)) || is_flushed, "%s 0x%04x: %g became %g",
+                      husk_dtype_name(narrow_dtypes[_i]), (unsigned)i, wanted, got);
+    }
+    test_release(&x);
+    test_release(&y);
+}
+END_TEST
+
+// The tier "dtypes": kinds, layouts and variants in f16 and bf16.
+START_TEST(narrow_kinds_and_layouts)
+{
+    husk_ref_random random = {.seed = 511 + (uint64_t)_i};
+    for (int round = 0; round < 24; round++) {
+        int64_t shape[3];
+        for (int32_t d = 0; d < 3; d++)
+            shape[d] = d < 2 ? test_pick_size(&random, 4, 9) : test_pick_size(&random, 64, 500);
+        husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = (husk_act)_i, .slope = 0.25f);
+        const husk_dtype dtype = narrow_dtypes[round % 2];
+        const float scale = round % 6 == 0 ? 60000.0f : 8.0f;
+        test_tensor x = test_input_of(dtype, 3, shape, test_pick_layout(&random), (uint64_t)round, scale);
+        test_tensor y = test_output(dtype, 3, shape, test_pick_layout(&random));
+        run_all(&params, &x, &y);
+        test_release(&x);
+        test_release(&y);
+    }
+}
+END_TEST
+
+START_TEST(one_dtype_at_a_time)
+{
+    const int64_t shape[] = {4, 6};
+    husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_RELU);
+    test_tensor x = test_input_of(HUSK_F16, 2, shape, TEST_PACKED, 1, 1.0f);
+    test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
+    test_tensor z = test_output(HUSK_BF16, 2, shape, TEST_PACKED);
+    refuse(HUSK_UNSUPPORTED, "y", &params, &x.tensor, &y.tensor);
+    refuse(HUSK_UNSUPPORTED, "y", &params, &x.tensor, &z.tensor);
+    test_release(&x);
+    test_release(&y);
+    test_release(&z);
+}
+END_TEST
+
 START_TEST(names)
 {
     ck_assert_str_eq(husk_act_name(HUSK_ACT_NONE), "none");
@@ -302,7 +362,14 @@ int main(void)
 {
     Suite *suite = suite_create("activation");
     TCase *tests = tcase_create("activation");
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(tests, narrow_kinds_and_layouts, 0, KINDS);
+        suite_add_tcase(suite, tests);
+        return test_main(suite);
+    }
     tcase_add_loop_test(tests, kinds_and_layouts, 0, KINDS);
+    tcase_add_loop_test(tests, every_number_of_two_bytes, 0, 2);
+    tcase_add_test(tests, one_dtype_at_a_time);
     tcase_add_loop_test(tests, sizes_around_the_shares, 0, 14);
     tcase_add_loop_test(tests, in_place, 0, KINDS);
     tcase_add_loop_test(tests, special_values, 0, KINDS);

@@ -73,10 +73,15 @@ static void print_counters(void)
     }
 }
 
+bool test_tier_is(const char *tier)
+{
+    const char *now = getenv("HUSK_TEST_TIER");
+    return now != NULL && strcmp(now, tier) == 0;
+}
+
 bool test_is_long(void)
 {
-    const char *tier = getenv("HUSK_TEST_TIER");
-    return tier != NULL && strcmp(tier, "long") == 0;
+    return test_tier_is("long");
 }
 
 int test_main(Suite *suite)

@@ -17,6 +17,8 @@
  */
 int test_main(Suite *suite);
 
+/* Whether this is the tier of that name: "default", "dtypes" ... */
+bool test_tier_is(const char *tier);
 /* True in the long tier (HUSK_TEST_TIER=long): worth more configurations and larger ones. */
 bool test_is_long(void);
 

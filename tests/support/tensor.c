@@ -8,9 +8,12 @@
 #include "support/device.h"
 #include "support/main.h"
 
-// Quiet NaN as f32 and as half of an f64: what was never written, and the guards, whose words all differ.
-#define POISON        0x7ff8deadu
-#define GUARD_WORD(i) (0x7ff80000u | ((uint32_t)(i)&0x7ffffu))
+// Quiet NaN as f32, as half of an f64, and twice as f16 or bf16: what was never written, and the guards, of which
+// neighbours differ.
+#define POISON             0x7ff8deadu
+#define POISON_HALVES      0x7fed7fedu
+#define GUARD_WORD(i)      (0x7ff80000u | ((uint32_t)(i)&0x7ffffu))
+#define GUARD_HALVES(i)    (0x7fc07fe0u + ((uint32_t)(i)&0xfu) * 0x10001u)
 
 void test_layout_strides(test_layout layout, int32_t rank, const int64_t *shape, int64_t *strides)
 {
@@ -92,9 +95,9 @@ static test_tensor make_tensor(husk_dtype dtype, int32_t rank, const int64_t *sh
     test_layout_strides(layout, rank, shape, made.tensor.strides);
     if (layout == TEST_PACKED) // packed is what strides of zero mean, too: tests meet both spellings
         memset(made.tensor.strides, 0, sizeof(made.tensor.strides));
-    int64_t element_words = (int64_t)husk_dtype_size(dtype) / 4;
+    int64_t element = (int64_t)husk_dtype_size(dtype);
     husk_ref_array view = husk_ref_array_from_tensor(NULL, &made.tensor);
-    made.words = (place.before + husk_ref_array_extent(&view) + place.after) * element_words;
+    made.words = ((place.before + husk_ref_array_extent(&view) + place.after) * element + 3) / 4;
     size_t bytes = (size_t)(made.words + 2) * sizeof(uint32_t);
     made.initial = malloc(bytes);
     made.current = malloc(bytes);
@@ -106,7 +109,7 @@ static test_tensor make_tensor(husk_dtype dtype, int32_t rank, const int64_t *sh
     test_ok_error(husk_buffer_create(test_context(), device_bytes, &made.tensor.buffer, &error), &error);
     keep_memory(&made);
     for (int64_t i = 0; i < made.words; i++)
-        made.initial[i] = GUARD_WORD(i);
+        made.initial[i] = element == 2 ? GUARD_HALVES(i) : GUARD_WORD(i);
     return made;
 }
 
@@ -117,13 +120,19 @@ static void send(test_tensor *tensor)
     test_ok(husk_buffer_write(test_queue(), tensor->tensor.buffer, 0, bytes, tensor->initial));
 }
 
-test_tensor test_input(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale)
+test_tensor test_input_of(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
+                          float scale)
 {
     // An odd number of elements in front: kernels must not take a tensor's start to be aligned.
-    test_tensor made = make_tensor(HUSK_F32, rank, shape, layout, (placement){(int64_t)(seed % 4), 0});
+    test_tensor made = make_tensor(dtype, rank, shape, layout, (placement){(int64_t)(seed % 4), 0});
     husk_ref_random_fill_array(&made.before, seed, scale);
     send(&made);
     return made;
+}
+
+test_tensor test_input(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale)
+{
+    return test_input_of(HUSK_F32, rank, shape, layout, seed, scale);
 }
 
 test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
@@ -150,16 +159,16 @@ void test_input_update(test_tensor *input)
     send(input);
 }
 
-// Every element of the tensor: its first word, and how many words it has.
+// Every element of the tensor gets the bytes of a repeated word.
 static void fill_elements(test_tensor *tensor, uint32_t word)
 {
-    int64_t words = (int64_t)husk_dtype_size(tensor->tensor.dtype) / 4, index[HUSK_MAX_RANK] = {0};
+    int64_t size = (int64_t)husk_dtype_size(tensor->tensor.dtype), index[HUSK_MAX_RANK] = {0};
+    const uint32_t pattern[2] = {word, word};
     if (husk_ref_array_count(&tensor->before) == 0)
         return;
     do {
-        int64_t first = (tensor->tensor.offset + husk_ref_offset(&tensor->before, index)) * words;
-        for (int64_t i = 0; i < words; i++)
-            tensor->initial[first + i] = word;
+        int64_t at = (tensor->tensor.offset + husk_ref_offset(&tensor->before, index)) * size;
+        memcpy((unsigned char *)tensor->initial + at, pattern, (size_t)size);
     } while (husk_ref_index_next(tensor->tensor.rank, tensor->tensor.shape, index));
 }
 
@@ -173,17 +182,23 @@ static placement output_placement(husk_dtype dtype)
 test_tensor test_output(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout)
 {
     test_tensor made = make_tensor(dtype, rank, shape, layout, output_placement(dtype));
-    fill_elements(&made, POISON);
+    fill_elements(&made, husk_dtype_size(dtype) == 2 ? POISON_HALVES : POISON);
+    send(&made);
+    return made;
+}
+
+test_tensor test_inout_of(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
+                          float scale)
+{
+    test_tensor made = make_tensor(dtype, rank, shape, layout, output_placement(dtype));
+    husk_ref_random_fill_array(&made.before, seed, scale);
     send(&made);
     return made;
 }
 
 test_tensor test_inout(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale)
 {
-    test_tensor made = make_tensor(HUSK_F32, rank, shape, layout, output_placement(HUSK_F32));
-    husk_ref_random_fill_array(&made.before, seed, scale);
-    send(&made);
-    return made;
+    return test_inout_of(HUSK_F32, rank, shape, layout, seed, scale);
 }
 
 static void read_back(test_tensor *output)
@@ -194,18 +209,21 @@ static void read_back(test_tensor *output)
 
 int64_t test_changed_guard(const test_tensor *output)
 {
-    int64_t words = (int64_t)husk_dtype_size(output->tensor.dtype) / 4, index[HUSK_MAX_RANK] = {0};
-    unsigned char *owned = calloc((size_t)output->words + 1, 1);
+    int64_t size = (int64_t)husk_dtype_size(output->tensor.dtype), index[HUSK_MAX_RANK] = {0};
+    int64_t bytes = output->words * (int64_t)sizeof(uint32_t);
+    unsigned char *owned = calloc((size_t)bytes + 1, 1);
     ck_assert_msg(owned != NULL, "host memory does not suffice");
     if (husk_ref_array_count(&output->array) > 0)
         do {
-            int64_t first = (output->tensor.offset + husk_ref_offset(&output->array, index)) * words;
-            memset(owned + first, 1, (size_t)words);
+            int64_t at = (output->tensor.offset + husk_ref_offset(&output->array, index)) * size;
+            memset(owned + at, 1, (size_t)size);
         } while (husk_ref_index_next(output->tensor.rank, output->tensor.shape, index));
+    const unsigned char *now = (const unsigned char *)output->current;
+    const unsigned char *then = (const unsigned char *)output->initial;
     int64_t changed = -1;
-    for (int64_t i = 0; changed < 0 && i < output->words; i++)
-        if (!owned[i] && output->current[i] != output->initial[i])
-            changed = i * (int64_t)sizeof(uint32_t);
+    for (int64_t i = 0; changed < 0 && i < bytes; i++)
+        if (!owned[i] && now[i] != then[i])
+            changed = i - i % (size < 4 ? size : 4);
     free(owned);
     return changed;
 }

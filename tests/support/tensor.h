@@ -43,7 +43,10 @@ void test_layout_strides(test_layout layout, int32_t rank, const int64_t *shape,
 
 /* A random f32 input in (-scale, scale), the same values by index in every layout. */
 test_tensor test_input(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale);
-/* The same between NaN, not at the end of its buffer. */
+/* The same of any dtype: what the random numbers become when they are stored in it. */
+test_tensor test_input_of(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
+                          float scale);
+/* An f32 input between NaN, not at the end of its buffer. */
 test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
                                 float scale);
 /* A packed i32 input of one dimension. */
@@ -54,6 +57,8 @@ void test_input_update(test_tensor *input);
 test_tensor test_output(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout);
 /* An f32 output that is also read: random values in (-scale, scale) instead of NaN. See before. */
 test_tensor test_inout(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale);
+test_tensor test_inout_of(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
+                          float scale);
 
 /* Read the output back, after everything on the queue; fail the test if a guard has changed. */
 void test_fetch(test_tensor *output);

@@ -52,9 +52,10 @@ typedef struct husk_activation_params {
     (husk_activation_params) { .size = sizeof(husk_activation_params), __VA_ARGS__ }
 
 /*
- * y = activation(x). x and y: the same shape and dtype (f32), any strides; y may be x itself, otherwise
- * they must not overlap. |error| <= 4 ulp of the largest intermediate value: 8 * 2^-24 * max(1, |x|), and
- * 16 * 2^-24 * max(1, |x|) for GELU_TANH.
+ * y = activation(x). x and y: the same shape and dtype (f32, f16, bf16), any strides; y may be x itself, otherwise
+ * they must not overlap. What is stored as f16 or bf16 is computed in f32 and rounded to nearest.
+ * |error| <= 4 ulp of the largest intermediate value: 8 * 2^-24 * max(1, |x|), and 16 * 2^-24 * max(1, |x|) for
+ * GELU_TANH; in f16 and bf16 half a unit in the last place of y beside that.
  */
 HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_params *params,
                                      const husk_tensor *x, const husk_tensor *y);
