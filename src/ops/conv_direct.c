@@ -28,6 +28,8 @@ static const husk__configuration MENU_POSITIONS[] = {
 // half of one of vectors of positions; and to start a work-item.
 static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 225.0, STRIP_CYCLES = 35.0,
                     ITEM_CYCLES = 3000.0;
+// Every block reads all weights again: to bring a cache line of them from the second-level cache.
+static const double WEIGHT_LINE_CYCLES = 2.0, LINE_FLOATS = 16.0;
 static const double NEARLY = 1.03;
 // Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
 static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
@@ -201,7 +203,13 @@ static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64
     else
         tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * values[1] / VECTORS_PER_CYCLE +
                TILE_CYCLES;
-    return ITEM_CYCLES + depth + staging_cycles(candidate, tiles) + (double)tiles * (double)panels * tile;
+    const blocks b = cut(candidate);
+    const int64_t block_tiles = b.rows > 0 ? husk__max_i64(1, husk__min_i64(b.tiles, b.rows * row_tiles(candidate)))
+                                           : b.tiles;
+    const double weights = depth * (double)g->filters / (double)filter_panels(candidate) * (double)panels;
+    return ITEM_CYCLES + depth + staging_cycles(candidate, tiles) +
+           (double)husk__divide_up(tiles, block_tiles) * weights / LINE_FLOATS * WEIGHT_LINE_CYCLES +
+           (double)tiles * (double)panels * tile;
 }
 
 // Of splits that are predicted to take nearly the same the finest is taken: the threads of a device do not begin
