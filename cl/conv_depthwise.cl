@@ -154,6 +154,7 @@ typedef struct {
     __global data_t *y, *y_more;
     const __global data_t *begin, *end; // elements of x that exist
     long x_stride, y_stride;
+    long x_ahead; // from a row's first vector to what is asked for meanwhile, in the block that is next
     int width, width_more; // outputs, in either plane
     lane_mask first, first_more; // as masks
     lane_mask inside[STRIP_LOADS]; // which lanes of a row's loads count
@@ -219,6 +220,11 @@ ALWAYS_INLINE void filter_strip(int taps_w, int stride, int fold, const strip *s
     { \
         if ((uint)top < (uint)in_h) { \
             vf inputs[6]; \
+            if (fold == 1 && (q) >= taps_w - stride) { \
+                PREFETCH_FAR(x + s->x_ahead); \
+                if (stride == 2) \
+                    PREFETCH_FAR(x + s->x_ahead + VW); \
+            } \
             load_row(taps_w, stride, fold, s, x, more, inputs); \
             ADD_TO(q, 0) ADD_TO(q, 1) ADD_TO(q, 2) ADD_TO(q, 3) ADD_TO(q, 4) \
         } \
@@ -284,6 +290,8 @@ ALWAYS_INLINE void filter_blocks(int taps_w, int stride, int fold, const strip *
         s.x_more = planes->x_more + down;
         s.y = planes->y + oh * s.y_stride;
         s.y_more = planes->y_more + oh * s.y_stride;
+        s.x_ahead = pad_w + (oh + rows < out_h ? (long)rows * stride * s.x_stride
+                                               : planes->x_ahead - (long)oh * stride * s.x_stride);
         const lane_mask *inside = masks;
         for (int ow = 0; ow < out_w; ow += VW) {
             if (out_w > STRIPS * VW) {
@@ -392,6 +400,9 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
     s.end = x + (batch - 1) * x_stride_n + (groups - 1) * x_stride_c + (in_h - 1) * x_stride_h + in_w;
     s.x_stride = x_stride_h;
     s.y_stride = y_stride_h;
+    // Strips go down the rows, where no prefetcher follows: a block asks for the rows of the next one, or of the next
+    // plane. That is one of the same channel while there are filters left.
+    s.x_ahead = filters == 1 ? x_stride_c : 0;
     for (; unit < last; plane += fold) {
         const int block_end = (int)min((long)blocks, block + last - unit);
         const int channel = filters == 1 ? filter : filter / filters;
