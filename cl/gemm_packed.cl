@@ -3,8 +3,9 @@
 //
 // A work-group is one work-item that owns a range of rows and columns of one matrix of the batch. It
 // walks its columns in strips. For every block of K it copies the strip of B into panels
-// [block][TILE_N] that stay in the second-level cache, then, for every TILE_M rows, copies those rows of
-// A (first-level cache) and sweeps all panels of the strip with a register tile. Few large work-groups,
+// [block][TILE_N] that stay in the second-level cache, then, for every TILE_M rows, sweeps all panels of the
+// strip with a register tile. The tile reads its rows of A where they lie (in_place), unless they would drive
+// each other out of the first-level cache, or are columns: then they are copied before. Few large work-groups,
 // one or two a core, are best: each of them packs its own operands.
 // After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 2008, with the
 // loops over rows and columns exchanged: the panels of B are the larger operand kept.
@@ -296,8 +297,40 @@ inline void ask_for_c(const ahead_t *ahead)
 
 // ---- the register tile ----
 
+// A column of A, from where it lies, times a row of B.
+ALWAYS_INLINE void add_product_in_place(vf *acc, int rows, const __global data_t *a, long a_row, vf b0, vf b1, vf b2,
+                                        vf b3)
+{
+#define MULTIPLY(i, j) acc[(i) * TILE_NV + (j)] = MAD(element, b##j, acc[(i) * TILE_NV + (j)]);
+#define MULTIPLY_ROW(i) \
+    if ((i) < rows) { \
+        const vf element = (vf)(load_one(a, (i) * a_row)); \
+        TILE_ROW_EACH(i, TILE_NV, MULTIPLY) \
+    }
+    REPEAT_16(MULTIPLY_ROW)
+#undef MULTIPLY_ROW
+#undef MULTIPLY
+}
+
+// One step that takes A from where it lies.
+ALWAYS_INLINE void multiply_step_in_place(vf *acc, int rows, const __global data_t *a, long a_row,
+                                          const TILE_B_SPACE acc_t *b)
+{
+#ifdef TILE_PREFETCH_B
+    PREFETCH_READ(b + TILE_PREFETCH_B * TILE_N);
+    if (TILE_N > 16)
+        PREFETCH_READ(b + TILE_PREFETCH_B * TILE_N + 16);
+#endif
+    const vf b0 = vload_vf(0, b);
+    const vf b1 = TILE_NV > 1 ? vload_vf(1, b) : (vf)(0.0f);
+    const vf b2 = TILE_NV > 2 ? vload_vf(2, b) : (vf)(0.0f);
+    const vf b3 = TILE_NV > 3 ? vload_vf(3, b) : (vf)(0.0f);
+    add_product_in_place(acc, rows, a, a_row, b0, b1, b2, b3);
+}
+
 // One step that takes B from where it lies, and leaves a copy in the panel.
-ALWAYS_INLINE void multiply_step_copying(vf *acc, const acc_t *a, const __global data_t *b, acc_t *copy)
+ALWAYS_INLINE void multiply_step_copying(vf *acc, int in_place, const acc_t *a, const __global data_t *a_there,
+                                         long a_row, const __global data_t *b, acc_t *copy)
 {
     const vf b0 = load_vf(b);
     const vf b1 = TILE_NV > 1 ? load_vf(b + VW) : (vf)(0.0f);
@@ -306,17 +339,25 @@ ALWAYS_INLINE void multiply_step_copying(vf *acc, const acc_t *a, const __global
 #define COPY(i, j) store_private(b##j, copy + (j) * VW);
     TILE_ROW_EACH(0, TILE_NV, COPY)
 #undef COPY
-    tile_add_product(acc, TILE_M, TILE_NV, a, A_ROW, b0, b1, b2, b3);
+    if (in_place)
+        add_product_in_place(acc, TILE_M, a_there, a_row, b0, b1, b2, b3);
+    else
+        tile_add_product(acc, TILE_M, TILE_NV, a, A_ROW, b0, b1, b2, b3);
 }
 
-// A full tile of sums from the panels a and b; where copies is set, from b's source, and into the panel.
-ALWAYS_INLINE void multiply_full(vf *acc, int copies, const acc_t *a, const TILE_B_SPACE acc_t *b,
-                                 const __global data_t *source, long source_step, acc_t *copy, int steps,
+// A full tile of sums from the panels a and b; where copies is set, from b's source, and into the panel; where
+// in_place is, from the rows of A.
+ALWAYS_INLINE void multiply_full(vf *acc, int copies, int in_place, const acc_t *a, const __global data_t *a_there,
+                                 long a_row, const TILE_B_SPACE acc_t *b, const __global data_t *source,
+                                 long source_step, acc_t *copy, int copy_step, int steps,
                                  ahead_t *ahead)
 {
 #define STEP(q) \
     if (copies) \
-        multiply_step_copying(acc, a + (q), source + (q) * source_step, copy + (q) * TILE_N); \
+        multiply_step_copying(acc, in_place, a + (q), a_there + (q), a_row, source + (q) * source_step, \
+                              copy + (q) * copy_step); \
+    else if (in_place) \
+        multiply_step_in_place(acc, TILE_M, a_there + (q), a_row, b + (q) * TILE_N); \
     else \
         tile_multiply_step(acc, TILE_M, TILE_NV, a + (q), A_ROW, b + (q) * TILE_N);
     tile_zero(acc, TILE_M, TILE_NV);
@@ -338,7 +379,7 @@ ALWAYS_INLINE void multiply_full(vf *acc, int copies, const acc_t *a, const TILE
             line = ahead->b.line;
             asked = stream_next(&ahead->b);
         }
-        if (copies) {
+        if (copies || in_place) {
             // Written out, the loads of all steps would be done first, and spilled.
 #pragma nounroll
             for (int q = 0; q < PIECE; ++q) {
@@ -346,8 +387,10 @@ ALWAYS_INLINE void multiply_full(vf *acc, int copies, const acc_t *a, const TILE
                 STEP(0)
                 asked += line;
                 a += 1;
+                a_there += 1;
+                b += TILE_N;
                 source += source_step;
-                copy += TILE_N;
+                copy += copy_step;
             }
         } else {
 #define STEP_ASKING(q) \
@@ -356,17 +399,41 @@ ALWAYS_INLINE void multiply_full(vf *acc, int copies, const acc_t *a, const TILE
             REPEAT_8(STEP_ASKING)
 #undef STEP_ASKING
             a += PIECE;
+            a_there += PIECE;
             b += PIECE * TILE_N;
         }
     }
     for (; p < steps; ++p) {
         STEP(0)
         a += 1;
+        a_there += 1;
         b += TILE_N;
         source += source_step;
-        copy += TILE_N;
+        copy += copy_step;
     }
 #undef STEP
+}
+
+// Sums of TAIL_M rows or fewer, whose elements lie side by side, from where they lie.
+ALWAYS_INLINE void multiply_tail_in_place(vf *acc, const __global data_t *a, long a_row, int rows,
+                                          const TILE_B_SPACE acc_t *b, int steps)
+{
+    // Rows that are missing are the last one again.
+    const __global data_t *a1 = a + min(1, rows - 1) * a_row;
+    const __global data_t *a2 = a + min(2, rows - 1) * a_row;
+    const __global data_t *a3 = a + min(3, rows - 1) * a_row;
+    tile_zero(acc, TAIL_M, TILE_NV);
+    for (int p = 0; p < steps; ++p, b += TILE_N) {
+#define MULTIPLY(i, j) \
+    acc[(i) * TILE_NV + (j)] = MAD(element##i, vload_vf(j, b), acc[(i) * TILE_NV + (j)]);
+        const vf element0 = (vf)(load_one(a, p)), element1 = (vf)(load_one(a1, p));
+        const vf element2 = (vf)(load_one(a2, p)), element3 = (vf)(load_one(a3, p));
+        TILE_ROW_EACH(0, TILE_NV, MULTIPLY)
+        TILE_ROW_EACH(1, TILE_NV, MULTIPLY)
+        TILE_ROW_EACH(2, TILE_NV, MULTIPLY)
+        TILE_ROW_EACH(3, TILE_NV, MULTIPLY)
+#undef MULTIPLY
+    }
 }
 
 // The first rows of a tile of tile_rows whose columns do not pass the edge and lie side by side, with no more to do
@@ -421,7 +488,7 @@ ALWAYS_INLINE void keep_tile(const vf *acc, int tile_rows, acc_t *lines)
 // b_step is how far apart two panels lie. Work-group (x, y, z) does columns x * group_columns..., rows
 // y * group_rows..., both multiples of the tile, of group_matrices matrices and one of splits parts of k, split_k steps
 // long; part number s is written c_split * s further on. It takes strip_width columns at a time and block_k steps,
-// BLOCK_K at most: as many panels as STRIP_FLOATS has room for.
+// BLOCK_K at most: as many panels as STRIP_FLOATS has room for. With in_place, which wants a_step 1, A is not copied.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                                long a_batch, const __global data_t *restrict b_base, long b_offset,
@@ -430,7 +497,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                                int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
                                long c_column, long c_batch, long c_split, int m, int n, int all_k, int batch,
                                int group_rows, int group_columns, int group_matrices, int splits, int split_k,
-                               int strip_width, int block_k, float alpha, float beta, ACT_PARAMS)
+                               int strip_width, int block_k, int in_place, float alpha, float beta, ACT_PARAMS)
 {
     const int split = get_group_id(2) % splits;
     const int first = get_group_id(2) / splits * group_matrices;
@@ -472,6 +539,8 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
             const __global data_t *b_block = b + block * b_step + strip * b_column;
             // Rows of B are copied by the first tile that needs them, all but those cut by the edge.
             copied = b_column != 1 || row_end - row_begin <= FULL_ABOVE;
+            // A single tile of rows needs no copies: all steps write one, over each other.
+            const int copy_step = row_end - row_begin <= TILE_M ? 0 : TILE_N;
             const int whole = copied ? 0 : strip_columns / TILE_N * TILE_N;
             if (whole < strip_columns)
                 pack_b(b_panels + whole / TILE_N * panel_size, panel_size, b_block + whole * b_column, b_step, b_column,
@@ -484,7 +553,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                 ahead.b = b_column == 1 ? stream_runs(next, b_step, next_steps, next_columns)
                           : b_step == 1 ? stream_runs(next, b_column, next_columns, next_steps)
                                         : stream_none();
-            const int b_tiles = min((row_end - row_begin) / TILE_M, AHEAD_TILES) * tiles;
+            const int b_tiles = min(max((row_end - row_begin) / TILE_M, 1), AHEAD_TILES) * tiles;
             const int b_from = row_end - AHEAD_TILES * TILE_M;
             const int b_share = b_tiles > 0 ? (ahead.b.left + b_tiles - 1) / b_tiles : 0;
 #endif
@@ -494,7 +563,9 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                 const int rows = min(row_end - row, full ? TILE_M : TAIL_M);
                 const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row * bias_stride : 0);
                 const __global data_t *from_a = a + row * a_row + block * a_step;
-                pack_a(a_panel, from_a, a_row, a_step, rows, m - row, full ? TILE_M : TAIL_M, steps);
+                const int reads = in_place && (!full || rows == TILE_M); // rows of A where they lie
+                if (!reads)
+                    pack_a(a_panel, from_a, a_row, a_step, rows, m - row, full ? TILE_M : TAIL_M, steps);
                 // The rows below, or after the last ones the first ones of the next block.
                 const int below = row_end - row - rows;
                 const int next_rows = below > 0 ? min(below, TILE_M) : last ? 0 : min(row_end - row_begin, TILE_M);
@@ -526,11 +597,19 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                     acc_t lines[TILE_M * TILE_N] __attribute__((aligned(64)));
                     if (full) {
 #ifndef B_PACKED
-                        if (!copied && columns == TILE_N)
-                            multiply_full(acc, 1, a_panel, panel, b_block + j, b_step, panel, steps, &ahead);
+                        const int copies = !copied && columns == TILE_N;
+                        if (copies && reads)
+                            multiply_full(acc, 1, 1, a_panel, from_a, a_row, panel, b_block + j, b_step, panel,
+                                          copy_step, steps, &ahead);
+                        else if (copies)
+                            multiply_full(acc, 1, 0, a_panel, a, 0, panel, b_block + j, b_step, panel, copy_step,
+                                          steps, &ahead);
                         else
 #endif
-                            multiply_full(acc, 0, a_panel, panel, a, 0, a_panel, steps, &ahead);
+                        if (reads)
+                            multiply_full(acc, 0, 1, a_panel, from_a, a_row, panel, a, 0, a_panel, 0, steps, &ahead);
+                        else
+                            multiply_full(acc, 0, 0, a_panel, a, 0, panel, a, 0, a_panel, 0, steps, &ahead);
                         if (is_plain && columns == TILE_N) {
                             store_plain(acc, TILE_M, rows, to, c_row, from, finish);
                             continue;
@@ -538,8 +617,12 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                         keep_tile(acc, TILE_M, lines);
                     } else {
                         ask_for_c(&ahead);
-                        tile_zero(acc, TAIL_M, TILE_NV);
-                        tile_multiply(acc, TAIL_M, TILE_NV, a_panel, A_ROW, 1, panel, TILE_N, steps);
+                        if (reads) {
+                            multiply_tail_in_place(acc, from_a, a_row, rows, panel, steps);
+                        } else {
+                            tile_zero(acc, TAIL_M, TILE_NV);
+                            tile_multiply(acc, TAIL_M, TILE_NV, a_panel, A_ROW, 1, panel, TILE_N, steps);
+                        }
                         if (is_plain && columns == TILE_N) {
                             store_plain(acc, TAIL_M, rows, to, c_row, from, finish);
                             continue;

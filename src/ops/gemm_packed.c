@@ -53,7 +53,8 @@ typedef struct division {
     int64_t rows, columns, matrices, steps; /* of a group */
     int64_t row_parts, column_parts, matrix_parts, splits;
     int64_t strip_width, block_k;
-    double cost; /* nanoseconds */
+    bool in_place; /* rows of A are read where they lie, not copied */
+    double cost;   /* nanoseconds */
 } division;
 
 // Measured on a core that multiplies a vector a cycle. Cycles:
@@ -100,6 +101,25 @@ static double copy_a_cost(const husk__gemm_shape *shape, const husk__candidate *
     return TRANSPOSE_A / kept * (tile_m % width != 0 ? CUT_LINES : 1.0);
 }
 
+// A first-level cache of the devices that these kernels are for: sets, floats in a line; and how many rows of A, read
+// where they lie, may share a set with panels of B and rows of C streaming by.
+enum { SETS = 64, LINE_FLOATS = 16, MOST_IN_A_SET = 2 };
+
+// Whether a tile reads its rows of A where they lie: side by side, and not so that they drive each other out.
+static bool is_in_place(const husk__gemm_shape *shape, int64_t rows)
+{
+    int used[SETS] = {0};
+    if (shape->a_step != 1)
+        return false;
+    for (int64_t i = 0, last = -1; i < rows; ++i) {
+        const int64_t line = i * shape->a_row / LINE_FLOATS;
+        if (line != last && ++used[line % SETS] > MOST_IN_A_SET)
+            return false;
+        last = line;
+    }
+    return true;
+}
+
 // Cycles of one group.
 static double group_cost(const division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
                          bool b_is_packed)
@@ -119,8 +139,9 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
         panels * k * (full * (double)tile_m + tails * TAIL_M * TAIL_FACTOR) / tile_efficiency(candidate);
     const double strips = (double)husk__divide_up(columns, d->strip_width);
     const double blocks = (double)husk__divide_up(husk__max_i64(d->steps, 1), d->block_k);
-    const double copy_a = strips * (full * (double)tile_m + tails * TAIL_M) * k / width *
-                          copy_a_cost(shape, candidate);
+    const double copy_a = d->in_place ? 0.0
+                                      : strips * (full * (double)tile_m + tails * TAIL_M) * k / width *
+                                            copy_a_cost(shape, candidate);
     const double copy_b = b_is_packed ? 0.0 : panels * k * (shape->b_column == 1 ? COPY_B : TRANSPOSE_B);
     const double finish = blocks * tiles * (ENTER_TILE + (double)(tile_m * values[TILE_NV]) * FINISH_TILE);
     const double cycles = (double)d->matrices * (multiply + copy_a + copy_b + finish) + ENTER_GROUP;
@@ -135,6 +156,7 @@ static void complete(division *d, const husk__gemm_shape *shape, const husk__can
 {
     const int32_t *values = candidate->configuration->values;
     const int64_t tile_n = tile_columns(candidate), width = candidate->traits->vector_width;
+    d->in_place = is_in_place(shape, values[TILE_M]);
     // Strips of one width, and blocks of one depth: a narrow last strip costs as much copying of A as a wide one.
     const int64_t blocks = husk__max_i64(1, husk__divide_up(d->steps, values[BLOCK_K]));
     d->block_k = husk__round_up(husk__divide_up(husk__max_i64(d->steps, 1), blocks), width);
@@ -349,17 +371,18 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
     const husk__range range = {{(size_t)d->column_parts, (size_t)d->row_parts,
                                 (size_t)(d->matrix_parts * d->splits)},
                                {1, 1, 1}};
-    status = HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row),
-                          HUSK__ARG_I64(shape.a_step), HUSK__ARG_I64(shape.a_batch), b,
-                          HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
-                          HUSK__ARG_I64(shape.b_batch), HUSK__GEMM_BIAS_ARGUMENTS(&shape, &part), c,
-                          HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column),
-                          HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I64(shape.batch * shape.m * shape.n),
-                          HUSK__ARG_I32(shape.m), HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k),
-                          HUSK__ARG_I32(shape.batch), HUSK__ARG_I32(d->rows), HUSK__ARG_I32(d->columns),
-                          HUSK__ARG_I32(d->matrices), HUSK__ARG_I32(d->splits), HUSK__ARG_I32(d->steps),
-                          HUSK__ARG_I32(d->strip_width), HUSK__ARG_I32(d->block_k), HUSK__ARG_F32(part.alpha),
-                          HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+    status =
+        HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row), HUSK__ARG_I64(shape.a_step),
+                     HUSK__ARG_I64(shape.a_batch), b, HUSK__ARG_I64(shape.b_step),
+                     HUSK__ARG_I64(shape.b_column), HUSK__ARG_I64(shape.b_batch),
+                     HUSK__GEMM_BIAS_ARGUMENTS(&shape, &part), c, HUSK__ARG_I64(shape.c_row),
+                     HUSK__ARG_I64(shape.c_column), HUSK__ARG_I64(shape.c_batch),
+                     HUSK__ARG_I64(shape.batch * shape.m * shape.n), HUSK__ARG_I32(shape.m),
+                     HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k), HUSK__ARG_I32(shape.batch),
+                     HUSK__ARG_I32(d->rows), HUSK__ARG_I32(d->columns), HUSK__ARG_I32(d->matrices),
+                     HUSK__ARG_I32(d->splits), HUSK__ARG_I32(d->steps), HUSK__ARG_I32(d->strip_width),
+                     HUSK__ARG_I32(d->block_k), HUSK__ARG_I32(d->in_place), HUSK__ARG_F32(part.alpha),
+                     HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
     if (status != HUSK_OK || d->splits == 1)
         return status;
     return launch_add_parts(plan, queue, &whole, d, c, given, scope);

@@ -312,6 +312,19 @@ START_TEST(test_large)
 }
 END_TEST
 
+// Rows of A that a tile reads where they lie, and rows so far apart that it copies them: below, at and above a tile.
+START_TEST(test_rows_of_a)
+{
+    static const int64_t rows[] = {5, 11, 12, 14, 16, 29}, depths[] = {400, 512};
+    for (int i = 0; i < 6 * 2; ++i) {
+        configuration g = simple(rows[i / 2], 70, depths[i % 2]);
+        g.bias = (bias_kind)(i % 3);
+        g.beta = i % 4 ? 0.5f : 0.0f;
+        run(&g, every_variant[_i], 50 + (uint64_t)i);
+    }
+}
+END_TEST
+
 // Few sums over a long k, and many small matrices: k is split among the cores, a core takes several matrices.
 START_TEST(test_divided)
 {
@@ -437,6 +450,7 @@ int main(void)
     tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
     tcase_add_test(chosen, test_nothing_to_do);
     tcase_add_loop_test(chosen, test_large, 0, VARIANTS);
+    tcase_add_loop_test(chosen, test_rows_of_a, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_divided, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_broadcast, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_not_finite, 0, VARIANTS);
