@@ -32,7 +32,8 @@ typedef enum bench_direction {
     BENCH_BWD_DATA,
     BENCH_BWD_WEIGHT,
     BENCH_BWD,
-    BENCH_FWD_BWD
+    BENCH_FWD_BWD,
+    BENCH_DIRECTIONS /* how many there are */
 } bench_direction;
 
 typedef enum bench_layout {

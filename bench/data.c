@@ -149,9 +149,11 @@ void bench_data_free(const bench_case *c, bench_data *data)
 {
     (void)c;
     bench_array *const arrays[] = {&data->x,       &data->w,  &data->bias, &data->y,
-                                   &data->lengths, &data->h0, &data->c0};
+                                   &data->lengths, &data->h0, &data->c0, &data->dy};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bench_array_free(arrays[i]);
+    for (size_t i = 0; i < BENCH_SAVED; i++)
+        bench_array_free(&data->saved[i]);
     for (int64_t i = 0; i < data->layer_count; i++) {
         bench_array_free(&data->layers[i].input);
         bench_array_free(&data->layers[i].hidden);
@@ -180,4 +182,6 @@ void bench_output_free(bench_output *output)
     bench_array_free(&output->indices);
     bench_array_free(&output->h_n);
     bench_array_free(&output->c_n);
+    for (size_t i = 0; i < BENCH_GRADIENTS; i++)
+        bench_array_free(&output->gradients[i]);
 }

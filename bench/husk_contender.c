@@ -88,7 +88,7 @@ static void husk_version_text(void *session, char *text, size_t size)
 static const char *husk_form(void *session, const bench_case *c, size_t index)
 {
     (void)session;
-    return husk_op_variant(bench_op_text(c->op), index);
+    return husk_op_variant(bench_op_row(c), index);
 }
 
 static bool tensor_from(husk_context *context, const bench_array *array, husk_tensor *tensor,
@@ -109,9 +109,13 @@ static husk_status upload(husk_queue *queue, const bench_array *array, const hus
     return husk_buffer_write(queue, tensor->buffer, 0, (uint64_t)bench_array_bytes(array), array->data);
 }
 
-// h_n, c_n and indices have no counterpart in the inputs: their shapes come from an empty output.
+// h_n, c_n, indices and further gradients have no counterpart in the inputs: their shapes come from an empty output.
 static bool make_results(bench_husk_job *job, bench_husk_set *set, const bench_output *shapes)
 {
+    for (size_t i = 0; i < BENCH_GRADIENTS; i++) {
+        if (!tensor_from(job->context, &shapes->gradients[i], &set->gradients[i], &job->error))
+            return false;
+    }
     return tensor_from(job->context, &shapes->indices, &set->indices, &job->error) &&
            tensor_from(job->context, &shapes->h_n, &set->h_n, &job->error) &&
            tensor_from(job->context, &shapes->c_n, &set->c_n, &job->error);
@@ -140,6 +144,11 @@ static bool make_layers(bench_husk_job *job, bench_husk_set *set)
     return true;
 }
 
+static bool make_operand(bench_husk_job *job, const bench_array *array, husk_tensor *tensor)
+{
+    return tensor_from(job->context, array, tensor, &job->error) && upload(job->queue, array, tensor) == HUSK_OK;
+}
+
 static bool make_set(bench_husk_job *job, bench_husk_set *set, const bench_output *shapes)
 {
     const bench_data *data = job->data;
@@ -149,10 +158,14 @@ static bool make_set(bench_husk_job *job, bench_husk_set *set, const bench_outpu
     } operands[] = {
         {&data->x, &set->x},   {&data->w, &set->w},   {&data->bias, &set->bias},       {&data->y, &set->y},
         {&data->h0, &set->h0}, {&data->c0, &set->c0}, {&data->lengths, &set->lengths},
+        {&data->dy, &set->dy},
     };
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
-        if (!tensor_from(job->context, operands[i].array, operands[i].tensor, &job->error) ||
-            upload(job->queue, operands[i].array, operands[i].tensor) != HUSK_OK)
+        if (!make_operand(job, operands[i].array, operands[i].tensor))
+            return false;
+    }
+    for (size_t i = 0; i < BENCH_SAVED; i++) {
+        if (!make_operand(job, &data->saved[i], &set->saved[i]))
             return false;
     }
     return make_results(job, set, shapes) && make_layers(job, set);
@@ -161,9 +174,13 @@ static bool make_set(bench_husk_job *job, bench_husk_set *set, const bench_outpu
 static void release_set(bench_husk_set *set, int64_t layers)
 {
     husk_tensor *const tensors[] = {&set->x,  &set->w,  &set->bias, &set->y,   &set->indices,
-                                    &set->h0, &set->c0, &set->h_n,  &set->c_n, &set->lengths};
+                                    &set->h0, &set->c0, &set->h_n,  &set->c_n, &set->lengths, &set->dy};
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
         husk_buffer_release(tensors[i]->buffer);
+    for (size_t i = 0; i < BENCH_SAVED; i++)
+        husk_buffer_release(set->saved[i].buffer);
+    for (size_t i = 0; i < BENCH_GRADIENTS; i++)
+        husk_buffer_release(set->gradients[i].buffer);
     for (int64_t i = 0; set->layer_tensors && i < 4 * layers; i++)
         husk_buffer_release(set->layer_tensors[i].buffer);
     free(set->layer_tensors);
@@ -201,13 +218,13 @@ static bench_answer make_sets(bench_husk_job *job, char reason[BENCH_REASON_TEXT
     return explain(error, error->status != HUSK_OK ? error->status : HUSK_OUT_OF_HOST_MEMORY, reason);
 }
 
-// The library is f32 and forward alone today; a case may ask for more, and gets a plain answer.
+// clbench is f32 alone today, and an operator's gradients may not be there; a case may ask, and gets a plain answer.
 static bool is_supported(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     if (c->dtype != HUSK_F32)
         return bench_explain(reason, BENCH_REASON_TEXT, "dtype=%s is not there yet",
                              husk_dtype_name(c->dtype));
-    if (c->dir != BENCH_FWD)
+    if (!bench_op_row(c))
         return bench_explain(reason, BENCH_REASON_TEXT, "dir=%s is not there yet",
                              bench_direction_text(c->dir));
     return true;
@@ -313,6 +330,8 @@ static bench_answer husk_reset(void *state, char reason[BENCH_REASON_TEXT])
         status = status ? status : fill_nan(job->queue, &set->h_n, nan);
         status = status ? status : fill_nan(job->queue, &set->c_n, nan);
         status = status ? status : fill_nan(job->queue, &set->indices, never);
+        for (int k = 0; k < BENCH_GRADIENTS; k++)
+            status = status ? status : fill_nan(job->queue, &set->gradients[k], nan);
     }
     job->next = 0;
     return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
@@ -333,6 +352,8 @@ static bench_answer husk_read(void *state, bench_output *output, char reason[BEN
     status = status ? status : download(job->queue, &set->indices, &output->indices);
     status = status ? status : download(job->queue, &set->h_n, &output->h_n);
     status = status ? status : download(job->queue, &set->c_n, &output->c_n);
+    for (int i = 0; i < BENCH_GRADIENTS; i++)
+        status = status ? status : download(job->queue, &set->gradients[i], &output->gradients[i]);
     return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
 }
 

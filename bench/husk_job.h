@@ -11,6 +11,7 @@
 /* One set of operands on the device. A tensor whose buffer is NULL is not there. */
 typedef struct bench_husk_set {
     husk_tensor x, w, bias, y, indices, lengths, h0, c0, h_n, c_n;
+    husk_tensor dy, saved[BENCH_SAVED], gradients[BENCH_GRADIENTS]; /* for gradients; y is the first that is wanted */
     husk_tensor *layer_tensors;      /* rnn: input, hidden, input_bias, hidden_bias of each */
     husk_rnn_weights *layer_weights; /* pointing into layer_tensors */
 } bench_husk_set;

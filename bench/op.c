@@ -19,6 +19,12 @@ const bench_op *bench_op_get(bench_op_kind kind)
     return (size_t)kind < BENCH_OP_COUNT ? ops[kind] : NULL;
 }
 
+const char *bench_op_row(const bench_case *c)
+{
+    const bench_op *op = bench_op_get(c->op);
+    return c->dir == BENCH_FWD ? op->name : op->gradients[c->dir];
+}
+
 const bench_op *bench_op_find(const char *name)
 {
     for (size_t i = 0; i < BENCH_OP_COUNT; i++) {

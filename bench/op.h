@@ -13,6 +13,11 @@
 
 typedef struct bench_op {
     const char *name;
+    /*
+     * By direction, the library's operator whose variants compute it: [BENCH_BWD] = "tile_backward". NULL: the library
+     * has no such direction; forward is there always, by the operator's own name. The functions below ask c->dir.
+     */
+    const char *gradients[BENCH_DIRECTIONS];
 
     /* Parsing. fields ends with a NULL key; the common fields (dtype, dir ...) are added to it by flags. */
     const bench_field *fields;
@@ -32,7 +37,7 @@ typedef struct bench_op {
 
     /* Operands: shapes, memory and numbers. False: memory is short. */
     bool (*make_data)(const bench_case *c, bench_data *data, uint64_t seed);
-    /* Outputs beside y (which is made from data.y); NULL: none. */
+    /* Outputs beside y (which is made from data.y), with BENCH_BWD and its kin further gradients; NULL: none. */
     bool (*make_output)(const bench_case *c, const bench_data *data, bench_output *output);
 
     /* The library: make the plan and the packed weights, for packed=1 alone; enqueue one run of a set. */
@@ -46,6 +51,9 @@ typedef struct bench_op {
     /* The index-th small configuration for `clbench verify`, as a case line; false past the last. */
     bool (*generate)(int64_t index, char line[BENCH_CASE_TEXT]);
 } bench_op;
+
+/* The library's operator that computes the case's direction, whose variants are its forms; NULL where there is none. */
+const char *bench_op_row(const bench_case *c);
 
 /* NULL when the number or name is no operator. */
 const bench_op *bench_op_get(bench_op_kind kind);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op.h"
 #include "plausible.h"
 #include "ref/random.h"
 #include "run.h"
@@ -81,11 +82,11 @@ static bench_measure_options measure_options(const bench_run *r, size_t rows_lef
 }
 
 // variant: a name, or "name:configuration".
-static bool has_variant(bench_op_kind op, const char *variant)
+static bool has_variant(const bench_case *c, const char *variant)
 {
     size_t length = strcspn(variant, ":");
     const char *name;
-    for (size_t i = 0; (name = husk_op_variant(bench_op_text(op), i)); i++) {
+    for (size_t i = 0; (name = husk_op_variant(bench_op_row(c), i)); i++) {
         if (strlen(name) == length && !strncmp(name, variant, length))
             return true;
     }
@@ -100,7 +101,7 @@ static void add_entrants(bench_run *r, bench_row *row)
         variant = NULL;
     else
         bench_row_add(row, &r->contestants[0], variant);
-    if (variant && !has_variant(row->c.op, variant)) {
+    if (variant && !has_variant(&row->c, variant)) {
         row->entrants[0].state = BENCH_STATE_SKIPPED;
         snprintf(row->entrants[0].reason, sizeof row->entrants[0].reason, "%s has no variant %s",
                  bench_op_text(row->c.op), variant);
@@ -205,14 +206,14 @@ bool bench_make_rows(bench_run *r)
     size_t capacity = r->suite.count;
     bool all = r->options->variant && !strcmp(r->options->variant, "all");
     for (size_t i = 0; all && i < r->suite.count; i++) {
-        for (size_t v = 0; husk_op_variant(bench_op_text(r->suite.entries[i].c.op), v); v++)
+        for (size_t v = 0; husk_op_variant(bench_op_row(&r->suite.entries[i].c), v); v++)
             capacity++;
     }
     r->rows = calloc(capacity + 1, sizeof *r->rows);
     for (size_t i = 0; r->rows && i < r->suite.count; i++) {
         const bench_suite_entry *entry = &r->suite.entries[i];
         for (size_t v = 0; v == 0 || all; v++) {
-            const char *variant = all ? husk_op_variant(bench_op_text(entry->c.op), v) : NULL;
+            const char *variant = all ? husk_op_variant(bench_op_row(&entry->c), v) : NULL;
             if (all && !variant)
                 break;
             bench_row *row = &r->rows[r->row_count++];

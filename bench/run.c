@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "op.h"
 #include "overhead.h"
 #include "rounds.h"
 #include "startup.h"
@@ -239,8 +240,8 @@ static int check(bench_run *r)
     size_t count = 0;
     bool found = !o->variant || !strcmp(o->variant, "all") || strchr(o->variant, ':');
     for (size_t i = 0; i < r->suite.count && !found; i++) {
-        for (size_t v = 0; !found && husk_op_variant(bench_op_text(r->suite.entries[i].c.op), v); v++) {
-            const char *name = husk_op_variant(bench_op_text(r->suite.entries[i].c.op), v);
+        for (size_t v = 0; !found && husk_op_variant(bench_op_row(&r->suite.entries[i].c), v); v++) {
+            const char *name = husk_op_variant(bench_op_row(&r->suite.entries[i].c), v);
             found = !strcmp(name, o->variant);
             if (count < 64)
                 names[count++] = name;

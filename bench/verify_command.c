@@ -24,7 +24,7 @@ typedef struct tally {
 typedef struct verification {
     const bench_options *options;
     bench_contestant husk;
-    tally tallies[BENCH_OP_COUNT][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
+    tally tallies[BENCH_OP_COUNT][BENCH_DIRECTIONS][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
 } verification;
 
 static json_t *ask(verification *v, json_t *request, bench_state *state, char reason[BENCH_REASON_TEXT])
@@ -115,7 +115,7 @@ static void verify_configurations(verification *v, const bench_case *c, const ch
 {
     const char *configuration;
     size_t i = 0;
-    for (; (configuration = husk_op_configuration(bench_op_text(c->op), variant, i)); i++) {
+    for (; (configuration = husk_op_configuration(bench_op_row(c), variant, i)); i++) {
         char form[128];
         snprintf(form, sizeof form, "%s:%s", variant, configuration);
         verify_one(v, c, form, t);
@@ -127,17 +127,18 @@ static void verify_configurations(verification *v, const bench_case *c, const ch
 // The operator's own choice and each variant by name; one variant; or all in each of their configurations.
 static void verify_case(verification *v, const bench_case *c)
 {
-    const char *wanted = v->options->variant, *op = bench_op_text(c->op), *variant;
+    const char *wanted = v->options->variant, *op = bench_op_row(c), *variant;
+    tally *tallies = v->tallies[c->op][c->dir];
     if (!wanted)
-        verify_one(v, c, NULL, &v->tallies[c->op][0]);
+        verify_one(v, c, NULL, &tallies[0]);
     for (size_t i = 0; i < MAX_VARIANTS && (variant = husk_op_variant(op, i)) && !bench_interrupted; i++) {
         size_t length = wanted ? strcspn(wanted, ":") : 0;
         bool is_wanted = !wanted || !strcmp(wanted, "all") ||
                          (strlen(variant) == length && !strncmp(variant, wanted, length));
         if (wanted && !strcmp(wanted, "all"))
-            verify_configurations(v, c, variant, &v->tallies[c->op][i + 1]);
+            verify_configurations(v, c, variant, &tallies[i + 1]);
         else if (is_wanted)
-            verify_one(v, c, wanted && strcmp(wanted, "all") ? wanted : variant, &v->tallies[c->op][i + 1]);
+            verify_one(v, c, wanted && strcmp(wanted, "all") ? wanted : variant, &tallies[i + 1]);
     }
 }
 
@@ -179,7 +180,7 @@ static void print_tally(const char *op, const char *variant, const tally *t, tal
     total->timeouts += t->timeouts;
     if (!executed && !t->refused)
         return;
-    printf("%-11s %-20s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64
+    printf("%-16s %-20s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64
            "   %-21.3f  %s\n",
            op, variant, executed, t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused,
            t->max_ratio, t->configurations);
@@ -187,13 +188,17 @@ static void print_tally(const char *op, const char *variant, const tally *t, tal
 
 static void print_tallies(const verification *v, tally *total)
 {
-    printf("\n%-11s %-20s %6s %6s %6s %6s %6s %8s   %s  %s\n", "operator", "variant", "run", "right", "wrong",
+    printf("\n%-16s %-20s %6s %6s %6s %6s %6s %8s   %s  %s\n", "operator", "variant", "run", "right", "wrong",
            "error", "void", "refused", "largest error / bound", "configurations");
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
-        const char *name = bench_op_text((bench_op_kind)op);
-        print_tally(name, "(chosen)", &v->tallies[op][0], total);
-        for (size_t i = 0; i < MAX_VARIANTS && husk_op_variant(name, i); i++)
-            print_tally(name, husk_op_variant(name, i), &v->tallies[op][i + 1], total);
+        for (int dir = 0; dir < BENCH_DIRECTIONS; dir++) {
+            const bench_case c = {.op = (bench_op_kind)op, .dir = (bench_direction)dir};
+            const char *name = bench_op_row(&c);
+            const tally *tallies = v->tallies[op][dir];
+            print_tally(name ? name : bench_op_text(c.op), "(chosen)", &tallies[0], total);
+            for (size_t i = 0; i < MAX_VARIANTS && husk_op_variant(name, i); i++)
+                print_tally(name, husk_op_variant(name, i), &tallies[i + 1], total);
+        }
     }
     printf("\n%" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " ended with an error, %" PRId64
            " not finished, %" PRId64 " void (most of what is expected is zero); %" PRId64
