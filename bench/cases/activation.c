@@ -20,7 +20,7 @@ static double flops(const bench_case *c)
 
 static double bytes(const bench_case *c)
 {
-    return 8 * (double)c->as.activation.count;
+    return (c->dir == BENCH_FWD ? 8 : 12) * (double)c->as.activation.count;
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
@@ -30,6 +30,11 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
         !bench_array_make(&data->y, HUSK_F32, 1, count, NULL))
         return false;
     bench_array_fill(&data->x, seed, 8);
+    if (c->dir == BENCH_FWD)
+        return true;
+    if (!bench_array_make(&data->dy, HUSK_F32, 1, count, NULL))
+        return false;
+    bench_array_fill(&data->dy, seed + 1, 1);
     return true;
 }
 
@@ -41,6 +46,8 @@ static husk_activation_params params_of(const bench_case *c, const char *variant
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     husk_activation_params params = params_of(job->c, job->form);
+    if (job->c->dir == BENCH_BWD)
+        return husk_activation_backward(job->queue, &params, &set->x, NULL, &set->dy, &set->y);
     return husk_activation(job->queue, &params, &set->x, &set->y);
 }
 
@@ -48,27 +55,30 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
                    const bench_verify_options *options, bench_verdict *verdict)
 {
     husk_activation_params params = params_of(c, NULL);
-    husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&output->y);
+    husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&output->y), dy = bench_ref_array(&data->dy);
     husk_ref_activation op = {.params = &params, .x = &x};
-    husk_ref_function function = husk_ref_activation_function(&op);
+    husk_ref_activation_backward backward = {.params = &params, .x = &x, .dy = &dy};
+    husk_ref_function function = c->dir == BENCH_FWD ? husk_ref_activation_function(&op)
+                                                     : husk_ref_activation_backward_function(&backward);
     husk_ref_report report = {0};
     husk_ref_check(&function, options->seed, &y, &report);
-    bench_verdict_add(verdict, "y", &report);
+    bench_verdict_add(verdict, c->dir == BENCH_FWD ? "y" : "dx", &report);
 }
 
 // Every activation at sizes around vectors and work-groups.
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
     static const int counts[] = {1, 15, 257, 4099};
-    if (index >= 36)
+    if (index >= 72)
         return false;
-    snprintf(line, BENCH_CASE_TEXT, "activation count=%d act=%s", counts[index % 4],
-             husk_act_name((husk_act)(index / 4)));
+    snprintf(line, BENCH_CASE_TEXT, "activation count=%d act=%s%s", counts[index % 4],
+             husk_act_name((husk_act)(index / 4 % 9)), index < 36 ? "" : " dir=bwd");
     return true;
 }
 
 const bench_op bench_op_activation = {
     .name = "activation",
+    .gradients = {[BENCH_BWD] = "activation_backward"},
     .fields = fields,
     .common = BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
     .flops = flops,

@@ -4,6 +4,7 @@
 // This is the smallest operator of the house; docs/adding-an-operator.md walks through it.
 #include <husk/ops/activation.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -275,7 +276,7 @@ husk_status husk_activation(husk_queue *queue, const husk_activation_params *par
     husk_activation_params given;
     husk_status status = husk__call_begin(queue, "husk_activation", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, offsetof(husk_activation_params, accumulate), params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, x, y, &scope);
     if (status != HUSK_OK)

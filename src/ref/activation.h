@@ -33,6 +33,21 @@ void husk_ref_activation_run(const husk_ref_activation *op, const husk_ref_array
 husk_ref_value husk_ref_activation_at(const husk_ref_activation *op, const int64_t *index);
 husk_ref_function husk_ref_activation_function(const husk_ref_activation *op);
 
+/* The derivative at x, or where forward gave y: those that follow from y. Limits at infinities: the header has them. */
+double husk_ref_activation_derivative(husk_act act, float slope, double x);
+double husk_ref_activation_derivative_of_y(husk_act act, float slope, double y);
+
+typedef struct husk_ref_activation_backward {
+    const husk_activation_params *params; /* NULL for the defaults */
+    const husk_ref_array *x, *y;          /* one may be NULL; which one is read, the header says */
+    const husk_ref_array *dy;
+    const husk_ref_array *before; /* dx before the call, for accumulate */
+} husk_ref_activation_backward;
+
+void husk_ref_activation_backward_run(const husk_ref_activation_backward *op, const husk_ref_array *dx);
+husk_ref_value husk_ref_activation_backward_at(const husk_ref_activation_backward *op, const int64_t *index);
+husk_ref_function husk_ref_activation_backward_function(const husk_ref_activation_backward *op);
+
 HUSK_END_DECLS
 
 #endif

@@ -106,6 +106,31 @@ def activation():
                       array(x), array(function(x, f32(slope))))
 
 
+def activation_backward():
+    of_y = {"SIGMOID": torch.ops.aten.sigmoid_backward, "TANH": torch.ops.aten.tanh_backward}
+
+    def case(name, x, slope, text):
+        x = x.clone().requires_grad_()
+        dy = random(*x.shape)
+        y = ACTIVATIONS[name](x, f32(slope))
+        dx, = torch.autograd.grad(y, x, dy)
+        given = None if slope == 0.01 else slope
+        options = params(activation="HUSK_ACT_" + name, slope=given)
+        yield row(f"{name} {slope}{text}", options, array(x.detach()), array(None), array(dy), array(dx))
+        if name in of_y:
+            y = (y.detach() * 4096).round() / 4096  # what f32 and few digits hold
+            yield row(f"{name} of y{text}", options, array(None), array(y), array(dy), array(of_y[name](dy, y)))
+        elif name in ("NONE", "RELU", "RELU6"):
+            yield row(f"{name} of y{text}", options, array(None), array(y.detach()), array(dy), array(dx))
+
+    x = torch.cat([random(20), torch.tensor([0.0, 6.0, 7.5, -6.0, 20.0, -20.0, 100.0, -100.0]).double()])
+    for name in ACTIVATIONS:
+        for slope in (0.01, 0.25) if name == "LEAKY_RELU" else (0.01,):
+            yield from case(name, x, slope, "")
+            special = [float("nan")] + ([] if name in ("GELU", "GELU_TANH", "SILU") else [math.inf, -math.inf])
+            yield from case(name, torch.tensor(special).double(), slope, ", special values")
+
+
 def gemm():
     def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
         product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
@@ -393,7 +418,7 @@ def rnn():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, gemm, conv, pool, softmax, rnn):
+    for operator in (activation, activation_backward, gemm, conv, pool, softmax, rnn):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

@@ -36,6 +36,14 @@ static const struct golden_activation {
 #include "golden/golden_activation.inc"
 };
 
+static const struct golden_activation_backward {
+    const char *name;
+    husk_activation_params params;
+    golden_array x, y, dy, dx;
+} golden_activation_backward[] = {
+#include "golden/golden_activation_backward.inc"
+};
+
 static const struct golden_gemm {
     const char *name;
     husk_gemm_params params;
@@ -182,6 +190,26 @@ START_TEST(test_activation)
     expect_equal(golden->name, "y", &golden->y, &y);
     free(x.data);
     free(y.data);
+}
+END_TEST
+
+START_TEST(test_activation_backward)
+{
+    const struct golden_activation_backward *golden = &golden_activation_backward[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make_optional(&golden->x, HUSK_F32), y = make_optional(&golden->y, HUSK_F32);
+    husk_ref_array dy = make(&golden->dy, HUSK_F32), dx = make_output(&golden->dx);
+    husk_ref_activation_backward op = {.params = &golden->params, .dy = &dy};
+    op.x = optional(&golden->x, &x);
+    op.y = optional(&golden->y, &y);
+    husk_ref_function function = husk_ref_activation_backward_function(&op);
+    expect_function(golden->name, &function, &golden->dx);
+    husk_ref_activation_backward_run(&op, &dx);
+    expect_equal(golden->name, "dx", &golden->dx, &dx);
+    free(x.data);
+    free(y.data);
+    free(dy.data);
+    free(dx.data);
 }
 END_TEST
 
@@ -383,6 +411,7 @@ int main(void)
     Suite *suite = suite_create("golden");
     TCase *cases = tcase_create("golden");
     tcase_add_loop_test(cases, test_activation, 0, 2 * COUNT(golden_activation));
+    tcase_add_loop_test(cases, test_activation_backward, 0, 2 * COUNT(golden_activation_backward));
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));

@@ -17,7 +17,7 @@
 #ifndef HUSK_OPS_ACTIVATION_H
 #define HUSK_OPS_ACTIVATION_H
 
-#include <husk/tensor.h>
+#include <husk/gradient.h>
 
 HUSK_BEGIN_DECLS
 
@@ -46,6 +46,7 @@ typedef struct husk_activation_params {
     husk_act activation;
     float slope;         /* LEAKY_RELU alone; 0 means 0.01 */
     const char *variant; /* NULL: chosen */
+    uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
 } husk_activation_params;
 
 #define HUSK_ACTIVATION_PARAMS(...)                                                                 \
@@ -59,6 +60,27 @@ typedef struct husk_activation_params {
  */
 HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_params *params,
                                      const husk_tensor *x, const husk_tensor *y);
+
+/*
+ * dx = dy * activation'(x), from what forward read (x), what it wrote (y), or either: one of them may be NULL.
+ *
+ *     x    every kind
+ *     y    NONE, RELU, LEAKY_RELU with a slope > 0, RELU6, SIGMOID, TANH: the kinds that PyTorch computes in place.
+ *          Where both are given, y is read for these and x for the others.
+ *
+ * At kinks and for NaN as PyTorch: RELU and RELU6 have derivative 0 at 0 and 6, LEAKY_RELU the slope at 0; of a NaN
+ * RELU and RELU6 pass dy on, LEAKY_RELU slope * dy, the smooth kinds give NaN. At infinities, where PyTorch's GELU,
+ * GELU_TANH and SILU give NaN, derivatives are their limits, 0 and 1.
+ *
+ * All tensors: one shape, one dtype (f32, f16, bf16), any strides; dx may be dy itself, x or y, otherwise dx must not
+ * overlap them. accumulate: HUSK_ACCUMULATE_INPUTS adds to dx. A zero-sized tensor does nothing.
+ * The piecewise linear kinds are exact but for the product with the slope. The smooth ones: |error| <= 8 * 2^-24 * |dy|
+ * (GELU_TANH 16), derivatives being at most 1.13: as many roundings of intermediate values as in the formula; in f16
+ * and bf16 half a unit in the last place beside that.
+ */
+HUSK_API husk_status husk_activation_backward(husk_queue *queue, const husk_activation_params *params,
+                                              const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy,
+                                              const husk_tensor *dx);
 
 HUSK_END_DECLS
 

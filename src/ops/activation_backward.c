@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+// Gradients of activations: validate -> resolve -> choose -> launch. Kernels: cl/activation_backward_*.cl.
+#include <husk/ops/activation.h>
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/epilogue.h"
+#include "base/params.h"
+#include "base/tensor.h"
+#include "runtime/map.h"
+#include "select/plan.h"
+
+// ---- the problem ----
+
+// Kinds that are taken from y: ACT_SIGMOID_Y and ACT_TANH_Y in cl/lib/activation_gradient.clh.
+enum { SIGMOID_Y = 9, TANH_Y = 10 };
+
+typedef struct problem {
+    husk__epilogue activation;
+    int32_t kind; // the kernel's
+    bool adds;
+    husk_tensor dx, dy, from; // from: x or y
+} problem;
+
+static void describe(const void *untyped, husk__key *key)
+{
+    const problem *own = untyped;
+    husk__key_i64(key, own->kind);
+    husk__key_i64(key, own->activation.activation);
+    husk__key_f32(key, own->activation.slope);
+    husk__key_i64(key, own->adds);
+    husk__key_tensor(key, &own->dx);
+    husk__key_tensor(key, &own->dy);
+    husk__key_tensor(key, &own->from);
+}
+
+static husk__loops loops_of(const problem *own)
+{
+    const husk_tensor *const tensors[] = {&own->dx, &own->dy, &own->from, NULL};
+    return husk__loops_make(own->dx.rank, own->dx.shape, tensors, HUSK__LOOPS_Y);
+}
+
+static void classify(const void *untyped, husk__text *text)
+{
+    const problem *own = untyped;
+    const husk__loops loops = loops_of(own);
+    husk__text_format(text, " %s %s %s", husk_dtype_name(own->dy.dtype), husk_act_name(own->activation.activation),
+                      loops.rank < 2 ? "packed" : "strided");
+    husk__class_size(text, "count", husk__loops_count(&loops));
+}
+
+typedef struct arguments {
+    const husk_tensor *dx, *dy, *from;
+} arguments;
+
+// ---- what the two variants share ----
+
+static husk__map *make_state(husk_plan *plan, char options[128])
+{
+    const problem *own = plan->problem;
+    husk__map *state = calloc(1, sizeof *state);
+    plan->state = state; // freed with the plan
+    if (state)
+        state->loops = loops_of(own);
+    snprintf(options, 128, "%s %s%s", husk__dtype_option(own->dy.dtype), plan->configuration->options,
+             own->activation.is_smooth ? " -DACT_SMOOTH" : "");
+    return state;
+}
+
+// A bound that the kind does not have is NaN, which no number reaches.
+static float bound_of(float bound)
+{
+    return isfinite(bound) ? bound : NAN;
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                       const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    const arguments *given = untyped;
+    const husk__map_run call = {
+        .y = given->dx,
+        .u = given->dy,
+        .v = given->from,
+        .adds = own->adds,
+        .kind = own->kind,
+        .numbers = {bound_of(own->activation.low), own->activation.slope, bound_of(own->activation.high)}};
+    (void)scratch;
+    return husk__map_launch(plan->state, queue, &call, scope);
+}
+
+// ---- vector: CPU devices ----
+
+// A work-group is worth launching for so many elements: waking a thread takes as long.
+enum { VECTOR_MINIMUM = 65536, VECTOR_MINIMUM_SMOOTH = 16384 };
+
+static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    char options[128];
+    husk__map *state = make_state(plan, options);
+    if (!state)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    return husk__map_prepare_vector(plan->context, "activation_backward_vector.cl", options,
+                                    "husk_activation_backward_vector",
+                                    own->activation.is_smooth ? VECTOR_MINIMUM_SMOOTH : VECTOR_MINIMUM,
+                                    3 * husk_dtype_size(own->dy.dtype), state, scope);
+}
+
+static const husk__configuration vector_menu[] = {{.name = "1", .options = ""}};
+
+static const husk__variant vector = {
+    .name = "vector",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = vector_menu,
+    .configuration_count = 1,
+    .prepare = prepare_vector,
+    .run = run,
+};
+
+// ---- grid: GPUs ----
+
+static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const uint64_t items = (uint64_t)candidate->configuration->values[0];
+    if (items <= candidate->traits->work_group)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
+    return false;
+}
+
+// Larger work-groups where the device has them.
+static double cost_grid(const husk__candidate *candidate)
+{
+    return 256.0 - candidate->configuration->values[0];
+}
+
+static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
+{
+    char options[128];
+    husk__map *state = make_state(plan, options);
+    if (!state)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    return husk__map_prepare_grid(plan->context, "activation_backward_grid.cl", options,
+                                  "husk_activation_backward_grid", plan->configuration->values[0], state, scope);
+}
+
+static const husk__configuration grid_menu[] = {
+    {.name = "256", .options = "-DWG=256", .values = {256}},
+    {.name = "64", .options = "-DWG=64", .values = {64}},
+};
+
+static const husk__variant grid = {
+    .name = "grid",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = grid_menu,
+    .configuration_count = 2,
+    .supports = supports_grid,
+    .cost = cost_grid,
+    .prepare = prepare_grid,
+    .run = run,
+};
+
+// ---- the operator ----
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
+
+static const husk__variant *const variants[] = {&vector, &grid, NULL};
+
+const husk__op husk__op_activation_backward = {
+    .name = "activation_backward",
+    .problem_size = sizeof(problem),
+    .variants = variants,
+    .describe = describe,
+    .prewarm = prewarm,
+    .classify = classify,
+};
+
+// Whether the derivative is a function of y.
+static bool has_inverse(const husk__epilogue *activation)
+{
+    switch (activation->activation) {
+    case HUSK_ACT_NONE:
+    case HUSK_ACT_RELU:
+    case HUSK_ACT_RELU6:
+    case HUSK_ACT_SIGMOID:
+    case HUSK_ACT_TANH:
+        return true;
+    case HUSK_ACT_LEAKY_RELU:
+        return activation->slope > 0.0f;
+    default:
+        return false;
+    }
+}
+
+static husk_status check_tensor(const husk_tensor *tensor, const char *name, const husk_tensor *dy,
+                                const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check_plain(tensor, dy->dtype, name, scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_shape(tensor, name, dy->rank, dy->shape, "as dy", scope);
+    return status;
+}
+
+// One input: the memory behind it, and dx is it or has nothing of it.
+static husk_status bind_input(husk_queue *queue, const husk_tensor *tensor, const char *name, const husk_tensor *dx,
+                              const husk__scope *scope)
+{
+    husk_status status = husk__tensor_bind(queue, tensor, name, scope);
+    return status == HUSK_OK ? husk__refuse_partial_overlap(dx, "dx", tensor, name, scope) : status;
+}
+
+static husk_status validate(husk_queue *queue, const husk_activation_params *params, const husk_tensor *x,
+                            const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx,
+                            const husk__scope *scope)
+{
+    husk_status status = husk__epilogue_check(params->activation, params->slope, "slope", scope);
+    if (status == HUSK_OK && params->accumulate > HUSK_ACCUMULATE_ALL)
+        return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
+    if (status == HUSK_OK && !x && !y)
+        return husk__reject(scope, "x", "is NULL, and so is y");
+    const husk__epilogue activation = husk__epilogue_resolve(params->activation, params->slope);
+    if (status == HUSK_OK && !x && !has_inverse(&activation))
+        return husk__reject(scope, "x", "is NULL, but the gradient of %s does not follow from y%s",
+                            husk_act_name(params->activation),
+                            params->activation == HUSK_ACT_LEAKY_RELU ? " with this slope" : "");
+    if (status == HUSK_OK)
+        status = husk__tensor_check_float(dy, "dy", scope);
+    if (status == HUSK_OK && x)
+        status = check_tensor(x, "x", dy, scope);
+    if (status == HUSK_OK && y)
+        status = check_tensor(y, "y", dy, scope);
+    if (status == HUSK_OK)
+        status = check_tensor(dx, "dx", dy, scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_distinct(dx, "dx", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, dx, "dx", scope);
+    if (status == HUSK_OK && x)
+        status = bind_input(queue, x, "x", dx, scope);
+    if (status == HUSK_OK && y)
+        status = bind_input(queue, y, "y", dx, scope);
+    if (status == HUSK_OK)
+        status = bind_input(queue, dy, "dy", dx, scope);
+    return status;
+}
+
+static void resolve_tensor(husk_tensor *tensor)
+{
+    husk__tensor_resolve(tensor);
+    tensor->buffer = NULL;
+    tensor->offset = 0;
+}
+
+static problem resolve(const husk_activation_params *params, const arguments *given, bool is_from_y)
+{
+    problem own = {.activation = husk__epilogue_resolve(params->activation, params->slope),
+                   .adds = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0,
+                   .dx = *given->dx,
+                   .dy = *given->dy,
+                   .from = *given->from};
+    own.kind = own.activation.is_smooth ? (int32_t)own.activation.activation : 0;
+    if (is_from_y && own.activation.is_smooth)
+        own.kind = own.activation.activation == HUSK_ACT_TANH ? TANH_Y : SIGMOID_Y;
+    resolve_tensor(&own.dx);
+    resolve_tensor(&own.dy);
+    resolve_tensor(&own.from);
+    return own;
+}
+
+husk_status husk_activation_backward(husk_queue *queue, const husk_activation_params *params, const husk_tensor *x,
+                                     const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx)
+{
+    husk__scope scope;
+    husk_activation_params given;
+    husk_status status = husk__call_begin(queue, "husk_activation_backward", &scope);
+    if (status == HUSK_OK)
+        status = husk__params_read(&given, sizeof given, offsetof(husk_activation_params, accumulate), params, &scope);
+    if (status == HUSK_OK)
+        status = validate(queue, &given, x, y, dy, dx, &scope);
+    if (status != HUSK_OK)
+        return status;
+
+    const husk__epilogue activation = husk__epilogue_resolve(given.activation, given.slope);
+    const bool is_from_y = y && has_inverse(&activation);
+    const arguments tensors = {dx, dy, is_from_y ? y : x};
+    const problem own = resolve(&given, &tensors, is_from_y);
+    const husk_tensor *const operands[] = {dx, dy, tensors.from};
+    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 3)};
+    return husk__plan_immediate(queue, &husk__op_activation_backward, &own, &wish, &tensors, &scope);
+}
+
+// Both programs of the device's variant, on one vector of numbers.
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    const int64_t shape[] = {64};
+    husk_buffer *buffer;
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 64 * sizeof(float), &buffer, scope->error);
+    if (status != HUSK_OK)
+        return status;
+    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, shape);
+    const husk_act activations[] = {HUSK_ACT_RELU, HUSK_ACT_GELU};
+    for (int i = 0; i < 2 && status == HUSK_OK; ++i) {
+        const husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = activations[i]);
+        const arguments tensors = {&x, &x, &x};
+        const problem own = resolve(&params, &tensors, false);
+        const husk__wish wish = {0};
+        status = husk__plan_immediate(queue, &husk__op_activation_backward, &own, &wish, &tensors, scope);
+    }
+    husk_buffer_release(buffer);
+    return status;
+}
