@@ -24,7 +24,7 @@ static void describe(const void *untyped, husk__key *key)
 husk__softmax_geometry husk__softmax_geometry_of(const husk__softmax_problem *own)
 {
     husk__softmax_geometry made;
-    made.axis = (husk__strided_dimension){1, 0, 0};
+    made.axis = (husk__strided_dimension){.extent = 1};
     if (own->x.rank > 0) {
         made.axis.extent = own->x.shape[own->axis];
         made.axis.x_stride = own->x.strides[own->axis];

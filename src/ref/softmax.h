@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ref/softmax.h: softmax and log-softmax over one axis, see husk/ops/softmax.h.
+ * ref/softmax.h: softmax and log-softmax over one axis, and their gradient, see husk/ops/softmax.h.
  */
 #ifndef HUSK_REF_SOFTMAX_H
 #define HUSK_REF_SOFTMAX_H
@@ -35,6 +35,26 @@ void husk_ref_softmax_release(husk_ref_softmax *op);
  */
 husk_ref_value husk_ref_softmax_at(const husk_ref_softmax *op, const int64_t *index);
 husk_ref_function husk_ref_softmax_function(const husk_ref_softmax *op);
+
+typedef struct husk_ref_softmax_backward {
+    const husk_softmax_params *params; /* NULL for the defaults */
+    const husk_ref_array *y, *dy;
+    const husk_ref_array *dx; /* what is added to; NULL: nothing */
+    double *rows;             /* NULL, or the rows' sums from husk_ref_softmax_backward_prepare */
+} husk_ref_softmax_backward;
+
+/* dx may be y or dy. False when memory does not suffice. */
+bool husk_ref_softmax_backward_run(const husk_ref_softmax_backward *op, const husk_ref_array *dx);
+/* Every row's sum once, as husk_ref_softmax_prepare. */
+bool husk_ref_softmax_backward_prepare(husk_ref_softmax_backward *op);
+void husk_ref_softmax_backward_release(husk_ref_softmax_backward *op);
+
+/*
+ * One element of dx, with the header's bounds and for denormals that are flushed, each at most 2^-126: the result and
+ * the product before it; terms of the sum, times y; y itself, times what it is multiplied with.
+ */
+husk_ref_value husk_ref_softmax_backward_at(const husk_ref_softmax_backward *op, const int64_t *index);
+husk_ref_function husk_ref_softmax_backward_function(const husk_ref_softmax_backward *op);
 
 HUSK_END_DECLS
 

@@ -28,8 +28,10 @@ static void merge(husk__strided *strided)
         const husk__strided_dimension inner = strided->dimensions[d];
         husk__strided_dimension *outer = rank > 0 ? &strided->dimensions[rank - 1] : NULL;
         if (outer && outer->x_stride == inner.extent * inner.x_stride &&
-            outer->y_stride == inner.extent * inner.y_stride) {
-            *outer = (husk__strided_dimension){outer->extent * inner.extent, inner.x_stride, inner.y_stride};
+            outer->y_stride == inner.extent * inner.y_stride && outer->z_stride == inner.extent * inner.z_stride) {
+            const int64_t extent = outer->extent * inner.extent;
+            *outer = inner;
+            outer->extent = extent;
         } else {
             strided->dimensions[rank++] = inner;
         }
@@ -37,20 +39,26 @@ static void merge(husk__strided *strided)
     strided->rank = rank;
 }
 
-husk__strided husk__strided_make(const husk_tensor *x, const husk_tensor *y, int32_t but)
+husk__strided husk__strided_make_three(const husk_tensor *x, const husk_tensor *y, const husk_tensor *z, int32_t but)
 {
     husk__strided strided = {0};
     for (int32_t d = 0; d < x->rank; ++d)
         if (d != but && x->shape[d] != 1)
-            insert(&strided, (husk__strided_dimension){x->shape[d], x->strides[d], y->strides[d]});
+            insert(&strided, (husk__strided_dimension){x->shape[d], x->strides[d], y->strides[d],
+                                                       z ? z->strides[d] : 0});
     merge(&strided);
     return strided;
+}
+
+husk__strided husk__strided_make(const husk_tensor *x, const husk_tensor *y, int32_t but)
+{
+    return husk__strided_make_three(x, y, NULL, but);
 }
 
 husk__strided_dimension husk__strided_take_last(husk__strided *strided)
 {
     if (strided->rank == 0)
-        return (husk__strided_dimension){1, 0, 0};
+        return (husk__strided_dimension){.extent = 1};
     return strided->dimensions[--strided->rank];
 }
 
@@ -64,12 +72,13 @@ int64_t husk__strided_count(const husk__strided *strided)
 
 int64_t husk__strided_reach(const husk__strided *strided)
 {
-    int64_t x_last = 0, y_last = 0;
+    int64_t x_last = 0, y_last = 0, z_last = 0;
     for (int32_t d = 0; d < strided->rank; ++d) {
         x_last += (strided->dimensions[d].extent - 1) * strided->dimensions[d].x_stride;
         y_last += (strided->dimensions[d].extent - 1) * strided->dimensions[d].y_stride;
+        z_last += (strided->dimensions[d].extent - 1) * strided->dimensions[d].z_stride;
     }
-    return husk__max_i64(husk__max_i64(x_last, y_last), husk__strided_count(strided));
+    return husk__max_i64(husk__max_i64(husk__max_i64(x_last, y_last), z_last), husk__strided_count(strided));
 }
 
 husk__arg *husk__strided_write_args(const husk__strided *strided, husk__arg *arguments)
@@ -86,6 +95,15 @@ husk__arg *husk__strided_write_args(const husk__strided *strided, husk__arg *arg
                                                  : dimension->y_stride;
             *arguments++ = HUSK__ARG_I64(present);
         }
+    }
+    return arguments;
+}
+
+husk__arg *husk__strided_write_third(const husk__strided *strided, husk__arg *arguments)
+{
+    for (int32_t i = 0; i < HUSK__STRIDED_OUTER; ++i) {
+        const int32_t d = i - (HUSK__STRIDED_OUTER - strided->rank);
+        *arguments++ = HUSK__ARG_I64(d >= 0 ? strided->dimensions[d].z_stride : 0);
     }
     return arguments;
 }

@@ -335,6 +335,27 @@ def softmax():
     yield from case("NaN and infinity", special, 1)
 
 
+def gradients(y, dy, *inputs):
+    return torch.autograd.grad(y, inputs, dy)
+
+
+def softmax_backward():
+    def case(name, x, axis):
+        for log in (False, True):
+            x.requires_grad_()
+            y = F.log_softmax(x, axis) if log else F.softmax(x, axis)
+            dy = random(*x.shape)
+            given = params(axis_from_last=x.dim() - 1 - axis, log=log or None)
+            yield row(name + (", log" if log else ""), given, array(x), array(dy), array(*gradients(y, dy, x)))
+
+    yield from case("one dimension", random(7) * 4, 0)
+    for axis in range(3):
+        yield from case(f"three dimensions, axis {axis}", random(2, 4, 5), axis)
+    yield from case("four dimensions, axis 1", random(2, 5, 2, 3) * 8, 1)
+    yield from case("an axis of one", random(3, 1), 1)
+    yield from case("large values", random(2, 6) * 2048, 1)
+
+
 def gru_by_hand(x, lengths, h0, weights, bidirectional):
     """One layer of GRU with the reset gate before the product, as ONNX's linear_before_reset=0."""
     steps, batch, _ = x.shape
@@ -418,7 +439,7 @@ def rnn():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, gemm, conv, pool, softmax, rnn):
+    for operator in (activation, activation_backward, gemm, conv, pool, softmax, softmax_backward, rnn):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

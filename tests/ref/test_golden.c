@@ -77,6 +77,14 @@ static const struct golden_softmax {
 #include "golden/golden_softmax.inc"
 };
 
+static const struct golden_softmax_backward {
+    const char *name;
+    husk_softmax_params params;
+    golden_array x, dy, dx; // y is the reference's
+} golden_softmax_backward[] = {
+#include "golden/golden_softmax_backward.inc"
+};
+
 static const struct golden_rnn {
     const char *name;
     husk_rnn_params params;
@@ -306,6 +314,28 @@ START_TEST(test_softmax)
 }
 END_TEST
 
+START_TEST(test_softmax_backward)
+{
+    const struct golden_softmax_backward *golden = &golden_softmax_backward[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), y = make_output(&golden->x), dx = make_output(&golden->dx);
+    husk_ref_array dy = make(&golden->dy, HUSK_F32);
+    husk_ref_softmax forward = {.params = &golden->params, .x = &x};
+    ck_assert(husk_ref_softmax_run(&forward, &y));
+    husk_ref_softmax_backward op = {.params = &golden->params, .y = &y, .dy = &dy};
+    husk_ref_function function = husk_ref_softmax_backward_function(&op);
+    expect_function(golden->name, &function, &golden->dx);
+    ck_assert(husk_ref_softmax_backward_run(&op, &dx));
+    expect_equal(golden->name, "dx", &golden->dx, &dx);
+    ck_assert(husk_ref_softmax_backward_run(&op, &y));
+    expect_equal(golden->name, "dx in y's place", &golden->dx, &y);
+    free(x.data);
+    free(y.data);
+    free(dy.data);
+    free(dx.data);
+}
+END_TEST
+
 #define MAX_WEIGHTS 8
 
 typedef struct rnn_case {
@@ -416,6 +446,7 @@ int main(void)
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
     tcase_add_loop_test(cases, test_softmax, 0, 2 * COUNT(golden_softmax));
+    tcase_add_loop_test(cases, test_softmax_backward, 0, 2 * COUNT(golden_softmax_backward));
     tcase_add_loop_test(cases, test_rnn, 0, 2 * COUNT(golden_rnn));
     tcase_add_test(cases, test_philox);
     suite_add_tcase(suite, cases);
