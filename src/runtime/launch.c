@@ -86,6 +86,9 @@ static cl_int set_arguments(cl_kernel cl, const husk__arg *arguments, size_t cou
         case HUSK__TAG_I64:
             code = clSetKernelArg(cl, (*index)++, sizeof argument->value.i64, &argument->value.i64);
             break;
+        case HUSK__TAG_I64X8:
+            code = clSetKernelArg(cl, (*index)++, 8 * sizeof *argument->value.i64x8, argument->value.i64x8);
+            break;
         case HUSK__TAG_F32:
             code = clSetKernelArg(cl, (*index)++, sizeof argument->value.f32, &argument->value.f32);
             break;

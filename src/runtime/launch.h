@@ -40,6 +40,7 @@ typedef enum husk__arg_tag {
     HUSK__TAG_BUFFER, /* pointer and long: a buffer and an offset in elements from its start; NULL is legal */
     HUSK__TAG_I32,
     HUSK__TAG_I64,
+    HUSK__TAG_I64X8, /* long8: a pointer to eight numbers that live until the launch */
     HUSK__TAG_F32,
     HUSK__TAG_LOCAL /* bytes of local memory */
 } husk__arg_tag;
@@ -51,6 +52,7 @@ typedef struct husk__arg {
     union {
         int32_t i32;
         int64_t i64; /* BUFFER: the offset in elements */
+        const int64_t *i64x8;
         float f32;
         size_t bytes;
     } value;
@@ -66,6 +68,7 @@ husk__arg husk__arg_buffer(const husk_buffer *buffer, uint64_t byte_offset, uint
     husk__arg_buffer(buffer, byte_offset, element_size)
 #define HUSK__ARG_I32(number) ((husk__arg){.tag = HUSK__TAG_I32, .value.i32 = (int32_t)(number)})
 #define HUSK__ARG_I64(number) ((husk__arg){.tag = HUSK__TAG_I64, .value.i64 = (int64_t)(number)})
+#define HUSK__ARG_I64X8(numbers) ((husk__arg){.tag = HUSK__TAG_I64X8, .value.i64x8 = (numbers)})
 #define HUSK__ARG_F32(number) ((husk__arg){.tag = HUSK__TAG_F32, .value.f32 = (float)(number)})
 #define HUSK__ARG_LOCAL(size) ((husk__arg){.tag = HUSK__TAG_LOCAL, .value.bytes = (size)})
 

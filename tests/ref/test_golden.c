@@ -12,6 +12,7 @@
 #include "ref/gemm.h"
 #include "ref/pool.h"
 #include "ref/random.h"
+#include "ref/reduce.h"
 #include "ref/rnn.h"
 #include "ref/softmax.h"
 #include "support/main.h"
@@ -93,6 +94,14 @@ static const struct golden_rnn {
     golden_array y, h_n, c_n;
 } golden_rnn[] = {
 #include "golden/golden_rnn.inc"
+};
+
+static const struct golden_reduce {
+    const char *name;
+    husk_reduce_params params;
+    golden_array x, y, dy, dx;
+} golden_reduce[] = {
+#include "golden/golden_reduce.inc"
 };
 
 #define COUNT(table) (int)(sizeof(table) / sizeof((table)[0]))
@@ -414,6 +423,21 @@ START_TEST(test_rnn)
 }
 END_TEST
 
+START_TEST(test_reduce)
+{
+    const struct golden_reduce *golden = &golden_reduce[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_reduce op = {.params = &golden->params, .x = &x};
+    husk_ref_function function = husk_ref_reduce_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_reduce_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    free(x.data);
+    free(y.data);
+}
+END_TEST
+
 // The known answers of Philox4x32-10 that its authors publish.
 START_TEST(test_philox)
 {
@@ -448,6 +472,7 @@ int main(void)
     tcase_add_loop_test(cases, test_softmax, 0, 2 * COUNT(golden_softmax));
     tcase_add_loop_test(cases, test_softmax_backward, 0, 2 * COUNT(golden_softmax_backward));
     tcase_add_loop_test(cases, test_rnn, 0, 2 * COUNT(golden_rnn));
+    tcase_add_loop_test(cases, test_reduce, 0, 2 * COUNT(golden_reduce));
     tcase_add_test(cases, test_philox);
     suite_add_tcase(suite, cases);
     return test_main(suite);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/ops/reduce.h: reductions over any set of axes, and their gradients.
+ *
+ *     SUM          y = sum x
+ *     MEAN         y = sum x / n
+ *     PRODUCT      y = product x
+ *     MAX, MIN     y = the largest, smallest x                 PyTorch's amax, amin; ONNX's ReduceMax, ReduceMin
+ *     ARGMAX ...   y = the position of the first largest x
+ *     ARGMIN           ... of the first smallest x
+ *     SUM_ABS      y = sum |x|                                 ONNX's ReduceL1
+ *     NORM         y = sqrt(sum x^2)                           PyTorch's norm, ONNX's ReduceL2
+ *     LOG_SUM_EXP  y = log(sum e^x)                            without overflow: the largest x is taken out first
+ *
+ * params.axes says which dimensions: bit d is the dimension d from the last (bit 0 the last one, bit 1 the one before
+ * it), and 0, the default, all of them. n is the number of elements reduced to one.
+ *
+ * x: f32, f16 or bf16 (computed in f32), rank 0 to 8, any strides. y: of x's rank with 1 for every reduced dimension,
+ * or without these dimensions (PyTorch's keepdim and ONNX's keepdims say which; here y's shape does); x's dtype, any
+ * strides, not overlapping x.
+ * ARGMAX and ARGMIN want y of i32 or i64 and give the row-major position within the reduced dimensions: over one axis
+ * the index along it, over all of them PyTorch's argmax without dim.
+ *
+ * Of equal values the first counts. A NaN is the largest and the smallest (MAX, MIN, and ARGMAX, ARGMIN give the first
+ * one), as in PyTorch; ONNX leaves it open. Elsewhere NaN gives NaN. LOG_SUM_EXP of -infinity alone is -infinity, with
+ * a +infinity it is +infinity.
+ *
+ * n = 0: sums and NORM are 0, PRODUCT is 1, MEAN is NaN, LOG_SUM_EXP is -infinity; MAX, MIN, ARGMAX and ARGMIN refuse
+ * it unless y is empty too. n = 1 and rank 0 are legal.
+ *
+ * Sums are formed in a fixed order that depends on shape, strides, variant and the device's vectors alone, not on the
+ * number of threads: blocks of at most 1,024 elements of a row are summed in lanes, each of which adds at most 64 of
+ * them one after the other, and the blocks' sums are added with their rounding errors carried along. Whatever n is,
+ *     |error| <= 80 * 2^-24 * sum |x|
+ * (MEAN: that / n + 2^-24 |y|; NORM: 42 * 2^-24 * y). What is tested is less than that for small n and grows as errors
+ * of random signs do: (4 + 2 sqrt n) * 2^-24 * sum |x|, for NORM * y. PRODUCT: (4 + 2 sqrt n) * 2^-24 * |y|, while no
+ * partial product leaves f32's range. LOG_SUM_EXP: (16 + 2 sqrt n) * 2^-24 * max(1, |y|, |largest x|). The others are
+ * exact. f16 and bf16 results are rounded once more.
+ * Squares are not scaled: NORM overflows past 1.8e19 and loses what is below 1e-19.
+ */
+#ifndef HUSK_OPS_REDUCE_H
+#define HUSK_OPS_REDUCE_H
+
+#include <husk/gradient.h>
+
+HUSK_BEGIN_DECLS
+
+#define HUSK_REDUCE_LIST(X)                                                                         \
+    X(SUM, 0, "sum")                                                                                \
+    X(MEAN, 1, "mean")                                                                              \
+    X(PRODUCT, 2, "product")                                                                        \
+    X(MAX, 3, "max")                                                                                \
+    X(MIN, 4, "min")                                                                                \
+    X(ARGMAX, 5, "argmax")                                                                          \
+    X(ARGMIN, 6, "argmin")                                                                          \
+    X(SUM_ABS, 7, "sum_abs")                                                                        \
+    X(NORM, 8, "norm")                                                                              \
+    X(LOG_SUM_EXP, 9, "log_sum_exp")
+
+typedef enum husk_reduce_kind {
+#define HUSK_REDUCE_ENUM(name, number, text) HUSK_REDUCE_##name = number,
+    HUSK_REDUCE_LIST(HUSK_REDUCE_ENUM)
+#undef HUSK_REDUCE_ENUM
+} husk_reduce_kind;
+
+/* "sum" ...; "unknown" for a number that is no kind. */
+HUSK_API const char *husk_reduce_kind_name(husk_reduce_kind kind);
+
+typedef struct husk_reduce_params {
+    uint32_t size; /* sizeof this struct: HUSK_REDUCE_PARAMS sets it */
+    husk_reduce_kind kind;
+    uint32_t axes;       /* bit d: the dimension d from the last is reduced; 0: all are */
+    uint32_t accumulate; /* husk_accumulate's bits, of the gradient alone */
+    const char *variant; /* NULL: chosen */
+} husk_reduce_params;
+
+#define HUSK_REDUCE_PARAMS(...) (husk_reduce_params) { .size = sizeof(husk_reduce_params), __VA_ARGS__ }
+
+HUSK_API husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, const husk_tensor *x,
+                                 const husk_tensor *y);
+
+HUSK_END_DECLS
+
+#endif

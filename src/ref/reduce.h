@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ref/reduce.h: reductions over any set of axes and their gradient, see husk/ops/reduce.h.
+ */
+#ifndef HUSK_REF_REDUCE_H
+#define HUSK_REF_REDUCE_H
+
+#include <husk/ops/reduce.h>
+
+#include "ref/ref.h"
+
+HUSK_BEGIN_DECLS
+
+typedef struct husk_ref_reduce {
+    const husk_reduce_params *params; /* NULL for the defaults */
+    const husk_ref_array *x;
+    bool keep; /* y has 1 for every reduced dimension; else it is without them */
+} husk_ref_reduce;
+
+void husk_ref_reduce_run(const husk_ref_reduce *op, const husk_ref_array *y);
+
+/* One element of y, with the header's bounds. */
+husk_ref_value husk_ref_reduce_at(const husk_ref_reduce *op, const int64_t *index);
+husk_ref_function husk_ref_reduce_function(const husk_ref_reduce *op);
+
+HUSK_END_DECLS
+
+#endif
