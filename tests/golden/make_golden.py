@@ -335,6 +335,162 @@ def softmax():
     yield from case("NaN and infinity", special, 1)
 
 
+def gradients(y, dy, *inputs):
+    return torch.autograd.grad(y, inputs, dy)
+
+
+def softmax_backward():
+    def case(name, x, axis):
+        for log in (False, True):
+            x.requires_grad_()
+            y = F.log_softmax(x, axis) if log else F.softmax(x, axis)
+            dy = random(*x.shape)
+            given = params(axis_from_last=x.dim() - 1 - axis, log=log or None)
+            yield row(name + (", log" if log else ""), given, array(x), array(dy), array(*gradients(y, dy, x)))
+
+    yield from case("one dimension", random(7) * 4, 0)
+    for axis in range(3):
+        yield from case(f"three dimensions, axis {axis}", random(2, 4, 5), axis)
+    yield from case("four dimensions, axis 1", random(2, 5, 2, 3) * 8, 1)
+    yield from case("an axis of one", random(3, 1), 1)
+    yield from case("large values", random(2, 6) * 2048, 1)
+
+
+REDUCTIONS = {
+    "SUM": lambda x, dims: x.sum(dims),
+    "MEAN": lambda x, dims: x.mean(dims),
+    "PRODUCT": None,
+    "MAX": lambda x, dims: x.amax(dims),
+    "MIN": lambda x, dims: x.amin(dims),
+    "ARGMAX": None,
+    "ARGMIN": None,
+    "SUM_ABS": lambda x, dims: torch.linalg.vector_norm(x, 1, dims),
+    "NORM": lambda x, dims: torch.linalg.vector_norm(x, 2, dims),
+    "LOG_SUM_EXP": lambda x, dims: torch.logsumexp(x, dims),
+}
+
+
+def reduce():
+    def flatten(x, dims):
+        """The reduced dimensions as one, the last: for what PyTorch has for one dimension alone."""
+        kept = [d for d in range(x.dim()) if d not in dims]
+        return x.permute(*kept, *dims).reshape(*(x.shape[d] for d in kept), -1)
+
+    def case(name, x, dims, kinds=REDUCTIONS):
+        axes = sum(1 << (x.dim() - 1 - d) for d in dims)
+        alone = {"PRODUCT": lambda x: x.prod(-1), "ARGMAX": lambda x: x.argmax(-1), "ARGMIN": lambda x: x.argmin(-1)}
+        for kind in kinds:
+            variable = x.clone().requires_grad_()
+            y = alone[kind](flatten(variable, dims)) if kind in alone else REDUCTIONS[kind](variable, dims)
+            dy = dx = None
+            if not kind.startswith("ARG"):
+                dy = random(*y.shape)
+                y.backward(dy)
+                dx = variable.grad
+            given = params(kind="HUSK_REDUCE_" + kind, axes=axes if len(dims) < x.dim() else None)
+            yield row(f"{kind}, {name}", given, array(x), array(y.detach()), array(dy), array(dx))
+
+    yield from case("one dimension", random(7), (0,))
+    for dims in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
+        yield from case(f"dimensions {dims}", random(2, 4, 5), dims)
+    yield from case("channels", random(2, 3, 3, 2), (0, 2, 3))
+    yield from case("ties", torch.tensor([[1.0, 3, 3, -2], [-2, -2, 5, 5], [0, 0, 0, 0]]).double(), (1,),
+                    ("MAX", "MIN", "ARGMAX", "ARGMIN", "NORM", "SUM_ABS"))
+    zeros = random(4, 5)
+    zeros[1, 2] = zeros[2, 0] = zeros[2, 4] = zeros[3, 4] = 0
+    yield from case("zeros", zeros, (1,), ("PRODUCT", "NORM", "SUM_ABS"))
+    special = random(6, 4)
+    special[0, 1] = float("-inf")
+    special[1, 2] = float("nan")
+    special[2, 3] = float("inf")
+    special[3, :] = float("-inf")
+    special[4, 1] = special[4, 3] = float("nan")
+    yield from case("NaN and infinity", special, (1,), [kind for kind in REDUCTIONS if kind != "PRODUCT"])
+
+
+def gru_by_hand(x, lengths, h0, weights, bidirectional):
+    """One layer of GRU with the reset gate before the product, as ONNX's linear_before_reset=0."""
+    steps, batch, _ = x.shape
+    hidden = weights[0][1].shape[1]
+    directions = 2 if bidirectional else 1
+    y, h_n = torch.zeros(steps, batch, directions * hidden).double(), torch.zeros(directions, batch, hidden).double()
+    for direction, (w, r, bw, br) in enumerate(weights):
+        wr, wz, wn = w.chunk(3)
+        rr, rz, rn = r.chunk(3)
+        br_, bz, bn = (bw + br).chunk(3)
+        for b in range(batch):
+            h = h0[direction, b]
+            times = range(lengths[b]) if direction == 0 else reversed(range(lengths[b]))
+            for t in times:
+                reset = torch.sigmoid(wr @ x[t, b] + rr @ h + br_)
+                update = torch.sigmoid(wz @ x[t, b] + rz @ h + bz)
+                new = torch.tanh(wn @ x[t, b] + rn @ (reset * h) + bn)
+                h = (1 - update) * new + update * h
+                y[t, b, direction * hidden:(direction + 1) * hidden] = h
+            h_n[direction, b] = h
+    return y, h_n
+
+
+def rnn():
+    def text(cell, x, lengths, h0, c0, weights, y, h_n, c_n, **fields):
+        parts = [params(cell="HUSK_RNN_" + cell, **fields), array(x),
+                 array(torch.tensor(lengths) if lengths is not None else None), array(h0), array(c0)]
+        rows = ["    {%s}" % ",\n".join(array(part) for part in weight) for weight in weights]
+        return parts + ["    (const golden_weights[]){\n%s}" % ",\n".join(rows), array(y), array(h_n), array(c_n)]
+
+    def module(cell, inputs, hidden, layers, bidirectional, bias):
+        kinds = {"TANH": torch.nn.RNN, "RELU": torch.nn.RNN, "LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU}
+        more = {"nonlinearity": cell.lower()} if cell in ("TANH", "RELU") else {}
+        made = kinds[cell](inputs, hidden, layers, bias, bidirectional=bidirectional, **more).double()
+        for parameter in made.parameters():
+            parameter.data = random(*parameter.shape, limit=32, unit=64)
+        return made
+
+    def weights_of(made):
+        for names in made._all_weights:
+            values = [getattr(made, name).data for name in names]
+            yield values + [None] * (4 - len(values))
+
+    def case(name, cell, steps=4, batch=2, inputs=3, hidden=4, layers=1, bidirectional=False, bias=True,
+             lengths=None, initial=True):
+        made = module(cell, inputs, hidden, layers, bidirectional, bias)
+        x = random(steps, batch, inputs)
+        states = (layers * (2 if bidirectional else 1), batch, hidden)
+        h0 = random(*states, unit=64) if initial else None
+        c0 = random(*states) if initial and cell == "LSTM" else None
+        start = (h0, c0) if cell == "LSTM" else h0
+        given = x
+        if lengths is not None:
+            given = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), enforce_sorted=False)
+        y, end = made(given, start if initial else None)
+        if lengths is not None:
+            y, _ = torch.nn.utils.rnn.pad_packed_sequence(y, total_length=steps)
+        h_n, c_n = end if cell == "LSTM" else (end, None)
+        return row(name, *text(cell, x, lengths, h0, c0, list(weights_of(made)), y.detach(), h_n.detach(),
+                               c_n.detach() if c_n is not None else None, hidden_size=hidden,
+                               layers=layers if layers > 1 else None, bidirectional=bidirectional or None))
+
+    for cell in ("TANH", "RELU", "LSTM", "GRU"):
+        yield case(cell, cell)
+        yield case(f"{cell}, no biases, no initial state", cell, bias=False, initial=False)
+        yield case(f"{cell}, bidirectional", cell, bidirectional=True)
+        yield case(f"{cell}, two layers", cell, layers=2, hidden=3)
+        yield case(f"{cell}, different lengths", cell, steps=5, batch=3, lengths=[2, 5, 4])
+        yield case(f"{cell}, everything", cell, steps=4, batch=3, inputs=2, hidden=3, layers=2, bidirectional=True,
+                   lengths=[4, 1, 3])
+    for name, bidirectional, lengths in (("GRU, reset before", False, [4, 4]),
+                                         ("GRU, reset before, everything", True, [1, 4, 3])):
+        batch, directions = len(lengths), 2 if bidirectional else 1
+        x, h0 = random(4, batch, 3), random(directions, batch, 4, unit=64)
+        weights = [[random(*shape, limit=32, unit=64) for shape in ((12, 3), (12, 4), (12,), (12,))]
+                   for _ in range(directions)]
+        y, h_n = gru_by_hand(x, lengths, h0, weights, bidirectional)
+        yield row(name, *text("GRU", x, lengths if bidirectional else None, h0, None, weights, y, h_n, None,
+                              hidden_size=4, bidirectional=bidirectional or None, reset="HUSK_GRU_RESET_BEFORE"))
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     for operator in (activation, activation_backward, gemm, conv, pool, softmax, softmax_backward, rnn, reduce):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
