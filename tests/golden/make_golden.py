@@ -131,6 +131,34 @@ def activation_backward():
             yield from case(name, torch.tensor(special).double(), slope, ", special values")
 
 
+def unary():
+    low, high, exponent = -1.5, 2.5, 2.5
+    functions = {
+        "NEGATE": torch.neg, "ABSOLUTE": torch.abs, "SIGN": torch.sign, "SQUARE": torch.square,
+        "RECIPROCAL": torch.reciprocal, "SQRT": torch.sqrt, "RSQRT": torch.rsqrt, "FLOOR": torch.floor,
+        "CEIL": torch.ceil, "ROUND": torch.round, "CLAMP": lambda x: torch.clamp(x, low, high), "EXP": torch.exp,
+        "EXPM1": torch.expm1, "LOG": torch.log, "LOG1P": torch.log1p, "SIN": torch.sin, "COS": torch.cos,
+        "POWER": lambda x: torch.pow(x, exponent)}
+
+    def case(name, text, function, x, **fields):
+        x = x.clone().requires_grad_()
+        y = function(x)
+        dy = random(*x.shape)
+        dx, = torch.autograd.grad(y, x, dy)
+        return row(name + text, params(op="HUSK_UNARY_" + name, **fields), array(x.detach()), array(y.detach()),
+                   array(dy), array(dx))
+
+    special = torch.tensor([float("nan"), math.inf, -math.inf, 0.0, 0.5, -0.5, 1.5, -1.5, 2.5]).double()
+    for name, function in functions.items():
+        fields = dict(low=low, high=high) if name == "CLAMP" else dict(exponent=exponent) if name == "POWER" else {}
+        yield case(name, "", function, random(20), **fields)
+        if name != "POWER":
+            yield case(name, ", special values", function, special, **fields)
+    yield case("POWER", " 0", lambda x: torch.pow(x, 0.0), special, exponent=0.0)
+    yield case("POWER", " -1", lambda x: torch.pow(x, -1.0), random(8), exponent=-1.0)
+    yield case("CLAMP", " low above high", lambda x: torch.clamp(x, 1.0, -1.0), random(8), low=1.0, high=-1.0)
+
+
 def gemm():
     def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
         product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
@@ -491,7 +519,7 @@ def rnn():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, gemm, conv, pool, softmax, softmax_backward, rnn, reduce):
+    for operator in (activation, activation_backward, unary, gemm, conv, pool, softmax, softmax_backward, rnn, reduce):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

@@ -15,6 +15,7 @@
 #include "ref/reduce.h"
 #include "ref/rnn.h"
 #include "ref/softmax.h"
+#include "ref/unary.h"
 #include "support/main.h"
 
 #define TOLERANCE 1e-11
@@ -43,6 +44,14 @@ static const struct golden_activation_backward {
     golden_array x, y, dy, dx;
 } golden_activation_backward[] = {
 #include "golden/golden_activation_backward.inc"
+};
+
+static const struct golden_unary {
+    const char *name;
+    husk_unary_params params;
+    golden_array x, y, dy, dx;
+} golden_unary[] = {
+#include "golden/golden_unary.inc"
 };
 
 static const struct golden_gemm {
@@ -223,6 +232,32 @@ START_TEST(test_activation_backward)
     expect_function(golden->name, &function, &golden->dx);
     husk_ref_activation_backward_run(&op, &dx);
     expect_equal(golden->name, "dx", &golden->dx, &dx);
+    free(x.data);
+    free(y.data);
+    free(dy.data);
+    free(dx.data);
+}
+END_TEST
+
+START_TEST(test_unary)
+{
+    const struct golden_unary *golden = &golden_unary[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_array dy = make(&golden->dy, HUSK_F32), dx = make_output(&golden->dx);
+    husk_ref_unary op = {.params = &golden->params, .x = &x};
+    husk_ref_unary_backward backward = {.params = &golden->params, .x = &x, .dy = &dy};
+    husk_ref_function function = husk_ref_unary_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_unary_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    function = husk_ref_unary_backward_function(&backward);
+    expect_function(golden->name, &function, &golden->dx);
+    husk_ref_unary_backward_run(&backward, &dx);
+    expect_equal(golden->name, "dx", &golden->dx, &dx);
+    backward.y = &y; // which is read where it can be
+    husk_ref_unary_backward_run(&backward, &dx);
+    expect_equal(golden->name, "dx of y", &golden->dx, &dx);
     free(x.data);
     free(y.data);
     free(dy.data);
@@ -466,6 +501,7 @@ int main(void)
     TCase *cases = tcase_create("golden");
     tcase_add_loop_test(cases, test_activation, 0, 2 * COUNT(golden_activation));
     tcase_add_loop_test(cases, test_activation_backward, 0, 2 * COUNT(golden_activation_backward));
+    tcase_add_loop_test(cases, test_unary, 0, 2 * COUNT(golden_unary));
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
