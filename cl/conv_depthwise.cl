@@ -140,12 +140,17 @@ ALWAYS_INLINE void filter_row(const acc_t *pixels, const acc_t *weights, vf bias
 
 // ---- rows: vectors along a row of a plane ----
 
-#define STRIP_LOADS 6   // vectors that are loaded of a row for a strip of outputs, at most
+#define STRIP_LOADS 5   // vectors that are loaded of a row for a strip of outputs, at most
 #define STRIPS 32       // whose masks are kept
 #define BLOCK_FLOATS 4096 // of x under a block of rows, so that its strips find it in the first-level cache
 #define LEAST_ROWS 8
 
 #define EVEN_MASK ((lane_mask)0x5555)
+
+// Columns of outputs in a strip. At stride 2 the filter's third column is found in the lane of the next output's
+// first, which the last output does not have; with two planes the last one of each half.
+#define STRIP_WIDTH(stride) (VW + 1 - (stride))
+#define FITS_HALF(out_w, stride) ((out_w) <= VW / 2 + 1 - (stride))
 
 // A strip of columns of one plane, or with fold 2 of two planes (x_more, y_more), the second of which has the second
 // half of every vector.
@@ -163,23 +168,41 @@ typedef struct {
 #define ROW_LOAD(plane, i, at) load_lanes(plane + (at), s->inside[i], s->begin, s->end)
 
 // What a row of inputs gives the sums: at stride 1 a vector for each of the filter's columns.
-// At stride 2 outputs are sums of neighbouring lanes, made when all rows have been added: a vector holds the inputs
-// of two columns of the filter for half of the outputs, or for one of two planes, and the last, odd column has only
-// the even lanes. That is a third more multiplications for 3 columns and a fifth more for 5, but no shuffles of inputs.
+// At stride 2 two vectors of neighbouring inputs, for half of the outputs or for one of two planes each. An even
+// lane is what the filter's first column sees for one output and its third column for the output before; an odd lane
+// likewise for the second and the fourth. So columns 2 and 3 have sums of their own, and lanes are brought together
+// when all rows have been added: a third more multiplications for 3 columns and a fifth more for 5, but no shuffles of
+// inputs, and no second load of what lies a lane further. A fifth column has loads of its own, of even lanes.
 ALWAYS_INLINE void load_row(int taps_w, int stride, int fold, const strip *s, const __global data_t *x,
                             const __global data_t *more, vf *inputs)
 {
+    if (stride == 2) {
+        inputs[0] = ROW_LOAD(x, 0, 0);
+        inputs[1] = fold == 1 ? ROW_LOAD(x, 1, VW) : ROW_LOAD(more, 0, 0);
+        if (taps_w == 5) {
+            inputs[2] = ROW_LOAD(x, 2, 4);
+            inputs[3] = fold == 1 ? ROW_LOAD(x, 3, 4 + VW) : ROW_LOAD(more, 2, 4);
+        }
+        return;
+    }
 #define INPUT(i) \
-    if (stride == 1 && (i) < taps_w) { \
+    if ((i) < taps_w) { \
         const vf a = ROW_LOAD(x, i, i), b = fold == 1 ? a : ROW_LOAD(more, i, i); \
         inputs[i] = fold == 1 ? a : (vf)(a.lo, b.lo); \
-    } else if (stride == 2 && (i) < taps_w + 1) { \
-        inputs[i] = (i) % 2 == 0 ? ROW_LOAD(x, i, i) : \
-                    fold == 1 ? ROW_LOAD(x, i, (i) - 1 + VW) : ROW_LOAD(more, (i) - 1, (i) - 1); \
     }
-    INPUT(0) INPUT(1) INPUT(2) INPUT(3) INPUT(4) INPUT(5)
+    INPUT(0) INPUT(1) INPUT(2) INPUT(3) INPUT(4)
 #undef INPUT
 }
+
+// The sums of an output: at stride 1 of the even and of the odd columns, so that fewer additions wait for the one
+// before; at stride 2 of either vector of inputs, and of columns 2 and 3 apart.
+#define SUMS_OF(stride) (2 * (stride))
+#define SUM_AT(stride, j, i) ((j) * SUMS_OF(stride) + (i) % SUMS_OF(stride))
+// Outputs, one below the other, that a row of inputs is added to.
+#define OUTPUTS_OF(taps_w, stride) (((taps_w) - 1) / (stride) + 1)
+#define MOST_SUMS 12
+// The row's vector that is multiplied for column i; at stride 2 columns count by pairs and vectors.
+#define INPUT_AT(stride, i) ((stride) == 1 ? (i) : (i) < 4 ? (i) % 2 : (i) - 2)
 
 // activate(), where most activations branch around what only leaky ones need: it would take the multipliers' time.
 // The slope is compared as an integer, which leaves the floating-point units alone.
@@ -200,17 +223,24 @@ ALWAYS_INLINE vf finish(vf x, ACT_PARAMS)
 ALWAYS_INLINE void filter_strip(int taps_w, int stride, int fold, const strip *s, int top, int in_h, int rows,
                                 const vf *weights, const vf *start, ACT_PARAMS)
 {
-    // Two sums an output: of the even and the odd columns, so that fewer additions wait for the one before, or at
-    // stride 2 of the halves of the lanes.
-    vf sums[10] = {start[0], start[1], start[0], start[1], start[0], start[1], start[0], start[1], start[0], start[1]};
+    vf sums[MOST_SUMS];
+#define START(n) \
+    if ((n) < SUMS_OF(stride) * OUTPUTS_OF(taps_w, stride)) { \
+        const int column = (n) % SUMS_OF(stride); \
+        sums[n] = column < 2 ? start[column] : (vf)(0.0f); \
+    }
+    REPEAT_8(START) START(8) START(9) START(10) START(11)
+#undef START
     const __global data_t *x = s->x, *more = s->x_more;
     __global data_t *y = s->y, *y_more = s->y_more;
 #define WEIGHT_OF(k, i) \
     weights[stride == 1 ? (k) * taps_w + (i) \
                         : (fold == 2 && (i) % 2 ? taps_w * (taps_w / 2 + 1) : 0) + (k) * (taps_w / 2 + 1) + (i) / 2]
 #define ADD(q, j, i) \
-    if ((i) < (stride == 1 ? taps_w : taps_w + 1)) \
-        sums[2 * (j) + (i) % 2] = MAD(WEIGHT_OF((q) - (j) * stride, i), inputs[i], sums[2 * (j) + (i) % 2]);
+    if ((i) < (stride == 1 ? taps_w : taps_w + 1)) { \
+        const int n = SUM_AT(stride, j, i); \
+        sums[n] = MAD(WEIGHT_OF((q) - (j) * stride, i), inputs[INPUT_AT(stride, i)], sums[n]); \
+    }
 #define ADD_TO(q, j) \
     if ((q) - (j) * stride >= 0 && (q) - (j) * stride < taps_w) { \
         ADD(q, j, 0) ADD(q, j, 1) ADD(q, j, 2) ADD(q, j, 3) ADD(q, j, 4) ADD(q, j, 5) \
@@ -219,7 +249,7 @@ ALWAYS_INLINE void filter_strip(int taps_w, int stride, int fold, const strip *s
 #define INPUT_ROW(q) \
     { \
         if ((uint)top < (uint)in_h) { \
-            vf inputs[6]; \
+            vf inputs[5]; \
             if (fold == 1 && (q) >= taps_w - stride) { \
                 PREFETCH_FAR(x + s->x_ahead); \
                 if (stride == 2) \
@@ -242,8 +272,12 @@ ALWAYS_INLINE void filter_strip(int taps_w, int stride, int fold, const strip *s
         if (stride == 2)
             INPUT_ROW(taps_w - 2)
         INPUT_ROW(taps_w - 1)
-        const vf sum = stride == 1 ? sums[0] + sums[1]
-                                   : EVEN_LANES(vf, sums[0], sums[1]) + ODD_LANES(vf, sums[0], sums[1]);
+        vf sum = sums[0] + sums[1];
+        if (stride == 2)
+            sum = EVEN_LANES(vf, sums[0], sums[1]) + ODD_LANES(vf, sums[0], sums[1]) +
+                  NEXT_EVEN_LANES(vf, sums[2], sums[3]);
+        if (stride == 2 && taps_w == 5)
+            sum += NEXT_ODD_LANES(vf, sums[2], sums[3]);
         const vf out = finish(sum, ACT_ARGS);
         store_lanes(out, y, s->width, s->first);
         y += s->y_stride;
@@ -251,13 +285,13 @@ ALWAYS_INLINE void filter_strip(int taps_w, int stride, int fold, const strip *s
             store_lanes((vf)(out.hi, out.hi), y_more, s->width_more, s->first_more);
             y_more += s->y_stride;
         }
-#define NEXT(j) \
-    sums[2 * (j)] = sums[2 * (j) + 2]; \
-    sums[2 * (j) + 1] = sums[2 * (j) + 3];
-        REPEAT_4(NEXT)
+#define NEXT(n) \
+    if ((n) < SUMS_OF(stride) * (OUTPUTS_OF(taps_w, stride) - 1)) \
+        sums[n] = sums[((n) + SUMS_OF(stride)) % MOST_SUMS]; \
+    else if ((n) < SUMS_OF(stride) * OUTPUTS_OF(taps_w, stride)) \
+        sums[n] = (n) % SUMS_OF(stride) < 2 ? start[(n) % SUMS_OF(stride) % 2] : (vf)(0.0f);
+        REPEAT_8(NEXT) NEXT(8) NEXT(9) NEXT(10) NEXT(11)
 #undef NEXT
-        sums[2 * ((taps_w - 1) / stride)] = start[0];
-        sums[2 * ((taps_w - 1) / stride) + 1] = start[1];
     }
 #undef INPUT_ROW
 #undef ADD_TO
@@ -266,13 +300,13 @@ ALWAYS_INLINE void filter_strip(int taps_w, int stride, int fold, const strip *s
 }
 
 // Which lanes of a row's loads count, for the strip of outputs that begins at column ow; see load_row.
-ALWAYS_INLINE void strip_masks(int taps_w, int stride, int fold, int ow, int pad_w, int in_w, lane_mask *inside)
+ALWAYS_INLINE void strip_masks(int stride, int fold, int ow, int pad_w, int in_w, lane_mask *inside)
 {
     const int reach = fold == 2 && stride == 1 ? VW / 2 : VW;
     for (int i = 0; i < STRIP_LOADS; ++i) {
-        const int at = ow * stride - pad_w + (stride == 1 ? i : i % 2 ? i - 1 + VW : i);
+        const int at = ow * stride - pad_w + (stride == 1 ? i : i % 2 * VW + i / 2 * 4);
         const lane_mask mask = lanes_between(-at, min(in_w - at, reach));
-        inside[i] = stride == 2 && i + 1 >= taps_w ? mask & EVEN_MASK : mask;
+        inside[i] = stride == 2 && i >= 2 ? mask & EVEN_MASK : mask;
     }
 }
 
@@ -282,6 +316,7 @@ ALWAYS_INLINE void filter_blocks(int taps_w, int stride, int fold, const strip *
                                  int in_w, int out_h, int out_w, int pad_h, int pad_w, int block_h, int block_begin,
                                  int block_end, const vf *weights, const vf *start, ACT_PARAMS)
 {
+    const int width = STRIP_WIDTH(stride);
     strip s = *planes;
     for (int block = block_begin; block < block_end; ++block) {
         const int oh = block * block_h, rows = min(block_h, out_h - oh), top = oh * stride - pad_h;
@@ -293,24 +328,24 @@ ALWAYS_INLINE void filter_blocks(int taps_w, int stride, int fold, const strip *
         s.x_ahead = pad_w + (oh + rows < out_h ? (long)rows * stride * s.x_stride
                                                : planes->x_ahead - (long)oh * stride * s.x_stride);
         const lane_mask *inside = masks;
-        for (int ow = 0; ow < out_w; ow += VW) {
-            if (out_w > STRIPS * VW) {
+        for (int ow = 0; ow < out_w; ow += width) {
+            if (out_w > STRIPS * width) {
                 inside = masks;
-                strip_masks(taps_w, stride, fold, ow, pad_w, in_w, masks);
+                strip_masks(stride, fold, ow, pad_w, in_w, masks);
             }
 #define INSIDE(i) s.inside[i] = inside[i];
-            INSIDE(0) INSIDE(1) INSIDE(2) INSIDE(3) INSIDE(4) INSIDE(5)
+            INSIDE(0) INSIDE(1) INSIDE(2) INSIDE(3) INSIDE(4)
 #undef INSIDE
             inside += STRIP_LOADS;
-            s.width = min(out_w - ow, VW);
+            s.width = min(out_w - ow, width);
             s.first = lanes_between(0, s.width);
             if (fold == 2) {
                 s.width_more = planes->width_more ? s.width : 0;
                 s.first_more = lanes_between(0, s.width_more);
             }
             filter_strip(taps_w, stride, fold, &s, top, in_h, rows, weights, start, ACT_ARGS);
-            s.x += VW * stride;
-            s.y += VW;
+            s.x += width * stride;
+            s.y += width;
         }
     }
 }
@@ -391,9 +426,10 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
     int filter = (int)(plane % image_planes);
 
     lane_mask masks[STRIPS * STRIP_LOADS];
-    if (out_w <= STRIPS * VW)
-        for (int ow = 0; ow < out_w; ow += VW)
-            strip_masks(taps_w, stride, fold, ow, pad_w, in_w, masks + ow / VW * STRIP_LOADS);
+    const int width = STRIP_WIDTH(stride);
+    if (out_w <= STRIPS * width)
+        for (int ow = 0; ow < out_w; ow += width)
+            strip_masks(stride, fold, ow, pad_w, in_w, masks + ow / width * STRIP_LOADS);
 
     strip s;
     s.begin = x;
@@ -529,7 +565,7 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
         return;
     }
 #define ROWS(width, stride, fold) \
-    if (kernel_w == width && stride_w == stride && (fold == 2) == (out_w <= VW / 2)) { \
+    if (kernel_w == width && stride_w == stride && (fold == 2) == FITS_HALF(out_w, stride)) { \
         depthwise_rows(width, stride, fold, x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS); \
         return; \
     }
