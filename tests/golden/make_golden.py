@@ -517,9 +517,86 @@ def rnn():
                               hidden_size=4, bidirectional=bidirectional or None, reset="HUSK_GRU_RESET_BEFORE"))
 
 
+def norm():
+    def statistics(x, kind, dims, groups, eps):
+        if kind == "GROUP":
+            x, dims = x.reshape(x.shape[0], groups, -1), [2]
+        mean = x.mean(dims) if kind != "RMS" else None
+        variance = (x * x).mean(dims) if kind == "RMS" else x.var(dims, unbiased=False)
+        return mean, 1 / torch.sqrt(variance + eps)
+
+    def case(name, kind, x, dims, apply, statistic_shape, parameter_shape, affine, running, eps, **fields):
+        """apply(x, scale, bias, epsilon) is y; running: the running mean and variance, which apply updates."""
+        epsilon = f32(1e-5 if eps is None else eps)
+        scale, bias = (random(*parameter_shape), random(*parameter_shape)) if affine else (None, None)
+        before = [part.clone() for part in running]
+        inputs = [part.clone().requires_grad_() for part in (x, scale, bias) if part is not None]
+        y = apply(*(inputs if affine else inputs + [None, None]), epsilon)
+        dy = random(*x.shape)
+        dx, dscale, dbias = (*torch.autograd.grad(y, inputs, dy), None, None)[:3]
+        if kind == "BATCH" and not fields.get("training"):
+            mean, rstd = before[0], 1 / torch.sqrt(before[1] + epsilon)
+        else:
+            mean, rstd = statistics(x, kind, dims, fields.get("groups") or 1, epsilon)
+        mean = mean.reshape(statistic_shape) if mean is not None else None
+        given = params(kind="HUSK_NORM_" + kind, epsilon=eps, **fields)
+        nothing = [None] * (2 - len(running))
+        arrays = [x, scale, bias, *before, *nothing, y.detach(), mean, rstd.reshape(statistic_shape), *running,
+                  *nothing, dy, dx, dscale, dbias]
+        return row(name, given, *(array(part) for part in arrays))
+
+    def trailing(name, kind, x, count, affine=True, eps=None):
+        leading, shape = x.shape[:x.dim() - count], x.shape[x.dim() - count:]
+        dims = list(range(x.dim() - count, x.dim()))
+
+        def root_mean_square(x, s, b, e):
+            y = x / torch.sqrt((x * x).mean(dims, keepdim=True) + e)
+            return y * s + b if affine else y
+
+        apply = root_mean_square if kind == "RMS" else lambda x, s, b, e: F.layer_norm(x, shape, s, b, e)
+        return case(name, kind, x, dims, apply, leading, shape, affine, [], eps, dimensions=count if count > 1 else None)
+
+    def group(name, x, groups, affine=True, eps=None):
+        return case(name, "GROUP", x, None, lambda x, s, b, e: F.group_norm(x, groups, s, b, e), (x.shape[0], groups),
+                    x.shape[1:2], affine, [], eps, groups=groups if groups > 1 else None)
+
+    def instance(name, x, affine=True, eps=None):
+        return case(name, "INSTANCE", x, list(range(2, x.dim())),
+                    lambda x, s, b, e: F.instance_norm(x, weight=s, bias=b, eps=e), x.shape[:2], x.shape[1:2], affine,
+                    [], eps)
+
+    def batch(name, x, training, affine=True, momentum=None, eps=None):
+        running = [random(x.shape[1]), random(x.shape[1]).abs()]
+        step = f32(0.1 if momentum is None else momentum)
+        return case(name, "BATCH", x, [d for d in range(x.dim()) if d != 1],
+                    lambda x, s, b, e: F.batch_norm(x, running[0], running[1], s, b, training, step, e), x.shape[1:2],
+                    x.shape[1:2], affine, running, eps, training=training or None, momentum=momentum)
+
+    for kind in ("LAYER", "RMS"):
+        yield trailing(f"{kind}, rows", kind, random(4, 7), 1)
+        yield trailing(f"{kind}, one row", kind, random(9), 1)
+        yield trailing(f"{kind}, two dimensions", kind, random(2, 3, 4), 2)
+        yield trailing(f"{kind}, everything at once", kind, random(3, 4), 2, eps=0.25)
+        yield trailing(f"{kind}, no scale", kind, random(2, 3, 5), 1, affine=False)
+    yield trailing("LAYER, a large mean", "LAYER", random(3, 6) + 4096, 1)
+    yield group("GROUP, two dimensions of space", random(2, 6, 3, 2), 3)
+    yield group("GROUP, one group", random(2, 4, 5), 1)
+    yield group("GROUP, no space", random(3, 6), 2)
+    yield group("GROUP, no scale", random(1, 4, 2, 3), 2, affine=False, eps=0.125)
+    yield instance("INSTANCE, two dimensions of space", random(2, 3, 3, 4))
+    yield instance("INSTANCE, three, no scale", random(1, 2, 2, 3, 2), affine=False)
+    for training in (True, False):
+        name = "training" if training else "inference"
+        yield batch(f"BATCH, {name}", random(3, 4, 2, 3), training)
+        yield batch(f"BATCH, {name}, no space", random(5, 3), training)
+        yield batch(f"BATCH, {name}, no scale", random(2, 3, 4), training, affine=False, eps=0.5)
+        yield batch(f"BATCH, {name}, momentum", random(2, 3, 2, 2, 2), training, momentum=0.75)
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, unary, gemm, conv, pool, softmax, softmax_backward, rnn, reduce):
+    for operator in (activation, activation_backward, unary, gemm, conv, pool, softmax, softmax_backward, rnn,
+                     reduce, norm):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

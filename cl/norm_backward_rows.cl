@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Gradients of normalisation for CPU devices where the elements of a set lie together in runs: one work-item per
+// work-group, explicit vectors.
+//
+//   husk_norm_backward_rows         layers: a set is one run, every element has its own scale. Rows go in blocks; dx is
+//                                   made while a row is in the caches, and what it adds to dscale and dbias is summed
+//                                   up in scratch memory, a pair of rows a block
+//   husk_norm_backward_planes       channels: all elements of a run share a scale. A run's two sums give what its
+//                                   set's dx and its channel's dscale and dbias need
+//   husk_norm_backward_parameters   adds up over blocks or images
+//
+// x and dy are read once from memory where two runs (planes: two sets) fit into the caches, twice otherwise. Blocks
+// depend on the shape alone: the result does not depend on the number of work-groups.
+//
+//   -DVW=4|8|16   floats a vector holds
+#include "lib/norm.clh"
+#include "lib/norm_parameters.clh"
+#include "lib/reduce.clh"
+
+#define ALWAYS_INLINE __attribute__((always_inline)) inline
+
+ALWAYS_INLINE vf load_or_one(const __global data_t *p, long i, int lanes)
+{
+    return p ? load_vf_part(p + i, lanes) : (vf)(1.0f);
+}
+
+// What dx is made with: dx = by_g * g + (by_x * (x - mean) + rest), for g = dy * scale.
+typedef struct {
+    acc_t mean;
+    acc_t by_g;
+    acc_t by_x;
+    acc_t rest;
+} norm_gradient;
+
+// plain: the sum of g; by_x: of g * (x - mean).
+ALWAYS_INLINE norm_gradient gradient_of(acc_t mean, acc_t rstd, acc_t plain, acc_t by_x, acc_t count, int mode)
+{
+    norm_gradient made = {mean, rstd, 0.0f, 0.0f};
+    if (!(mode & NORM_RUNNING)) {
+        made.by_x = -rstd * (rstd * rstd * (by_x / count));
+        made.rest = (mode & NORM_CENTRED) ? -rstd * (plain / count) : 0.0f;
+    }
+    return made;
+}
+
+ALWAYS_INLINE vf gradient(norm_gradient with, vf g, vf x, int mode)
+{
+    const vf v = (vf)(with.by_g) * g;
+    if (mode & NORM_RUNNING)
+        return v;
+    return v + MAD((vf)(with.by_x), x - (vf)(with.mean), (vf)(with.rest));
+}
+
+ALWAYS_INLINE void store_gradient(vf v, __global data_t *dx, int lanes, int mode)
+{
+    if (mode & NORM_ADD_INPUTS)
+        v += load_vf_part(dx, lanes);
+    store_vf_part(v, dx, lanes);
+}
+
+// A part of a row: dx, and what it adds to a block's dscale and dbias (NULL: not wanted).
+ALWAYS_INLINE void row_part(const __global data_t *x, const __global data_t *dy, __global data_t *dx,
+                            const __global data_t *scale, __global acc_t *sums, long pitch, long i, int lanes,
+                            norm_gradient with, acc_t rstd, bool is_first, int mode)
+{
+    const vf v = load_vf_part(x + i, lanes);
+    const vf d = load_vf_part(dy + i, lanes);
+    if (sums) {
+        vf by_scale = d * ((v - (vf)(with.mean)) * (vf)(rstd));
+        vf by_bias = d;
+        if (!is_first) {
+            by_scale += load_sums(sums + i);
+            by_bias += load_sums(sums + pitch + i);
+        }
+        store_sums(by_scale, sums + i);
+        store_sums(by_bias, sums + pitch + i);
+    }
+    if (dx)
+        store_gradient(gradient(with, d * load_or_one(scale, i, lanes), v, mode), dx + i, lanes, mode);
+}
+
+#define BACKWARD_PARAMS \
+    const __global data_t *x_base, long x_offset, const __global data_t *dy_base, long dy_offset, \
+    const __global acc_t *mean_base, long mean_offset, const __global acc_t *rstd_base, long rstd_offset, \
+    const __global data_t *scale_base, long scale_offset, __global data_t *dx_base, long dx_offset, \
+    __global acc_t *sums_base, long sums_offset, \
+    long outer_x, long outer_dy, long outer_dx, long outer_parameter, long outer_statistic, \
+    long inner_count, long inner_x, long inner_dy, long inner_dx, long inner_parameter, long inner_statistic
+
+#define BACKWARD_SET(set) \
+    const long outer = (set) / inner_count; \
+    const long inner = (set) - outer * inner_count; \
+    const __global data_t *x = x_base + x_offset + outer * outer_x + inner * inner_x; \
+    const __global data_t *dy = dy_base + dy_offset + outer * outer_dy + inner * inner_dy; \
+    __global data_t *dx = dx_base ? dx_base + dx_offset + outer * outer_dx + inner * inner_dx : 0; \
+    const long statistic = outer * outer_statistic + inner * inner_statistic; \
+    const long parameter = outer * outer_parameter + inner * inner_parameter; \
+    const acc_t mean = mean_base ? mean_base[mean_offset + statistic] : 0.0f; \
+    const acc_t rstd = rstd_base[rstd_offset + statistic]
+
+// dx may be x or dy, or NULL. sums: [block][dscale, dbias][pitch], or NULL. share: blocks a work-group takes.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_norm_backward_rows(BACKWARD_PARAMS, long length, long pitch, long set_count, long block_sets,
+                             long block_count, long share, int mode)
+{
+    const long first = get_group_id(0) * share;
+    const long last = min(first + share, block_count);
+    for (long block = first; block < last; ++block) {
+        const long set_end = min((block + 1) * block_sets, set_count);
+        __global acc_t *sums = sums_base ? sums_base + sums_offset + block * 2 * pitch : 0;
+        for (long set = block * block_sets; set < set_end; ++set) {
+            BACKWARD_SET(set);
+            const __global data_t *scale = scale_base ? scale_base + scale_offset + parameter : 0;
+            const vf m = (vf)(mean);
+            vf p0 = (vf)(0.0f), p1 = p0, q0 = p0, q1 = p0;
+            long i = 0;
+            for (; i + 2 * VW <= length; i += 2 * VW) {
+                const vf g0 = load_vf(dy + i) * load_or_one(scale, i, VW);
+                const vf g1 = load_vf(dy + i + VW) * load_or_one(scale, i + VW, VW);
+                p0 += g0;
+                p1 += g1;
+                q0 = MAD(g0, load_vf(x + i) - m, q0);
+                q1 = MAD(g1, load_vf(x + i + VW) - m, q1);
+            }
+            for (; i < length; i += VW) {
+                const int lanes = (int)min((long)VW, length - i);
+                const vf g = load_vf_part(dy + i, lanes) * load_or_one(scale, i, lanes);
+                const vf d = LANES < (vi)(lanes) ? load_vf_part(x + i, lanes) - m : (vf)(0.0f);
+                p0 += LANES < (vi)(lanes) ? g : (vf)(0.0f);
+                q0 = MAD(LANES < (vi)(lanes) ? g : (vf)(0.0f), d, q0);
+            }
+            const norm_gradient with = gradient_of(mean, rstd, reduce_sum(p0 + p1), reduce_sum(q0 + q1),
+                                                   (acc_t)length, mode);
+            const bool is_first = set == block * block_sets;
+            for (i = 0; i + VW <= length; i += VW)
+                row_part(x, dy, dx, scale, sums, pitch, i, VW, with, rstd, is_first, mode);
+            if (i < length)
+                row_part(x, dy, dx, scale, sums, pitch, i, (int)(length - i), with, rstd, is_first, mode);
+        }
+    }
+}
+
+// The sums of dy and of dy * (x - mean) over one run.
+ALWAYS_INLINE void sum_run(const __global data_t *x, const __global data_t *dy, long length, acc_t mean, acc_t *plain,
+                           acc_t *by_x)
+{
+    const vf m = (vf)(mean);
+    vf p0 = (vf)(0.0f), p1 = p0, q0 = p0, q1 = p0;
+    long i = 0;
+    for (; i + 2 * VW <= length; i += 2 * VW) {
+        const vf g0 = load_vf(dy + i);
+        const vf g1 = load_vf(dy + i + VW);
+        p0 += g0;
+        p1 += g1;
+        q0 = MAD(g0, load_vf(x + i) - m, q0);
+        q1 = MAD(g1, load_vf(x + i + VW) - m, q1);
+    }
+    for (; i < length; i += VW) {
+        const int lanes = (int)min((long)VW, length - i);
+        const vf g = load_vf_part(dy + i, lanes);
+        p0 += g;
+        q0 = MAD(g, LANES < (vi)(lanes) ? load_vf_part(x + i, lanes) - m : (vf)(0.0f), q0);
+    }
+    *plain = reduce_sum(p0 + p1);
+    *by_x = reduce_sum(q0 + q1);
+}
+
+// dx may be x or dy, or NULL. sums: [image][dscale, dbias][pitch] (NORM_JOINT: one image), or NULL. A set's runs have
+// their scales part_parameter apart, or all the same one (0). share: sets a work-group takes.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_norm_backward_planes(BACKWARD_PARAMS, long parts, long part_x, long part_dy, long part_dx,
+                               long part_parameter, long length, long groups, long pitch, long set_count, long share,
+                               int mode)
+{
+    const long first = get_group_id(0) * share;
+    const long last = min(first + share, set_count);
+    const __global data_t *scale = scale_base ? scale_base + scale_offset : 0;
+    for (long set = first; set < last; ++set) {
+        BACKWARD_SET(set);
+        const long image = (mode & NORM_JOINT) ? 0 : statistic / groups;
+        __global acc_t *sums = sums_base ? sums_base + sums_offset + image * 2 * pitch : 0;
+        const bool is_shared = part_parameter == 0; // one scale for all of the set
+        norm_moments all = {0.0f, 0.0f, 0.0f, 0.0f}; // anchor: the sum of dy or g, offset: of that by x - mean
+        for (long p = 0; p < parts; ++p) {
+            acc_t plain, by_x;
+            sum_run(x + p * part_x, dy + p * part_dy, length, mean, &plain, &by_x);
+            const long at = parameter + p * part_parameter;
+            if (!is_shared) {
+                if (sums) {
+                    sums[at] = by_x * rstd;
+                    sums[pitch + at] = plain;
+                }
+                const acc_t s = scale ? load_one(scale, at) : 1.0f;
+                plain *= s;
+                by_x *= s;
+            }
+            all.anchor += plain;
+            all.offset += by_x;
+        }
+        if (is_shared) {
+            if (sums) {
+                sums[parameter] = all.offset * rstd;
+                sums[pitch + parameter] = all.anchor;
+            }
+            const acc_t s = scale ? load_one(scale, parameter) : 1.0f;
+            all.anchor *= s;
+            all.offset *= s;
+        }
+        if (!dx)
+            continue;
+        const norm_gradient with =
+            gradient_of(mean, rstd, all.anchor, all.offset, (acc_t)parts * (acc_t)length, mode);
+        for (long p = 0; p < parts; ++p) {
+            const vf s = (vf)(scale ? load_one(scale, parameter + p * part_parameter) : 1.0f);
+            const __global data_t *x_part = x + p * part_x;
+            const __global data_t *dy_part = dy + p * part_dy;
+            __global data_t *dx_part = dx + p * part_dx;
+            long i = 0;
+            for (; i + VW <= length; i += VW)
+                store_gradient(gradient(with, load_vf(dy_part + i) * s, load_vf(x_part + i), mode), dx_part + i, VW,
+                               mode);
+            if (i < length) {
+                const int lanes = (int)(length - i);
+                store_gradient(gradient(with, load_vf_part(dy_part + i, lanes) * s, load_vf_part(x_part + i, lanes),
+                                        mode), dx_part + i, lanes, mode);
+            }
+        }
+    }
+}

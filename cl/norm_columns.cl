@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Group, instance and batch normalisation of channels-last images for CPU devices: one work-item per work-group,
+// vectors of neighbouring channels.
+//
+// Rows of `columns` channels at stride 1 are numbered over `images` (one for batch normalisation) and the rows of each.
+//
+//   husk_norm_columns_partial   moments of every channel in a block of rows; the block stays in the second-level cache
+//                               between the sum and the squared differences
+//   husk_norm_columns_finish    joins blocks in order, and the channels of a group; statistics and what is applied
+//   husk_norm_columns_apply     results: memory is read twice and written once
+//
+// Blocks depend on the shape alone: the result does not depend on the number of work-groups.
+//
+//   -DVW=4|8|16   floats a vector holds
+#include "lib/norm.clh"
+#include "lib/norm_columns.clh"
+
+// moments: [image][block][mean, more, squares][pitch]. Units are numbered over images, blocks and strips of columns.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_norm_columns_partial(const __global data_t *x_base, long x_offset, __global acc_t *moments_base,
+                               long moments_offset, long image_x, long row_x, COLUMNS_PARAMS)
+{
+    acc_t sums[STRIP];
+    acc_t squares[STRIP];
+    acc_t means[STRIP];
+    COLUMNS_FOR_UNITS {
+        COLUMNS_UNIT(unit);
+        const __global data_t *x = x_base + x_offset + image * image_x + row * row_x + column;
+        __global acc_t *out = moments_base + moments_offset + (image * blocks + block) * 3 * pitch + column;
+        const vf one_of = (vf)(1.0f / (acc_t)height);
+
+        for (int j = 0; j < width; j += VW)
+            store_private((vf)(0.0f), sums + j);
+        for (int r = 0; r < height; ++r)
+            for (int j = 0; j < width; j += VW)
+                store_private(load_private(sums + j) + load_vf_part(x + r * row_x + j, width - j), sums + j);
+        for (int j = 0; j < width; j += VW) {
+            store_private(load_private(sums + j) * one_of, means + j);
+            store_private((vf)(0.0f), sums + j);
+            store_private((vf)(0.0f), squares + j);
+        }
+        for (int r = 0; r < height; ++r)
+            for (int j = 0; j < width; j += VW) {
+                const vf d = load_vf_part(x + r * row_x + j, width - j) - load_private(means + j);
+                store_private(load_private(sums + j) + d, sums + j);
+                store_private(MAD(d, d, load_private(squares + j)), squares + j);
+            }
+        for (int j = 0; j < width; j += VW) {
+            const vf sum = load_private(sums + j);
+            const vf more = sum * one_of;
+            store_sums(load_private(means + j), out + j);
+            store_sums(more, out + pitch + j);
+            store_sums(load_private(squares + j) - sum * more, out + 2 * pitch + j);
+        }
+    }
+}
+
+// Joins the blocks of one vector of columns; the result takes the place of the first block's.
+inline void join_blocks(__global acc_t *moments, long pitch, long blocks, long rows, long block_rows)
+{
+    const vf anchor = load_sums(moments);
+    vf offset = load_sums(moments + pitch);
+    vf squares = load_sums(moments + 2 * pitch);
+    acc_t all = (acc_t)min(block_rows, rows);
+    for (long b = 1; b < blocks; ++b) {
+        const __global acc_t *block = moments + b * 3 * pitch;
+        const acc_t count = (acc_t)min(block_rows, rows - b * block_rows);
+        const acc_t weight = count / (all + count);
+        const vf step = (load_sums(block) - anchor) + (load_sums(block + pitch) - offset);
+        offset = MAD(step, (vf)(weight), offset);
+        squares += MAD(step * step, (vf)(all * weight), load_sums(block + 2 * pitch));
+        all += count;
+    }
+    store_sums(offset, moments + pitch);
+    store_sums(squares, moments + 2 * pitch);
+}
+
+// applied: [image][high, low, rstd * scale, bias][pitch]. A unit is an image's columns start .. end - 1, whole groups.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_norm_columns_finish(const __global data_t *scale_base, long scale_offset, const __global data_t *bias_base,
+                              long bias_offset, __global acc_t *moments_base, long moments_offset,
+                              __global acc_t *applied_base, long applied_offset, NORM_STATISTICS_PARAMS,
+                              long columns, long pitch, long rows, long block_rows, long blocks, long group,
+                              long unit_columns, int mode)
+{
+    const long units = (columns + unit_columns - 1) / unit_columns;
+    const long image = get_group_id(0) / units;
+    const long start = (get_group_id(0) - image * units) * unit_columns;
+    const long end = min(start + unit_columns, columns);
+    __global acc_t *moments = moments_base + moments_offset + image * blocks * 3 * pitch;
+    __global acc_t *applied = applied_base + applied_offset + image * 4 * pitch;
+
+    if (!(mode & NORM_RUNNING))
+        for (long j = start; j < end; j += VW)
+            join_blocks(moments + j, pitch, blocks, rows, block_rows);
+    for (long j = start; j < end; j += group) {
+        const long statistic = (image * columns + j) / group;
+        norm_statistics found;
+        if (mode & NORM_RUNNING) {
+            found = NORM_GIVEN(statistic);
+        } else {
+            norm_moments all = {0.0f, 0.0f, 0.0f, 0.0f};
+            for (long c = j; c < j + group; ++c)
+                norm_join(&all, moments[c], moments[pitch + c], moments[2 * pitch + c], (acc_t)rows);
+            found = norm_finish(&all, epsilon);
+        }
+        NORM_SAVE(statistic, found);
+        for (long c = j; c < j + group; ++c) {
+            applied[c] = found.high;
+            applied[pitch + c] = found.low;
+            applied[2 * pitch + c] =
+                found.rstd * (scale_base ? load_one(scale_base + scale_offset, c) : 1.0f);
+            applied[3 * pitch + c] = bias_base ? load_one(bias_base + bias_offset, c) : 0.0f;
+        }
+    }
+    for (long c = end == columns ? columns : pitch; c < pitch; ++c) // what whole vectors read
+        for (int k = 0; k < 4; ++k)
+            applied[k * pitch + c] = 0.0f;
+}
+
+// y may be x.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_norm_columns_apply(const __global data_t *x_base, long x_offset, __global data_t *y_base, long y_offset,
+                             const __global acc_t *applied_base, long applied_offset, long image_x, long row_x,
+                             long image_y, long row_y, COLUMNS_PARAMS)
+{
+    COLUMNS_FOR_UNITS {
+        COLUMNS_UNIT(unit);
+        const __global data_t *x = x_base + x_offset + image * image_x + row * row_x + column;
+        __global data_t *y = y_base + y_offset + image * image_y + row * row_y + column;
+        const __global acc_t *applied = applied_base + applied_offset + image * 4 * pitch + column;
+        for (int r = 0; r < height; ++r)
+            for (int j = 0; j < width; j += VW) {
+                const vf v = load_vf_part(x + r * row_x + j, width - j);
+                const vf d = (v - load_sums(applied + j)) - load_sums(applied + pitch + j);
+                store_vf_part(MAD(d, load_sums(applied + 2 * pitch + j), load_sums(applied + 3 * pitch + j)),
+                              y + r * row_y + j, width - j);
+            }
+    }
+}
