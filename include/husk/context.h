@@ -60,7 +60,8 @@ HUSK_API const husk_device_traits *husk_context_traits(const husk_context *conte
 
 /*
  * Build the programs of these operators now, for f32, in parallel where the driver allows it. ops: names
- * such as "conv"; NULL with count 0 means all of them. An unknown name is INVALID_ARGUMENT.
+ * such as "conv" or "softmax_backward"; NULL with count 0 means all but the gradients. An unknown name is
+ * INVALID_ARGUMENT.
  */
 HUSK_API husk_status husk_context_prewarm(husk_context *context, const char *const *ops, size_t count,
                                           husk_error *error);

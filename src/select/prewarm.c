@@ -2,10 +2,11 @@
 // Building programs before they are needed, an operator a thread.
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "select/op.h"
 
-enum { MAX_THREADS = 16 };
+enum { MAX_THREADS = 16, MAX_OPS = 128 };
 
 typedef struct job {
     husk_context *context;
@@ -65,16 +66,19 @@ husk_status husk_context_prewarm(husk_context *context, const char *const *ops, 
         return husk__reject(&scope, "ops", "is NULL, but count is %zu", count);
     if (count == 0 && ops)
         return HUSK_OK; // a list that happens to be empty
+    const husk__op *all[MAX_OPS];
     size_t known = 0;
-    while (husk__ops[known])
-        ++known;
+    for (size_t i = 0; husk__ops[i] && known < MAX_OPS; ++i) {
+        if (!strstr(husk__ops[i]->name, "_backward")) // who only infers waits for no gradient
+            all[known++] = husk__ops[i];
+    }
     size_t job_count = count ? count : known;
     job *jobs = calloc(job_count ? job_count : 1, sizeof *jobs);
     if (!jobs)
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to prewarm");
     for (size_t i = 0; i < job_count && status == HUSK_OK; ++i) {
         jobs[i].context = context;
-        jobs[i].op = count ? husk__op_find(ops[i]) : husk__ops[i];
+        jobs[i].op = count ? husk__op_find(ops[i]) : all[i];
         if (!jobs[i].op)
             status = husk__reject(&scope, "ops", "\"%s\" is no operator", ops[i] ? ops[i] : "(null)");
     }
