@@ -159,6 +159,40 @@ def unary():
     yield case("CLAMP", " low above high", lambda x: torch.clamp(x, 1.0, -1.0), random(8), low=1.0, high=-1.0)
 
 
+def philox(counter, key):
+    """Philox4x32-10 (Salmon et al., SC11): four words."""
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        first, second = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [second >> 32 ^ c[1] ^ k[0], second % 2**32, first >> 32 ^ c[3] ^ k[1], first % 2**32]
+        k = [(k[0] + 0x9E3779B9) % 2**32, (k[1] + 0xBB67AE85) % 2**32]
+    return c
+
+
+assert philox([0] * 4, [0] * 2) == [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]  # the authors' known answer
+
+
+def dropout():
+    def case(name, x, p, seed=0, offset=0):
+        words = [philox([i // 4 % 2**32, i // 4 >> 32, offset % 2**32, offset >> 32], [seed % 2**32, seed >> 32])[i % 4]
+                 for i in range(x.numel())]
+        limit = round(f32(p) * 2**32)
+        kept = torch.tensor([float(word >= limit) for word in words]).double().reshape(x.shape)
+        x = x.clone().requires_grad_()
+        y = x * kept * (0.0 if p == 1 else 1 / (1 - f32(p)))
+        dy = random(*x.shape)
+        dx, = torch.autograd.grad(y, x, dy)
+        return row(name, params(p=float(p), seed=f"{seed}u", offset=f"{offset}u"), array(x.detach()),
+                   array(y.detach()), array(dy), array(dx))
+
+    yield case("half", random(7, 6), 0.5, 1)
+    yield case("a tenth", random(3, 5, 4), 0.1, 0x123456789abcdef0, 7)
+    yield case("nine tenths, a far stream", random(40), 0.9, 3, 0xfedcba9876543210)
+    yield case("none", random(9), 0.0, 5)
+    yield case("all", random(9), 1.0, 5)
+    yield case("special values", torch.tensor([float("nan"), math.inf, -math.inf, 0.0] * 4).double(), 0.5, 11)
+
+
 def gemm():
     def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
         product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
@@ -595,8 +629,8 @@ def norm():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, unary, gemm, conv, pool, softmax, softmax_backward, rnn,
-                     reduce, norm):
+    for operator in (activation, activation_backward, unary, dropout, gemm, conv, pool, softmax, softmax_backward,
+                     rnn, reduce, norm):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

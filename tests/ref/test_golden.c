@@ -9,6 +9,7 @@
 
 #include "ref/activation.h"
 #include "ref/conv.h"
+#include "ref/dropout.h"
 #include "ref/gemm.h"
 #include "ref/norm.h"
 #include "ref/pool.h"
@@ -53,6 +54,14 @@ static const struct golden_unary {
     golden_array x, y, dy, dx;
 } golden_unary[] = {
 #include "golden/golden_unary.inc"
+};
+
+static const struct golden_dropout {
+    const char *name;
+    husk_dropout_params params;
+    golden_array x, y, dy, dx;
+} golden_dropout[] = {
+#include "golden/golden_dropout.inc"
 };
 
 static const struct golden_gemm {
@@ -269,6 +278,29 @@ START_TEST(test_unary)
     backward.y = &y; // which is read where it can be
     husk_ref_unary_backward_run(&backward, &dx);
     expect_equal(golden->name, "dx of y", &golden->dx, &dx);
+    free(x.data);
+    free(y.data);
+    free(dy.data);
+    free(dx.data);
+}
+END_TEST
+
+START_TEST(test_dropout)
+{
+    const struct golden_dropout *golden = &golden_dropout[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_array dy = make(&golden->dy, HUSK_F32), dx = make_output(&golden->dx);
+    husk_ref_dropout op = {.params = &golden->params, .x = &x};
+    husk_ref_dropout_backward backward = {.params = &golden->params, .dy = &dy};
+    husk_ref_function function = husk_ref_dropout_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_dropout_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    function = husk_ref_dropout_backward_function(&backward);
+    expect_function(golden->name, &function, &golden->dx);
+    husk_ref_dropout_backward_run(&backward, &dx);
+    expect_equal(golden->name, "dx", &golden->dx, &dx);
     free(x.data);
     free(y.data);
     free(dy.data);
@@ -592,6 +624,7 @@ int main(void)
     tcase_add_loop_test(cases, test_activation, 0, 2 * COUNT(golden_activation));
     tcase_add_loop_test(cases, test_activation_backward, 0, 2 * COUNT(golden_activation_backward));
     tcase_add_loop_test(cases, test_unary, 0, 2 * COUNT(golden_unary));
+    tcase_add_loop_test(cases, test_dropout, 0, 2 * COUNT(golden_dropout));
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
