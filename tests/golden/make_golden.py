@@ -193,6 +193,28 @@ def dropout():
     yield case("special values", torch.tensor([float("nan"), math.inf, -math.inf, 0.0] * 4).double(), 0.5, 11)
 
 
+def embedding():
+    def case(name, rows, columns, indices, **options):
+        table = random(rows, columns).requires_grad_()
+        y = F.embedding(indices, table, padding_idx=options.get("padding"),
+                        scale_grad_by_freq=options.get("mean", False))
+        dy = random(*y.shape)
+        dtable, = torch.autograd.grad(y, table, dy)
+        padding = options.get("padding")
+        given = params(has_padding=None if padding is None else 1, padding_index=padding,
+                       scale_by_frequency=1 if options.get("mean") else None)
+        return row(name, given, array(table.detach()), array(indices), array(y.detach()), array(dy), array(dtable))
+
+    draw = lambda rows, *shape: torch.randint(0, rows, shape)
+    yield case("a list", 5, 3, draw(5, 7))
+    yield case("two dimensions", 6, 4, draw(6, 3, 5))
+    yield case("one number", 4, 3, torch.tensor(2))
+    yield case("padding 0", 4, 3, draw(4, 2, 6), padding=0)
+    yield case("padding from the end", 4, 2, draw(4, 9), padding=-1)
+    yield case("by frequency", 3, 4, draw(3, 2, 5), mean=True)
+    yield case("padding, by frequency", 3, 2, draw(3, 3, 2, 2), padding=1, mean=True)
+
+
 def gemm():
     def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
         product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
@@ -629,8 +651,8 @@ def norm():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, unary, dropout, gemm, conv, pool, softmax, softmax_backward,
-                     rnn, reduce, norm):
+    for operator in (activation, activation_backward, unary, dropout, embedding, gemm, conv, pool, softmax,
+                     softmax_backward, rnn, reduce, norm):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

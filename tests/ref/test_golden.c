@@ -10,6 +10,7 @@
 #include "ref/activation.h"
 #include "ref/conv.h"
 #include "ref/dropout.h"
+#include "ref/embedding.h"
 #include "ref/gemm.h"
 #include "ref/norm.h"
 #include "ref/pool.h"
@@ -62,6 +63,14 @@ static const struct golden_dropout {
     golden_array x, y, dy, dx;
 } golden_dropout[] = {
 #include "golden/golden_dropout.inc"
+};
+
+static const struct golden_embedding {
+    const char *name;
+    husk_embedding_params params;
+    golden_array table, indices, y, dy, dtable;
+} golden_embedding[] = {
+#include "golden/golden_embedding.inc"
 };
 
 static const struct golden_gemm {
@@ -305,6 +314,32 @@ START_TEST(test_dropout)
     free(y.data);
     free(dy.data);
     free(dx.data);
+}
+END_TEST
+
+START_TEST(test_embedding)
+{
+    const struct golden_embedding *golden = &golden_embedding[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array table = make(&golden->table, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_array indices = make(&golden->indices, strided ? HUSK_I64 : HUSK_I32);
+    husk_ref_array dy = make(&golden->dy, HUSK_F32), dtable = make_output(&golden->dtable);
+    husk_ref_embedding op = {.params = &golden->params, .table = &table, .indices = &indices};
+    husk_ref_embedding_backward backward = {
+        .params = &golden->params, .indices = &indices, .dy = &dy, .rows = golden->table.shape[0]};
+    husk_ref_function function = husk_ref_embedding_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_embedding_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    function = husk_ref_embedding_backward_function(&backward);
+    expect_function(golden->name, &function, &golden->dtable);
+    husk_ref_embedding_backward_run(&backward, &dtable);
+    expect_equal(golden->name, "dtable", &golden->dtable, &dtable);
+    free(table.data);
+    free(indices.data);
+    free(y.data);
+    free(dy.data);
+    free(dtable.data);
 }
 END_TEST
 
@@ -625,6 +660,7 @@ int main(void)
     tcase_add_loop_test(cases, test_activation_backward, 0, 2 * COUNT(golden_activation_backward));
     tcase_add_loop_test(cases, test_unary, 0, 2 * COUNT(golden_unary));
     tcase_add_loop_test(cases, test_dropout, 0, 2 * COUNT(golden_dropout));
+    tcase_add_loop_test(cases, test_embedding, 0, 2 * COUNT(golden_embedding));
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
