@@ -215,6 +215,21 @@ def embedding():
     yield case("padding, by frequency", 3, 2, draw(3, 3, 2, 2), padding=1, mean=True)
 
 
+def one_hot():
+    def case(name, labels, classes, on=None, off=None):
+        y = F.one_hot(labels, classes).double()
+        if on is not None:
+            y = y * on + (1 - y) * off
+        given = dict(has_values=1, on=float(on), off=float(off)) if on is not None else {}
+        return row(name, params(**given), array(labels), array(y))
+
+    yield case("a list", torch.randint(0, 5, (7,)), 5)
+    yield case("two dimensions, classes that no label has", torch.randint(0, 4, (3, 4)), 9)
+    yield case("one number", torch.tensor(2), 4)
+    yield case("smoothed", torch.randint(0, 4, (6,)), 4, on=0.8125, off=0.0625)
+    yield case("the other way round", torch.randint(0, 3, (2, 3)), 3, on=0, off=1)
+
+
 def gemm():
     def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
         product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
@@ -651,7 +666,7 @@ def norm():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, unary, dropout, embedding, gemm, conv, pool, softmax,
+    for operator in (activation, activation_backward, unary, dropout, embedding, one_hot, gemm, conv, pool, softmax,
                      softmax_backward, rnn, reduce, norm):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:

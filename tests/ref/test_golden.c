@@ -13,6 +13,7 @@
 #include "ref/embedding.h"
 #include "ref/gemm.h"
 #include "ref/norm.h"
+#include "ref/one_hot.h"
 #include "ref/pool.h"
 #include "ref/random.h"
 #include "ref/reduce.h"
@@ -71,6 +72,14 @@ static const struct golden_embedding {
     golden_array table, indices, y, dy, dtable;
 } golden_embedding[] = {
 #include "golden/golden_embedding.inc"
+};
+
+static const struct golden_one_hot {
+    const char *name;
+    husk_one_hot_params params;
+    golden_array labels, y;
+} golden_one_hot[] = {
+#include "golden/golden_one_hot.inc"
 };
 
 static const struct golden_gemm {
@@ -340,6 +349,22 @@ START_TEST(test_embedding)
     free(y.data);
     free(dy.data);
     free(dtable.data);
+}
+END_TEST
+
+START_TEST(test_one_hot)
+{
+    const struct golden_one_hot *golden = &golden_one_hot[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array labels = make(&golden->labels, strided ? HUSK_I64 : HUSK_I32), y = make_output(&golden->y);
+    husk_ref_one_hot op = {
+        .params = &golden->params, .labels = &labels, .classes = golden->y.shape[golden->y.rank - 1]};
+    husk_ref_function function = husk_ref_one_hot_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_one_hot_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    free(labels.data);
+    free(y.data);
 }
 END_TEST
 
@@ -661,6 +686,7 @@ int main(void)
     tcase_add_loop_test(cases, test_unary, 0, 2 * COUNT(golden_unary));
     tcase_add_loop_test(cases, test_dropout, 0, 2 * COUNT(golden_dropout));
     tcase_add_loop_test(cases, test_embedding, 0, 2 * COUNT(golden_embedding));
+    tcase_add_loop_test(cases, test_one_hot, 0, 2 * COUNT(golden_one_hot));
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
