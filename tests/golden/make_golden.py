@@ -664,10 +664,62 @@ def norm():
         yield batch(f"BATCH, {name}, momentum", random(2, 3, 2, 2, 2), training, momentum=0.75)
 
 
+def loss():
+    kinds = {"CROSS_ENTROPY": F.cross_entropy, "NEGATIVE_LOG": F.nll_loss, "MEAN_SQUARE": F.mse_loss,
+             "ABSOLUTE": F.l1_loss, "SMOOTH_ABSOLUTE": F.smooth_l1_loss, "HUBER": F.huber_loss,
+             "BINARY_LOGITS": F.binary_cross_entropy_with_logits, "DIVERGENCE": F.kl_div}
+
+    def case(name, kind, x, target, reduction, weight=None, positive=None, options=None, **given):
+        """given: PyTorch's options; options: ours."""
+        x = x.clone().requires_grad_()
+        if weight is not None:
+            given["weight"] = weight
+        if positive is not None:
+            given["pos_weight"] = positive
+        y = kinds[kind](x, target, reduction=reduction, **given)
+        dloss = random(*y.shape)
+        dx, = torch.autograd.grad(y, x, dloss)
+        fields = params(kind="HUSK_LOSS_" + kind, reduction="HUSK_LOSS_" + reduction.upper(), **(options or {}))
+        labels = "HUSK_I64" if target.dtype == torch.int64 else "HUSK_F32"
+        return row(f"{kind}, {reduction}{name}", fields, "    " + labels,
+                   *(array(part) for part in (x.detach(), target, weight, positive, y.detach(), dloss, dx)))
+
+    for reduction in ("mean", "sum", "none"):
+        for kind in ("CROSS_ENTROPY", "NEGATIVE_LOG"):
+            labels = torch.tensor([4, 0, -100, 2])
+            yield case("", kind, random(4, 6), labels, reduction)
+            yield case(", weights", kind, random(4, 6), labels, reduction, weight=random(6).abs())
+            yield case(", one row", kind, random(6), torch.tensor(3), reduction)
+            yield case(", an image, another index", kind, random(2, 3, 2, 2), torch.randint(0, 3, (2, 2, 2)), reduction,
+                       weight=random(3).abs(), ignore_index=1, options=dict(ignores=1, ignore_index=1))
+            yield case(", all ignored", kind, random(2, 3), torch.tensor([-100, -100]), reduction)
+        smooth = dict(label_smoothing=0.125)
+        yield case(", smooth", "CROSS_ENTROPY", random(4, 6), labels, reduction, options=smooth, **smooth)
+        yield case(", smooth, weights", "CROSS_ENTROPY", random(4, 6), labels, reduction, weight=random(6).abs(),
+                   options=smooth, **smooth)
+        yield case(", probabilities", "CROSS_ENTROPY", random(4, 6), random(4, 6).abs(), reduction)
+        yield case(", probabilities of an image, smooth, weights", "CROSS_ENTROPY", random(2, 3, 4),
+                   random(2, 3, 4).abs(), reduction, weight=random(3).abs(), options=smooth, **smooth)
+        yield case("", "MEAN_SQUARE", random(3, 5), random(3, 5), reduction)
+        yield case("", "ABSOLUTE", random(3, 5), random(3, 5), reduction)
+        yield case("", "SMOOTH_ABSOLUTE", random(3, 5), random(3, 5), reduction)
+        yield case(", beta", "SMOOTH_ABSOLUTE", random(3, 5), random(3, 5), reduction, beta=0.25, options=dict(beta=0.25))
+        yield case("", "HUBER", random(3, 5), random(3, 5), reduction)
+        yield case(", beta", "HUBER", random(3, 5), random(3, 5), reduction, delta=0.25, options=dict(beta=0.25))
+        yield case("", "BINARY_LOGITS", random(3, 5), random(3, 5, limit=32).abs(), reduction)
+        yield case(", weights", "BINARY_LOGITS", random(3, 5), random(3, 5, limit=32).abs(), reduction,
+                   weight=random(3, 1).abs(), positive=random(5).abs())
+        target = random(3, 5).abs()
+        target[1, 2] = 0
+        yield case("", "DIVERGENCE", random(3, 5), target, reduction)
+        yield case(", logarithms", "DIVERGENCE", random(3, 5), random(3, 5), reduction, log_target=True,
+                   options=dict(log_target=1))
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     for operator in (activation, activation_backward, unary, dropout, embedding, one_hot, gemm, conv, pool, softmax,
-                     softmax_backward, rnn, reduce, norm):
+                     softmax_backward, rnn, reduce, norm, loss):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

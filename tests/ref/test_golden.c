@@ -12,6 +12,7 @@
 #include "ref/dropout.h"
 #include "ref/embedding.h"
 #include "ref/gemm.h"
+#include "ref/loss.h"
 #include "ref/norm.h"
 #include "ref/one_hot.h"
 #include "ref/pool.h"
@@ -149,6 +150,15 @@ static const struct golden_norm {
     golden_array dy, dx, dscale, dbias;                                     // three gradients
 } golden_norm[] = {
 #include "golden/golden_norm.inc"
+};
+
+static const struct golden_loss {
+    const char *name;
+    husk_loss_params params;
+    husk_dtype target_dtype;
+    golden_array x, target, weight, positive_weight, loss, dloss, dx;
+} golden_loss[] = {
+#include "golden/golden_loss.inc"
 };
 
 #define COUNT(table) (int)(sizeof(table) / sizeof((table)[0]))
@@ -655,6 +665,34 @@ START_TEST(test_norm)
 }
 END_TEST
 
+START_TEST(test_loss)
+{
+    const struct golden_loss *golden = &golden_loss[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), target = make(&golden->target, golden->target_dtype);
+    husk_ref_array weight = make_optional(&golden->weight, HUSK_F32);
+    husk_ref_array positive = make_optional(&golden->positive_weight, HUSK_F32);
+    husk_ref_array dloss = make(&golden->dloss, HUSK_F32);
+    husk_ref_array loss = make_output(&golden->loss), dx = make_output(&golden->dx);
+    husk_ref_loss op = {.params = &golden->params, .x = &x, .target = &target, .dloss = &dloss};
+    op.weight = optional(&golden->weight, &weight);
+    op.positive_weight = optional(&golden->positive_weight, &positive);
+    ck_assert(husk_ref_loss_run(&op, &loss));
+    expect_equal(golden->name, "loss", &golden->loss, &loss);
+    ck_assert(husk_ref_loss_backward_run(&op, &dx));
+    expect_equal(golden->name, "dx", &golden->dx, &dx);
+    ck_assert(husk_ref_loss_prepare(&op));
+    husk_ref_function function = husk_ref_loss_function(&op);
+    expect_function(golden->name, &function, &golden->loss);
+    function = husk_ref_loss_backward_function(&op);
+    expect_function(golden->name, &function, &golden->dx);
+    husk_ref_loss_release(&op);
+    husk_ref_array *arrays[] = {&x, &target, &weight, &positive, &dloss, &loss, &dx};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
 // The known answers of Philox4x32-10 that its authors publish.
 START_TEST(test_philox)
 {
@@ -695,6 +733,7 @@ int main(void)
     tcase_add_loop_test(cases, test_rnn, 0, 2 * COUNT(golden_rnn));
     tcase_add_loop_test(cases, test_reduce, 0, 2 * COUNT(golden_reduce));
     tcase_add_loop_test(cases, test_norm, 0, 2 * COUNT(golden_norm));
+    tcase_add_loop_test(cases, test_loss, 0, 2 * COUNT(golden_loss));
     tcase_add_test(cases, test_philox);
     suite_add_tcase(suite, cases);
     return test_main(suite);
