@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // gemm m n k [batch ta tb lda ldb ldc alpha beta bias act dtype precision packed dir]
 #include <stdio.h>
+#include <string.h>
 
 #include "data.h"
 #include "op.h"
 #include "text.h"
+#include "ref/activation.h"
 #include "ref/freivalds.h"
 #include "ref/random.h"
 
@@ -57,9 +59,16 @@ static bool check_leading(const char *key, int64_t *leading, int64_t columns, ch
     return true;
 }
 
+static bool is_backward(const bench_case *c)
+{
+    return c->dir != BENCH_FWD;
+}
+
 static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     bench_gemm *g = &c->as.gemm;
+    if (is_backward(c) && c->packed)
+        return bench_explain(reason, BENCH_REASON_TEXT, "packed=1: gradients take B as it is");
     stored s = stored_sizes(g);
     return check_leading("lda", &g->lda, s.a_columns, reason) &&
            check_leading("ldb", &g->ldb, s.b_columns, reason) && check_leading("ldc", &g->ldc, g->n, reason);
@@ -74,10 +83,16 @@ static void resolve(bench_case *c)
     g->ldc = g->ldc ? g->ldc : g->n;
 }
 
-static double macs(const bench_case *c)
+static double products(const bench_case *c)
 {
     const bench_gemm *g = &c->as.gemm;
     return (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
+}
+
+// dir=bwd: two multiplications, for the gradients of A and B.
+static double macs(const bench_case *c)
+{
+    return (is_backward(c) ? 2 : 1) * products(c);
 }
 
 static double flops(const bench_case *c)
@@ -90,6 +105,9 @@ static double bytes(const bench_case *c)
     const bench_gemm *g = &c->as.gemm;
     double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     double bias = g->bias == BENCH_BIAS_ROW ? n : g->bias == BENCH_BIAS_COLUMN ? m : 0;
+    if (is_backward(c)) // A, B and their gradients; dy, what the activation's derivative is taken from, dc
+        return 4 * ((double)g->batch * (2 * m * k + 2 * k * n +
+                                        m * n * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0))) + bias);
     return 4 * ((double)g->batch * (m * k + k * n + m * n * (g->beta != 0 ? 2 : 1)) + bias);
 }
 
@@ -103,8 +121,54 @@ static bool make_matrices(bench_array *array, const bench_gemm *g, int64_t rows,
     return bench_array_make(array, HUSK_F32, 3 - drop, shape + drop, strides + drop);
 }
 
+static bool follows_from_y(husk_act act)
+{
+    return act <= HUSK_ACT_RELU6 || act == HUSK_ACT_SIGMOID || act == HUSK_ACT_TANH;
+}
+
+// The gradients of C = op(A) op(B) and so on: y is da, gradients[0] db, then dbias and dc where there are any.
+static bool make_backward_data(const bench_case *c, bench_data *data, uint64_t seed)
+{
+    const bench_gemm *g = &c->as.gemm;
+    stored s = stored_sizes(g);
+    if (!make_matrices(&data->x, g, s.a_rows, s.a_columns, g->lda) ||
+        !make_matrices(&data->w, g, s.b_rows, s.b_columns, g->ldb) ||
+        !make_matrices(&data->y, g, s.a_rows, s.a_columns, g->lda) ||
+        !make_matrices(&data->dy, g, g->m, g->n, g->ldc))
+        return false;
+    bench_array_fill(&data->x, seed, 1);
+    bench_array_fill(&data->w, seed + 1, 1);
+    bench_array_fill(&data->dy, seed + 2, 1);
+    if (c->act == HUSK_ACT_NONE)
+        return true;
+    if (!make_matrices(&data->saved[0], g, g->m, g->n, g->ldc))
+        return false;
+    bench_array_fill(&data->saved[0], seed + 3, 4);
+    for (int64_t i = 0; follows_from_y(c->act) && i < data->saved[0].count; i++) { // gaps are NaN and stay so
+        float *value = (float *)data->saved[0].data + i;
+        *value = (float)husk_ref_activate(c->act, 0, *value);
+    }
+    return true;
+}
+
+static bool make_output(const bench_case *c, const bench_data *data, bench_output *output)
+{
+    const bench_gemm *g = &c->as.gemm;
+    const int64_t row[] = {g->n}, column[] = {g->m, 1};
+    const bool is_row = g->bias == BENCH_BIAS_ROW;
+    if (!is_backward(c))
+        return true;
+    return bench_array_make(&output->gradients[0], HUSK_F32, data->w.rank, data->w.shape, data->w.strides) &&
+           (!g->bias ||
+            bench_array_make(&output->gradients[1], HUSK_F32, is_row ? 1 : 2, is_row ? row : column, NULL)) &&
+           (g->beta == 0 ||
+            bench_array_make(&output->gradients[2], HUSK_F32, data->dy.rank, data->dy.shape, data->dy.strides));
+}
+
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
+    if (is_backward(c))
+        return make_backward_data(c, data, seed);
     const bench_gemm *g = &c->as.gemm;
     stored s = stored_sizes(g);
     if (!make_matrices(&data->x, g, s.a_rows, s.a_columns, g->lda) ||
@@ -150,12 +214,57 @@ static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
                                   job->packed ? &job->packed_w : &set->w, bench_optional(&set->bias), beta,
                                   &set->y);
     husk_gemm_params params = params_of(job->c, job->form);
+    if (is_backward(job->c)) {
+        const husk_tensor *saved = bench_optional(&set->saved[0]);
+        const bool from_y = follows_from_y(job->c->act);
+        return husk_gemm_backward(job->queue, &params, alpha, &set->x, &set->w, beta, from_y ? NULL : saved,
+                                  from_y ? saved : NULL, &set->dy, &set->y, &set->gradients[0],
+                                  bench_optional(&set->gradients[1]), bench_optional(&set->gradients[2]));
+    }
     return husk_gemm(job->queue, &params, alpha, &set->x, &set->w, bench_optional(&set->bias), beta, &set->y);
+}
+
+static void verify_backward(const bench_case *c, const bench_data *data, const bench_output *output,
+                            const bench_verify_options *options, bench_verdict *verdict)
+{
+    static const char *const names[] = {"da", "db", "dbias", "dc"};
+    const bench_array *const made[] = {&output->y, &output->gradients[0], &output->gradients[1],
+                                       &output->gradients[2]};
+    const husk_gemm_params params = params_of(c, NULL);
+    const husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w),
+                         dy = bench_ref_array(&data->dy), saved = bench_ref_array(&data->saved[0]);
+    const bool from_y = follows_from_y(c->act);
+    for (int i = 0; i < 4; i++) {
+        if (!made[i]->data)
+            continue;
+        const husk_ref_array after = bench_ref_array(made[i]);
+        const husk_ref_gemm_backward op = {
+            .params = &params,
+            .alpha = (float)c->as.gemm.alpha,
+            .beta = (float)c->as.gemm.beta,
+            .a = &a,
+            .b = &b,
+            .x = from_y ? NULL : &saved,
+            .y = from_y ? &saved : NULL,
+            .dy = &dy,
+            .wanted = (husk_ref_gemm_gradient)i,
+            .before = &after,
+            .error_factor = options->error_factor,
+        };
+        const husk_ref_function function = husk_ref_gemm_backward_function(&op);
+        husk_ref_report report = {0};
+        husk_ref_check(&function, options->seed, &after, &report);
+        bench_verdict_add(verdict, names[i], &report);
+    }
 }
 
 static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
                    const bench_verify_options *options, bench_verdict *verdict)
 {
+    if (is_backward(c)) {
+        verify_backward(c, data, output, options, verdict);
+        return;
+    }
     husk_gemm_params params = params_of(c, NULL);
     husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w),
                    bias = bench_ref_array(&data->bias);
@@ -183,13 +292,16 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     static const int depths[] = {0, 1, 2, 5, 15, 16, 17, 64, 100, 255, 256, 257, 300};
     static const char *const biases[] = {"", "", " bias=1", " bias=col"};
     static const char *const scales[] = {"", "", "", " beta=1", " alpha=0.5 beta=-0.25", " alpha=0 beta=0.5"};
-    if (index >= 80)
+    if (index >= 120)
         return false;
+    const bool is_gradient = index >= 80;
     husk_ref_random draw = {.seed = 0x67656d6d + (uint64_t)index};
 #define PICK(list) list[husk_ref_random_below(&draw, (int64_t)(sizeof list / sizeof *list))]
     int m = PICK(sizes), n = PICK(sizes), k = PICK(depths);
     int ta = (int)husk_ref_random_below(&draw, 2), tb = (int)husk_ref_random_below(&draw, 2);
     const char *bias = PICK(biases), *scale = PICK(scales);
+    if (is_gradient && strstr(scale, "alpha=0 "))
+        scale = "";
     snprintf(line, BENCH_CASE_TEXT, "gemm m=%d n=%d k=%d ta=%d tb=%d%s%s", m, n, k, ta, tb, bias, scale);
     bool is_batched = husk_ref_random_below(&draw, 5) == 0;
     if (is_batched)
@@ -200,14 +312,17 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     if (husk_ref_random_below(&draw, 3) == 0)
         bench_append(line, BENCH_CASE_TEXT, " act=%s",
                      husk_act_name((husk_act)(1 + husk_ref_random_below(&draw, 8))));
-    if (!is_batched && husk_ref_random_below(&draw, 3) == 0)
+    if (!is_batched && husk_ref_random_below(&draw, 3) == 0 && !is_gradient)
         bench_append(line, BENCH_CASE_TEXT, " packed=1");
+    if (is_gradient)
+        bench_append(line, BENCH_CASE_TEXT, " dir=bwd");
 #undef PICK
     return true;
 }
 
 const bench_op bench_op_gemm = {
     .name = "gemm",
+    .gradients = {[BENCH_BWD] = "gemm_backward"},
     .fields = fields,
     .common = BENCH_COMMON_ACT | BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_PACKED |
               BENCH_COMMON_DIR,
@@ -217,6 +332,7 @@ const bench_op bench_op_gemm = {
     .macs = macs,
     .bytes = bytes,
     .make_data = make_data,
+    .make_output = make_output,
     .husk_prepare = husk_prepare,
     .husk_enqueue = husk_enqueue,
     .verify = verify,

@@ -3,6 +3,7 @@
 #include "ops/gemm_problem.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,8 @@ static const husk__variant *const variants[] = {
 static husk_status check_params(const husk_gemm_params *params, husk_gemm_params *resolved,
                                 const husk__scope *scope)
 {
-    husk_status status = husk__params_read(resolved, sizeof *resolved, sizeof *resolved, params, scope);
+    husk_status status =
+        husk__params_read(resolved, sizeof *resolved, offsetof(husk_gemm_params, accumulate), params, scope);
     if (status != HUSK_OK)
         return status;
     status =

@@ -48,6 +48,31 @@ typedef struct husk_ref_gemm_strides {
 } husk_ref_gemm_strides;
 husk_ref_gemm_strides husk_ref_gemm_get_strides(const husk_ref_gemm *op);
 
+typedef enum husk_ref_gemm_gradient {
+    HUSK_REF_GEMM_DA,
+    HUSK_REF_GEMM_DB,
+    HUSK_REF_GEMM_DBIAS,
+    HUSK_REF_GEMM_DC
+} husk_ref_gemm_gradient;
+
+/* One of the gradients. */
+typedef struct husk_ref_gemm_backward {
+    const husk_gemm_params *params; /* NULL for the defaults */
+    float alpha, beta;
+    const husk_ref_array *a, *b; /* as the call: NULL where they are not read */
+    const husk_ref_array *x, *y; /* as husk_activation_backward's; both may be NULL without an activation */
+    const husk_ref_array *dy;
+    husk_ref_gemm_gradient wanted;
+    const husk_ref_array *before; /* the gradient before the call: its shape and strides; values for accumulate alone */
+    double error_factor;          /* 0: the header's 4 + 2 sqrt K */
+} husk_ref_gemm_backward;
+
+void husk_ref_gemm_backward_run(const husk_ref_gemm_backward *op, const husk_ref_array *out);
+
+/* One element, by its sum written out; the bound is the header's. Batches of stride 0 are one matrix. */
+husk_ref_value husk_ref_gemm_backward_at(const husk_ref_gemm_backward *op, const int64_t *index);
+husk_ref_function husk_ref_gemm_backward_function(const husk_ref_gemm_backward *op);
+
 HUSK_END_DECLS
 
 #endif

@@ -455,6 +455,34 @@ def softmax_backward():
     yield from case("large values", random(2, 6) * 2048, 1)
 
 
+def gemm_backward():
+    def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
+        inputs = [t.requires_grad_() for t in (a, b, bias, c) if t is not None]
+        out = alpha * torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
+        if c is not None:
+            out = out + beta * c
+        if bias is not None:
+            out = out + bias
+        dy = random(*out.shape)
+        found = iter(gradients(ACTIVATIONS[act](out, slope), dy, *inputs))
+        given = params(transpose_a=ta or None, transpose_b=tb or None, activation="HUSK_ACT_" + act,
+                       activation_slope=slope if act == "LEAKY_RELU" else None)
+        return row(name, given, f"    {alpha!r}f, {beta!r}f", array(a), array(b), array(bias), array(c), array(dy),
+                   *(array(next(found) if t is not None else None) for t in (a, b, bias, c)))
+
+    for ta, tb in itertools.product((False, True), repeat=2):
+        a, b = random(*((5, 3) if ta else (3, 5))), random(*((4, 5) if tb else (5, 4)))
+        yield case(f"transposes {ta:d}{tb:d}", a, b, ta, tb, 1.5, -0.75, random(4), random(3, 4))
+        a, b = random(*((2, 5, 3) if ta else (2, 3, 5))), random(*((4, 5) if tb else (5, 4)))
+        yield case(f"batch, one B, transposes {ta:d}{tb:d}", a, b, ta, tb, bias=random(4))
+    yield case("bias of a column", random(3, 5), random(5, 4), bias=random(3, 1), alpha=2.0)
+    yield case("batch", random(2, 3, 5), random(2, 5, 4), beta=1.0, c=random(2, 3, 4), bias=random(4))
+    yield case("batch, one A", random(3, 5), random(2, 5, 4), bias=random(3, 1))
+    yield case("batch, B of one", random(2, 3, 5), random(1, 5, 4))
+    for act in list(ACTIVATIONS)[1:]:
+        yield case(f"activation {act}", random(3, 5), random(5, 4), bias=random(4), act=act)
+
+
 REDUCTIONS = {
     "SUM": lambda x, dims: x.sum(dims),
     "MEAN": lambda x, dims: x.mean(dims),
@@ -718,8 +746,8 @@ def loss():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, unary, dropout, embedding, one_hot, gemm, conv, pool, softmax,
-                     softmax_backward, rnn, reduce, norm, loss):
+    for operator in (activation, activation_backward, unary, dropout, embedding, one_hot, gemm, gemm_backward,
+                     conv, pool, softmax, softmax_backward, rnn, reduce, norm, loss):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

@@ -92,6 +92,15 @@ static const struct golden_gemm {
 #include "golden/golden_gemm.inc"
 };
 
+static const struct golden_gemm_backward {
+    const char *name;
+    husk_gemm_params params;
+    float alpha, beta;
+    golden_array a, b, bias, c, dy, da, db, dbias, dc; // what the activation reads and writes is the reference's
+} golden_gemm_backward[] = {
+#include "golden/golden_gemm_backward.inc"
+};
+
 static const struct golden_conv {
     const char *name;
     husk_conv_params params;
@@ -401,6 +410,60 @@ START_TEST(test_gemm)
     free(bias.data);
     free(c.data);
     free(out.data);
+}
+END_TEST
+
+static void expect_gemm_gradient(const struct golden_gemm_backward *golden, husk_ref_gemm_backward op,
+                                 husk_ref_gemm_gradient wanted, const golden_array *gradient)
+{
+    if (gradient->values == NULL)
+        return;
+    husk_ref_array out = make_output(gradient);
+    op.wanted = wanted;
+    op.before = &out;
+    husk_ref_function function = husk_ref_gemm_backward_function(&op);
+    expect_function(golden->name, &function, gradient);
+    husk_ref_gemm_backward_run(&op, &out);
+    expect_equal(golden->name, "gradient", gradient, &out);
+    free(out.data);
+}
+
+START_TEST(test_gemm_backward)
+{
+    const struct golden_gemm_backward *golden = &golden_gemm_backward[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array a = make(&golden->a, HUSK_F32), b = make(&golden->b, HUSK_F32);
+    husk_ref_array bias = make_optional(&golden->bias, HUSK_F32), c = make_optional(&golden->c, HUSK_F32);
+    husk_ref_array dy = make(&golden->dy, HUSK_F32), x = make_output(&golden->dy), y = make_output(&golden->dy);
+    husk_gemm_params params = golden->params;
+    husk_ref_gemm forward = {.params = &params, .alpha = golden->alpha, .beta = golden->beta, .a = &a, .b = &b};
+    forward.bias = optional(&golden->bias, &bias);
+    forward.c = golden->c.values != NULL ? &c : &dy; // its shape alone
+    husk_ref_gemm_run(&forward, &y);
+    params.activation = HUSK_ACT_NONE;
+    husk_ref_gemm_run(&forward, &x);
+    const bool follows = golden->params.activation <= HUSK_ACT_RELU6 || golden->params.activation >= HUSK_ACT_SIGMOID;
+    for (int from_y = 0; from_y <= (int)follows; from_y++) {
+        const husk_ref_gemm_backward op = {.params = &golden->params,
+                                           .alpha = golden->alpha,
+                                           .beta = golden->beta,
+                                           .a = &a,
+                                           .b = &b,
+                                           .x = from_y ? NULL : &x,
+                                           .y = from_y ? &y : NULL,
+                                           .dy = &dy};
+        expect_gemm_gradient(golden, op, HUSK_REF_GEMM_DA, &golden->da);
+        expect_gemm_gradient(golden, op, HUSK_REF_GEMM_DB, &golden->db);
+        expect_gemm_gradient(golden, op, HUSK_REF_GEMM_DBIAS, &golden->dbias);
+        expect_gemm_gradient(golden, op, HUSK_REF_GEMM_DC, &golden->dc);
+    }
+    free(a.data);
+    free(b.data);
+    free(bias.data);
+    free(c.data);
+    free(dy.data);
+    free(x.data);
+    free(y.data);
 }
 END_TEST
 
@@ -726,6 +789,7 @@ int main(void)
     tcase_add_loop_test(cases, test_embedding, 0, 2 * COUNT(golden_embedding));
     tcase_add_loop_test(cases, test_one_hot, 0, 2 * COUNT(golden_one_hot));
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
+    tcase_add_loop_test(cases, test_gemm_backward, 0, 2 * COUNT(golden_gemm_backward));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
     tcase_add_loop_test(cases, test_softmax, 0, 2 * COUNT(golden_softmax));

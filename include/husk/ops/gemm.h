@@ -37,6 +37,7 @@ typedef struct husk_gemm_params {
     uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char
         *variant; /* NULL: chosen; else a name from husk_op_variant("gemm", i), or "name:configuration" */
+    uint32_t accumulate;      /* husk_accumulate's bits, for the gradients alone */
 } husk_gemm_params;
 
 #define HUSK_GEMM_PARAMS(...) (husk_gemm_params) { .size = sizeof(husk_gemm_params), __VA_ARGS__ }
@@ -64,6 +65,58 @@ HUSK_API husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, floa
  */
 HUSK_API husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
                                          husk_packed **packed);
+
+/*
+ * The gradients of C' = activation(x), x = alpha * op(A) * op(B) + beta * C + bias, from dy, the gradient of C'.
+ * With z = dy * activation'(x), over every matrix of the batch,
+ *
+ *     da      [as A]               op(A)' = alpha * z * op(B)^T
+ *     db      [as B]               op(B)' = alpha * op(A)^T * z
+ *     dbias   [n], [1, n], [m, 1]  the sum of z over batch and rows, or over batch and columns
+ *     dc      [as C]               beta * z: the gradient of the C that forward read; may be dy itself
+ *
+ * each with A's, B's and C's transposition; any may be NULL. An A or B that serves the whole batch has as gradient
+ * the sum over the batch: da is then [m, k], [1, m, k] or, like an A that was expanded, [batch, m, k] with a batch
+ * stride of 0. Of an A that was expanded a full da, of each use by itself, may be asked for instead.
+ *
+ *     a       wanted for db, else it may be NULL
+ *     b       wanted for da, else it may be NULL; never packed
+ *     x, y    what the activation read and wrote, as for husk_activation_backward: y, which is the C that forward left,
+ *             suffices for NONE (which needs neither), RELU, LEAKY_RELU with a slope > 0, RELU6, SIGMOID and TANH.
+ *             GELU, GELU_TANH and SILU want x: run husk_gemm without an activation, keep what it gives, and apply
+ *             husk_activation to that. Where both are given, y is read for those kinds and x for the others.
+ *     dy      [m, n] or [batch, m, n], with any strides
+ *
+ * params: forward's; its variant names one of gemm_backward. accumulate: HUSK_ACCUMULATE_INPUTS adds to da and dc,
+ * HUSK_ACCUMULATE_PARAMETERS to db and dbias. PyTorch's autograd through matmul, addmm and baddbmm gives the same.
+ *
+ * f32. The gradients' elements must not coincide (batches of stride 0 apart), and no gradient may overlap anything
+ * else, but dc may be dy unless it is added to. An empty sum is 0: with m of 0 db is zeros, with n of 0 da. Where beta
+ * is 0, so is dc. Sums are cut up by shape alone, and batches are added up in their order: the same call gives the same
+ * bits.
+ *
+ * Error: |error| <= (4 + 2 sqrt K) * 2^-24 * (|alpha| sum |z b| + |what was there|), K being the products in a sum:
+ * n or m, times the batch where that is summed up; and beside it, for what z itself errs by, |alpha| sum |e b| with
+ * husk_activation_backward's bound e of z. The same for dbias with factors of 1; for dc one rounding of beta * z, one
+ * more where it is added to, and |beta| e.
+ */
+HUSK_API husk_status husk_gemm_backward(husk_queue *queue, const husk_gemm_params *params, float alpha,
+                                        const husk_tensor *a, const husk_tensor *b, float beta,
+                                        const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy,
+                                        const husk_tensor *da, const husk_tensor *db, const husk_tensor *dbias,
+                                        const husk_tensor *dc);
+
+/* Plans, as for husk_gemm: in every run the same tensors are there, with the same shapes and strides. */
+HUSK_API husk_status husk_gemm_backward_plan_create(husk_context *context, const husk_gemm_params *params,
+                                                    const husk_tensor *a, const husk_tensor *b, const husk_tensor *x,
+                                                    const husk_tensor *y, const husk_tensor *dy, const husk_tensor *da,
+                                                    const husk_tensor *db, const husk_tensor *dbias,
+                                                    const husk_tensor *dc, husk_plan **plan, husk_error *error);
+HUSK_API husk_status husk_gemm_backward_plan_run(husk_plan *plan, husk_queue *queue, float alpha,
+                                                 const husk_tensor *a, const husk_tensor *b, float beta,
+                                                 const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy,
+                                                 const husk_tensor *da, const husk_tensor *db,
+                                                 const husk_tensor *dbias, const husk_tensor *dc);
 
 HUSK_END_DECLS
 
