@@ -3,6 +3,7 @@
 //
 // A batch is a loop of calls. BLAS has no epilogue: bias and activation follow in plain C, as a program that
 // uses BLAS would write them. Where a matrix is a vector, sgemm and sgemv are timed and the faster is taken.
+// Gradients are two calls of sgemm a matrix, after the activation's derivative and the bias' sums in plain C.
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -143,12 +144,14 @@ static void version(void *session, char *text, size_t size)
 
 typedef struct operands {
     float *a, *b, *c;
+    float *dy, *saved, *z, *db, *dbias, *dc; // gradients alone: c is then the gradient of a
 } operands;
 
 typedef struct state {
     const blas_session *session;
     bench_gemm g;
     husk_act act;
+    bool is_backward;
     const bench_data *data;
     const float *bias;
     bool use_gemv;
@@ -246,9 +249,103 @@ static void call_sgemv(const state *s, const float *a, const float *b, float *c)
                             (float)g->beta, c, at_least_one(y_stride));
 }
 
+// ---- gradients
+
+// activation'(x), from y where that suffices and from x elsewhere: what the case has saved.
+static float derivative(husk_act act, float v)
+{
+    switch (act) {
+    case HUSK_ACT_RELU:
+        return v > 0 ? 1 : 0;
+    case HUSK_ACT_LEAKY_RELU:
+        return v > 0 ? 1 : 0.01f;
+    case HUSK_ACT_RELU6:
+        return v > 0 && v < 6 ? 1 : 0;
+    case HUSK_ACT_GELU:
+        return 0.5f * (1 + erff(v * 0.70710678f)) + v * 0.39894228f * expf(-0.5f * v * v);
+    case HUSK_ACT_GELU_TANH: {
+        const float t = tanhf(0.79788456f * (v + 0.044715f * v * v * v));
+        return 0.5f * (1 + t) + 0.5f * v * (1 - t * t) * 0.79788456f * (1 + 0.134145f * v * v);
+    }
+    case HUSK_ACT_SILU: {
+        const float sigmoid = 1 / (1 + expf(-v));
+        return sigmoid * (1 + v * (1 - sigmoid));
+    }
+    case HUSK_ACT_SIGMOID:
+        return v * (1 - v);
+    case HUSK_ACT_TANH:
+        return 1 - v * v;
+    default:
+        return 1;
+    }
+}
+
+// z, dc and the bias' sums of one matrix. ReLU has a loop of its own, which compilers turn into vectors.
+static void derive(const state *s, const float *dy, const float *saved, float *z, float *dbias, float *dc)
+{
+    const bench_gemm *g = &s->g;
+    for (int64_t i = 0; i < g->m; i++) {
+        const float *from = dy + i * g->ldc, *v = saved ? saved + i * g->ldc : NULL;
+        float *to = z + i * g->ldc;
+        if (s->act == HUSK_ACT_RELU) {
+            for (int64_t j = 0; j < g->n; j++)
+                to[j] = v[j] > 0 ? from[j] : 0;
+        } else if (s->act != HUSK_ACT_NONE) {
+            for (int64_t j = 0; j < g->n; j++)
+                to[j] = from[j] * derivative(s->act, v[j]);
+        }
+        for (int64_t j = 0; g->bias == BENCH_BIAS_ROW && j < g->n; j++)
+            dbias[j] += to[j];
+        for (int64_t j = 0; g->bias == BENCH_BIAS_COLUMN && j < g->n; j++)
+            dbias[i] += to[j];
+        for (int64_t j = 0; dc && j < g->n; j++)
+            dc[i * g->ldc + j] = (float)g->beta * to[j];
+    }
+}
+
+// to [rows, columns] = alpha op(left) op(right), sums of `length`.
+static void multiply(const state *s, bool trans_left, bool trans_right, int64_t rows, int64_t columns, int64_t length,
+                     const float *left, int64_t ld_left, const float *right, int64_t ld_right, float *to, int64_t ld)
+{
+    s->session->cblas_sgemm(CblasRowMajor, trans_left ? CblasTrans : CblasNoTrans,
+                            trans_right ? CblasTrans : CblasNoTrans, (blasint)rows, (blasint)columns, (blasint)length,
+                            (float)s->g.alpha, left, at_least_one(ld_left), right, at_least_one(ld_right), 0, to,
+                            at_least_one(ld));
+}
+
+static void run_gradients(const state *s, const operands *set)
+{
+    const bench_gemm *g = &s->g;
+    const int64_t a_size = (g->ta ? g->k : g->m) * g->lda, b_size = (g->tb ? g->n : g->k) * g->ldb;
+    const bool has_z = s->act != HUSK_ACT_NONE, has_pass = has_z || set->dbias || set->dc;
+    if (set->dbias)
+        memset(set->dbias, 0, sizeof(float) * (size_t)(g->bias == BENCH_BIAS_ROW ? g->n : g->m));
+    for (int64_t i = 0; i < g->batch; i++) {
+        const int64_t first = i * g->m * g->ldc;
+        const float *a = set->a + i * a_size, *b = set->b + i * b_size;
+        float *da = set->c + i * a_size, *db = set->db + i * b_size;
+        float *z = (has_z ? set->z : set->dy) + first;
+        if (has_pass)
+            derive(s, set->dy + first, set->saved ? set->saved + first : NULL, z, set->dbias,
+                   set->dc ? set->dc + first : NULL);
+        if (g->ta) // da^T = op(B) z^T
+            multiply(s, g->tb != 0, true, g->k, g->m, g->n, b, g->ldb, z, g->ldc, da, g->lda);
+        else
+            multiply(s, false, g->tb == 0, g->m, g->k, g->n, z, g->ldc, b, g->ldb, da, g->lda);
+        if (g->tb) // db^T = z^T op(A)
+            multiply(s, true, g->ta != 0, g->n, g->k, g->m, z, g->ldc, a, g->lda, db, g->ldb);
+        else
+            multiply(s, g->ta == 0, false, g->k, g->n, g->m, a, g->lda, z, g->ldc, db, g->ldb);
+    }
+}
+
 static void run_set(const state *s, const operands *set)
 {
     const bench_gemm *g = &s->g;
+    if (s->is_backward) {
+        run_gradients(s, set);
+        return;
+    }
     const int64_t a_size = (g->ta ? g->k : g->m) * g->lda, b_size = (g->tb ? g->n : g->k) * g->ldb;
     for (int64_t i = 0; i < g->batch; i++) {
         const float *a = set->a + i * a_size, *b = set->b + i * b_size;
@@ -277,7 +374,7 @@ static uint64_t shortest_run(state *s, bool use_gemv)
 
 static void choose(state *s, const char *form)
 {
-    const bool is_vector = (s->g.m == 1 || s->g.n == 1) && s->g.m && s->g.n && s->g.k;
+    const bool is_vector = !s->is_backward && (s->g.m == 1 || s->g.n == 1) && s->g.m && s->g.n && s->g.k;
     if (form)
         s->use_gemv = is_vector && strcmp(form, "sgemv") == 0;
     else if (is_vector)
@@ -285,8 +382,9 @@ static void choose(state *s, const char *form)
     else
         shortest_run(s, false); // its threads' memory
     const bool has_epilogue = s->g.bias != BENCH_BIAS_NONE || s->act != HUSK_ACT_NONE;
-    snprintf(s->variant, sizeof s->variant, "%s%s%s", s->use_gemv ? "sgemv" : "sgemm",
-             s->g.batch > 1 ? ", one by one" : "", has_epilogue ? ", bias and activation in plain C" : "");
+    snprintf(s->variant, sizeof s->variant, "%s%s%s%s", s->is_backward ? "two " : "",
+             s->use_gemv ? "sgemv" : "sgemm", s->g.batch > 1 ? ", one by one" : "",
+             has_epilogue ? ", bias and activation in plain C" : "");
 }
 
 static void release(void *opaque)
@@ -298,6 +396,12 @@ static void release(void *opaque)
         free(s->sets[i].a);
         free(s->sets[i].b);
         free(s->sets[i].c);
+        free(s->sets[i].dy);
+        free(s->sets[i].saved);
+        free(s->sets[i].z);
+        free(s->sets[i].db);
+        free(s->sets[i].dbias);
+        free(s->sets[i].dc);
     }
     free(s->sets);
     free(s);
@@ -325,7 +429,6 @@ static bool fits(const bench_gemm *g)
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     const char *lack = c->op != BENCH_GEMM    ? "BLAS has matrix multiplication alone"
-                       : c->dir != BENCH_FWD  ? "only forward is compared"
                        : c->dtype != HUSK_F32 ? "only f32 is compared"
                        : !fits(&c->as.gemm)   ? "dimensions past 2^31"
                                               : NULL;
@@ -334,15 +437,32 @@ static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
     return !lack;
 }
 
+// Memory for results: what is in it does not count.
+static bool make_gradients(const state *s, operands *set)
+{
+    const bench_data *d = s->data;
+    const int64_t bias = s->g.bias == BENCH_BIAS_ROW ? s->g.n : s->g.m;
+    set->dy = bench_operand_clone(&d->dy);
+    set->db = bench_operand_clone(&d->w);
+    set->saved = bench_operand_clone(&d->saved[0]);
+    set->z = s->act != HUSK_ACT_NONE ? bench_operand_clone(&d->dy) : NULL;
+    set->dc = s->g.beta != 0 ? bench_operand_clone(&d->dy) : NULL;
+    set->dbias = s->g.bias != BENCH_BIAS_NONE ? calloc((size_t)bias + 1, sizeof(float)) : NULL;
+    return set->dy && set->db && bench_operand_cloned(&d->saved[0], set->saved) &&
+           (set->z || s->act == HUSK_ACT_NONE) && (set->dc || s->g.beta == 0) &&
+           (set->dbias || s->g.bias == BENCH_BIAS_NONE);
+}
+
 static bool make_sets(state *s)
 {
     s->sets = calloc((size_t)s->copies, sizeof *s->sets);
     bool made = s->sets != NULL;
     for (int i = 0; i < s->copies && made; i++) {
         operands *set = &s->sets[i];
-        *set = (operands){bench_operand_clone(&s->data->x), bench_operand_clone(&s->data->w),
-                          bench_operand_clone(&s->data->y)};
-        made = set->a && set->b && set->c;
+        *set = (operands){.a = bench_operand_clone(&s->data->x),
+                          .b = bench_operand_clone(&s->data->w),
+                          .c = bench_operand_clone(&s->data->y)};
+        made = set->a && set->b && set->c && (!s->is_backward || make_gradients(s, set));
     }
     return made;
 }
@@ -358,6 +478,7 @@ static bench_answer prepare(void *session, const bench_case *c, const bench_data
         *s = (state){.session = session,
                      .g = c->as.gemm,
                      .act = c->act,
+                     .is_backward = c->dir != BENCH_FWD,
                      .data = data,
                      .bias = data->bias.data,
                      .copies = options->copies > 1 ? options->copies : 1};
@@ -407,7 +528,13 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
 {
     const state *s = opaque;
     (void)reason;
-    bench_operand_copy(output->y.data, s->sets[s->last].c, output->y.count);
+    const operands *set = &s->sets[s->last];
+    const float *const gradients[] = {set->db, set->dbias, set->dc};
+    bench_operand_copy(output->y.data, set->c, output->y.count);
+    for (int i = 0; i < 3; i++) {
+        if (gradients[i])
+            bench_operand_copy(output->gradients[i].data, gradients[i], output->gradients[i].count);
+    }
     return BENCH_OK;
 }
 
