@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The gradient of a table of embeddings for CPU devices: a stable counting sort of the indices by rows, then each row's
-// sum in registers, written once. Reads dy once and the indices twice a core.
+// sum in registers, written once. Reads dy once and the indices twice.
 //
 //   -DVW=4|8|16        floats a vector holds
 #include "lib/embedding.clh"

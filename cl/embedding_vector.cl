@@ -5,6 +5,7 @@
 #include "lib/embedding.clh"
 #include "lib/vector.clh"
 
+#define PREFETCH_BYTES 2048
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 ALWAYS_INLINE void copy_row(const __global data_t *from, long from_stride, __global data_t *to, long to_stride,
@@ -33,6 +34,14 @@ ALWAYS_INLINE void copy_row(const __global data_t *from, long from_stride, __glo
     }
 }
 
+// A row's beginning; what follows the processor sees itself.
+ALWAYS_INLINE void prefetch_row(const __global data_t *table, long at, long count)
+{
+    const long last = min(count, (long)(PREFETCH_BYTES / sizeof(data_t)));
+    for (long c = 0; c < last; c += 64 / sizeof(data_t))
+        PREFETCH_READ(table + at + c);
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_embedding_vector(EMBEDDING_PARAMS)
 {
@@ -41,17 +50,24 @@ void husk_embedding_vector(EMBEDDING_PARAMS)
     const long column = get_group_id(1) * span, count = min(span, columns - column);
     const __global data_t *table = table_base + table_offset + column * table_column;
     __global data_t *y = y_base + y_offset + column * y_column;
+    if (first >= last)
+        return;
     index_seek(&lookup, first);
+    long row = load_index(indices_base, indices_offset + lookup.at[0], is_i64);
     for (long n = first; n < last; ++n) {
-        const long row = load_index(indices_base, indices_offset + lookup.at[0], is_i64);
         __global data_t *to = y + lookup.at[1];
-        if (row >= 0 && row < rows) {
-            copy_row(table + row * table_row, table_column, to, y_column, count, streams);
+        const long here = row;
+        if (n + 1 < last) { // the next row, while this one is copied
+            index_next(&lookup);
+            row = load_index(indices_base, indices_offset + lookup.at[0], is_i64);
+            prefetch_row(table, row * table_row, row >= 0 && row < rows && table_column == 1 ? count : 0);
+        }
+        if (here >= 0 && here < rows) {
+            copy_row(table + here * table_row, table_column, to, y_column, count, streams);
         } else {
             for (long c = 0; c < count; ++c)
                 store_one(to, c * y_column, NAN);
         }
-        walk_next(&lookup);
     }
     if (streams)
         END_STREAM();

@@ -38,7 +38,7 @@ void husk_one_hot_vector(ONE_HOT_PARAMS)
             for (int c = 0; c < count; ++c)
                 store_one(to, c * y_class, c == here ? on : off);
         }
-        walk_next(&label);
+        index_next(&label);
     }
     if (streams)
         END_STREAM();

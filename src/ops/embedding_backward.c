@@ -81,8 +81,9 @@ static size_t groups_for(const husk__embedding_problem *own, int64_t wanted)
 
 // ---- vector: CPU devices ----
 
-// A sum's work-group is worth launching for so many elements, a sort's for so many lookups and rows.
-enum { VECTOR_MINIMUM = 65536, SORT_MINIMUM = 16384, GROUPS_PER_UNIT = 4 };
+// A sum's work-group is worth launching for so many elements. One core sorts: several would each read all indices, and
+// guess at which are their own.
+enum { VECTOR_MINIMUM = 65536, GROUPS_PER_UNIT = 4 };
 
 static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
 {
@@ -93,9 +94,8 @@ static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
     state *made = make_state(plan);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    const int64_t owners = husk__max_i64(husk__min_i64(units, work / SORT_MINIMUM), 1);
-    made->owned = husk__max_i64(husk__divide_up(rows, owners), 1);
-    made->sort_range = (husk__range){{groups_for(own, husk__divide_up(rows, made->owned)), 1, 1}, {1, 1, 1}};
+    made->owned = rows;
+    made->sort_range = (husk__range){{groups_for(own, 1), 1, 1}, {1, 1, 1}};
     const double elements = (double)work * (double)husk__embedding_columns(own);
     const int64_t worth = (int64_t)husk__min_i64((int64_t)(elements / VECTOR_MINIMUM), GROUPS_PER_UNIT * units);
     made->sum_range = (husk__range){{groups_for(own, husk__min_i64(worth, rows)), 1, 1}, {1, 1, 1}};
