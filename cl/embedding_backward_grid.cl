@@ -17,7 +17,7 @@ void husk_embedding_backward_grid_sort(EMBEDDING_SORT_PARAMS)
     const long first = get_global_id(0) * owned;
     if (first < rows)
         embedding_sort(ends_base + ends_offset, order_base + order_offset, indices_base, indices_offset, is_i64,
-                       lookups, &lookup, rows, skipped, first, min(first + owned, rows));
+                       lookups, &lookup, skipped, first, min(first + owned, rows));
 }
 
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))

@@ -14,7 +14,7 @@ void husk_embedding_backward_vector_sort(EMBEDDING_SORT_PARAMS)
     WALK_2(lookup);
     const long first = get_group_id(0) * owned;
     embedding_sort(ends_base + ends_offset, order_base + order_offset, indices_base, indices_offset, is_i64, lookups,
-                   &lookup, rows, skipped, first, min(first + owned, rows));
+                   &lookup, skipped, first, min(first + owned, rows));
 }
 
 ALWAYS_INLINE vf finish(vf sum, const __global data_t *to, int lanes, acc_t terms, int flags)
