@@ -121,6 +121,7 @@ void husk_norm_backward_columns_apply(const __global data_t *x_base, long x_offs
         const __global data_t *dy = dy_base + dy_offset + image * image_dy + row * row_dy + column;
         __global data_t *dx = dx_base + dx_offset + image * image_dx + row * row_dx + column;
         const __global acc_t *applied = applied_base + applied_offset + image * 4 * pitch + column;
+        const bool streams = NORM_STREAMS_TO(dx) && row_dx % VW == 0;
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < width; j += VW) {
                 const int lanes = width - j;
@@ -131,7 +132,11 @@ void husk_norm_backward_columns_apply(const __global data_t *x_base, long x_offs
                 }
                 if (mode & NORM_ADD_INPUTS)
                     v += load_vf_part(dx + r * row_dx + j, lanes);
-                store_vf_part(v, dx + r * row_dx + j, lanes);
+                if (streams && lanes >= VW)
+                    STREAM_VF(v, dx + r * row_dx + j);
+                else
+                    store_vf_part(v, dx + r * row_dx + j, lanes);
             }
     }
+    END_STREAM();
 }

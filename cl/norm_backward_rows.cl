@@ -33,7 +33,7 @@ typedef struct {
 } norm_gradient;
 
 // plain: the sum of g; by_x: of g * (x - mean).
-ALWAYS_INLINE norm_gradient gradient_of(acc_t mean, acc_t rstd, acc_t plain, acc_t by_x, acc_t count, int mode)
+inline norm_gradient gradient_of(acc_t mean, acc_t rstd, acc_t plain, acc_t by_x, acc_t count, int mode)
 {
     norm_gradient made = {mean, rstd, 0.0f, 0.0f};
     if (!(mode & NORM_RUNNING)) {
@@ -51,8 +51,13 @@ ALWAYS_INLINE vf gradient(norm_gradient with, vf g, vf x, int mode)
     return v + MAD((vf)(with.by_x), x - (vf)(with.mean), (vf)(with.rest));
 }
 
-ALWAYS_INLINE void store_gradient(vf v, __global data_t *dx, int lanes, int mode)
+// streams: past the caches; whole vectors alone.
+ALWAYS_INLINE void store_gradient(vf v, __global data_t *dx, int lanes, bool streams, int mode)
 {
+    if (streams && lanes == VW) {
+        STREAM_VF(v, dx);
+        return;
+    }
     if (mode & NORM_ADD_INPUTS)
         v += load_vf_part(dx, lanes);
     store_vf_part(v, dx, lanes);
@@ -61,7 +66,7 @@ ALWAYS_INLINE void store_gradient(vf v, __global data_t *dx, int lanes, int mode
 // A part of a row: dx, and what it adds to a block's dscale and dbias (NULL: not wanted).
 ALWAYS_INLINE void row_part(const __global data_t *x, const __global data_t *dy, __global data_t *dx,
                             const __global data_t *scale, __global acc_t *sums, long pitch, long i, int lanes,
-                            norm_gradient with, acc_t rstd, bool is_first, int mode)
+                            norm_gradient with, acc_t rstd, bool is_first, bool streams, int mode)
 {
     const vf v = load_vf_part(x + i, lanes);
     const vf d = load_vf_part(dy + i, lanes);
@@ -76,7 +81,7 @@ ALWAYS_INLINE void row_part(const __global data_t *x, const __global data_t *dy,
         store_sums(by_bias, sums + pitch + i);
     }
     if (dx)
-        store_gradient(gradient(with, d * load_or_one(scale, i, lanes), v, mode), dx + i, lanes, mode);
+        store_gradient(gradient(with, d * load_or_one(scale, i, lanes), v, mode), dx + i, lanes, streams, mode);
 }
 
 #define BACKWARD_PARAMS \
@@ -132,12 +137,14 @@ void husk_norm_backward_rows(BACKWARD_PARAMS, long length, long pitch, long set_
             const norm_gradient with = gradient_of(mean, rstd, reduce_sum(p0 + p1), reduce_sum(q0 + q1),
                                                    (acc_t)length, mode);
             const bool is_first = set == block * block_sets;
+            const bool streams = NORM_STREAMS_TO(dx);
             for (i = 0; i + VW <= length; i += VW)
-                row_part(x, dy, dx, scale, sums, pitch, i, VW, with, rstd, is_first, mode);
+                row_part(x, dy, dx, scale, sums, pitch, i, VW, with, rstd, is_first, streams, mode);
             if (i < length)
-                row_part(x, dy, dx, scale, sums, pitch, i, (int)(length - i), with, rstd, is_first, mode);
+                row_part(x, dy, dx, scale, sums, pitch, i, (int)(length - i), with, rstd, is_first, streams, mode);
         }
     }
+    END_STREAM();
 }
 
 // The sums of dy and of dy * (x - mean) over one run.
@@ -215,15 +222,17 @@ void husk_norm_backward_planes(BACKWARD_PARAMS, long parts, long part_x, long pa
             const __global data_t *x_part = x + p * part_x;
             const __global data_t *dy_part = dy + p * part_dy;
             __global data_t *dx_part = dx + p * part_dx;
+            const bool streams = NORM_STREAMS_TO(dx_part);
             long i = 0;
             for (; i + VW <= length; i += VW)
                 store_gradient(gradient(with, load_vf(dy_part + i) * s, load_vf(x_part + i), mode), dx_part + i, VW,
-                               mode);
+                               streams, mode);
             if (i < length) {
                 const int lanes = (int)(length - i);
                 store_gradient(gradient(with, load_vf_part(dy_part + i, lanes) * s, load_vf_part(x_part + i, lanes),
-                                        mode), dx_part + i, lanes, mode);
+                                        mode), dx_part + i, lanes, streams, mode);
             }
         }
     }
+    END_STREAM();
 }

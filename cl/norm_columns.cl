@@ -118,23 +118,32 @@ void husk_norm_columns_finish(const __global data_t *scale_base, long scale_offs
             applied[k * pitch + c] = 0.0f;
 }
 
+inline vf normal(vf x, const __global acc_t *applied, long pitch)
+{
+    const vf d = (x - load_sums(applied)) - load_sums(applied + pitch);
+    return MAD(d, load_sums(applied + 2 * pitch), load_sums(applied + 3 * pitch));
+}
+
 // y may be x.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_norm_columns_apply(const __global data_t *x_base, long x_offset, __global data_t *y_base, long y_offset,
                              const __global acc_t *applied_base, long applied_offset, long image_x, long row_x,
-                             long image_y, long row_y, COLUMNS_PARAMS)
+                             long image_y, long row_y, COLUMNS_PARAMS, int mode)
 {
     COLUMNS_FOR_UNITS {
         COLUMNS_UNIT(unit);
         const __global data_t *x = x_base + x_offset + image * image_x + row * row_x + column;
         __global data_t *y = y_base + y_offset + image * image_y + row * row_y + column;
         const __global acc_t *applied = applied_base + applied_offset + image * 4 * pitch + column;
-        for (int r = 0; r < height; ++r)
-            for (int j = 0; j < width; j += VW) {
-                const vf v = load_vf_part(x + r * row_x + j, width - j);
-                const vf d = (v - load_sums(applied + j)) - load_sums(applied + pitch + j);
-                store_vf_part(MAD(d, load_sums(applied + 2 * pitch + j), load_sums(applied + 3 * pitch + j)),
+        const bool streams = NORM_STREAMS_TO(y) && row_y % VW == 0;
+        for (int r = 0; r < height; ++r) {
+            int j = 0;
+            for (; streams && j + VW <= width; j += VW)
+                STREAM_VF(normal(load_vf(x + r * row_x + j), applied + j, pitch), y + r * row_y + j);
+            for (; j < width; j += VW)
+                store_vf_part(normal(load_vf_part(x + r * row_x + j, width - j), applied + j, pitch),
                               y + r * row_y + j, width - j);
-            }
+        }
     }
+    END_STREAM();
 }

@@ -96,12 +96,12 @@ ALWAYS_INLINE vf normal(vf x, norm_statistics found)
 }
 
 ALWAYS_INLINE void apply_shared(const __global data_t *x, __global data_t *y, long length, norm_statistics found,
-                                acc_t scale, acc_t bias, int streams)
+                                acc_t scale, acc_t bias, int mode)
 {
     const vf s = (vf)(scale);
     const vf b = (vf)(bias);
     long i = 0;
-    if (streams && (ulong)y % (VW * DATA_BYTES) == 0) {
+    if (NORM_STREAMS_TO(y)) {
         for (; i + VW <= length; i += VW)
             STREAM_VF(MAD(normal(load_vf(x + i), found), s, b), y + i);
         END_STREAM();
@@ -120,10 +120,10 @@ ALWAYS_INLINE vf load_or(const __global data_t *p, long i, int lanes, acc_t othe
 }
 
 ALWAYS_INLINE void apply_own(const __global data_t *x, __global data_t *y, long length, norm_statistics found,
-                             const __global data_t *scale, const __global data_t *bias, int streams)
+                             const __global data_t *scale, const __global data_t *bias, int mode)
 {
     long i = 0;
-    if (streams && (ulong)y % (VW * DATA_BYTES) == 0) {
+    if (NORM_STREAMS_TO(y)) {
         for (; i + VW <= length; i += VW)
             STREAM_VF(MAD(normal(load_vf(x + i), found), load_or(scale, i, VW, 1.0f), load_or(bias, i, VW, 0.0f)),
                       y + i);
@@ -184,17 +184,16 @@ void husk_norm_rows(const __global data_t *x_base, long x_offset, const __global
         }
         NORM_SAVE(statistic, found);
 
-        const int streams = mode & NORM_STREAMS;
         for (long p = 0; p < parts; ++p) {
             const long at = parameter + p * part_parameter;
             const __global data_t *x_part = x + p * part_x;
             __global data_t *y_part = y + p * part_y;
             if (part_step)
                 apply_own(x_part, y_part, part_length, found, scale_first ? scale_first + at : 0,
-                          bias_first ? bias_first + at : 0, streams);
+                          bias_first ? bias_first + at : 0, mode);
             else
                 apply_shared(x_part, y_part, part_length, found, scale_first ? load_one(scale_first, at) : 1.0f,
-                             bias_first ? load_one(bias_first, at) : 0.0f, streams);
+                             bias_first ? load_one(bias_first, at) : 0.0f, mode);
         }
     }
 }

@@ -46,6 +46,7 @@ typedef struct launch {
     const husk__kernel *partial, *finish, *apply, *parameters;
     shape shape;
     int64_t share;
+    int32_t mode;
     husk__range range, finish_range, parameters_range;
 } launch;
 
@@ -58,6 +59,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = own; // freed with the plan
     husk__norm_as_columns(what, &own->shape);
+    own->mode = husk__norm_mode(what) | husk__norm_streams(what, traits);
     const shape *cut = &own->shape;
     own->share = husk__norm_share(traits, cut->units, husk__min_i64(cut->block_rows, cut->rows) * cut->strip);
     own->range = (husk__range){{(size_t)husk__divide_up(cut->units, own->share), 1, 1}, {1, 1, 1}};
@@ -120,7 +122,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const arguments *given = untyped;
     const shape *cut = &own->shape;
     const int64_t float_size = sizeof(float), pitch = cut->pitch;
-    const int32_t mode = husk__norm_mode(what);
+    const int32_t mode = husk__norm_mode_to(own->mode, given->x, given->dy, given->dx);
     const husk__arg sums = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
     const husk__arg applied = HUSK__ARG_BUFFER(scratch->buffer, sums_size(cut) * float_size, sizeof(float));
     const husk__arg parts = HUSK__ARG_BUFFER(scratch->buffer, (sums_size(cut) + cut->images * 4 * pitch) * float_size,

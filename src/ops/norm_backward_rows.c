@@ -86,6 +86,7 @@ typedef struct launch {
     const husk__kernel *kernel, *parameters;
     walk shape;
     int64_t share;
+    int32_t mode;
     husk__range range, parameters_range;
 } launch;
 
@@ -98,6 +99,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = own; // freed with the plan
     make_walk(what, &own->shape);
+    own->mode = husk__norm_mode(what) | husk__norm_streams(what, traits);
     const walk *shape = &own->shape;
     const int64_t units = shape->is_layer ? shape->blocks : shape->set_count;
     own->share = husk__norm_share(traits, units, shape->set_size * (shape->is_layer ? shape->block_sets : 1));
@@ -147,7 +149,7 @@ static husk_status run_sets(const husk_plan *plan, husk_queue *queue, const argu
         *end++ = HUSK__ARG_I64(shape->set_count);
     }
     *end++ = HUSK__ARG_I64(own->share);
-    *end++ = HUSK__ARG_I32(husk__norm_mode(what));
+    *end++ = HUSK__ARG_I32(husk__norm_mode_to(own->mode, given->x, given->dy, given->dx));
     return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
 }
 

@@ -44,6 +44,7 @@ typedef struct launch {
     const husk__kernel *partial, *finish, *apply;
     shape shape;
     int64_t share;
+    int32_t mode;
     husk__range range, finish_range;
 } launch;
 
@@ -56,6 +57,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = own; // freed with the plan
     husk__norm_as_columns(what, &own->shape);
+    own->mode = husk__norm_mode(what) | husk__norm_streams(what, traits);
     const shape *cut = &own->shape;
     own->share = husk__norm_share(traits, cut->units, husk__min_i64(cut->block_rows, cut->rows) * cut->strip);
     own->range = (husk__range){{(size_t)husk__divide_up(cut->units, own->share), 1, 1}, {1, 1, 1}};
@@ -106,7 +108,7 @@ static husk_status run_finish(const husk_plan *plan, husk_queue *queue, const ar
 static husk_status run_apply(const launch *own, husk_queue *queue, const arguments *given, husk__arg applied,
                              const husk__scope *scope)
 {
-    husk__arg list[7 + HUSK__NORM_COLUMNS_ARGS], *end = list;
+    husk__arg list[8 + HUSK__NORM_COLUMNS_ARGS], *end = list;
     *end++ = HUSK__ARG_TENSOR(given->x);
     *end++ = HUSK__ARG_TENSOR(given->y);
     *end++ = applied;
@@ -115,6 +117,7 @@ static husk_status run_apply(const launch *own, husk_queue *queue, const argumen
     *end++ = HUSK__ARG_I64(own->shape.image_strides[HUSK__NORM_Y]);
     *end++ = HUSK__ARG_I64(own->shape.row_strides[HUSK__NORM_Y]);
     end = husk__norm_write_columns(&own->shape, own->share, end);
+    *end++ = HUSK__ARG_I32(husk__norm_mode_to(own->mode, given->x, NULL, given->y));
     return husk__launch(queue, own->apply, &own->range, list, (size_t)(end - list), scope);
 }
 

@@ -213,6 +213,22 @@ int32_t husk__norm_mode(const problem *own)
     return mode;
 }
 
+int32_t husk__norm_streams(const problem *own, const husk_device_traits *traits)
+{
+    const husk_tensor *x = &own->tensors[HUSK__NORM_X];
+    const uint64_t tensors = own->is_backward ? 3 : 2;
+    const uint64_t bytes = tensors * husk_dtype_size(x->dtype) * (uint64_t)husk__tensor_count(x);
+    const bool is_read = own->accumulate & HUSK_ACCUMULATE_INPUTS;
+    return traits->global_cache > 0 && bytes > traits->global_cache && !is_read ? HUSK__NORM_STREAMS : 0;
+}
+
+// What has just been read is in the caches anyway.
+int32_t husk__norm_mode_to(int32_t mode, const husk_tensor *x, const husk_tensor *dy, const husk_tensor *output)
+{
+    const bool is_in_place = output && (output->buffer == x->buffer || (dy && output->buffer == dy->buffer));
+    return is_in_place ? mode & ~HUSK__NORM_STREAMS : mode;
+}
+
 int64_t husk__norm_share(const husk_device_traits *traits, int64_t units, int64_t unit_elements)
 {
     const int64_t minimum = husk__divide_up(CPU_MINIMUM, husk__max_i64(unit_elements, 1));

@@ -81,6 +81,9 @@ enum {
     HUSK__NORM_STREAMS = 64
 };
 int32_t husk__norm_mode(const husk__norm_problem *problem);
+/* HUSK__NORM_STREAMS where the tensors are more than the caches hold; not for an output in an input's place. */
+int32_t husk__norm_streams(const husk__norm_problem *problem, const husk_device_traits *traits);
+int32_t husk__norm_mode_to(int32_t mode, const husk_tensor *x, const husk_tensor *dy, const husk_tensor *output);
 
 /* Launching on CPU devices: units that a work-group takes, so that a group has some work and the cores have groups. */
 int64_t husk__norm_share(const husk_device_traits *traits, int64_t units, int64_t unit_elements);

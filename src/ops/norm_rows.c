@@ -80,11 +80,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = own; // freed with the plan
     make_walk(what, &own->shape);
-    own->mode = husk__norm_mode(what);
-    const uint64_t bytes = 2 * husk_dtype_size(what->tensors[0].dtype) *
-                           (uint64_t)(own->shape.set_count * own->shape.set_size);
-    if (traits->global_cache > 0 && bytes > traits->global_cache)
-        own->mode |= HUSK__NORM_STREAMS;
+    own->mode = husk__norm_mode(what) | husk__norm_streams(what, traits);
     own->share = husk__norm_share(traits, own->shape.set_count, own->shape.set_size);
     own->range = (husk__range){{(size_t)husk__divide_up(own->shape.set_count, own->share), 1, 1}, {1, 1, 1}};
     return husk__kernel_get(plan->context, "norm_rows.cl", husk__dtype_option(what->tensors[0].dtype),
@@ -99,9 +95,6 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const arguments *given = untyped;
     husk__arg list[4 + HUSK__NORM_STATISTICS_ARGS + 21], *end = list;
     (void)scratch;
-    int32_t mode = own->mode;
-    if (given->x->buffer == given->y->buffer)
-        mode &= ~HUSK__NORM_STREAMS; // what has just been read is in the caches anyway
     *end++ = HUSK__ARG_TENSOR(given->x);
     *end++ = HUSK__ARG_TENSOR(given->scale);
     *end++ = HUSK__ARG_TENSOR(given->bias);
@@ -121,7 +114,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     *end++ = HUSK__ARG_I32(shape->part.parameter);
     *end++ = HUSK__ARG_I64(shape->set_count);
     *end++ = HUSK__ARG_I64(own->share);
-    *end++ = HUSK__ARG_I32(mode);
+    *end++ = HUSK__ARG_I32(husk__norm_mode_to(own->mode, given->x, NULL, given->y));
     return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
 }
 

@@ -263,6 +263,21 @@ START_TEST(images)
 }
 END_TEST
 
+// More than the caches of most hold: the result goes past them.
+START_TEST(large)
+{
+    static const test_layout layouts[] = {TEST_PACKED, TEST_CHANNELS_LAST};
+    const int64_t shape[] = {9, 64, 88, 88};
+    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 8);
+    operands o = make_operands(&params, HUSK_F32, 4, shape, layouts[_i], layouts[_i], 4, 3.0f);
+    const husk_ref_norm op = reference_of(&o);
+    test_ok(run(test_queue(), &o, NULL));
+    check_outputs(&o, &op, NULL, true);
+    husk_ref_norm_release((husk_ref_norm *)&op);
+    release_operands(&o);
+}
+END_TEST
+
 // x = 10000 + something small: what a naive sum of squares, or a mean of f32, would spoil.
 START_TEST(large_means)
 {
@@ -641,6 +656,7 @@ int main(void)
     tcase_add_test(tests, one_narrow_dtype);
     tcase_add_loop_test(tests, row_lengths, 0, LENGTHS);
     tcase_add_loop_test(tests, images, 0, 10);
+    tcase_add_loop_test(tests, large, 0, 2);
     tcase_add_loop_test(tests, large_means, 0, 5);
     tcase_add_loop_test(tests, constant_rows, 0, 2);
     tcase_add_test(tests, no_epsilon);

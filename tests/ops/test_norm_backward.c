@@ -323,6 +323,22 @@ START_TEST(images)
 }
 END_TEST
 
+// More than the caches of most hold: dx goes past them.
+START_TEST(large)
+{
+    const test_layout layout = _i % 2 ? TEST_CHANNELS_LAST : TEST_PACKED, layouts[3] = {layout, layout, layout};
+    const int64_t shape[] = {3, 64, 125, 128};
+    const husk_norm_params params =
+        _i < 2 ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1) : HUSK_NORM_PARAMS(.kind = HUSK_NORM_LAYER);
+    operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 4, 3.0f);
+    husk_ref_norm_backward op = reference_of(&o);
+    test_ok(run(test_queue(), &o, NULL));
+    check_gradients(&o, &op, NULL);
+    husk_ref_norm_backward_release(&op);
+    release_operands(&o);
+}
+END_TEST
+
 // dx in the place of dy, and of x.
 START_TEST(in_place)
 {
@@ -598,6 +614,7 @@ int main(void)
     tcase_add_loop_test(tests, row_lengths, 0, LENGTHS);
     tcase_add_test(tests, many_rows);
     tcase_add_loop_test(tests, images, 0, 10);
+    tcase_add_loop_test(tests, large, 0, 3);
     tcase_add_loop_test(tests, in_place, 0, 5);
     tcase_add_loop_test(tests, special_values, 0, 18);
     tcase_add_loop_test(tests, runs_agree, 0, 10);
