@@ -40,8 +40,15 @@ static double flops(const bench_case *c)
     return elements(c);
 }
 
+static bool reads_x(const bench_case *c)
+{
+    return c->as.reduce.kind != HUSK_REDUCE_SUM && c->as.reduce.kind != HUSK_REDUCE_MEAN;
+}
+
 static double bytes(const bench_case *c)
 {
+    if (c->dir != BENCH_FWD)
+        return 4 * (elements(c) * (reads_x(c) ? 2 : 1) + results(c));
     return 4 * (elements(c) + results(c));
 }
 
@@ -53,23 +60,13 @@ static bool is_position(const bench_case *c)
 static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     const bench_reduce *r = &c->as.reduce;
+    if (c->dir != BENCH_FWD && (r->kind == HUSK_REDUCE_ARGMAX || r->kind == HUSK_REDUCE_ARGMIN))
+        return bench_explain(reason, BENCH_REASON_TEXT, "%s has no gradient",
+                             husk_reduce_kind_name((husk_reduce_kind)r->kind));
     const bool is_empty = r->ends && (r->outer == 0 || r->inner == 0);
     if (is_empty && r->kind >= HUSK_REDUCE_MAX && r->kind <= HUSK_REDUCE_ARGMIN)
         return bench_explain(reason, BENCH_REASON_TEXT, "there is no %s of nothing",
                              husk_reduce_kind_name((husk_reduce_kind)r->kind));
-    return true;
-}
-
-static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
-{
-    const bench_reduce *r = &c->as.reduce;
-    const int64_t shape[3] = {r->outer, r->axis, r->inner}, ends[1] = {r->axis}, sides[2] = {r->outer, r->inner};
-    const husk_dtype dtype = is_position(c) ? HUSK_I32 : HUSK_F32;
-    if (!bench_array_make(&data->x, HUSK_F32, 3, shape, NULL) ||
-        !bench_array_make(&data->y, dtype, r->ends ? 1 : 2, r->ends ? ends : sides, NULL))
-        return false;
-    // Products stay within f32's range for a while.
-    bench_array_fill(&data->x, seed, 1.5f);
     return true;
 }
 
@@ -79,9 +76,36 @@ static husk_reduce_params params_of(const bench_case *c, const char *variant)
                               .variant = variant);
 }
 
+static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
+{
+    const bench_reduce *r = &c->as.reduce;
+    const int64_t shape[3] = {r->outer, r->axis, r->inner}, ends[1] = {r->axis}, sides[2] = {r->outer, r->inner};
+    const husk_dtype dtype = is_position(c) ? HUSK_I32 : HUSK_F32;
+    const int32_t rank = r->ends ? 1 : 2;
+    const int64_t *results_shape = r->ends ? ends : sides;
+    if (!bench_array_make(&data->x, HUSK_F32, 3, shape, NULL))
+        return false;
+    // Products stay within f32's range for a while.
+    bench_array_fill(&data->x, seed, 1.5f);
+    if (c->dir == BENCH_FWD)
+        return bench_array_make(&data->y, dtype, rank, results_shape, NULL);
+    if (!bench_array_make(&data->y, HUSK_F32, 3, shape, NULL) ||
+        !bench_array_make(&data->dy, HUSK_F32, rank, results_shape, NULL) ||
+        !bench_array_make(&data->saved[0], HUSK_F32, rank, results_shape, NULL))
+        return false;
+    bench_array_fill(&data->dy, seed + 1, 1);
+    husk_reduce_params params = params_of(c, NULL);
+    husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&data->saved[0]);
+    husk_ref_reduce op = {.params = &params, .x = &x};
+    husk_ref_reduce_run(&op, &y);
+    return true;
+}
+
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     husk_reduce_params params = params_of(job->c, job->form);
+    if (job->c->dir != BENCH_FWD)
+        return husk_reduce_backward(job->queue, &params, &set->x, &set->saved[0], &set->dy, &set->y);
     return husk_reduce(job->queue, &params, &set->x, &set->y);
 }
 
@@ -93,7 +117,14 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
     husk_ref_reduce op = {.params = &params, .x = &x};
     husk_ref_function function = husk_ref_reduce_function(&op);
     husk_ref_report report = {0};
+    husk_ref_array forward_y = bench_ref_array(&data->saved[0]), dy = bench_ref_array(&data->dy);
+    husk_ref_reduce_backward back = {.params = &params, .x = &x, .y = &forward_y, .dy = &dy};
+    if (c->dir != BENCH_FWD) {
+        husk_ref_reduce_backward_prepare(&back); // without it slower, not wrong
+        function = husk_ref_reduce_backward_function(&back);
+    }
     husk_ref_check(&function, options->seed, &y, &report);
+    husk_ref_reduce_backward_release(&back);
     bench_verdict_add(verdict, "y", &report);
 }
 
@@ -101,7 +132,7 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
     static const int axes[] = {1, 2, 3, 15, 16, 17, 63, 64, 65, 100, 255, 256, 257, 1000, 1024, 4099};
     static const int inners[] = {1, 1, 1, 2, 7, 16, 33};
-    if (index >= 40)
+    if (index >= 60)
         return false;
     husk_ref_random draw = {.seed = 0x72656475 + (uint64_t)index};
     int axis = axes[husk_ref_random_below(&draw, 16)], inner = inners[husk_ref_random_below(&draw, 7)];
@@ -109,8 +140,9 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     husk_reduce_kind kind = (husk_reduce_kind)(index % (HUSK_REDUCE_LOG_SUM_EXP + 1));
     if (kind == HUSK_REDUCE_PRODUCT) // of many small factors nothing is left
         axis = axis > 65 ? 65 : axis, ends = 0;
-    snprintf(line, BENCH_CASE_TEXT, "reduce outer=%d axis=%d inner=%d kind=%s ends=%d", outer, axis, inner,
-             husk_reduce_kind_name(kind), ends);
+    const bool is_back = index >= 40 && kind != HUSK_REDUCE_ARGMAX && kind != HUSK_REDUCE_ARGMIN;
+    snprintf(line, BENCH_CASE_TEXT, "reduce outer=%d axis=%d inner=%d kind=%s ends=%d dir=%s", outer, axis, inner,
+             husk_reduce_kind_name(kind), ends, is_back ? "bwd" : "fwd");
     return true;
 }
 
@@ -126,4 +158,5 @@ const bench_op bench_op_reduce = {
     .husk_enqueue = husk_enqueue,
     .verify = verify,
     .generate = generate,
+    .gradients = {[BENCH_BWD] = "reduce_backward"},
 };

@@ -644,6 +644,16 @@ START_TEST(test_reduce)
     expect_function(golden->name, &function, &golden->y);
     husk_ref_reduce_run(&op, &y);
     expect_equal(golden->name, "y", &golden->y, &y);
+    if (golden->dx.values != NULL) {
+        husk_ref_array dy = make(&golden->dy, HUSK_F32), dx = make_output(&golden->dx);
+        husk_ref_reduce_backward back = {.params = &golden->params, .x = &x, .y = &y, .dy = &dy};
+        function = husk_ref_reduce_backward_function(&back);
+        expect_function(golden->name, &function, &golden->dx);
+        husk_ref_reduce_backward_run(&back, &dx);
+        expect_equal(golden->name, "dx", &golden->dx, &dx);
+        free(dy.data);
+        free(dx.data);
+    }
     free(x.data);
     free(y.data);
 }

@@ -37,6 +37,17 @@
  * partial product leaves f32's range. LOG_SUM_EXP: (16 + 2 sqrt n) * 2^-24 * max(1, |y|, |largest x|). The others are
  * exact. f16 and bf16 results are rounded once more.
  * Squares are not scaled: NORM overflows past 1.8e19 and loses what is below 1e-19.
+ *
+ * Gradients, with dy the gradient of y, are PyTorch's:
+ *     SUM, MEAN    dx = dy, dy / n
+ *     PRODUCT      dx = dy * product of the other elements      from y / x, or, where one element is zero, exactly
+ *     MAX, MIN     dx = dy / m at the m elements that are equal to y, 0 elsewhere: as amax and amin, and as max and min
+ *                  over all; PyTorch's max over one dimension gives all to the first instead. NaN throughout where y is
+ *     SUM_ABS      dx = dy * sign(x), 0 where x is 0 or NaN
+ *     NORM         dx = dy * x / y, 0 where y is 0
+ *     LOG_SUM_EXP  dx = dy * e^(x - y)
+ * ARGMAX and ARGMIN have none. Error, with u = 2^-24: 4 u |dx|; PRODUCT (8 + 2 sqrt n) u |dx|; LOG_SUM_EXP
+ * (8 + |x - y|) u |dx|; 2 u (|dx before| + |gradient|) more where it is added.
  */
 #ifndef HUSK_OPS_REDUCE_H
 #define HUSK_OPS_REDUCE_H
@@ -78,6 +89,14 @@ typedef struct husk_reduce_params {
 
 HUSK_API husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, const husk_tensor *x,
                                  const husk_tensor *y);
+
+/*
+ * dx (x's shape and dtype, any strides) from forward's x and y and dy (y's shape, with or without the reduced
+ * dimensions; any strides). SUM and MEAN read neither x nor y, and both may be NULL; y is read by NORM and LOG_SUM_EXP
+ * alone and may be NULL elsewhere. dx may be x itself; it must not overlap y or dy.
+ */
+HUSK_API husk_status husk_reduce_backward(husk_queue *queue, const husk_reduce_params *params, const husk_tensor *x,
+                                          const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx);
 
 HUSK_END_DECLS
 
