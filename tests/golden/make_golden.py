@@ -230,6 +230,39 @@ def one_hot():
     yield case("the other way round", torch.randint(0, 3, (2, 3)), 3, on=0, off=1)
 
 
+def binary():
+    alpha, beta = -1.5, 0.75
+    functions = {
+        "ADD": lambda a, b: alpha * a + beta * b, "SUBTRACT": lambda a, b: alpha * a - beta * b,
+        "MULTIPLY": lambda a, b: alpha * a * b, "DIVIDE": lambda a, b: alpha * a / b, "MAXIMUM": torch.maximum,
+        "MINIMUM": torch.minimum, "POWER": torch.pow, "EQUAL": torch.eq, "NOT_EQUAL": torch.ne, "LESS": torch.lt,
+        "LESS_EQUAL": torch.le, "GREATER": torch.gt, "GREATER_EQUAL": torch.ge}
+
+    def case(name, text, a, b):
+        a, b = a.clone().requires_grad_(), b.clone().requires_grad_()
+        y = functions[name](a, b)
+        options = dict(alpha=alpha, beta=beta) if name in ("ADD", "SUBTRACT", "MULTIPLY", "DIVIDE") else {}
+        dy, da, db = None, None, None
+        if y.dtype == torch.float64:
+            dy = random(*y.shape)
+            da, db = torch.autograd.grad(y, (a, b), dy)
+        return row(name + text, params(op="HUSK_BINARY_" + name, **options), array(a.detach()), array(b.detach()),
+                   array(y.detach()), array(dy), array(da), array(db))
+
+    special = torch.tensor([float("nan"), math.inf, -math.inf, 0.0, 1.0, -1.0, 2.5]).double()
+    for name in functions:
+        a, b = random(3, 4, limit=4, unit=2), random(3, 4, limit=4, unit=2)  # some are equal
+        if name == "POWER":
+            a = a.abs()
+        yield case(name, "", a, b)
+        yield case(name, ", row", a, b[0])
+        yield case(name, ", column", a, b[:, :1])
+        yield case(name, ", both", a[:, :1], b[:1])
+        yield case(name, ", scalar", a, b[0, 0])
+        yield case(name, ", middle", random(2, 1, 3).abs(), random(4, 1))
+        yield case(name, ", special values", special[:, None], special.repeat(7, 1))
+
+
 def gemm():
     def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
         product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
@@ -746,7 +779,7 @@ def loss():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, unary, dropout, embedding, one_hot, gemm, gemm_backward,
+    for operator in (activation, activation_backward, unary, binary, dropout, embedding, one_hot, gemm, gemm_backward,
                      conv, pool, softmax, softmax_backward, rnn, reduce, norm, loss):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:

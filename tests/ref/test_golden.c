@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "ref/activation.h"
+#include "ref/binary.h"
 #include "ref/conv.h"
 #include "ref/dropout.h"
 #include "ref/embedding.h"
@@ -81,6 +82,14 @@ static const struct golden_one_hot {
     golden_array labels, y;
 } golden_one_hot[] = {
 #include "golden/golden_one_hot.inc"
+};
+
+static const struct golden_binary {
+    const char *name;
+    husk_binary_params params;
+    golden_array a, b, y, dy, da, db;
+} golden_binary[] = {
+#include "golden/golden_binary.inc"
 };
 
 static const struct golden_gemm {
@@ -384,6 +393,36 @@ START_TEST(test_one_hot)
     expect_equal(golden->name, "y", &golden->y, &y);
     free(labels.data);
     free(y.data);
+}
+END_TEST
+
+START_TEST(test_binary)
+{
+    const struct golden_binary *golden = &golden_binary[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array a = make(&golden->a, HUSK_F32), b = make(&golden->b, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_binary op = {.params = &golden->params, .a = &a, .b = &b};
+    husk_ref_function function = husk_ref_binary_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_binary_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    husk_ref_array dy = make_optional(&golden->dy, HUSK_F32);
+    for (int by_b = 0; by_b < 2 && golden->dy.values != NULL; by_b++) {
+        const golden_array *wanted = by_b ? &golden->db : &golden->da;
+        husk_ref_array gradient = make_output(wanted);
+        husk_ref_binary_backward backward = {.params = &golden->params, .a = &a, .b = &b, .dy = &dy};
+        backward.gradient = &gradient;
+        backward.by_b = by_b;
+        function = husk_ref_binary_backward_function(&backward);
+        expect_function(golden->name, &function, wanted);
+        husk_ref_binary_backward_run(&backward, &gradient);
+        expect_equal(golden->name, by_b ? "db" : "da", wanted, &gradient);
+        free(gradient.data);
+    }
+    free(a.data);
+    free(b.data);
+    free(y.data);
+    free(dy.data);
 }
 END_TEST
 
@@ -798,6 +837,7 @@ int main(void)
     tcase_add_loop_test(cases, test_dropout, 0, 2 * COUNT(golden_dropout));
     tcase_add_loop_test(cases, test_embedding, 0, 2 * COUNT(golden_embedding));
     tcase_add_loop_test(cases, test_one_hot, 0, 2 * COUNT(golden_one_hot));
+    tcase_add_loop_test(cases, test_binary, 0, 2 * COUNT(golden_binary));
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
     tcase_add_loop_test(cases, test_gemm_backward, 0, 2 * COUNT(golden_gemm_backward));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));

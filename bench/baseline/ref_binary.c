@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The contender ref: binary.
+#include "ref/binary.h"
+
+#include "ref.h"
+
+static bool run(const bench_ref_state *s, const husk_ref_array *y)
+{
+    const husk_binary_params params = HUSK_BINARY_PARAMS(.op = s->c.as.binary.op);
+    husk_ref_array a = bench_ref_array(&s->data->x), b = bench_ref_array(&s->data->w);
+    const husk_ref_binary op = {.params = &params, .a = &a, .b = &b};
+    husk_ref_binary_run(&op, y);
+    return true;
+}
+
+extern const bench_ref_op bench_ref_op_binary;
+const bench_ref_op bench_ref_op_binary = {.run = run};
