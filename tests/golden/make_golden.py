@@ -777,10 +777,44 @@ def loss():
                    options=dict(log_target=1))
 
 
+def optimizer():
+    kinds = {"SGD": torch.optim.SGD, "RMSPROP": torch.optim.RMSprop, "ADAM": torch.optim.Adam,
+             "ADAMW": torch.optim.AdamW}
+
+    def case(name, kind, options, **given):
+        """Four steps of one parameter; given: PyTorch's options, options: ours beside rate."""
+        w = random(6).requires_grad_()
+        before, gradients = w.detach().clone(), random(4, 6)
+        step = kinds[kind]([w], lr=0.125, **given)
+        for g in gradients:
+            w.grad = g.clone()
+            step.step()
+        fields = params(kind="HUSK_OPTIMIZER_" + kind, rate=0.125, **options)
+        return row(f"{kind}{name}", fields, array(before), array(gradients), array(w.detach()))
+
+    betas = dict(betas=(0.75, 0.9375), eps=2.0 ** -10)
+    own = dict(beta=0.75, beta2=0.9375, epsilon=2.0 ** -10)
+    yield case("", "SGD", {})
+    yield case(", weight decay", "SGD", dict(weight_decay=0.25), weight_decay=0.25)
+    yield case(", momentum, dampening", "SGD", dict(momentum=0.75, dampening=0.5, weight_decay=0.25), momentum=0.75,
+               dampening=0.5, weight_decay=0.25)
+    yield case(", nesterov", "SGD", dict(momentum=0.75, nesterov=1), momentum=0.75, nesterov=True)
+    for centered in (False, True):
+        fields = dict(beta=0.75, epsilon=2.0 ** -10, centered=centered or None)
+        plain = dict(alpha=0.75, eps=2.0 ** -10, centered=centered)
+        yield case(f", centered {centered:d}", "RMSPROP", fields, **plain)
+        yield case(f", centered {centered:d}, momentum", "RMSPROP", dict(fields, momentum=0.5, weight_decay=0.25),
+                   **dict(plain, momentum=0.5, weight_decay=0.25))
+    for kind in ("ADAM", "ADAMW"):
+        yield case(", defaults", kind, dict(epsilon=2.0 ** -20), weight_decay=0, eps=2.0 ** -20)
+        yield case("", kind, dict(own, weight_decay=0.25), weight_decay=0.25, **betas)
+        yield case(", amsgrad", kind, dict(own, amsgrad=1), weight_decay=0, amsgrad=True, **betas)
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     for operator in (activation, activation_backward, unary, binary, dropout, embedding, one_hot, gemm, gemm_backward,
-                     conv, pool, softmax, softmax_backward, rnn, reduce, norm, loss):
+                     conv, pool, softmax, softmax_backward, rnn, reduce, norm, loss, optimizer):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

@@ -16,6 +16,7 @@
 #include "ref/loss.h"
 #include "ref/norm.h"
 #include "ref/one_hot.h"
+#include "ref/optimizer.h"
 #include "ref/pool.h"
 #include "ref/random.h"
 #include "ref/reduce.h"
@@ -177,6 +178,14 @@ static const struct golden_loss {
     golden_array x, target, weight, positive_weight, loss, dloss, dx;
 } golden_loss[] = {
 #include "golden/golden_loss.inc"
+};
+
+static const struct golden_optimizer {
+    const char *name;
+    husk_optimizer_params params;
+    golden_array before, gradients, after; // gradients: [steps, elements]
+} golden_optimizer[] = {
+#include "golden/golden_optimizer.inc"
 };
 
 #define COUNT(table) (int)(sizeof(table) / sizeof((table)[0]))
@@ -805,6 +814,29 @@ START_TEST(test_loss)
 }
 END_TEST
 
+START_TEST(test_optimizer)
+{
+    const struct golden_optimizer *golden = &golden_optimizer[_i];
+    strided = false;
+    const int64_t count = golden->before.shape[0];
+    husk_optimizer_params params = golden->params;
+    husk_ref_array gradients = make(&golden->gradients, HUSK_F64), w = make(&golden->before, HUSK_F64);
+    double states[3][16] = {{0}};
+    husk_ref_array kept[3], g = husk_ref_array_make(NULL, HUSK_F64, 1, &count);
+    husk_ref_optimizer op = {.params = &params, .g = &g, .before = {&w, &kept[0], &kept[1], &kept[2]}};
+    for (int i = 0; i < 3; i++)
+        kept[i] = husk_ref_array_make(states[i], HUSK_F64, 1, &count);
+    for (int64_t step = 0; step < golden->gradients.shape[0]; step++) {
+        g.data = (double *)gradients.data + step * count;
+        params.step = (uint64_t)step + 1;
+        husk_ref_optimizer_run(&op);
+    }
+    expect_equal(golden->name, "w", &golden->after, &w);
+    free(gradients.data);
+    free(w.data);
+}
+END_TEST
+
 // The known answers of Philox4x32-10 that its authors publish.
 START_TEST(test_philox)
 {
@@ -848,6 +880,7 @@ int main(void)
     tcase_add_loop_test(cases, test_reduce, 0, 2 * COUNT(golden_reduce));
     tcase_add_loop_test(cases, test_norm, 0, 2 * COUNT(golden_norm));
     tcase_add_loop_test(cases, test_loss, 0, 2 * COUNT(golden_loss));
+    tcase_add_loop_test(cases, test_optimizer, 0, COUNT(golden_optimizer));
     tcase_add_test(cases, test_philox);
     suite_add_tcase(suite, cases);
     return test_main(suite);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/ops/optimizer.h: one step of an optimizer on one parameter, in place.
+ *
+ * w is the parameter, g its gradient; first, second and third are what a kind keeps from step to step, zeros before
+ * the first. Every element by itself, as PyTorch's torch.optim (ONNX: Momentum, Adam), with g := g + weight_decay w
+ * beforehand, but for ADAMW:
+ *
+ *     SGD      without momentum w := w - rate g. With it first := momentum first + (1 - dampening) g, in step 1
+ *              first := g; then w := w - rate first, with nesterov w := w - rate (g + momentum first)
+ *     RMSPROP  second := beta second + (1 - beta) g^2; d := sqrt(second) + epsilon, with centered
+ *              third := beta third + (1 - beta) g; d := sqrt(second - third^2) + epsilon. Without momentum
+ *              w := w - rate g / d, with it first := momentum first + g / d; w := w - rate first
+ *     ADAM     first := beta first + (1 - beta) g; second := beta2 second + (1 - beta2) g^2; with amsgrad
+ *              third := max(third, second), which then stands for second in
+ *              w := w - rate / (1 - beta^step) first / (sqrt(second / (1 - beta2^step)) + epsilon)
+ *     ADAMW    as ADAM, but w := (1 - rate weight_decay) w beforehand
+ *
+ * 1 - beta and what depends on the step are computed on the host in double. Tensors: the same shape and dtype (f32),
+ * packed, not overlapping. States that the options do not keep must be NULL: SGD keeps first with momentum; RMSPROP
+ * second, with momentum first, with centered third; ADAM and ADAMW first and second, with amsgrad third. A zero-sized
+ * parameter does nothing. NaN and infinity go where the formulas send them.
+ *
+ * Error: each operation's rounding, 2^-24 of its result, carried through the formulas to first order and doubled; and
+ * what denormals cost that become zero. Where centered, second - third^2 cancels, and the error grows as that does.
+ */
+#ifndef HUSK_OPS_OPTIMIZER_H
+#define HUSK_OPS_OPTIMIZER_H
+
+#include <husk/tensor.h>
+
+HUSK_BEGIN_DECLS
+
+/* Name, number, text. */
+#define HUSK_OPTIMIZER_LIST(X) \
+    X(SGD, 0, "sgd")           \
+    X(RMSPROP, 1, "rmsprop")   \
+    X(ADAM, 2, "adam")         \
+    X(ADAMW, 3, "adamw")
+
+typedef enum husk_optimizer_kind {
+#define HUSK_OPTIMIZER_ENUM(name, number, text) HUSK_OPTIMIZER_##name = number,
+    HUSK_OPTIMIZER_LIST(HUSK_OPTIMIZER_ENUM)
+#undef HUSK_OPTIMIZER_ENUM
+} husk_optimizer_kind;
+
+/* "sgd" ...; "unknown" for a number that is no kind. */
+HUSK_API const char *husk_optimizer_kind_name(husk_optimizer_kind kind);
+
+typedef struct husk_optimizer_params {
+    uint32_t size; /* sizeof this struct: HUSK_OPTIMIZER_PARAMS sets it */
+    husk_optimizer_kind kind;
+    float rate;         /* the learning rate, as it is: there is no default */
+    float momentum;     /* SGD, RMSPROP */
+    float dampening;    /* SGD */
+    float beta;         /* RMSPROP: 0 means 0.99 (PyTorch's alpha); ADAM, ADAMW: 0 means 0.9 */
+    float beta2;        /* ADAM, ADAMW: 0 means 0.999 */
+    float epsilon;      /* 0 means 1e-8 */
+    float weight_decay; /* 0: none, for ADAMW as well */
+    uint32_t nesterov;  /* SGD with momentum */
+    uint32_t centered;  /* RMSPROP */
+    uint32_t amsgrad;   /* ADAM, ADAMW */
+    uint64_t step;      /* 1, 2 ...: this step's number; 0 means 1 */
+    const char *variant; /* NULL: chosen */
+} husk_optimizer_params;
+
+#define HUSK_OPTIMIZER_PARAMS(...) (husk_optimizer_params) { .size = sizeof(husk_optimizer_params), __VA_ARGS__ }
+
+HUSK_API husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *params, const husk_tensor *g,
+                                    const husk_tensor *w, const husk_tensor *first, const husk_tensor *second,
+                                    const husk_tensor *third);
+
+HUSK_END_DECLS
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long timeout=60
+// Steps of optimizers: every kind, option and variant against the reference; several steps; bad input.
+#include "ref/optimizer.h"
+#include "support/support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const variants[] = {NULL, "vector", "grid:64"};
+enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), STATES = HUSK_REF_OPTIMIZER_OUTPUTS };
+
+#define NAME "optimizer"
+
+// Which states the options keep.
+static bool keeps(const husk_optimizer_params *p, int state)
+{
+    const bool is_adam = p->kind >= HUSK_OPTIMIZER_ADAM;
+    if (state == HUSK_REF_OPTIMIZER_FIRST)
+        return is_adam || p->momentum != 0;
+    if (state == HUSK_REF_OPTIMIZER_SECOND)
+        return p->kind != HUSK_OPTIMIZER_SGD;
+    if (state == HUSK_REF_OPTIMIZER_THIRD)
+        return is_adam ? p->amsgrad : p->kind == HUSK_OPTIMIZER_RMSPROP && p->centered;
+    return true;
+}
+
+static husk_optimizer_params draw(husk_ref_random *random, int kind)
+{
+    husk_optimizer_params p =
+        HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)kind, .rate = 0.03125f,
+                              .step = 1 + (uint64_t)husk_ref_random_below(random, 6));
+    p.momentum = kind < 2 && test_one_in(random, 2) ? 0.75f : 0.0f;
+    p.nesterov = kind == 0 && p.momentum != 0 && test_one_in(random, 2);
+    p.dampening = kind == 0 && !p.nesterov && test_one_in(random, 2) ? 0.25f : 0.0f;
+    p.weight_decay = test_one_in(random, 2) ? 0.125f : 0.0f;
+    p.centered = test_one_in(random, 2);
+    p.amsgrad = test_one_in(random, 2);
+    if (test_one_in(random, 2)) {
+        p.beta = 0.75f;
+        p.beta2 = 0.9375f;
+        p.epsilon = 0.001f;
+    }
+    return p;
+}
+
+typedef struct memory {
+    test_tensor g, states[STATES];
+    bool has[STATES];
+} memory;
+
+// second is not negative, and larger than third's square.
+static memory make(const husk_optimizer_params *p, int32_t rank, const int64_t *shape, uint64_t seed)
+{
+    memory m = {.g = test_input(rank, shape, TEST_PACKED, seed, 1.0f)};
+    for (int s = 0; s < STATES; s++) {
+        m.has[s] = keeps(p, s);
+        if (m.has[s])
+            m.states[s] = test_inout(rank, shape, TEST_PACKED, seed + 1 + (uint64_t)s, s == 3 ? 0.5f : 1.0f);
+        if (!m.has[s] || s < 2)
+            continue;
+        for (int64_t i = 0; i < husk_ref_array_count(&m.g.array); i++) {
+            const double value = fabs(husk_ref_load(&m.states[s].array, i));
+            if (s == 2 || p->kind >= HUSK_OPTIMIZER_ADAM)
+                husk_ref_store(&m.states[s].array, i, (float)(value + 0.5));
+        }
+        test_input_update(&m.states[s]);
+    }
+    return m;
+}
+
+static void release(memory *m)
+{
+    test_release(&m->g);
+    for (int s = 0; s < STATES; s++)
+        if (m->has[s])
+            test_release(&m->states[s]);
+}
+
+static husk_status run(const husk_optimizer_params *p, const memory *m)
+{
+    const husk_tensor *t[STATES];
+    for (int s = 0; s < STATES; s++)
+        t[s] = m->has[s] ? &m->states[s].tensor : NULL;
+    return husk_optimizer(test_queue(), p, &m->g.tensor, t[0], t[1], t[2], t[3]);
+}
+
+static void check(void *user, const husk_ref_array *made, husk_ref_report *report)
+{
+    husk_ref_function function = husk_ref_optimizer_function(user);
+    husk_ref_check(&function, 1, made, report);
+}
+
+static void compare(const husk_optimizer_params *p, memory *m, const char *variant)
+{
+    husk_ref_optimizer op = {.params = p, .g = &m->g.array};
+    char text[160];
+    snprintf(text, sizeof text, "%s step %d count %lld", husk_optimizer_kind_name(p->kind), (int)p->step,
+             (long long)husk_ref_array_count(&m->g.array));
+    for (int s = 0; s < STATES; s++)
+        op.before[s] = m->has[s] ? &m->states[s].before : NULL;
+    for (int s = 0; s < STATES; s++) {
+        if (!m->has[s])
+            continue;
+        test_fetch(&m->states[s]);
+        op.output = (husk_ref_optimizer_output)s;
+        husk_ref_report report = {0};
+        check(&op, &m->states[s].array, &report);
+        test_accept(NAME, variant, text, &report);
+    }
+}
+
+static void run_all(const husk_optimizer_params *wanted, int32_t rank, const int64_t *shape, uint64_t seed)
+{
+    memory m = make(wanted, rank, shape, seed);
+    for (int v = 0; v < VARIANTS; v++) {
+        husk_optimizer_params p = *wanted;
+        p.variant = variants[v];
+        for (int s = 0; s < STATES; s++)
+            if (m.has[s])
+                test_restore(&m.states[s]);
+        if (test_ran(run(&p, &m), NAME, variants[v]))
+            compare(&p, &m, variants[v]);
+    }
+    release(&m);
+}
+
+START_TEST(kinds_and_options)
+{
+    husk_ref_random random = {.seed = 500 + (uint64_t)_i};
+    const int64_t rounds = test_is_long() ? 12 : 3;
+    for (int64_t round = 0; round < rounds; round++) {
+        const int64_t shape[] = {test_pick_size(&random, 16, 60), test_pick_size(&random, 16, 60)};
+        const husk_optimizer_params p = draw(&random, _i % 4);
+        run_all(&p, 2, shape, (uint64_t)round);
+    }
+}
+END_TEST
+
+START_TEST(row_lengths)
+{
+    static const int64_t lengths[] = {1, 3, 15, 16, 17, 63, 65, 1000, 16383, 16384, 16385, 70001, 300000};
+    husk_ref_random random = {.seed = 700 + (uint64_t)_i};
+    for (int kind = 0; kind < 4; kind++) {
+        const husk_optimizer_params p = draw(&random, kind);
+        run_all(&p, 1, &lengths[_i], 2);
+    }
+}
+END_TEST
+
+// Ten runs from the same state, the same bits.
+START_TEST(ten_runs_agree)
+{
+    const int64_t shape[] = {100000};
+    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01f, .step = 3);
+    memory m = make(&p, 1, shape, 4);
+    test_tensor copy = test_output(HUSK_F32, 1, shape, TEST_PACKED);
+    for (int i = 0; i < 10; i++) {
+        for (int s = 0; s < STATES; s++)
+            if (m.has[s])
+                test_restore(&m.states[s]);
+        ck_assert(test_ran(run(&p, &m), NAME, NULL));
+        test_fetch(&m.states[0]);
+        if (i == 0)
+            memcpy(copy.array.data, m.states[0].array.data, sizeof(float) * 100000);
+        ck_assert_mem_eq(copy.array.data, m.states[0].array.data, sizeof(float) * 100000);
+    }
+    test_release(&copy);
+    release(&m);
+}
+END_TEST
+
+START_TEST(nothing)
+{
+    const int64_t shape[] = {0, 7};
+    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f);
+    memory m = make(&p, 2, shape, 4);
+    test_ok(run(&p, &m));
+    test_untouched(&m.states[0]);
+    release(&m);
+}
+END_TEST
+
+START_TEST(the_check_sees_mistakes)
+{
+    const int64_t shape[] = {6, 50};
+    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.5f, .step = 2);
+    memory m = make(&p, 2, shape, 4);
+    test_ok(run(&p, &m));
+    test_fetch(&m.states[0]);
+    husk_ref_optimizer op = {.params = &p, .g = &m.g.array};
+    for (int s = 0; s < STATES; s++)
+        op.before[s] = m.has[s] ? &m.states[s].before : NULL;
+    husk_ref_function function = husk_ref_optimizer_function(&op);
+    test_planted(&function, &m.states[0].array, check, &op);
+    test_planted_guards(&m.states[0]);
+    release(&m);
+}
+END_TEST
+
+static void refuse(husk_status wanted, const char *argument, const husk_optimizer_params *p, const husk_tensor *g,
+                   const husk_tensor *w, const husk_tensor *first, const husk_tensor *second, const husk_tensor *third)
+{
+    test_refused(husk_optimizer(test_silent_queue(), p, g, w, first, second, third), wanted, argument);
+}
+
+START_TEST(bad_input)
+{
+    const int64_t shape[] = {4, 6}, other[] = {4, 7};
+    test_tensor a = test_input(2, shape, TEST_PACKED, 1, 1.0f), b = test_inout(2, shape, TEST_PACKED, 2, 1.0f);
+    test_tensor c = test_inout(2, shape, TEST_PACKED, 3, 1.0f), d = test_inout(2, shape, TEST_PACKED, 4, 1.0f);
+    test_tensor wrong = test_inout(2, other, TEST_PACKED, 5, 1.0f), gaps = test_inout(2, shape, TEST_SPREAD, 5, 1.0f);
+    const husk_tensor *g = &a.tensor, *w = &b.tensor, *m = &c.tensor, *v = &d.tensor;
+    const husk_optimizer_params plain = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f),
+                                adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.5f);
+    const struct {
+        husk_optimizer_params params;
+        const char *text;
+    } bad[] = {
+        {HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)4), "kind"},
+        {HUSK_OPTIMIZER_PARAMS(.rate = NAN), "rate"},
+        {HUSK_OPTIMIZER_PARAMS(.momentum = -1), "momentum"},
+        {HUSK_OPTIMIZER_PARAMS(.dampening = NAN), "dampening"},
+        {HUSK_OPTIMIZER_PARAMS(.beta = 1), "beta"},
+        {HUSK_OPTIMIZER_PARAMS(.beta2 = 1.5f), "beta2"},
+        {HUSK_OPTIMIZER_PARAMS(.epsilon = -1), "epsilon"},
+        {HUSK_OPTIMIZER_PARAMS(.weight_decay = -1), "weight_decay"},
+        {HUSK_OPTIMIZER_PARAMS(.nesterov = 1), "nesterov"},
+        {HUSK_OPTIMIZER_PARAMS(.variant = "fastest"), "fastest"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        refuse(HUSK_INVALID_ARGUMENT, bad[i].text, &bad[i].params, g, w, NULL, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "g", &plain, NULL, w, NULL, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "g", &plain, &wrong.tensor, w, NULL, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "g", &plain, &gaps.tensor, w, NULL, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "w", &plain, g, NULL, NULL, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "w", &plain, g, g, NULL, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "first", &plain, g, w, m, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "first", &adam, g, w, NULL, v, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "second", &adam, g, w, m, NULL, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "second", &adam, g, w, m, m, NULL);
+    refuse(HUSK_INVALID_ARGUMENT, "third", &adam, g, w, m, v, v);
+    ck_assert_str_eq(husk_optimizer_kind_name(HUSK_OPTIMIZER_ADAMW), "adamw");
+    ck_assert_str_eq(husk_optimizer_kind_name((husk_optimizer_kind)99), "unknown");
+    test_tensor *const all[] = {&a, &b, &c, &d, &wrong, &gaps};
+    for (int i = 0; i < 6; i++)
+        test_release(all[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create(NAME);
+    TCase *cases = tcase_create(NAME);
+    suite_add_tcase(suite, cases);
+    tcase_add_loop_test(cases, kinds_and_options, 0, 40);
+    tcase_add_loop_test(cases, row_lengths, 0, 13);
+    tcase_add_test(cases, ten_runs_agree);
+    tcase_add_test(cases, nothing);
+    tcase_add_test(cases, the_check_sees_mistakes);
+    tcase_add_test(cases, bad_input);
+    return test_main(suite);
+}
