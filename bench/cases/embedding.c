@@ -76,11 +76,11 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 // Columns around vectors; tables of which every row is looked up often, and seldom.
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
-    static const int columns[] = {1, 17, 64, 300}, rows[] = {7, 900};
-    if (index >= 16)
+    static const int columns[] = {1, 17, 64, 300}, rows[] = {7, 900}, lookups[] = {1, 33, 321};
+    if (index >= 48)
         return false;
-    snprintf(line, BENCH_CASE_TEXT, "embedding lookups=321 rows=%d columns=%d%s", rows[index / 4 % 2],
-             columns[index % 4], index < 8 ? "" : " dir=bwd");
+    snprintf(line, BENCH_CASE_TEXT, "embedding lookups=%d rows=%d columns=%d%s", lookups[index / 8 % 3],
+             rows[index / 4 % 2], columns[index % 4], index < 24 ? "" : " dir=bwd");
     return true;
 }
 

@@ -61,10 +61,10 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 // Classes around vectors.
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
-    static const int classes[] = {1, 10, 16, 33, 1000};
-    if (index >= 5)
+    static const int classes[] = {1, 10, 16, 33, 1000}, labels[] = {1, 7, 16, 17, 77, 1025};
+    if (index >= 30)
         return false;
-    snprintf(line, BENCH_CASE_TEXT, "one_hot labels=77 classes=%d", classes[index]);
+    snprintf(line, BENCH_CASE_TEXT, "one_hot labels=%d classes=%d", labels[index / 5], classes[index % 5]);
     return true;
 }
 

@@ -87,8 +87,8 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
-    static const int counts[] = {1, 15, 16, 17, 1000, 4099, 100001};
-    if (index >= 28)
+    static const int counts[] = {1, 15, 16, 17, 63, 1000, 4099, 100001};
+    if (index >= 32)
         return false;
     snprintf(line, BENCH_CASE_TEXT, "optimizer count=%d kind=%s", counts[index / 4],
              husk_optimizer_kind_name((husk_optimizer_kind)(index % 4)));
