@@ -112,11 +112,30 @@ static double flops(const bench_case *c)
     return (double)p->n * (double)p->c * product3(p->out) * product3(p->window);
 }
 
+// The gradient reads dy and, of maxima, indices or else x.
 static double bytes(const bench_case *c)
 {
     const bench_pool *p = &c->as.pool;
     double planes = (double)p->n * (double)p->c;
+    if (c->dir != BENCH_FWD && p->kind == HUSK_POOL_MAX && !p->indices)
+        return 4 * planes * (2 * product3(p->in) + product3(p->out));
     return 4 * planes * (product3(p->in) + product3(p->out) * (p->indices ? 2 : 1));
+}
+
+static husk_pool_params params_of(const bench_case *c, const char *variant);
+
+// The indices that forward would have saved.
+static bool make_saved(const bench_case *c, bench_data *data)
+{
+    const husk_pool_params params = params_of(c, NULL);
+    husk_ref_array x = bench_ref_array(&data->x), indices;
+    const husk_ref_pool op = {.params = &params, .x = &x};
+    if (!bench_array_make(&data->saved[0], HUSK_I32, data->dy.rank, data->dy.shape, data->dy.strides))
+        return false;
+    indices = bench_ref_array(&data->saved[0]);
+    husk_ref_function function = husk_ref_pool_index_function(&op);
+    husk_ref_function_evaluate(&function, &indices);
+    return true;
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
@@ -125,16 +144,22 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     int64_t x[5] = {p->n, p->c, p->in[0], p->in[1], p->in[2]};
     int64_t y[5] = {p->n, p->c, p->out[0], p->out[1], p->out[2]};
     int32_t rank = (int32_t)(2 + p->space);
+    const bool is_forward = c->dir == BENCH_FWD;
     if (!bench_array_make_layout(&data->x, c->layout, rank, x) ||
-        !bench_array_make_layout(&data->y, c->layout, rank, y))
+        !bench_array_make_layout(&data->y, c->layout, rank, is_forward ? y : x))
         return false;
     bench_array_fill(&data->x, seed, 1);
-    return true;
+    if (is_forward)
+        return true;
+    if (!bench_array_make_layout(&data->dy, c->layout, rank, y))
+        return false;
+    bench_array_fill(&data->dy, seed + 1, 1);
+    return !p->indices || make_saved(c, data);
 }
 
 static bool make_output(const bench_case *c, const bench_data *data, bench_output *output)
 {
-    return !c->as.pool.indices ||
+    return !c->as.pool.indices || c->dir != BENCH_FWD ||
            bench_array_make(&output->indices, HUSK_I32, data->y.rank, data->y.shape, data->y.strides);
 }
 
@@ -158,12 +183,32 @@ static husk_pool_params params_of(const bench_case *c, const char *variant)
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     husk_pool_params params = params_of(job->c, job->form);
+    if (job->c->dir != BENCH_FWD)
+        return husk_pool_backward(job->queue, &params, &set->x, bench_optional(&set->saved[0]), &set->dy, &set->y);
     return husk_pool(job->queue, &params, &set->x, &set->y, bench_optional(&set->indices));
+}
+
+static void verify_backward(const bench_case *c, const bench_data *data, const bench_output *output,
+                            const bench_verify_options *options, bench_verdict *verdict)
+{
+    husk_pool_params params = params_of(c, NULL);
+    husk_ref_array x = bench_ref_array(&data->x), dy = bench_ref_array(&data->dy);
+    husk_ref_array dx = bench_ref_array(&output->y), indices = bench_ref_array(&data->saved[0]);
+    husk_ref_pool_backward op = {.params = &params, .x = &x, .dy = &dy};
+    op.indices = data->saved[0].data ? &indices : NULL;
+    husk_ref_function function = husk_ref_pool_backward_function(&op);
+    husk_ref_report report = {0};
+    husk_ref_check(&function, options->seed, &dx, &report);
+    bench_verdict_add(verdict, "dx", &report);
 }
 
 static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
                    const bench_verify_options *options, bench_verdict *verdict)
 {
+    if (c->dir != BENCH_FWD) {
+        verify_backward(c, data, output, options, verdict);
+        return;
+    }
     husk_pool_params params = params_of(c, NULL);
     husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&output->y);
     husk_ref_pool op = {.params = &params, .x = &x};
@@ -187,9 +232,9 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
                                           " r=5 s=5", " r=1 s=1", " t=2 r=2 s=2", " t=3 r=3 s=3"};
     static const int spaces[] = {1, 1, 2, 2, 2, 2, 2, 3, 3};
     static const char *const paddings[] = {"", " pad=1", " pad=0:1", " pad=1:0"};
-    if (index >= 60)
+    if (index >= 120)
         return false;
-    husk_ref_random draw = {.seed = 0x706f6f6c + (uint64_t)index};
+    husk_ref_random draw = {.seed = 0x706f6f6c + (uint64_t)(index % 60)};
 #define BELOW(limit) ((int)husk_ref_random_below(&draw, limit))
     bool is_max = BELOW(2), is_global = BELOW(6) == 0;
     int which = BELOW(9), n = 1 + BELOW(3), c = 1 + BELOW(33), w = 6 + BELOW(40);
@@ -217,12 +262,15 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
         bench_append(line, BENCH_CASE_TEXT, " indices=1");
     if (BELOW(4) == 0)
         bench_append(line, BENCH_CASE_TEXT, " layout=nhwc");
+    if (index >= 60)
+        bench_append(line, BENCH_CASE_TEXT, " dir=bwd");
 #undef BELOW
     return true;
 }
 
 const bench_op bench_op_pool = {
     .name = "pool",
+    .gradients = {[BENCH_BWD] = "pool_backward"},
     .fields = fields,
     .common = BENCH_COMMON_LAYOUT | BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
     .space = space,

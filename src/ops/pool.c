@@ -14,9 +14,7 @@ static const int64_t LARGEST = (INT64_C(1) << 29) - 1;
 
 // ---- one space dimension's options ----
 
-typedef struct dimension {
-    int64_t in, out, window, stride, pad, pad_end, dilation;
-} dimension;
+typedef husk__pool_dimension dimension;
 
 static husk_status resolve_options(const husk_pool_params *params, int d, dimension *own,
                                    const husk__scope *scope)
@@ -92,8 +90,8 @@ static husk_status resolve_dimension(const husk_pool_params *params, int d, dime
     return HUSK_OK;
 }
 
-static husk_status check_params(const husk_pool_params *given, husk_pool_params *params, const husk_tensor *x,
-                                const husk__scope *scope)
+husk_status husk__pool_check_params(const husk_pool_params *given, husk_pool_params *params, const husk_tensor *x,
+                                    const char *argument, const husk__scope *scope)
 {
     if (!given)
         return husk__reject(scope, "params", "is NULL");
@@ -101,15 +99,15 @@ static husk_status check_params(const husk_pool_params *given, husk_pool_params 
     if (status == HUSK_OK && params->kind != HUSK_POOL_MAX && params->kind != HUSK_POOL_AVG)
         status = husk__reject(scope, "params", "kind is %d, which is none", (int)params->kind);
     if (status == HUSK_OK)
-        status = husk__tensor_check_plain(x, HUSK_F32, "x", scope);
+        status = husk__tensor_check_plain(x, HUSK_F32, argument, scope);
     if (status == HUSK_OK && (x->rank < 3 || x->rank > 5))
-        status = husk__reject(scope, "x", "rank is %d, must be 3, 4 or 5", (int)x->rank);
+        status = husk__reject(scope, argument, "rank is %d, must be 3, 4 or 5", (int)x->rank);
     return status;
 }
 
-// Every space dimension of x; dimensions before it stay as a window of one element leaves them.
-static husk_status resolve_dimensions(const husk_pool_params *params, const husk_tensor *x,
-                                      dimension dimensions[3], const husk__scope *scope)
+// Dimensions before those that x has stay as a window of one element leaves them.
+husk_status husk__pool_resolve_dimensions(const husk_pool_params *params, const husk_tensor *x,
+                                          dimension dimensions[3], const husk__scope *scope)
 {
     const int32_t space = x->rank - 2;
     for (int32_t i = 0; i < 3; ++i) {
@@ -125,7 +123,7 @@ static husk_status resolve_dimensions(const husk_pool_params *params, const husk
     return HUSK_OK;
 }
 
-static void write_shape(const husk_tensor *x, const dimension dimensions[3], int64_t *shape)
+void husk__pool_write_shape(const husk_tensor *x, const dimension dimensions[3], int64_t *shape)
 {
     shape[0] = x->shape[0];
     shape[1] = x->shape[1];
@@ -174,8 +172,8 @@ static void merge_spanned(husk__pool_problem *own)
     }
 }
 
-static husk__pool_problem resolve(const husk_pool_params *params, const husk_tensor *x, const husk_tensor *y,
-                                  const husk_tensor *indices, const dimension dimensions[3])
+husk__pool_problem husk__pool_resolve(const husk_pool_params *params, const husk_tensor *x, const husk_tensor *y,
+                                      const husk_tensor *indices, const dimension dimensions[3])
 {
     husk__pool_problem own;
     memset(&own, 0, sizeof own);
@@ -202,7 +200,7 @@ static husk__pool_problem resolve(const husk_pool_params *params, const husk_ten
     return own;
 }
 
-static void describe(const void *untyped, husk__key *key)
+void husk__pool_describe(const void *untyped, husk__key *key)
 {
     const husk__pool_problem *own = untyped;
     husk__key_i64(key, own->kind);
@@ -223,7 +221,7 @@ static void describe(const void *untyped, husk__key *key)
 }
 
 // Window and stride make the work of an element, and are few.
-static void classify(const void *untyped, husk__text *text)
+void husk__pool_classify(const void *untyped, husk__text *text)
 {
     const husk__pool_problem *own = untyped;
     husk__text_format(text, " f32 %s%s %s", own->kind == HUSK_POOL_MAX ? "max" : "avg",
@@ -246,9 +244,9 @@ const husk__op husk__op_pool = {
     .name = "pool",
     .problem_size = sizeof(husk__pool_problem),
     .variants = variants,
-    .describe = describe,
+    .describe = husk__pool_describe,
     .prewarm = prewarm,
-    .classify = classify,
+    .classify = husk__pool_classify,
 };
 
 // ---- the public calls ----
@@ -259,19 +257,18 @@ husk_status husk_pool_output_shape(const husk_pool_params *params, const husk_te
     const husk__scope scope = {"husk_pool_output_shape", error};
     husk_pool_params own;
     dimension dimensions[3];
-    husk_status status = check_params(params, &own, x, &scope);
+    husk_status status = husk__pool_check_params(params, &own, x, "x", &scope);
     if (status == HUSK_OK && !shape)
         status = husk__reject(&scope, "shape", "is NULL");
     if (status == HUSK_OK)
-        status = resolve_dimensions(&own, x, dimensions, &scope);
+        status = husk__pool_resolve_dimensions(&own, x, dimensions, &scope);
     if (status == HUSK_OK)
-        write_shape(x, dimensions, shape);
+        husk__pool_write_shape(x, dimensions, shape);
     return status;
 }
 
-static husk_status validate_indices(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x,
-                                    const husk_tensor *y, const husk_tensor *indices, const int64_t *shape,
-                                    const husk__scope *scope)
+husk_status husk__pool_check_indices(const husk_pool_params *params, const husk_tensor *indices, int32_t rank,
+                                     const int64_t *shape, const char *other, const husk__scope *scope)
 {
     if (params->kind != HUSK_POOL_MAX)
         return husk__reject(scope, "indices", "is given, but kind is not MAX");
@@ -281,7 +278,15 @@ static husk_status validate_indices(husk_queue *queue, const husk_pool_params *p
     if (status == HUSK_OK && indices->dtype != HUSK_I32 && indices->dtype != HUSK_I64)
         status = husk__reject(scope, "indices", "is %s, must be i32 or i64", husk_dtype_name(indices->dtype));
     if (status == HUSK_OK)
-        status = husk__tensor_check_shape(indices, "indices", x->rank, shape, "as y", scope);
+        status = husk__tensor_check_shape(indices, "indices", rank, shape, other, scope);
+    return status;
+}
+
+static husk_status validate_indices(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x,
+                                    const husk_tensor *y, const husk_tensor *indices, const int64_t *shape,
+                                    const husk__scope *scope)
+{
+    husk_status status = husk__pool_check_indices(params, indices, x->rank, shape, "as y", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(indices, "indices", scope);
     if (status == HUSK_OK)
@@ -332,17 +337,17 @@ husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const h
     int64_t shape[HUSK_MAX_RANK];
     husk_status status = husk__call_begin(queue, "husk_pool", &scope);
     if (status == HUSK_OK)
-        status = check_params(params, &given, x, &scope);
+        status = husk__pool_check_params(params, &given, x, "x", &scope);
     if (status == HUSK_OK)
-        status = resolve_dimensions(&given, x, dimensions, &scope);
+        status = husk__pool_resolve_dimensions(&given, x, dimensions, &scope);
     if (status != HUSK_OK)
         return status;
-    write_shape(x, dimensions, shape);
+    husk__pool_write_shape(x, dimensions, shape);
     status = validate(queue, &given, x, y, indices, shape, &scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)
         return status;
 
-    const husk__pool_problem own = resolve(&given, x, y, indices, dimensions);
+    const husk__pool_problem own = husk__pool_resolve(&given, x, y, indices, dimensions);
     const husk_tensor *const operands[] = {x, y};
     const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
     const husk__pool_arguments tensors = {x, y, indices};
@@ -365,13 +370,13 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     for (int i = 0; i < 3 && status == HUSK_OK; ++i) {
         dimension dimensions[3];
         int64_t shape[HUSK_MAX_RANK];
-        status = resolve_dimensions(&cases[i], &x, dimensions, scope);
+        status = husk__pool_resolve_dimensions(&cases[i], &x, dimensions, scope);
         if (status != HUSK_OK)
             break;
-        write_shape(&x, dimensions, shape);
+        husk__pool_write_shape(&x, dimensions, shape);
         husk_tensor y = husk_tensor_make(buffer, HUSK_F32, 4, shape);
         y.offset = 4 * 16 * 16;
-        const husk__pool_problem own = resolve(&cases[i], &x, &y, NULL, dimensions);
+        const husk__pool_problem own = husk__pool_resolve(&cases[i], &x, &y, NULL, dimensions);
         const husk__wish wish = {0};
         const husk__pool_arguments tensors = {&x, &y, NULL};
         status = husk__plan_immediate(queue, &husk__op_pool, &own, &wish, &tensors, scope);

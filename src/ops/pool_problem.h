@@ -29,6 +29,28 @@ typedef struct husk__pool_arguments {
     const husk_tensor *x, *y, *indices; /* indices: NULL where the problem has none */
 } husk__pool_arguments;
 
+/* ---- what pooling's gradient asks of ops/pool.c ---- */
+
+/* One space dimension with its options resolved. */
+typedef struct husk__pool_dimension {
+    int64_t in, out, window, stride, pad, pad_end, dilation;
+} husk__pool_dimension;
+
+/* The params, and the dtype and rank of x or of what has its shape, which is called `argument`. */
+husk_status husk__pool_check_params(const husk_pool_params *given, husk_pool_params *params, const husk_tensor *x,
+                                    const char *argument, const husk__scope *scope);
+/* Every space dimension of x, and y's shape by them. */
+husk_status husk__pool_resolve_dimensions(const husk_pool_params *params, const husk_tensor *x,
+                                          husk__pool_dimension dimensions[3], const husk__scope *scope);
+void husk__pool_write_shape(const husk_tensor *x, const husk__pool_dimension dimensions[3], int64_t *shape);
+/* Indices' kind, dtype and shape, which is that of `other`. */
+husk_status husk__pool_check_indices(const husk_pool_params *params, const husk_tensor *indices, int32_t rank,
+                                     const int64_t *shape, const char *other, const husk__scope *scope);
+husk__pool_problem husk__pool_resolve(const husk_pool_params *params, const husk_tensor *x, const husk_tensor *y,
+                                      const husk_tensor *indices, const husk__pool_dimension dimensions[3]);
+void husk__pool_describe(const void *problem, husk__key *key);
+void husk__pool_classify(const void *problem, husk__text *text);
+
 extern const husk__variant husk__pool_planes, husk__pool_channels, husk__pool_window, husk__pool_direct;
 
 #endif

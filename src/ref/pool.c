@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ref/conv.h"
-
-static husk_ref_window get_window(const husk_ref_pool *op)
+husk_ref_window husk_ref_pool_get_window(const husk_ref_pool *op)
 {
     const husk_pool_params *params = op->params;
     husk_ref_window window = {.space = op->x->rank - 2};
@@ -29,7 +27,7 @@ static int64_t divide_floor(int64_t a, int64_t b)
 
 void husk_ref_pool_output_shape(const husk_ref_pool *op, int64_t shape[HUSK_MAX_RANK])
 {
-    husk_ref_window window = get_window(op);
+    husk_ref_window window = husk_ref_pool_get_window(op);
     shape[0] = op->x->shape[0];
     shape[1] = op->x->shape[1];
     for (int32_t d = 0; d < window.space; d++) {
@@ -69,7 +67,7 @@ static void take_element(pool_result *result, double value, int64_t position)
 static pool_result pool_window(const husk_ref_pool *op, const int64_t *index)
 {
     const husk_ref_array *x = op->x;
-    husk_ref_window window = get_window(op);
+    husk_ref_window window = husk_ref_pool_get_window(op);
     pool_result result = {.largest = -INFINITY, .position = -1, .window = 1};
     for (int32_t d = 0; d < window.space; d++)
         result.window *= window.window[d];
@@ -131,7 +129,7 @@ static husk_ref_value pool_index_at(const void *op, const int64_t *index)
 husk_ref_function husk_ref_pool_function(const husk_ref_pool *op)
 {
     husk_ref_function function = {.op = op, .at = pool_at, .rank = op->x->rank, .cost = 1.0};
-    husk_ref_window window = get_window(op);
+    husk_ref_window window = husk_ref_pool_get_window(op);
     for (int32_t d = 0; d < window.space; d++)
         function.cost *= (double)window.window[d];
     husk_ref_pool_output_shape(op, function.shape);

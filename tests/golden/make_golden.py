@@ -96,6 +96,10 @@ def f32(value):
 # --- Operators -------------------------------------------------------------------------------------------
 
 
+def gradients(y, dy, *inputs):
+    return torch.autograd.grad(y, inputs, dy)
+
+
 def activation():
     x = torch.cat([random(20), torch.tensor([0.0, 6.0, 7.5, -6.0, 20.0, -20.0, 100.0, -100.0]).double(),
                    torch.tensor([float("nan"), float("inf"), float("-inf")]).double()])
@@ -446,6 +450,48 @@ def pool():
                       count_pad)
 
 
+def pool_backward():
+    maxima = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+    averages = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+
+    def case(name, kind, x, window, stride=None, pad=None, dilation=None, ceil=False, count_pad=False):
+        pad = pad or (0,) * len(window)
+        x.requires_grad_()
+        if kind == "MAX":
+            y = maxima[len(window)](x, window, stride, pad, dilation or 1, ceil)
+        else:
+            y = averages[len(window)](x, window, stride, pad, ceil, count_pad)
+        dy = random(*y.shape)
+        given = params(kind="HUSK_POOL_" + kind, window=window, stride=stride, pad=pad, dilation=dilation,
+                       ceil_mode=ceil or None, count_pad=count_pad or None)
+        return row(name, given, array(x), array(dy), array(*gradients(y, dy, x)))
+
+    yield case("max 1-D", "MAX", distinct(2, 2, 9), (3,), (2,), (1,))
+    yield case("max 2x2", "MAX", distinct(1, 2, 6, 6), (2, 2))
+    yield case("max 3x3, stride 2", "MAX", distinct(1, 2, 7, 7), (3, 3), (2, 2), (1, 1))
+    yield case("max 3x3, stride 1", "MAX", distinct(1, 1, 5, 6), (3, 3), (1, 1), (1, 1))
+    yield case("max, ceil", "MAX", distinct(1, 2, 6, 7), (3, 2), (2, 2), (1, 0), ceil=True)
+    yield case("max, dilation", "MAX", distinct(1, 2, 8, 9), (2, 3), (2, 1), (1, 1), (3, 2))
+    yield case("max 3-D", "MAX", distinct(1, 2, 4, 5, 4), (2, 3, 2), (2, 1, 2), (1, 1, 0))
+    yield case("max, equal elements: the first", "MAX", torch.ones(1, 1, 4, 4).double(), (3, 3), (1, 1), (1, 1))
+    spoilt = distinct(1, 1, 5, 5)
+    spoilt[0, 0, 2, 3] = float("nan")
+    spoilt[0, 0, 3, 1] = float("-inf")
+    yield case("max, NaN and -infinity", "MAX", spoilt, (2, 2), (1, 1))
+    yield case("avg 1-D", "AVG", random(2, 2, 9), (3,), (2,), (1,))
+    for count_pad, ceil in itertools.product((False, True), repeat=2):
+        name = f"count_pad {count_pad:d}, ceil {ceil:d}"
+        yield case(f"avg 3x3, {name}", "AVG", random(1, 2, 6, 7), (3, 3), (2, 2), (1, 1), None, ceil, count_pad)
+        yield case(f"avg 2x4, {name}", "AVG", random(1, 1, 5, 8), (2, 4), (2, 3), (1, 2), None, ceil, count_pad)
+        yield case(f"avg 3-D, {name}", "AVG", random(1, 1, 4, 5, 5), (2, 3, 3), (2, 2, 3), (1, 1, 1), None, ceil,
+                   count_pad)
+    x = random(2, 3, 4, 3).requires_grad_()
+    y = F.adaptive_avg_pool2d(x, 1)
+    dy = random(*y.shape)
+    yield row("avg, global", params(kind="HUSK_POOL_AVG", **{"global": 1}), array(x), array(dy),
+              array(*gradients(y, dy, x)))
+
+
 def softmax():
     def case(name, x, axis):
         for log in (False, True):
@@ -465,10 +511,6 @@ def softmax():
     special[2, 3] = float("inf")
     special[3, :] = float("-inf")
     yield from case("NaN and infinity", special, 1)
-
-
-def gradients(y, dy, *inputs):
-    return torch.autograd.grad(y, inputs, dy)
 
 
 def softmax_backward():
@@ -814,7 +856,7 @@ def optimizer():
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     for operator in (activation, activation_backward, unary, binary, dropout, embedding, one_hot, gemm, gemm_backward,
-                     conv, pool, softmax, softmax_backward, rnn, reduce, norm, loss, optimizer):
+                     conv, pool, pool_backward, softmax, softmax_backward, rnn, reduce, norm, loss, optimizer):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

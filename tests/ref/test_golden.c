@@ -127,6 +127,14 @@ static const struct golden_pool {
 #include "golden/golden_pool.inc"
 };
 
+static const struct golden_pool_backward {
+    const char *name;
+    husk_pool_params params;
+    golden_array x, dy, dx;
+} golden_pool_backward[] = {
+#include "golden/golden_pool_backward.inc"
+};
+
 static const struct golden_softmax {
     const char *name;
     husk_softmax_params params;
@@ -557,6 +565,31 @@ START_TEST(test_pool)
 }
 END_TEST
 
+// Maxima are found in x, and by the indices that forward gives.
+START_TEST(test_pool_backward)
+{
+    const struct golden_pool_backward *golden = &golden_pool_backward[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), dy = make(&golden->dy, HUSK_F32), dx = make_output(&golden->dx);
+    husk_ref_array y = make_output(&golden->dy), indices = make_output(&golden->dy);
+    husk_ref_pool_backward op = {.params = &golden->params, .x = &x, .dy = &dy};
+    husk_ref_function function = husk_ref_pool_backward_function(&op);
+    expect_function(golden->name, &function, &golden->dx);
+    if (golden->params.kind == HUSK_POOL_MAX) {
+        const husk_ref_pool forward = {.params = &golden->params, .x = &x};
+        husk_ref_pool_run(&forward, &y, &indices);
+        op.indices = &indices;
+    }
+    husk_ref_pool_backward_run(&op, &dx);
+    expect_equal(golden->name, "dx", &golden->dx, &dx);
+    free(x.data);
+    free(dy.data);
+    free(dx.data);
+    free(y.data);
+    free(indices.data);
+}
+END_TEST
+
 START_TEST(test_softmax)
 {
     const struct golden_softmax *golden = &golden_softmax[_i / 2];
@@ -874,6 +907,7 @@ int main(void)
     tcase_add_loop_test(cases, test_gemm_backward, 0, 2 * COUNT(golden_gemm_backward));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
+    tcase_add_loop_test(cases, test_pool_backward, 0, 2 * COUNT(golden_pool_backward));
     tcase_add_loop_test(cases, test_softmax, 0, 2 * COUNT(golden_softmax));
     tcase_add_loop_test(cases, test_softmax_backward, 0, 2 * COUNT(golden_softmax_backward));
     tcase_add_loop_test(cases, test_rnn, 0, 2 * COUNT(golden_rnn));

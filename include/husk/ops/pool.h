@@ -17,10 +17,26 @@
  * nothing gives 0. Error: |error| <= (4 + 2 sqrt window elements) * 2^-24 * sum |x| / count.
  *
  * pad and pad_end are less than the window's extent. y and indices must not overlap anything.
+ *
+ * The gradient: dx is the sum, over the windows an element lies under, of
+ *
+ *     MAX: dy where the element was the maximum, by forward's indices; without them, where forward would find
+ *          it in x (the first largest, the first NaN), which is found anew. A window over padding alone gives
+ *          to no one.
+ *     AVG: dy / the count of the window, as forward counts
+ *
+ * (PyTorch's max_pool_backward and avg_pool_backward; ONNX has no operators for them.) dx [N, C, space...] and
+ * dy [N, C, out...]: f32, any strides; dx has no elements that coincide, and overlaps nothing. Indices are those
+ * that forward wrote: elsewhere than under their windows they name no one. Windows may overlap; sums are formed
+ * without atomics, in an order that the shapes decide. Error, T windows over the element, their terms t:
+ * |error| <= (8 + 2 sqrt T) * 2^-24 * sum |t| (docs/operators.md; a few of them are the counts' reciprocals), MAX
+ * exact where T is 1; and 2 * 2^-24 (|dx before| + |gradient|) more where it is added. NaN and infinity in dy go
+ * where the formula sends them.
  */
 #ifndef HUSK_OPS_POOL_H
 #define HUSK_OPS_POOL_H
 
+#include <husk/gradient.h>
 #include <husk/ops/conv.h>
 
 HUSK_BEGIN_DECLS
@@ -41,6 +57,7 @@ typedef struct husk_pool_params {
     uint32_t global; /* not 0: the window is all of space; window, stride, pad, dilation unset */
     uint32_t ceil_mode;               /* not 0: the ceiling, see above */
     uint32_t count_pad;               /* not 0: AVG counts padding */
+    uint32_t accumulate;              /* backward alone: HUSK_ACCUMULATE_INPUTS adds to dx */
     const char *variant;              /* NULL: chosen */
 } husk_pool_params;
 
@@ -52,6 +69,13 @@ HUSK_API husk_status husk_pool(husk_queue *queue, const husk_pool_params *params
 /* The shape that y must have; shape receives x's rank numbers. */
 HUSK_API husk_status husk_pool_output_shape(const husk_pool_params *params, const husk_tensor *x,
                                             int64_t shape[HUSK_MAX_RANK], husk_error *error);
+
+/*
+ * dx; params are those of the forward call. MAX takes indices, or x where there are none (NULL); AVG reads
+ * neither: x may be NULL, indices must be. A zero-sized dx does nothing.
+ */
+HUSK_API husk_status husk_pool_backward(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x,
+                                        const husk_tensor *indices, const husk_tensor *dy, const husk_tensor *dx);
 
 HUSK_END_DECLS
 

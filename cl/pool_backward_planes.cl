@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+// The gradient of pooling for CPU devices where the width is contiguous in memory (NCHW and its kin): one work-item
+// per work-group, vectors along rows.
+//
+// A unit of work is a band of rows of one plane of dx (or a part of one long row), kept in private memory while the
+// outputs whose windows meet it are gone through in ascending order; each adds what it has for the band's own
+// elements. So bands share nothing, nothing is added atomically, and an element's sum is formed in one order wherever
+// bands end.
+//
+//   husk_pool_backward_planes_max   dy goes to the saved position, if that is the band's: one addition an output
+//   husk_pool_backward_planes_avg   a row of outputs becomes the row of shares that all rows of its windows get: for
+//                                   every phase of the stride a sum of unaligned vectors, or, for large windows, a fill
+//
+// Needs stride 1 of dx and dy along the width. A band is BAND elements at most; windows reach over at most BAND.
+//
+//   -DVW=4|8|16   floats a vector holds
+#include "lib/pool_backward.clh"
+#include "lib/pool_vector.clh"
+
+#define BAND 8192 // elements of a band: 32 KiB
+
+// Where a band lies: rows first .. last-1 of the plane (depth and height numbered as one), columns `left` and on.
+typedef struct {
+    int n, c, first, last, left, columns;
+} band_place;
+
+// The first band of a work-group; bands are `rows` rows of in_w elements, or, of a row longer than that, a part.
+POOL_INLINE band_place first_place(long unit, int rows, int columns, int channels, int plane_rows, int in_w)
+{
+    band_place at;
+    at.left = split(&unit, (in_w + columns - 1) / columns) * columns;
+    at.columns = min(columns, in_w - at.left);
+    at.first = split(&unit, (plane_rows + rows - 1) / rows) * rows;
+    at.last = min(at.first + rows, plane_rows);
+    at.c = split(&unit, channels);
+    at.n = (int)unit;
+    return at;
+}
+
+// The next one; counted on, since divisions are slow.
+POOL_INLINE void next_place(band_place *at, int rows, int columns, int channels, int plane_rows, int in_w)
+{
+    at->left += columns;
+    if (at->left >= in_w) {
+        at->left = 0;
+        at->first = at->last;
+        if (at->first == plane_rows) {
+            at->first = 0;
+            if (++at->c == channels) {
+                at->c = 0;
+                ++at->n;
+            }
+        }
+        at->last = min(at->first + rows, plane_rows);
+    }
+    at->columns = min(columns, in_w - at->left);
+}
+
+// Outputs whose windows may meet elements first .. last-1 of a dimension.
+typedef struct {
+    int first, last;
+} output_range;
+
+POOL_INLINE output_range outputs_of(int first, int last, int window, int stride, int pad, int dilation, int out)
+{
+    output_range made;
+    made.first = cover_first(first + pad, window, stride, dilation);
+    made.last = cover_last(last - 1 + pad, stride, out);
+    return made;
+}
+
+// The depths and heights of outputs whose windows may meet the band `at`.
+#define BAND_OUTPUTS(od, oh) \
+    const int d_first = at.first / in_h, d_last = (at.last - 1) / in_h + 1; \
+    const bool is_within = d_last - d_first == 1; /* the band's rows are of one depth */ \
+    const output_range od = outputs_of(d_first, d_last, window_d, stride_d, pad_d, dilation_d, out_d); \
+    const output_range oh = \
+        outputs_of(is_within ? at.first - d_first * in_h : 0, is_within ? at.last - d_first * in_h : in_h, window_h, \
+                   stride_h, pad_h, dilation_h, out_h);
+
+// dx from the band; its rows are `columns` apart.
+POOL_INLINE void store_band(const acc_t *band, band_place at, int in_h, __global data_t *dx, long x_stride_d,
+                            long x_stride_h, int accumulate)
+{
+    for (int row = at.first; row < at.last; ++row, band += at.columns) {
+        const int d = row / in_h;
+        __global data_t *to = dx + d * x_stride_d + (row - d * in_h) * x_stride_h + at.left;
+        for (int i = 0; i < at.columns; i += VW) {
+            const int n = at.columns - i;
+            vf v = load_private(band + i);
+            if (accumulate)
+                v += load_vf_part(to + i, n);
+            store_vf_part(v, to + i, n);
+        }
+    }
+}
+
+// ---- maximum ----
+
+// A row of outputs into the band, whose elements are positions `base` .. base + count - 1; what is not the band's goes
+// to the element after them.
+POOL_INLINE void scatter_row(const __global data_t *dy, const __global int *positions, long stride, int first,
+                             int last, int base, uint count, acc_t *band)
+{
+    int o = first;
+    for (; o + 4 <= last; o += 4) {
+        const uint p0 = min((uint)(positions[o * stride] - base), count);
+        const uint p1 = min((uint)(positions[(o + 1) * stride] - base), count);
+        const uint p2 = min((uint)(positions[(o + 2) * stride] - base), count);
+        const uint p3 = min((uint)(positions[(o + 3) * stride] - base), count);
+        band[p0] += load_one(dy, o);
+        band[p1] += load_one(dy, o + 1);
+        band[p2] += load_one(dy, o + 2);
+        band[p3] += load_one(dy, o + 3);
+    }
+    for (; o < last; ++o)
+        band[min((uint)(positions[o * stride] - base), count)] += load_one(dy, o);
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows, int columns, long unit_count,
+                                   long share)
+{
+    const long first = get_group_id(0) * share;
+    const long last = min(first + share, unit_count);
+    vf vectors[BAND / VW + 2]; // aligned
+    acc_t *band = (acc_t *)vectors;
+    band_place at = first_place(first, rows, columns, channels, in_d * in_h, in_w);
+    for (long unit = first; unit < last; ++unit, next_place(&at, rows, columns, channels, in_d * in_h, in_w)) {
+        const int count = (at.last - at.first) * at.columns;
+        const int base = at.first * in_w + at.left;
+        for (int i = 0; i < count; i += VW)
+            store_private((vf)(0.0f), band + i);
+        band[count] = 0.0f;
+        BAND_OUTPUTS(od, oh)
+        const output_range ow =
+            outputs_of(at.left, at.left + at.columns, window_w, stride_w, pad_w, dilation_w, out_w);
+        const __global data_t *dy = y_base + y_offset + at.n * y_stride_n + at.c * y_stride_c;
+        const long saved = indices_offset + at.n * indices_stride_n + at.c * indices_stride_c;
+        for (int d = od.first; d < od.last; ++d) {
+            for (int h = oh.first; h < oh.last; ++h) {
+                const __global data_t *dy_row = dy + d * y_stride_d + h * y_stride_h;
+                const long row = saved + d * indices_stride_d + h * indices_stride_h;
+                if (indices_are_long) // little endian: the lower half is the position
+                    scatter_row(dy_row, (const __global int *)((const __global long *)indices_base + row),
+                                2 * indices_stride_w, ow.first, ow.last, base, (uint)count, band);
+                else
+                    scatter_row(dy_row, (const __global int *)indices_base + row, indices_stride_w, ow.first, ow.last,
+                                base, (uint)count, band);
+            }
+        }
+        store_band(band, at, in_h, x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c, x_stride_d, x_stride_h,
+                   accumulate);
+    }
+}
+
+// ---- average ----
+
+// values[i] is what output `lowest` + i gives to each element of its window, 0 where there is no such output. A band's
+// column i lies at t = i + from (from = left + pad) of where output 0 starts.
+typedef struct {
+    const acc_t *values;
+    int lowest, from, columns;
+    int first, last; // outputs that are there
+} output_row;
+
+// The outputs of columns phase + j * stride, of VW values of j: every step-th element k of their windows has one.
+typedef struct {
+    int k, output; // the first k, and the output of j = 0 less `lowest`
+} phase_start;
+
+POOL_INLINE phase_start start_of(output_row row, int phase, int step, int stride, int dilation)
+{
+    phase_start start = {0, 0};
+    for (; start.k < step; ++start.k) {
+        const int t = phase + row.from - start.k * dilation - row.lowest * stride; // not negative
+        start.output = t / stride;
+        if (start.output * stride == t)
+            return start;
+    }
+    start.k = INT_MAX; // the distance of window elements and the stride leave it out
+    return start;
+}
+
+POOL_INLINE vf sum_phase(const acc_t *values, phase_start start, int j, int window, int step, int output_step)
+{
+    vf sum = (vf)(0.0f);
+    const acc_t *value = values + start.output + j;
+    for (int k = start.k; k < window; k += step, value -= output_step)
+        sum += load_private(value);
+    return sum;
+}
+
+POOL_INLINE int greatest_divisor(int a, int b)
+{
+    while (b != 0) {
+        const int rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+#if VW == 16
+#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3, \
+                              (a).s4, (b).s4, (a).s5, (b).s5, (a).s6, (b).s6, (a).s7, (b).s7))
+#elif VW == 8
+#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3))
+#else
+#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1))
+#endif
+
+// What each column gets of a row of outputs: sums of unaligned vectors, a phase of the stride at a time.
+POOL_INLINE void spread_by_phases(output_row row, int window, int stride, int dilation, acc_t *shares)
+{
+    const int divisor = greatest_divisor(stride, dilation);
+    const int step = stride / divisor, output_step = dilation / divisor;
+    if (stride == 2) {
+        const phase_start even = start_of(row, 0, step, 2, dilation), odd = start_of(row, 1, step, 2, dilation);
+        for (int j = 0; 2 * j < row.columns; j += VW) {
+            const vf a = sum_phase(row.values, even, j, window, step, output_step);
+            const vf b = sum_phase(row.values, odd, j, window, step, output_step);
+            store_private(MIX_LANES(a.lo, b.lo), shares + 2 * j);
+            store_private(MIX_LANES(a.hi, b.hi), shares + 2 * j + VW);
+        }
+        return;
+    }
+    for (int phase = 0; phase < stride && phase < row.columns; ++phase) {
+        const phase_start start = start_of(row, phase, step, stride, dilation);
+        for (int j = 0; phase + j * stride < row.columns; j += VW) {
+            const vf sum = sum_phase(row.values, start, j, window, step, output_step);
+            if (stride == 1) {
+                store_private(sum, shares + j);
+            } else {
+                acc_t lanes[VW];
+                store_private(sum, lanes);
+                for (int i = 0; i < VW && phase + (j + i) * stride < row.columns; ++i)
+                    shares[phase + (j + i) * stride] = lanes[i];
+            }
+        }
+    }
+}
+
+// The same where windows are large and few: each is filled. Dilation is 1.
+POOL_INLINE void spread_by_fills(output_row row, int window, int stride, acc_t *shares)
+{
+    for (int i = 0; i < row.columns; i += VW)
+        store_private((vf)(0.0f), shares + i);
+    for (int o = row.first; o < row.last; ++o) {
+        const int start = o * stride - row.from, end = min(row.columns, start + window);
+        const vf value = (vf)(row.values[o - row.lowest]);
+        for (int i = max(start, 0); i < end; i += VW)
+            store_private(load_private(shares + i) + (LANES < (vi)(end - i) ? value : (vf)(0.0f)), shares + i);
+    }
+}
+
+// by_fills: 1 where spread_by_fills is to be taken.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_pool_backward_planes_avg(POOL_BACKWARD_PARAMS, int rows, int columns, int by_fills, long unit_count,
+                                   long share)
+{
+    const long first = get_group_id(0) * share;
+    const long last = min(first + share, unit_count);
+    vf band_vectors[BAND / VW + 2], share_vectors[BAND / VW + 4]; // aligned
+    acc_t *band = (acc_t *)band_vectors, *shares = (acc_t *)share_vectors;
+    acc_t values[2 * BAND + 4 * VW], scales[2 * BAND + 4 * VW];
+    output_row row = {values, 0, 0, 0, 0, 0};
+    int scaled_left = -1; // of the band that `scales` are for
+
+    band_place at = first_place(first, rows, columns, channels, in_d * in_h, in_w);
+    for (long unit = first; unit < last; ++unit, next_place(&at, rows, columns, channels, in_d * in_h, in_w)) {
+        BAND_OUTPUTS(od, oh)
+        if (scaled_left != at.left) {
+            const output_range ow =
+                outputs_of(at.left, at.left + at.columns, window_w, stride_w, pad_w, dilation_w, out_w);
+            const int reach = at.left + pad_w - (window_w - 1) * dilation_w;
+            row.from = at.left + pad_w;
+            row.columns = at.columns;
+            row.first = ow.first;
+            row.last = ow.last;
+            row.lowest = reach >= 0 ? reach / stride_w : -((stride_w - 1 - reach) / stride_w);
+            // Up to the output of the last column, and a vector that begins there.
+            const int span = (at.left + at.columns - 1 + pad_w) / stride_w - row.lowest + 1 + VW;
+            for (int i = 0; i < span; ++i) {
+                const int o = row.lowest + i;
+                values[i] = 0.0f;
+                scales[i] = o >= ow.first && o < ow.last
+                                ? cover_scale(o, window_w, stride_w, pad_w, dilation_w, in_w, limit_w, count_pad)
+                                : 0.0f;
+            }
+            scaled_left = at.left;
+        }
+
+        for (int i = 0; i < (at.last - at.first) * at.columns; i += VW)
+            store_private((vf)(0.0f), band + i);
+        for (int d = od.first; d < od.last; ++d) {
+            const acc_t scale_d = cover_scale(d, window_d, stride_d, pad_d, dilation_d, in_d, limit_d, count_pad);
+            for (int h = oh.first; h < oh.last; ++h) {
+                const acc_t scale =
+                    scale_d * cover_scale(h, window_h, stride_h, pad_h, dilation_h, in_h, limit_h, count_pad);
+                const __global data_t *dy = y_base + y_offset + at.n * y_stride_n + at.c * y_stride_c +
+                                            d * y_stride_d + h * y_stride_h;
+                for (int o = row.first; o < row.last; o += VW) { // past the last one zeros stay: scales are 0 there
+                    const int i = o - row.lowest;
+                    const vf value = load_vf_part(dy + o, row.last - o) * (load_private(scales + i) * scale);
+                    store_private(o + VW <= row.last ? value : LANES < (vi)(row.last - o) ? value : (vf)(0.0f),
+                                  values + i);
+                }
+                if (by_fills)
+                    spread_by_fills(row, window_w, stride_w, shares);
+                else
+                    spread_by_phases(row, window_w, stride_w, dilation_w, shares);
+                store_private((vf)(0.0f), shares + row.columns); // whole vectors are added to the band's rows
+                for (int i = window_first(d * stride_d - pad_d, dilation_d); i < window_d; ++i) {
+                    const int z = d * stride_d - pad_d + i * dilation_d;
+                    if (z >= d_last)
+                        break;
+                    for (int j = window_first(h * stride_h - pad_h, dilation_h); j < window_h; ++j) {
+                        const int line = h * stride_h - pad_h + j * dilation_h;
+                        const int to = z * in_h + line;
+                        if (line >= in_h || to >= at.last)
+                            break;
+                        if (to < at.first)
+                            continue;
+                        acc_t *band_row = band + (to - at.first) * at.columns;
+                        for (int k = 0; k < at.columns; k += VW)
+                            store_private(load_private(band_row + k) + load_private(shares + k), band_row + k);
+                    }
+                }
+            }
+        }
+        store_band(band, at, in_h, x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c, x_stride_d, x_stride_h,
+                   accumulate);
+    }
+}
