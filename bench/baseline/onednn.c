@@ -155,7 +155,10 @@ static bool make_operands(const state *s, onednn_operands *o)
     o->y = bench_operand_clone(&d->y);
     o->h0 = bench_operand_clone(&d->h0);
     o->c0 = bench_operand_clone(&d->c0);
-    bool made = o->x && o->y && bench_operand_cloned(&d->w, o->w) &&
+    o->dy = bench_operand_clone(&d->dy);
+    o->saved = bench_operand_clone(&d->saved[0]);
+    bool made = bench_operand_cloned(&d->x, o->x) && o->y && bench_operand_cloned(&d->dy, o->dy) &&
+                bench_operand_cloned(&d->saved[0], o->saved) && bench_operand_cloned(&d->w, o->w) &&
                 bench_operand_cloned(&d->bias, o->bias) && bench_operand_cloned(&d->h0, o->h0) &&
                 bench_operand_cloned(&d->c0, o->c0);
     return made && (!s->op->make_operands || s->op->make_operands(&s->c, o));
@@ -165,7 +168,7 @@ static void free_operands(onednn_operands *o)
 {
     float *all[] =
         {o->x,        o->w, o->bias, o->y, o->h0, o->c0, o->h_n, o->c_n, o->input_weights, o->hidden_weights,
-         o->gate_bias};
+         o->gate_bias, o->dy, o->saved};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
@@ -269,8 +272,9 @@ static void release(void *opaque)
 
 static bool supports(const bench_case *c, const onednn_op *op, char reason[BENCH_REASON_TEXT])
 {
+    const bool has_direction = c->dir == BENCH_FWD || (op && op->has_backward && c->dir == BENCH_BWD);
     const char *lack = !op                    ? "oneDNN has no such operator"
-                       : c->dir != BENCH_FWD  ? "only forward is compared"
+                       : !has_direction       ? "only forward is compared"
                        : c->dtype != HUSK_F32 ? "only f32 is compared"
                                               : NULL;
     if (lack)

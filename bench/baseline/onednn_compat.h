@@ -93,21 +93,40 @@ static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_e
                                                           attr);
 }
 
-static inline dnnl_status_t onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                            dnnl_alg_kind_t kind, const onednn_md *src, const onednn_md *dst,
                                            const onednn_window *window)
 {
-    return dnnl.pooling_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, kind, src, dst,
-                                                      window->strides, window->extent, window->dilates,
-                                                      window->pad, window->pad_end, NULL);
+    return dnnl.pooling_forward_primitive_desc_create(pd, engine, prop, kind, src, dst, window->strides,
+                                                      window->extent, window->dilates, window->pad,
+                                                      window->pad_end, NULL);
 }
 
-static inline dnnl_status_t onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool log,
-                                           const onednn_md *md, int axis)
+/* forward: the descriptor of the training pass that it belongs to. */
+static inline dnnl_status_t onednn_pooling_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                    dnnl_alg_kind_t kind, const onednn_md *diff_src,
+                                                    const onednn_md *diff_dst, const onednn_window *window,
+                                                    const_dnnl_primitive_desc_t forward)
 {
-    return dnnl.softmax_forward_primitive_desc_create(pd, engine, dnnl_forward_inference,
+    return dnnl.pooling_backward_primitive_desc_create(pd, engine, kind, diff_src, diff_dst, window->strides,
+                                                       window->extent, window->dilates, window->pad,
+                                                       window->pad_end, forward, NULL);
+}
+
+static inline dnnl_status_t onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                           bool log, const onednn_md *md, int axis)
+{
+    return dnnl.softmax_forward_primitive_desc_create(pd, engine, prop,
                                                       log ? dnnl_softmax_log : dnnl_softmax_accurate, md, md,
                                                       axis, NULL);
+}
+
+static inline dnnl_status_t onednn_softmax_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool log,
+                                                    const onednn_md *md, int axis,
+                                                    const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.softmax_backward_primitive_desc_create(pd, engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
+                                                       md, md, md, axis, forward, NULL);
 }
 
 static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -198,6 +217,14 @@ static inline dnnl_status_t onednn_pd_of(dnnl_status_t described, dnnl_primitive
     return described == dnnl_success ? dnnl.primitive_desc_create(pd, op, attr, engine, NULL) : described;
 }
 
+/* The same for the gradient of what the descriptor `forward` stands for. */
+static inline dnnl_status_t onednn_backward_pd_of(dnnl_status_t described, dnnl_primitive_desc_t *pd,
+                                                  const_dnnl_op_desc_t op, dnnl_engine_t engine,
+                                                  const_dnnl_primitive_desc_t forward)
+{
+    return described == dnnl_success ? dnnl.primitive_desc_create(pd, op, NULL, engine, forward) : described;
+}
+
 static inline dnnl_status_t onednn_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                           const onednn_md *src, const onednn_md *weights,
                                           const onednn_md *bias, const onednn_md *dst,
@@ -232,27 +259,51 @@ static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_e
                         pd, &op, engine, attr);
 }
 
-static inline dnnl_status_t onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                            dnnl_alg_kind_t kind, const onednn_md *src, const onednn_md *dst,
                                            const onednn_window *window)
 {
     dnnl_pooling_v2_desc_t op;
-    return onednn_pd_of(dnnl.pooling_v2_forward_desc_init(&op, dnnl_forward_inference, kind, src, dst,
-                                                          window->strides, window->extent, window->dilates,
-                                                          window->pad, window->pad_end),
+    return onednn_pd_of(dnnl.pooling_v2_forward_desc_init(&op, prop, kind, src, dst, window->strides,
+                                                          window->extent, window->dilates, window->pad,
+                                                          window->pad_end),
                         pd, &op, engine, NULL);
 }
 
-static inline dnnl_status_t onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool log,
-                                           const onednn_md *md, int axis)
+/* forward: the descriptor of the training pass that it belongs to. */
+static inline dnnl_status_t onednn_pooling_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                    dnnl_alg_kind_t kind, const onednn_md *diff_src,
+                                                    const onednn_md *diff_dst, const onednn_window *window,
+                                                    const_dnnl_primitive_desc_t forward)
+{
+    dnnl_pooling_v2_desc_t op;
+    return onednn_backward_pd_of(dnnl.pooling_v2_backward_desc_init(&op, kind, diff_src, diff_dst,
+                                                                    window->strides, window->extent,
+                                                                    window->dilates, window->pad,
+                                                                    window->pad_end),
+                                 pd, &op, engine, forward);
+}
+
+static inline dnnl_status_t onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                           bool log, const onednn_md *md, int axis)
 {
     dnnl_softmax_desc_t op;
     dnnl_logsoftmax_desc_t log_op;
     if (log)
-        return onednn_pd_of(dnnl.logsoftmax_forward_desc_init(&log_op, dnnl_forward_inference, md, axis), pd,
-                            &log_op, engine, NULL);
-    return onednn_pd_of(dnnl.softmax_forward_desc_init(&op, dnnl_forward_inference, md, axis), pd, &op,
-                        engine, NULL);
+        return onednn_pd_of(dnnl.logsoftmax_forward_desc_init(&log_op, prop, md, axis), pd, &log_op, engine, NULL);
+    return onednn_pd_of(dnnl.softmax_forward_desc_init(&op, prop, md, axis), pd, &op, engine, NULL);
+}
+
+static inline dnnl_status_t onednn_softmax_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool log,
+                                                    const onednn_md *md, int axis,
+                                                    const_dnnl_primitive_desc_t forward)
+{
+    dnnl_softmax_desc_t op;
+    dnnl_logsoftmax_desc_t log_op;
+    if (log)
+        return onednn_backward_pd_of(dnnl.logsoftmax_backward_desc_init(&log_op, md, md, axis), pd, &log_op, engine,
+                                     forward);
+    return onednn_backward_pd_of(dnnl.softmax_backward_desc_init(&op, md, md, axis), pd, &op, engine, forward);
 }
 
 static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,

@@ -55,7 +55,9 @@
     X(inner_product_forward_primitive_desc_create) \
     X(convolution_forward_primitive_desc_create)   \
     X(pooling_forward_primitive_desc_create)       \
+    X(pooling_backward_primitive_desc_create)      \
     X(softmax_forward_primitive_desc_create)       \
+    X(softmax_backward_primitive_desc_create)      \
     X(eltwise_forward_primitive_desc_create)       \
     X(binary_primitive_desc_create)                \
     X(vanilla_rnn_forward_primitive_desc_create)   \
@@ -71,8 +73,11 @@
     X(inner_product_forward_desc_init)       \
     X(dilated_convolution_forward_desc_init) \
     X(pooling_v2_forward_desc_init)          \
+    X(pooling_v2_backward_desc_init)         \
     X(softmax_forward_desc_init)             \
+    X(softmax_backward_desc_init)            \
     X(logsoftmax_forward_desc_init)          \
+    X(logsoftmax_backward_desc_init)         \
     X(eltwise_forward_desc_init)             \
     X(binary_desc_init)                      \
     X(vanilla_rnn_forward_desc_init)         \
