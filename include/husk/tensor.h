@@ -55,6 +55,24 @@ HUSK_API husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int
 /* The same with channels last in memory (NHWC and its 1-D and 3-D kin); the shape is still N, C, space. */
 HUSK_API husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dtype dtype, int32_t rank,
                                                     const int64_t *shape);
+/*
+ * Views: other ways to read the same memory. They cost nothing: no element moves, and no device is asked. Operators
+ * take them like any other tensor; husk_copy makes a packed tensor of one. A gradient of a view is a view of the
+ * gradient. A view that is not possible, and every view of one, has rank -1, which all operators refuse.
+ */
+/* Dimension d of the view is dimension order[d] of the tensor: a transpose of matrices is {1, 0}. */
+HUSK_API husk_tensor husk_tensor_permute(const husk_tensor *tensor, const int32_t *order);
+/* Of one dimension the elements first, first + step, ...: count of them. step is 1 or more. */
+HUSK_API husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t dimension, int64_t first, int64_t count,
+                                       int64_t step);
+/* A packed tensor's elements in another shape of as many elements. */
+HUSK_API husk_tensor husk_tensor_reshape(const husk_tensor *tensor, int32_t rank, const int64_t *shape);
+/*
+ * Repeat dimensions of one element, and put new ones in front, by strides of 0: shapes are aligned at their ends. For
+ * inputs alone. Not possible where all dimensions would have a stride of 0, which means packed: a single element
+ * repeated throughout.
+ */
+HUSK_API husk_tensor husk_tensor_expand(const husk_tensor *tensor, int32_t rank, const int64_t *shape);
 /* Number of elements; -1 when the product overflows or a dimension is negative. */
 HUSK_API int64_t husk_tensor_count(const husk_tensor *tensor);
 /* Bytes from the first to past the last element the view can touch; -1 as above. */

@@ -127,6 +127,90 @@ husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dtype dtype
     return tensor;
 }
 
+static husk_tensor impossible(void)
+{
+    return (husk_tensor){.rank = -1};
+}
+
+// The tensor with its strides written out; false where it is no plain, valid one.
+static bool view_of(const husk_tensor *tensor, husk_tensor *view)
+{
+    if (!tensor || tensor->packed || husk_tensor_count(tensor) < 0)
+        return false;
+    *view = *tensor;
+    husk__tensor_resolve(view);
+    return true;
+}
+
+husk_tensor husk_tensor_permute(const husk_tensor *tensor, const int32_t *order)
+{
+    husk_tensor from, view;
+    uint32_t seen = 0;
+    if (!view_of(tensor, &from))
+        return impossible();
+    view = from;
+    for (int32_t d = 0; d < from.rank; ++d) {
+        if (order[d] < 0 || order[d] >= from.rank || (seen >> order[d] & 1))
+            return impossible();
+        seen |= 1u << order[d];
+        view.shape[d] = from.shape[order[d]];
+        view.strides[d] = from.strides[order[d]];
+    }
+    return view;
+}
+
+husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t dimension, int64_t first, int64_t count, int64_t step)
+{
+    husk_tensor view;
+    int64_t reach, start, last = 0;
+    if (!view_of(tensor, &view) || dimension < 0 || dimension >= view.rank || first < 0 || count < 0 || step < 1)
+        return impossible();
+    if (count > 0 && (!husk__mul_i64(count - 1, step, &reach) || !husk__add_i64(first, reach, &last) ||
+                      last >= view.shape[dimension]))
+        return impossible();
+    if (count > 0) {
+        if (!husk__mul_i64(first, view.strides[dimension], &start) ||
+            !husk__add_i64(view.offset, start, &view.offset))
+            return impossible();
+        // Of a single element the step is never taken.
+        if (count > 1)
+            view.strides[dimension] *= step;
+    }
+    view.shape[dimension] = count;
+    return view;
+}
+
+husk_tensor husk_tensor_reshape(const husk_tensor *tensor, int32_t rank, const int64_t *shape)
+{
+    husk_tensor from;
+    if (!view_of(tensor, &from) || rank < 0 || rank > HUSK_MAX_RANK)
+        return impossible();
+    husk_tensor view = make(from.buffer, from.dtype, rank, shape);
+    const int64_t count = husk_tensor_count(&from);
+    if (husk_tensor_count(&view) != count || (count > 0 && !husk__tensor_is_packed(&from)))
+        return impossible();
+    view.offset = from.offset;
+    husk__tensor_resolve(&view);
+    return view;
+}
+
+husk_tensor husk_tensor_expand(const husk_tensor *tensor, int32_t rank, const int64_t *shape)
+{
+    husk_tensor from;
+    if (!view_of(tensor, &from) || rank < from.rank || rank > HUSK_MAX_RANK)
+        return impossible();
+    husk_tensor view = make(from.buffer, from.dtype, rank, shape);
+    view.offset = from.offset;
+    for (int32_t d = 0; d < rank; ++d) {
+        const int32_t own = d - (rank - from.rank);
+        if (shape[d] < 0 || (own >= 0 && from.shape[own] != 1 && from.shape[own] != shape[d]))
+            return impossible();
+        view.strides[d] = own >= 0 && from.shape[own] == shape[d] ? from.strides[own] : 0;
+    }
+    const int64_t count = husk_tensor_count(&view);
+    return count < 0 || (count > 1 && all_strides_zero(&view)) ? impossible() : view;
+}
+
 int64_t husk_tensor_count(const husk_tensor *tensor)
 {
     int64_t count;
