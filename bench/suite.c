@@ -93,7 +93,7 @@ bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
                        char reason[BENCH_REASON_TEXT])
 {
     memset(suite, 0, sizeof *suite);
-    char *copy = bench_copy(text), *line = copy;
+    char *copy = bench_copy_text(text), *line = copy;
     bool good = copy != NULL;
     for (int number = 1; good && line; number++) {
         char why[BENCH_REASON_TEXT] = "";

@@ -163,7 +163,7 @@ void bench_format_bytes(double bytes, char *text, size_t size)
     snprintf(text, size, bytes == floor(bytes) ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
-char *bench_copy(const char *text)
+char *bench_copy_text(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = malloc(size);

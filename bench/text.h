@@ -42,6 +42,6 @@ void bench_format_ns(double ns, char *text, size_t size);
 void bench_format_bytes(double bytes, char *text, size_t size);
 
 /* malloc'ed copy; NULL when memory is short. */
-char *bench_copy(const char *text);
+char *bench_copy_text(const char *text);
 
 #endif

@@ -341,7 +341,7 @@ int bench_command_tune(const bench_options *options)
     t.budget = options->budget > 0 ? options->budget : options->budget < 0 ? NO_LIMIT : BUDGET;
     // What is compared with is the prediction, so workers see neither databases nor wishes.
     const char *place = getenv("HUSK_TUNING");
-    char *wish = place ? bench_copy(place) : NULL;
+    char *wish = place ? bench_copy_text(place) : NULL;
     setenv("HUSK_TUNING", "0", 1);
     unsetenv("HUSK_VARIANT");
     bench_progress_start(options->quiet);

@@ -610,6 +610,34 @@ def reduce():
     yield from case("NaN and infinity", special, (1,), [kind for kind in REDUCTIONS if kind != "PRODUCT"])
 
 
+def copy():
+    types = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I32": torch.int32,
+             "I64": torch.int64, "U8": torch.uint8}
+
+    def case(name, x, y, from_type="F32", to_type="F32"):
+        return row(name, f"    HUSK_{from_type}, HUSK_{to_type}", array(x), array(y))
+
+    def conversion(from_type, to_type, x):
+        return case(f"{from_type} to {to_type}", x, x.to(types[from_type]).to(types[to_type]), from_type, to_type)
+
+    x = random(3, 5)
+    yield case("as it is", x, x)
+    yield case("a row repeated", x[:1], x[:1].expand(4, 5))
+    yield case("a column repeated", x[:, 1:2], x[:, 1:2].expand(2, 3, 4))
+    yield case("a number repeated", x[0, 0], x[0, 0].expand(2, 3))
+    numbers = torch.tensor([0, 0.5, 1.5, 2.75, 3.5, 100.25, 254.5]).double()
+    whole = torch.tensor([0, 1, 255, 256, 511, -1, -256, 70001, 123456789]).double()
+    for to_type in ("I32", "I64"):
+        yield conversion("F32", to_type, torch.cat([numbers, -numbers]))
+    yield conversion("F32", "U8", numbers)
+    fine = torch.tensor([1 + 1 / 2048, 1 + 3 / 2048, 2049, 2051, 65504, 65520, 2 ** -10, 70000, 257, 259, -1 - 1 / 256]).double()
+    for to_type in ("F16", "BF16"):
+        yield conversion("F32", to_type, fine)
+    for from_type in ("I32", "I64"):
+        for to_type in ("F32", "U8"):
+            yield conversion(from_type, to_type, whole)
+
+
 def gru_by_hand(x, lengths, h0, weights, bidirectional):
     """One layer of GRU with the reset gate before the product, as ONNX's linear_before_reset=0."""
     steps, batch, _ = x.shape
@@ -856,7 +884,8 @@ def optimizer():
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     for operator in (activation, activation_backward, unary, binary, dropout, embedding, one_hot, gemm, gemm_backward,
-                     conv, pool, pool_backward, softmax, softmax_backward, rnn, reduce, norm, loss, optimizer):
+                     conv, pool, pool_backward, softmax, softmax_backward, rnn, reduce, norm, loss, optimizer,
+                     copy):
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

@@ -6,10 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ref/activation.h"
 #include "ref/binary.h"
 #include "ref/conv.h"
+#include "ref/copy.h"
 #include "ref/dropout.h"
 #include "ref/embedding.h"
 #include "ref/gemm.h"
@@ -194,6 +196,14 @@ static const struct golden_optimizer {
     golden_array before, gradients, after; // gradients: [steps, elements]
 } golden_optimizer[] = {
 #include "golden/golden_optimizer.inc"
+};
+
+static const struct golden_copy {
+    const char *name;
+    husk_dtype from, to;
+    golden_array x, y;
+} golden_copy[] = {
+#include "golden/golden_copy.inc"
 };
 
 #define COUNT(table) (int)(sizeof(table) / sizeof((table)[0]))
@@ -870,6 +880,22 @@ START_TEST(test_optimizer)
 }
 END_TEST
 
+START_TEST(test_copy)
+{
+    const struct golden_copy *golden = &golden_copy[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, golden->from), y = make_output(&golden->y);
+    husk_ref_copy op = {.x = &x, .dtype = golden->to, .rank = golden->y.rank};
+    memcpy(op.shape, golden->y.shape, sizeof(op.shape));
+    husk_ref_function function = husk_ref_copy_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_copy_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    free(x.data);
+    free(y.data);
+}
+END_TEST
+
 // The known answers of Philox4x32-10 that its authors publish.
 START_TEST(test_philox)
 {
@@ -915,6 +941,7 @@ int main(void)
     tcase_add_loop_test(cases, test_norm, 0, 2 * COUNT(golden_norm));
     tcase_add_loop_test(cases, test_loss, 0, 2 * COUNT(golden_loss));
     tcase_add_loop_test(cases, test_optimizer, 0, COUNT(golden_optimizer));
+    tcase_add_loop_test(cases, test_copy, 0, 2 * COUNT(golden_copy));
     tcase_add_test(cases, test_philox);
     suite_add_tcase(suite, cases);
     return test_main(suite);
