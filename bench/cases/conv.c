@@ -6,6 +6,7 @@
 #include "cases/space.h"
 #include "data.h"
 #include "op.h"
+#include "ref/conv.h"
 #include "ref/freivalds.h"
 #include "ref/random.h"
 
@@ -55,6 +56,10 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
     if (v->c % v->groups || v->k % v->groups)
         return bench_explain(reason, BENCH_REASON_TEXT, "c=%lld and k=%lld must be multiples of groups=%lld",
                              (long long)v->c, (long long)v->k, (long long)v->groups);
+    if (c->dir != BENCH_FWD && (c->act != HUSK_ACT_NONE || c->packed))
+        return bench_explain(reason, BENCH_REASON_TEXT, "gradients take no activation and no packed weights");
+    if (c->dir == BENCH_BWD_DATA && v->bias)
+        return bench_explain(reason, BENCH_REASON_TEXT, "the gradient by the data has no bias");
     bench_case trial = *c;
     resolve(&trial);
     const bench_conv *t = &trial.as.conv;
@@ -92,6 +97,35 @@ static double bytes(const bench_case *c)
     return 4 * (x + w + y + (v->bias ? (double)v->k : 0));
 }
 
+// The gradients: one at a time, which takes y's place; dy has forward's shape of y.
+static bool make_backward(const bench_case *c, bench_data *data, uint64_t seed, int32_t rank, const int64_t *x,
+                          const int64_t *w, const int64_t *y)
+{
+    const bool is_data = c->dir == BENCH_BWD_DATA;
+    if (!bench_array_make_layout(&data->dy, c->layout, rank, y))
+        return false;
+    bench_array_fill(&data->dy, seed + 3, 1);
+    if (is_data) {
+        if (!bench_array_make(&data->w, HUSK_F32, rank, w, NULL) ||
+            !bench_array_make_layout(&data->y, c->layout, rank, x))
+            return false;
+        bench_array_fill(&data->w, seed + 1, 1);
+        return true;
+    }
+    if (!bench_array_make_layout(&data->x, c->layout, rank, x) || !bench_array_make(&data->y, HUSK_F32, rank, w, NULL))
+        return false;
+    bench_array_fill(&data->x, seed, 1);
+    return true;
+}
+
+// The bias' gradient comes with the weights'.
+static bool make_output(const bench_case *c, const bench_data *data, bench_output *output)
+{
+    (void)data;
+    return c->dir != BENCH_BWD_WEIGHT || !c->as.conv.bias ||
+           bench_array_make(&output->gradients[0], HUSK_F32, 1, &c->as.conv.k, NULL);
+}
+
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const bench_conv *v = &c->as.conv;
@@ -99,6 +133,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     int64_t w[5] = {v->k, v->c / v->groups, v->filter[0], v->filter[1], v->filter[2]};
     int64_t y[5] = {v->n, v->k, v->out[0], v->out[1], v->out[2]};
     int32_t rank = (int32_t)(2 + v->space);
+    if (c->dir != BENCH_FWD)
+        return make_backward(c, data, seed, rank, x, w, y);
     if (!bench_array_make_layout(&data->x, c->layout, rank, x) ||
         !bench_array_make(&data->w, HUSK_F32, rank, w, NULL) ||
         !bench_array_make_layout(&data->y, c->layout, rank, y))
@@ -140,6 +176,13 @@ static husk_status husk_prepare(bench_husk_job *job)
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
+    if (job->c->dir != BENCH_FWD) {
+        const husk_conv_params backward = params_of(job->c, job->form);
+        return job->c->dir == BENCH_BWD_DATA
+                   ? husk_conv_backward_data(job->queue, &backward, &set->w, &set->dy, &set->y)
+                   : husk_conv_backward_weights(job->queue, &backward, &set->x, &set->dy, &set->y,
+                                                bench_optional(&set->gradients[0]));
+    }
     if (job->c->packed)
         return husk_conv_plan_run(job->plan, job->queue, &set->x, job->packed ? &job->packed_w : &set->w,
                                   bench_optional(&set->bias), &set->y);
@@ -147,9 +190,48 @@ static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
     return husk_conv(job->queue, &params, &set->x, &set->w, bench_optional(&set->bias), &set->y);
 }
 
+static void verify_one(const husk_ref_function *function, const char *name, const husk_ref_array *actual,
+                       const bench_verify_options *options, bench_verdict *verdict)
+{
+    husk_ref_report report = {0};
+    husk_ref_check(function, options->seed, actual, &report);
+    bench_verdict_add(verdict, name, &report);
+}
+
+static void verify_backward(const bench_case *c, const bench_data *data, const bench_output *output,
+                            const bench_verify_options *options, bench_verdict *verdict)
+{
+    const husk_conv_params params = params_of(c, NULL);
+    const husk_ref_array x = bench_ref_array(&data->x), w = bench_ref_array(&data->w), dy = bench_ref_array(&data->dy);
+    const husk_ref_array y = bench_ref_array(&output->y);
+    if (c->dir == BENCH_BWD_DATA) {
+        husk_ref_conv_backward_data op = {
+            .params = &params, .w = &w, .dy = &dy, .error_factor = options->error_factor};
+        memcpy(op.shape, y.shape, sizeof(op.shape));
+        if (op.error_factor > 0)
+            husk_ref_conv_backward_data_set_tile(&op);
+        const husk_ref_function function = husk_ref_conv_backward_data_function(&op);
+        verify_one(&function, "dx", &y, options, verdict);
+        return;
+    }
+    husk_ref_conv_backward_weights op = {.params = &params, .x = &x, .dy = &dy};
+    memcpy(op.shape, y.shape, sizeof(op.shape));
+    const husk_ref_function weights = husk_ref_conv_backward_weights_function(&op);
+    verify_one(&weights, "dw", &y, options, verdict);
+    if (!c->as.conv.bias)
+        return;
+    const husk_ref_array dbias = bench_ref_array(&output->gradients[0]);
+    const husk_ref_function bias = husk_ref_conv_backward_bias_function(&op);
+    verify_one(&bias, "dbias", &dbias, options, verdict);
+}
+
 static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
                    const bench_verify_options *options, bench_verdict *verdict)
 {
+    if (c->dir != BENCH_FWD) {
+        verify_backward(c, data, output, options, verdict);
+        return;
+    }
     husk_conv_params params = params_of(c, NULL);
     husk_ref_array x = bench_ref_array(&data->x), w = bench_ref_array(&data->w),
                    bias = bench_ref_array(&data->bias);
@@ -183,9 +265,11 @@ static void generate_space(husk_ref_random *draw, char *line, int64_t space_coun
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
     static const int channels[] = {1, 2, 3, 4, 7, 8, 15, 16, 17, 24, 32, 33};
-    if (index >= 100)
+    if (index >= 160)
         return false;
-    husk_ref_random draw = {.seed = 0x636f6e76 + (uint64_t)index};
+    // The last sixty are gradients, of what the first have been.
+    const char *const dir = index < 100 ? NULL : index % 2 ? "bwd_data" : "bwd_weight";
+    husk_ref_random draw = {.seed = 0x636f6e76 + (uint64_t)(index < 100 ? index : index - 100)};
 #define BELOW(limit) ((int)husk_ref_random_below(&draw, limit))
     int groups = BELOW(3) ? 1 : 1 + BELOW(4);
     bool is_depthwise = BELOW(6) == 0;
@@ -210,20 +294,23 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
         if (BELOW(5) == 0 && !strstr(line, "=7 ") && !strstr(line, "=5 "))
             bench_append(line, BENCH_CASE_TEXT, " dilation=2");
     }
-    if (BELOW(2))
+    if (BELOW(2) && !(dir && index % 2))
         bench_append(line, BENCH_CASE_TEXT, " bias=1");
-    if (BELOW(3) == 0)
+    if (BELOW(3) == 0 && !dir)
         bench_append(line, BENCH_CASE_TEXT, " act=%s", husk_act_name((husk_act)(1 + BELOW(8))));
     if (BELOW(4) == 0)
         bench_append(line, BENCH_CASE_TEXT, " layout=nhwc");
-    if (BELOW(3) == 0)
+    if (BELOW(3) == 0 && !dir)
         bench_append(line, BENCH_CASE_TEXT, " packed=1");
+    if (dir)
+        bench_append(line, BENCH_CASE_TEXT, " dir=%s", dir);
 #undef BELOW
     return true;
 }
 
 const bench_op bench_op_conv = {
     .name = "conv",
+    .gradients = {[BENCH_BWD_DATA] = "conv_backward_data", [BENCH_BWD_WEIGHT] = "conv_backward_weights"},
     .fields = fields,
     .common = BENCH_COMMON_ACT | BENCH_COMMON_LAYOUT | BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION |
               BENCH_COMMON_PACKED | BENCH_COMMON_DIR,
@@ -234,6 +321,7 @@ const bench_op bench_op_conv = {
     .macs = macs,
     .bytes = bytes,
     .make_data = make_data,
+    .make_output = make_output,
     .husk_prepare = husk_prepare,
     .husk_enqueue = husk_enqueue,
     .verify = verify,

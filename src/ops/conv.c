@@ -10,7 +10,7 @@
 #include "base/tensor.h"
 #include "ops/conv_problem.h"
 
-static void describe(const void *given, husk__key *key)
+void husk__conv_describe(const void *given, husk__key *key)
 {
     const husk__conv_problem *problem = given;
     husk__key_tensor(key, &problem->x);
@@ -19,6 +19,7 @@ static void describe(const void *given, husk__key *key)
     husk__key_tensor(key, &problem->y);
     husk__key_i64(key, problem->has_packed_weights);
     husk__key_i64(key, problem->packs_every_call);
+    husk__key_i64(key, problem->accumulates + 2 * problem->is_bias_alone);
     husk__key_i64(key, problem->activation);
     husk__key_f32(key, problem->activation == HUSK_ACT_LEAKY_RELU ? problem->slope : 0.0f);
     husk__key_i64(key, problem->precision);
@@ -32,7 +33,7 @@ static void describe(const void *given, husk__key *key)
 }
 
 // Filter, stride and dilation make the algorithm, and are few: only sizes are rounded.
-static void classify(const void *given, husk__text *text)
+void husk__conv_classify(const void *given, husk__text *text)
 {
     const husk__conv_problem *problem = given;
     const husk__conv_geometry *g = &problem->geometry;
@@ -300,7 +301,7 @@ const husk__op husk__op_conv = {
     .name = "conv",
     .problem_size = sizeof(husk__conv_problem),
     .variants = VARIANTS,
-    .describe = describe,
+    .describe = husk__conv_describe,
     .prewarm = prewarm,
-    .classify = classify,
+    .classify = husk__conv_classify,
 };

@@ -164,7 +164,7 @@ static size_t add_numbers(husk__arg *list, const int64_t *numbers, size_t count)
 }
 
 // CONV_PARAMS of cl/lib/convolution.clh.
-static size_t add_geometry(husk__arg *list, const husk__conv_geometry *g)
+size_t husk__conv_geometry_arguments(husk__arg *list, const husk__conv_geometry *g)
 {
     size_t count = add_numbers(list, (int64_t[]){g->batch, g->groups, g->channels, g->filters}, 4);
     count += add_numbers(list + count, g->in, 3);
@@ -193,7 +193,7 @@ husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const hu
     list[count++] = HUSK__ARG_TENSOR(arguments->bias);
     list[count++] = HUSK__ARG_I32(arguments->bias != NULL);
     list[count++] = HUSK__ARG_TENSOR(arguments->y);
-    count += add_geometry(list + count, &problem->geometry);
+    count += husk__conv_geometry_arguments(list + count, &problem->geometry);
     for (size_t i = 0; i < extra_count; ++i)
         list[count++] = extra[i];
     list[count++] = HUSK__ARG_I32(problem->activation);

@@ -53,7 +53,7 @@ static husk_status check_tensor(const husk_tensor *tensor, const char *name, boo
     if (status != HUSK_OK)
         return status;
     if (tensor->packed && !may_be_packed)
-        return husk__reject(scope, name, "is packed; only w may be");
+        return husk__reject(scope, name, "is packed; only the w of husk_conv may be");
     if (tensor->packed && tensor->packed->op != &husk__op_conv)
         return husk__reject(scope, name, "was packed for %s, not for conv", tensor->packed->op->name);
     if (tensor->dtype != HUSK_F32)
@@ -63,35 +63,36 @@ static husk_status check_tensor(const husk_tensor *tensor, const char *name, boo
 }
 
 static husk_status check_weights(const husk_tensor *x, const husk_tensor *w, int64_t groups,
-                                 const husk__scope *scope)
+                                 const husk__conv_names *names, const husk__scope *scope)
 {
     if (x->rank < 3 || x->rank > 2 + HUSK_MAX_SPACE)
-        return husk__reject(scope, "x",
+        return husk__reject(scope, names->x,
                             "has rank %d; it must be 3, 4 or 5: N, C and one to three dimensions of space",
                             x->rank);
     if (w->rank != x->rank)
-        return husk__reject(scope, "w", "has rank %d, x has %d; they must be the same", w->rank, x->rank);
+        return husk__reject(scope, names->w, "has rank %d, %s has %d; they must be the same", w->rank, names->x,
+                            x->rank);
     if (x->shape[1] % groups != 0)
-        return husk__reject(scope, "x", "has %lld channels, which is no multiple of groups, %lld",
+        return husk__reject(scope, names->x, "has %lld channels, which is no multiple of groups, %lld",
                             (long long)x->shape[1], (long long)groups);
     if (w->shape[1] != x->shape[1] / groups)
-        return husk__reject(scope, "w",
-                            "has %lld channels in dimension 1; x has %lld in %lld groups, so it must be %lld",
-                            (long long)w->shape[1], (long long)x->shape[1], (long long)groups,
+        return husk__reject(scope, names->w,
+                            "has %lld channels in dimension 1; %s has %lld in %lld groups, so it must be %lld",
+                            (long long)w->shape[1], names->x, (long long)x->shape[1], (long long)groups,
                             (long long)(x->shape[1] / groups));
     if (w->shape[0] % groups != 0)
-        return husk__reject(scope, "w", "has %lld filters, which is no multiple of groups, %lld",
+        return husk__reject(scope, names->w, "has %lld filters, which is no multiple of groups, %lld",
                             (long long)w->shape[0], (long long)groups);
     for (int32_t d = 2; d < w->rank; ++d)
         if (w->shape[d] < 1)
-            return husk__reject(scope, "w", "dimension %d is %lld; a filter has at least one element", d,
+            return husk__reject(scope, names->w, "dimension %d is %lld; a filter has at least one element", d,
                                 (long long)w->shape[d]);
     return HUSK_OK;
 }
 
 // out = floor((in + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
 static husk_status output_extent(const husk__conv_problem *problem, int32_t i, int64_t *out,
-                                 const husk__scope *scope)
+                                 const husk__conv_names *names, const husk__scope *scope)
 {
     int64_t padded, extent;
     const int64_t in = problem->x.shape[2 + i], filter = problem->w.shape[2 + i];
@@ -100,25 +101,27 @@ static husk_status output_extent(const husk__conv_problem *problem, int32_t i, i
         !husk__mul_i64(filter - 1, problem->dilation[i], &extent) || !husk__add_i64(extent, 1, &extent))
         return husk__reject(scope, "params", "pad or dilation of dimension %d overflows", i);
     if (padded < extent)
-        return husk__reject(scope, "w",
-                            "spans %lld elements in space dimension %d, the padded x has only %lld",
-                            (long long)extent, i, (long long)padded);
+        return husk__reject(scope, names->w,
+                            "spans %lld elements in space dimension %d, the padded %s has only %lld",
+                            (long long)extent, i, names->x, (long long)padded);
     *out = (padded - extent) / problem->stride[i] + 1;
     return HUSK_OK;
 }
 
-husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x,
-                                     const husk_tensor *w, husk__conv_problem *problem,
-                                     int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
+static const husk__conv_names OWN_NAMES = {"x", "w", "bias", "y", true};
+
+static husk_status resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                 const husk__conv_names *names, husk__conv_problem *problem,
+                                 int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
 {
-    husk_status status = check_tensor(x, "x", false, scope);
+    husk_status status = check_tensor(x, names->x, false, scope);
     if (status == HUSK_OK)
-        status = check_tensor(w, "w", true, scope);
+        status = check_tensor(w, names->w, names->is_forward, scope);
     if (status == HUSK_OK)
         status = check_options(params, (int32_t)husk__min_i64(x->rank - 2, HUSK_MAX_SPACE), scope);
     const int64_t groups = params->groups ? params->groups : 1;
     if (status == HUSK_OK)
-        status = check_weights(x, w, groups, scope);
+        status = check_weights(x, w, groups, names, scope);
     if (status != HUSK_OK)
         return status;
     problem->x = *x;
@@ -135,27 +138,35 @@ husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_
         problem->pad_end[i] = params->pad_end[i] == 0               ? params->pad[i]
                               : params->pad_end[i] == HUSK_PAD_NONE ? 0
                                                                     : params->pad_end[i];
-        status = output_extent(problem, i, &shape[2 + i], scope);
+        status = output_extent(problem, i, &shape[2 + i], names, scope);
         if (status != HUSK_OK)
             return status;
     }
     return HUSK_OK;
 }
 
-static husk_status check_bias(const husk_tensor *bias, int64_t filters, const husk__scope *scope)
+husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x,
+                                     const husk_tensor *w, husk__conv_problem *problem,
+                                     int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
 {
-    husk_status status = check_tensor(bias, "bias", false, scope);
+    return resolve_shape(params, x, w, &OWN_NAMES, problem, shape, scope);
+}
+
+husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters,
+                                  const husk__scope *scope)
+{
+    husk_status status = check_tensor(bias, name, false, scope);
     char text[HUSK__SHAPE_TEXT];
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != filters))
-        return husk__reject(scope, "bias", "is %s; it must be [%lld], one a filter",
+        return husk__reject(scope, name, "is %s; it must be [%lld], one a filter",
                             husk__shape_text(bias, text), (long long)filters);
     return status;
 }
 
 static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_t *shape,
-                                const husk__scope *scope)
+                                const husk__conv_names *names, const husk__scope *scope)
 {
-    husk_status status = check_tensor(y, "y", false, scope);
+    husk_status status = check_tensor(y, names->y, false, scope);
     if (status != HUSK_OK)
         return status;
     husk_tensor wanted = {.rank = rank};
@@ -163,11 +174,11 @@ static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_
     bool is_same = y->rank == rank && memcmp(y->shape, wanted.shape, (size_t)rank * sizeof *shape) == 0;
     char is[HUSK__SHAPE_TEXT], must[HUSK__SHAPE_TEXT];
     if (!is_same)
-        return husk__reject(scope, "y", "is %s, it must be %s", husk__shape_text(y, is),
+        return husk__reject(scope, names->y, "is %s, it must be %s", husk__shape_text(y, is),
                             husk__shape_text(&wanted, must));
     husk_tensor resolved = *y;
     husk__tensor_resolve(&resolved);
-    if (husk__tensor_may_alias_itself(&resolved))
+    if (names->is_forward && husk__tensor_may_alias_itself(&resolved))
         return husk__reject(scope, "y", "has strides that may make two of its elements one");
     return HUSK_OK;
 }
@@ -219,13 +230,20 @@ husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor
                                const husk_tensor *bias, const husk_tensor *y, husk__conv_problem *problem,
                                const husk__scope *scope)
 {
+    return husk__conv_resolve_named(params, x, w, bias, y, &OWN_NAMES, problem, scope);
+}
+
+husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                     const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
+                                     husk__conv_problem *problem, const husk__scope *scope)
+{
     int64_t shape[HUSK_MAX_RANK];
     memset(problem, 0, sizeof *problem);
-    husk_status status = husk__conv_resolve_shape(params, x, w, problem, shape, scope);
+    husk_status status = resolve_shape(params, x, w, names, problem, shape, scope);
     if (status == HUSK_OK && bias)
-        status = check_bias(bias, w->shape[0], scope);
+        status = husk__conv_check_bias(bias, names->bias, w->shape[0], scope);
     if (status == HUSK_OK)
-        status = check_output(y, x->rank, shape, scope);
+        status = check_output(y, x->rank, shape, names, scope);
     if (status != HUSK_OK)
         return status;
     problem->y = *y;
@@ -242,6 +260,16 @@ husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor
     }
     husk__conv_set_geometry(problem, params->groups ? params->groups : 1);
     return check_sizes(problem, scope);
+}
+
+husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk__scope *scope)
+{
+    if (params->activation != HUSK_ACT_NONE)
+        return husk__reject(scope, "params", "activation must be NONE: dy is the gradient before it");
+    if (params->accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL)
+        return husk__reject(scope, "params", "accumulate is %u, which has unknown bits",
+                            (unsigned)params->accumulate);
+    return HUSK_OK;
 }
 
 // ---- three dimensions ----

@@ -24,6 +24,8 @@ typedef struct husk__conv_problem {
     husk_tensor x, w, bias, y; /* strides resolved, no buffers */
     bool has_bias;
     bool has_packed_weights;
+    bool accumulates; /* a gradient that is added to what is there */
+    bool is_bias_alone; /* the gradients by the weights, of which dw is not wanted */
     bool packs_every_call; /* an immediate call with plain weights: its packing counts as its time */
     husk_act activation;
     float slope;
@@ -60,6 +62,9 @@ husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t col
                                    double (*cycles)(const husk__candidate *, int64_t, int64_t));
 
 extern const husk__op husk__op_conv;
+/* Of the three operators alike: every field of the problem, and the class of its shape. */
+void husk__conv_describe(const void *problem, husk__key *key);
+void husk__conv_classify(const void *problem, husk__text *text);
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
 extern const husk__variant husk__conv_direct_filters, husk__conv_direct_positions;
 extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_tiled_depthwise;
@@ -71,6 +76,21 @@ husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_para
 husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                const husk_tensor *bias, const husk_tensor *y, husk__conv_problem *problem,
                                const husk__scope *scope);
+/*
+ * The same for a gradient, whose tensors have other names and another output: is_forward checks that y is one, and
+ * allows packed weights.
+ */
+typedef struct husk__conv_names {
+    const char *x, *w, *bias, *y;
+    bool is_forward;
+} husk__conv_names;
+husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                     const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
+                                     husk__conv_problem *problem, const husk__scope *scope);
+husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters,
+                                  const husk__scope *scope);
+/* What gradients ask of params: no activation, known bits of accumulate. */
+husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk__scope *scope);
 /* The part of it that needs no bias and y; shape has x's rank. */
 husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x,
                                      const husk_tensor *w, husk__conv_problem *problem,
@@ -104,5 +124,9 @@ husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
 husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
                               husk__arg weights, const husk__arg *extra, size_t extra_count,
                               const husk__scope *scope);
+
+/* Write CONV_PARAMS of cl/lib/convolution.clh; returns their number. */
+enum { HUSK__CONV_GEOMETRY_ARGUMENTS = 32 };
+size_t husk__conv_geometry_arguments(husk__arg *list, const husk__conv_geometry *geometry);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ref/conv.h: convolution in one, two and three dimensions, see husk/ops/conv.h.
+ * ref/conv.h: convolution in one, two and three dimensions and its gradients, see husk/ops/conv.h.
  */
 #ifndef HUSK_REF_CONV_H
 #define HUSK_REF_CONV_H
@@ -53,6 +53,45 @@ typedef struct husk_ref_window {
     int64_t dilation[HUSK_MAX_SPACE];
 } husk_ref_window;
 husk_ref_window husk_ref_conv_get_window(const husk_ref_conv *op);
+
+/*
+ * The gradient by the data, which is the transposed convolution: one element of dx is a sum over the filters of its
+ * group and the filter's elements that meet it. The activation of params and bias are conv_transpose's.
+ */
+typedef struct husk_ref_conv_backward_data {
+    const husk_conv_params *params; /* NULL for the defaults */
+    const husk_ref_array *w, *dy;
+    const husk_ref_array *bias;   /* or NULL */
+    const husk_ref_array *before; /* what is added to; NULL: nothing */
+    int64_t shape[HUSK_MAX_RANK]; /* dx's */
+    double error_factor;          /* as above */
+    /*
+     * As above; tiles are counted among the elements of dx that are alike modulo the stride.
+     */
+    int64_t tile[HUSK_MAX_SPACE];
+} husk_ref_conv_backward_data;
+
+husk_ref_value husk_ref_conv_backward_data_at(const husk_ref_conv_backward_data *op, const int64_t *index);
+husk_ref_function husk_ref_conv_backward_data_function(const husk_ref_conv_backward_data *op);
+void husk_ref_conv_backward_data_run(const husk_ref_conv_backward_data *op, const husk_ref_array *dx);
+/* The tile that an error factor speaks of, docs/operators.md: sets op->tile; 1 where it is a direct sum's. */
+void husk_ref_conv_backward_data_set_tile(husk_ref_conv_backward_data *op);
+
+/* The gradients by the weights and by the bias, sums over all positions of dy. */
+typedef struct husk_ref_conv_backward_weights {
+    const husk_conv_params *params; /* NULL for the defaults */
+    const husk_ref_array *x, *dy;   /* x is not read for the bias' gradient */
+    const husk_ref_array *before;   /* what is added to; NULL: nothing */
+    int64_t shape[HUSK_MAX_RANK];   /* dw's */
+} husk_ref_conv_backward_weights;
+
+husk_ref_value husk_ref_conv_backward_weights_at(const husk_ref_conv_backward_weights *op, const int64_t *index);
+husk_ref_function husk_ref_conv_backward_weights_function(const husk_ref_conv_backward_weights *op);
+void husk_ref_conv_backward_weights_run(const husk_ref_conv_backward_weights *op, const husk_ref_array *dw);
+/* The same for dbias, of one dimension. */
+husk_ref_value husk_ref_conv_backward_bias_at(const husk_ref_conv_backward_weights *op, const int64_t *index);
+husk_ref_function husk_ref_conv_backward_bias_function(const husk_ref_conv_backward_weights *op);
+void husk_ref_conv_backward_bias_run(const husk_ref_conv_backward_weights *op, const husk_ref_array *dbias);
 
 HUSK_END_DECLS
 

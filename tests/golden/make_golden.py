@@ -513,6 +513,59 @@ def softmax():
     yield from case("NaN and infinity", special, 1)
 
 
+def conv_backward():
+    functions = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+
+    def case(name, x, w, stride=None, pad=None, pad_end=None, dilation=None, groups=1):
+        space = x.dim() - 2
+        pad = pad or (0,) * space
+        pad_end = pad_end or pad
+        bias = random(w.shape[0])
+        for each in (x, w, bias):
+            each.requires_grad_()
+        out = functions[space](F.pad(x, both_ends(pad, pad_end)), w, bias, stride or 1, 0, dilation or 1, groups)
+        dy = random(*out.shape)
+        given = params(stride=stride, pad=pad, pad_end=end_option(pad, pad_end), dilation=dilation,
+                       groups=groups if groups > 1 else None)
+        return row(name, given, array(x), array(w), array(dy), *map(array, gradients(out, dy, x, w, bias)))
+
+    yield case("1-D", random(2, 3, 8), random(4, 3, 3), pad=(1,))
+    yield case("1-D, stride, dilation", random(1, 2, 11), random(3, 2, 2), stride=(2,), dilation=(3,), pad=(2,))
+    yield case("1x1, stride", random(1, 3, 5, 4), random(2, 3, 1, 1), stride=(2, 3))
+    yield case("3x3", random(2, 3, 5, 6), random(4, 3, 3, 3), pad=(1, 1))
+    yield case("stride", random(1, 2, 7, 8), random(3, 2, 3, 3), stride=(2, 2), pad=(1, 1))
+    yield case("stride past the filter", random(1, 2, 7, 9), random(2, 2, 2, 2), stride=(3, 4))
+    yield case("asymmetric", random(1, 2, 5, 6), random(3, 2, 3, 2), pad=(0, 1), pad_end=(2, 0))
+    yield case("asymmetric, stride", random(1, 3, 6, 6), random(2, 3, 3, 3), stride=(2, 2), pad=(0, 0),
+               pad_end=(1, 1))
+    yield case("dilation", random(1, 2, 7, 8), random(2, 2, 3, 2), dilation=(2, 3), pad=(2, 1))
+    yield case("stride and dilation with a common divisor", random(1, 2, 9, 9), random(2, 2, 3, 3), stride=(2, 4),
+               dilation=(2, 2), pad=(2, 1))
+    yield case("padding past the filter", random(1, 1, 3, 3), random(2, 1, 2, 2), pad=(3, 2))
+    yield case("groups", random(2, 4, 4, 4), random(6, 2, 3, 3), pad=(1, 1), groups=2)
+    yield case("depthwise, two filters a channel, stride", random(1, 3, 6, 5), random(6, 1, 3, 3), stride=(2, 1),
+               pad=(1, 1), groups=3)
+    yield case("3-D, everything", random(1, 4, 5, 4, 6), random(4, 2, 2, 2, 3), stride=(2, 1, 2), pad=(1, 0, 2),
+               pad_end=(0, 1, 1), dilation=(1, 2, 2), groups=2)
+
+
+def conv_transpose():
+    functions = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+
+    def case(name, x, w, bias=None, stride=None, pad=None, more=None, dilation=None, groups=1, act="NONE"):
+        space = x.dim() - 2
+        out = functions[space](x, w, bias, stride or 1, pad or 0, more or 0, groups, dilation or 1)
+        given = params(activation="HUSK_ACT_" + act, stride=stride, pad=pad, dilation=dilation,
+                       groups=groups if groups > 1 else None)
+        return row(name, given, array(x), array(w), array(bias), array(ACTIVATIONS[act](out, f32(0.01))))
+
+    yield case("1-D", random(2, 3, 5), random(3, 2, 4), random(2), stride=(2,), pad=(1,))
+    yield case("2x2, stride", random(1, 3, 3, 4), random(3, 2, 2, 2), random(2), stride=(2, 2))
+    yield case("output padding", random(1, 2, 3, 3), random(2, 3, 3, 3), stride=(2, 3), pad=(1, 1), more=(1, 2))
+    yield case("groups, dilation", random(1, 4, 4, 3), random(4, 3, 2, 3), random(6), dilation=(2, 1), groups=2)
+    yield case("3-D, ReLU", random(1, 2, 2, 3, 2), random(2, 3, 2, 1, 2), random(3), stride=(1, 2, 2), act="RELU")
+
+
 def softmax_backward():
     def case(name, x, axis):
         for log in (False, True):
@@ -881,11 +934,35 @@ def optimizer():
         yield case(", amsgrad", kind, dict(own, amsgrad=1), weight_decay=0, amsgrad=True, **betas)
 
 
+OPERATORS = [
+    activation,
+    activation_backward,
+    unary,
+    binary,
+    dropout,
+    embedding,
+    one_hot,
+    gemm,
+    gemm_backward,
+    conv,
+    conv_backward,
+    conv_transpose,
+    pool,
+    pool_backward,
+    softmax,
+    softmax_backward,
+    rnn,
+    reduce,
+    norm,
+    loss,
+    optimizer,
+    copy,
+]
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for operator in (activation, activation_backward, unary, binary, dropout, embedding, one_hot, gemm, gemm_backward,
-                     conv, pool, pool_backward, softmax, softmax_backward, rnn, reduce, norm, loss, optimizer,
-                     copy):
+    for operator in OPERATORS:
         path = os.path.join(folder, f"golden_{operator.__name__}.inc")
         with open(path, "w", encoding="ascii") as file:
             file.write("/* SPDX-License-Identifier: MIT */\n")

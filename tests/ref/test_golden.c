@@ -121,6 +121,18 @@ static const struct golden_conv {
 #include "golden/golden_conv.inc"
 };
 
+static const struct golden_conv_backward {
+    const char *name;
+    husk_conv_params params;
+    golden_array x, w, dy, dx, dw, dbias;
+} golden_conv_backward[] = {
+#include "golden/golden_conv_backward.inc"
+};
+
+static const struct golden_conv golden_conv_transpose[] = {
+#include "golden/golden_conv_transpose.inc"
+};
+
 static const struct golden_pool {
     const char *name;
     husk_pool_params params;
@@ -551,6 +563,54 @@ START_TEST(test_conv)
 }
 END_TEST
 
+START_TEST(test_conv_backward)
+{
+    const struct golden_conv_backward *golden = &golden_conv_backward[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), w = make(&golden->w, HUSK_F32), dy = make(&golden->dy, HUSK_F32);
+    husk_ref_array dx = make_output(&golden->dx), dw = make_output(&golden->dw), dbias = make_output(&golden->dbias);
+    husk_ref_conv_backward_data data = {.params = &golden->params, .w = &w, .dy = &dy};
+    memcpy(data.shape, x.shape, sizeof(data.shape));
+    husk_ref_function function = husk_ref_conv_backward_data_function(&data);
+    expect_function(golden->name, &function, &golden->dx);
+    husk_ref_conv_backward_data_run(&data, &dx);
+    expect_equal(golden->name, "dx", &golden->dx, &dx);
+    husk_ref_conv_backward_weights weights = {.params = &golden->params, .x = &x, .dy = &dy};
+    memcpy(weights.shape, w.shape, sizeof(weights.shape));
+    function = husk_ref_conv_backward_weights_function(&weights);
+    expect_function(golden->name, &function, &golden->dw);
+    husk_ref_conv_backward_weights_run(&weights, &dw);
+    expect_equal(golden->name, "dw", &golden->dw, &dw);
+    function = husk_ref_conv_backward_bias_function(&weights);
+    expect_function(golden->name, &function, &golden->dbias);
+    husk_ref_conv_backward_bias_run(&weights, &dbias);
+    expect_equal(golden->name, "dbias", &golden->dbias, &dbias);
+    void *const arrays[] = {x.data, w.data, dy.data, dx.data, dw.data, dbias.data};
+    for (size_t i = 0; i < COUNT(arrays); i++)
+        free(arrays[i]);
+}
+END_TEST
+
+START_TEST(test_conv_transpose)
+{
+    const struct golden_conv *golden = &golden_conv_transpose[_i / 2];
+    strided = _i % 2 != 0;
+    husk_ref_array x = make(&golden->x, HUSK_F32), w = make(&golden->w, HUSK_F32);
+    husk_ref_array bias = make_optional(&golden->bias, HUSK_F32), y = make_output(&golden->y);
+    husk_ref_conv_backward_data op = {
+        .params = &golden->params, .w = &w, .dy = &x, .bias = optional(&golden->bias, &bias)};
+    memcpy(op.shape, y.shape, sizeof(op.shape));
+    husk_ref_function function = husk_ref_conv_backward_data_function(&op);
+    expect_function(golden->name, &function, &golden->y);
+    husk_ref_conv_backward_data_run(&op, &y);
+    expect_equal(golden->name, "y", &golden->y, &y);
+    free(x.data);
+    free(w.data);
+    free(bias.data);
+    free(y.data);
+}
+END_TEST
+
 START_TEST(test_pool)
 {
     const struct golden_pool *golden = &golden_pool[_i / 2];
@@ -932,6 +992,8 @@ int main(void)
     tcase_add_loop_test(cases, test_gemm, 0, 2 * COUNT(golden_gemm));
     tcase_add_loop_test(cases, test_gemm_backward, 0, 2 * COUNT(golden_gemm_backward));
     tcase_add_loop_test(cases, test_conv, 0, 2 * COUNT(golden_conv));
+    tcase_add_loop_test(cases, test_conv_backward, 0, 2 * COUNT(golden_conv_backward));
+    tcase_add_loop_test(cases, test_conv_transpose, 0, 2 * COUNT(golden_conv_transpose));
     tcase_add_loop_test(cases, test_pool, 0, 2 * COUNT(golden_pool));
     tcase_add_loop_test(cases, test_pool_backward, 0, 2 * COUNT(golden_pool_backward));
     tcase_add_loop_test(cases, test_softmax, 0, 2 * COUNT(golden_softmax));

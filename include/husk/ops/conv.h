@@ -20,10 +20,26 @@
  * that times husk_plan_error_factor's ratio and are derived in docs/operators.md (arXiv 1509.09308).
  * Exclude them with the variant option. NaN and infinity propagate, except that Winograd spreads
  * them over the output tile. Denormals may be flushed to zero.
+ *
+ * The gradients, of y = conv(x, w) + bias (PyTorch's conv_backward; ONNX's ConvTranspose is the first one):
+ *
+ *     dx[n, g C + c, i] = sum over k, r of  w[g K + k, c, r] * dy[n, g K + k, (i + pad - r * dilation) / stride]
+ *                         where that is a whole number and lies inside dy; C channels and K filters in a group
+ *     dw[k, c, r]       = sum over n, o of  dy[n, k, o] * x[n, g(k) C + c, o * stride - pad + r * dilation]
+ *     dbias[k]          = sum over n, o of  dy[n, k, o]
+ *
+ * They take forward's params, whose activation must be NONE: its gradient is husk_activation_backward's.
+ * dx, dw and dbias have the shapes of x, w and bias and any strides that do not make two elements one; dy and the
+ * others any at all. Outputs overlap nothing. N of 0 gives dw and dbias of 0, no filters dx of 0; other empty ones do
+ * nothing. Error: that of a sum of J products, K times the filter's elements for dx, N times y's positions for others,
+ *     |error| <= (4 + 2 sqrt J) * 2^-24 * sum of the absolute products (and what is added to), as above.
+ * Where Winograd is chosen for dx its bound is Winograd's (husk_plan_error_factor of husk_queue_plan). NaN and infinity
+ * propagate, those of w (in dx) and of dy (in dw) also to elements that they meet in the padding alone.
  */
 #ifndef HUSK_OPS_CONV_H
 #define HUSK_OPS_CONV_H
 
+#include <husk/gradient.h>
 #include <husk/ops/activation.h>
 #include <husk/plan.h>
 
@@ -43,6 +59,7 @@ typedef struct husk_conv_params {
     int64_t groups;                    /* 0 means 1 */
     float activation_slope;            /* LEAKY_RELU alone; 0 means 0.01 */
     husk_precision precision;
+    uint32_t accumulate;               /* of gradients alone: HUSK_ACCUMULATE_ bits */
     uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char *variant;               /* NULL: chosen; else a name, or "name:configuration" */
 } husk_conv_params;
@@ -71,6 +88,25 @@ HUSK_API husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, cons
  */
 HUSK_API husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                          husk_packed **packed);
+
+/* The gradient by the data. w: plain. HUSK_ACCUMULATE_INPUTS adds it to dx. */
+HUSK_API husk_status husk_conv_backward_data(husk_queue *queue, const husk_conv_params *params, const husk_tensor *w,
+                                             const husk_tensor *dy, const husk_tensor *dx);
+/* The gradients by the weights and the bias, of which one may be NULL. HUSK_ACCUMULATE_PARAMETERS adds them. */
+HUSK_API husk_status husk_conv_backward_weights(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,
+                                                const husk_tensor *dy, const husk_tensor *dw, const husk_tensor *dbias);
+
+/*
+ * The transposed convolution, PyTorch's conv_transpose: y = activation(bias + the gradient by the data of x).
+ *
+ *     x [N, K, in...]   w [K, C / groups, filter...]   bias [C] or NULL   y [N, C, out...]
+ *     in = floor((out + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
+ *
+ * Where a stride leaves several shapes of y for which that holds, y's own says which it is: PyTorch's output_padding is
+ * the number of elements past the smallest; ONNX's output_shape with auto_pad is said by pad and pad_end.
+ */
+HUSK_API husk_status husk_conv_transpose(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,
+                                         const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y);
 
 HUSK_END_DECLS
 

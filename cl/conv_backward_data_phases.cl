@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// What surrounds the convolutions that a gradient by the data is made of, for CPUs.
+//
+// With a stride s, the elements of dx whose index is p modulo s meet every s-th element of the filter alone: they are a
+// convolution of dy with stride 1, whose filter has these elements in reverse, channels and filters exchanged. There
+// are s of them a dimension, the phases, and the library's own convolution computes them (any of its variants).
+//
+//   flip         w[g K + k][c][r] -> flipped[g C + c][k][m], r = first + (taps - 1 - m) * step
+//   interleave   dx[i] = phase[i mod s][i / s], or is added to; a phase that meets nothing is not there and is zero
+//
+// flip costs reading w once a call, about 1 ns an element; interleave reading and writing dx once, and is not needed
+// with stride 1. Phases lie in scratch memory, one every `slot` elements, packed in dx's order of dimensions.
+//
+//   VW   4, 8 or 16: floats in a vector
+#include "lib/vector.clh"
+#include "lib/convolution.clh"
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_data_flip(
+    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict flipped_base, long flipped_offset,
+    int all_channels, int channels, int filters, int taps_d, int taps_h, int taps_w, int first_d, int first_h,
+    int first_w, int step_d, int step_h, int step_w, long w_stride_k, long w_stride_c, long w_stride_d,
+    long w_stride_h, long w_stride_w)
+{
+    const long items = get_num_groups(0), item = get_group_id(0);
+    const int begin = (int)(all_channels * item / items), end = (int)(all_channels * (item + 1) / items);
+    const long taps = (long)taps_d * taps_h * taps_w;
+    const long last = (first_d + (taps_d - 1) * step_d) * w_stride_d + (first_h + (taps_h - 1) * step_h) * w_stride_h +
+                      (first_w + (taps_w - 1) * step_w) * w_stride_w;
+    for (int channel = begin; channel < end; ++channel) {
+        const int group = channel / channels;
+        const __global data_t *w = w_base + w_offset + last + (long)group * filters * w_stride_k +
+                                   channel % channels * w_stride_c;
+        __global data_t *to = flipped_base + flipped_offset + (long)channel * filters * taps;
+        for (int k = 0; k < filters; ++k, w += w_stride_k)
+            for (int d = 0; d < taps_d; ++d)
+                for (int h = 0; h < taps_h; ++h) {
+                    const __global data_t *row = w - d * step_d * w_stride_d - h * step_h * w_stride_h;
+                    for (int s = 0; s < taps_w; ++s)
+                        store_one(to++, 0, load_one(row, -(s * step_w * w_stride_w)));
+                }
+    }
+}
+
+// Elements of a row's end are written in part.
+inline void put(__global data_t *to, vf value, int count, int accumulate)
+{
+    if (accumulate)
+        value += load_vf_part(to, count);
+    store_vf_part(value, to, count);
+}
+
+inline vf take(const __global data_t *from, int is_there, int count)
+{
+    return is_there && count > 0 ? load_vf_part(from, count) : (vf)(0.0f);
+}
+
+// A row of dx from the rows of `stride` phases; one that is not there has a negative offset.
+inline void interleave_row(const __global data_t *parts, const long *offsets, int stride, int length,
+                           __global data_t *to, long to_stride, int accumulate)
+{
+    if (to_stride == 1 && stride == 1) {
+        for (int i = 0; i < length; i += VW)
+            put(to + i, take(parts + offsets[0] + i, offsets[0] >= 0, length - i), length - i, accumulate);
+        return;
+    }
+    if (to_stride == 1 && stride == 2) {
+        const int evens = (length + 1) / 2, odds = length / 2;
+        for (int i = 0; 2 * i < length; i += VW) {
+            const vf even = take(parts + offsets[0] + i, offsets[0] >= 0, evens - i);
+            const vf odd = take(parts + offsets[1] + i, offsets[1] >= 0, odds - i);
+            put(to + 2 * i, interleave_low(even, odd), length - 2 * i, accumulate);
+            put(to + 2 * i + VW, interleave_high(even, odd), length - 2 * i - VW, accumulate);
+        }
+        return;
+    }
+    for (int p = 0; p < stride && p < length; ++p)
+        for (int i = p, j = 0; i < length; i += stride, ++j) {
+            const acc_t value = offsets[p] >= 0 ? load_one(parts, offsets[p] + j) : 0.0f;
+            const long at = i * to_stride;
+            store_one(to, at, accumulate ? value + load_one(to, at) : value);
+        }
+}
+
+#define MAX_PHASES 64
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_backward_data_interleave(
+    const __global data_t *restrict parts_base, long parts_offset, __global data_t *restrict dx_base, long dx_offset,
+    int batch, int channels, int in_d, int in_h, int in_w, int stride_d, int stride_h, int stride_w, long dx_stride_n,
+    long dx_stride_c, long dx_stride_d, long dx_stride_h, long dx_stride_w, long slot, long present,
+    int channels_last, int accumulate)
+{
+    const __global data_t *parts = parts_base + parts_offset;
+    const long items = get_num_groups(0), item = get_group_id(0);
+    const int planes = channels_last ? 1 : channels;
+    const long rows = (long)batch * planes * in_d * in_h;
+    const int across = channels_last ? channels : 1; // elements of a phase from one column to the next
+    for (long row = rows * item / items; row < rows * (item + 1) / items; ++row) {
+        const int h = row % in_h, d = row / in_h % in_d;
+        const long plane = row / in_h / in_d, n = plane / planes, c = plane % planes;
+        const int phase_d = d % stride_d, phase_h = h % stride_h;
+        const int out_d = (in_d - phase_d + stride_d - 1) / stride_d;
+        const int out_h = (in_h - phase_h + stride_h - 1) / stride_h;
+        long offsets[MAX_PHASES];
+        for (int p = 0; p < stride_w; ++p) {
+            const int phase = (phase_d * stride_h + phase_h) * stride_w + p;
+            const int out_w = (in_w - p + stride_w - 1) / stride_w;
+            offsets[p] = present >> phase & 1 ? phase * slot + ((plane * out_d + d / stride_d) * out_h + h / stride_h) *
+                                                                   out_w * across
+                                              : -1;
+        }
+        __global data_t *to = dx_base + dx_offset + n * dx_stride_n + c * dx_stride_c + d * dx_stride_d +
+                              h * dx_stride_h;
+        if (!channels_last) {
+            interleave_row(parts, offsets, stride_w, in_w, to, dx_stride_w, accumulate);
+            continue;
+        }
+        for (int w = 0; w < in_w; ++w) {
+            const long from = offsets[w % stride_w];
+            const long at = from < 0 ? -1 : from + (long)(w / stride_w) * channels;
+            interleave_row(parts, &at, 1, channels, to + w * dx_stride_w, dx_stride_c, accumulate);
+        }
+    }
+}

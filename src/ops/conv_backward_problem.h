@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops/conv_backward_problem.h: what the gradients of convolution share. Their problem is that of the forward
+ * convolution whose gradients they are: problem.x has the shape and strides of x or dx, problem.y of dy, problem.w of w
+ * or dw; problem.bias is the transposed convolution's or dbias.
+ */
+#ifndef HUSK_OPS_CONV_BACKWARD_PROBLEM_H
+#define HUSK_OPS_CONV_BACKWARD_PROBLEM_H
+
+#include "ops/conv_problem.h"
+
+typedef struct husk__conv_backward_data_arguments {
+    const husk_tensor *w, *dy, *bias, *dx; /* bias may be NULL */
+} husk__conv_backward_data_arguments;
+
+typedef struct husk__conv_backward_weights_arguments {
+    const husk_tensor *x, *dy, *dw, *dbias; /* dw or dbias may be NULL */
+} husk__conv_backward_weights_arguments;
+
+extern const husk__op husk__op_conv_backward_data, husk__op_conv_backward_weights;
+extern const husk__variant husk__conv_backward_data_phases, husk__conv_backward_data_tiled;
+extern const husk__variant husk__conv_backward_weights_panels, husk__conv_backward_weights_tiled;
+
+/* Products in the sum of one element of dx, and the factor of its bound. */
+int64_t husk__conv_backward_data_products(const husk__conv_problem *problem);
+double husk__conv_backward_data_error_factor(const husk__candidate *candidate);
+/* The same of dw and dbias. */
+int64_t husk__conv_backward_weights_products(const husk__conv_problem *problem);
+double husk__conv_backward_weights_error_factor(const husk__candidate *candidate);
+/* Enqueue the bias' gradient by a kernel with the arguments of cl/conv_backward_weights_panels.cl's. */
+husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
+                                            const husk__range *range, const husk_tensor *dy,
+                                            const husk_tensor *dbias, const husk__scope *scope);
+
+#endif

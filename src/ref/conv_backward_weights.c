@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <string.h>
+
+#include "ref/conv.h"
+
+typedef husk_ref_conv_backward_weights backward;
+
+// Positions of one image of dy.
+static int64_t positions(const backward *op)
+{
+    int64_t count = 1;
+    for (int32_t d = 2; d < op->dy->rank; d++)
+        count *= op->dy->shape[d];
+    return count;
+}
+
+static husk_ref_window get_window(const backward *op)
+{
+    // Only the rank of x and the shape of w count.
+    husk_ref_array w = {.rank = op->dy->rank};
+    memcpy(w.shape, op->shape, sizeof(w.shape));
+    return husk_ref_conv_get_window(&(husk_ref_conv){.params = op->params, .x = op->dy, .w = &w});
+}
+
+static husk_ref_value finish(const backward *op, husk_ref_value sum, const int64_t *index)
+{
+    if (op->before != NULL) {
+        const double before = husk_ref_load(op->before, husk_ref_offset(op->before, index));
+        sum.value += before;
+        sum.magnitude += fabs(before);
+        sum.terms++;
+    }
+    sum.bound = husk_ref_sum_bound(0, op->dy->shape[0] * positions(op), sum.magnitude);
+    return sum;
+}
+
+husk_ref_value husk_ref_conv_backward_weights_at(const backward *op, const int64_t *index)
+{
+    const husk_ref_array *x = op->x, *dy = op->dy;
+    const husk_ref_window window = get_window(op);
+    const int64_t groups = op->params != NULL && op->params->groups != 0 ? op->params->groups : 1;
+    const int64_t group = index[0] / (op->shape[0] / groups);
+    husk_ref_value sum = {0};
+    int64_t at_x[HUSK_MAX_RANK] = {0}, at_y[HUSK_MAX_RANK] = {0};
+    at_x[1] = group * op->shape[1] + index[1];
+    at_y[1] = index[0];
+    for (int64_t n = 0; n < dy->shape[0]; n++) {
+        int64_t o[HUSK_MAX_SPACE] = {0};
+        at_x[0] = at_y[0] = n;
+        do {
+            bool is_inside = true;
+            for (int32_t d = 0; d < window.space; d++) {
+                at_y[2 + d] = o[d];
+                at_x[2 + d] = o[d] * window.stride[d] - window.pad[d] + index[2 + d] * window.dilation[d];
+                is_inside = is_inside && at_x[2 + d] >= 0 && at_x[2 + d] < x->shape[2 + d];
+            }
+            if (!is_inside)
+                continue;
+            const double term =
+                husk_ref_load(x, husk_ref_offset(x, at_x)) * husk_ref_load(dy, husk_ref_offset(dy, at_y));
+            sum.value += term;
+            sum.magnitude += fabs(term);
+            sum.terms++;
+        } while (husk_ref_index_next(window.space, dy->shape + 2, o));
+    }
+    return finish(op, sum, index);
+}
+
+husk_ref_value husk_ref_conv_backward_bias_at(const backward *op, const int64_t *index)
+{
+    const husk_ref_array *dy = op->dy;
+    husk_ref_value sum = {0};
+    int64_t at[HUSK_MAX_RANK] = {0}, shape[HUSK_MAX_RANK];
+    memcpy(shape, dy->shape, sizeof(shape));
+    shape[1] = 1;
+    if (husk_ref_array_count(dy) > 0)
+        do {
+            const double term = husk_ref_load(dy, husk_ref_offset(dy, at) + index[0] * dy->strides[1]);
+            sum.value += term;
+            sum.magnitude += fabs(term);
+            sum.terms++;
+        } while (husk_ref_index_next(dy->rank, shape, at));
+    return finish(op, sum, index);
+}
+
+static husk_ref_value weights_at(const void *op, const int64_t *index)
+{
+    return husk_ref_conv_backward_weights_at(op, index);
+}
+
+static husk_ref_value bias_at(const void *op, const int64_t *index)
+{
+    return husk_ref_conv_backward_bias_at(op, index);
+}
+
+husk_ref_function husk_ref_conv_backward_weights_function(const backward *op)
+{
+    husk_ref_function function = {.op = op,
+                                  .at = weights_at,
+                                  .rank = op->dy->rank,
+                                  .cost = (double)(op->dy->shape[0] * positions(op))};
+    memcpy(function.shape, op->shape, sizeof(function.shape));
+    return function;
+}
+
+husk_ref_function husk_ref_conv_backward_bias_function(const backward *op)
+{
+    return (husk_ref_function){.op = op,
+                               .at = bias_at,
+                               .rank = 1,
+                               .shape = {op->dy->shape[1]},
+                               .cost = (double)(op->dy->shape[0] * positions(op))};
+}
+
+void husk_ref_conv_backward_weights_run(const backward *op, const husk_ref_array *dw)
+{
+    husk_ref_function function = husk_ref_conv_backward_weights_function(op);
+    husk_ref_function_evaluate(&function, dw);
+}
+
+void husk_ref_conv_backward_bias_run(const backward *op, const husk_ref_array *dbias)
+{
+    husk_ref_function function = husk_ref_conv_backward_bias_function(op);
+    husk_ref_function_evaluate(&function, dbias);
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long timeout=300 processors=2 with=conv_backward_case
+// The gradient of convolution by its data and the transposed convolution: finite differences and adjoints; every
+// variant against the reference; layouts, strides that leave elements out, empty ones; bad input.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conv_backward_case.h"
+
+#define NAME "conv_backward_data"
+
+static const char *const variants[] = {NULL, "phases", "tiled:32x32"};
+enum { VARIANTS = sizeof variants / sizeof *variants, GENERATED = 120, DIFFERENCES = 24 };
+
+static double most_products(void)
+{
+    return test_is_long() ? 4e6 : 4e5;
+}
+
+// ---- the reference is the gradient ----
+
+START_TEST(finite_differences)
+{
+    husk_ref_random random = {.seed = 300 + (uint64_t)_i};
+    conv_backward_case c = conv_backward_draw_meeting(&random, 3e4);
+    conv_backward_arrays a;
+    conv_backward_arrays_make(&c, &a);
+    husk_ref_array dx = test_array(a.x.rank, c.x, 0, 0);
+    husk_ref_conv_backward_data op = {.params = &c.params, .w = &a.w, .dy = &a.dy};
+    memcpy(op.shape, c.x, sizeof c.x);
+    husk_ref_conv_backward_data_run(&op, &dx);
+    test_differences(NAME, conv_backward_forward, &a, &a.x, &a.y, &a.dy, &dx, 7);
+    test_adjoint(NAME, &a.y, &a.dy, &a.x, &dx);
+    test_array_release(&dx);
+    conv_backward_arrays_release(&a);
+}
+END_TEST
+
+// ---- every variant against the reference ----
+
+static void check(void *user, const husk_ref_array *dx, husk_ref_report *report)
+{
+    husk_ref_function function = husk_ref_conv_backward_data_function(user);
+    husk_ref_check(&function, 1, dx, report);
+}
+
+// The tensors of a case.
+typedef struct tensors {
+    test_tensor w, dy, bias, dx;
+    husk_ref_conv_backward_data op;
+} tensors;
+
+static void make(const conv_backward_case *c, bool has_bias, tensors *t)
+{
+    const int32_t rank = 2 + c->space;
+    t->w = test_input(rank, c->w, c->layouts[1], c->seed, 1.0f);
+    t->dy = test_one_in(&(husk_ref_random){.seed = c->seed}, 3)
+                ? test_input_amid_nan(rank, c->y, c->layouts[2], c->seed + 1, 1.0f)
+                : test_input(rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
+    t->bias = test_input(1, &c->x[1], TEST_PACKED, c->seed + 2, 1.0f);
+    t->dx = c->params.accumulate ? test_inout(rank, c->x, c->layouts[0], c->seed + 3, 1.0f)
+                                 : test_output(HUSK_F32, rank, c->x, c->layouts[0]);
+    t->op = (husk_ref_conv_backward_data){.params = &c->params,
+                                          .w = &t->w.array,
+                                          .dy = &t->dy.array,
+                                          .bias = has_bias ? &t->bias.array : NULL,
+                                          .before = c->params.accumulate ? &t->dx.before : NULL};
+    memcpy(t->op.shape, c->x, sizeof c->x);
+}
+
+static void release(tensors *t)
+{
+    test_release(&t->w);
+    test_release(&t->dy);
+    test_release(&t->bias);
+    test_release(&t->dx);
+}
+
+static bool run(const conv_backward_case *c, const char *variant, tensors *t)
+{
+    husk_conv_params params = c->params;
+    params.variant = variant;
+    test_restore(&t->dx);
+    if (!test_ran(husk_conv_backward_data(test_queue(), &params, &t->w.tensor, &t->dy.tensor, &t->dx.tensor), NAME,
+                  variant))
+        return false;
+    test_fetch(&t->dx);
+    return true;
+}
+
+static void set_bound(tensors *t)
+{
+    t->op.error_factor = husk_plan_error_factor(husk_queue_plan(test_queue()));
+    husk_ref_conv_backward_data_set_tile(&t->op);
+}
+
+static void test_case(const conv_backward_case *c)
+{
+    tensors t;
+    char text[500];
+    make(c, false, &t);
+    for (int v = 0; v < VARIANTS; ++v) {
+        if (!run(c, variants[v], &t))
+            continue;
+        set_bound(&t);
+        husk_ref_report report = {0};
+        check(&t.op, &t.dx.array, &report);
+        test_accept(NAME, variants[v], conv_backward_text(c, text), &report);
+    }
+    release(&t);
+}
+
+START_TEST(generated)
+{
+    husk_ref_random random = {.seed = 4000 + (uint64_t)_i};
+    const int count = test_is_long() ? 10 * GENERATED / 10 : GENERATED / 10;
+    for (int i = 0; i < count; ++i) {
+        const conv_backward_case c = conv_backward_draw(&random, most_products(), false);
+        test_case(&c);
+    }
+}
+END_TEST
+
+// Every stride with every filter and padding: phases of all kinds.
+START_TEST(strides_filters_and_paddings)
+{
+    for (int64_t stride = 1; stride <= 4; ++stride)
+        for (int64_t filter = 1; filter <= 4; ++filter)
+            for (int64_t dilation = 1; dilation <= 2; ++dilation) {
+                conv_backward_case c = conv_backward_plain(5, 6, 13, filter, filter / 2 + (stride == 3), stride);
+                c.params.dilation[0] = c.params.dilation[1] = dilation;
+                c.params.pad_end[0] = stride == 2 ? HUSK_PAD_NONE : 0;
+                if (conv_backward_resolve(&c))
+                    test_case(&c);
+            }
+}
+END_TEST
+
+START_TEST(larger_ones)
+{
+    static const int64_t numbers[][6] = {{64, 64, 14, 3, 1, 1},   {32, 64, 28, 3, 1, 2}, {3, 32, 33, 7, 3, 2},
+                                         {64, 128, 14, 1, 0, 2}, {48, 40, 17, 5, 2, 1}, {16, 16, 40, 3, 1, 1}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+        const int64_t *n = numbers[i];
+        conv_backward_case c = conv_backward_plain(n[0], n[1], n[2], n[3], n[4], n[5]);
+        test_case(&c);
+        for (int l = 0; l < 3; ++l)
+            c.layouts[l] = TEST_CHANNELS_LAST;
+        c.params.accumulate = HUSK_ACCUMULATE_INPUTS;
+        test_case(&c);
+    }
+}
+END_TEST
+
+// The whole of dx is padding or is passed over: nothing meets it.
+START_TEST(what_nothing_meets_is_zero)
+{
+    conv_backward_case c = conv_backward_plain(4, 3, 9, 1, 0, 3);
+    test_case(&c);
+    c = conv_backward_plain(4, 3, 2, 1, 5, 4); // only padding is looked at
+    test_case(&c);
+    c = conv_backward_plain(4, 3, 3, 3, 12, 1);
+    test_case(&c);
+}
+END_TEST
+
+START_TEST(empty_ones)
+{
+    conv_backward_case c = conv_backward_plain(4, 0, 9, 3, 1, 2);
+    test_case(&c); // no filters: zeros
+    c.params.accumulate = HUSK_ACCUMULATE_INPUTS;
+    test_case(&c);
+    c = conv_backward_plain(4, 5, 9, 3, 1, 2);
+    c.batch = 0;
+    conv_backward_resolve(&c);
+    test_case(&c);
+    c = conv_backward_plain(0, 5, 9, 3, 1, 2);
+    test_case(&c);
+}
+END_TEST
+
+// ---- the transposed convolution ----
+
+static void test_transpose(const conv_backward_case *c, bool has_bias, husk_act activation)
+{
+    tensors t;
+    char text[500];
+    conv_backward_case own = *c;
+    own.params.accumulate = 0;
+    own.params.activation = activation;
+    make(&own, has_bias, &t);
+    for (int v = 0; v < VARIANTS; ++v) {
+        own.params.variant = variants[v];
+        test_restore(&t.dx);
+        if (!test_ran(husk_conv_transpose(test_queue(), &own.params, &t.dy.tensor, &t.w.tensor,
+                                          has_bias ? &t.bias.tensor : NULL, &t.dx.tensor),
+                      NAME, variants[v]))
+            continue;
+        test_fetch(&t.dx);
+        set_bound(&t);
+        husk_ref_report report = {0};
+        check(&t.op, &t.dx.array, &report);
+        test_accept(NAME, variants[v], conv_backward_text(c, text), &report);
+    }
+    release(&t);
+}
+
+START_TEST(transposed_convolution)
+{
+    static const husk_act activations[] = {HUSK_ACT_NONE, HUSK_ACT_RELU, HUSK_ACT_SIGMOID};
+    husk_ref_random random = {.seed = 90};
+    for (int i = 0; i < 24; ++i) {
+        const conv_backward_case c = conv_backward_draw(&random, most_products(), false);
+        test_transpose(&c, c.x[1] >= 8 && i % 2, i % 2 && c.x[1] >= 8 ? activations[i / 2 % 3] : HUSK_ACT_NONE);
+    }
+    // Two by two with stride 2, and a filter that leaves elements of y to the bias alone.
+    const conv_backward_case doubles = conv_backward_plain(8, 12, 14, 2, 0, 2);
+    test_transpose(&doubles, true, HUSK_ACT_RELU);
+    const conv_backward_case sparse = conv_backward_plain(8, 12, 14, 1, 0, 2);
+    test_transpose(&sparse, true, HUSK_ACT_SIGMOID);
+}
+END_TEST
+
+// ---- rules ----
+
+START_TEST(not_a_number_and_infinity)
+{
+    conv_backward_case c = conv_backward_plain(8, 9, 12, 3, 1, 2);
+    tensors t;
+    make(&c, false, &t);
+    husk_ref_store(&t.dy.array, 7, (double)NAN);
+    husk_ref_store(&t.dy.array, 40, (double)INFINITY);
+    test_input_update(&t.dy);
+    for (int v = 0; v < VARIANTS; ++v) {
+        ck_assert(run(&c, variants[v], &t));
+        husk_ref_report report = {0};
+        check(&t.op, &t.dx.array, &report);
+        test_accept(NAME, variants[v], "NaN and infinity", &report);
+    }
+    release(&t);
+}
+END_TEST
+
+START_TEST(ten_runs_are_bitwise_equal)
+{
+    const conv_backward_case cases[] = {conv_backward_plain(20, 30, 25, 3, 1, 1),
+                                        conv_backward_plain(20, 30, 25, 3, 1, 2)};
+    for (size_t i = 0; i < 2; ++i)
+        for (int v = 0; v < VARIANTS; ++v) {
+            tensors t;
+            make(&cases[i], false, &t);
+            ck_assert(run(&cases[i], variants[v], &t));
+            const size_t bytes = (size_t)t.dx.words * 4;
+            void *first = malloc(bytes);
+            memcpy(first, t.dx.current, bytes);
+            for (int j = 0; j < 9; ++j) {
+                run(&cases[i], variants[v], &t);
+                ck_assert_int_eq(memcmp(first, t.dx.current, bytes), 0);
+            }
+            free(first);
+            release(&t);
+        }
+}
+END_TEST
+
+START_TEST(new_shape_compiles_nothing)
+{
+    husk_program_stats before, after;
+    conv_backward_case c = conv_backward_plain(13, 14, 12, 3, 1, 2);
+    test_case(&c);
+    husk_context_program_stats(test_context(), &before);
+    c = conv_backward_plain(7, 9, 15, 3, 1, 2);
+    test_case(&c);
+    husk_context_program_stats(test_context(), &after);
+    ck_assert_uint_eq(after.builds + after.cache_loads, before.builds + before.cache_loads);
+}
+END_TEST
+
+START_TEST(planted_mistakes_are_found)
+{
+    for (int v = 1; v < VARIANTS; ++v) {
+        conv_backward_case c = conv_backward_plain(6, 7, 20, 3, 1, 2);
+        tensors t;
+        make(&c, false, &t);
+        ck_assert(run(&c, variants[v], &t));
+        const husk_ref_function function = husk_ref_conv_backward_data_function(&t.op);
+        test_planted(&function, &t.dx.array, check, &t.op);
+        test_planted_guards(&t.dx);
+        release(&t);
+    }
+}
+END_TEST
+
+// A good call's arguments, of which each case spoils one.
+typedef struct arguments {
+    husk_conv_params params;
+    husk_tensor w, dy, dx;
+} arguments;
+
+static void bad_size(arguments *a)
+{
+    a->params.size = 4096;
+}
+static void bad_activation(arguments *a)
+{
+    a->params.activation = HUSK_ACT_RELU;
+}
+static void bad_accumulate(arguments *a)
+{
+    a->params.accumulate = 8;
+}
+static void bad_stride(arguments *a)
+{
+    a->params.stride[1] = -1;
+}
+static void bad_groups(arguments *a)
+{
+    a->params.groups = -1;
+}
+static void bad_variant(arguments *a)
+{
+    a->params.variant = "fastest";
+}
+static void w_rank(arguments *a)
+{
+    a->w.rank = 3;
+}
+static void w_channels(arguments *a)
+{
+    a->w.shape[1] = 9;
+}
+static void w_dtype(arguments *a)
+{
+    a->w.dtype = HUSK_F64;
+}
+static void w_memory(arguments *a)
+{
+    a->w.buffer = NULL;
+}
+static void dy_shape(arguments *a)
+{
+    a->dy.shape[3] -= 1;
+}
+static void dy_filters(arguments *a)
+{
+    a->dy.shape[1] -= 1;
+}
+static void dy_dtype(arguments *a)
+{
+    a->dy.dtype = HUSK_I32;
+}
+static void dy_memory(arguments *a)
+{
+    a->dy.offset = 1 << 30;
+}
+static void dx_rank(arguments *a)
+{
+    a->dx.rank = 2;
+}
+static void dx_dtype(arguments *a)
+{
+    a->dx.dtype = HUSK_I8;
+}
+static void dx_folded(arguments *a)
+{
+    memcpy(a->dx.strides, (int64_t[]){42, 7, 1, 1}, 4 * sizeof(int64_t));
+}
+static void dx_over_w(arguments *a)
+{
+    a->w.buffer = a->dx.buffer;
+    a->w.offset = a->dx.offset;
+}
+static void dx_over_dy(arguments *a)
+{
+    a->dy.buffer = a->dx.buffer;
+    a->dy.offset = a->dx.offset;
+}
+
+static const struct {
+    void (*spoil)(arguments *a);
+    husk_status status;
+    const char *argument;
+} bad_calls[] = {
+    {bad_size, HUSK_INVALID_ARGUMENT, "size"},
+    {bad_activation, HUSK_INVALID_ARGUMENT, "activation"},
+    {bad_accumulate, HUSK_INVALID_ARGUMENT, "accumulate"},
+    {bad_stride, HUSK_INVALID_ARGUMENT, "stride[1]"},
+    {bad_groups, HUSK_INVALID_ARGUMENT, "groups"},
+    {bad_variant, HUSK_INVALID_ARGUMENT, "variant"},
+    {w_rank, HUSK_INVALID_ARGUMENT, "w:"},
+    {w_channels, HUSK_INVALID_ARGUMENT, "w:"},
+    {w_dtype, HUSK_UNSUPPORTED, "w:"},
+    {w_memory, HUSK_INVALID_ARGUMENT, "w:"},
+    {dy_shape, HUSK_INVALID_ARGUMENT, "dy:"},
+    {dy_filters, HUSK_INVALID_ARGUMENT, "dy:"},
+    {dy_dtype, HUSK_UNSUPPORTED, "dy:"},
+    {dy_memory, HUSK_INVALID_ARGUMENT, "dy:"},
+    {dx_rank, HUSK_INVALID_ARGUMENT, "dx:"},
+    {dx_dtype, HUSK_UNSUPPORTED, "dx:"},
+    {dx_folded, HUSK_INVALID_ARGUMENT, "dx:"},
+    {dx_over_w, HUSK_INVALID_ARGUMENT, "dx"},
+    {dx_over_dy, HUSK_INVALID_ARGUMENT, "dx"},
+};
+
+START_TEST(bad_calls_are_refused)
+{
+    const conv_backward_case c = conv_backward_plain(4, 5, 9, 3, 1, 1);
+    tensors t;
+    make(&c, false, &t);
+    arguments a = {c.params, t.w.tensor, t.dy.tensor, t.dx.tensor};
+    bad_calls[_i].spoil(&a);
+    test_refused(husk_conv_backward_data(test_silent_queue(), &a.params, &a.w, &a.dy, &a.dx), bad_calls[_i].status,
+                 bad_calls[_i].argument);
+    test_untouched(&t.dx);
+    release(&t);
+}
+END_TEST
+
+START_TEST(missing_arguments_are_refused)
+{
+    const conv_backward_case c = conv_backward_plain(4, 5, 9, 3, 1, 1);
+    tensors t;
+    make(&c, false, &t);
+    husk_queue *queue = test_silent_queue();
+    const husk_tensor *w = &t.w.tensor, *dy = &t.dy.tensor, *dx = &t.dx.tensor, *bias = &t.bias.tensor;
+    ck_assert_int_eq(husk_conv_backward_data(NULL, &c.params, w, dy, dx), HUSK_INVALID_ARGUMENT);
+    test_refused(husk_conv_backward_data(queue, &c.params, NULL, dy, dx), HUSK_INVALID_ARGUMENT, "w:");
+    test_refused(husk_conv_backward_data(queue, &c.params, w, NULL, dx), HUSK_INVALID_ARGUMENT, "dy:");
+    test_refused(husk_conv_backward_data(queue, &c.params, w, dy, NULL), HUSK_INVALID_ARGUMENT, "dx:");
+    test_refused(husk_conv_transpose(queue, &c.params, NULL, w, bias, dx), HUSK_INVALID_ARGUMENT, "x:");
+    test_refused(husk_conv_transpose(queue, &c.params, dy, NULL, bias, dx), HUSK_INVALID_ARGUMENT, "w:");
+    test_refused(husk_conv_transpose(queue, &c.params, dy, w, bias, NULL), HUSK_INVALID_ARGUMENT, "y:");
+    husk_tensor other = *bias;
+    other.shape[0] = 3;
+    test_refused(husk_conv_transpose(queue, &c.params, dy, w, &other, dx), HUSK_INVALID_ARGUMENT, "bias:");
+    other = *dy;
+    other.shape[2] = 3;
+    test_refused(husk_conv_transpose(queue, &c.params, &other, w, bias, dx), HUSK_INVALID_ARGUMENT, "x:");
+    test_untouched(&t.dx);
+    release(&t);
+}
+END_TEST
+
+START_TEST(enough_was_executed)
+{
+    ck_assert_msg(test_executed(NAME) >= 300, "only %ld configurations", test_executed(NAME));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create(NAME);
+    TCase *reference = tcase_create("reference"), *device = tcase_create("device"), *rules = tcase_create("rules");
+    tcase_set_timeout(reference, 600);
+    tcase_set_timeout(device, 600);
+    tcase_set_timeout(rules, 600);
+    tcase_add_loop_test(reference, finite_differences, 0, DIFFERENCES);
+    tcase_add_loop_test(device, generated, 0, 10);
+    tcase_add_test(device, strides_filters_and_paddings);
+    tcase_add_test(device, larger_ones);
+    tcase_add_test(device, what_nothing_meets_is_zero);
+    tcase_add_test(device, empty_ones);
+    tcase_add_test(device, transposed_convolution);
+    tcase_add_test(rules, not_a_number_and_infinity);
+    tcase_add_test(rules, ten_runs_are_bitwise_equal);
+    tcase_add_test(rules, new_shape_compiles_nothing);
+    tcase_add_test(rules, planted_mistakes_are_found);
+    tcase_add_loop_test(rules, bad_calls_are_refused, 0, (int)(sizeof bad_calls / sizeof *bad_calls));
+    tcase_add_test(rules, missing_arguments_are_refused);
+    tcase_add_test(rules, enough_was_executed);
+    suite_add_tcase(suite, reference);
+    suite_add_tcase(suite, device);
+    suite_add_tcase(suite, rules);
+    return test_main(suite);
+}
