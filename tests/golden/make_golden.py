@@ -7,7 +7,7 @@
 PyTorch (Debian: python3-torch) computes them in double from small inputs that f32 holds exactly. What PyTorch
 does not have (ONNX's GRU, padding that differs at the two ends, average pooling with dilation) is put together
 from plain tensor operations. The results are C initialisers, one file an operator, included by
-tests/ref/test_golden.c. They are committed: the tests need no Python.
+tests/ref/test_golden_*.c. They are committed: the tests need no Python.
 """
 import itertools
 import math

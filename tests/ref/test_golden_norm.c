@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=60
+// Normalisation: the reference against golden vectors from PyTorch (support/golden.h).
+#include <stdlib.h>
+
+#include "ref/norm.h"
+#include "support/golden.h"
+#include "support/main.h"
+
+static const struct golden_norm {
+    const char *name;
+    husk_norm_params params;
+    golden_array x, scale, bias, running_mean, running_variance;
+    golden_array y, mean, rstd, running_mean_after, running_variance_after; // five outputs, one after another
+    golden_array dy, dx, dscale, dbias;                                     // three gradients
+} golden_norm[] = {
+#include "golden/golden_norm.inc"
+};
+
+typedef struct norm_case {
+    husk_ref_array x, scale, bias, running[2], dy, outputs[5], gradients[3];
+    husk_ref_norm op;
+    husk_ref_norm_backward backward;
+} norm_case;
+
+// Statistics that backward reads are what forward made, in double.
+static void make_norm(const struct golden_norm *golden, norm_case *c)
+{
+    *c = (norm_case){.x = golden_make(&golden->x, HUSK_F32), .dy = golden_make(&golden->dy, HUSK_F32)};
+    c->scale = golden_make_optional(&golden->scale, HUSK_F32);
+    c->bias = golden_make_optional(&golden->bias, HUSK_F32);
+    const golden_array *outputs = &golden->y, *gradients = &golden->dx;
+    for (int i = 0; i < 2; i++)
+        c->running[i] = golden_make_optional(&(&golden->running_mean)[i], HUSK_F32);
+    for (int i = 0; i < 5; i++)
+        c->outputs[i] = outputs[i].values != NULL ? golden_make_output(&outputs[i]) : (husk_ref_array){0};
+    for (int i = 0; i < 3; i++)
+        c->gradients[i] =
+            gradients[i].values != NULL ? golden_make_output(&gradients[i]) : (husk_ref_array){0};
+    c->op = (husk_ref_norm){.params = &golden->params, .x = &c->x};
+    c->op.scale = golden_optional(&golden->scale, &c->scale);
+    c->op.bias = golden_optional(&golden->bias, &c->bias);
+    c->op.running_mean = golden_optional(&golden->running_mean, &c->running[0]);
+    c->op.running_variance = golden_optional(&golden->running_variance, &c->running[1]);
+    c->backward = (husk_ref_norm_backward){.params = &golden->params, .x = &c->x, .dy = &c->dy};
+    c->backward.scale = c->op.scale;
+    c->backward.mean = golden_optional(&golden->mean, &c->outputs[1]);
+    c->backward.rstd = &c->outputs[2];
+}
+
+static void free_norm(norm_case *c)
+{
+    husk_ref_array *arrays[] = {&c->x,  &c->scale, &c->bias, &c->running[0], &c->running[1],
+                                &c->dy, NULL};
+    for (size_t i = 0; arrays[i] != NULL; i++)
+        free(arrays[i]->data);
+    for (int i = 0; i < 5; i++)
+        free(c->outputs[i].data);
+    for (int i = 0; i < 3; i++)
+        free(c->gradients[i].data);
+}
+
+START_TEST(test_norm)
+{
+    static const char *const output_names[] = {"y", "mean", "rstd", "running mean", "running variance"};
+    static const char *const gradient_names[] = {"dx", "dscale", "dbias"};
+    const struct golden_norm *golden = &golden_norm[_i / 2];
+    const golden_array *outputs = &golden->y, *gradients = &golden->dx;
+    golden_lay_out(_i % 2 != 0);
+    norm_case c;
+    make_norm(golden, &c);
+    const husk_ref_array *made[5], *derived[3];
+    for (int i = 0; i < 5; i++)
+        made[i] = golden_optional(&outputs[i], &c.outputs[i]);
+    ck_assert(husk_ref_norm_run(&c.op, made));
+    for (int i = 0; i < 5; i++) {
+        const husk_ref_norm_question question = {.op = &c.op, .output = (husk_ref_norm_output)i};
+        if (made[i] == NULL)
+            continue;
+        husk_ref_function function = husk_ref_norm_function(&question);
+        golden_expect_equal(golden->name, output_names[i], &outputs[i], made[i]);
+        golden_expect_function(golden->name, &function, &outputs[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        derived[i] = golden_optional(&gradients[i], &c.gradients[i]);
+    ck_assert(husk_ref_norm_backward_run(&c.backward, derived));
+    for (int i = 0; i < 3; i++) {
+        const husk_ref_norm_backward_question question = {.op = &c.backward, .gradient = (husk_ref_norm_gradient)i};
+        if (derived[i] == NULL)
+            continue;
+        husk_ref_function function = husk_ref_norm_backward_function(&question);
+        golden_expect_equal(golden->name, gradient_names[i], &gradients[i], derived[i]);
+        golden_expect_function(golden->name, &function, &gradients[i]);
+    }
+    free_norm(&c);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("golden_norm");
+    TCase *cases = tcase_create("golden_norm");
+    tcase_add_loop_test(cases, test_norm, 0, 2 * GOLDEN_COUNT(golden_norm));
+    suite_add_tcase(suite, cases);
+    return test_main(suite);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=60
+// Steps of optimizers: the reference against golden vectors from PyTorch (support/golden.h).
+#include <stdlib.h>
+
+#include "ref/optimizer.h"
+#include "support/golden.h"
+#include "support/main.h"
+
+static const struct golden_optimizer {
+    const char *name;
+    husk_optimizer_params params;
+    golden_array before, gradients, after; // gradients: [steps, elements]
+} golden_optimizer[] = {
+#include "golden/golden_optimizer.inc"
+};
+
+START_TEST(test_optimizer)
+{
+    const struct golden_optimizer *golden = &golden_optimizer[_i];
+    golden_lay_out(false);
+    const int64_t count = golden->before.shape[0];
+    husk_optimizer_params params = golden->params;
+    husk_ref_array gradients = golden_make(&golden->gradients, HUSK_F64);
+    husk_ref_array w = golden_make(&golden->before, HUSK_F64);
+    double states[3][16] = {{0}};
+    husk_ref_array kept[3], g = husk_ref_array_make(NULL, HUSK_F64, 1, &count);
+    husk_ref_optimizer op = {.params = &params, .g = &g, .before = {&w, &kept[0], &kept[1], &kept[2]}};
+    for (int i = 0; i < 3; i++)
+        kept[i] = husk_ref_array_make(states[i], HUSK_F64, 1, &count);
+    for (int64_t step = 0; step < golden->gradients.shape[0]; step++) {
+        g.data = (double *)gradients.data + step * count;
+        params.step = (uint64_t)step + 1;
+        husk_ref_optimizer_run(&op);
+    }
+    golden_expect_equal(golden->name, "w", &golden->after, &w);
+    free(gradients.data);
+    free(w.data);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("golden_optimizer");
+    TCase *cases = tcase_create("golden_optimizer");
+    tcase_add_loop_test(cases, test_optimizer, 0, GOLDEN_COUNT(golden_optimizer));
+    suite_add_tcase(suite, cases);
+    return test_main(suite);
+}
