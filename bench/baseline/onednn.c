@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "baseline_ops.h"
+#include "data.h"
 #include "onednn_op.h"
 #include "operand.h"
 
@@ -145,6 +146,20 @@ static const char *form(void *session, const bench_case *c, size_t index)
 
 // ---- operands
 
+// Poison, of the shapes that a result is read into.
+static bool make_gradients(const state *s, onednn_operands *o)
+{
+    char reason[BENCH_REASON_TEXT];
+    bench_output shapes;
+    bool made = bench_output_make(&s->c, s->data, &shapes, reason);
+    for (int i = 0; i < BENCH_GRADIENTS && made; i++) {
+        o->gradients[i] = bench_operand_clone(&shapes.gradients[i]);
+        made = bench_operand_cloned(&shapes.gradients[i], o->gradients[i]);
+    }
+    bench_output_free(&shapes);
+    return made;
+}
+
 static bool make_operands(const state *s, onednn_operands *o)
 {
     const bench_data *d = s->data;
@@ -156,11 +171,14 @@ static bool make_operands(const state *s, onednn_operands *o)
     o->h0 = bench_operand_clone(&d->h0);
     o->c0 = bench_operand_clone(&d->c0);
     o->dy = bench_operand_clone(&d->dy);
-    o->saved = bench_operand_clone(&d->saved[0]);
     bool made = bench_operand_cloned(&d->x, o->x) && o->y && bench_operand_cloned(&d->dy, o->dy) &&
-                bench_operand_cloned(&d->saved[0], o->saved) && bench_operand_cloned(&d->w, o->w) &&
-                bench_operand_cloned(&d->bias, o->bias) && bench_operand_cloned(&d->h0, o->h0) &&
-                bench_operand_cloned(&d->c0, o->c0);
+                bench_operand_cloned(&d->w, o->w) && bench_operand_cloned(&d->bias, o->bias) &&
+                bench_operand_cloned(&d->h0, o->h0) && bench_operand_cloned(&d->c0, o->c0);
+    for (int i = 0; i < BENCH_SAVED; i++) {
+        o->saved[i] = bench_operand_clone(&d->saved[i]);
+        made = made && bench_operand_cloned(&d->saved[i], o->saved[i]);
+    }
+    made = made && make_gradients(s, o);
     return made && (!s->op->make_operands || s->op->make_operands(&s->c, o));
 }
 
@@ -168,9 +186,13 @@ static void free_operands(onednn_operands *o)
 {
     float *all[] =
         {o->x,        o->w, o->bias, o->y, o->h0, o->c0, o->h_n, o->c_n, o->input_weights, o->hidden_weights,
-         o->gate_bias, o->dy, o->saved};
+         o->gate_bias, o->dy};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
+    for (int i = 0; i < BENCH_SAVED; i++)
+        free(o->saved[i]);
+    for (int i = 0; i < BENCH_GRADIENTS; i++)
+        free(o->gradients[i]);
 }
 
 // ---- the choice among the ways
@@ -272,7 +294,7 @@ static void release(void *opaque)
 
 static bool supports(const bench_case *c, const onednn_op *op, char reason[BENCH_REASON_TEXT])
 {
-    const bool has_direction = c->dir == BENCH_FWD || (op && op->has_backward && c->dir == BENCH_BWD);
+    const bool has_direction = c->dir == BENCH_FWD || (op && op->has_backward);
     const char *lack = !op                    ? "oneDNN has no such operator"
                        : !has_direction       ? "only forward is compared"
                        : c->dtype != HUSK_F32 ? "only f32 is compared"
@@ -387,6 +409,10 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
         bench_operand_copy(output->h_n.data, o->h_n, output->h_n.count);
     if (o->c_n && output->c_n.data)
         bench_operand_copy(output->c_n.data, o->c_n, output->c_n.count);
+    for (int i = 0; i < BENCH_GRADIENTS; i++) {
+        if (o->gradients[i])
+            bench_operand_copy(output->gradients[i].data, o->gradients[i], output->gradients[i].count);
+    }
     return BENCH_OK;
 }
 

@@ -73,21 +73,21 @@ static inline dnnl_status_t onednn_matmul(dnnl_primitive_desc_t *pd, dnnl_engine
 }
 
 static inline dnnl_status_t onednn_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                                 const onednn_md *src, const onednn_md *weights,
+                                                 dnnl_prop_kind_t prop, const onednn_md *src, const onednn_md *weights,
                                                  const onednn_md *bias, const onednn_md *dst,
                                                  const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.inner_product_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, src, weights,
+    return dnnl.inner_product_forward_primitive_desc_create(pd, engine, prop, src, weights,
                                                             bias, dst, attr);
 }
 
 static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               dnnl_alg_kind_t kind, const onednn_md *src,
+                                               dnnl_prop_kind_t prop, dnnl_alg_kind_t kind, const onednn_md *src,
                                                const onednn_md *weights, const onednn_md *bias,
                                                const onednn_md *dst, const onednn_window *window,
                                                const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.convolution_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, kind, src,
+    return dnnl.convolution_forward_primitive_desc_create(pd, engine, prop, kind, src,
                                                           weights, bias, dst, window->strides,
                                                           window->dilates, window->pad, window->pad_end,
                                                           attr);
@@ -129,10 +129,10 @@ static inline dnnl_status_t onednn_softmax_backward(dnnl_primitive_desc_t *pd, d
                                                        md, md, md, axis, forward, NULL);
 }
 
-static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                            dnnl_alg_kind_t kind, const onednn_md *md, float alpha, float beta)
 {
-    return dnnl.eltwise_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, kind, md, md, alpha,
+    return dnnl.eltwise_forward_primitive_desc_create(pd, engine, prop, kind, md, md, alpha,
                                                       beta, NULL);
 }
 
@@ -175,6 +175,88 @@ static inline dnnl_status_t onednn_gru(dnnl_primitive_desc_t *pd, dnnl_engine_t 
     return dnnl.gru_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, direction, m->src,
                                                   m->src_iter, m->weights, m->weights_iter, m->bias, m->dst,
                                                   m->dst_iter, dnnl_rnn_flags_undef, attr);
+}
+
+/* Gradients; forward: the descriptor of the pass that they belong to. */
+static inline dnnl_status_t onednn_convolution_backward_data(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                             dnnl_alg_kind_t kind, const onednn_md *diff_src,
+                                                             const onednn_md *weights, const onednn_md *diff_dst,
+                                                             const onednn_window *window,
+                                                             const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.convolution_backward_data_primitive_desc_create(pd, engine, kind, diff_src, weights, diff_dst,
+                                                                window->strides, window->dilates, window->pad,
+                                                                window->pad_end, forward, NULL);
+}
+
+static inline dnnl_status_t onednn_convolution_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                                dnnl_alg_kind_t kind, const onednn_md *src,
+                                                                const onednn_md *diff_weights,
+                                                                const onednn_md *diff_bias,
+                                                                const onednn_md *diff_dst,
+                                                                const onednn_window *window,
+                                                                const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.convolution_backward_weights_primitive_desc_create(pd, engine, kind, src, diff_weights, diff_bias,
+                                                                   diff_dst, window->strides, window->dilates,
+                                                                   window->pad, window->pad_end, forward, NULL);
+}
+
+static inline dnnl_status_t onednn_inner_product_backward_data(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                               const onednn_md *diff_src, const onednn_md *weights,
+                                                               const onednn_md *diff_dst,
+                                                               const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.inner_product_backward_data_primitive_desc_create(pd, engine, diff_src, weights, diff_dst, forward,
+                                                                  NULL);
+}
+
+static inline dnnl_status_t onednn_inner_product_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                                  const onednn_md *src,
+                                                                  const onednn_md *diff_weights,
+                                                                  const onednn_md *diff_bias,
+                                                                  const onednn_md *diff_dst,
+                                                                  const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.inner_product_backward_weights_primitive_desc_create(pd, engine, src, diff_weights, diff_bias,
+                                                                     diff_dst, forward, NULL);
+}
+
+static inline dnnl_status_t onednn_eltwise_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                    dnnl_alg_kind_t kind, const onednn_md *md, float alpha, float beta,
+                                                    const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.eltwise_backward_primitive_desc_create(pd, engine, kind, md, md, md, alpha, beta, forward, NULL);
+}
+
+static inline dnnl_status_t onednn_batch_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                              const onednn_md *md, float epsilon, unsigned flags)
+{
+    return dnnl.batch_normalization_forward_primitive_desc_create(pd, engine, prop, md, md, epsilon, flags, NULL);
+}
+
+static inline dnnl_status_t onednn_batch_norm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                       const onednn_md *md, float epsilon, unsigned flags,
+                                                       const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.batch_normalization_backward_primitive_desc_create(pd, engine, dnnl_backward, md, md, md, epsilon,
+                                                                   flags, forward, NULL);
+}
+
+static inline dnnl_status_t onednn_layer_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                              const onednn_md *md, const onednn_md *statistics, float epsilon,
+                                              unsigned flags)
+{
+    return dnnl.layer_normalization_forward_primitive_desc_create(pd, engine, prop, md, md, statistics, epsilon,
+                                                                  flags, NULL);
+}
+
+static inline dnnl_status_t onednn_layer_norm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                       const onednn_md *md, const onednn_md *statistics, float epsilon,
+                                                       unsigned flags, const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.layer_normalization_backward_primitive_desc_create(pd, engine, dnnl_backward, md, md, md, statistics,
+                                                                   epsilon, flags, forward, NULL);
 }
 
 #else /* 2.x */
@@ -235,24 +317,24 @@ static inline dnnl_status_t onednn_matmul(dnnl_primitive_desc_t *pd, dnnl_engine
 }
 
 static inline dnnl_status_t onednn_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                                 const onednn_md *src, const onednn_md *weights,
+                                                 dnnl_prop_kind_t prop, const onednn_md *src, const onednn_md *weights,
                                                  const onednn_md *bias, const onednn_md *dst,
                                                  const_dnnl_primitive_attr_t attr)
 {
     dnnl_inner_product_desc_t op;
-    return onednn_pd_of(dnnl.inner_product_forward_desc_init(&op, dnnl_forward_inference, src, weights, bias,
+    return onednn_pd_of(dnnl.inner_product_forward_desc_init(&op, prop, src, weights, bias,
                                                              dst),
                         pd, &op, engine, attr);
 }
 
 static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               dnnl_alg_kind_t kind, const onednn_md *src,
+                                               dnnl_prop_kind_t prop, dnnl_alg_kind_t kind, const onednn_md *src,
                                                const onednn_md *weights, const onednn_md *bias,
                                                const onednn_md *dst, const onednn_window *window,
                                                const_dnnl_primitive_attr_t attr)
 {
     dnnl_convolution_desc_t op;
-    return onednn_pd_of(dnnl.dilated_convolution_forward_desc_init(&op, dnnl_forward_inference, kind, src,
+    return onednn_pd_of(dnnl.dilated_convolution_forward_desc_init(&op, prop, kind, src,
                                                                    weights, bias, dst, window->strides,
                                                                    window->dilates, window->pad,
                                                                    window->pad_end),
@@ -306,11 +388,11 @@ static inline dnnl_status_t onednn_softmax_backward(dnnl_primitive_desc_t *pd, d
     return onednn_backward_pd_of(dnnl.softmax_backward_desc_init(&op, md, md, axis), pd, &op, engine, forward);
 }
 
-static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                            dnnl_alg_kind_t kind, const onednn_md *md, float alpha, float beta)
 {
     dnnl_eltwise_desc_t op;
-    return onednn_pd_of(dnnl.eltwise_forward_desc_init(&op, dnnl_forward_inference, kind, md, alpha, beta),
+    return onednn_pd_of(dnnl.eltwise_forward_desc_init(&op, prop, kind, md, alpha, beta),
                         pd, &op, engine, NULL);
 }
 
@@ -357,6 +439,106 @@ static inline dnnl_status_t onednn_gru(dnnl_primitive_desc_t *pd, dnnl_engine_t 
     return onednn_pd_of(describe(&op, dnnl_forward_inference, direction, m->src, m->src_iter, m->weights,
                                  m->weights_iter, m->bias, m->dst, m->dst_iter, dnnl_rnn_flags_undef),
                         pd, &op, engine, attr);
+}
+
+/* Gradients; forward: the descriptor of the pass that they belong to. */
+static inline dnnl_status_t onednn_convolution_backward_data(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                             dnnl_alg_kind_t kind, const onednn_md *diff_src,
+                                                             const onednn_md *weights, const onednn_md *diff_dst,
+                                                             const onednn_window *window,
+                                                             const_dnnl_primitive_desc_t forward)
+{
+    dnnl_convolution_desc_t op;
+    return onednn_backward_pd_of(dnnl.dilated_convolution_backward_data_desc_init(&op, kind, diff_src, weights,
+                                                                                  diff_dst, window->strides,
+                                                                                  window->dilates, window->pad,
+                                                                                  window->pad_end),
+                                 pd, &op, engine, forward);
+}
+
+static inline dnnl_status_t onednn_convolution_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                                dnnl_alg_kind_t kind, const onednn_md *src,
+                                                                const onednn_md *diff_weights,
+                                                                const onednn_md *diff_bias,
+                                                                const onednn_md *diff_dst,
+                                                                const onednn_window *window,
+                                                                const_dnnl_primitive_desc_t forward)
+{
+    dnnl_convolution_desc_t op;
+    return onednn_backward_pd_of(dnnl.dilated_convolution_backward_weights_desc_init(&op, kind, src, diff_weights,
+                                                                                     diff_bias, diff_dst,
+                                                                                     window->strides, window->dilates,
+                                                                                     window->pad, window->pad_end),
+                                 pd, &op, engine, forward);
+}
+
+static inline dnnl_status_t onednn_inner_product_backward_data(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                               const onednn_md *diff_src, const onednn_md *weights,
+                                                               const onednn_md *diff_dst,
+                                                               const_dnnl_primitive_desc_t forward)
+{
+    dnnl_inner_product_desc_t op;
+    return onednn_backward_pd_of(dnnl.inner_product_backward_data_desc_init(&op, diff_src, weights, diff_dst), pd, &op,
+                                 engine, forward);
+}
+
+static inline dnnl_status_t onednn_inner_product_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                                  const onednn_md *src,
+                                                                  const onednn_md *diff_weights,
+                                                                  const onednn_md *diff_bias,
+                                                                  const onednn_md *diff_dst,
+                                                                  const_dnnl_primitive_desc_t forward)
+{
+    dnnl_inner_product_desc_t op;
+    return onednn_backward_pd_of(dnnl.inner_product_backward_weights_desc_init(&op, src, diff_weights, diff_bias,
+                                                                               diff_dst),
+                                 pd, &op, engine, forward);
+}
+
+static inline dnnl_status_t onednn_eltwise_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                    dnnl_alg_kind_t kind, const onednn_md *md, float alpha, float beta,
+                                                    const_dnnl_primitive_desc_t forward)
+{
+    dnnl_eltwise_desc_t op;
+    return onednn_backward_pd_of(dnnl.eltwise_backward_desc_init(&op, kind, md, md, alpha, beta), pd, &op, engine,
+                                 forward);
+}
+
+static inline dnnl_status_t onednn_batch_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                              const onednn_md *md, float epsilon, unsigned flags)
+{
+    dnnl_batch_normalization_desc_t op;
+    return onednn_pd_of(dnnl.batch_normalization_forward_desc_init(&op, prop, md, epsilon, flags), pd, &op, engine,
+                        NULL);
+}
+
+static inline dnnl_status_t onednn_batch_norm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                       const onednn_md *md, float epsilon, unsigned flags,
+                                                       const_dnnl_primitive_desc_t forward)
+{
+    dnnl_batch_normalization_desc_t op;
+    return onednn_backward_pd_of(dnnl.batch_normalization_backward_desc_init(&op, dnnl_backward, md, md, epsilon,
+                                                                             flags),
+                                 pd, &op, engine, forward);
+}
+
+static inline dnnl_status_t onednn_layer_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                              const onednn_md *md, const onednn_md *statistics, float epsilon,
+                                              unsigned flags)
+{
+    dnnl_layer_normalization_desc_t op;
+    return onednn_pd_of(dnnl.layer_normalization_forward_desc_init(&op, prop, md, statistics, epsilon, flags), pd, &op,
+                        engine, NULL);
+}
+
+static inline dnnl_status_t onednn_layer_norm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                       const onednn_md *md, const onednn_md *statistics, float epsilon,
+                                                       unsigned flags, const_dnnl_primitive_desc_t forward)
+{
+    dnnl_layer_normalization_desc_t op;
+    return onednn_backward_pd_of(dnnl.layer_normalization_backward_desc_init(&op, dnnl_backward, md, md, statistics,
+                                                                             epsilon, flags),
+                                 pd, &op, engine, forward);
 }
 
 #endif

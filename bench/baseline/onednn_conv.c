@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "onednn_op.h"
-
-enum { OWN_WEIGHTS = 1, OWN_ACTIVATIONS = 2, CHANNELS_LAST = 4, WINOGRAD = 8 };
+#include "onednn_conv.h"
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
@@ -30,7 +28,7 @@ static bool is_winograd_case(const bench_case *c)
 
 static bool applies(const bench_case *c, unsigned flags)
 {
-    return !(flags & WINOGRAD) || is_winograd_case(c);
+    return !(flags & ONEDNN_CONV_WINOGRAD) || is_winograd_case(c);
 }
 
 // The operator's tensors as oneDNN sees them.
@@ -73,12 +71,24 @@ static const onednn_md *channels_last(onednn_program *program, int rank, const i
     return onednn_program_md_tagged(program, rank, dims, tags[rank - 3]);
 }
 
-static const onednn_md *activation_md(onednn_program *program, unsigned flags, int rank, const int64_t *dims,
-                                      const onednn_md *plain)
+const onednn_md *onednn_conv_md(onednn_program *program, unsigned flags, int rank, const int64_t *dims,
+                                const onednn_md *plain)
 {
-    if (flags & OWN_ACTIVATIONS)
+    if (flags & ONEDNN_CONV_OWN_ACTIVATIONS)
         return onednn_program_md_any(program, rank, dims);
-    return flags & CHANNELS_LAST ? channels_last(program, rank, dims) : plain;
+    return flags & ONEDNN_CONV_CHANNELS_LAST ? channels_last(program, rank, dims) : plain;
+}
+
+onednn_window onednn_conv_window(const bench_conv *v)
+{
+    onednn_window window = {.extent = {0}};
+    for (int i = 0; i < v->space; i++) {
+        window.strides[i] = v->stride[i];
+        window.dilates[i] = v->dilation[i] - 1;
+        window.pad[i] = v->pad[i];
+        window.pad_end[i] = v->pad_end[i];
+    }
+    return window;
 }
 
 static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *c, const tensors *t,
@@ -87,23 +97,17 @@ static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *
     const bench_conv *v = &c->as.conv;
     const onednn_epilogue epilogue = {.alpha = 1, .act = c->act, .precision = c->precision};
     const_dnnl_primitive_attr_t attr = onednn_program_attr(program, &epilogue);
-    const onednn_md *x = activation_md(program, flags, t->rank, t->x_dims, t->x);
-    const onednn_md *y = activation_md(program, flags, t->rank, t->y_dims, t->y);
+    const onednn_md *x = onednn_conv_md(program, flags, t->rank, t->x_dims, t->x);
+    const onednn_md *y = onednn_conv_md(program, flags, t->rank, t->y_dims, t->y);
     const int w_rank = t->rank + (v->groups > 1);
-    const onednn_md *w = flags & OWN_WEIGHTS ? onednn_program_md_any(program, w_rank, t->w_dims) : t->w;
-    onednn_window window = {.extent = {0}};
-    for (int i = 0; i < v->space; i++) {
-        window.strides[i] = v->stride[i];
-        window.dilates[i] = v->dilation[i] - 1;
-        window.pad[i] = v->pad[i];
-        window.pad_end[i] = v->pad_end[i];
-    }
+    const onednn_md *w = flags & ONEDNN_CONV_OWN_WEIGHTS ? onednn_program_md_any(program, w_rank, t->w_dims) : t->w;
+    const onednn_window window = onednn_conv_window(v);
     dnnl_primitive_desc_t pd = NULL;
     if (!onednn_program_ok(program))
         return NULL;
     dnnl_status_t made =
-        onednn_convolution(&pd, program->session->engine,
-                           flags & WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct, x, w,
+        onednn_convolution(&pd, program->session->engine, dnnl_forward_inference,
+                           flags & ONEDNN_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct, x, w,
                            t->bias, y, &window, attr);
     onednn_program_pd(program, made, pd, "convolution");
     return onednn_program_ok(program) ? pd : NULL;
@@ -115,7 +119,7 @@ static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *
  * row sum of |A| (|G| 1) (|B| 1) / 3 with the matrices of arXiv 1509.09308. In two dimensions the worst case
  * is its square and the random case about its root.
  */
-static void describe_winograd(onednn_program *program, const bench_case *c)
+void onednn_conv_describe_winograd(onednn_program *program, const bench_case *c)
 {
     const bench_conv *v = &c->as.conv;
     const bool large = strstr(program->name, "wino_4x3") || strstr(program->name, "4x4");
@@ -131,6 +135,10 @@ static void describe_winograd(onednn_program *program, const bench_case *c)
 static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
                   unsigned flags)
 {
+    if (c->dir != BENCH_FWD) {
+        onednn_conv_backward_build(program, c, operands, flags);
+        return;
+    }
     tensors t = describe(program, &c->as.conv, operands);
     dnnl_primitive_desc_t pd = make_pd(program, c, &t, flags);
     if (!pd)
@@ -154,19 +162,20 @@ static void build(onednn_program *program, const bench_case *c, const onednn_ope
     onednn_program_step(program, ONEDNN_RUN, pd, 4, arguments);
     if (!same_y)
         onednn_program_reorder(program, c->packed ? ONEDNN_READ : ONEDNN_RUN, y, y_memory, t.y, t.y_memory);
-    if (flags & WINOGRAD)
-        describe_winograd(program, c);
+    if (flags & ONEDNN_CONV_WINOGRAD)
+        onednn_conv_describe_winograd(program, c);
 }
 
 static const onednn_way ways[] = {
     {"convolution, plain weights", "auto", 0, applies, build},
-    {"convolution, plain activations", "auto", OWN_WEIGHTS, applies, build},
-    {"convolution, own layouts", "auto", OWN_WEIGHTS | OWN_ACTIVATIONS, applies, build},
-    {"convolution, channels last", "auto", OWN_WEIGHTS | CHANNELS_LAST, applies, build},
-    {"winograd, own layouts", "winograd", OWN_WEIGHTS | OWN_ACTIVATIONS | WINOGRAD, applies, build},
-    {"winograd, plain activations", "winograd", OWN_WEIGHTS | WINOGRAD, applies, build},
+    {"convolution, plain activations", "auto", ONEDNN_CONV_OWN_WEIGHTS, applies, build},
+    {"convolution, own layouts", "auto", ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_OWN_ACTIVATIONS, applies, build},
+    {"convolution, channels last", "auto", ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_CHANNELS_LAST, applies, build},
+    {"winograd, own layouts", "winograd",
+     ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_OWN_ACTIVATIONS | ONEDNN_CONV_WINOGRAD, applies, build},
+    {"winograd, plain activations", "winograd", ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_WINOGRAD, applies, build},
     {.name = NULL},
 };
 
 extern const onednn_op onednn_op_conv;
-const onednn_op onednn_op_conv = {.ways = ways, .supports = supports};
+const onednn_op onednn_op_conv = {.ways = ways, .has_backward = true, .supports = supports};

@@ -3,15 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "onednn_op.h"
-
-enum { OWN_WEIGHTS = 1, SEPARATE_BIAS = 2 };
+#include "onednn_gemm.h"
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     const bench_gemm *g = &c->as.gemm;
     if (g->m && g->n && g->k && g->batch)
-        return true;
+        return c->dir == BENCH_FWD || onednn_gemm_backward_supports(c, reason);
     snprintf(reason, BENCH_REASON_TEXT, "empty matrices: oneDNN leaves its output untouched");
     return false;
 }
@@ -40,7 +38,7 @@ static dnnl_status_t call_sgemm(const void *context)
 static bool sgemm_applies(const bench_case *c, unsigned flags)
 {
     (void)flags;
-    return c->as.gemm.bias == BENCH_BIAS_NONE && c->act == HUSK_ACT_NONE &&
+    return c->dir == BENCH_FWD && c->as.gemm.bias == BENCH_BIAS_NONE && c->act == HUSK_ACT_NONE &&
            c->precision == HUSK_PRECISION_HIGHEST;
 }
 
@@ -67,8 +65,8 @@ typedef struct matrices {
     dnnl_memory_t a_memory, b_memory, c_memory, bias_memory;
 } matrices;
 
-static const onednn_md *matrix_md(onednn_program *program, int64_t batch, int64_t rows, int64_t columns,
-                                  int64_t leading, bool transposed, bool any)
+const onednn_md *onednn_gemm_md(onednn_program *program, int64_t batch, int64_t rows, int64_t columns, int64_t leading,
+                                bool transposed, bool any)
 {
     const int64_t stored = transposed ? columns : rows;
     const int64_t dims[3] = {batch, rows, columns};
@@ -81,10 +79,10 @@ static const onednn_md *matrix_md(onednn_program *program, int64_t batch, int64_
 static matrices describe(onednn_program *program, const bench_gemm *g, const onednn_operands *operands)
 {
     matrices m = {.rank = g->batch > 1 ? 3 : 2};
-    m.a = matrix_md(program, g->batch, g->m, g->k, g->lda, g->ta != 0, false);
-    m.b = matrix_md(program, g->batch, g->k, g->n, g->ldb, g->tb != 0, false);
-    m.b_any = matrix_md(program, g->batch, g->k, g->n, g->ldb, g->tb != 0, true);
-    m.c = matrix_md(program, g->batch, g->m, g->n, g->ldc, false, false);
+    m.a = onednn_gemm_md(program, g->batch, g->m, g->k, g->lda, g->ta != 0, false);
+    m.b = onednn_gemm_md(program, g->batch, g->k, g->n, g->ldb, g->tb != 0, false);
+    m.b_any = onednn_gemm_md(program, g->batch, g->k, g->n, g->ldb, g->tb != 0, true);
+    m.c = onednn_gemm_md(program, g->batch, g->m, g->n, g->ldc, false, false);
     m.a_memory = onednn_program_memory(program, m.a, operands->x);
     m.b_memory = onednn_program_memory(program, m.b, operands->w);
     m.c_memory = onednn_program_memory(program, m.c, operands->y);
@@ -99,8 +97,10 @@ static matrices describe(onednn_program *program, const bench_gemm *g, const one
 
 static bool matmul_applies(const bench_case *c, unsigned flags)
 {
-    if (flags & SEPARATE_BIAS)
-        return c->as.gemm.bias != BENCH_BIAS_NONE && (flags & OWN_WEIGHTS ? c->packed : !c->packed);
+    if (c->dir != BENCH_FWD)
+        return false;
+    if (flags & ONEDNN_GEMM_SEPARATE_BIAS)
+        return c->as.gemm.bias != BENCH_BIAS_NONE && (flags & ONEDNN_GEMM_OWN_WEIGHTS ? c->packed : !c->packed);
     return true;
 }
 
@@ -113,7 +113,7 @@ static void build_matmul(onednn_program *program, const bench_case *c, const one
 {
     const bench_gemm *g = &c->as.gemm;
     matrices m = describe(program, g, operands);
-    const bool separate = (flags & SEPARATE_BIAS) != 0;
+    const bool separate = (flags & ONEDNN_GEMM_SEPARATE_BIAS) != 0;
     const bool native = g->bias == BENCH_BIAS_ROW && g->alpha == 1 && !separate;
     onednn_epilogue epilogue = {.alpha = (float)g->alpha,
                                 .beta = (float)g->beta,
@@ -128,7 +128,7 @@ static void build_matmul(onednn_program *program, const bench_case *c, const one
 
     dnnl_primitive_desc_t pd = NULL;
     dnnl_status_t made =
-        onednn_matmul(&pd, program->session->engine, m.a, flags & OWN_WEIGHTS ? m.b_any : m.b,
+        onednn_matmul(&pd, program->session->engine, m.a, flags & ONEDNN_GEMM_OWN_WEIGHTS ? m.b_any : m.b,
                       native ? m.bias : NULL, m.c, attr);
     onednn_program_pd(program, made, pd, "matmul");
     const onednn_md *b = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
@@ -159,7 +159,7 @@ static bool inner_product_applies(const bench_case *c, unsigned flags)
 {
     const bench_gemm *g = &c->as.gemm;
     (void)flags;
-    return g->batch == 1 && !g->ta && g->alpha == 1 && g->bias != BENCH_BIAS_COLUMN;
+    return c->dir == BENCH_FWD && g->batch == 1 && !g->ta && g->alpha == 1 && g->bias != BENCH_BIAS_COLUMN;
 }
 
 // Its weights are [n, k]: B seen the other way round.
@@ -168,8 +168,8 @@ static void build_inner_product(onednn_program *program, const bench_case *c, co
 {
     const bench_gemm *g = &c->as.gemm;
     matrices m = describe(program, g, operands);
-    const onednn_md *b = matrix_md(program, 1, g->n, g->k, g->ldb, !g->tb, false);
-    const onednn_md *b_any = matrix_md(program, 1, g->n, g->k, g->ldb, !g->tb, true);
+    const onednn_md *b = onednn_gemm_md(program, 1, g->n, g->k, g->ldb, !g->tb, false);
+    const onednn_md *b_any = onednn_gemm_md(program, 1, g->n, g->k, g->ldb, !g->tb, true);
     const onednn_md *bias = g->bias ? onednn_program_md_packed(program, 1, &g->n) : NULL;
     dnnl_memory_t b_memory = onednn_program_memory(program, b, operands->w);
     dnnl_memory_t bias_memory = bias ? onednn_program_memory(program, bias, operands->bias) : NULL;
@@ -182,8 +182,8 @@ static void build_inner_product(onednn_program *program, const bench_case *c, co
         return;
 
     dnnl_primitive_desc_t pd = NULL;
-    dnnl_status_t made = onednn_inner_product(&pd, program->session->engine, m.a,
-                                              flags & OWN_WEIGHTS ? b_any : b, bias, m.c, attr);
+    dnnl_status_t made = onednn_inner_product(&pd, program->session->engine, dnnl_forward_inference, m.a,
+                                              flags & ONEDNN_GEMM_OWN_WEIGHTS ? b_any : b, bias, m.c, attr);
     onednn_program_pd(program, made, pd, "inner product");
     const onednn_md *own = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
     dnnl_memory_t weights = onednn_program_input(program, onednn_packing_stage(c), b, b_memory, own);
@@ -197,13 +197,19 @@ static void build_inner_product(onednn_program *program, const bench_case *c, co
 static const onednn_way ways[] = {
     {"sgemm", "auto", 0, sgemm_applies, build_sgemm},
     {"matmul", "auto", 0, matmul_applies, build_matmul},
-    {"matmul, own weights", "auto", OWN_WEIGHTS, matmul_applies, build_matmul},
-    {"matmul and binary", "auto", SEPARATE_BIAS, matmul_applies, build_matmul},
-    {"matmul, own weights, and binary", "auto", SEPARATE_BIAS | OWN_WEIGHTS, matmul_applies, build_matmul},
+    {"matmul, own weights", "auto", ONEDNN_GEMM_OWN_WEIGHTS, matmul_applies, build_matmul},
+    {"matmul and binary", "auto", ONEDNN_GEMM_SEPARATE_BIAS, matmul_applies, build_matmul},
+    {"matmul, own weights, and binary", "auto", ONEDNN_GEMM_SEPARATE_BIAS | ONEDNN_GEMM_OWN_WEIGHTS, matmul_applies,
+     build_matmul},
     {"inner product", "auto", 0, inner_product_applies, build_inner_product},
-    {"inner product, own weights", "auto", OWN_WEIGHTS, inner_product_applies, build_inner_product},
+    {"inner product, own weights", "auto", ONEDNN_GEMM_OWN_WEIGHTS, inner_product_applies, build_inner_product},
+    {"two matmuls", "auto", 0, onednn_gemm_backward_applies, onednn_gemm_backward_build},
+    {"inner product, backward", "auto", ONEDNN_GEMM_INNER_PRODUCT, onednn_gemm_backward_applies,
+     onednn_gemm_backward_build},
+    {"inner product, backward, own weights", "auto", ONEDNN_GEMM_INNER_PRODUCT | ONEDNN_GEMM_OWN_WEIGHTS,
+     onednn_gemm_backward_applies, onednn_gemm_backward_build},
     {.name = NULL},
 };
 
 extern const onednn_op onednn_op_gemm;
-const onednn_op onednn_op_gemm = {.ways = ways, .supports = supports};
+const onednn_op onednn_op_gemm = {.ways = ways, .has_backward = true, .supports = supports};

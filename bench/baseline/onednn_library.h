@@ -47,43 +47,61 @@
     X(sgemm)
 
 #if DNNL_VERSION_MAJOR >= 3
-#define ONEDNN_FUNCTIONS_VERSION(X)                \
-    X(memory_desc_create_with_strides)             \
-    X(memory_desc_create_with_tag)                 \
-    X(memory_desc_destroy)                         \
-    X(matmul_primitive_desc_create)                \
-    X(inner_product_forward_primitive_desc_create) \
-    X(convolution_forward_primitive_desc_create)   \
-    X(pooling_forward_primitive_desc_create)       \
-    X(pooling_backward_primitive_desc_create)      \
-    X(softmax_forward_primitive_desc_create)       \
-    X(softmax_backward_primitive_desc_create)      \
-    X(eltwise_forward_primitive_desc_create)       \
-    X(binary_primitive_desc_create)                \
-    X(vanilla_rnn_forward_primitive_desc_create)   \
-    X(lstm_forward_primitive_desc_create)          \
-    X(gru_forward_primitive_desc_create)           \
-    X(lbr_gru_forward_primitive_desc_create)
+#define ONEDNN_FUNCTIONS_VERSION(X)                         \
+    X(memory_desc_create_with_strides)                      \
+    X(memory_desc_create_with_tag)                          \
+    X(memory_desc_destroy)                                  \
+    X(matmul_primitive_desc_create)                         \
+    X(inner_product_forward_primitive_desc_create)          \
+    X(convolution_forward_primitive_desc_create)            \
+    X(pooling_forward_primitive_desc_create)                \
+    X(pooling_backward_primitive_desc_create)               \
+    X(softmax_forward_primitive_desc_create)                \
+    X(softmax_backward_primitive_desc_create)               \
+    X(eltwise_forward_primitive_desc_create)                \
+    X(binary_primitive_desc_create)                         \
+    X(vanilla_rnn_forward_primitive_desc_create)            \
+    X(lstm_forward_primitive_desc_create)                   \
+    X(gru_forward_primitive_desc_create)                    \
+    X(lbr_gru_forward_primitive_desc_create)                \
+    X(convolution_backward_data_primitive_desc_create)      \
+    X(convolution_backward_weights_primitive_desc_create)   \
+    X(inner_product_backward_data_primitive_desc_create)    \
+    X(inner_product_backward_weights_primitive_desc_create) \
+    X(eltwise_backward_primitive_desc_create)               \
+    X(batch_normalization_forward_primitive_desc_create)    \
+    X(batch_normalization_backward_primitive_desc_create)   \
+    X(layer_normalization_forward_primitive_desc_create)    \
+    X(layer_normalization_backward_primitive_desc_create)
 #else
-#define ONEDNN_FUNCTIONS_VERSION(X)          \
-    X(memory_desc_init_by_strides)           \
-    X(memory_desc_init_by_tag)               \
-    X(primitive_desc_create)                 \
-    X(matmul_desc_init)                      \
-    X(inner_product_forward_desc_init)       \
-    X(dilated_convolution_forward_desc_init) \
-    X(pooling_v2_forward_desc_init)          \
-    X(pooling_v2_backward_desc_init)         \
-    X(softmax_forward_desc_init)             \
-    X(softmax_backward_desc_init)            \
-    X(logsoftmax_forward_desc_init)          \
-    X(logsoftmax_backward_desc_init)         \
-    X(eltwise_forward_desc_init)             \
-    X(binary_desc_init)                      \
-    X(vanilla_rnn_forward_desc_init)         \
-    X(lstm_forward_desc_init)                \
-    X(gru_forward_desc_init)                 \
-    X(lbr_gru_forward_desc_init)
+#define ONEDNN_FUNCTIONS_VERSION(X)                   \
+    X(memory_desc_init_by_strides)                    \
+    X(memory_desc_init_by_tag)                        \
+    X(primitive_desc_create)                          \
+    X(matmul_desc_init)                               \
+    X(inner_product_forward_desc_init)                \
+    X(dilated_convolution_forward_desc_init)          \
+    X(pooling_v2_forward_desc_init)                   \
+    X(pooling_v2_backward_desc_init)                  \
+    X(softmax_forward_desc_init)                      \
+    X(softmax_backward_desc_init)                     \
+    X(logsoftmax_forward_desc_init)                   \
+    X(logsoftmax_backward_desc_init)                  \
+    X(eltwise_forward_desc_init)                      \
+    X(binary_desc_init)                               \
+    X(vanilla_rnn_forward_desc_init)                  \
+    X(lstm_forward_desc_init)                         \
+    X(gru_forward_desc_init)                          \
+    X(lbr_gru_forward_desc_init)                      \
+    X(dilated_convolution_backward_data_desc_init)    \
+    X(dilated_convolution_backward_weights_desc_init) \
+    X(inner_product_backward_data_desc_init)          \
+    X(inner_product_backward_weights_desc_init)       \
+    X(eltwise_backward_desc_init)                     \
+    X(batch_normalization_forward_desc_init)          \
+    X(batch_normalization_backward_desc_init)         \
+    X(layer_normalization_forward_desc_init)          \
+    X(layer_normalization_backward_desc_init)
 #endif
 
 #define ONEDNN_FUNCTIONS(X) ONEDNN_FUNCTIONS_COMMON(X) ONEDNN_FUNCTIONS_VERSION(X)

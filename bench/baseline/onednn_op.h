@@ -14,7 +14,8 @@
 /* One set of operands in the layouts of bench_data; outputs belong to the set. Those not there are NULL. */
 typedef struct onednn_operands {
     float *x, *w, *bias, *y;
-    float *dy, *saved; /* for gradients: bench_data's, of saved the first, if it is f32 */
+    float *dy, *saved[BENCH_SAVED];     /* for gradients: bench_data's */
+    float *gradients[BENCH_GRADIENTS]; /* bench_output's: those beyond y, which the others hold */
     float *h0, *c0, *h_n, *c_n;
     /* rnn: all layers' weights and summed biases, gates in oneDNN's order; see onednn_rnn.c */
     float *input_weights, *hidden_weights, *gate_bias;
@@ -32,7 +33,7 @@ typedef struct onednn_way {
 
 typedef struct onednn_op {
     const onednn_way *ways;
-    bool has_backward; /* dir=bwd as well as fwd: build asks */
+    bool has_backward; /* the operator's gradients as well as fwd: build asks */
     bool
         reference_is_fast; /* what oneDNN calls ref for this operator multiplies with its GEMM all the same */
     /* False: reason says what oneDNN lacks. */

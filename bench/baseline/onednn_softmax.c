@@ -26,7 +26,7 @@ static void build_backward(onednn_program *program, const bench_case *c, const o
 {
     const bool log = c->as.softmax.log != 0;
     const dnnl_engine_t engine = program->session->engine;
-    dnnl_memory_t y = onednn_program_memory(program, plain, operands->saved);
+    dnnl_memory_t y = onednn_program_memory(program, plain, operands->saved[0]);
     dnnl_memory_t dy = onednn_program_memory(program, plain, operands->dy);
     dnnl_memory_t dx = onednn_program_memory(program, plain, operands->y);
     if (!onednn_program_ok(program))

@@ -115,7 +115,7 @@ END_TEST
 START_TEST(every_suite_parses_and_is_canonical)
 {
     static const char *const wanted[] = {"standard",  "resnet50", "vgg16", "mobilenetv2",
-                                         "deepbench", "bert",     "llama", "smoke", "parity"};
+                                         "deepbench", "bert",     "llama", "smoke", "parity", "training"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         bench_suite suite;
         char reason[BENCH_REASON_TEXT];

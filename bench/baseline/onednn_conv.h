@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * baseline/onednn_conv.h: what convolution and its gradients share.
+ */
+#ifndef BENCH_ONEDNN_CONV_H
+#define BENCH_ONEDNN_CONV_H
+
+#include "onednn_op.h"
+
+enum {
+    ONEDNN_CONV_OWN_WEIGHTS = 1,
+    ONEDNN_CONV_OWN_ACTIVATIONS = 2,
+    ONEDNN_CONV_CHANNELS_LAST = 4,
+    ONEDNN_CONV_WINOGRAD = 8
+};
+
+onednn_window onednn_conv_window(const bench_conv *v);
+/* The layout in which activations are computed. */
+const onednn_md *onednn_conv_md(onednn_program *program, unsigned flags, int rank, const int64_t *dims,
+                                const onednn_md *plain);
+/* Operations and error of a program that is Winograd's. */
+void onednn_conv_describe_winograd(onednn_program *program, const bench_case *c);
+
+/* The gradients (dir=bwd_data, dir=bwd_weight). */
+void onednn_conv_backward_build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
+                                unsigned flags);
+
+#endif
