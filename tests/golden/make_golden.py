@@ -219,6 +219,41 @@ def embedding():
     yield case("padding, by frequency", 3, 2, draw(3, 3, 2, 2), padding=1, mean=True)
 
 
+def rotary():
+    def case(name, shape, positions=None, tables=False, **options):
+        x = random(*shape).requires_grad_()
+        length, turned = shape[2], options.get("rotary_dimension", shape[3])
+        at = torch.arange(length) + options.get("first_position", 0) if positions is None else positions
+        angles = at[..., None].double() * f32(options.get("base", 10000.0)) ** (-torch.arange(0, turned, 2).double() / turned)
+        cosines = sines = None
+        cosine, sine = angles.cos(), angles.sin()
+        if tables:
+            cosines, sines = random(12, turned // 2), random(12, turned // 2)
+            cosine, sine = cosines[at], sines[at]
+        cosine, sine = (t[:, None] if t.dim() == 3 else t for t in (cosine, sine))
+        part, rest = x[..., :turned], x[..., turned:]
+        if options.get("interleaved"):
+            first, second = part[..., 0::2], part[..., 1::2]
+        else:
+            first, second = part.chunk(2, -1)
+        one, two = first * cosine - second * sine, first * sine + second * cosine
+        joined = torch.stack([one, two], -1).flatten(-2) if options.get("interleaved") else torch.cat([one, two], -1)
+        y = torch.cat([joined, rest], -1)
+        dy = random(*shape)
+        dx, = torch.autograd.grad(y, x, dy)
+        return row(name, params(**options), array(x.detach()), array(positions), array(cosines), array(sines),
+                   array(y.detach()), array(dy), array(dx))
+
+    yield case("halves", (2, 2, 3, 6))
+    yield case("neighbours", (2, 2, 3, 6), interleaved=1)
+    yield case("some columns, a cache", (1, 3, 4, 9), rotary_dimension=4, first_position=1000)
+    yield case("neighbours, another base", (1, 2, 3, 8), rotary_dimension=6, interleaved=1, base=500000.0)
+    yield case("positions", (2, 1, 4, 4), torch.tensor([5, 0, 99, -3]))
+    yield case("positions of each sequence", (2, 2, 2, 4), torch.tensor([[7, 1], [0, 31]]), interleaved=1)
+    yield case("tables", (2, 2, 3, 6), torch.tensor([[0, 11, 4], [3, 3, 9]]), True)
+    yield case("tables, consecutive", (1, 2, 3, 7), None, True, rotary_dimension=4, first_position=2)
+
+
 def one_hot():
     def case(name, labels, classes, on=None, off=None):
         y = F.one_hot(labels, classes).double()
@@ -941,6 +976,7 @@ OPERATORS = [
     binary,
     dropout,
     embedding,
+    rotary,
     one_hot,
     gemm,
     gemm_backward,
