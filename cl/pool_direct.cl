@@ -56,7 +56,7 @@ POOL_INLINE void pool_direct(int mode, int channels_fastest, POOL_PARAMS, INDICE
                 const __global data_t *x_row = x + z * x_stride_d + row * x_stride_h;
                 for (int k = window_first(w, dilation_w); k < last_w; ++k) {
                     const int column = w + k * dilation_w;
-                    const acc_t v = x_row[column * x_stride_w];
+                    const acc_t v = load_one(x_row, column * x_stride_w);
                     if (mode == POOL_AVG) {
                         sum += v;
                         if (++summed == sum_block) {
@@ -79,9 +79,9 @@ POOL_INLINE void pool_direct(int mode, int channels_fastest, POOL_PARAMS, INDICE
             const acc_t count = (acc_t)window_count(d, window_d, dilation_d, in_d, limit_d, count_pad) *
                                 (acc_t)window_count(h, window_h, dilation_h, in_h, limit_h, count_pad) *
                                 (acc_t)window_count(w, window_w, dilation_w, in_w, limit_w, count_pad);
-            *y = count > 0.0f ? (total_sum + sum) / count : 0.0f;
+            store_one(y, 0, count > 0.0f ? (total_sum + sum) / count : 0.0f);
         } else {
-            *y = best;
+            store_one(y, 0, best);
         }
         if (mode == POOL_MAX_INDICES)
             store_position(indices_base, indices_are_long,

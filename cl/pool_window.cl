@@ -184,7 +184,7 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
                 acc_t lanes[VW];
                 store_private(out, lanes);
                 for (int i = 0; i < VW; ++i)
-                    y[i * y_stride_c] = lanes[i];
+                    store_one(y, i * y_stride_c, lanes[i]);
             }
             unit += VW - 1;
             at.c += VW - 1; // the loop takes the last step
@@ -213,12 +213,12 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
         __global data_t *y = y_base + y_offset + at.n * y_stride_n + at.c * y_stride_c + at.d * y_stride_d +
                              at.h * y_stride_h + at.w * y_stride_w;
         if (mode == POOL_AVG) {
-            *y = sum * scale;
+            store_one(y, 0, sum * scale);
         } else if (mode == POOL_MAX) {
-            *y = any(best != best) ? NAN : reduce_max(best);
+            store_one(y, 0, any(best != best) ? NAN : reduce_max(best));
         } else {
             int winner;
-            *y = reduce_positions(best, position, &winner);
+            store_one(y, 0, reduce_positions(best, position, &winner));
             store_position(indices_base, indices_are_long,
                            indices_offset + at.n * indices_stride_n + at.c * indices_stride_c +
                                at.d * indices_stride_d + at.h * indices_stride_h + at.w * indices_stride_w,

@@ -52,7 +52,7 @@ ALWAYS_INLINE acc_t load_block(const __global data_t *x, long stride, int length
         }
     } else {
         for (; i < length; ++i)
-            block[i] = x[i * stride];
+            block[i] = load_one(x, i * stride);
         for (; i % VW != 0; ++i)
             block[i] = -INFINITY;
         for (i = 0; i < length; i += VW)
@@ -115,7 +115,7 @@ ALWAYS_INLINE void store_block(const acc_t *block, int length, acc_t scale, acc_
             store_vf_part(load_private(block + i) * factor - minus, y + i, length - i);
     } else {
         for (int i = 0; i < length; ++i)
-            y[i * stride] = block[i] * scale - shift;
+            store_one(y, i * stride, block[i] * scale - shift);
     }
 }
 

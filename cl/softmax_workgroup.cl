@@ -46,7 +46,7 @@ inline acc_t share_max(const __global data_t *x, index_t stride, int length)
 {
     acc_t maximum = -INFINITY;
     for (int a = (int)get_local_id(1); a < length; a += WG_AXIS) {
-        const acc_t v = x[a * stride];
+        const acc_t v = load_one(x, a * stride);
         maximum = v > maximum ? v : maximum;
     }
     return maximum;
@@ -56,7 +56,7 @@ inline acc_t share_sum(const __global data_t *x, index_t stride, int length, acc
 {
     acc_t sum = 0.0f;
     for (int a = (int)get_local_id(1); a < length; a += WG_AXIS)
-        sum += exp(x[a * stride] - shift);
+        sum += exp(load_one(x, a * stride) - shift);
     return sum;
 }
 
@@ -66,8 +66,8 @@ inline void share_store(const __global data_t *x, index_t x_stride, __global dat
     const acc_t scale = 1.0f / sum;
     const acc_t shift = log(sum);
     for (int a = (int)get_local_id(1); a < length; a += WG_AXIS) {
-        const acc_t v = x[a * x_stride] - maximum;
-        y[a * y_stride] = log_form ? v - shift : exp(v) * scale;
+        const acc_t v = load_one(x, a * x_stride) - maximum;
+        store_one(y, a * y_stride, log_form ? v - shift : exp(v) * scale);
     }
 }
 

@@ -99,7 +99,7 @@ husk_status husk__pool_check_params(const husk_pool_params *given, husk_pool_par
     if (status == HUSK_OK && params->kind != HUSK_POOL_MAX && params->kind != HUSK_POOL_AVG)
         status = husk__reject(scope, "params", "kind is %d, which is none", (int)params->kind);
     if (status == HUSK_OK)
-        status = husk__tensor_check_plain(x, HUSK_F32, argument, scope);
+        status = husk__tensor_check_float(x, argument, scope);
     if (status == HUSK_OK && (x->rank < 3 || x->rank > 5))
         status = husk__reject(scope, argument, "rank is %d, must be 3, 4 or 5", (int)x->rank);
     return status;
@@ -178,6 +178,7 @@ husk__pool_problem husk__pool_resolve(const husk_pool_params *params, const husk
     husk__pool_problem own;
     memset(&own, 0, sizeof own);
     own.kind = params->kind;
+    own.dtype = x->dtype;
     own.has_indices = indices != NULL;
     own.indices_are_long = indices && indices->dtype == HUSK_I64;
     own.count_pad = params->count_pad != 0;
@@ -204,6 +205,7 @@ void husk__pool_describe(const void *untyped, husk__key *key)
 {
     const husk__pool_problem *own = untyped;
     husk__key_i64(key, own->kind);
+    husk__key_i64(key, own->dtype);
     husk__key_i64(key, own->has_indices + 2 * own->indices_are_long + 4 * own->count_pad);
     husk__key_i64(key, own->batch);
     husk__key_i64(key, own->channels);
@@ -224,7 +226,7 @@ void husk__pool_describe(const void *untyped, husk__key *key)
 void husk__pool_classify(const void *untyped, husk__text *text)
 {
     const husk__pool_problem *own = untyped;
-    husk__text_format(text, " f32 %s%s %s", own->kind == HUSK_POOL_MAX ? "max" : "avg",
+    husk__text_format(text, " %s %s%s %s", husk_dtype_name(own->dtype), own->kind == HUSK_POOL_MAX ? "max" : "avg",
                       own->has_indices ? " indices" : "",
                       own->x_strides[1] == 1 && own->channels > 1 ? "nhwc" : "nchw");
     husk__text_format(text, " window=%lldx%lldx%lld stride=%lldx%lldx%lld", (long long)own->window[0],
@@ -309,7 +311,7 @@ static husk_status validate(husk_queue *queue, const husk_pool_params *params, c
                             const husk_tensor *y, const husk_tensor *indices, const int64_t *shape,
                             const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(y, HUSK_F32, "y", scope);
+    husk_status status = husk__tensor_check_plain(y, x->dtype, "y", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(y, "y", x->rank, shape, "see husk_pool_output_shape", scope);
     if (status == HUSK_OK)

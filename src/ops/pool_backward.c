@@ -69,7 +69,7 @@ uint64_t husk__pool_backward_workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     const uint64_t index = own->pool.indices_are_long ? sizeof(int64_t) : sizeof(int32_t);
-    return own->recomputes ? (uint64_t)outputs_of(&own->pool) * (index + sizeof(float)) : 0;
+    return own->recomputes ? (uint64_t)outputs_of(&own->pool) * (index + husk_dtype_size(own->pool.dtype)) : 0;
 }
 
 husk_status husk__pool_backward_indices(const husk_plan *plan, husk_queue *queue, const arguments *given,
@@ -87,8 +87,9 @@ husk_status husk__pool_backward_indices(const husk_plan *plan, husk_queue *queue
     *indices = saved_tensor(given->dy, is_channels_last, is_long);
     indices->buffer = scratch->buffer;
     husk_tensor y = *indices;
-    y.dtype = HUSK_F32;
-    y.offset = outputs_of(&own->pool) * (is_long ? 2 : 1);
+    y.dtype = own->pool.dtype;
+    const size_t index = is_long ? sizeof(int64_t) : sizeof(int32_t);
+    y.offset = outputs_of(&own->pool) * (int64_t)(index / husk_dtype_size(y.dtype));
     return husk_pool(queue, &params, given->x, &y, indices);
 }
 
@@ -100,7 +101,7 @@ static husk_status validate_x(husk_queue *queue, const husk_tensor *x, const hus
 {
     if (!x)
         return husk__reject(scope, "x", "is NULL, and there are no indices: MAX needs one of them");
-    husk_status status = husk__tensor_check_plain(x, HUSK_F32, "x", scope);
+    husk_status status = husk__tensor_check_plain(x, dx->dtype, "x", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(x, "x", dx->rank, dx->shape, "as dx", scope);
     if (status == HUSK_OK)
@@ -126,7 +127,7 @@ static husk_status validate(husk_queue *queue, const husk_pool_params *params, c
 {
     const husk_tensor *dx = given->dx, *dy = given->dy;
     const int64_t largest = (INT64_C(1) << 29) - 1; // as in ops/pool.c
-    husk_status status = husk__tensor_check_plain(dy, HUSK_F32, "dy", scope);
+    husk_status status = husk__tensor_check_plain(dy, dx->dtype, "dy", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(dy, "dy", dx->rank, shape, "see husk_pool_output_shape", scope);
     if (status == HUSK_OK)

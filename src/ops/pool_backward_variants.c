@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
 #include "ops/pool_backward_problem.h"
 
 typedef husk__pool_backward_problem problem;
@@ -80,8 +81,8 @@ static husk_status prepare(husk_plan *plan, const char *variant, launch **made, 
     snprintf(file, sizeof file, "pool_backward_%s.cl", variant);
     snprintf(kernel, sizeof kernel, "husk_pool_backward_%s_%s", variant,
              own->pool.kind == HUSK_POOL_AVG ? "avg" : "max");
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", plan->configuration->options,
-             needs_index_64 ? " -DINDEX_64" : "");
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->pool.dtype),
+             plan->configuration->options, needs_index_64 ? " -DINDEX_64" : "");
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
 }
 

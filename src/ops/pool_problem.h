@@ -14,6 +14,7 @@ enum { POOL_D = 0, POOL_H = 1, POOL_W = 2 };
 
 typedef struct husk__pool_problem {
     husk_pool_kind kind;
+    husk_dtype dtype;
     bool has_indices;
     bool indices_are_long;
     bool count_pad;

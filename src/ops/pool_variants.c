@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
 #include "ops/pool_problem.h"
 
 typedef husk__pool_problem problem;
@@ -76,7 +77,7 @@ static husk_status prepare(husk_plan *plan, const char *variant, launch **made, 
     const bool needs_index_64 = husk__needs_index_64(plan->context, outputs_of(own));
     snprintf(file, sizeof file, "pool_%s.cl", variant);
     snprintf(kernel, sizeof kernel, "husk_pool_%s_%s", variant, mode);
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", plan->configuration->options,
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->dtype), plan->configuration->options,
              needs_index_64 ? " -DINDEX_64" : "");
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
 }

@@ -24,6 +24,7 @@ static void describe(const void *untyped, husk__key *key)
 husk__softmax_geometry husk__softmax_geometry_of(const husk__softmax_problem *own)
 {
     husk__softmax_geometry made;
+    made.dtype = own->x.dtype;
     made.axis = (husk__strided_dimension){.extent = 1};
     if (own->x.rank > 0) {
         made.axis.extent = own->x.shape[own->axis];
@@ -67,7 +68,7 @@ static void classify(const void *untyped, husk__text *text)
 {
     const husk__softmax_problem *own = untyped;
     const husk__softmax_geometry shape = husk__softmax_geometry_of(own);
-    husk__text_format(text, " f32%s %s", own->is_log ? " log" : "",
+    husk__text_format(text, " %s%s %s", husk_dtype_name(own->x.dtype), own->is_log ? " log" : "",
                       shape.axis.x_stride == 1 && shape.axis.y_stride == 1 ? "rows" : "strided");
     husk__class_size(text, "axis", shape.axis.extent);
     husk__class_size(text, "inner", shape.inner.extent);
@@ -91,11 +92,11 @@ const husk__op husk__op_softmax = {
 static husk_status validate(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *x,
                             const husk_tensor *y, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(x, HUSK_F32, "x", scope);
+    husk_status status = husk__tensor_check_float(x, "x", scope);
     if (status == HUSK_OK && x->rank < 1)
         status = husk__reject(scope, "x", "rank is 0, must be 1 to %d", HUSK_MAX_RANK);
     if (status == HUSK_OK)
-        status = husk__tensor_check_plain(y, HUSK_F32, "y", scope);
+        status = husk__tensor_check_plain(y, x->dtype, "y", scope);
     if (status == HUSK_OK && params->axis_from_last >= (uint32_t)x->rank)
         status = husk__reject(scope, "params", "axis_from_last is %u, must be less than x's rank %d",
                               (unsigned)params->axis_from_last, (int)x->rank);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
 #include "ops/softmax_problem.h"
 
 typedef husk__softmax_problem problem;
@@ -63,7 +64,7 @@ static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
     launch *own = husk__softmax_make_launch(plan);
     if (!own)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    const char *file = "softmax_rows.cl", *options = "-DDTYPE_F32";
+    const char *file = "softmax_rows.cl", *options = husk__dtype_option(own->shape.dtype);
     if (!rows_are_split(&own->shape, traits)) {
         share_out(own, traits, own->shape.row_count, own->shape.axis.extent);
         return husk__kernel_get(plan->context, file, options, "husk_softmax_rows", &own->kernels[0], scope);
@@ -206,8 +207,8 @@ static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
         share_out(own, traits, husk__strided_count(&own->shape.outer) * strips,
                   width * own->shape.axis.extent);
     }
-    return husk__kernel_get(plan->context, "softmax_columns.cl", "-DDTYPE_F32", "husk_softmax_columns",
-                            &own->kernels[0], scope);
+    return husk__kernel_get(plan->context, "softmax_columns.cl", husk__dtype_option(own->shape.dtype),
+                            "husk_softmax_columns", &own->kernels[0], scope);
 }
 
 static husk_status run_columns(const husk_plan *plan, husk_queue *queue, const void *untyped,

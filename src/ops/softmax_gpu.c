@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
 #include "ops/softmax_problem.h"
 
 typedef husk__softmax_problem problem;
@@ -85,7 +86,7 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     const int64_t stride = husk__max_i64(axis.x_stride, axis.y_stride);
     const bool needs_index_64 = husk__needs_index_64(plan->context, axis.extent * stride);
     char options[128];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", configuration->options,
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->shape.dtype), configuration->options,
              needs_index_64 ? " -DINDEX_64" : "");
     const char *first = own->block ? "husk_softmax_workgroup_partial" : "husk_softmax_workgroup";
     husk_status status =

@@ -33,6 +33,7 @@ typedef struct husk__softmax_geometry {
     husk__strided outer; /* without axis and inner */
     husk__strided rows;  /* without axis alone */
     int64_t row_count;
+    husk_dtype dtype;
 } husk__softmax_geometry;
 
 /* A variant's state: everything a launch needs but the buffers. */

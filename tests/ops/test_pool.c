@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=90
+// ctest: tiers=default,long,dtypes timeout=90
 // Pooling: every option, variant and layout against the reference; special values; bad input.
 #include "ref/pool.h"
 #include "support/support.h"
@@ -28,7 +28,8 @@ static void check_indices(void *user, const husk_ref_array *indices, husk_ref_re
 static void describe(const husk_pool_params *params, const husk_tensor *x, char *text, size_t capacity)
 {
     size_t used =
-        (size_t)snprintf(text, capacity, "%s%s%s%s x", params->kind == HUSK_POOL_MAX ? "max" : "avg",
+        (size_t)snprintf(text, capacity, "%s %s%s%s%s x", husk_dtype_name(x->dtype),
+                         params->kind == HUSK_POOL_MAX ? "max" : "avg",
                          params->global ? " global" : "", params->ceil_mode ? " ceil" : "",
                          params->count_pad ? " count_pad" : "");
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
@@ -55,7 +56,7 @@ static void run_all(const husk_pool_params *wanted, test_tensor *x, test_layout 
     ck_assert_msg(memcmp(shape, reference, (size_t)x->tensor.rank * sizeof(*shape)) == 0,
                   "output shape of %s", text);
 
-    test_tensor y = test_output(HUSK_F32, x->tensor.rank, shape, y_layout);
+    test_tensor y = test_output(x->tensor.dtype, x->tensor.rank, shape, y_layout);
     test_tensor indices = {0};
     if (with != NO_INDICES)
         indices = test_output(with == INDICES_I32 ? HUSK_I32 : HUSK_I64, x->tensor.rank, shape,
@@ -100,22 +101,63 @@ static husk_pool_params pick_params(husk_ref_random *random, int32_t space)
     return params;
 }
 
+// A random problem; false where the window does not fit.
+static bool pick_problem(husk_ref_random *random, husk_pool_params *params, int32_t *rank, int64_t *shape)
+{
+    *rank = (int32_t)TEST_PICK(random, 3, 4, 4, 4, 5);
+    *params = pick_params(random, *rank - 2);
+    shape[0] = TEST_PICK(random, 1, 2, 3);
+    shape[1] = TEST_PICK(random, 1, 2, 3, 5, 16, 17, 64, 67);
+    for (int32_t d = 2; d < *rank; d++)
+        shape[d] = test_pick_size(random, 16, *rank == 3 ? 200 : *rank == 4 ? 40 : 12);
+    husk_tensor probe = {.rank = *rank};
+    int64_t out[HUSK_MAX_RANK];
+    memcpy(probe.shape, shape, (size_t)*rank * sizeof(*shape));
+    return husk_pool_output_shape(params, &probe, out, NULL) == HUSK_OK;
+}
+
+// The tier "dtypes".
+START_TEST(narrow_dtypes)
+{
+    husk_ref_random random = {.seed = 900 + (uint64_t)_i};
+    for (int64_t round = 0; round < 5;) {
+        int64_t shape[HUSK_MAX_RANK];
+        int32_t rank;
+        husk_pool_params params;
+        if (!pick_problem(&random, &params, &rank, shape))
+            continue;
+        if (round == 4) { // a window in bands, or all of space
+            params = HUSK_POOL_PARAMS(.kind = (husk_pool_kind)(_i / 2 % 2), .global = _i / 4 % 2);
+            for (int32_t d = 0; d < rank - 2 && !params.global; d++)
+                params.window[d] = d < rank - 4 ? 1 : 2;
+            if (rank == 3 || (!params.global && (shape[2] < 2 || shape[3] < 2 || (rank == 5 && shape[4] < 2)))) {
+                rank = 4;
+                shape[2] = 21;
+                shape[3] = 37;
+                params.window[0] = params.window[1] = params.global ? 0 : 2;
+            }
+        }
+        const with_indices with =
+            params.kind == HUSK_POOL_MAX ? (with_indices)husk_ref_random_below(&random, 3) : NO_INDICES;
+        test_tensor x = test_input_of((_i + round) % 2 ? HUSK_F16 : HUSK_BF16, rank, shape, test_pick_layout(&random),
+                                      (uint64_t)round, 2.0f);
+        run_all(&params, &x, test_pick_layout(&random), with);
+        test_release(&x);
+        round++;
+    }
+}
+END_TEST
+
 START_TEST(options_and_layouts)
 {
     husk_ref_random random = {.seed = 500 + (uint64_t)_i};
     const int64_t rounds = test_is_long() ? 40 : 4;
     for (int64_t round = 0; round < rounds;) {
         int64_t shape[HUSK_MAX_RANK];
-        const int32_t rank = (int32_t)TEST_PICK(&random, 3, 4, 4, 4, 5);
-        husk_pool_params params = pick_params(&random, rank - 2);
-        shape[0] = TEST_PICK(&random, 1, 2, 3);
-        shape[1] = TEST_PICK(&random, 1, 2, 3, 5, 16, 17, 64, 67);
-        for (int32_t d = 2; d < rank; d++)
-            shape[d] = test_pick_size(&random, 16, rank == 3 ? 200 : rank == 4 ? 40 : 12);
-        const husk_tensor probe = {.rank = rank, .shape = {shape[0], shape[1], shape[2], shape[3], shape[4]}};
-        int64_t out[HUSK_MAX_RANK];
-        if (husk_pool_output_shape(&params, &probe, out, NULL) != HUSK_OK)
-            continue; // the window does not fit
+        int32_t rank;
+        husk_pool_params params;
+        if (!pick_problem(&random, &params, &rank, shape))
+            continue;
         const bool is_amid_nan = test_one_in(&random, 2);
         const with_indices with =
             params.kind == HUSK_POOL_MAX ? (with_indices)husk_ref_random_below(&random, 3) : NO_INDICES;
@@ -427,6 +469,11 @@ int main(void)
 {
     Suite *suite = suite_create("pool");
     TCase *tests = tcase_create("pool");
+    suite_add_tcase(suite, tests);
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(tests, narrow_dtypes, 0, 24);
+        return test_main(suite);
+    }
     tcase_add_loop_test(tests, options_and_layouts, 0, 40);
     tcase_add_loop_test(tests, known_shapes, 0, CASES);
     tcase_add_loop_test(tests, special_values, 0, 16);
@@ -438,6 +485,5 @@ int main(void)
     tcase_add_test(tests, bad_tensors);
     tcase_add_test(tests, bad_output_shape_calls);
     tcase_add_test(tests, enough_configurations);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

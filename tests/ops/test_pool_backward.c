@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=90
+// ctest: tiers=default,long,dtypes timeout=90
 // The gradient of pooling: finite differences and adjoints; every option, variant and layout against the reference;
 // maxima by saved indices and found anew; adding; special values; bad input.
 #include "ref/pool.h"
@@ -129,7 +129,7 @@ static void check(void *user, const husk_ref_array *dx, husk_ref_report *report)
 static void describe(const husk_pool_params *params, const husk_tensor *x, with_indices with, char *text,
                      size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s%s%s%s%s indices %d x",
+    size_t used = (size_t)snprintf(text, capacity, "%s %s%s%s%s%s indices %d x", husk_dtype_name(x->dtype),
                                    params->kind == HUSK_POOL_MAX ? "max" : "avg", params->global ? " global" : "",
                                    params->ceil_mode ? " ceil" : "", params->count_pad ? " count_pad" : "",
                                    params->accumulate ? " accumulate" : "", (int)with);
@@ -167,9 +167,10 @@ static void run_all(const husk_pool_params *wanted, test_tensor *x, const test_l
     describe(&params, &x->tensor, with, text, sizeof(text));
     test_ok_error(husk_pool_output_shape(&params, &x->tensor, out, &error), &error);
 
-    test_tensor dy = test_input(rank, out, layouts[1], 31, 1.0f), indices = {0};
-    test_tensor dx = params.accumulate ? test_inout(rank, x->tensor.shape, layouts[0], 33, 1.0f)
-                                       : test_output(HUSK_F32, rank, x->tensor.shape, layouts[0]);
+    const husk_dtype dtype = x->tensor.dtype;
+    test_tensor dy = test_input_of(dtype, rank, out, layouts[1], 31, 1.0f), indices = {0};
+    test_tensor dx = params.accumulate ? test_inout_of(dtype, rank, x->tensor.shape, layouts[0], 33, 1.0f)
+                                       : test_output(dtype, rank, x->tensor.shape, layouts[0]);
     if (is_max)
         indices = make_indices(&params, x, out, with == INDICES_I64 ? HUSK_I64 : HUSK_I32, layouts[2]);
     husk_ref_pool_backward op = {.params = &params, .x = &x->array, .dy = &dy.array};
@@ -194,26 +195,39 @@ static void run_all(const husk_pool_params *wanted, test_tensor *x, const test_l
         test_release(&indices);
 }
 
+static void run_any(husk_dtype dtype, husk_ref_random *random, uint64_t seed)
+{
+    int64_t shape[HUSK_MAX_RANK], out[HUSK_MAX_RANK];
+    test_layout layouts[3];
+    const int32_t rank = (int32_t)TEST_PICK(random, 3, 4, 4, 4, 5);
+    husk_pool_params params;
+    shape[0] = TEST_PICK(random, 1, 2, 3);
+    shape[1] = TEST_PICK(random, 1, 2, 3, 5, 16, 17, 64, 67);
+    pick_problem(random, rank, rank == 3 ? 200 : rank == 4 ? 32 : 10, &params, shape, out);
+    params.accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_INPUTS : 0;
+    layouts[0] = test_pick_layout(random);
+    for (int i = 1; i < 3; i++)
+        layouts[i] = test_one_in(random, 3) ? test_pick_layout(random) : layouts[0];
+    test_tensor x = test_input_of(dtype, rank, shape, test_pick_layout(random), seed, 2.0f);
+    run_all(&params, &x, layouts, (with_indices)husk_ref_random_below(random, 3));
+    test_release(&x);
+}
+
 START_TEST(options_and_layouts)
 {
     husk_ref_random random = {.seed = 500 + (uint64_t)_i};
     const int64_t rounds = test_is_long() ? 30 : 3;
-    for (int64_t round = 0; round < rounds; round++) {
-        int64_t shape[HUSK_MAX_RANK], out[HUSK_MAX_RANK];
-        test_layout layouts[3];
-        const int32_t rank = (int32_t)TEST_PICK(&random, 3, 4, 4, 4, 5);
-        husk_pool_params params;
-        shape[0] = TEST_PICK(&random, 1, 2, 3);
-        shape[1] = TEST_PICK(&random, 1, 2, 3, 5, 16, 17, 64, 67);
-        pick_problem(&random, rank, rank == 3 ? 200 : rank == 4 ? 32 : 10, &params, shape, out);
-        params.accumulate = test_one_in(&random, 3) ? HUSK_ACCUMULATE_INPUTS : 0;
-        layouts[0] = test_pick_layout(&random);
-        for (int i = 1; i < 3; i++)
-            layouts[i] = test_one_in(&random, 3) ? test_pick_layout(&random) : layouts[0];
-        test_tensor x = test_input(rank, shape, test_pick_layout(&random), (uint64_t)round, 2.0f);
-        run_all(&params, &x, layouts, (with_indices)husk_ref_random_below(&random, 3));
-        test_release(&x);
-    }
+    for (int64_t round = 0; round < rounds; round++)
+        run_any(HUSK_F32, &random, (uint64_t)round);
+}
+END_TEST
+
+// The tier "dtypes".
+START_TEST(narrow_dtypes)
+{
+    husk_ref_random random = {.seed = 900 + (uint64_t)_i};
+    for (uint64_t round = 0; round < 4; round++)
+        run_any(((uint64_t)_i + round) % 2 ? HUSK_F16 : HUSK_BF16, &random, round);
 }
 END_TEST
 
@@ -550,6 +564,11 @@ int main(void)
 {
     Suite *suite = suite_create(NAME);
     TCase *tests = tcase_create(NAME);
+    suite_add_tcase(suite, tests);
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(tests, narrow_dtypes, 0, 20);
+        return test_main(suite);
+    }
     tcase_add_loop_test(tests, differences_and_adjoints, 0, DIFFERENCES);
     tcase_add_loop_test(tests, options_and_layouts, 0, 40);
     tcase_add_loop_test(tests, known_shapes, 0, CASES);
@@ -562,6 +581,5 @@ int main(void)
     tcase_add_loop_test(tests, bad_params, 0, BAD_CALLS);
     tcase_add_test(tests, bad_tensors);
     tcase_add_test(tests, enough_configurations);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

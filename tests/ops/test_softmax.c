@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=90
+// ctest: tiers=default,long,dtypes timeout=90
 // Softmax and log-softmax: every axis, variant and layout against the reference; special values; bad input.
 #include "ref/softmax.h"
 #include "support/support.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const variants[] =
     {NULL, "rows", "columns", "workgroup:1x256", "workgroup:1x64", "workgroup:32x8", "workgroup:16x4"};
@@ -19,7 +20,7 @@ static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
 
 static void describe(const husk_softmax_params *params, const husk_tensor *x, char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s axis_from_last=%u shape",
+    size_t used = (size_t)snprintf(text, capacity, "%s %s axis_from_last=%u shape", husk_dtype_name(x->dtype),
                                    params->log ? "log" : "plain", (unsigned)params->axis_from_last);
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)x->shape[d]);
@@ -46,24 +47,29 @@ static void run_all(const husk_softmax_params *wanted, test_tensor *x, test_tens
     husk_ref_softmax_release(&op);
 }
 
+// A random problem; its shape into `shape`, its rank into `rank`.
+static husk_softmax_params pick_problem(husk_ref_random *random, int32_t *rank, int64_t *shape)
+{
+    *rank = (int32_t)TEST_PICK(random, 1, 2, 2, 3, 3, 4, 5, 8);
+    const uint32_t axis = (uint32_t)husk_ref_random_below(random, *rank);
+    for (int32_t d = 0; d < *rank; d++)
+        shape[d] = d == *rank - 1 - (int32_t)axis ? test_pick_size(random, 64, *rank > 4 ? 70 : 700)
+                                                  : test_pick_size(random, 16, *rank > 3 ? 4 : *rank > 2 ? 12 : 70);
+    husk_softmax_params params =
+        HUSK_SOFTMAX_PARAMS(.axis_from_last = axis, .log = (uint32_t)husk_ref_random_below(random, 2));
+    if (shape[*rank - 1 - (int32_t)axis] == 1)
+        params.log = 0; // rows of one element: zeros, which prove nothing
+    return params;
+}
+
 START_TEST(axes_and_layouts)
 {
     husk_ref_random random = {.seed = 100 + (uint64_t)_i};
     const int64_t rounds = test_is_long() ? 12 : 2;
     for (int64_t round = 0; round < rounds; round++) {
         int64_t shape[HUSK_MAX_RANK];
-        const int32_t rank = (int32_t)TEST_PICK(&random, 1, 2, 2, 3, 3, 4, 5, 8);
-        const uint32_t axis = (uint32_t)husk_ref_random_below(&random, rank);
-        for (int32_t d = 0; d < rank; d++)
-            shape[d] = d == rank - 1 - (int32_t)axis ? test_pick_size(&random, 64, rank > 4 ? 70 : 700)
-                                                     : test_pick_size(&random, 16,
-                                                                      rank > 3   ? 4
-                                                                      : rank > 2 ? 12
-                                                                                 : 70);
-        husk_softmax_params params =
-            HUSK_SOFTMAX_PARAMS(.axis_from_last = axis, .log = (uint32_t)husk_ref_random_below(&random, 2));
-        if (shape[rank - 1 - (int32_t)axis] == 1)
-            params.log = 0; // rows of one element: zeros, which prove nothing
+        int32_t rank;
+        const husk_softmax_params params = pick_problem(&random, &rank, shape);
         const bool is_amid_nan = test_one_in(&random, 2);
         const float scale = test_one_in(&random, 2) ? 4.0f : 60.0f;
         test_tensor x =
@@ -73,6 +79,38 @@ START_TEST(axes_and_layouts)
         run_all(&params, &x, &y);
         test_release(&x);
         test_release(&y);
+    }
+}
+END_TEST
+
+// The tier "dtypes": also in place, and rows that are shared among work-groups.
+START_TEST(narrow_dtypes)
+{
+    static const int64_t long_row[] = {1, 70001};
+    husk_ref_random random = {.seed = 300 + (uint64_t)_i};
+    for (uint64_t round = 0; round < 5; round++) {
+        const husk_dtype dtype = (_i + (int)round) % 2 ? HUSK_F16 : HUSK_BF16;
+        int64_t shape[HUSK_MAX_RANK];
+        int32_t rank;
+        husk_softmax_params params = pick_problem(&random, &rank, shape);
+        if (round == 4) {
+            rank = 2;
+            memcpy(shape, long_row, sizeof(long_row));
+            params.axis_from_last = 0;
+        }
+        test_tensor x = test_input_of(dtype, rank, shape, test_pick_layout(&random), round, 4.0f);
+        test_tensor y = test_output(dtype, rank, shape, test_pick_layout(&random));
+        run_all(&params, &x, &y);
+        test_release(&x);
+        test_release(&y);
+        test_tensor both = test_inout_of(dtype, rank, shape, test_pick_layout(&random), round, 4.0f);
+        husk_ref_softmax op = {.params = &params, .x = &both.before};
+        husk_ref_report report = {0};
+        test_ok(husk_softmax(test_queue(), &params, &both.tensor, &both.tensor));
+        test_fetch(&both);
+        check(&op, &both.array, &report);
+        test_accept("softmax", NULL, "in place, narrow", &report);
+        test_release(&both);
     }
 }
 END_TEST
@@ -283,6 +321,10 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "x", &params, &single.tensor, &y.tensor);
     refuse(HUSK_UNSUPPORTED, "y", &params, &x.tensor, &whole.tensor);
     refuse(HUSK_UNSUPPORTED, "x", &params, &whole.tensor, &y.tensor);
+    husk_tensor narrow = y.tensor;
+    narrow.dtype = HUSK_F16;
+    narrow.offset *= 2;
+    refuse(HUSK_UNSUPPORTED, "y", &params, &x.tensor, &narrow);
     params.axis_from_last = 2;
     refuse(HUSK_INVALID_ARGUMENT, "axis_from_last", &params, &x.tensor, &y.tensor);
     params = HUSK_SOFTMAX_PARAMS(.variant = "row");
@@ -343,6 +385,11 @@ int main(void)
 {
     Suite *suite = suite_create("softmax");
     TCase *tests = tcase_create("softmax");
+    suite_add_tcase(suite, tests);
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(tests, narrow_dtypes, 0, 12);
+        return test_main(suite);
+    }
     tcase_add_loop_test(tests, axes_and_layouts, 0, 24);
     tcase_add_loop_test(tests, row_lengths, 0, LENGTHS);
     tcase_add_loop_test(tests, neighbouring_rows, 0, 15);
@@ -356,6 +403,5 @@ int main(void)
     tcase_add_test(tests, bad_input);
     tcase_add_test(tests, refused_variants);
     tcase_add_test(tests, enough_configurations);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

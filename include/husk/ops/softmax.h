@@ -5,8 +5,8 @@
  *     softmax      y = e^(x - max) / sum e^(x - max)          along the axis
  *     log-softmax  y = (x - max) - log(sum e^(x - max))
  *
- * x and y: the same shape (rank 1 to 8) and dtype (f32), any strides; y may be x itself, otherwise they must
- * not overlap. A zero-sized tensor does nothing. A row that holds NaN or +infinity gives NaN throughout, a
+ * x and y: the same shape (rank 1 to 8) and dtype (f32, f16, bf16), any strides; y may be x itself, otherwise they
+ * must not overlap. A zero-sized tensor does nothing. A row that holds NaN or +infinity gives NaN throughout, a
  * row of -infinity alone too; single -infinity elements give 0 (log-softmax: -infinity).
  * Error: softmax |error| <= (16 + 2 sqrt n + |x - max|) * 2^-24 * y + 2^-126, log-softmax <= (16 + 2 sqrt n)
  * * 2^-24 * max(1, |y|, |x|, |max|), n the axis' length.
