@@ -252,6 +252,33 @@ int64_t husk_tensor_extent(const husk_tensor *tensor)
     return bytes;
 }
 
+bool husk__tensor_broadcast(const husk_tensor *tensor, husk_tensor *shape)
+{
+    const husk_tensor before = *shape;
+    shape->rank = tensor->rank > before.rank ? tensor->rank : before.rank;
+    for (int32_t d = 0; d < shape->rank; ++d) {
+        const int32_t i = d - (shape->rank - tensor->rank), k = d - (shape->rank - before.rank);
+        const int64_t own = i < 0 ? 1 : tensor->shape[i], other = k < 0 ? 1 : before.shape[k];
+        if (own != other && own != 1 && other != 1)
+            return false;
+        shape->shape[d] = own == 1 ? other : own;
+    }
+    return true;
+}
+
+husk_status husk__tensor_check_broadcast(const husk_tensor *tensor, const char *argument, const husk_tensor *to,
+                                         const char *other, const husk__scope *scope)
+{
+    char is[HUSK__SHAPE_TEXT], must[HUSK__SHAPE_TEXT];
+    bool fits = tensor->rank <= to->rank;
+    for (int32_t d = 0; d < tensor->rank && fits; ++d)
+        fits = tensor->shape[d] == 1 || tensor->shape[d] == to->shape[to->rank - tensor->rank + d];
+    if (fits)
+        return HUSK_OK;
+    return husk__reject(scope, argument, "shape is %s, which does not broadcast to %s's %s",
+                        husk__shape_text(tensor, is), other, husk__shape_text(to, must));
+}
+
 int64_t husk__tensor_last(const husk_tensor *tensor)
 {
     int64_t last = 0;

@@ -38,6 +38,14 @@ husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argu
 husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument,
                                         const husk__scope *scope);
 
+/*
+ * Broadcasting: shapes are aligned at their ends, a dimension of 1 or none is repeated. *shape is widened by the
+ * tensor's; false where they do not go together. And the check that a tensor is broadcast to other's shape.
+ */
+bool husk__tensor_broadcast(const husk_tensor *tensor, husk_tensor *shape);
+husk_status husk__tensor_check_broadcast(const husk_tensor *tensor, const char *argument, const husk_tensor *to,
+                                         const char *other, const husk__scope *scope);
+
 /* The largest index a resolved, checked tensor touches, relative to its first element; -1 when empty. */
 int64_t husk__tensor_last(const husk_tensor *tensor);
 

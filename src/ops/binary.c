@@ -181,20 +181,6 @@ const char *husk_binary_name(husk_binary_op op)
     return "unknown";
 }
 
-// The broadcast shape; false where the shapes do not go together.
-static bool broadcast(const husk_tensor *a, const husk_tensor *b, husk_tensor *shape)
-{
-    shape->rank = a->rank > b->rank ? a->rank : b->rank;
-    for (int32_t d = 0; d < shape->rank; ++d) {
-        const int32_t i = d - (shape->rank - a->rank), k = d - (shape->rank - b->rank);
-        const int64_t of_a = i < 0 ? 1 : a->shape[i], of_b = k < 0 ? 1 : b->shape[k];
-        if (of_a != of_b && of_a != 1 && of_b != 1)
-            return false;
-        shape->shape[d] = of_a == 1 ? of_b : of_a;
-    }
-    return true;
-}
-
 static husk_status check_params(const husk_binary_params *params, const husk__scope *scope)
 {
     if ((int)params->op < HUSK_BINARY_ADD || params->op > HUSK_BINARY_GREATER_EQUAL)
@@ -212,7 +198,7 @@ static husk_status check_tensors(const husk_tensor *a, const husk_tensor *b, con
     husk_status status = husk__tensor_check_float(a, "a", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(b, a->dtype, "b", scope);
-    if (status == HUSK_OK && !broadcast(a, b, &wanted))
+    if (status == HUSK_OK && !(husk__tensor_broadcast(a, &wanted) && husk__tensor_broadcast(b, &wanted)))
         return husk__reject(scope, "b", "its shape does not go with a's, %s", husk__shape_text(a, shape));
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, a->dtype, "y", scope);

@@ -285,20 +285,12 @@ static husk_status check_params(const husk_binary_params *params, const husk__sc
     return HUSK_OK;
 }
 
-// An input or its gradient: f32 or as dy, of a shape that is broadcast to dy's.
+// An input or its gradient.
 static husk_status check_tensor(const husk_tensor *tensor, const char *name, const husk_tensor *dy,
                                 const husk__scope *scope)
 {
-    char shape[HUSK__SHAPE_TEXT];
     husk_status status = husk__tensor_check_plain(tensor, dy->dtype, name, scope);
-    if (status != HUSK_OK)
-        return status;
-    bool fits = tensor->rank <= dy->rank;
-    for (int32_t d = 0; d < tensor->rank && fits; ++d)
-        fits = tensor->shape[d] == 1 || tensor->shape[d] == dy->shape[dy->rank - tensor->rank + d];
-    if (!fits)
-        return husk__reject(scope, name, "its shape is not broadcast to dy's, %s", husk__shape_text(dy, shape));
-    return HUSK_OK;
+    return status == HUSK_OK ? husk__tensor_check_broadcast(tensor, name, dy, "dy", scope) : status;
 }
 
 static husk_status check_tensors(const husk_binary_params *params, const arguments *given, const husk__scope *scope)

@@ -244,20 +244,6 @@ static bool becomes_others(husk_dtype dtype)
     return dtype != HUSK_F64 && dtype != HUSK_I8;
 }
 
-static husk_status check_broadcast(const husk_tensor *x, const husk_tensor *y, const husk__scope *scope)
-{
-    bool is_right = x->rank <= y->rank;
-    for (int32_t d = 0; is_right && d < x->rank; ++d) {
-        const int64_t wanted = y->shape[d + y->rank - x->rank];
-        is_right = x->shape[d] == 1 || x->shape[d] == wanted;
-    }
-    if (is_right)
-        return HUSK_OK;
-    char is[HUSK__SHAPE_TEXT], must[HUSK__SHAPE_TEXT];
-    return husk__reject(scope, "x", "shape is %s, which does not broadcast to y's %s", husk__shape_text(x, is),
-                        husk__shape_text(y, must));
-}
-
 static husk_status validate(husk_queue *queue, const husk_tensor *x, const husk_tensor *y, const husk__scope *scope)
 {
     husk_status status = husk__tensor_check_plain(x, x ? x->dtype : HUSK_F32, "x", scope);
@@ -267,7 +253,7 @@ static husk_status validate(husk_queue *queue, const husk_tensor *x, const husk_
         return husk__fail(scope, HUSK_UNSUPPORTED, "y: is %s, which %s is not converted to", husk_dtype_name(y->dtype),
                           husk_dtype_name(x->dtype));
     if (status == HUSK_OK)
-        status = check_broadcast(x, y, scope);
+        status = husk__tensor_check_broadcast(x, "x", y, "y", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(y, "y", scope);
     if (status == HUSK_OK)

@@ -302,6 +302,29 @@ def binary():
         yield case(name, ", special values", special[:, None], special.repeat(7, 1))
 
 
+def where():
+    def case(name, condition, a, b):
+        a, b = a.clone().requires_grad_(), b.clone().requires_grad_()
+        y = torch.where(condition, a, b)
+        dy = random(*y.shape)
+        da, db = gradients(y, dy, a, b)
+        return row(name, array(condition), array(a.detach()), array(b.detach()), array(y.detach()), array(dy),
+                   array(da), array(db))
+
+    def bits(*shape):
+        return torch.randint(0, 2, shape).bool()
+
+    yield case("as large", bits(3, 4), random(3, 4), random(3, 4))
+    yield case("one number", bits(3, 4), random(3, 4), torch.tensor(-0.5).double())
+    yield case("rows and columns", bits(3, 4), random(4), random(3, 1))
+    yield case("a condition of rows", bits(4), random(3, 4), random(3, 4))
+    yield case("a condition of columns", bits(3, 1), random(2, 3, 4), random(1, 4))
+    yield case("one condition", bits(1), random(2, 3), random(3))
+    yield case("masks of channels", bits(2, 1, 3, 3), random(2, 2, 3, 3), random(2, 1, 1))
+    special = torch.tensor([float("nan"), math.inf, -math.inf, 0.0]).double()
+    yield case("special values", bits(4, 4), special, random(4, 1))
+
+
 def gemm():
     def case(name, a, b, ta=False, tb=False, alpha=1.0, beta=0.0, bias=None, c=None, act="NONE", slope=0.25):
         product = torch.matmul(a.transpose(-1, -2) if ta else a, b.transpose(-1, -2) if tb else b)
@@ -974,6 +997,7 @@ OPERATORS = [
     activation_backward,
     unary,
     binary,
+    where,
     dropout,
     embedding,
     rotary,
