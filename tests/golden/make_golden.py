@@ -269,6 +269,31 @@ def one_hot():
     yield case("the other way round", torch.randint(0, 3, (2, 3)), 3, on=0, off=1)
 
 
+def quantize():
+    """PyTorch multiplies by 1 / scale: scales are powers of two where there are ties."""
+    kinds = {"i8": torch.qint8, "u8": torch.quint8}
+
+    def case(name, kind, x, scale, zero, axis=None):
+        given = {} if axis is None else dict(axis=axis)
+        if axis is None:
+            q = torch.quantize_per_tensor(x.float(), scale, zero, kinds[kind])
+            scale, zero = torch.tensor([scale]), torch.tensor([zero])
+        else:
+            scale, zero = torch.tensor(scale), torch.tensor(zero)
+            q = torch.quantize_per_channel(x.float(), scale.double(), zero, axis, kinds[kind])
+        scale = scale.float().double()
+        return row(name, params(**given), "    %d" % (kind == "u8"), array(x), array(scale), array(zero),
+                   array(q.int_repr()), array(q.dequantize()))
+
+    ties = torch.tensor([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.0, 126.5, 127.5, 200.0, -128.5, -129.0, -300.0]).double()
+    yield case("ties and ends", "i8", ties, 1.0, 0)
+    yield case("ties and ends, with a zero point", "u8", ties, 1.0, 100)
+    yield case("per tensor", "i8", random(4, 5), 0.0625, 7)
+    yield case("per tensor, unsigned", "u8", random(3, 2, 4), 0.03125, 128)
+    yield case("per channel", "i8", random(3, 5), [0.0625, 0.03125, 0.125], [0, -3, 20], 0)
+    yield case("per channel in the middle", "u8", random(2, 3, 4), [0.0625, 0.03125, 0.25], [1, 128, 255], 1)
+
+
 def binary():
     alpha, beta = -1.5, 0.75
     functions = {
@@ -996,6 +1021,7 @@ OPERATORS = [
     activation,
     activation_backward,
     unary,
+    quantize,
     binary,
     where,
     dropout,

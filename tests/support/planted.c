@@ -81,15 +81,14 @@ void test_planted(const husk_ref_function *function, const husk_ref_array *array
 
 void test_planted_guards(test_tensor *output)
 {
-    int64_t element_words = (int64_t)husk_dtype_size(output->tensor.dtype) / 4;
-    int64_t extent = husk_ref_array_extent(&output->array) * element_words;
-    int64_t first = output->tensor.offset * element_words;
-    const int64_t places[4] = {0, first - 1, first + extent, output->words - 1};
+    int64_t size = (int64_t)husk_dtype_size(output->tensor.dtype), first = output->tensor.offset * size;
+    int64_t end = first + husk_ref_array_extent(&output->array) * size; // in bytes; whole words outside:
+    const int64_t places[4] = {0, first / 4 - 1, (end + 3) / 4, output->words - 1};
     ck_assert_msg(test_changed_guard(output) < 0, "the guards are to be right at first");
     for (int i = 0; i < 4; i++) {
         unsigned char *byte = (unsigned char *)&output->current[places[i]];
         byte[i] ^= 1;
-        ck_assert_msg(test_changed_guard(output) == places[i] * 4, "a changed guard byte is not seen");
+        ck_assert_msg(test_changed_guard(output) / 4 == places[i], "a changed guard byte is not seen");
         byte[i] ^= 1;
     }
 }

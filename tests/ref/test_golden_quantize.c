@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=60
+// Integers of eight bits: the reference against golden vectors from PyTorch (support/golden.h).
+#include <stdlib.h>
+
+#include "ref/dequantize.h"
+#include "ref/quantize.h"
+#include "support/golden.h"
+#include "support/main.h"
+
+static const struct golden_quantize {
+    const char *name;
+    husk_quantize_params params;
+    int is_unsigned;
+    golden_array x, scale, zero, y, back;
+} golden_quantize[] = {
+#include "golden/golden_quantize.inc"
+};
+
+START_TEST(test_quantize)
+{
+    const struct golden_quantize *golden = &golden_quantize[_i / 2];
+    const husk_dtype dtype = golden->is_unsigned ? HUSK_U8 : HUSK_I8;
+    golden_lay_out(_i % 2 != 0);
+    husk_ref_array x = golden_make(&golden->x, HUSK_F32), scale = golden_make(&golden->scale, HUSK_F32);
+    husk_ref_array zero = golden_make(&golden->zero, dtype), q = golden_make(&golden->y, dtype);
+    husk_ref_array y = golden_make_output(&golden->y), back = golden_make_output(&golden->back);
+    husk_ref_quantize op = {.params = &golden->params, .x = &x, .scale = &scale, .zero = &zero, .dtype = dtype};
+    husk_ref_function function = husk_ref_quantize_function(&op);
+    golden_expect_function(golden->name, &function, &golden->y);
+    husk_ref_quantize_run(&op, &y);
+    golden_expect_equal(golden->name, "y", &golden->y, &y);
+    husk_ref_dequantize reverse = {.params = &golden->params, .x = &q, .scale = &scale, .zero = &zero};
+    function = husk_ref_dequantize_function(&reverse);
+    golden_expect_function(golden->name, &function, &golden->back);
+    husk_ref_dequantize_run(&reverse, &back);
+    golden_expect_equal(golden->name, "back", &golden->back, &back);
+    void *const arrays[] = {x.data, scale.data, zero.data, q.data, y.data, back.data};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("golden_quantize");
+    TCase *cases = tcase_create("golden_quantize");
+    tcase_add_loop_test(cases, test_quantize, 0, 2 * GOLDEN_COUNT(golden_quantize));
+    suite_add_tcase(suite, cases);
+    return test_main(suite);
+}
