@@ -983,6 +983,25 @@ def loss():
                    options=dict(log_target=1))
 
 
+def concat():
+    def case(name, axis, *inputs):
+        inputs = [x.clone().requires_grad_() for x in inputs]
+        y = torch.cat(inputs, axis)
+        dy = random(*y.shape)
+        grads = gradients(y, dy, *inputs)
+
+        def several(tensors):
+            return "    {\n" + ",\n".join(array(t.detach()) for t in tensors) + "\n    }"
+
+        return row(name, params(axis=axis), several(inputs), array(y.detach()), array(dy), several(grads))
+
+    yield case("a list", 0, random(4), random(1), random(3))
+    yield case("rows", 0, random(2, 3), random(1, 3), random(2, 3))
+    yield case("columns", -1, random(2, 3), random(2, 1), random(2, 4))
+    yield case("channels", 1, random(2, 3, 2, 2), random(2, 1, 2, 2), random(2, 2, 2, 2))
+    yield case("one of nothing", 1, random(2, 2), random(2, 0), random(2, 1))
+
+
 def optimizer():
     kinds = {"SGD": torch.optim.SGD, "RMSPROP": torch.optim.RMSprop, "ADAM": torch.optim.Adam,
              "ADAMW": torch.optim.AdamW}
@@ -1043,6 +1062,7 @@ OPERATORS = [
     loss,
     optimizer,
     copy,
+    concat,
 ]
 
 

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+// Tensors one after the other along a dimension, for GPUs: lib/concat_grid.clh.
+#include "lib/concat_grid.clh"
+
+CONCAT_GRID_KERNEL(husk_concat_grid)
