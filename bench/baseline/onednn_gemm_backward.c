@@ -67,20 +67,48 @@ static void add_bias(onednn_program *program, const bench_case *c, const onednn_
         multiply(program, &unscaled, dy, dy_memory, ones, ones_memory, sums, sums_memory);
 }
 
+// A matrix as it is stored, or as its transpose is: rows, columns and the operand's own flag.
+typedef struct matrix {
+    int64_t rows, columns, leading;
+    bool is_transposed;
+    float *data;
+} matrix;
+
+static matrix transposed(matrix m)
+{
+    return (matrix){m.columns, m.rows, m.leading, !m.is_transposed, m.data};
+}
+
+// to = alpha left right; or their transposes, so that the result is stored by rows: oneDNN has no fast way for others.
+static void multiply_matrices(onednn_program *program, const bench_case *c, matrix left, matrix right, matrix to)
+{
+    if (to.is_transposed) {
+        multiply_matrices(program, c, transposed(right), transposed(left), transposed(to));
+        return;
+    }
+    const matrix *const all[] = {&left, &right, &to};
+    const onednn_md *md[3];
+    dnnl_memory_t memory[3];
+    for (int i = 0; i < 3; i++) {
+        md[i] = onednn_gemm_md(program, c->as.gemm.batch, all[i]->rows, all[i]->columns, all[i]->leading,
+                               all[i]->is_transposed, false);
+        memory[i] = onednn_program_memory(program, md[i], all[i]->data);
+    }
+    multiply(program, c, md[0], memory[0], md[1], memory[1], md[2], memory[2]);
+}
+
+// dA = dy B', dB = A' dy.
 static void build_matmuls(onednn_program *program, const bench_case *c, const onednn_operands *operands)
 {
     const bench_gemm *g = &c->as.gemm;
-    // Each as it is and transposed: dA = dy B', dB = A' dy.
-    const onednn_md *a = onednn_gemm_md(program, g->batch, g->m, g->k, g->lda, g->ta != 0, false);
-    const onednn_md *a_across = onednn_gemm_md(program, g->batch, g->k, g->m, g->lda, g->ta == 0, false);
-    const onednn_md *b = onednn_gemm_md(program, g->batch, g->k, g->n, g->ldb, g->tb != 0, false);
-    const onednn_md *b_across = onednn_gemm_md(program, g->batch, g->n, g->k, g->ldb, g->tb == 0, false);
-    const onednn_md *dy = onednn_gemm_md(program, g->batch, g->m, g->n, g->ldc, false, false);
-    dnnl_memory_t dy_memory = onednn_program_memory(program, dy, operands->dy);
-    multiply(program, c, dy, dy_memory, b_across, onednn_program_memory(program, b_across, operands->w), a,
-             onednn_program_memory(program, a, operands->y));
-    multiply(program, c, a_across, onednn_program_memory(program, a_across, operands->x), dy, dy_memory, b,
-             onednn_program_memory(program, b, operands->gradients[0]));
+    const matrix a = {g->m, g->k, g->lda, g->ta != 0, operands->x};
+    const matrix b = {g->k, g->n, g->ldb, g->tb != 0, operands->w};
+    const matrix dy = {g->m, g->n, g->ldc, false, operands->dy};
+    matrix da = a, db = b;
+    da.data = operands->y;
+    db.data = operands->gradients[0];
+    multiply_matrices(program, c, dy, transposed(b), da);
+    multiply_matrices(program, c, transposed(a), dy, db);
     if (g->bias)
         add_bias(program, c, operands);
 }
