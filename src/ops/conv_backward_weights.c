@@ -47,6 +47,7 @@ husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *q
 
 static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_weights_panels,
+    &husk__conv_backward_weights_depthwise,
     &husk__conv_backward_weights_tiled,
     NULL,
 };

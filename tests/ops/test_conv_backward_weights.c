@@ -10,7 +10,7 @@
 
 #define NAME "conv_backward_weights"
 
-static const char *const variants[] = {NULL, "panels", "tiled:32x32"};
+static const char *const variants[] = {NULL, "panels", "depthwise", "tiled:32x32"};
 enum { VARIANTS = sizeof variants / sizeof *variants, GENERATED = 110, DIFFERENCES = 24 };
 
 static double most_products(void)
@@ -192,6 +192,33 @@ START_TEST(blocks_slices_and_panels)
 }
 END_TEST
 
+// One channel a group: bands of rows and parts of rows, remainders of strides, taps at a time and their ends.
+START_TEST(bands_and_taps)
+{
+    static const int64_t numbers[][8] = {// batch, groups, filters, height, width, filter, pad, stride
+                                         {2, 5, 1, 90, 113, 3, 1, 1}, {1, 3, 2, 70, 300, 3, 1, 2},
+                                         {2, 2, 1, 3, 6000, 3, 1, 1}, {1, 17, 1, 14, 14, 5, 2, 1},
+                                         {3, 33, 1, 7, 7, 3, 1, 1},   {1, 2, 1, 40, 41, 7, 3, 1},
+                                         {1, 2, 1, 50, 49, 15, 7, 2}, {2, 4, 3, 31, 37, 4, 0, 3},
+                                         {1, 3, 1, 9, 9000, 1, 0, 1}, {1, 2, 1, 12, 12, 11, 5, 4},
+                                         {1, 4, 1, 8, 8, 2, 3, 5},    {2, 9, 1, 17, 65, 3, 0, 7}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+        const int64_t *n = numbers[i];
+        conv_backward_case c = conv_backward_plain(1, n[2], n[3], n[5], n[6], n[7]);
+        c.batch = n[0];
+        c.groups = n[1];
+        c.in[1] = n[4];
+        c.params.dilation[0] = n[5] < 5 && i % 3 == 0 ? 2 : 1;
+        conv_backward_resolve(&c);
+        test_case(&c, WEIGHTS | BIAS);
+        for (int l = 0; l < 3; ++l)
+            c.layouts[l] = TEST_CHANNELS_LAST;
+        c.params.accumulate = HUSK_ACCUMULATE_PARAMETERS;
+        test_case(&c, WEIGHTS | BIAS);
+    }
+}
+END_TEST
+
 START_TEST(what_only_padding_meets_is_zero)
 {
     conv_backward_case c = conv_backward_plain(4, 3, 2, 1, 5, 4);
@@ -221,11 +248,15 @@ END_TEST
 // A NaN of dy spoils its filter's gradients; one of x the elements that meet it.
 START_TEST(not_a_number_and_infinity)
 {
-    conv_backward_case c = conv_backward_plain(8, 9, 12, 3, 1, 2);
+    conv_backward_case c = conv_backward_plain(_i ? 1 : 8, _i ? 1 : 9, 12, 3, 1, _i ? 1 : 2);
+    c.groups = _i ? 9 : 1;
+    c.layouts[0] = c.layouts[2] = _i == 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
+    conv_backward_resolve(&c);
     tensors t;
     make(&c, &t);
-    husk_ref_store(&t.dy.array, 15, (double)NAN); // filter 0, away from the padding
-    husk_ref_store(&t.dy.array, 36 + 15, (double)INFINITY);
+    // Filters 0 and 1, away from the padding.
+    husk_ref_store(&t.dy.array, _i == 2 ? 9 * 17 : 15 + 2 * _i, (double)NAN);
+    husk_ref_store(&t.dy.array, _i == 2 ? 9 * 29 + 1 : (_i ? 144 : 36) + 15 + 2 * _i, (double)INFINITY);
     husk_ref_store(&t.x.array, 300, (double)NAN);
     test_input_update(&t.dy);
     test_input_update(&t.x);
@@ -476,9 +507,10 @@ int main(void)
     tcase_add_loop_test(device, generated, 0, 10);
     tcase_add_test(device, generated_depthwise);
     tcase_add_test(device, blocks_slices_and_panels);
+    tcase_add_test(device, bands_and_taps);
     tcase_add_test(device, what_only_padding_meets_is_zero);
     tcase_add_test(device, empty_ones);
-    tcase_add_test(rules, not_a_number_and_infinity);
+    tcase_add_loop_test(rules, not_a_number_and_infinity, 0, 3);
     tcase_add_test(rules, ten_runs_are_bitwise_equal);
     tcase_add_test(rules, new_shape_compiles_nothing);
     tcase_add_test(rules, planted_mistakes_are_found);
