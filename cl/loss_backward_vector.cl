@@ -135,10 +135,64 @@ LOSS_INLINE void write_strided(options o, const __global data_t *x, long x_class
     }
 }
 
+#define KEPT 65536 // exponentials of a row kept in private memory: 256 KiB, what a second-level cache holds
+
+// A row of neighbouring classes with a label: its maximum, its exponentials, which are kept, and the gradient from
+// them; what is read and written next is asked for while they are computed.
+LOSS_INLINE void write_kept(const __global data_t *x, int classes, int label, acc_t at_label, acc_t g, acc_t *kept,
+                            __global data_t *dx, const __global data_t *next)
+{
+    vf m0 = (vf)(-INFINITY), m1 = m0;
+    int i = 0;
+    for (; i + 2 * VW <= classes; i += 2 * VW) {
+        m0 = max_vf(load_vf(x + i), m0);
+        m1 = max_vf(load_vf(x + i + VW), m1);
+    }
+    for (; i < classes; i += VW)
+        m0 = max_vf(loss_first(load_vf_part(x + i, classes - i), classes - i, -INFINITY), m0);
+    const vf shift = (vf)(reduce_max(max_vf(m0, m1)));
+    acc_t sum = 0.0f;
+    for (int begin = 0; begin < classes; begin += LOSS_BLOCK) {
+        const int end = min(begin + LOSS_BLOCK, classes);
+        vf s0 = (vf)(0.0f), s1 = s0;
+        for (i = begin; i + 2 * VW <= end; i += 2 * VW) {
+            PREFETCH_WRITE(dx + i);
+            PREFETCH_WRITE(dx + i + VW);
+            const vf e0 = exp_vf(load_vf(x + i) - shift), e1 = exp_vf(load_vf(x + i + VW) - shift);
+            store_private(e0, kept + i);
+            store_private(e1, kept + i + VW);
+            s0 += e0;
+            s1 += e1;
+        }
+        for (; i < end; i += VW) {
+            const vf e = exp_vf(loss_first(load_vf_part(x + i, end - i), end - i, -INFINITY) - shift);
+            store_private(e, kept + i);
+            s0 += e;
+        }
+        sum += reduce_sum(s0 + s1);
+    }
+    const acc_t factor = at_label / sum;
+    const vf scale = (vf)(factor), gradient = (vf)(g);
+    for (i = 0; i + VW <= classes; i += VW) {
+        PREFETCH_READ(next + i);
+        store_vf(gradient * (load_private(kept + i) * scale), dx + i);
+    }
+    if (i < classes)
+        store_vf_part(gradient * (load_private(kept + i) * scale), dx + i, classes - i);
+    store_one(dx, label, g * (kept[label] * factor - at_label));
+}
+
+// kept: room for KEPT elements; next: the row that follows in memory, or this one.
 LOSS_INLINE void write_row(options o, const __global data_t *x, const __global data_t *t, const __global data_t *w,
-                           long label, acc_t weight, acc_t spread_sum, acc_t g, __global data_t *dx)
+                           long label, acc_t weight, acc_t spread_sum, acc_t g, __global data_t *dx, acc_t *kept,
+                           const __global data_t *next)
 {
     const bool has_label = o.flags & LOSS_LABELS;
+    if (o.kind == LOSS_CROSS_ENTROPY && has_label && o.x_class == 1 && o.dx_class == 1 && o.spread == 0.0f &&
+        !(o.flags & LOSS_ADDS) && o.classes <= KEPT - VW) {
+        write_kept(x, o.classes, (int)label, weight * o.keep, g, kept, dx, next);
+        return;
+    }
     if (o.kind == LOSS_NEGATIVE_LOG) {
         write_zeros(o, dx);
         const acc_t before = o.flags & LOSS_ADDS ? load_one(dx, label * o.dx_class) : 0.0f;
@@ -215,6 +269,7 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
     const acc_t spread_sum =
         (flags & LOSS_LABELS) && smoothing != 0.0f ? spread_total(o, x_base, w) : 0.0f; // of the weights alone
     long column = first % run;
+    acc_t kept[KEPT];
     walk_seek(&main, first / run);
     while (first < last) {
         const int n = (int)min(min((long)width, run - column), last - first);
@@ -239,7 +294,8 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
         if (flags & LOSS_COLUMNS)
             write_lanes(o, x, t, t_step, w, labels, weights, spread_sum, g, dx, dx_step, n);
         else if (labels[0] >= 0)
-            write_row(o, x, t, w, labels[0], weights[0], spread_sum, g.s0, dx);
+            write_row(o, x, t, w, labels[0], weights[0], spread_sum, g.s0, dx, kept,
+                      first + 1 < last && column + 1 < run ? x + x_step : x);
         else
             write_zeros(o, dx);
         first += n;
