@@ -62,6 +62,8 @@ static const option options_table[] = {
     {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS, "FILE", "write results as a Markdown table"},
+    {"digests", 0, TEXT, AT(digests_path), VERIFY, "FILE",
+     "write a line a result: case, variant, a hash of all its bits"},
     {"output", 'o', TEXT, AT(output_path), ROOFLINE, "FILE", "where the picture goes (default roofline.svg)"},
     {"list", 'l', FLAG, AT(list), RUNS | VERIFY | LIST | TUNE, NULL, "list the cases and do nothing else"},
     {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no progress"},

@@ -52,6 +52,7 @@ typedef struct bench_options {
     const char *variant;   /* a name, "all", or NULL */
     const char *dtype;
     const char *json_path, *csv_path, *md_path, *output_path;
+    const char *digests_path; /* verify */
     const char *export_path;              /* tune */
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */
     size_t merged_count;

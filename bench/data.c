@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "digest.h"
 #include "op.h"
 #include "ref/random.h"
 #include "text.h"
@@ -112,22 +113,14 @@ void bench_array_free(bench_array *array)
     memset(array, 0, sizeof *array);
 }
 
-// FNV-1a.
-static uint64_t hash_word(uint64_t hash, const char *word, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)word[i]) * 0x100000001b3u;
-    return hash;
-}
-
 uint64_t bench_case_seed(const bench_case *c)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = BENCH_DIGEST_EMPTY;
     const char *word = c->canonical;
     while (*word) {
         size_t length = strcspn(word, " ");
         if (strncmp(word, "packed=", 7))
-            hash = hash_word(hash_word(hash, word, length), " ", 1);
+            hash = bench_digest_add(bench_digest_add(hash, word, length), " ", 1);
         word += length + (word[length] == ' ');
     }
     return hash;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clbench verify: every variant of every operator against the reference, on a suite's cases and on generated
 // ones.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ typedef struct tally {
 typedef struct verification {
     const bench_options *options;
     bench_contestant husk;
+    FILE *digests; /* NULL: nobody wants them */
     tally tallies[BENCH_OP_COUNT][BENCH_DIRECTIONS][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
 } verification;
 
@@ -75,6 +77,13 @@ static void note_configuration(tally *t, const char *name)
     bench_append(t->configurations, sizeof t->configurations, "%s%s", t->configurations[0] ? " " : "", name);
 }
 
+static void write_digest(verification *v, const bench_case *c, const char *variant, const json_t *reply)
+{
+    const char *digest = json_string_value(json_object_get(reply, "digest"));
+    if (v->digests && digest)
+        fprintf(v->digests, "%s\t%s\t%s\n", c->canonical, variant ? variant : "(chosen)", digest);
+}
+
 static void verify_one(verification *v, const bench_case *c, const char *variant, tally *t)
 {
     char reason[BENCH_REASON_TEXT] = "";
@@ -91,8 +100,10 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
             ask(v,
                 json_pack("{s:s, s:i, s:I}", "do", "verify", "slot", 0, "seed", (json_int_t)v->options->seed),
                 &state, reason);
-        if (state == BENCH_STATE_OK)
+        if (state == BENCH_STATE_OK) {
+            write_digest(v, c, variant, reply);
             check_pass(reply, t, &state, reason);
+        }
         json_decref(reply);
     }
     if (bench_interrupted)
@@ -242,6 +253,12 @@ int bench_command_verify(const bench_options *options)
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
+    FILE *digests = NULL;
+    if (options->digests_path && !options->list && !(digests = fopen(options->digests_path, "w"))) {
+        fprintf(stderr, "clbench: %s cannot be written: %s\n", options->digests_path, strerror(errno));
+        bench_suite_free(&suite);
+        return BENCH_EXIT_USAGE;
+    }
     verification *v = calloc(1, sizeof *v);
     int code = v ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
     size_t devices = options->device_count ? options->device_count : 1;
@@ -252,9 +269,14 @@ int bench_command_verify(const bench_options *options)
     for (size_t i = 0; i < devices && code == BENCH_EXIT_OK && !options->list; i++) {
         memset(v, 0, sizeof *v);
         v->options = options;
+        v->digests = digests;
         code = verify_device(v, &suite, bench_device_wish(options, i, buffer));
     }
     free(v);
     bench_suite_free(&suite);
+    if (digests && (ferror(digests) | fclose(digests))) {
+        fprintf(stderr, "clbench: %s could not be written: %s\n", options->digests_path, strerror(errno));
+        return code == BENCH_EXIT_OK ? BENCH_EXIT_ERROR : code;
+    }
     return code;
 }

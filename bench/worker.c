@@ -2,12 +2,14 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "data.h"
+#include "digest.h"
 #include "op.h"
 #include "process.h"
 #include "stats.h"
@@ -196,6 +198,9 @@ static json_t *do_verify(worker *w, json_t *request)
         bench_verdict_begin(&verdict);
         bench_op_get(w->c.op)->verify(&w->c, &w->data, &output, &options, &verdict);
         verdict_reply(reply, &verdict);
+        char digest[20];
+        snprintf(digest, sizeof digest, "%016" PRIx64, bench_output_digest(&output));
+        put_text(reply, "digest", digest);
     }
     bench_output_free(&output);
     return reply;

@@ -1,16 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_offline.sh TESTS_DIR OP...: run the operators' tests here, keep every program that they build, and compile
-# those of the GPU family for vendors whose hardware is not here (compile_offline.sh).
+# check_offline.sh TEST: run an operator's test here, keep every program that it builds, and compile those of the GPU
+# family for vendors whose hardware is not here (compile_offline.sh).
 set -eu
-tests=$1
-shift
 programs=$(mktemp -d)
 trap 'rm -rf "$programs"' EXIT
-for op; do
-    HUSK_PROGRAM_DIR=$programs CK_FORK=no CK_VERBOSITY=silent "$tests/test_ops_$op" > "$programs/log" 2>&1 || {
-        cat "$programs/log"
-        exit 1
-    }
-done
+HUSK_PROGRAM_DIR=$programs CK_FORK=no CK_VERBOSITY=silent "$1" > "$programs/log" 2>&1 || {
+    cat "$programs/log"
+    exit 1
+}
 sh "$(dirname "$0")/compile_offline.sh" "$programs"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_oclgrind.sh CLBENCH MEMORY MODE FILE: clbench verify on each line of FILE inside Oclgrind; a line is a case, and
-# options if it needs any. Oclgrind exits with 0 whatever it finds: its log has to be empty, and clbench content.
-# MEMORY is the library made of oclgrind_memory.c, which says why it is needed.
+# check_oclgrind.sh CLBENCH MEMORY LIST MODE FILE [RAN]: clbench verify on each line of FILE inside Oclgrind; a line is
+# a case, and options if it needs any. Oclgrind exits with 0 whatever it finds: its log has to be empty, and clbench
+# content. MEMORY is the library made of oclgrind_memory.c, which says why it is needed; LIST that of list_kernels.c:
+# RAN becomes a file with a line for each kernel and each case that enqueued it.
 #
 #   races     data races, accesses out of bounds, use of the API
 #   memory    uninitialised values, too
@@ -16,8 +17,10 @@
 set -u
 clbench=$1
 memory=$2
-mode=$3
-from=$4
+list=$3
+mode=$4
+from=$5
+ran=${6:-/dev/null}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export HUSK_LIMITS="pooled_memory=0"
@@ -28,14 +31,17 @@ uninitialised="$races --uninitialized --build-options -cl-opt-disable"
 simulate() {
     : > "$work/log"
     # shellcheck disable=SC2016,SC2086 # the inner shell's variables; words
-    oclgrind $1 --log "$work/log" sh -c 'LD_PRELOAD="$0:$LD_PRELOAD" exec "$@"' "$memory" \
+    HUSK_TEST_KERNELS=$work/kernels \
+        oclgrind $1 --log "$work/log" sh -c 'LD_PRELOAD="$0:$LD_PRELOAD" exec "$@"' "$memory:$list" \
         "$clbench" verify $2 --device oclgrind --quiet --max-time 900s > "$work/out" 2> "$work/err" < /dev/null
 }
 
 # A line a case: each in a run, and so a log, of its own.
 check_cases() {
     grep -E '^[a-z]' "$from" > "$work/cases"
+    : > "$ran"
     while IFS= read -r line; do
+        : > "$work/kernels"
         simulate "$1" "$line" || { echo "failed: $line"; cat "$work/out" "$work/err"; status=1; }
         if [ -s "$work/log" ] || grep -q Oclgrind "$work/err"; then
             echo "Oclgrind has something to say: $line"
@@ -43,6 +49,7 @@ check_cases() {
             cat "$work/err"
             status=1
         fi
+        sort -u "$work/kernels" >> "$ran"
     done < "$work/cases"
     echo "$(wc -l < "$work/cases") cases"
     [ -s "$work/cases" ] || status=1

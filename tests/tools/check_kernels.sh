@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_kernels.sh run CL LIST CLBENCH      every kernel that the folder CL has is enqueued at least once while CLBENCH
+#                                           verifies the suite smoke; LIST is the library made of list_kernels.c
+# check_kernels.sh count CL TIMES FILE...   the FILEs, a line for each kernel and each case that enqueued it, have every
+#                                           kernel at least TIMES times
+#
+# A kernel that nothing runs is a kernel that nobody has checked: give the suite smoke (bench/suites/smoke.txt) a case
+# that takes it.
+set -eu
+LC_ALL=C
+export LC_ALL
+mode=$1
+folder=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The names of all kernels in the sources: the first function after each __kernel. What the runtime itself runs
+# (runtime_*.cl: is a feature there?) has its tests in tests/runtime.
+# shellcheck disable=SC2046 # names of files, without blanks
+awk 'FNR == 1 { is_kernel = 0 }
+     /__kernel/ { is_kernel = 1 }
+     is_kernel && match($0, /void husk_[a-z0-9_]+/) { print substr($0, RSTART + 5, RLENGTH - 5); is_kernel = 0 }' \
+    $(find "$folder" -name '*.cl' ! -name 'runtime_*') | sort -u > "$work/all"
+count=$(wc -l < "$work/all")
+[ "$count" -ge 100 ] || { echo "only $count kernels were found in $folder"; exit 1; }
+
+case "$mode" in
+run)
+    : > "$work/ran"
+    preload="$3:${LD_PRELOAD:-}"
+    HUSK_TEST_KERNELS=$work/ran LD_PRELOAD=$preload "$4" verify --suite smoke --quiet > "$work/out" 2>&1 || {
+        cat "$work/out"
+        exit 1
+    }
+    least=1
+    ;;
+count)
+    least=$3
+    shift 3
+    cat "$@" > "$work/ran"
+    ;;
+*) exit 2 ;;
+esac
+
+sort "$work/ran" | uniq -c | awk '{ print $2, $1 }' > "$work/times"
+join -a 1 -e 0 -o 0,2.2 "$work/all" "$work/times" | awk -v least="$least" '
+    $2 < least { print $1 " was enqueued " $2 " times, " least " are asked for"; few++ }
+    END { print NR " kernels, " few + 0 " of them too seldom"; exit few > 0 }'
