@@ -63,10 +63,10 @@ function(husk_register_test name tiers timeout processors folder)
             set(test_name "${tier}/${name}")
             math(EXPR test_timeout "${timeout} * 10")
         endif()
-        # What stands on the operators wants the same few programs in every process: those tests share Husk's cache of
+        # Operators and what stands on them want the same programs in many processes: those tests share Husk's cache of
         # binaries, which is off by default where the driver has one.
         set(environment ${HUSK_TEST_ENVIRONMENT} "HUSK_TEST_TIER=${tier}")
-        if(NOT folder MATCHES "^(ops|runtime)$")
+        if(NOT folder STREQUAL "runtime")
             list(APPEND environment HUSK_CACHE=1)
         endif()
         add_test(NAME "${test_name}" COMMAND ${ARGN})
