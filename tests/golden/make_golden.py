@@ -797,6 +797,49 @@ def gru_by_hand(x, lengths, h0, weights, bidirectional):
     return y, h_n
 
 
+def attention():
+    def case(name, batch, heads, kv_heads, queries, keys, d, e, mask=None, **options):
+        q, k = random(batch, heads, queries, d).requires_grad_(), random(batch, kv_heads, keys, d).requires_grad_()
+        v = random(batch, kv_heads, keys, e).requires_grad_()
+        wide = lambda x: x.repeat_interleave(heads // kv_heads, 1)
+        s = q @ wide(k).mT * (options.get("scale", 0) or 1 / math.sqrt(d))
+        if mask is not None:
+            s = s.masked_fill(mask == 0, -math.inf) if mask.dtype == torch.uint8 else s + mask
+        if options.get("causal"):
+            shift = keys - queries if options["causal"].endswith("RIGHT") else 0
+            s = s.masked_fill(torch.ones(queries, keys).triu(shift + 1) == 1, -math.inf)
+        p = s.softmax(-1)
+        rate = f32(options.get("dropout", 0.0))
+        if rate:
+            seed, offset = int(options["seed"][:-1]), int(options["offset"][:-1])
+            words = [philox([i // 4, 0, offset, 0], [seed, 0])[i % 4] for i in range(p.numel())]
+            kept = torch.tensor([float(word >= round(rate * 2**32)) for word in words]).double().reshape(p.shape)
+            p = p * kept / (1 - rate)
+        y = p @ wide(v)
+        dy = random(*y.shape)
+        return row(name, params(**options), array(q.detach()), array(k.detach()), array(v.detach()),
+                   "    %d" % (mask is not None and mask.dtype == torch.uint8), array(mask), array(y.detach()),
+                   array(s.logsumexp(-1).detach()), array(dy), *(array(g) for g in gradients(y, dy, q, k, v)))
+
+    yield case("plain", 2, 2, 2, 3, 4, 6, 6)
+    yield case("one query", 1, 2, 2, 1, 5, 4, 4)
+    yield case("grouped heads, wider values", 2, 4, 2, 3, 3, 4, 5)
+    yield case("scale", 1, 1, 1, 4, 3, 5, 2, scale=0.75)
+    yield case("causal", 1, 2, 1, 4, 4, 4, 4, causal="HUSK_CAUSAL_TOP_LEFT")
+    yield case("causal, more keys", 1, 1, 1, 3, 5, 4, 4, causal="HUSK_CAUSAL_TOP_LEFT")
+    yield case("causal, bottom right", 1, 2, 2, 3, 5, 4, 4, causal="HUSK_CAUSAL_BOTTOM_RIGHT")
+    added = random(2, 1, 3, 4)
+    added[0, 0, 1, 2] = -math.inf
+    yield case("added mask", 2, 2, 1, 3, 4, 4, 4, added)
+    yield case("added mask of keys", 2, 2, 2, 3, 4, 4, 4, random(4))
+    boolean = torch.tensor([[1, 0, 1, 1], [0, 1, 0, 0], [1, 1, 1, 0]], dtype=torch.uint8)
+    yield case("boolean mask", 2, 2, 2, 3, 4, 4, 4, boolean)
+    yield case("boolean mask, causal", 1, 2, 2, 3, 4, 4, 4, torch.tensor([1, 1, 0, 1], dtype=torch.uint8),
+               causal="HUSK_CAUSAL_TOP_LEFT")
+    yield case("dropout", 2, 2, 1, 3, 5, 4, 4, dropout=0.4, seed="7u", offset="3u")
+    yield case("large scores", 1, 1, 1, 3, 4, 4, 4, scale=30.0)
+
+
 def rnn():
     def text(cell, x, lengths, h0, c0, weights, y, h_n, c_n, **fields):
         parts = [params(cell="HUSK_RNN_" + cell, **fields), array(x),
@@ -1056,6 +1099,7 @@ OPERATORS = [
     pool_backward,
     softmax,
     softmax_backward,
+    attention,
     rnn,
     reduce,
     norm,

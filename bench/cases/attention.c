@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// attention heads length d [n kv_heads keys e causal percent form dtype dir]
+#include <math.h>
+#include <stdio.h>
+
+#include "data.h"
+#include "op.h"
+#include "text.h"
+#include "ref/attention.h"
+
+enum { FUSED, COMPOSED };
+
+static const bench_choice causal_choices[] = {{"none", HUSK_CAUSAL_NONE},
+                                              {"0", HUSK_CAUSAL_NONE},
+                                              {"top_left", HUSK_CAUSAL_TOP_LEFT},
+                                              {"1", HUSK_CAUSAL_TOP_LEFT},
+                                              {"bottom_right", HUSK_CAUSAL_BOTTOM_RIGHT},
+                                              {NULL, 0}};
+static const bench_choice form_choices[] = {{"fused", FUSED}, {"composed", COMPOSED}, {NULL, 0}};
+
+static const bench_field fields[] = {
+    BENCH_INTEGER("n", as.attention.n, 1, 1, "sequences"),
+    BENCH_REQUIRED("heads", as.attention.heads, 1, "of the queries"),
+    BENCH_REQUIRED("length", as.attention.length, 1, "queries"),
+    BENCH_REQUIRED("d", as.attention.d, 1, "columns of a query and a key"),
+    BENCH_INTEGER("kv_heads", as.attention.kv_heads, 0, 0, "of keys and values; 0: heads"),
+    BENCH_INTEGER("keys", as.attention.keys, 0, 0, "keys; 0: length"),
+    BENCH_INTEGER("e", as.attention.e, 0, 0, "columns of a value; 0: d"),
+    BENCH_CHOICE("causal", as.attention.causal, HUSK_CAUSAL_NONE, causal_choices, "which keys a query sees"),
+    BENCH_INTEGER("percent", as.attention.percent, 0, 0, "so many weights in a hundred are dropped"),
+    BENCH_CHOICE("form", as.attention.form, FUSED, form_choices, "composed: as gemm, softmax and gemm"),
+    {.key = NULL},
+};
+
+static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
+{
+    bench_attention *a = &c->as.attention;
+    if (a->percent > 100)
+        return bench_explain(reason, BENCH_REASON_TEXT, "percent is more than 100");
+    if (a->kv_heads && a->heads % a->kv_heads)
+        return bench_explain(reason, BENCH_REASON_TEXT, "heads is no multiple of kv_heads");
+    if (a->form == COMPOSED && (a->causal || a->percent || (a->kv_heads && a->kv_heads != a->heads) || c->dir))
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "form=composed has neither causal, percent and kv_heads nor a gradient");
+    a->kv_heads = a->kv_heads == a->heads ? 0 : a->kv_heads;
+    a->keys = a->keys == a->length ? 0 : a->keys;
+    a->e = a->e == a->d ? 0 : a->e;
+    return true;
+}
+
+static void resolve(bench_case *c)
+{
+    bench_attention *a = &c->as.attention;
+    a->kv_heads = a->kv_heads ? a->kv_heads : a->heads;
+    a->keys = a->keys ? a->keys : a->length;
+    a->e = a->e ? a->e : a->d;
+}
+
+// Weights that are not masked, as causality leaves them.
+static double weights(const bench_attention *a)
+{
+    double count = 0;
+    const int64_t shift = a->causal == HUSK_CAUSAL_BOTTOM_RIGHT ? a->keys - a->length : 0;
+    if (a->causal == HUSK_CAUSAL_NONE)
+        return (double)a->n * (double)a->heads * (double)a->length * (double)a->keys;
+    for (int64_t i = 0; i < a->length; i++) {
+        const int64_t seen = i + shift + 1;
+        count += (double)(seen < 0 ? 0 : seen > a->keys ? a->keys : seen);
+    }
+    return (double)a->n * (double)a->heads * count;
+}
+
+// Two products forward; the gradient's own four, and the scores anew.
+static double flops(const bench_case *c)
+{
+    const bench_attention *a = &c->as.attention;
+    const double d = (double)a->d, e = (double)a->e;
+    return 2 * weights(a) * (c->dir == BENCH_FWD ? d + e : 3 * d + 2 * e);
+}
+
+static double bytes(const bench_case *c)
+{
+    const bench_attention *a = &c->as.attention;
+    const double queries = (double)a->n * (double)a->heads * (double)a->length;
+    const double keys = (double)a->n * (double)a->kv_heads * (double)a->keys;
+    const double all = 4 * (double)(a->d + a->e) * (queries + keys);
+    return c->dir == BENCH_FWD ? all : 2 * all + 4 * queries * (double)a->e;
+}
+
+static husk_attention_params params_of(const bench_case *c, const char *variant)
+{
+    const bench_attention *a = &c->as.attention;
+    return HUSK_ATTENTION_PARAMS(.causal = (husk_causal)a->causal, .dropout = (float)a->percent / 100.0f,
+                                 .seed = 20150416, .offset = 7, .variant = variant);
+}
+
+static husk_ref_attention reference(const bench_data *data, const husk_attention_params *params, husk_ref_array of[3])
+{
+    of[0] = bench_ref_array(&data->x);
+    of[1] = bench_ref_array(&data->saved[0]);
+    of[2] = bench_ref_array(&data->saved[1]);
+    return (husk_ref_attention){.params = params, .q = &of[0], .k = &of[1], .v = &of[2]};
+}
+
+static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
+{
+    const bench_attention *a = &c->as.attention;
+    const int64_t q[] = {a->n, a->heads, a->length, a->d}, k[] = {a->n, a->kv_heads, a->keys, a->d};
+    const int64_t v[] = {a->n, a->kv_heads, a->keys, a->e}, y[] = {a->n, a->heads, a->length, a->e};
+    if (!bench_array_make(&data->x, HUSK_F32, 4, q, NULL) || !bench_array_make(&data->saved[0], HUSK_F32, 4, k, NULL) ||
+        !bench_array_make(&data->saved[1], HUSK_F32, 4, v, NULL) || !bench_array_make(&data->y, HUSK_F32, 4, y, NULL))
+        return false;
+    bench_array_fill(&data->x, seed, 2);
+    bench_array_fill(&data->saved[0], seed + 1, 2);
+    bench_array_fill(&data->saved[1], seed + 2, 1);
+    if (a->form == FUSED)
+        return true;
+    const int64_t scores[] = {a->n * a->heads, a->length, a->keys};
+    return bench_array_make(&data->saved[2], HUSK_F32, 3, scores, NULL);
+}
+
+// What one would write without this operator: scores in memory.
+static husk_status enqueue_composed(bench_husk_job *job, bench_husk_set *set)
+{
+    const bench_attention *a = &job->c->as.attention;
+    const int64_t batch = a->n * a->heads;
+    const int64_t q_shape[] = {batch, a->length, a->d}, k_shape[] = {batch, a->keys, a->d};
+    const int64_t v_shape[] = {batch, a->keys, a->e}, y_shape[] = {batch, a->length, a->e};
+    const husk_tensor q = husk_tensor_reshape(&set->x, 3, q_shape), k = husk_tensor_reshape(&set->saved[0], 3, k_shape);
+    const husk_tensor v = husk_tensor_reshape(&set->saved[1], 3, v_shape), y = husk_tensor_reshape(&set->y, 3, y_shape);
+    const husk_tensor *scores = &set->saved[2];
+    const husk_gemm_params turned = HUSK_GEMM_PARAMS(.transpose_b = true), plain = HUSK_GEMM_PARAMS(0);
+    const husk_softmax_params softmax = HUSK_SOFTMAX_PARAMS(0);
+    husk_status status = husk_gemm(job->queue, &turned, 1.0f / sqrtf((float)a->d), &q, &k, NULL, 0.0f, scores);
+    if (status == HUSK_OK)
+        status = husk_softmax(job->queue, &softmax, scores, scores);
+    if (status == HUSK_OK)
+        status = husk_gemm(job->queue, &plain, 1.0f, scores, &v, NULL, 0.0f, &y);
+    return status;
+}
+
+static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
+{
+    const husk_attention_params params = params_of(job->c, job->form);
+    if (job->c->as.attention.form == COMPOSED)
+        return enqueue_composed(job, set);
+    return husk_attention(job->queue, &params, &set->x, &set->saved[0], &set->saved[1], NULL, &set->y, NULL);
+}
+
+static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
+                   const bench_verify_options *options, bench_verdict *verdict)
+{
+    const husk_attention_params params = params_of(c, NULL);
+    husk_ref_array of[3], y = bench_ref_array(&output->y);
+    husk_ref_attention op = reference(data, &params, of);
+    if (!husk_ref_attention_prepare(&op)) {
+        bench_verdict_fail(verdict, "memory is short");
+        return;
+    }
+    husk_ref_function function = husk_ref_attention_function(&op);
+    husk_ref_report report = {0};
+    husk_ref_check(&function, options->seed, &y, &report);
+    bench_verdict_add(verdict, "y", &report);
+    husk_ref_attention_release(&op);
+}
+
+// Lengths and columns around tiles, grouped heads, causality, dropout.
+static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
+{
+    static const int lengths[] = {1, 13, 40, 70}, keys[] = {33, 64, 150}, columns[] = {8, 20, 64};
+    if (index >= 36)
+        return false;
+    snprintf(line, BENCH_CASE_TEXT, "attention heads=2 length=%d d=%d keys=%d%s%s%s", lengths[index % 4],
+             columns[index / 4 % 3], keys[index / 12 % 3], index % 3 ? "" : " kv_heads=1",
+             index % 5 == 1   ? " causal=top_left"
+             : index % 5 == 2 ? " causal=bottom_right"
+                              : "",
+             index % 7 == 3   ? " percent=30"
+             : index % 7 == 5 ? " e=33"
+                              : "");
+    return true;
+}
+
+const bench_op bench_op_attention = {
+    .name = "attention",
+    .fields = fields,
+    .common = BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
+    .normalise = normalise,
+    .resolve = resolve,
+    .flops = flops,
+    .macs = NULL,
+    .bytes = bytes,
+    .make_data = make_data,
+    .husk_enqueue = husk_enqueue,
+    .verify = verify,
+    .generate = generate,
+};

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Attention for GPUs: y = softmax(scale q k^T + mask) v.
+//
+// A work-group owns BLOCK queries of one head and BLOCK columns of y, and goes through the keys BLOCK at a time:
+// scores, weights in local memory, products with the values in registers, which are scaled when a larger score is met.
+// Where v has more columns than BLOCK the scores are computed for each part of them. See lib/attention_workgroup.clh
+// for the constants; 64 work-items take 10 KiB of local memory. After Dao, "FlashAttention-2" (arXiv 2307.08691).
+#include "lib/attention_workgroup.clh"
+
+// log_sum_exp may be NULL.
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row,
+                                       __global float *sums_base, long sums_offset, long sums_batch, long sums_head,
+                                       long sums_row, int has_sums, ATTENTION_PARAMS)
+{
+    __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], part[SIDE * BLOCK];
+    const int item_row = get_local_id(0) / SIDE, item_column = get_local_id(0) % SIDE;
+    const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
+    const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
+    ATTENTION_OF(a, image, head);
+    fragment_acc output, score;
+    float greatest[4], sum[4];
+    fragment_zero(&output);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        greatest[i] = -INFINITY;
+        sum[i] = 0.0f;
+    }
+    const int limit = attention_seen(&a, min(begin + BLOCK, queries) - 1);
+    for (int first = 0; first < limit; first += BLOCK) {
+        multiply_rows(&score, a_tile, b_tile, a.q, a.q_row, begin, queries, a.k, a.k_row, first, keys, d, item_row,
+                      item_column);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int query = begin + fragment_row(item_row, i);
+            const int seen = query < queries ? attention_seen(&a, query) : 0;
+            float most = -INFINITY;
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const int key = first + fragment_column(item_column, j);
+                float s = -INFINITY;
+                if (key < seen) {
+                    s = score.sum[i][j] * scale;
+                    if (a.mask_kind != MASK_NONE)
+                        s += attention_mask_one(&a, query, key);
+                }
+                score.sum[i][j] = s;
+                most = fmax(most, s);
+            }
+            part[item_column * BLOCK + fragment_row(item_row, i)] = most;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int row = fragment_row(item_row, i), query = begin + row;
+            float most = greatest[i];
+            for (int t = 0; t < SIDE; ++t)
+                most = fmax(most, part[t * BLOCK + row]);
+            const float base = most == -INFINITY ? 0.0f : most;
+            const float factor = exp2(greatest[i] - base);
+            greatest[i] = most;
+            sum[i] *= factor;
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float weight = exp2(score.sum[i][j] - base);
+                sum[i] += weight;
+                output.sum[i][j] *= factor;
+                const int key = first + fragment_column(item_column, j);
+                score.sum[i][j] = a.threshold && !attention_keeps(&a, query, key) ? 0.0f : weight;
+            }
+        }
+        store_turned(weights, &score, item_row, item_column);
+        multiply_weights(&output, weights, b_tile, a.v, a.v_row, first, keys, column, e, item_row, item_column);
+        barrier(CLK_LOCAL_MEM_FENCE); // before the greatest are written again
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        part[item_column * BLOCK + fragment_row(item_row, i)] = sum[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int row = fragment_row(item_row, i), query = begin + row;
+        float total = 0.0f;
+        for (int t = 0; t < SIDE; ++t)
+            total += part[t * BLOCK + row];
+        const float factor = total == 0.0f ? 0.0f : keep / total;
+        __global data_t *y = y_base + y_offset + image * y_batch + head * y_head + query * y_row;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int at = column + fragment_column(item_column, j);
+            if (query < queries && at < e)
+                store_one(y, at, output.sum[i][j] * factor);
+        }
+        if (query < queries && has_sums && item_column == 0 && column == 0)
+            sums_base[sums_offset + image * sums_batch + head * sums_head + query * sums_row] =
+                total == 0.0f ? -INFINITY : MAD(greatest[i], LN_2, log(total));
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/ops/attention.h: scaled dot-product attention.
+ *
+ *     s = scale q k^T + mask,  p = softmax(s) over the keys,  y = dropout(p) v      for every head of every batch
+ *
+ * q: [batch, heads, queries, d], k: [batch, kv_heads, keys, d], v: [batch, kv_heads, keys, e], y: [batch, heads,
+ * queries, e]; one dtype, f32, f16 or bf16. Any strides whose last is 1: [batch, length, heads, d] in memory is a view.
+ * heads is a multiple of kv_heads; head h reads h / (heads / kv_heads), rounded down: grouped queries, as PyTorch with
+ * enable_gqa and ONNX do. e may differ from d.
+ *
+ * mask: NULL, or of at most 4 dimensions, aligned at their ends, each 1 or that of [batch, heads, queries, keys]; any
+ * strides. Of q's dtype it is added to the scores; as u8 it says which keys take part, 0: not (PyTorch's and ONNX's
+ * boolean masks).
+ * causal: query i sees the keys up to i (HUSK_CAUSAL_TOP_LEFT: PyTorch's is_causal, ONNX's) or up to
+ * i + keys - queries (HUSK_CAUSAL_BOTTOM_RIGHT: with a cache of earlier keys).
+ * dropout: p with this probability set to zero, else divided by 1 - dropout; which, is as husk_dropout says for the
+ * element's number in [batch, heads, queries, keys], so the gradient meets the same mask.
+ *
+ * log_sum_exp: NULL, or [batch, heads, queries] in f32, any strides: log sum e^s of every row, natural logarithm, which
+ * the gradient needs. As PyTorch's fused attention saves it; ONNX has none.
+ *
+ * A row that sees no key gives zeros, and -infinity in log_sum_exp (PyTorch since 2.5 and its fused kernels; softmax
+ * alone would give NaN). A row with a score of NaN or +infinity gives NaN. A key that is left out has weight zero, not
+ * none: NaN or infinity in its value give NaN, as in a product, where the key is among those computed with others.
+ * Scores are never held as a whole: memory is linear in the lengths. Without queries or columns nothing happens.
+ *
+ * Error, u = 2^-24, A = scale sum |q k| + |mask| of a score: a score errs by delta = (12 + 2 sqrt d) u A + 8 u |s - log
+ * sum e^s|, its weight by that factor, and products and sums as any, so |error| <= sum p delta (|v| + sum p |v|) +
+ * (16 + 2 sqrt keys) u sum p |v|, all times 1 / (1 - dropout); of log_sum_exp sum p delta + 16 u (1 + |log sum e^s|) +
+ * 2 sqrt keys u. See docs/operators.md.
+ */
+#ifndef HUSK_OPS_ATTENTION_H
+#define HUSK_OPS_ATTENTION_H
+
+#include <husk/gradient.h>
+
+HUSK_BEGIN_DECLS
+
+typedef enum husk_causal {
+    HUSK_CAUSAL_NONE = 0,
+    HUSK_CAUSAL_TOP_LEFT = 1,    /* query i sees keys 0 to i */
+    HUSK_CAUSAL_BOTTOM_RIGHT = 2 /* the last query sees all keys */
+} husk_causal;
+
+typedef struct husk_attention_params {
+    uint32_t size;       /* sizeof this struct: HUSK_ATTENTION_PARAMS sets it */
+    husk_causal causal;
+    float scale;         /* of q k^T; 0: 1 / sqrt d, as in PyTorch and ONNX */
+    float dropout;       /* share of the weights that are dropped, 0 to 1, as it is */
+    uint64_t seed;       /* dropout's random numbers: see husk/ops/dropout.h */
+    uint64_t offset;
+    uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
+    const char *variant; /* NULL: chosen */
+} husk_attention_params;
+
+#define HUSK_ATTENTION_PARAMS(...) (husk_attention_params) { .size = sizeof(husk_attention_params), __VA_ARGS__ }
+
+/* y and log_sum_exp must not overlap anything else. */
+HUSK_API husk_status husk_attention(husk_queue *queue, const husk_attention_params *params, const husk_tensor *q,
+                                    const husk_tensor *k, const husk_tensor *v, const husk_tensor *mask,
+                                    const husk_tensor *y, const husk_tensor *log_sum_exp);
+
+HUSK_END_DECLS
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops/attention_problem.h: what attention and its gradient share.
+ */
+#ifndef HUSK_OPS_ATTENTION_PROBLEM_H
+#define HUSK_OPS_ATTENTION_PROBLEM_H
+
+#include <husk/ops/attention.h>
+
+#include "select/plan.h"
+
+/* cl/lib/attention.clh has the same numbers. */
+typedef enum husk__attention_mask {
+    HUSK__ATTENTION_MASK_NONE,
+    HUSK__ATTENTION_MASK_ADDED,
+    HUSK__ATTENTION_MASK_BOOLEAN
+} husk__attention_mask;
+
+/* Dimensions of q, k, v, y and of the mask, written out to four. */
+enum { HUSK__ATTENTION_BATCH, HUSK__ATTENTION_HEADS, HUSK__ATTENTION_LENGTH, HUSK__ATTENTION_COLUMNS };
+
+/*
+ * Resolved, without buffers. The mask has [batch, heads, queries, keys] with strides of 0 where it is broadcast. What
+ * dropout draws belongs to a run.
+ */
+typedef struct husk__attention_problem {
+    husk_causal causal;
+    float scale; /* without the logarithm's base */
+    bool drops;
+    husk__attention_mask mask_kind;
+    husk_tensor q, k, v, mask, y, log_sum_exp; /* log_sum_exp of rank 0: not wanted */
+} husk__attention_problem;
+
+/* What a run of either operator is given of the common inputs. */
+typedef struct husk__attention_inputs {
+    const husk_tensor *q, *k, *v, *mask;
+    uint64_t seed, offset;
+    float dropout;
+} husk__attention_inputs;
+
+void husk__attention_describe(const void *problem, husk__key *key);
+void husk__attention_classify(const void *problem, husk__text *text);
+
+/* params, q, k, v and mask: everything about them but overlaps. */
+husk_status husk__attention_check(const husk_attention_params *params, const husk__attention_inputs *inputs,
+                                  const husk__scope *scope);
+/* A tensor of the operator's, [batch, heads, length, columns] of q's dtype, whose columns lie side by side. */
+husk_status husk__attention_check_tensor(const husk_tensor *tensor, const char *name, const husk_tensor *q,
+                                         const int64_t *shape, const char *other, const husk__scope *scope);
+/* [batch, heads, queries] of f32. */
+husk_status husk__attention_check_sums(const husk_tensor *log_sum_exp, const husk_tensor *q, const husk__scope *scope);
+husk_status husk__attention_bind(husk_queue *queue, const husk__attention_inputs *inputs, const husk__scope *scope);
+/* Everything of the problem that these say; y and log_sum_exp are the caller's to fill in. */
+husk__attention_problem husk__attention_resolve(const husk_attention_params *params,
+                                                const husk__attention_inputs *inputs);
+void husk__attention_resolve_tensor(husk_tensor *tensor, const husk_tensor *given);
+
+/* ATTENTION_PARAMS of cl/lib/attention.clh; a tensor's own arguments. */
+enum { HUSK__ATTENTION_ARGS = 30, HUSK__ATTENTION_TENSOR_ARGS = 4 };
+husk__arg *husk__attention_write_args(const husk__attention_problem *problem, const husk__attention_inputs *inputs,
+                                      husk__arg *arguments);
+husk__arg *husk__attention_write_tensor(const husk_tensor *resolved, const husk_tensor *given, husk__arg *arguments);
+
+/* ---- the CPU family's configurations, which forward and backward share ---- */
+
+enum {
+    HUSK__ATTENTION_TILE_M,
+    HUSK__ATTENTION_TILE_NV,
+    HUSK__ATTENTION_MOST_COLUMNS,
+    HUSK__ATTENTION_PANEL_FLOATS,
+    HUSK__ATTENTION_STATE_FLOATS,
+    HUSK__ATTENTION_LINE
+};
+enum { HUSK__ATTENTION_BLOCKS = 2 };
+extern const husk__configuration husk__attention_blocks_menu[HUSK__ATTENTION_BLOCKS];
+bool husk__attention_supports_blocks(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
+double husk__attention_cost_blocks(const husk__candidate *candidate);
+/*
+ * Rows a work-group takes of `rows` in each of `units`, of `columns` f32 each that it adds up: as many as there is
+ * room for, fewer where cores would have nothing to do.
+ */
+int64_t husk__attention_unit_rows(const husk__configuration *configuration, const husk_device_traits *traits,
+                                  int64_t units, int64_t rows, int64_t columns);
+/*
+ * Rows of the other side that are packed at a time: `turned` columns in turned panels, `plain` columns in each of
+ * `plain_count` operands in plain ones.
+ */
+int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t vector_width, int64_t rows,
+                              int64_t turned, int64_t plain_padded, int64_t plain_panels);
+int64_t husk__attention_padded(const husk__configuration *configuration, int32_t vector_width, int64_t columns);
+
+/* ---- the GPU family's ---- */
+
+enum { HUSK__ATTENTION_SIDES = 2 };
+extern const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES];
+bool husk__attention_supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
+double husk__attention_cost_workgroup(const husk__candidate *candidate);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ref/attention.h: scaled dot-product attention.
+ */
+#ifndef HUSK_REF_ATTENTION_H
+#define HUSK_REF_ATTENTION_H
+
+#include <husk/ops/attention.h>
+
+#include "ref/ref.h"
+
+HUSK_BEGIN_DECLS
+
+typedef struct husk_ref_attention {
+    const husk_attention_params *params; /* NULL for the defaults */
+    const husk_ref_array *q, *k, *v;
+    const husk_ref_array *mask; /* or NULL */
+    struct husk_ref_attention_line *line; /* NULL, or what husk_ref_attention_prepare made */
+} husk_ref_attention;
+
+/*
+ * Room for the weights of one row, so that neighbouring outputs do not compute them anew. False when memory does not
+ * suffice. A prepared description is used by one thread at a time.
+ */
+bool husk_ref_attention_prepare(husk_ref_attention *op);
+void husk_ref_attention_release(husk_ref_attention *op);
+
+/* Both outputs; either may be NULL. False when memory does not suffice. */
+bool husk_ref_attention_run(const husk_ref_attention *op, const husk_ref_array *y, const husk_ref_array *log_sum_exp);
+
+/* Of a prepared description. */
+husk_ref_value husk_ref_attention_at(const husk_ref_attention *op, const int64_t *index);
+husk_ref_value husk_ref_attention_log_sum_exp_at(const husk_ref_attention *op, const int64_t *index);
+husk_ref_function husk_ref_attention_function(const husk_ref_attention *op);
+husk_ref_function husk_ref_attention_log_sum_exp_function(const husk_ref_attention *op);
+
+/* ---- shared with the gradient ---- */
+
+/* One score: its value, -infinity where the key is not seen, and A of the header. */
+typedef struct husk_ref_score {
+    double value, magnitude;
+} husk_ref_score;
+
+husk_ref_score husk_ref_attention_score(const husk_ref_attention *op, const int64_t *row, int64_t key);
+double husk_ref_attention_scale(const husk_ref_attention *op);
+/* What the weight is multiplied with: 0, or 1 / (1 - dropout). */
+double husk_ref_attention_kept(const husk_ref_attention *op, const int64_t *row, int64_t key);
+
+HUSK_END_DECLS
+
+#endif

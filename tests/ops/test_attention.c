@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long,dtypes timeout=120
+// Attention: every variant, option and layout against the reference; rows that see nothing; bad input.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/attention_case.h"
+
+static const char *const variants[] = {NULL, "blocks:12x2v", "blocks:6x2v", "workgroup:8x8", "workgroup:16x16"};
+enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+static const char name[] = "attention";
+
+static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
+{
+    husk_ref_function function = husk_ref_attention_function(user);
+    husk_ref_check(&function, 1, y, report);
+}
+
+static husk_status call(const test_attention *c, const char *variant, const test_tensor *y, const test_tensor *sums)
+{
+    husk_attention_params params = c->params;
+    params.variant = variant;
+    return husk_attention(test_queue(), &params, &c->q.tensor, &c->k.tensor, &c->v.tensor, test_attention_mask(c),
+                          &y->tensor, sums ? &sums->tensor : NULL);
+}
+
+static void run_all(const test_attention *c)
+{
+    const int64_t sums_shape[] = {c->batch, c->heads, c->queries};
+    test_tensor y = test_attention_output(c, c->heads, c->queries, c->e, false, 0);
+    test_tensor sums = test_output(HUSK_F32, 3, sums_shape, c->layout == 1 ? TEST_REVERSED : TEST_PADDED);
+    husk_ref_attention op = test_attention_reference(c);
+    husk_ref_expected expected, expected_sums;
+    ck_assert(husk_ref_attention_prepare(&op));
+    husk_ref_function function = husk_ref_attention_function(&op);
+    ck_assert(husk_ref_expect(&function, 1, &expected));
+    function = husk_ref_attention_log_sum_exp_function(&op);
+    ck_assert(husk_ref_expect(&function, 1, &expected_sums));
+    for (int v = 0; v < VARIANTS; v++) {
+        if (c->dtype != HUSK_F32 && !test_tier_is("dtypes") && v % 3 != 0)
+            continue; // few programs in the default tier
+        test_restore(&y);
+        test_restore(&sums);
+        if (!test_ran(call(c, variants[v], &y, c->has_sums ? &sums : NULL), name, variants[v]))
+            continue;
+        test_fetch(&y);
+        husk_ref_report report = {0};
+        husk_ref_compare(&expected, &y.array, &report);
+        if (c->has_sums) {
+            test_fetch(&sums);
+            husk_ref_compare(&expected_sums, &sums.array, &report);
+        } else {
+            test_untouched(&sums);
+        }
+        test_accept(name, variants[v], c->text, &report);
+    }
+    husk_ref_expected_release(&expected);
+    husk_ref_expected_release(&expected_sums);
+    husk_ref_attention_release(&op);
+    test_release(&y);
+    test_release(&sums);
+}
+
+// In the tier "dtypes" f16 and bf16 in turns; here every eighth is f16.
+START_TEST(options_and_layouts)
+{
+    husk_ref_random random = {.seed = 100 + (uint64_t)_i};
+    const int64_t rounds = test_is_long() ? 60 : 16;
+    const bool is_narrow = test_tier_is("dtypes");
+    for (int64_t round = 0; round < rounds; round++) {
+        const husk_dtype narrow = is_narrow && round % 2 ? HUSK_BF16 : HUSK_F16;
+        const husk_dtype dtype = is_narrow || round % 8 == 7 ? narrow : HUSK_F32;
+        test_attention c = test_attention_draw(&random, dtype, round % 8 == 3 ? 150 : 60, (uint64_t)(round + 20 * _i));
+        run_all(&c);
+        test_attention_release(&c);
+    }
+}
+END_TEST
+
+// Several lines of scores, several chunks of keys, several work-groups of queries; rows of many columns.
+START_TEST(large)
+{
+    static const struct {
+        int64_t heads, kv_heads, queries, keys, d, e;
+        int causal;
+        float dropout;
+    } sizes[] = {{2, 1, 300, 300, 64, 64, 1, 0},    {1, 1, 20, 3001, 64, 64, 2, 0.1f}, {1, 1, 70, 900, 300, 130, 0, 0},
+                 {1, 1, 40, 200, 512, 512, 0, 0},   {4, 2, 1, 1000, 128, 128, 2, 0},   {1, 1, 700, 70, 33, 65, 0, 0},
+                 {1, 1, 130, 256, 64, 64, 0, 0.5f}, {1, 1, 5, 5, 600, 8, 0, 0},        {3, 3, 500, 40, 16, 16, 2, 0}};
+    husk_ref_random random = {.seed = 7};
+    test_attention c = {.batch = 1,
+                        .heads = sizes[_i].heads,
+                        .kv_heads = sizes[_i].kv_heads,
+                        .queries = sizes[_i].queries,
+                        .keys = sizes[_i].keys,
+                        .d = sizes[_i].d,
+                        .e = sizes[_i].e,
+                        .has_sums = true,
+                        .params = HUSK_ATTENTION_PARAMS(.causal = (husk_causal)sizes[_i].causal,
+                                                        .dropout = sizes[_i].dropout, .seed = 5)};
+    test_attention_fill(&c, &random, 3);
+    run_all(&c);
+    test_attention_release(&c);
+}
+END_TEST
+
+static test_attention small(void)
+{
+    husk_ref_random random = {.seed = 7};
+    test_attention c = {.batch = 1, .heads = 2, .kv_heads = 1, .queries = 5, .keys = 40, .d = 18, .e = 20};
+    c.has_sums = true;
+    c.params = HUSK_ATTENTION_PARAMS(0);
+    test_attention_fill(&c, &random, 3);
+    return c;
+}
+
+// Scores far apart, equal, and past what exp takes; NaN and infinity in a row touch no other row.
+START_TEST(special_values)
+{
+    static const float specials[] = {1e4f, -1e4f, NAN, INFINITY, 1e-30f, 3e30f};
+    test_attention c = small();
+    float *q = c.q.array.data;
+    for (int i = 0; i < 18; i++)
+        q[18 + i] *= i == 0 && _i >= 2 ? specials[_i] : _i < 2 ? specials[_i] : 1.0f;
+    test_input_update(&c.q);
+    run_all(&c);
+    test_attention_release(&c);
+}
+END_TEST
+
+// All masked, by each kind of mask and by causality: zeros, and -infinity. No keys at all: the same.
+START_TEST(rows_that_see_nothing)
+{
+    const int64_t mask_shape[] = {5, 40};
+    test_attention c = small();
+    if (_i < 2) {
+        const husk_dtype dtype = _i ? HUSK_U8 : HUSK_F32;
+        c.mask = test_input_of(dtype, 2, mask_shape, TEST_PACKED, 9, 1.0f);
+        for (int64_t i = 0; i < 200; i++)
+            husk_ref_store(&c.mask.array, i, i / 40 == 2 ? (_i ? 0.0 : -INFINITY) : 1.0);
+        test_input_update(&c.mask);
+        c.has_mask = true;
+    } else {
+        husk_ref_random random = {.seed = 7};
+        test_attention_release(&c);
+        c.keys = _i == 2 ? 3 : 0;
+        c.params.causal = HUSK_CAUSAL_BOTTOM_RIGHT; // of 5 queries two come before all keys
+        test_attention_fill(&c, &random, 3);
+    }
+    run_all(&c);
+    for (int v = 0; v < VARIANTS; v++) {
+        const int64_t shape[] = {1, 2, 5}, row = _i < 2 ? 2 : 0;
+        test_tensor y = test_attention_output(&c, 2, 5, 20, false, 0);
+        test_tensor sums = test_output(HUSK_F32, 3, shape, TEST_PACKED);
+        if (test_ran(call(&c, variants[v], &y, &sums), name, variants[v])) {
+            test_fetch(&y);
+            test_fetch(&sums);
+            for (int64_t j = 0; j < 20; j++)
+                ck_assert(husk_ref_load(&y.array, row * 20 + j) == 0.0);
+            ck_assert(husk_ref_load(&sums.array, row) == -INFINITY);
+        }
+        test_release(&y);
+        test_release(&sums);
+    }
+    test_attention_release(&c);
+}
+END_TEST
+
+// No query, no column, no batch: nothing happens. No column of q: all keys weigh the same.
+START_TEST(nothing)
+{
+    husk_ref_random random = {.seed = 7};
+    test_attention c = small();
+    test_attention_release(&c);
+    int64_t *const sizes[] = {&c.batch, &c.heads, &c.queries, &c.e, &c.d};
+    *sizes[_i] = 0;
+    c.kv_heads = c.heads ? 1 : 0;
+    test_attention_fill(&c, &random, 3);
+    if (_i >= 3) {
+        run_all(&c);
+    } else {
+        test_tensor y = test_attention_output(&c, c.heads, c.queries, c.e, false, 0);
+        for (int v = 0; v < VARIANTS; v++) {
+            test_ran(call(&c, variants[v], &y, NULL), name, variants[v]);
+            test_untouched(&y);
+        }
+        test_release(&y);
+    }
+    test_attention_release(&c);
+}
+END_TEST
+
+START_TEST(the_same_bits)
+{
+    husk_ref_random random = {.seed = 7};
+    test_attention c = {.batch = 2, .heads = 2, .kv_heads = 1, .queries = 200, .keys = 300, .d = 40, .e = 40};
+    c.params = HUSK_ATTENTION_PARAMS(.dropout = 0.2f);
+    test_attention_fill(&c, &random, 3);
+    test_tensor y = test_attention_output(&c, 2, 200, 40, false, 0);
+    const size_t bytes = (size_t)y.words * sizeof(uint32_t);
+    uint32_t *first = malloc(bytes);
+    ck_assert_ptr_nonnull(first);
+    for (int run = 0; run < 10; run++) {
+        test_restore(&y);
+        test_ok(call(&c, NULL, &y, NULL));
+        test_fetch(&y);
+        if (run == 0)
+            memcpy(first, y.current, bytes);
+        ck_assert_msg(memcmp(first, y.current, bytes) == 0, "run %d has other bits", run);
+    }
+    free(first);
+    test_release(&y);
+    test_attention_release(&c);
+}
+END_TEST
+
+START_TEST(the_check_sees_mistakes)
+{
+    test_attention c = small();
+    test_tensor y = test_attention_output(&c, 2, 5, 20, false, 0);
+    test_ok(call(&c, NULL, &y, NULL));
+    test_fetch(&y);
+    husk_ref_attention op = test_attention_reference(&c);
+    ck_assert(husk_ref_attention_prepare(&op));
+    husk_ref_function function = husk_ref_attention_function(&op);
+    test_planted(&function, &y.array, check, &op);
+    test_planted_guards(&y);
+    husk_ref_attention_release(&op);
+    test_release(&y);
+    test_attention_release(&c);
+}
+END_TEST
+
+// ---- bad input ----
+
+typedef struct given {
+    husk_attention_params params;
+    husk_tensor q, k, v, mask, y, sums;
+    const husk_tensor *q_or, *k_or, *v_or, *mask_or, *y_or, *sums_or; // what is passed
+} given;
+
+START_TEST(bad_input)
+{
+    const int64_t sums_shape[] = {1, 2, 5}, mask_shape[] = {5, 40}, five[] = {1, 1, 1, 5, 40};
+    test_attention c = small();
+    test_tensor y = test_attention_output(&c, 2, 5, 20, false, 0);
+    test_tensor sums = test_output(HUSK_F32, 3, sums_shape, TEST_PACKED);
+    test_tensor mask = test_input(2, mask_shape, TEST_PACKED, 1, 1.0f);
+    test_tensor wide = test_input(5, five, TEST_PACKED, 1, 1.0f);
+    test_tensor whole = test_input_of(HUSK_I32, 2, mask_shape, TEST_PACKED, 1, 1.0f);
+#define REFUSED(status, argument, ...) \
+    do { \
+        given g = {HUSK_ATTENTION_PARAMS(0), c.q.tensor, c.k.tensor, c.v.tensor, mask.tensor, y.tensor, sums.tensor, \
+                   NULL, NULL, NULL, NULL, NULL, NULL}; \
+        g.q_or = &g.q; \
+        g.k_or = &g.k; \
+        g.v_or = &g.v; \
+        g.mask_or = &g.mask; \
+        g.y_or = &g.y; \
+        g.sums_or = &g.sums; \
+        __VA_ARGS__; \
+        test_refused(husk_attention(test_silent_queue(), &g.params, g.q_or, g.k_or, g.v_or, g.mask_or, g.y_or, \
+                                    g.sums_or), \
+                     HUSK_##status, argument); \
+    } while (0)
+    REFUSED(INVALID_ARGUMENT, "q", g.q_or = NULL);
+    REFUSED(INVALID_ARGUMENT, "k", g.k_or = NULL);
+    REFUSED(INVALID_ARGUMENT, "v", g.v_or = NULL);
+    REFUSED(INVALID_ARGUMENT, "y", g.y_or = NULL);
+    REFUSED(INVALID_ARGUMENT, "q", g.q.rank = 3);
+    REFUSED(INVALID_ARGUMENT, "k", g.k.rank = 3);
+    REFUSED(INVALID_ARGUMENT, "v", g.v.rank = 3);
+    REFUSED(UNSUPPORTED, "q", g.q = whole.tensor);
+    REFUSED(UNSUPPORTED, "k", g.k = whole.tensor);
+    REFUSED(UNSUPPORTED, "v", g.v.dtype = HUSK_F16);
+    REFUSED(UNSUPPORTED, "y", g.y.dtype = HUSK_F16);
+    REFUSED(UNSUPPORTED, "mask", g.mask = whole.tensor);
+    REFUSED(UNSUPPORTED, "log_sum_exp", g.sums.dtype = HUSK_F16);
+    REFUSED(INVALID_ARGUMENT, "k", g.k.shape[0] = 2);
+    REFUSED(INVALID_ARGUMENT, "k", g.k.shape[1] = 3);
+    REFUSED(INVALID_ARGUMENT, "k", g.k.shape[3] = 17);
+    REFUSED(INVALID_ARGUMENT, "v", g.v.shape[2] = 39);
+    REFUSED(INVALID_ARGUMENT, "mask", g.mask.shape[1] = 39);
+    REFUSED(INVALID_ARGUMENT, "mask", g.mask = wide.tensor);
+    REFUSED(INVALID_ARGUMENT, "y", g.y.shape[3] = 19);
+    REFUSED(INVALID_ARGUMENT, "log_sum_exp", g.sums.shape[2] = 4);
+    REFUSED(UNSUPPORTED, "q", g.q.shape[2] = 2; g.q.strides[0] = 500; g.q.strides[1] = 100; g.q.strides[2] = 40;
+            g.q.strides[3] = 2);
+    REFUSED(INVALID_ARGUMENT, "y", g.y.strides[0] = 100; g.y.strides[1] = 20; g.y.strides[2] = 10; g.y.strides[3] = 1);
+    REFUSED(INVALID_ARGUMENT, "q", g.q.offset += 1);
+    REFUSED(INVALID_ARGUMENT, "k", g.k.buffer = NULL);
+    REFUSED(INVALID_ARGUMENT, "v", g.v.offset += 1);
+    REFUSED(INVALID_ARGUMENT, "mask", g.mask.offset += 1);
+    REFUSED(INVALID_ARGUMENT, "y", g.v = y.tensor; g.v.shape[1] = 1; g.v.shape[2] = g.k.shape[2] = 5; g.mask_or = NULL);
+    REFUSED(INVALID_ARGUMENT, "log_sum_exp", g.mask = sums.tensor; g.mask.rank = 1; g.mask.shape[0] = 1);
+    REFUSED(INVALID_ARGUMENT, "causal", g.params.causal = (husk_causal)3);
+    REFUSED(INVALID_ARGUMENT, "scale", g.params.scale = INFINITY);
+    REFUSED(INVALID_ARGUMENT, "dropout", g.params.dropout = 1.5f);
+    REFUSED(INVALID_ARGUMENT, "dropout", g.params.dropout = NAN);
+    REFUSED(INVALID_ARGUMENT, "accumulate", g.params.accumulate = 4);
+    REFUSED(INVALID_ARGUMENT, "blockss", g.params.variant = "blockss");
+    REFUSED(INVALID_ARGUMENT, "params", g.params.size += 8);
+    ck_assert_int_eq(husk_attention(NULL, NULL, &c.q.tensor, &c.k.tensor, &c.v.tensor, NULL, &y.tensor, NULL),
+                     HUSK_INVALID_ARGUMENT);
+    test_untouched(&y);
+    test_untouched(&sums);
+    test_release_all();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("attention");
+    TCase *tests = tcase_create("attention");
+    tcase_add_loop_test(tests, options_and_layouts, 0, 6);
+    suite_add_tcase(suite, tests);
+    if (test_tier_is("dtypes"))
+        return test_main(suite);
+    tcase_add_loop_test(tests, large, 0, 9);
+    tcase_add_loop_test(tests, special_values, 0, 6);
+    tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
+    tcase_add_loop_test(tests, nothing, 0, 5);
+    tcase_add_test(tests, the_same_bits);
+    tcase_add_test(tests, the_check_sees_mistakes);
+    tcase_add_test(tests, bad_input);
+    return test_main(suite);
+}
