@@ -89,6 +89,10 @@ def row(name, *parts):
     return "{\n    \"%s\",\n%s\n},\n" % (name, ",\n".join(parts))
 
 
+def several(tensors):
+    return "    {\n" + ",\n".join(array(t.detach()) for t in tensors) + "\n    }"
+
+
 def f32(value):
     return torch.tensor(value, dtype=torch.float32).double().item()
 
@@ -1033,9 +1037,6 @@ def concat():
         dy = random(*y.shape)
         grads = gradients(y, dy, *inputs)
 
-        def several(tensors):
-            return "    {\n" + ",\n".join(array(t.detach()) for t in tensors) + "\n    }"
-
         return row(name, params(axis=axis), several(inputs), array(y.detach()), array(dy), several(grads))
 
     yield case("a list", 0, random(4), random(1), random(3))
@@ -1043,6 +1044,41 @@ def concat():
     yield case("columns", -1, random(2, 3), random(2, 1), random(2, 4))
     yield case("channels", 1, random(2, 3, 2, 2), random(2, 1, 2, 2), random(2, 2, 2, 2))
     yield case("one of nothing", 1, random(2, 2), random(2, 0), random(2, 1))
+
+
+def grad_norm():
+    def case(name, max_norm, kind, *tensors):
+        parameters = [torch.nn.Parameter(torch.zeros_like(x)) for x in tensors]
+        for parameter, x in zip(parameters, tensors):
+            parameter.grad = x.clone()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, max_norm, math.inf if kind else 2.0)
+        return row(name, params(max_norm=max_norm, kind=kind or None), several(tensors), array(norm),
+                   several([parameter.grad for parameter in parameters]))
+
+    for kind in (None, "HUSK_GRAD_NORM_MAXIMUM"):
+        text = ", maximum" if kind else ""
+        yield case("clipped" + text, 1.0, kind, random(3, 4), random(5), random(2, 2, 2))
+        yield case("below" + text, 100.0, kind, random(3, 4), random(5), random(1))
+        yield case("nothing but zeros" + text, 0.5, kind, torch.zeros(3).double(), torch.zeros(1).double(),
+                   torch.zeros(2, 2).double())
+        yield case("NaN" + text, 1.0, kind, torch.tensor([float("nan"), 1.0]).double(), random(2), random(2))
+
+
+def grad_scale():
+    def value(name, limit, x):
+        parameter = torch.nn.Parameter(torch.zeros_like(x))
+        parameter.grad = x.clone()
+        torch.nn.utils.clip_grad_value_([parameter], limit)
+        return row(name, params(limit=limit), "    1", f"    {float(not torch.isfinite(x).all())!r}", array(x),
+                   array(parameter.grad))
+
+    yield value("clip by value", 0.5, random(4, 5))
+    yield value("clip by value, one infinite", 0.5, torch.tensor([math.inf, -math.inf, 0.25, -0.75]).double())
+    # GradScaler's unscale_ written out: PyTorch has its kernel for GPUs alone.
+    for name, extra in (("unscale", []), ("unscale, infinite", [math.inf]), ("unscale, NaN", [float("nan")])):
+        x = torch.cat([random(9), torch.tensor(extra).double()])
+        found = float(not torch.isfinite(x).all())
+        yield row(name, params(divides=1), "    1024.0", f"    {found!r}", array(x), array(x * (1 / 1024.0)))
 
 
 def optimizer():
@@ -1105,6 +1141,8 @@ OPERATORS = [
     norm,
     loss,
     optimizer,
+    grad_norm,
+    grad_scale,
     copy,
     concat,
 ]

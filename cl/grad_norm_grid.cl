@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Norms of lists of tensors for GPUs: a work-group a unit, whose work-items take every WG-th element; then by halves.
+//
+//   -DWG=64|256   work-items a work-group
+#include "lib/grad_norm.clh"
+
+#ifndef WG
+#error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
+#endif
+
+inline float combined(int kind, float a, float b)
+{
+    return kind == GRAD_NORM_EUCLIDEAN ? a + b : as_float(max(as_int(a), as_int(b)));
+}
+
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void husk_grad_norm_grid(LIST_PARAMS, __global float *parts_base, long parts_offset, int kind)
+{
+    __local float parts[WG];
+    const int item = (int)get_local_id(0);
+    const long number = (long)get_group_id(0);
+    LIST_FIND(own, number);
+    float sum = 0.0f;
+    for (int i = item; i < own.count; i += WG) {
+        const float x = load_one(own.p, i);
+        sum = combined(kind, sum, kind == GRAD_NORM_EUCLIDEAN ? x * x : as_float(as_int(x) & MAGNITUDE_BITS));
+    }
+    parts[item] = sum;
+    for (int half_ = WG / 2; half_ > 0; half_ /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item < half_)
+            parts[item] = combined(kind, parts[item], parts[item + half_]);
+    }
+    if (item == 0)
+        parts_base[parts_offset + first + number] = parts[0];
+}
+
+GRAD_NORM_FINISH(husk_grad_norm_grid_finish)
