@@ -11,6 +11,9 @@
 //   husk_pool_backward_planes_avg   a row of outputs becomes the row of shares that all rows of its windows get: for
 //                                   every phase of the stride a sum of unaligned vectors, or, for large windows, a fill
 //
+// Averages of small windows, which most are, go the other way round: the band's outputs are copied, with zeros around
+// them, and every vector of dx gathers its shares, tap by tap. One output for a plane is a fill.
+//
 // Needs stride 1 of dx and dy along the width. A band is BAND elements at most; windows reach over at most BAND.
 //
 //   -DVW=4|8|16   floats a vector holds
@@ -154,6 +157,111 @@ void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows,
     }
 }
 
+// ---- averages by gathering, for small windows ----
+
+#if VW == 16
+#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3, \
+                              (a).s4, (b).s4, (a).s5, (b).s5, (a).s6, (b).s6, (a).s7, (b).s7))
+#elif VW == 8
+#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3))
+#else
+#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1))
+#endif
+
+#define MOST_WINDOW 64 // elements of a window
+#define GATHER_ROOM (2 * BAND)
+
+// The copied outputs of a band: rows first .. last-1 of `pitch` elements, the first output of a row `left` elements in.
+typedef struct {
+    acc_t *values;
+    int first, last, pitch, left;
+} gathered;
+
+// The outputs' rows that one row of dx gets something from.
+typedef struct {
+    int count, row[MOST_WINDOW];
+} tap_rows;
+
+// Of VW columns in units of the stride from outputs that lie (tap k) `back` apart: every step-th k from `first` on.
+POOL_INLINE vf gather(const gathered *from, const tap_rows *rows, int column, int first, int step, int back, int window)
+{
+    vf sum = (vf)(0.0f);
+    for (int i = 0; i < rows->count; ++i) {
+        const acc_t *value = from->values + rows->row[i] + column;
+        for (int k = first; k < window; k += step, value -= back)
+            sum += load_private(value);
+    }
+    return sum;
+}
+
+// Whether the problem is one for gathering; the band has whole rows.
+POOL_INLINE bool can_gather(int rows, int columns, POOL_BACKWARD_PARAMS)
+{
+    const int reach = (window_w - 1) * dilation_w;
+    const int outputs = min(out_h, (rows + (window_h - 1) * dilation_h) / stride_h + 2);
+    return in_d == 1 && out_d == 1 && window_d == 1 && columns >= in_w &&
+           (stride_w == 1 || dilation_w == 1) && window_h * window_w <= MOST_WINDOW &&
+           (long)(outputs + 1) * (out_w + 2 * (reach + VW)) <= GATHER_ROOM;
+}
+
+// The band's rows of dx from the outputs.
+POOL_INLINE void gather_band(const gathered *from, band_place at, POOL_BACKWARD_PARAMS)
+{
+    __global data_t *dx = x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c;
+    for (int h = at.first; h < at.last; ++h) {
+        tap_rows rows;
+        rows.count = 0;
+        for (int k = window_h - 1; k >= 0; --k) { // outputs in ascending order
+            const int t = h + pad_h - k * dilation_h, o = stride_h == 1 ? t : t / stride_h;
+            if (t < 0 || o * stride_h != t || o < from->first || o >= from->last)
+                continue;
+            rows.row[rows.count++] = (o - from->first) * from->pitch + from->left;
+        }
+        __global data_t *to = dx + h * x_stride_h;
+        if (stride_w == 1) {
+            for (int i = 0; i < in_w; i += VW) {
+                vf v = gather(from, &rows, i + pad_w, 0, 1, dilation_w, window_w);
+                if (accumulate)
+                    v += load_vf_part(to + i, in_w - i);
+                store_vf_part(v, to + i, in_w - i);
+            }
+            continue;
+        }
+        if (stride_w > 2) { // a phase of the stride at a time
+            acc_t line[BAND + VW];
+            for (int p = 0; p < stride_w && p < in_w; ++p) {
+                const int tap = (p + pad_w) % stride_w, column = (p + pad_w) / stride_w;
+                for (int i = 0; p + i * stride_w < in_w; i += VW) {
+                    acc_t lanes[VW];
+                    store_private(gather(from, &rows, column + i, tap, stride_w, 1, window_w), lanes);
+                    for (int j = 0; j < VW && p + (i + j) * stride_w < in_w; ++j)
+                        line[p + (i + j) * stride_w] = lanes[j];
+                }
+            }
+            for (int i = 0; i < in_w; i += VW) {
+                vf v = load_private(line + i);
+                if (accumulate)
+                    v += load_vf_part(to + i, in_w - i);
+                store_vf_part(v, to + i, in_w - i);
+            }
+            continue;
+        }
+        // Elements 2 q and 2 q + 1 less the padding: taps of one parity each.
+        const int odd = pad_w & 1, q = pad_w / 2;
+        for (int i = 0; i < in_w; i += 2 * VW) {
+            const vf a = gather(from, &rows, q + i / 2, odd, 2, 1, window_w);
+            const vf b = gather(from, &rows, q + odd + i / 2, 1 - odd, 2, 1, window_w);
+            vf low = MIX_LANES(a.lo, b.lo), high = MIX_LANES(a.hi, b.hi);
+            if (accumulate) {
+                low += load_vf_part(to + i, in_w - i);
+                high += load_vf_part(to + i + VW, in_w - i - VW);
+            }
+            store_vf_part(low, to + i, in_w - i);
+            store_vf_part(high, to + i + VW, in_w - i - VW);
+        }
+    }
+}
+
 // ---- average ----
 
 // values[i] is what output `lowest` + i gives to each element of its window, 0 where there is no such output. A band's
@@ -201,15 +309,6 @@ POOL_INLINE int greatest_divisor(int a, int b)
     return a;
 }
 
-#if VW == 16
-#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3, \
-                              (a).s4, (b).s4, (a).s5, (b).s5, (a).s6, (b).s6, (a).s7, (b).s7))
-#elif VW == 8
-#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3))
-#else
-#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1))
-#endif
-
 // What each column gets of a row of outputs: sums of unaligned vectors, a phase of the stride at a time.
 POOL_INLINE void spread_by_phases(output_row row, int window, int stride, int dilation, acc_t *shares)
 {
@@ -254,6 +353,31 @@ POOL_INLINE void spread_by_fills(output_row row, int window, int stride, acc_t *
     }
 }
 
+// The band's outputs as shares.
+POOL_INLINE void copy_shares(gathered *to, const acc_t *scales, band_place at, POOL_BACKWARD_PARAMS)
+{
+    const __global data_t *dy = y_base + y_offset + at.n * y_stride_n + at.c * y_stride_c;
+    const output_range range = outputs_of(at.first, at.last, window_h, stride_h, pad_h, dilation_h, out_h);
+    to->first = range.first;
+    to->last = range.last;
+    acc_t *values = to->values + to->left;
+    for (int h = range.first; h < range.last; ++h, values += to->pitch) {
+        const vf scale = (vf)(cover_scale(h, window_h, stride_h, pad_h, dilation_h, in_h, limit_h, count_pad));
+        for (int i = 0; i < out_w; i += VW)
+            store_private(load_vf_part(dy + h * y_stride_h + i, out_w - i) * (load_private(scales + i) * scale),
+                          values + i);
+    }
+}
+
+// One output a plane, whose window is all of it.
+POOL_INLINE void fill_plane(acc_t value, int count, __global data_t *dx, int accumulate)
+{
+    for (int i = 0; i < count; i += VW) {
+        const vf before = accumulate ? load_vf_part(dx + i, count - i) : (vf)(0.0f);
+        store_vf_part((vf)(value) + before, dx + i, count - i);
+    }
+}
+
 // by_fills: 1 where spread_by_fills is to be taken.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_backward_planes_avg(POOL_BACKWARD_PARAMS, int rows, int columns, int by_fills, long unit_count,
@@ -267,8 +391,32 @@ void husk_pool_backward_planes_avg(POOL_BACKWARD_PARAMS, int rows, int columns, 
     output_row row = {values, 0, 0, 0, 0, 0};
     int scaled_left = -1; // of the band that `scales` are for
 
+    const bool is_one = out_d == 1 && out_h == 1 && out_w == 1 && window_d == in_d && window_h == in_h &&
+                        window_w == in_w && pad_d + pad_h + pad_w == 0 && rows >= in_d * in_h && columns >= in_w &&
+                        (x_stride_h == in_w || in_h == 1) && (x_stride_d == (long)in_h * in_w || in_d == 1);
+    const acc_t share_of_one = 1.0f / (acc_t)((long)in_d * in_h * in_w);
+    acc_t copies[GATHER_ROOM + 2 * VW];
+    gathered from = {copies, 0, 0, out_w + 2 * ((window_w - 1) * dilation_w + VW), (window_w - 1) * dilation_w};
+    const bool gathers = !is_one && can_gather(rows, columns, POOL_BACKWARD_ARGS);
+    if (gathers) {
+        for (int i = 0; i < GATHER_ROOM + 2 * VW; i += VW) // beside outputs it stays so
+            store_private((vf)(0.0f), copies + i);
+        for (int i = 0; i < out_w + VW; ++i)
+            scales[i] = i < out_w ? cover_scale(i, window_w, stride_w, pad_w, dilation_w, in_w, limit_w, count_pad)
+                                  : 0.0f;
+    }
     band_place at = first_place(first, rows, columns, channels, in_d * in_h, in_w);
     for (long unit = first; unit < last; ++unit, next_place(&at, rows, columns, channels, in_d * in_h, in_w)) {
+        if (is_one) {
+            fill_plane(load_one(y_base, y_offset + at.n * y_stride_n + at.c * y_stride_c) * share_of_one,
+                       in_d * in_h * in_w, x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c, accumulate);
+            continue;
+        }
+        if (gathers) {
+            copy_shares(&from, scales, at, POOL_BACKWARD_ARGS);
+            gather_band(&from, at, POOL_BACKWARD_ARGS);
+            continue;
+        }
         BAND_OUTPUTS(od, oh)
         if (scaled_left != at.left) {
             const output_range ow =

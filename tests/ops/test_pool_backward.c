@@ -265,6 +265,12 @@ static const shape_case cases[] = {
     {4, {1, 3, 30, 31}, {.window = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .ceil_mode = 1}},
     {4, {1, 200, 9, 9}, {.window = {3, 3}, .stride = {2, 2}}},
     {4, {2, 130, 5, 6}, {.window = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .ceil_mode = 1}},
+    {4, {2, 33, 7, 7}, {.window = {3, 3}, .stride = {1, 1}, .pad = {1, 1}}},
+    {4, {2, 5, 7, 7}, {.global = 1}},
+    {4, {1, 6, 28, 29}, {.window = {3, 5}, .stride = {3, 4}, .pad = {1, 2}}},
+    {4, {1, 3, 20, 50}, {.window = {3, 3}, .stride = {1, 1}, .pad = {2, 2}, .dilation = {2, 2}}},
+    {4, {1, 2, 19, 40}, {.window = {5, 5}, .stride = {2, 2}, .pad = {1, 2}, .count_pad = 1, .ceil_mode = 1}},
+    {4, {1, 1, 120, 200}, {.window = {3, 3}, .stride = {2, 2}, .pad = {1, 1}}},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
