@@ -3,11 +3,21 @@
 //
 // Tensors are walked along y's fastest dimension and, where that is not x's fastest, along x's: a block of LINES by
 // COLUMNS elements is read along x, turned in private memory and written along y, so that both sides go through memory
-// in runs. Where the two are one dimension, a block is a piece of a row, and the compiler makes vectors of it.
+// in runs. Elements of four bytes that are not converted are turned in registers, VW by VW. Where the two are one
+// dimension, a block is a piece of a row, and the compiler makes vectors of it.
 //
 //   -DCOPY_FROM=0..7, -DCOPY_TO=0..7   the dtypes, see lib/convert.clh
+//   -DVW=4|8|16                        elements of four bytes that a vector holds
 #include "lib/convert.clh"
 #include "lib/walk.clh"
+
+#if COPY_FROM == COPY_TO && (COPY_FROM == CONVERT_F32 || COPY_FROM == CONVERT_I32)
+#define TURNS_VECTORS
+#define DTYPE_F32
+#define TILE_M  1
+#define TILE_NV 1
+#include "lib/tile.clh"
+#endif
 
 #define LINES   32 // along x's fastest dimension
 #define COLUMNS 64 // along y's
@@ -41,6 +51,39 @@ inline void copy_block(const __global from_t *x, long x_line, long x_stride, __g
             y[j * y_line + i * y_stride] = block[j * COLUMNS + i];
 }
 
+#ifdef TURNS_VECTORS
+// The same where both are dense, x along the lines and y along the count. Whole squares: a line of the cache of every
+// row of x is read once, and whole ones of y are written; the squares after the next are asked for.
+inline void turn_block(const __global from_t *x_bits, long x_stride, __global to_t *y_bits, long y_line, int lines,
+                       int count)
+{
+    const __global float *x = (const __global float *)x_bits;
+    __global float *y = (__global float *)y_bits;
+    const int whole_lines = lines / VW * VW, whole_count = count / VW * VW;
+    for (int j = 0; j < whole_lines; j += VW)
+        for (int i = 0; i < whole_count; i += VW) {
+            vf block[VW];
+#define LOAD(k) \
+    if ((k) < VW) { \
+        const __global float *from = x + (i + (k)) * x_stride + j; \
+        block[k] = load_vf(from); \
+        PREFETCH_FAR(from + 2 * VW * x_stride); \
+    }
+            REPEAT_16(LOAD)
+#undef LOAD
+            transpose_vf(block);
+#define STORE(k) \
+    if ((k) < VW) \
+        store_vf(block[k], y + (j + (k)) * y_line + i);
+            REPEAT_16(STORE)
+#undef STORE
+        }
+    for (int j = 0; j < lines; ++j)
+        for (int i = j < whole_lines ? whole_count : 0; i < count; ++i)
+            y[j * y_line + i] = x[i * x_stride + j];
+}
+#endif
+
 // Units are blocks, numbered over the outer dimensions (x, y in the walk), line blocks and column blocks of `piece`
 // elements; share: units a work-group takes. lines_extent 1: there is one dimension alone.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -69,6 +112,10 @@ void husk_copy_blocks(const __global from_t *x_base, long x_offset, __global to_
         __global to_t *y_block = y + outer.at[1] + line * y_line + column * y_stride;
         if (lines_extent == 1)
             copy_row(x_block, x_stride, y_block, y_stride, here);
+#ifdef TURNS_VECTORS
+        else if (x_line == 1 && y_stride == 1)
+            turn_block(x_block, x_stride, y_block, y_line, lines, (int)here);
+#endif
         else
             copy_block(x_block, x_line, x_stride, y_block, y_line, y_stride, lines, (int)here);
     }
