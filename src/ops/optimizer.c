@@ -3,6 +3,7 @@
 #include <husk/ops/optimizer.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,11 +19,12 @@ enum { FLAG_FIRST = 1, FLAG_SECOND = 2, FLAG_THIRD = 4, FLAG_NESTEROV = 8 };
 
 typedef struct problem {
     int64_t count;
+    husk_dtype gradient, copy; // copy: f32 where there is none
 } problem;
 
 typedef struct arguments {
-    const husk_tensor *g, *w, *first, *second, *third;
-    int32_t kind, flags;
+    const husk_tensor *g, *w, *first, *second, *third, *copy, *by, *skip;
+    int32_t kind, flags, divides;
     float rate, shrink, decay, keep, add, keep2, add2, scale, epsilon;
 } arguments;
 
@@ -30,11 +32,14 @@ static void describe(const void *untyped, husk__key *key)
 {
     const problem *own = untyped;
     husk__key_i64(key, own->count);
+    husk__key_i64(key, own->gradient);
+    husk__key_i64(key, own->copy);
 }
 
 static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
+    husk__text_format(text, " %s %s", husk_dtype_name(own->gradient), husk_dtype_name(own->copy));
     husk__class_size(text, "count", own->count);
 }
 
@@ -58,7 +63,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!own)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = own; // freed with the plan
-    snprintf(options, sizeof options, "%s %s", husk__dtype_option(HUSK_F32), plan->configuration->options);
+    const bool is_mixed = what->gradient == HUSK_F32 && what->copy != HUSK_F32;
+    snprintf(options, sizeof options, "%s%s %s", husk__dtype_option(is_mixed ? what->copy : what->gradient),
+             is_mixed ? " -DGRADIENT_F32" : "", plan->configuration->options);
     int64_t groups = husk__divide_up(what->count, items);
     if (items == 1) {
         own->share = husk__max_i64(VECTOR_MINIMUM, husk__divide_up(what->count, VECTOR_GROUPS * units));
@@ -83,7 +90,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     (void)scratch;
     return HUSK__LAUNCH(queue, own->kernel, &own->range, scope, HUSK__ARG_TENSOR(given->g), HUSK__ARG_TENSOR(given->w),
                         HUSK__ARG_TENSOR(given->first), HUSK__ARG_TENSOR(given->second),
-                        HUSK__ARG_TENSOR(given->third), HUSK__ARG_I64(what->count), HUSK__ARG_I64(own->share),
+                        HUSK__ARG_TENSOR(given->third), HUSK__ARG_TENSOR(given->copy), HUSK__ARG_TENSOR(given->by),
+                        HUSK__ARG_TENSOR(given->skip), HUSK__ARG_I32(given->divides), HUSK__ARG_I64(what->count),
+                        HUSK__ARG_I64(own->share),
                         HUSK__ARG_I32(given->kind), HUSK__ARG_I32(given->flags), HUSK__ARG_F32(given->rate),
                         HUSK__ARG_F32(given->shrink), HUSK__ARG_F32(given->decay), HUSK__ARG_F32(given->keep),
                         HUSK__ARG_F32(given->add), HUSK__ARG_F32(given->keep2), HUSK__ARG_F32(given->add2),
@@ -186,10 +195,10 @@ static husk_status check_params(const husk_optimizer_params *params, const husk_
     return HUSK_OK;
 }
 
-static husk_status check_tensor(const husk_tensor *w, const husk_tensor *tensor, const char *argument,
-                                const husk__scope *scope)
+static husk_status check_tensor(const husk_tensor *w, const husk_tensor *tensor, husk_dtype dtype,
+                                const char *argument, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(tensor, HUSK_F32, argument, scope);
+    husk_status status = husk__tensor_check_plain(tensor, dtype, argument, scope);
     if (status != HUSK_OK)
         return status;
     husk_tensor own = *tensor;
@@ -199,6 +208,24 @@ static husk_status check_tensor(const husk_tensor *w, const husk_tensor *tensor,
     return husk__tensor_check_shape(tensor, argument, w->rank, w->shape, "as w", scope);
 }
 
+// The copy's dtype is g's, unless that is f32.
+static husk_status check_copy(const arguments *given, const husk__scope *scope)
+{
+    husk_dtype dtype = given->g->dtype;
+    if (dtype == HUSK_F32)
+        dtype = given->copy->dtype == HUSK_BF16 ? HUSK_BF16 : HUSK_F16;
+    return check_tensor(given->w, given->copy, dtype, "copy", scope);
+}
+
+static husk_status check_number(husk_queue *queue, const husk_tensor *number, const char *argument,
+                                const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check_plain(number, HUSK_F32, argument, scope);
+    if (status == HUSK_OK && husk__tensor_count(number) != 1)
+        return husk__reject(scope, argument, "has %lld elements, must have 1", (long long)husk__tensor_count(number));
+    return status == HUSK_OK ? husk__tensor_bind(queue, number, argument, scope) : status;
+}
+
 static husk_status validate(husk_queue *queue, const husk_optimizer_params *params, const arguments *given,
                             const husk__scope *scope)
 {
@@ -206,21 +233,36 @@ static husk_status validate(husk_queue *queue, const husk_optimizer_params *para
         const husk_tensor *tensor;
         const char *name;
         int32_t flag;
-    } all[] = {{given->g, "g", 0}, {given->w, "w", 0}, {given->first, "first", FLAG_FIRST},
-               {given->second, "second", FLAG_SECOND}, {given->third, "third", FLAG_THIRD}};
+    } all[] = {{given->g, "g", 0},
+               {given->w, "w", 0},
+               {given->first, "first", FLAG_FIRST},
+               {given->second, "second", FLAG_SECOND},
+               {given->third, "third", FLAG_THIRD},
+               {given->copy, "copy", 0},
+               {given->by, "scale", 0},
+               {given->skip, "skip", 0}};
     const int32_t flags = flags_of(params);
     husk_status status = husk__tensor_check_plain(given->w, HUSK_F32, "w", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_float(given->g, "g", scope);
     for (int i = 0; i < 5 && status == HUSK_OK; ++i) {
         if (i < 2 || (flags & all[i].flag))
-            status = check_tensor(given->w, all[i].tensor, all[i].name, scope);
+            status = check_tensor(given->w, all[i].tensor, i == 0 ? given->g->dtype : HUSK_F32, all[i].name, scope);
         else if (all[i].tensor)
             status = husk__reject(scope, all[i].name, "is not NULL, but these options keep no such state");
     }
-    for (int i = 0; i < 5 && status == HUSK_OK; ++i)
+    if (status == HUSK_OK && given->copy)
+        status = check_copy(given, scope);
+    for (int i = 0; i < 6 && status == HUSK_OK; ++i)
         if (all[i].tensor)
             status = husk__tensor_bind(queue, all[i].tensor, all[i].name, scope);
-    for (int i = 1; i < 5; ++i)
-        for (int j = 0; j < i && status == HUSK_OK; ++j)
+    for (int i = 6; i < 8 && status == HUSK_OK; ++i)
+        if (all[i].tensor)
+            status = check_number(queue, all[i].tensor, all[i].name, scope);
+    if (status == HUSK_OK && params->divides && !given->by)
+        status = husk__reject(scope, "scale", "is NULL, but divides is set");
+    for (int i = 1; i < 8; ++i)
+        for (int j = 0; j < (i < 7 ? i : 6) && status == HUSK_OK; ++j)
             if (all[i].tensor)
                 status = husk__refuse_overlap(all[i].tensor, all[i].name, all[j].tensor, all[j].name, scope);
     return status;
@@ -233,6 +275,7 @@ static void resolve(const husk_optimizer_params *params, arguments *given)
     const double step = params->step ? (double)params->step : 1.0, rate = (double)params->rate;
     const double beta = params->beta != 0 ? (double)params->beta : is_adam ? 0.9 : 0.99;
     const double beta2 = params->beta2 != 0 ? (double)params->beta2 : 0.999;
+    given->divides = params->divides != 0;
     given->kind = is_adam ? HUSK_OPTIMIZER_ADAM : (int32_t)params->kind;
     given->flags = flags_of(params);
     given->rate = (float)(is_adam ? rate / (1 - pow(beta, step)) : rate);
@@ -259,14 +302,17 @@ husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *param
     arguments given = {.g = g, .w = w, .first = first, .second = second, .third = third};
     husk_status status = husk__call_begin(queue, "husk_optimizer", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, offsetof(husk_optimizer_params, scale), params, &scope);
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
+    given.copy = options.copy;
+    given.by = options.scale;
+    given.skip = options.skip;
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK || husk__tensor_count(w) == 0)
         return status;
-    const problem own = {husk__tensor_count(w)};
+    const problem own = {husk__tensor_count(w), g->dtype, given.copy ? given.copy->dtype : HUSK_F32};
     const husk_tensor *const operands[] = {w, g};
     const husk__wish wish = {options.variant, husk__workspace_limit(0, options.variant, operands, 2)};
     resolve(&options, &given);
@@ -286,7 +332,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     g.offset = 64;
     const husk_optimizer_params params = HUSK_OPTIMIZER_PARAMS(.rate = 0.1f);
     arguments given = {.g = &g, .w = &w};
-    const problem own = {64};
+    const problem own = {.count = 64};
     const husk__wish wish = {0};
     resolve(&params, &given);
     status = husk__plan_immediate(queue, &husk__op_optimizer, &own, &wish, &given, scope);

@@ -58,10 +58,18 @@ static void step(const husk_ref_optimizer *op, const int64_t *index, known out[H
     const known epsilon = {p->epsilon != 0 ? p->epsilon : 1e-8, HUSK_REF_UNIT * 1e-8};
     known g = load(op->g, index), w = load(op->before[0], index);
     known first = load(op->before[1], index), second = load(op->before[2], index), third = load(op->before[3], index);
+    if (op->scale != 0.0)
+        g = times(g, op->scale);
+    const known untouched = w;
     if (decay != 0 && !is_decoupled)
         g = plus(g, times(w, decay));
     if (is_decoupled)
         w = times(w, 1 - rate * decay);
+    if (op->skips) {
+        const known as_they_are[] = {untouched, first, second, third};
+        memcpy(out, as_they_are, sizeof(as_they_are));
+        return;
+    }
     known move = g;
     if (is_sgd) {
         if (p->momentum != 0) {

@@ -17,11 +17,13 @@ typedef enum husk_ref_optimizer_output {
     HUSK_REF_OPTIMIZER_OUTPUTS
 } husk_ref_optimizer_output;
 
-/* before: w and the states before the step; states that are not kept are NULL. */
+/* before: w and the states before the step; states that are not kept are NULL. The numbers in params are not read. */
 typedef struct husk_ref_optimizer {
     const husk_optimizer_params *params;
     const husk_ref_array *g;
     const husk_ref_array *before[HUSK_REF_OPTIMIZER_OUTPUTS];
+    double scale;                     /* what g is multiplied with; 0 means 1 */
+    bool skips;                       /* nothing is done */
     husk_ref_optimizer_output output; /* which one the functions below speak of */
 } husk_ref_optimizer;
 

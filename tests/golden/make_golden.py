@@ -1115,6 +1115,37 @@ def optimizer():
         yield case(", amsgrad", kind, dict(own, amsgrad=1), weight_decay=0, amsgrad=True, **betas)
 
 
+def optimizer_scaled():
+    """GradScaler's step written out, which PyTorch has for GPUs alone: unscaled, and none where something is infinite."""
+    scale = 1024.0
+    for kind, make in (("SGD", lambda w: torch.optim.SGD(w, lr=0.125, momentum=0.75)),
+                       ("RMSPROP", lambda w: torch.optim.RMSprop(w, lr=0.125, alpha=0.75, eps=2.0 ** -10)),
+                       ("ADAM", lambda w: torch.optim.Adam(w, lr=0.125, betas=(0.75, 0.9375), eps=2.0 ** -10)),
+                       ("ADAMW", lambda w: torch.optim.AdamW(w, lr=0.125, betas=(0.75, 0.9375), eps=2.0 ** -10,
+                                                             weight_decay=0.25))):
+        w = random(6).requires_grad_()
+        before, grads, skips = w.detach().clone(), random(5, 6) * scale, []
+        grads[1, 3] = math.inf
+        grads[3, 0] = float("nan")
+        step = make([w])
+        for g in grads:
+            w.grad = g / scale
+            skips.append(float(not torch.isfinite(w.grad).all()))
+            if not skips[-1]:
+                step.step()
+        fields = dict(kind="HUSK_OPTIMIZER_" + kind, rate=0.125)
+        if kind == "SGD":
+            fields["momentum"] = 0.75
+        else:
+            fields.update(beta=0.75, epsilon=2.0 ** -10)
+        if kind.startswith("ADAM"):
+            fields["beta2"] = 0.9375
+        if kind == "ADAMW":
+            fields["weight_decay"] = 0.25
+        yield row(kind, params(**fields), f"    {scale!r}", array(before), array(grads), array(torch.tensor(skips)),
+                  array(w.detach()))
+
+
 OPERATORS = [
     activation,
     activation_backward,
@@ -1141,6 +1172,7 @@ OPERATORS = [
     norm,
     loss,
     optimizer,
+    optimizer_scaled,
     grad_norm,
     grad_scale,
     copy,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=60
+// ctest: tiers=default,long,dtypes timeout=60
 // Steps of optimizers: every kind, option and variant against the reference; several steps; bad input.
 #include "ref/optimizer.h"
 #include "support/support.h"
@@ -92,9 +92,9 @@ static void check(void *user, const husk_ref_array *made, husk_ref_report *repor
     husk_ref_check(&function, 1, made, report);
 }
 
-static void compare(const husk_optimizer_params *p, memory *m, const char *variant)
+static void compare_scaled(const husk_optimizer_params *p, memory *m, double scale, const char *variant)
 {
-    husk_ref_optimizer op = {.params = p, .g = &m->g.array};
+    husk_ref_optimizer op = {.params = p, .g = &m->g.array, .scale = scale};
     char text[160];
     snprintf(text, sizeof text, "%s step %d count %lld", husk_optimizer_kind_name(p->kind), (int)p->step,
              (long long)husk_ref_array_count(&m->g.array));
@@ -109,6 +109,11 @@ static void compare(const husk_optimizer_params *p, memory *m, const char *varia
         check(&op, &m->states[s].array, &report);
         test_accept(NAME, variant, text, &report);
     }
+}
+
+static void compare(const husk_optimizer_params *p, memory *m, const char *variant)
+{
+    compare_scaled(p, m, 0.0, variant);
 }
 
 static void run_all(const husk_optimizer_params *wanted, int32_t rank, const int64_t *shape, uint64_t seed)
@@ -146,6 +151,78 @@ START_TEST(row_lengths)
         const husk_optimizer_params p = draw(&random, kind);
         run_all(&p, 1, &lengths[_i], 2);
     }
+}
+END_TEST
+
+// ---- mixed precision ----
+
+static test_tensor number(double value)
+{
+    test_tensor made = test_inout(0, NULL, TEST_PACKED, 1, 1.0f);
+    husk_ref_store(&made.before, 0, value);
+    husk_ref_store(&made.array, 0, value);
+    test_input_update(&made);
+    return made;
+}
+
+// Gradients of one dtype, a copy of w in another (f32: none), a scale (0: none) and a flag to leave the step out.
+static void run_mixed(husk_optimizer_params p, husk_dtype gradient, husk_dtype copy, double scale, double flag,
+                      int64_t count)
+{
+    memory m = make(&p, 1, &count, 7);
+    test_tensor rounded = test_inout_of(copy == HUSK_F32 ? HUSK_F16 : copy, 1, &count, TEST_PACKED, 8, 1.0f);
+    test_tensor factor = number(scale), skip = number(flag);
+    test_release(&m.g);
+    m.g = test_input_of(gradient, 1, &count, TEST_PACKED, 9, 1.0f);
+    p.scale = scale != 0 ? &factor.tensor : NULL;
+    p.skip = &skip.tensor;
+    p.copy = copy != HUSK_F32 ? &rounded.tensor : NULL;
+    for (int v = 0; v < VARIANTS; v++) {
+        p.variant = variants[v];
+        for (int s = 0; s < STATES; s++)
+            if (m.has[s])
+                test_restore(&m.states[s]);
+        test_restore(&rounded);
+        if (!test_ran(run(&p, &m), NAME, variants[v]))
+            continue;
+        if (flag != 0) {
+            for (int s = 0; s < STATES; s++)
+                if (m.has[s])
+                    test_untouched(&m.states[s]);
+            test_untouched(&rounded);
+            continue;
+        }
+        compare_scaled(&p, &m, scale != 0 && p.divides ? 1 / scale : scale, variants[v]);
+        if (!p.copy) {
+            test_untouched(&rounded);
+            continue;
+        }
+        test_fetch(&rounded); // what w became, rounded once
+        for (int64_t i = 0; i < count; i++)
+            ck_assert_msg(husk_ref_load(&rounded.array, i) ==
+                              husk_ref_round(copy, husk_ref_load(&m.states[0].array, i)),
+                          "copy %lld is %g, w %g", (long long)i, husk_ref_load(&rounded.array, i),
+                          husk_ref_load(&m.states[0].array, i));
+    }
+    test_release(&rounded);
+    test_release(&factor);
+    test_release(&skip);
+    release(&m);
+}
+
+START_TEST(mixed_precision)
+{
+    static const husk_dtype pairs[][2] = {{HUSK_F16, HUSK_F16},  {HUSK_BF16, HUSK_BF16}, {HUSK_F32, HUSK_F16},
+                                          {HUSK_F32, HUSK_BF16}, {HUSK_F16, HUSK_F32},   {HUSK_F32, HUSK_F32}};
+    husk_ref_random random = {.seed = 900 + (uint64_t)_i};
+    for (int kind = 0; kind < 4; kind++)
+        for (int round = 0; round < (test_is_long() ? 8 : 2); round++) {
+            husk_optimizer_params p = draw(&random, kind);
+            const double scale = (double)TEST_PICK(&random, 0, 1, 3, 1024);
+            p.divides = scale != 0 && test_one_in(&random, 2);
+            run_mixed(p, pairs[_i][0], pairs[_i][1], scale, round % 4 == 3 || (_i + kind) % 5 == 4 ? 1 : 0,
+                      test_pick_size(&random, 16, 3000));
+        }
 }
 END_TEST
 
@@ -241,6 +318,29 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "second", &adam, g, w, m, NULL, NULL);
     refuse(HUSK_INVALID_ARGUMENT, "second", &adam, g, w, m, m, NULL);
     refuse(HUSK_INVALID_ARGUMENT, "third", &adam, g, w, m, v, v);
+    const int64_t one[] = {1};
+    test_tensor f16 = test_inout_of(HUSK_F16, 2, shape, TEST_PACKED, 5, 1), n = test_inout(1, one, TEST_PACKED, 5, 1);
+    const husk_optimizer_params mixed[] = {
+        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .divides = 1), HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = m),
+        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skip = m), HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = m),
+        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = &f16.tensor),
+        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &wrong.tensor)};
+    const char *const names[] = {"scale", "scale", "skip", "copy", "scale", "copy"};
+    for (int i = 0; i < 6; i++)
+        refuse(i < 3 ? HUSK_INVALID_ARGUMENT : HUSK_UNSUPPORTED, names[i], &mixed[i], g, w, NULL, NULL, NULL);
+    husk_tensor bf16 = f16.tensor;
+    bf16.dtype = HUSK_BF16;
+    husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &bf16);
+    refuse(HUSK_UNSUPPORTED, "copy", &p, &f16.tensor, w, NULL, NULL, NULL);
+    p.copy = &f16.tensor; // the gradient itself
+    refuse(HUSK_INVALID_ARGUMENT, "copy", &p, &f16.tensor, w, NULL, NULL, NULL);
+    husk_tensor inside = *w;
+    inside.rank = 0;
+    p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skip = &inside);
+    refuse(HUSK_INVALID_ARGUMENT, "skip", &p, g, w, NULL, NULL, NULL);
+    refuse(HUSK_UNSUPPORTED, "w", &plain, g, &f16.tensor, NULL, NULL, NULL);
+    test_release(&f16);
+    test_release(&n);
     ck_assert_str_eq(husk_optimizer_kind_name(HUSK_OPTIMIZER_ADAMW), "adamw");
     ck_assert_str_eq(husk_optimizer_kind_name((husk_optimizer_kind)99), "unknown");
     test_tensor *const all[] = {&a, &b, &c, &d, &wrong, &gaps};
@@ -254,6 +354,9 @@ int main(void)
     Suite *suite = suite_create(NAME);
     TCase *cases = tcase_create(NAME);
     suite_add_tcase(suite, cases);
+    tcase_add_loop_test(cases, mixed_precision, 0, 6);
+    if (test_tier_is("dtypes"))
+        return test_main(suite);
     tcase_add_loop_test(cases, kinds_and_options, 0, 40);
     tcase_add_loop_test(cases, row_lengths, 0, 13);
     tcase_add_test(cases, ten_runs_agree);

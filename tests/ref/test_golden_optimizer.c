@@ -15,6 +15,43 @@ static const struct golden_optimizer {
 #include "golden/golden_optimizer.inc"
 };
 
+static const struct golden_optimizer_scaled {
+    const char *name;
+    husk_optimizer_params params;
+    double scale;
+    golden_array before, gradients, skips, after; // skips: [steps], 1 where a step is none
+} golden_optimizer_scaled[] = {
+#include "golden/golden_optimizer_scaled.inc"
+};
+
+// Of gradients that are divided by a loss scale, after which steps that are not finite are left out.
+START_TEST(test_scaled)
+{
+    const struct golden_optimizer_scaled *golden = &golden_optimizer_scaled[_i];
+    golden_lay_out(false);
+    const int64_t count = golden->before.shape[0];
+    husk_optimizer_params params = golden->params;
+    husk_ref_array gradients = golden_make(&golden->gradients, HUSK_F64);
+    husk_ref_array w = golden_make(&golden->before, HUSK_F64);
+    double states[3][16] = {{0}};
+    husk_ref_array kept[3], g = husk_ref_array_make(NULL, HUSK_F64, 1, &count);
+    husk_ref_optimizer op = {.params = &params, .g = &g, .before = {&w, &kept[0], &kept[1], &kept[2]}};
+    op.scale = 1.0 / golden->scale;
+    for (int i = 0; i < 3; i++)
+        kept[i] = husk_ref_array_make(states[i], HUSK_F64, 1, &count);
+    params.step = 1;
+    for (int64_t step = 0; step < golden->gradients.shape[0]; step++) {
+        g.data = (double *)gradients.data + step * count;
+        op.skips = golden->skips.values[step] != 0.0;
+        husk_ref_optimizer_run(&op);
+        params.step += !op.skips;
+    }
+    golden_expect_equal(golden->name, "w", &golden->after, &w);
+    free(gradients.data);
+    free(w.data);
+}
+END_TEST
+
 START_TEST(test_optimizer)
 {
     const struct golden_optimizer *golden = &golden_optimizer[_i];
@@ -44,6 +81,7 @@ int main(void)
     Suite *suite = suite_create("golden_optimizer");
     TCase *cases = tcase_create("golden_optimizer");
     tcase_add_loop_test(cases, test_optimizer, 0, GOLDEN_COUNT(golden_optimizer));
+    tcase_add_loop_test(cases, test_scaled, 0, GOLDEN_COUNT(golden_optimizer_scaled));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * husk/ops/grad_norm.h: the norm of a whole list of tensors, and what to multiply them with so that it is at most a
- * given one. For gradients: PyTorch's clip_grad_norm_ is this, and husk_grad_scale by the coefficient.
+ * given one. For gradients: PyTorch's clip_grad_norm_ is this, and husk_grad_scale by the coefficient, or
+ * husk_optimizer with it.
  *
  *     EUCLIDEAN   norm = sqrt(sum x^2)     over all elements of all tensors
  *     MAXIMUM     norm = max |x|           PyTorch's norm_type inf; NaN if any element is

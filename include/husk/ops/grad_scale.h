@@ -5,7 +5,8 @@
  *     x := factor by x       or, with `divides`, factor x / by; then to within [-limit, limit]
  *     found := 1 if some x was infinite or NaN before, else 0 (with `keeps` a 1 that is there stays)
  *
- * torch.amp's GradScaler.unscale_ is by = the loss scale with divides, and found. clip_grad_norm_ is by = the
+ * torch.amp's GradScaler.unscale_ is by = the loss scale with divides, and found; husk_optimizer does
+ * nothing where that is 1. clip_grad_norm_ is by = the
  * coefficient of husk_grad_norm; clip_grad_value_ is limit alone.
  */
 #ifndef HUSK_OPS_GRAD_SCALE_H

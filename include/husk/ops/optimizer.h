@@ -16,10 +16,17 @@
  *              w := w - rate / (1 - beta^step) first / (sqrt(second / (1 - beta2^step)) + epsilon)
  *     ADAMW    as ADAM, but w := (1 - rate weight_decay) w beforehand
  *
- * 1 - beta and what depends on the step are computed on the host in double. Tensors: the same shape and dtype (f32),
- * packed, not overlapping. States that the options do not keep must be NULL: SGD keeps first with momentum; RMSPROP
- * second, with momentum first, with centered third; ADAM and ADAMW first and second, with amsgrad third. A zero-sized
- * parameter does nothing. NaN and infinity go where the formulas send them.
+ * 1 - beta and what depends on the step are computed on the host in double.
+ *
+ * Mixed precision: w and the states are f32, g is f32, f16 or bf16. `scale`, a number on the device, is what g is
+ * multiplied with first, or divided by: husk_grad_norm's coefficient, or the loss scale. Where `skip`, a flag on the
+ * device such as husk_grad_scale's `found`, is not 0, nothing is changed. `copy` receives w rounded to f16 or bf16:
+ * what forward reads. Nothing of this waits for the device. The host cannot know of a step that was skipped, so `step`
+ * counts it; where the very bias correction of PyTorch is wanted after one, the flag has to be read.
+ *
+ * Tensors: the same shape, w and states f32, packed, not overlapping. States that the options do not keep must be NULL:
+ * SGD keeps first with momentum; RMSPROP second, with momentum first, with centered third; ADAM and ADAMW first and
+ * second, with amsgrad third. A zero-sized parameter does nothing. NaN and infinity go where the formulas send them.
  *
  * Error: each operation's rounding, 2^-24 of its result, carried through the formulas to first order and doubled; and
  * what denormals cost that become zero. Where centered, second - third^2 cancels, and the error grows as that does.
@@ -62,6 +69,10 @@ typedef struct husk_optimizer_params {
     uint32_t amsgrad;   /* ADAM, ADAMW */
     uint64_t step;      /* 1, 2 ...: this step's number; 0 means 1 */
     const char *variant; /* NULL: chosen */
+    const husk_tensor *scale; /* f32, one element; NULL: 1 */
+    const husk_tensor *skip;  /* f32, one element; NULL: never */
+    const husk_tensor *copy;  /* f16 or bf16, and as g unless that is f32; packed, w's shape; NULL: none */
+    uint32_t divides;         /* g is multiplied by 1 / scale, which is computed first */
 } husk_optimizer_params;
 
 #define HUSK_OPTIMIZER_PARAMS(...) (husk_optimizer_params) { .size = sizeof(husk_optimizer_params), __VA_ARGS__ }
