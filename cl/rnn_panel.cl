@@ -10,12 +10,8 @@
 // Otherwise the host launches one step after the other.
 //
 // The hidden weights are packed in panels of PANEL_UNITS hidden units by husk_rnn_pack_panels: the vectors of a
-// panel, [gate][unit vector], in strips of STRIP_VECTORS, each [k][vector]. A strip is multiplied with up to
-// TILE_ROWS sequences in a register tile; its sums go to private memory. Tall and narrow tiles, since weights
-// come from the second or third cache and are used once for every tile, while the states stay in the first.
-// More sequences are cut into tiles of about the same height, and the strip into blocks of BLOCK_K rows, which
-// stay in the first cache while all tiles use them. One or two sequences leave the vector units waiting for
-// their own results, so several steps of k have accumulators of their own.
+// panel, [gate][unit vector], in strips of STRIP_VECTORS, each [k][vector] (lib/rnn_strips.clh).
+// For training the gates are left in the place of the inputs' products, for the gradients: keeps.
 // Cost of a step: 2 * gates * H * H operations a sequence, and one pass over the weights a work-item.
 // After Appleyard et al., "Optimizing performance of recurrent neural networks on GPUs", arXiv 1604.01946
 // (one product over all inputs, gates fused into the recurrent product).
@@ -33,18 +29,10 @@
 #ifndef UNIT_VECTORS
 #error "UNIT_VECTORS, the vectors of hidden units in a panel, is not set: the host passes -DUNIT_VECTORS=1..4"
 #endif
-#ifndef TILE_ROWS
-#error "TILE_ROWS, the sequences in a register tile, is not set: the host passes -DTILE_ROWS=4..8"
-#endif
-#ifndef BLOCK_K
-#error "BLOCK_K, the rows of a strip in a block, is not set: the host passes -DBLOCK_K=32..1024"
-#endif
-
 #define CELL_VANILLA 0
 #define CELL_LSTM 1
 #define CELL_GRU_AFTER 2
 #define CELL_GRU_BEFORE 3
-
 
 // Gates whose product is taken with h alone, in one pass, and gates in all.
 #if CELL == CELL_LSTM
@@ -69,22 +57,7 @@
 #else
 #define STRIP_VECTORS 2
 #endif
-#define STRIP_COLUMNS (STRIP_VECTORS * VW)
-// The register tile, in the words of lib/tile.clh: both of its operands are read where they lie.
-#define TILE_M TILE_ROWS
-#define TILE_NV STRIP_VECTORS
-#define TILE_A_SPACE __global
-#define TILE_B_SPACE __global
-#include "lib/vector_math.clh"
-#include "lib/tile.clh"
-
-#define REPEAT_SUMS(STEP) \
-    REPEAT_16(STEP) \
-    STEP(16) STEP(17) STEP(18) STEP(19) STEP(20) STEP(21) STEP(22) STEP(23) \
-    STEP(24) STEP(25) STEP(26) STEP(27) STEP(28) STEP(29) STEP(30) STEP(31)
-
-// Sequences whose sums are kept in private memory at once.
-#define BATCH_BLOCK 48
+#include "lib/rnn_strips.clh"
 
 // The passes of a step: all there is to do; or for a reset before the product, the gates r and z in one
 // pass and n in another, between which every hidden unit of a sequence has to be done.
@@ -98,152 +71,6 @@ typedef struct {
     long row;
     int present;
 } state_t;
-
-inline int lanes_left(int left)
-{
-    return clamp(left, 0, VW);
-}
-
-inline vf load_lanes(const __global data_t *p, int lanes)
-{
-    return lanes > 0 ? load_vf_part(p, lanes) : (vf)(0.0f);
-}
-
-inline void store_lanes(vf v, __global data_t *p, int lanes)
-{
-    if (lanes > 0)
-        store_vf_part(v, p, lanes);
-}
-
-// Asks for the line at p in the second-level cache.
-#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
-#define PREFETCH_SECOND(p) __builtin_prefetch((const void *)(ulong)(p), 0, 2)
-#else
-#define PREFETCH_SECOND(p)
-#endif
-
-// Floats of four rows of a strip, and of a cache line.
-#define FOUR_ROWS (4 * STRIP_COLUMNS)
-#define LINE 16
-
-// What tiles ask for while they multiply: the block of weights after theirs, since from the third cache it comes too
-// late otherwise. For every four rows multiplied, half of four rows; `ahead_step` floats on from there the next time.
-#define ASK(i) \
-    if ((i) * LINE < FOUR_ROWS / 2) \
-        PREFETCH_SECOND(ahead + (i) * LINE);
-
-// sums[row][vector] += h[row][0..steps) * strip[0..steps)[vector], or = where is_first. rows, phases and asks
-// are literals: rows * STRIP_VECTORS * phases accumulators live in registers, and a branch in the loop costs a half.
-ALWAYS_INLINE void multiply_rows(int rows, int phases, int asks, int is_first, acc_t *sums, int sums_row,
-                                 const __global data_t *h, long h_row, const __global data_t *strip, int steps,
-                                 const __global data_t *ahead, int ahead_step)
-{
-    vf acc[32];
-    const int count = rows * STRIP_VECTORS;
-#define CLEAR_SUM(i) \
-    if ((i) < count * phases) \
-        acc[i] = (vf)(0.0f);
-    REPEAT_SUMS(CLEAR_SUM)
-#undef CLEAR_SUM
-    if (!is_first) {
-#define LOAD_SUM(i) \
-    if ((i) < count) \
-        acc[i] = load_private(sums + (i) / STRIP_VECTORS * sums_row + (i) % STRIP_VECTORS * VW);
-        REPEAT_SUMS(LOAD_SUM)
-#undef LOAD_SUM
-    }
-    int p = 0;
-    for (; p + 4 <= steps; p += 4) {
-#define MULTIPLY_STEP(q) \
-        tile_multiply_step(acc + (q) % phases * count, rows, STRIP_VECTORS, h + p + (q), h_row, \
-                           strip + (q) * STRIP_COLUMNS);
-        REPEAT_4(MULTIPLY_STEP)
-#undef MULTIPLY_STEP
-        if (asks) {
-            REPEAT_16(ASK)
-        }
-        ahead += ahead_step;
-        strip += 4 * STRIP_COLUMNS;
-    }
-    for (; p < steps; ++p) {
-        tile_multiply_step(acc, rows, STRIP_VECTORS, h + p, h_row, strip);
-        strip += STRIP_COLUMNS;
-    }
-#define STORE_SUM(i) \
-    if ((i) < count) { \
-        vf sum = acc[i]; \
-        if (phases > 1) \
-            sum += acc[(i) + count]; \
-        if (phases > 2) \
-            sum += acc[(i) + 2 * count] + acc[(i) + 3 * count]; \
-        store_private(sum, sums + (i) / STRIP_VECTORS * sums_row + (i) % STRIP_VECTORS * VW); \
-    }
-    REPEAT_SUMS(STORE_SUM)
-#undef STORE_SUM
-}
-
-inline void multiply_tile(int rows, int is_first, acc_t *sums, int sums_row, const __global data_t *h,
-                          long h_row, const __global data_t *strip, int steps, const __global data_t *ahead,
-                          int ahead_step)
-{
-#define ROWS_CASE(count, phases) \
-    case count: \
-        multiply_rows(count, phases, 1, is_first, sums, sums_row, h, h_row, strip, steps, ahead, ahead_step); \
-        break;
-    if (ahead_step == 0) { // one row or two
-        if (rows == 1)
-            multiply_rows(1, 4, 0, is_first, sums, sums_row, h, h_row, strip, steps, ahead, 0);
-        else
-            multiply_rows(2, 2, 0, is_first, sums, sums_row, h, h_row, strip, steps, ahead, 0);
-        return;
-    }
-    switch (rows) {
-        ROWS_CASE(1, 4)
-        ROWS_CASE(2, 2)
-        ROWS_CASE(3, 1)
-        ROWS_CASE(4, 1)
-#if TILE_ROWS > 4
-        ROWS_CASE(5, 1)
-        ROWS_CASE(6, 1)
-#endif
-#if TILE_ROWS > 6
-        ROWS_CASE(7, 1)
-        ROWS_CASE(8, 1)
-#endif
-    }
-#undef ROWS_CASE
-}
-
-// The sums of one panel for `rows` sequences: sums = h * panel. Tiles in which no sequence is still running
-// are left out.
-__attribute__((noinline)) void multiply_panel(int vectors, acc_t *sums, const __global data_t *h, long h_row,
-                           const __global data_t *panel, int k, int rows, const int *running, int is_far)
-{
-    const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    // Every tile its share, and a single one every other line. One or two sequences read weights as fast as a cache
-    // gives them, so there asking pays only for what comes from memory.
-    const int share = tiles == 1 ? FOUR_ROWS : tiles <= 3 ? FOUR_ROWS / 2 : FOUR_ROWS / 4;
-    const int ahead_step = rows <= 2 && !is_far ? 0 : share;
-    for (int vector = 0; vector < vectors; vector += STRIP_VECTORS) {
-        const __global data_t *strip = panel + (long)vector * VW * k;
-        int block = 0;
-        do {
-            const int steps = min(k - block, BLOCK_K);
-            for (int tile = 0; tile < tiles; ++tile) {
-                const int row = rows * tile / tiles, end = rows * (tile + 1) / tiles;
-                int any = 0;
-                for (int i = row; i < end; ++i)
-                    any |= running[i];
-                const __global data_t *from = strip + (long)block * STRIP_COLUMNS;
-                const __global data_t *ahead = from + (long)steps * STRIP_COLUMNS + tile * (steps / 4) * ahead_step;
-                if (any)
-                    multiply_tile(end - row, block == 0, sums + (row * vectors + vector) * VW, vectors * VW,
-                                  h + row * h_row + block, h_row, from, steps, ahead, ahead_step);
-            }
-            block += BLOCK_K;
-        } while (block < k);
-    }
-}
 
 // sigmoid(a) * tanh(b) with one division.
 inline vf sigmoid_tanh_vf(vf a, vf b)
@@ -286,6 +113,47 @@ ALWAYS_INLINE void finish_cell(const acc_t *sums, const __global data_t *bias, c
     else
         *h = tanh_vf(sum);
 #endif
+}
+
+// The same for training. What the gradients are made of is left where the inputs' products were: every gate, and behind
+// them an LSTM's new cell state, or the sum that a reset after the product multiplies.
+__attribute__((noinline)) void finish_and_keep(const acc_t *sums, const __global data_t *bias, __global data_t *inputs,
+                                               int inputs_gate, int lanes, int relu, vf *h, vf *c)
+{
+#define KEEP(gate, value) store_lanes(value, inputs + (long)(gate) * inputs_gate, lanes)
+#if CELL == CELL_LSTM
+    const vf in = sigmoid_vf(INPUT(0) + HIDDEN(0));
+    const vf forget = sigmoid_vf(INPUT(1) + HIDDEN(1));
+    const vf candidate = tanh_vf(INPUT(2) + HIDDEN(2));
+    const vf out = sigmoid_vf(INPUT(3) + HIDDEN(3));
+    *c = MAD(forget, *c, in * candidate);
+    *h = out * tanh_vf(*c);
+    KEEP(0, in);
+    KEEP(1, forget);
+    KEEP(2, candidate);
+    KEEP(3, out);
+    KEEP(4, *c);
+#elif CELL == CELL_GRU_AFTER
+    const vf reset = sigmoid_vf(INPUT(0) + HIDDEN(0));
+    const vf update = sigmoid_vf(INPUT(1) + HIDDEN(1));
+    const vf sum = HIDDEN(2);
+    const vf candidate = tanh_vf(MAD(reset, sum, INPUT(2)));
+    *h = MAD(update, *h - candidate, candidate);
+    KEEP(0, reset);
+    KEEP(1, update);
+    KEEP(2, candidate);
+    KEEP(3, sum);
+#elif CELL == CELL_GRU_BEFORE
+    const vf reset = sigmoid_vf(INPUT(0) + HIDDEN(0));
+    *c = sigmoid_vf(INPUT(1) + HIDDEN(1));
+    *h *= reset;
+    KEEP(0, reset);
+    KEEP(1, *c);
+#else
+    finish_cell(sums, bias, inputs, inputs_gate, lanes, relu, h, c);
+    KEEP(0, *h);
+#endif
+#undef KEEP
 #undef INPUT
 #undef HIDDEN
 }
@@ -304,6 +172,7 @@ typedef struct {
     state_t h0, c0, h_n, c_n;
     long inputs_row, inputs_rows, y_time, y_row, pitch; // inputs_row by gemm, inputs_rows in panels
     int is_far, inputs_by_gate, inputs_first, has_lengths, reverse, inputs_by_step, steps_total, batch, hidden, relu;
+    int keeps;
 } layer_t;
 
 inline int length_of(const layer_t *l, int sequence)
@@ -404,8 +273,14 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
                             tanh_vf(load_private(sum) + load_vf(bias + u * VW) +
                                     load_lanes(inputs + u * VW, input_lanes));
                         h = MAD(update, h - candidate, candidate);
+                        if (l->keeps)
+                            store_lanes(candidate, (__global data_t *)inputs + u * VW, lanes);
                     } else
 #endif
+                    if (l->keeps)
+                        finish_and_keep(sum, bias + u * VW, (__global data_t *)inputs + u * VW, inputs_gate, lanes,
+                                        l->relu, &h, &c);
+                    else
                         finish_cell(sum, bias + u * VW, inputs + u * VW, inputs_gate, input_lanes, l->relu, &h, &c);
                 }
 #if CELL == CELL_GRU_BEFORE
@@ -463,7 +338,8 @@ inline void multiply_inputs(const __global data_t *x, long x_row, long x_rows, i
 // and not of time), by panels or, where inputs_by_gate, by gates. passes: PASS_FIRST, PASS_SECOND or both;
 // both, or several steps, only where one work-group has all panels. With PASS_INPUTS the group first makes its
 // panels' inputs from rows y * x_group_rows... of x, [x_rows][features], and packed input weights; steps may be 0.
-// is_far: the weights are more than the last cache holds.
+// is_far: the weights are more than the last cache holds. keeps: the inputs are by gates, and finish_and_keep leaves
+// there what the gradients need; a row of theirs, inputs_time / batch long, has room for it.
 // scratch holds, a direction: two hidden
 // states, the cell state, and r . h for CELL 3, each [batch][pitch], pitch being the units of all panels.
 // A state's absence is said by its has_ flag; it may then be any pointer.
@@ -481,7 +357,7 @@ __kernel void husk_rnn_panel(__global data_t *inputs_base, long inputs_offset,
                              long h_n_row, long h_n_direction, int has_h_n, __global data_t *c_n_base,
                              long c_n_offset, long c_n_row, long c_n_direction, int has_c_n,
                              __global data_t *scratch_base, long scratch_offset, int steps_total, int batch,
-                             int hidden, int relu, int inputs_by_gate,
+                             int hidden, int relu, int keeps, int inputs_by_gate,
                              const __global data_t *restrict x_base, long x_offset, long x_row, int x_rows,
                              int x_group_rows, int features, const __global data_t *restrict input_base,
                              long input_offset, long input_direction, int group_panels, int group_rows,
@@ -534,6 +410,7 @@ __kernel void husk_rnn_panel(__global data_t *inputs_base, long inputs_offset,
     l.batch = batch;
     l.hidden = hidden;
     l.relu = relu;
+    l.keeps = keeps;
 
     acc_t sums[BATCH_BLOCK * PANEL_COLUMNS];
     if (passes & PASS_INPUTS) {

@@ -5,7 +5,7 @@
 // products of the inputs with their weights, for all time steps, come ready from one matrix multiplication;
 // a work-group does a tile of TILE_UNITS hidden units and TILE_THREADS * THREAD_ROWS sequences: all gates of
 // h R^T, through double-buffered tiles in local memory, and the gates at the end.
-// A work-item has one hidden unit, all of its gates, and THREAD_ROWS sequences.
+// A work-item has one hidden unit, all of its gates, and THREAD_ROWS sequences. keeps: as in rnn_panel.cl.
 // Local memory: 8 * BLOCK_K * (gates * TILE_UNITS + TILE_THREADS * THREAD_ROWS) bytes.
 // After Appleyard et al., "Optimizing performance of recurrent neural networks on GPUs", arXiv 1604.01946.
 //
@@ -80,7 +80,7 @@ inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __gl
 // The arguments are those of husk_rnn_panel (rnn_panel.cl) up to relu. Work-group (x, y, z) does panel x,
 // sequences y * TILE_ROWS... of direction z in one pass of time step `step`.
 __attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, 1)))
-__kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long inputs_offset,
+__kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
                             long inputs_time, long inputs_direction, int inputs_first,
                             int inputs_first_reverse, int inputs_by_step,
                             const __global data_t *restrict packed_base, long packed_offset,
@@ -93,8 +93,8 @@ __kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long in
                             long h_n_row, long h_n_direction, int has_h_n,
                             __global data_t *restrict c_n_base, long c_n_offset, long c_n_row,
                             long c_n_direction, int has_c_n, __global data_t *scratch_base,
-                            long scratch_offset, int steps_total, int batch, int hidden, int relu, int step,
-                            int pass)
+                            long scratch_offset, int steps_total, int batch, int hidden, int relu, int keeps,
+                            int step, int pass)
 {
     const int lane = get_local_id(0);
     const int thread = get_local_id(1) * TILE_UNITS + lane;
@@ -180,10 +180,13 @@ __kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long in
         const int time = direction == 1 && running ? length - 1 - step : step;
         const int by_step = direction == 1 && inputs_by_step;
         const long row = (by_step ? step : time) - (direction == 1 ? inputs_first_reverse : inputs_first);
-        const __global data_t *input = inputs_base + inputs_offset + direction * inputs_direction +
-                                       row * inputs_time + (long)b * GATES * hidden + unit;
+        __global data_t *input = inputs_base + inputs_offset + direction * inputs_direction + row * inputs_time +
+                                 b * (inputs_time / batch) + unit;
 #define SUM(gate) (sums[r][gate] + bias[(gate) * TILE_UNITS])
 #define INPUT(gate) (is_unit ? input[(long)(gate) * hidden] : 0.0f)
+#define KEEP(gate, value) \
+    if (keeps && is_unit) \
+        input[(long)(gate) * hidden] = value;
         acc_t h = is_unit && has_old ? old[b * old_row + unit] : 0.0f;
         acc_t c = 0.0f;
 #if CELL == CELL_LSTM
@@ -195,28 +198,45 @@ __kernel void husk_rnn_tile(const __global data_t *restrict inputs_base, long in
         if (running) {
 #if CELL == CELL_LSTM
             const acc_t candidate = tanh(INPUT(2) + SUM(2));
-            c = MAD(act_sigmoid(INPUT(1) + SUM(1)), c, act_sigmoid(INPUT(0) + SUM(0)) * candidate);
-            h = act_sigmoid(INPUT(3) + SUM(3)) * tanh(c);
+            const acc_t in = act_sigmoid(INPUT(0) + SUM(0)), forget = act_sigmoid(INPUT(1) + SUM(1));
+            const acc_t out = act_sigmoid(INPUT(3) + SUM(3));
+            c = MAD(forget, c, in * candidate);
+            h = out * tanh(c);
+            KEEP(0, in)
+            KEEP(1, forget)
+            KEEP(2, candidate)
+            KEEP(3, out)
+            KEEP(4, c)
 #elif CELL == CELL_GRU_AFTER
             const acc_t reset = act_sigmoid(INPUT(0) + SUM(0));
             const acc_t update = act_sigmoid(INPUT(1) + SUM(1));
             const acc_t candidate = tanh(MAD(reset, SUM(2), INPUT(2)));
             h = MAD(update, h - candidate, candidate);
+            KEEP(0, reset)
+            KEEP(1, update)
+            KEEP(2, candidate)
+            KEEP(3, SUM(2))
 #elif CELL == CELL_GRU_BEFORE
             if (second) {
                 const acc_t candidate = tanh(INPUT(2) + SUM(0));
                 h = MAD(cell[b * pitch + unit], h - candidate, candidate);
+                KEEP(2, candidate)
             } else {
+                const acc_t reset = act_sigmoid(INPUT(0) + SUM(0));
                 c = act_sigmoid(INPUT(1) + SUM(1));
-                h *= act_sigmoid(INPUT(0) + SUM(0));
+                h *= reset;
+                KEEP(0, reset)
+                KEEP(1, c)
             }
 #else
             const acc_t sum = INPUT(0) + SUM(0);
             h = relu ? (sum < 0.0f ? 0.0f : sum) : tanh(sum);
+            KEEP(0, h)
 #endif
         }
 #undef SUM
 #undef INPUT
+#undef KEEP
 #if CELL == CELL_GRU_BEFORE
         if (!second) {
             cell[b * pitch + unit] = c;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "data.h"
 #include "op.h"
@@ -44,8 +45,22 @@ static const bench_field fields[] = {
     {.key = NULL},
 };
 
+// dir=bwd: x's gradient is y; the weights' lie in a row in gradients[0], layer by layer, input before hidden weights,
+// the biases' in gradients[1]. Forward has saved y and the reserve, and state=1 gives gradients of the last states too.
+enum { MATRICES, BIASES, H0, C0 };
+enum { SAVED_Y, SAVED_RESERVE, SAVED_DH_N, SAVED_DC_N };
+
+static bool is_backward(const bench_case *c)
+{
+    return c->dir != BENCH_FWD;
+}
+
 static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
 {
+    if (is_backward(c) && c->packed)
+        return bench_explain(reason, BENCH_REASON_TEXT, "packed=1: gradients take weights as they are");
+    if (is_backward(c) && c->as.rnn.layers * (c->as.rnn.bidir ? 2 : 1) > HUSK_REF_RNN_MAX_WEIGHTS)
+        return bench_explain(reason, BENCH_REASON_TEXT, "layers: at most %d weights", HUSK_REF_RNN_MAX_WEIGHTS);
     if (c->as.rnn.reset && c->as.rnn.cell != HUSK_RNN_GRU)
         return bench_explain(reason, BENCH_REASON_TEXT, "reset=before goes with cell=gru alone");
     return true;
@@ -89,9 +104,10 @@ static double weights(const bench_rnn *r)
     return count * (double)(r->gates * r->hidden * r->directions);
 }
 
+// dir=bwd: every product of forward's has two gradients.
 static double macs(const bench_case *c)
 {
-    return steps(c) * weights(&c->as.rnn);
+    return (is_backward(c) ? 2 : 1) * steps(c) * weights(&c->as.rnn);
 }
 
 static double flops(const bench_case *c)
@@ -104,7 +120,11 @@ static double bytes(const bench_case *c)
     const bench_rnn *r = &c->as.rnn;
     double sequence = (double)r->t * (double)r->b * (double)(r->input + r->directions * r->hidden);
     double biases = r->bias ? 2.0 * (double)(r->layers * r->directions * r->gates * r->hidden) : 0;
-    return 4 * (weights(r) + biases + sequence);
+    if (!is_backward(c))
+        return 4 * (weights(r) + biases + sequence);
+    double kept = r->cell == HUSK_RNN_LSTM ? 5 : r->cell == HUSK_RNN_GRU ? 4 - (double)r->reset : 1;
+    double reserve = (double)(r->layers * r->directions * r->t * r->b * r->hidden) * kept;
+    return 4 * (2 * weights(r) + biases + 2 * sequence + reserve);
 }
 
 static bool make_layer(const bench_rnn *r, int64_t layer, bench_rnn_weights *w, uint64_t seed)
@@ -143,13 +163,169 @@ static bool make_states(const bench_case *c, bench_data *data, uint64_t seed)
     return true;
 }
 
+// ---- what forward has saved, in f32 on the host ----
+
+// Sums of one row of weights times a vector, several side by side so that a compiler makes vectors of them.
+static float dot(const float *a, const float *b, int64_t count)
+{
+    float parts[16] = {0}, sum = 0.0f;
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        for (int lane = 0; lane < 16; lane++)
+            parts[lane] += a[i + lane] * b[i + lane];
+    for (; i < count; i++)
+        sum += a[i] * b[i];
+    for (int lane = 0; lane < 16; lane++)
+        sum += parts[lane];
+    return sum;
+}
+
+static float sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
+// One layer's weights in one direction at one step of one sequence.
+typedef struct host_step {
+    const bench_rnn *r;
+    const bench_rnn_weights *w;
+    int64_t features;
+    const float *x, *h, *c; // h, c: the states before
+    float *kept, *out, *work;
+} host_step;
+
+static float input_sum(const host_step *s, int64_t row)
+{
+    const float *bias = s->w->input_bias.data;
+    return dot((const float *)s->w->input.data + row * s->features, s->x, s->features) + (bias ? bias[row] : 0.0f);
+}
+
+static float hidden_sum(const host_step *s, int64_t row, const float *h)
+{
+    const float *bias = s->w->hidden_bias.data;
+    return dot((const float *)s->w->hidden.data + row * s->r->hidden, h, s->r->hidden) + (bias ? bias[row] : 0.0f);
+}
+
+static void host_gru(const host_step *s)
+{
+    const int64_t h = s->r->hidden;
+    float *reset = s->kept, *update = s->kept + h, *candidate = s->kept + 2 * h;
+    for (int64_t j = 0; j < h; j++) {
+        reset[j] = sigmoid(input_sum(s, j) + hidden_sum(s, j, s->h));
+        update[j] = sigmoid(input_sum(s, h + j) + hidden_sum(s, h + j, s->h));
+        s->work[j] = reset[j] * s->h[j];
+    }
+    for (int64_t j = 0; j < h; j++) {
+        if (s->r->reset == HUSK_GRU_RESET_BEFORE) {
+            candidate[j] = tanhf(input_sum(s, 2 * h + j) + hidden_sum(s, 2 * h + j, s->work));
+        } else {
+            const float q = hidden_sum(s, 2 * h + j, s->h);
+            candidate[j] = tanhf(input_sum(s, 2 * h + j) + reset[j] * q);
+            s->kept[3 * h + j] = q;
+        }
+        s->out[j] = candidate[j] + update[j] * (s->h[j] - candidate[j]);
+    }
+}
+
+static void host_lstm(const host_step *s)
+{
+    const int64_t h = s->r->hidden;
+    for (int64_t j = 0; j < h; j++) {
+        for (int64_t gate = 0; gate < 4; gate++) {
+            const float sum = input_sum(s, gate * h + j) + hidden_sum(s, gate * h + j, s->h);
+            s->kept[gate * h + j] = gate == 2 ? tanhf(sum) : sigmoid(sum);
+        }
+        const float *k = s->kept + j;
+        s->kept[4 * h + j] = k[h] * s->c[j] + k[0] * k[2 * h];
+        s->out[j] = k[3 * h] * tanhf(k[4 * h]);
+    }
+}
+
+static void host_vanilla(const host_step *s)
+{
+    for (int64_t j = 0; j < s->r->hidden; j++) {
+        const float sum = input_sum(s, j) + hidden_sum(s, j, s->h);
+        s->out[j] = s->kept[j] = s->r->cell == HUSK_RNN_RELU ? fmaxf(sum, 0.0f) : tanhf(sum);
+    }
+}
+
+static husk_rnn_params params_of(const bench_case *c, const char *variant);
+
+// All steps of one layer in one direction; input and output are rows [t, b].
+static void host_layer(const bench_case *c, const bench_data *data, int64_t index, const float *input, float *output,
+                       float *kept, float *work)
+{
+    const bench_rnn *r = &c->as.rnn;
+    const husk_rnn_params params = params_of(c, NULL);
+    const int64_t direction = index % r->directions, h = r->hidden, row = husk_ref_rnn_kept(&params) * h;
+    host_step s = {.r = r, .w = &data->layers[index], .work = work};
+    s.features = layer_input(r, index / r->directions);
+    memset(work + h, 0, (size_t)h * sizeof *work);
+    for (int64_t b = 0; b < r->b; b++) {
+        const int64_t length = length_of(c, b), state = (index * r->b + b) * h;
+        s.h = data->h0.data ? (const float *)data->h0.data + state : work + h;
+        s.c = data->c0.data ? (const float *)data->c0.data + state : work + h;
+        for (int64_t i = 0; i < length; i++) {
+            const int64_t at = (direction ? length - 1 - i : i) * r->b + b;
+            s.x = input + at * s.features;
+            s.out = output + (at * r->directions + direction) * h;
+            s.kept = kept + at * row;
+            if (r->cell == HUSK_RNN_LSTM)
+                host_lstm(&s);
+            else if (r->cell == HUSK_RNN_GRU)
+                host_gru(&s);
+            else
+                host_vanilla(&s);
+            s.h = s.out;
+            s.c = s.kept + 4 * h; // an LSTM's alone
+        }
+    }
+}
+
+static bool make_saved(const bench_case *c, bench_data *data, uint64_t seed)
+{
+    const bench_rnn *r = &c->as.rnn;
+    const husk_rnn_params params = params_of(c, NULL);
+    const husk_tensor x = husk_tensor_make(NULL, HUSK_F32, 3, data->x.shape);
+    const int64_t count = husk_rnn_reserve_size(&params, &x), state[3] = {data->layer_count, r->b, r->hidden};
+    bench_array *y = &data->saved[SAVED_Y], *reserve = &data->saved[SAVED_RESERVE];
+    if (count < 0 || !bench_array_make(y, HUSK_F32, 3, data->dy.shape, NULL) ||
+        !bench_array_make(reserve, HUSK_F32, 1, &count, NULL) ||
+        (r->state && !bench_array_make(&data->saved[SAVED_DH_N], HUSK_F32, 3, state, NULL)) ||
+        (data->c0.data && !bench_array_make(&data->saved[SAVED_DC_N], HUSK_F32, 3, state, NULL)))
+        return false;
+    for (int i = SAVED_DH_N; i <= SAVED_DC_N; i++)
+        if (data->saved[i].data)
+            bench_array_fill(&data->saved[i], seed + (uint64_t)i, 1);
+    float *work = malloc((size_t)(2 * r->hidden) * sizeof *work);
+    if (!work)
+        return false;
+    memset(y->data, 0, (size_t)bench_array_bytes(y));
+    memset(reserve->data, 0, (size_t)bench_array_bytes(reserve));
+    const husk_ref_array shape = bench_ref_array(&data->x);
+    const husk_ref_rnn op = {.params = &params, .x = &shape};
+    const float *input = data->x.data;
+    for (int64_t layer = 0; layer < r->layers; layer++) {
+        float *all = reserve->data, *output = y->data;
+        if (layer + 1 < r->layers)
+            output = all + husk_ref_rnn_reserve_output(&op, layer);
+        for (int64_t d = 0; d < r->directions; d++)
+            host_layer(c, data, layer * r->directions + d, input, output,
+                       all + husk_ref_rnn_reserve_gates(&op, layer, d), work);
+        input = output;
+    }
+    free(work);
+    return true;
+}
+
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const bench_rnn *r = &c->as.rnn;
     int64_t x[3] = {r->t, r->b, r->input}, y[3] = {r->t, r->b, r->directions * r->hidden};
     data->layers = calloc((size_t)(r->layers * r->directions), sizeof *data->layers);
     if (!data->layers || !bench_array_make(&data->x, HUSK_F32, 3, x, NULL) ||
-        !bench_array_make(&data->y, HUSK_F32, 3, y, NULL))
+        !bench_array_make(&data->y, HUSK_F32, 3, is_backward(c) ? x : y, NULL) ||
+        (is_backward(c) && !bench_array_make(&data->dy, HUSK_F32, 3, y, NULL)))
         return false;
     data->layer_count = r->layers * r->directions;
     bench_array_fill(&data->x, seed, 1);
@@ -165,13 +341,22 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
         for (int64_t i = 0; i < r->b; i++)
             ((int32_t *)data->lengths.data)[i] = (int32_t)length_of(c, i);
     }
-    return true;
+    if (is_backward(c))
+        bench_array_fill(&data->dy, seed + 5, 1);
+    return !is_backward(c) || make_saved(c, data, seed + 6);
 }
 
 static bool make_output(const bench_case *c, const bench_data *data, bench_output *output)
 {
     const bench_rnn *r = &c->as.rnn;
     int64_t shape[3] = {data->layer_count, r->b, r->hidden};
+    if (is_backward(c)) {
+        int64_t matrices = (int64_t)weights(r), biases = 2 * data->layer_count * r->gates * r->hidden;
+        return bench_array_make(&output->gradients[MATRICES], HUSK_F32, 1, &matrices, NULL) &&
+               (!r->bias || bench_array_make(&output->gradients[BIASES], HUSK_F32, 1, &biases, NULL)) &&
+               (!r->state || bench_array_make(&output->gradients[H0], HUSK_F32, 3, shape, NULL)) &&
+               (!data->c0.data || bench_array_make(&output->gradients[C0], HUSK_F32, 3, shape, NULL));
+    }
     return bench_array_make(&output->h_n, HUSK_F32, 3, shape, NULL) &&
            (r->cell != HUSK_RNN_LSTM || bench_array_make(&output->c_n, HUSK_F32, 3, shape, NULL));
 }
@@ -210,8 +395,49 @@ static husk_status husk_prepare(bench_husk_job *job)
     return status;
 }
 
+// Where one weight's gradients begin in the rows of all: rows first, and of biases.
+static void place_gradients(const bench_rnn *r, int64_t index, int64_t *input, int64_t *hidden, int64_t *bias)
+{
+    const int64_t rows = r->gates * r->hidden;
+    *input = 0;
+    for (int64_t i = 0; i < index; i++)
+        *input += rows * (layer_input(r, i / r->directions) + r->hidden);
+    *hidden = *input + rows * layer_input(r, index / r->directions);
+    *bias = 2 * index * rows;
+}
+
+static husk_status enqueue_backward(bench_husk_job *job, bench_husk_set *set)
+{
+    const bench_rnn *r = &job->c->as.rnn;
+    const int64_t rows = r->gates * r->hidden;
+    husk_tensor tensors[HUSK_REF_RNN_MAX_WEIGHTS][4];
+    husk_rnn_weights list[HUSK_REF_RNN_MAX_WEIGHTS];
+    for (int64_t i = 0; i < job->data->layer_count; i++) {
+        const int64_t features = layer_input(r, i / r->directions);
+        husk_buffer *matrices = set->gradients[MATRICES].buffer, *biases = set->gradients[BIASES].buffer;
+        husk_tensor *t = tensors[i];
+        t[0] = husk_tensor_make(matrices, HUSK_F32, 2, (int64_t[]){rows, features});
+        t[1] = husk_tensor_make(matrices, HUSK_F32, 2, (int64_t[]){rows, r->hidden});
+        t[2] = t[3] = husk_tensor_make(biases, HUSK_F32, 1, &rows);
+        place_gradients(r, i, &t[0].offset, &t[1].offset, &t[2].offset);
+        t[3].offset = t[2].offset + rows;
+        list[i] = (husk_rnn_weights){&t[0], &t[1], biases ? &t[2] : NULL, biases ? &t[3] : NULL};
+    }
+    husk_rnn_params params = params_of(job->c, job->form);
+    husk_rnn_inputs inputs = inputs_of(job, set, false);
+    husk_rnn_outputs outputs = HUSK_RNN_OUTPUTS(.y = &set->saved[SAVED_Y], .reserve = &set->saved[SAVED_RESERVE]);
+    husk_rnn_outputs given = HUSK_RNN_OUTPUTS(.y = &set->dy, .h_n = bench_optional(&set->saved[SAVED_DH_N]),
+                                              .c_n = bench_optional(&set->saved[SAVED_DC_N]));
+    husk_rnn_gradients gradients =
+        HUSK_RNN_GRADIENTS(.x = &set->y, .h0 = bench_optional(&set->gradients[H0]),
+                           .c0 = bench_optional(&set->gradients[C0]), .weights = list);
+    return husk_rnn_backward(job->queue, &params, &inputs, &outputs, &given, &gradients);
+}
+
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
+    if (is_backward(job->c))
+        return enqueue_backward(job, set);
     husk_rnn_inputs inputs = inputs_of(job, set, job->packed != NULL);
     husk_rnn_outputs outputs = outputs_of(set);
     if (job->c->packed)
@@ -237,6 +463,87 @@ static husk_ref_rnn_weights *ref_weights(const bench_data *data, husk_ref_array 
     return weight;
 }
 
+// Part of an array of gradients as one weight's.
+static husk_ref_array part_of(const bench_array *all, int64_t offset, int32_t rank, int64_t rows, int64_t columns)
+{
+    return husk_ref_array_make((float *)all->data + offset, HUSK_F32, rank, (int64_t[]){rows, columns});
+}
+
+static void compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient *expected,
+                    const husk_ref_array *actual, const char *name, bench_verdict *verdict)
+{
+    husk_ref_report report = {0};
+    if (!actual->data || !expected->values)
+        return;
+    husk_ref_rnn_gradient_compare(op, expected, NULL, actual, &report);
+    bench_verdict_add(verdict, name, &report);
+}
+
+static void compare_all(const bench_case *c, const husk_ref_rnn_backward *op, const husk_ref_rnn_gradients *expected,
+                        const bench_output *output, bench_verdict *verdict)
+{
+    const bench_rnn *r = &c->as.rnn;
+    const int64_t rows = r->gates * r->hidden;
+    const husk_ref_array dx = bench_ref_array(&output->y), dh0 = bench_ref_array(&output->gradients[H0]),
+                         dc0 = bench_ref_array(&output->gradients[C0]);
+    compare(op, &expected->x, &dx, "dx", verdict);
+    compare(op, &expected->h0, &dh0, "dh0", verdict);
+    compare(op, &expected->c0, &dc0, "dc0", verdict);
+    for (int64_t i = 0; output->gradients[MATRICES].data && i < r->layers * r->directions; i++) {
+        int64_t input, hidden, bias;
+        place_gradients(r, i, &input, &hidden, &bias);
+        const husk_ref_array matrices[2] = {
+            part_of(&output->gradients[MATRICES], input, 2, rows, layer_input(r, i / r->directions)),
+            part_of(&output->gradients[MATRICES], hidden, 2, rows, r->hidden)};
+        compare(op, &expected->weights[i][0], &matrices[0], "input weights' gradient", verdict);
+        compare(op, &expected->weights[i][1], &matrices[1], "hidden weights' gradient", verdict);
+        if (!output->gradients[BIASES].data)
+            continue;
+        const husk_ref_array biases[2] = {part_of(&output->gradients[BIASES], bias, 1, rows, 1),
+                                          part_of(&output->gradients[BIASES], bias + rows, 1, rows, 1)};
+        compare(op, &expected->weights[i][2], &biases[0], "input bias' gradient", verdict);
+        compare(op, &expected->weights[i][3], &biases[1], "hidden bias' gradient", verdict);
+    }
+}
+
+static bool has_nan(const bench_array *array)
+{
+    for (int64_t i = 0; i < array->count; i++)
+        if (isnan(((const float *)array->data)[i]))
+            return true;
+    return false;
+}
+
+// Every sequence where that takes seconds, else the first and the last: then the weights' gradients, which all
+// sequences add to, are looked at for NaN alone.
+static void verify_backward(const bench_case *c, const bench_data *data, const bench_output *output,
+                            const husk_ref_rnn *forward, bench_verdict *verdict)
+{
+    const int64_t some[2] = {0, c->as.rnn.b - 1};
+    const husk_ref_array y = bench_ref_array(&data->saved[SAVED_Y]), dy = bench_ref_array(&data->dy),
+                         reserve = bench_ref_array(&data->saved[SAVED_RESERVE]),
+                         dh_n = bench_ref_array(&data->saved[SAVED_DH_N]),
+                         dc_n = bench_ref_array(&data->saved[SAVED_DC_N]);
+    const bool is_complete = macs(c) <= 32.0 * HUSK_REF_COMPLETE_COST || c->as.rnn.b <= 2;
+    const husk_ref_rnn_backward op = {.forward = forward,
+                                      .y = &y,
+                                      .reserve = &reserve,
+                                      .dy = &dy,
+                                      .dh_n = dh_n.data ? &dh_n : NULL,
+                                      .dc_n = dc_n.data ? &dc_n : NULL,
+                                      .sequences = is_complete ? NULL : some,
+                                      .sequence_count = is_complete ? 0 : 2};
+    husk_ref_rnn_gradients expected;
+    if (!husk_ref_rnn_backward_run(&op, &expected))
+        bench_verdict_fail(verdict, "host memory does not suffice for the reference");
+    else
+        compare_all(c, &op, &expected, output, verdict);
+    for (int i = 0; i < BENCH_GRADIENTS; i++)
+        if (!is_complete && output->gradients[i].data && has_nan(&output->gradients[i]))
+            bench_verdict_fail(verdict, "a gradient is NaN");
+    husk_ref_rnn_gradients_release(&expected);
+}
+
 static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
                    const bench_verify_options *options, bench_verdict *verdict)
 {
@@ -256,8 +563,10 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
         .c0 = c0.data ? &c0 : NULL,
         .weights = weight,
     };
-    if (!weight || !arrays ||
-        !husk_ref_rnn_check(&op, &y, h_n.data ? &h_n : NULL, c_n.data ? &c_n : NULL, options->seed, &y_report,
+    if (weight && arrays && is_backward(c)) {
+        verify_backward(c, data, output, &op, verdict);
+    } else if (!weight || !arrays ||
+               !husk_ref_rnn_check(&op, &y, h_n.data ? &h_n : NULL, c_n.data ? &c_n : NULL, options->seed, &y_report,
                             &state_report)) {
         bench_verdict_fail(verdict, "host memory does not suffice for the reference");
     } else {
@@ -273,8 +582,9 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
     static const int sizes[] = {1, 2, 7, 15, 16, 17, 32, 33, 64, 65};
     static const int batches[] = {1, 1, 2, 3, 16, 17};
-    if (index >= 60)
+    if (index >= 100)
         return false;
+    const bool is_gradient = index >= 60;
     husk_ref_random draw = {.seed = 0x726e6e00 + (uint64_t)index};
 #define BELOW(limit) ((int)husk_ref_random_below(&draw, limit))
     int cell = (int)(index % 4), t = 1 + BELOW(9), b = batches[BELOW(6)];
@@ -293,14 +603,17 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
         bench_append(line, BENCH_CASE_TEXT, " bias=0");
     if (BELOW(2))
         bench_append(line, BENCH_CASE_TEXT, " state=1");
-    if (BELOW(3) == 0)
+    if (BELOW(3) == 0 && !is_gradient)
         bench_append(line, BENCH_CASE_TEXT, " packed=1");
+    if (is_gradient)
+        bench_append(line, BENCH_CASE_TEXT, " dir=bwd");
 #undef BELOW
     return true;
 }
 
 const bench_op bench_op_rnn = {
     .name = "rnn",
+    .gradients = {[BENCH_BWD] = "rnn_backward"},
     .fields = fields,
     .common = BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_PACKED | BENCH_COMMON_DIR,
     .normalise = normalise,

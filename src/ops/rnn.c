@@ -131,6 +131,19 @@ husk_status husk_rnn_plan_pack(husk_plan *plan, husk_queue *queue, const husk_rn
     return status == HUSK_OK ? husk__rnn_pack(plan, queue, weights, packed, &scope) : status;
 }
 
+int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk_tensor *x)
+{
+    husk_rnn_params own;
+    husk__rnn_problem problem;
+    const husk__scope scope = {0};
+    if (!x || x->rank != 3 || husk__tensor_check(x, "x", &scope) != HUSK_OK ||
+        husk__rnn_read_params(params, &own, &problem, &scope) != HUSK_OK)
+        return -1;
+    problem.steps = x->shape[0];
+    problem.batch = x->shape[1];
+    return husk__rnn_reserve_count(&problem);
+}
+
 // ---- prewarming ----
 
 enum { WARM_STEPS = 2, WARM_BATCH = 4, WARM_SIZE = 16, WARM_BYTES = 65536 };

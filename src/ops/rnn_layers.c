@@ -33,7 +33,7 @@ bool husk__rnn_takes_few(const husk__rnn_problem *problem)
 
 bool husk__rnn_has_own_inputs(const husk__rnn_state *state, const husk__rnn_run *run)
 {
-    return state->strip_vectors > 0 && (run->inputs->packed || !state->takes_few);
+    return state->strip_vectors > 0 && !run->outputs->reserve && (run->inputs->packed || !state->takes_few);
 }
 
 static uint64_t reserve(uint64_t *next, int64_t elements)
@@ -62,11 +62,11 @@ static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_lay
     layout->gathered = reserve(&next, layout->gathers_chunks ? rows * widest_input(problem)
                                       : layout->gathers_x    ? rows * problem->inputs
                                                              : 0);
-    layout->outputs[0] = reserve(&next, problem->layers > 1 ? output : 0);
-    layout->outputs[1] = reserve(&next, problem->layers > 2 ? output : 0);
+    layout->outputs[0] = reserve(&next, problem->layers > 1 && !problem->has_reserve ? output : 0);
+    layout->outputs[1] = reserve(&next, problem->layers > 2 && !problem->has_reserve ? output : 0);
     layout->states = reserve(&next, problem->directions * 4 * problem->batch * layout->pitch);
     layout->weights = reserve(&next, problem->directions * layout->weight_stride);
-    if (is_panel) {
+    if (is_panel && !problem->has_reserve) {
         int64_t input_weights = husk__rnn_input_panels(problem, layout, 0);
         if (problem->layers > 1)
             input_weights = husk__max_i64(input_weights, husk__rnn_input_panels(problem, layout, 1));
@@ -86,10 +86,12 @@ void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bo
     if (problem->has_input_bias)
         layout->weight_stride += husk__round_up(problem->gates * problem->hidden, 64);
     layout->product_columns = problem->gates * (is_panel ? layout->pitch : problem->hidden);
+    if (problem->has_reserve)
+        layout->product_columns = 0; // the products lie there, of all time steps
     layout->gathers_x = !is_matrix(problem, is_panel);
     layout->chunk = problem->steps;
     place(problem, is_panel, layout);
-    if (layout->total <= problem->workspace_limit || problem->steps <= 1)
+    if (layout->total <= problem->workspace_limit || problem->steps <= 1 || problem->has_reserve)
         return;
     layout->gathers_chunks = problem->directions == 2 && problem->has_lengths;
     int64_t least = 1, most = problem->steps - 1;
@@ -193,7 +195,10 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
     husk_tensor a = matrix_at(NULL, 0, rows, husk__rnn_layer_inputs(problem, layer));
     if (layer == 0 && !reads_gathered(layout, layer, index % problem->directions))
         a = input_rows(problem, &problem->x, 0, layout->chunk);
-    const husk_tensor b = weight_matrix(problem, index), c = matrix_at(NULL, 0, rows, columns);
+    const husk_tensor b = weight_matrix(problem, index);
+    husk_tensor c = matrix_at(NULL, 0, rows, columns);
+    if (problem->has_reserve)
+        c.strides[0] = husk__rnn_kept(problem) * problem->hidden;
     const husk_tensor bias = husk_tensor_make(NULL, HUSK_F32, 1, &columns);
     const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = problem->precision);
     husk_error error = {0};
@@ -215,7 +220,8 @@ husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const hus
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, "rnn_pack.cl", "-DDTYPE_F32", "husk_rnn_gather",
                                   &state->gather, scope);
-    if (problem->steps == 0 || problem->batch == 0 || (state->strip_vectors > 0 && !state->takes_few))
+    const bool is_own = state->strip_vectors > 0 && !state->takes_few && !problem->has_reserve;
+    if (problem->steps == 0 || problem->batch == 0 || is_own)
         return status;
     for (int64_t i = 0; i < husk__rnn_weight_count(problem) && status == HUSK_OK; ++i)
         status = plan_product(plan, state, i, scope);
@@ -340,7 +346,11 @@ static husk_status compute_products(const husk_plan *plan, husk_queue *queue, co
     if (launch->has_own_inputs)
         return husk__rnn_launch_inputs(plan, queue, run, scratch, launch, direction, &from, scope);
     const uint64_t at = layout->products + (direction == 1 ? layout->products_direction : 0);
-    const husk_tensor products = matrix_at(scratch, at, rows, problem->gates * problem->hidden);
+    husk_tensor products = matrix_at(scratch, at, rows, problem->gates * problem->hidden);
+    if (run->outputs->reserve) {
+        products = husk__rnn_reserve_gates(problem, run->outputs->reserve, layer, direction);
+        products.shape[1] = problem->gates * problem->hidden;
+    }
     return multiply(plan, queue, run, index, &from, &products);
 }
 
@@ -418,8 +428,10 @@ husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const
     husk__tensor_resolve(&y);
     husk_status status = HUSK_OK;
     for (int64_t layer = 0; layer < problem->layers && status == HUSK_OK; ++layer) {
-        const husk_tensor output =
-            layer + 1 == problem->layers ? y : layer_output(problem, scratch, layout->outputs[layer % 2]);
+        const husk_tensor output = layer + 1 == problem->layers ? y
+                                   : run->outputs->reserve
+                                       ? husk__rnn_reserve_output(problem, run->outputs->reserve, layer)
+                                       : layer_output(problem, scratch, layout->outputs[layer % 2]);
         husk__rnn_launch launch = {.layer = layer, .y = &output};
         status = layer_weights(plan, queue, run, scratch, &launch, scope);
         if (status == HUSK_OK)

@@ -56,10 +56,8 @@ static double step_time(const husk__rnn_problem *problem, double rows, double sh
 
 // Sequences are divided among work-items, so that a launch does all steps; or hidden units, or both, a launch
 // a step: what the model above predicts to be faster.
-static void divide(const husk__rnn_problem *problem, const husk__rnn_layout *layout, uint32_t cores,
-                   husk__rnn_grid *grid)
+void husk__rnn_divide(const husk__rnn_problem *problem, int64_t panels, uint32_t cores, husk__rnn_grid *grid)
 {
-    const int64_t panels = layout->pitch / layout->panel_units;
     const int64_t most = husk__max_i64((int64_t)cores / problem->directions, 1);
     const double passes = husk__rnn_has_two_passes(problem) ? 2.0 : 1.0;
     double best = INFINITY;
@@ -118,6 +116,13 @@ static void divide_inputs(const husk__rnn_problem *problem, const husk__rnn_layo
                                          LAUNCH * (double)problem->directions;
 }
 
+bool husk__rnn_is_far(const husk__rnn_problem *problem, const husk_device_traits *traits)
+{
+    return (double)problem->gates * (double)problem->hidden * (double)problem->hidden * 4.0 *
+               (double)problem->directions >
+           (traits->global_cache > 0 ? (double)traits->global_cache : SHARED_BYTES);
+}
+
 // ---- the row ----
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -149,11 +154,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     plan->state = state;
     husk__rnn_lay_out(problem, panel_units(problem, traits), true, &state->layout);
     state->takes_few = husk__rnn_takes_few(problem);
-    state->is_far = (double)problem->gates * (double)problem->hidden * (double)problem->hidden * 4.0 *
-                        (double)problem->directions >
-                    (traits->global_cache > 0 ? (double)traits->global_cache : SHARED_BYTES);
+    state->is_far = husk__rnn_is_far(problem, traits);
     if (problem->batch > 0)
-        divide(problem, &state->layout, traits->compute_units, &state->grid);
+        husk__rnn_divide(problem, state->layout.pitch / state->layout.panel_units, traits->compute_units,
+                         &state->grid);
     if (problem->batch > 0 && problem->steps > 0)
         divide_inputs(problem, &state->layout, traits->compute_units, &state->grid);
     state->unit_vectors = (int32_t)unit_vectors(problem);

@@ -2,6 +2,7 @@
 // From a public call's arguments to a problem of recurrent layers: validation and defaults.
 #include "ops/rnn_problem.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -21,8 +22,8 @@ husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_o
     husk_status status =
         husk__struct_read(inputs, sizeof *inputs, sizeof *inputs, given_inputs, "inputs", scope);
     if (status == HUSK_OK)
-        status =
-            husk__struct_read(outputs, sizeof *outputs, sizeof *outputs, given_outputs, "outputs", scope);
+        status = husk__struct_read(outputs, sizeof *outputs, offsetof(husk_rnn_outputs, reserve), given_outputs,
+                                   "outputs", scope);
     return status;
 }
 
@@ -36,6 +37,8 @@ static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem
     husk_status status = husk__precision_check(params->precision, scope);
     if (status != HUSK_OK)
         return status;
+    if (params->accumulate > HUSK_ACCUMULATE_ALL)
+        return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
     if (params->hidden_size < 1)
         return husk__reject(scope, "params", "hidden_size is %lld, it must be at least 1",
                             (long long)params->hidden_size);
@@ -58,6 +61,71 @@ static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem
         return husk__reject(scope, "params", "hidden_size is %lld: the weights' rows overflow",
                             (long long)params->hidden_size);
     return HUSK_OK;
+}
+
+husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params *params, husk__rnn_problem *problem,
+                                  const husk__scope *scope)
+{
+    *problem = (husk__rnn_problem){0};
+    if (!given)
+        return husk__reject(scope, "params", "is NULL");
+    husk_status status =
+        husk__params_read(params, sizeof *params, offsetof(husk_rnn_params, accumulate), given, scope);
+    return status == HUSK_OK ? check_params(params, problem, scope) : status;
+}
+
+// ---- what forward leaves for the gradients ----
+
+enum { RESERVE_UNIT = 64 }; // parts begin at multiples of so many elements
+
+int64_t husk__rnn_reserve_direction(const husk__rnn_problem *problem)
+{
+    return husk__round_up(problem->steps * problem->batch * husk__rnn_kept(problem) * problem->hidden, RESERVE_UNIT);
+}
+
+int64_t husk__rnn_reserve_outputs(const husk__rnn_problem *problem)
+{
+    return husk__round_up(problem->steps * problem->batch * problem->directions * problem->hidden, RESERVE_UNIT);
+}
+
+int64_t husk__rnn_reserve_layer(const husk__rnn_problem *problem)
+{
+    return problem->directions * husk__rnn_reserve_direction(problem) + husk__rnn_reserve_outputs(problem);
+}
+
+// -1: beyond what a number holds.
+int64_t husk__rnn_reserve_count(const husk__rnn_problem *problem)
+{
+    int64_t all;
+    if (!husk__mul_i64(problem->steps, problem->batch, &all) ||
+        !husk__mul_i64(all, (husk__rnn_kept(problem) + 1) * problem->hidden * problem->directions, &all) ||
+        !husk__mul_i64(all, 2 * problem->layers, &all) || all > INT64_MAX / 2)
+        return -1;
+    return problem->layers * husk__rnn_reserve_layer(problem) - husk__rnn_reserve_outputs(problem);
+}
+
+husk_tensor husk__rnn_reserve_gates(const husk__rnn_problem *problem, const husk_tensor *reserve, int64_t layer,
+                                    int64_t direction)
+{
+    const int64_t columns = husk__rnn_kept(problem) * problem->hidden;
+    husk_tensor gates =
+        husk_tensor_make(reserve->buffer, HUSK_F32, 2, (int64_t[]){problem->steps * problem->batch, columns});
+    gates.strides[0] = columns;
+    gates.strides[1] = 1;
+    gates.offset = reserve->offset + layer * husk__rnn_reserve_layer(problem) +
+                   direction * husk__rnn_reserve_direction(problem);
+    return gates;
+}
+
+husk_tensor husk__rnn_reserve_output(const husk__rnn_problem *problem, const husk_tensor *reserve, int64_t layer)
+{
+    husk_tensor output =
+        husk_tensor_make(reserve->buffer, HUSK_F32, 3,
+                         (int64_t[]){problem->steps, problem->batch, problem->directions * problem->hidden});
+    output.offset = reserve->offset + layer * husk__rnn_reserve_layer(problem) +
+                    problem->directions * husk__rnn_reserve_direction(problem);
+    husk__tensor_resolve(&output);
+    return output;
 }
 
 // ---- tensors ----
@@ -161,6 +229,21 @@ static husk_status resolve_inputs(const husk_rnn_inputs *inputs, husk__rnn_probl
     return status;
 }
 
+static husk_status resolve_reserve(const husk_tensor *tensor, husk__rnn_problem *problem, const husk__scope *scope)
+{
+    const int64_t count = husk__rnn_reserve_count(problem);
+    husk_status status = describe_tensor(tensor, "reserve", HUSK_F32, 1, &problem->reserve, scope);
+    if (status == HUSK_OK)
+        status = check_last_stride(&problem->reserve, "reserve", scope);
+    if (status != HUSK_OK)
+        return status;
+    if (count < 0 || problem->reserve.shape[0] < count)
+        return husk__reject(scope, "reserve", "has %lld elements, husk_rnn_reserve_size asks for %lld",
+                            (long long)problem->reserve.shape[0], (long long)count);
+    problem->has_reserve = true;
+    return HUSK_OK;
+}
+
 static husk_status resolve_outputs(const husk_rnn_outputs *outputs, husk__rnn_problem *problem,
                                    const husk__scope *scope)
 {
@@ -182,6 +265,8 @@ static husk_status resolve_outputs(const husk_rnn_outputs *outputs, husk__rnn_pr
         status = resolve_state(outputs->c_n, "c_n", problem, &problem->c_n, &problem->has_c_n, scope);
     if (status == HUSK_OK && outputs->c_n)
         status = check_no_alias(&problem->c_n, "c_n", scope);
+    if (status == HUSK_OK && outputs->reserve)
+        status = resolve_reserve(outputs->reserve, problem, scope);
     return status;
 }
 
@@ -267,6 +352,8 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
         return husk__reject(scope, "packed", "is given beside weights; one of the two must be NULL");
     if (!inputs->weights && !inputs->packed)
         return husk__reject(scope, "weights", "is NULL, and packed is NULL too");
+    if (inputs->packed && problem->has_reserve)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "packed: with a reserve, for training, weights are plain");
     if (inputs->packed && inputs->packed->op != &husk__op_rnn)
         return husk__reject(scope, "packed", "was packed for %s, not for rnn", inputs->packed->op->name);
     if (inputs->packed) {
@@ -289,11 +376,12 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
 static uint64_t default_limit(const husk__rnn_problem *problem)
 {
     husk_tensor weights = {.dtype = HUSK_F32, .rank = 1};
-    const husk_tensor *const tensors[] = {&problem->x, &problem->y, &weights};
+    const husk_tensor *const tensors[] = {&problem->x, &problem->y, &weights,
+                                          problem->has_reserve ? &problem->reserve : NULL};
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i)
         weights.shape[0] += problem->gates * problem->hidden *
                             (problem->hidden + husk__rnn_layer_inputs(problem, i / problem->directions));
-    return husk__default_workspace_limit(tensors, 3);
+    return husk__default_workspace_limit(tensors, 4);
 }
 
 husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_inputs *inputs,
@@ -301,12 +389,8 @@ husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_input
                               const husk__scope *scope)
 {
     husk_rnn_params params;
-    *problem = (husk__rnn_problem){0};
-    if (!given)
-        return husk__reject(scope, "params", "is NULL");
-    husk_status status = husk__params_read(&params, sizeof params, sizeof params, given, scope);
-    if (status == HUSK_OK)
-        status = check_params(&params, problem, scope);
+    husk_status status = husk__rnn_read_params(given, &params, problem, scope);
+    problem->has_reserve = outputs->reserve != NULL;
     if (status == HUSK_OK)
         status = resolve_inputs(inputs, problem, scope);
     if (status == HUSK_OK)
@@ -353,6 +437,8 @@ husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rn
         status = check_optional(problem->has_h_n, &problem->h_n, outputs->h_n, "h_n", scope);
     if (status == HUSK_OK)
         status = check_optional(problem->has_c_n, &problem->c_n, outputs->c_n, "c_n", scope);
+    if (status == HUSK_OK)
+        status = check_optional(problem->has_reserve, &problem->reserve, outputs->reserve, "reserve", scope);
     if (status == HUSK_OK && inputs->weights && inputs->packed)
         status = husk__reject(scope, "packed", "is given beside weights; one of the two must be NULL");
     if (status == HUSK_OK && !inputs->weights && !inputs->packed)
@@ -398,7 +484,7 @@ husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue 
     return HUSK_OK;
 }
 
-enum { INPUTS = 4, OUTPUTS = 3 };
+enum { INPUTS = 4, OUTPUTS = 4 };
 
 static husk_status refuse_overlaps(const husk__rnn_problem *problem, const husk_tensor *output,
                                    const char *name, const husk_tensor *const inputs[INPUTS],
@@ -421,10 +507,11 @@ husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, 
                            const husk__scope *scope)
 {
     static const char *const input_names[INPUTS] = {"x", "lengths", "h0", "c0"};
-    static const char *const output_names[OUTPUTS] = {"y", "h_n", "c_n"};
+    static const char *const output_names[OUTPUTS] = {"y", "h_n", "c_n", "reserve"};
     const husk_tensor *const inputs[INPUTS] = {run->inputs->x, run->inputs->lengths, run->inputs->h0,
                                                run->inputs->c0};
-    const husk_tensor *const outputs[OUTPUTS] = {run->outputs->y, run->outputs->h_n, run->outputs->c_n};
+    const husk_tensor *const outputs[OUTPUTS] = {run->outputs->y, run->outputs->h_n, run->outputs->c_n,
+                                                 run->outputs->reserve};
     husk_status status = HUSK_OK;
     for (int i = 0; i < INPUTS && status == HUSK_OK; ++i)
         status = inputs[i] ? husk__tensor_bind(queue, inputs[i], input_names[i], scope) : HUSK_OK;
@@ -459,6 +546,7 @@ void husk__rnn_describe(const void *problem_, husk__key *key)
     husk__key_tensor(key, &problem->y);
     husk__key_tensor(key, problem->has_h_n ? &problem->h_n : NULL);
     husk__key_tensor(key, problem->has_c_n ? &problem->c_n : NULL);
+    husk__key_tensor(key, problem->has_reserve ? &problem->reserve : NULL);
     // Packed rows, the usual case, take no room.
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
         const husk__rnn_rows *rows = &problem->rows[i];

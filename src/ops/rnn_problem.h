@@ -22,8 +22,8 @@ typedef struct husk__rnn_problem {
     husk_gru_reset reset; /* RESET_AFTER for everything but a GRU */
     husk_precision precision;
     int64_t steps, batch, inputs, hidden, layers, directions, gates;
-    husk_tensor x, y, lengths, h0, c0, h_n, c_n; /* resolved, without memory */
-    bool has_lengths, has_h0, has_c0, has_h_n, has_c_n, has_input_bias, has_hidden_bias;
+    husk_tensor x, y, lengths, h0, c0, h_n, c_n, reserve; /* resolved, without memory */
+    bool has_lengths, has_h0, has_c0, has_h_n, has_c_n, has_reserve, has_input_bias, has_hidden_bias;
     husk__rnn_rows rows[HUSK__RNN_MAX_WEIGHTS]; /* packed rows where the caller gave packed weights */
     uint64_t workspace_limit;
 } husk__rnn_problem;
@@ -50,7 +50,32 @@ static inline bool husk__rnn_has_two_passes(const husk__rnn_problem *problem)
     return problem->cell == HUSK_RNN_GRU && problem->reset == HUSK_GRU_RESET_BEFORE;
 }
 
+/*
+ * What forward leaves for the gradients, in elements of the reserve: layer by layer, for each direction a matrix
+ * [time * batch, kept * hidden], and below the top layer the outputs [time, batch, directions * hidden]. Kept are the
+ * gates and, behind them, an LSTM's cell state, or Rn h' + dn for a GRU that resets after the product.
+ */
+static inline int64_t husk__rnn_kept(const husk__rnn_problem *problem)
+{
+    return problem->gates + (problem->cell == HUSK_RNN_LSTM ||
+                             (problem->cell == HUSK_RNN_GRU && problem->reset == HUSK_GRU_RESET_AFTER));
+}
+
+/* Elements from one direction to the next, of one layer's outputs, and all of them. */
+int64_t husk__rnn_reserve_direction(const husk__rnn_problem *problem);
+int64_t husk__rnn_reserve_outputs(const husk__rnn_problem *problem);
+int64_t husk__rnn_reserve_layer(const husk__rnn_problem *problem);
+int64_t husk__rnn_reserve_count(const husk__rnn_problem *problem);
+/* A layer's and direction's matrix, and a lower layer's outputs, in the reserve that a run was given. */
+husk_tensor husk__rnn_reserve_gates(const husk__rnn_problem *problem, const husk_tensor *reserve, int64_t layer,
+                                    int64_t direction);
+husk_tensor husk__rnn_reserve_output(const husk__rnn_problem *problem, const husk_tensor *reserve, int64_t layer);
+
 /* ---- rnn_problem.c: validation and defaults ---- */
+
+/* Options alone, into a problem without tensors. */
+husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params *params, husk__rnn_problem *problem,
+                                  const husk__scope *scope);
 
 /* The structs of a caller who may have been compiled against another version. */
 husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
@@ -142,6 +167,13 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
 husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                     const husk__scratch *scratch, const husk__rnn_launch *launch,
                                     int64_t direction, const husk_tensor *rows, const husk__scope *scope);
+
+/* ---- rnn_panel.c: what the panel variants of forward and backward divide alike ---- */
+
+/* Hidden units in so many panels, and sequences, among the cores: groups, group_panels, group_rows, is_whole. */
+void husk__rnn_divide(const husk__rnn_problem *problem, int64_t panels, uint32_t cores, husk__rnn_grid *grid);
+/* Hidden weights are more than the last cache holds. */
+bool husk__rnn_is_far(const husk__rnn_problem *problem, const husk_device_traits *traits);
 
 /* ---- rnn_pack.c ---- */
 

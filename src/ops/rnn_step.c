@@ -44,9 +44,16 @@ static void add_shared(argument_list *list, const husk_plan *plan, const husk__r
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t first = launch->layer * problem->directions;
-    add(list, HUSK__ARG_BUFFER(scratch->buffer, layout->products, sizeof(float)));
-    add_i64(list, problem->batch * problem->gates * problem->hidden); // by gemm
-    add_i64(list, (int64_t)(layout->products_direction / sizeof(float)));
+    if (run->outputs->reserve) {
+        const husk_tensor gates = husk__rnn_reserve_gates(problem, run->outputs->reserve, launch->layer, 0);
+        add(list, HUSK__ARG_TENSOR(&gates));
+        add_i64(list, problem->batch * husk__rnn_kept(problem) * problem->hidden);
+        add_i64(list, husk__rnn_reserve_direction(problem));
+    } else {
+        add(list, HUSK__ARG_BUFFER(scratch->buffer, layout->products, sizeof(float)));
+        add_i64(list, problem->batch * problem->gates * problem->hidden); // by gemm
+        add_i64(list, (int64_t)(layout->products_direction / sizeof(float)));
+    }
     add_i32(list, launch->inputs_first);
     add_i32(list, launch->inputs_first_reverse);
     add_i32(list, launch->inputs_by_step);
@@ -66,6 +73,7 @@ static void add_shared(argument_list *list, const husk_plan *plan, const husk__r
     add_i32(list, problem->batch);
     add_i32(list, problem->hidden);
     add_i32(list, problem->cell == HUSK_RNN_RELU);
+    add_i32(list, run->outputs->reserve != NULL);
 }
 
 // The panel variant's arguments that rnn_tile does not have. rows: of x, or NULL where no inputs are made.

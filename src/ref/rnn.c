@@ -58,7 +58,14 @@ typedef struct step {
     const husk_ref_rnn_state *previous;
     const double *reset_h, *reset_error; // RESET_BEFORE: r . h'
     int64_t length;                      // I + H
+    number *kept;                        // receives what training keeps, [kept][H]; or NULL
 } step;
+
+static void keep(const step *s, int64_t part, int64_t unit, number value)
+{
+    if (s->kept != NULL)
+        s->kept[part * s->params->hidden_size + unit] = value;
+}
 
 // W x + b + R h' + d of one row, with another vector in h's place where hidden is given.
 static number full_gate(const step *s, int64_t row, const double *hidden, const double *hidden_error)
@@ -93,6 +100,11 @@ static void lstm_unit(const step *s, int64_t unit, int64_t hidden, const husk_re
     next->h[unit] = o.value * t.value;
     next->h_error[unit] =
         fabs(t.value) * o.error + o.value * t.error + 2.0 * u * fabs(next->h[unit]) + HUSK_REF_TINY;
+    keep(s, 0, unit, i);
+    keep(s, 1, unit, f);
+    keep(s, 2, unit, g);
+    keep(s, 3, unit, o);
+    keep(s, 4, unit, c);
 }
 
 // The argument of n's tanh where the reset gate is applied after the product.
@@ -104,6 +116,7 @@ static number reset_after(const step *s, int64_t row, number r)
     add_products(&hidden, s->weights->hidden, row, s->previous->h, s->previous->h_error);
     add_bias(&hidden, s->weights->hidden_bias, row);
     number p = finish_sum(&input, s->length), q = finish_sum(&hidden, s->length);
+    keep(s, 3, row - 2 * s->params->hidden_size, q);
     double error =
         p.error + r.value * q.error + fabs(q.value) * r.error + 2.0 * HUSK_REF_UNIT * fabs(r.value * q.value);
     return (number){p.value + r.value * q.value, error};
@@ -121,6 +134,9 @@ static void gru_unit(const step *s, int64_t unit, int64_t hidden, const husk_ref
     next->h[unit] = (1.0 - z.value) * n.value + z.value * h0.value;
     next->h_error[unit] = fabs(h0.value - n.value) * z.error + (1.0 - z.value) * n.error +
                           z.value * h0.error + 4.0 * HUSK_REF_UNIT * (fabs(n.value) + fabs(h0.value));
+    keep(s, 0, unit, r);
+    keep(s, 1, unit, z);
+    keep(s, 2, unit, n);
 }
 
 // r . h' of every unit, for RESET_BEFORE: each unit's n reads all of them.
@@ -135,12 +151,12 @@ static void reset_before(const step *s, int64_t hidden, double *reset_h, double 
     }
 }
 
-bool husk_ref_rnn_step(const husk_rnn_params *params, const husk_ref_rnn_weights *weights, const double *x,
-                       const double *x_error, const husk_ref_rnn_state *previous, const int64_t *units,
-                       int64_t unit_count, const husk_ref_rnn_state *next)
+static bool step_and_keep(const husk_rnn_params *params, const husk_ref_rnn_weights *weights, const double *x,
+                          const double *x_error, const husk_ref_rnn_state *previous, const int64_t *units,
+                          int64_t unit_count, const husk_ref_rnn_state *next, number *kept)
 {
     int64_t hidden = params->hidden_size;
-    step s = {params, weights, x, x_error, previous, NULL, NULL, weights->input->shape[1] + hidden};
+    step s = {params, weights, x, x_error, previous, NULL, NULL, weights->input->shape[1] + hidden, kept};
     double *scratch = NULL;
     if (params->cell == HUSK_RNN_GRU && params->reset == HUSK_GRU_RESET_BEFORE) {
         scratch = malloc((size_t)hidden * 2 * sizeof(*scratch));
@@ -161,10 +177,51 @@ bool husk_ref_rnn_step(const husk_rnn_params *params, const husk_ref_rnn_weights
             number h = activate(act, previous_gate(&s, unit));
             next->h[unit] = h.value;
             next->h_error[unit] = h.error;
+            keep(&s, 0, unit, h);
         }
     }
     free(scratch);
     return true;
+}
+
+bool husk_ref_rnn_step(const husk_rnn_params *params, const husk_ref_rnn_weights *weights, const double *x,
+                       const double *x_error, const husk_ref_rnn_state *previous, const int64_t *units,
+                       int64_t unit_count, const husk_ref_rnn_state *next)
+{
+    return step_and_keep(params, weights, x, x_error, previous, units, unit_count, next, NULL);
+}
+
+// ---- what training keeps ----
+
+enum { RESERVE_UNIT = 64 }; // parts of the reserve begin at multiples of so many elements
+
+int64_t husk_ref_rnn_kept(const husk_rnn_params *params)
+{
+    if (params->cell == HUSK_RNN_LSTM)
+        return 5;
+    return params->cell == HUSK_RNN_GRU ? (params->reset == HUSK_GRU_RESET_AFTER ? 4 : 3) : 1;
+}
+
+static int64_t directions_of(const husk_rnn_params *params)
+{
+    return params->bidirectional ? 2 : 1;
+}
+
+static int64_t reserve_part(const husk_ref_rnn *op, int64_t row)
+{
+    int64_t elements = op->x->shape[0] * op->x->shape[1] * row * op->params->hidden_size;
+    return (elements + RESERVE_UNIT - 1) / RESERVE_UNIT * RESERVE_UNIT;
+}
+
+int64_t husk_ref_rnn_reserve_gates(const husk_ref_rnn *op, int64_t layer, int64_t direction)
+{
+    int64_t directions = directions_of(op->params), gates = reserve_part(op, husk_ref_rnn_kept(op->params));
+    return layer * (directions * gates + reserve_part(op, directions)) + direction * gates;
+}
+
+int64_t husk_ref_rnn_reserve_output(const husk_ref_rnn *op, int64_t layer)
+{
+    return husk_ref_rnn_reserve_gates(op, layer, directions_of(op->params));
 }
 
 // Where the results of a sequence go.
@@ -184,6 +241,7 @@ typedef struct sequence {
     double *rows, *rows_error;                               // [T][width]: what the layer reads
     double *above, *above_error;                             // [T][width]: what it writes for the next one
     double *state;                                           // two states of 4 H
+    number *kept;                                            // of a step, where there is a reserve; or NULL
     double *memory;
 } sequence;
 
@@ -199,7 +257,7 @@ static bool sequence_create(const husk_ref_rnn *op, sequence *s)
     s->directions = params->bidirectional ? 2 : 1;
     s->width = s->input > s->directions * s->hidden ? s->input : s->directions * s->hidden;
     size_t plane = (size_t)(s->steps * s->width);
-    s->memory = calloc(4 * plane + 8 * (size_t)s->hidden + 1, sizeof(double));
+    s->memory = calloc(4 * plane + 18 * (size_t)s->hidden + 1, sizeof(double));
     if (s->memory == NULL)
         return false;
     s->rows = s->memory;
@@ -207,6 +265,7 @@ static bool sequence_create(const husk_ref_rnn *op, sequence *s)
     s->above = s->rows_error + plane;
     s->above_error = s->above + plane;
     s->state = s->above_error + plane;
+    s->kept = op->reserve != NULL ? (number *)(s->state + 8 * s->hidden) : NULL;
     return true;
 }
 
@@ -244,6 +303,19 @@ static void emit_states(const sequence *s, const int64_t *units, int64_t count, 
     }
 }
 
+static void store_kept(const sequence *s, int64_t layer, int64_t direction, int64_t time, int64_t b,
+                       const husk_ref_rnn_state *next)
+{
+    const husk_ref_array *reserve = s->op->reserve;
+    int64_t kept = husk_ref_rnn_kept(s->op->params) * s->hidden;
+    int64_t at = husk_ref_rnn_reserve_gates(s->op, layer, direction) + (time * s->batch + b) * kept;
+    for (int64_t i = 0; i < kept; i++)
+        husk_ref_store(reserve, at + i, s->kept[i].value);
+    at = husk_ref_rnn_reserve_output(s->op, layer) + ((time * s->batch + b) * s->directions + direction) * s->hidden;
+    for (int64_t j = 0; layer + 1 < s->layers && j < s->hidden; j++)
+        husk_ref_store(reserve, at + j, next->h[j]);
+}
+
 static bool run_direction(const sequence *s, int64_t layer, int64_t direction, int64_t b, int64_t length)
 {
     bool top = layer == s->layers - 1;
@@ -259,9 +331,11 @@ static bool run_direction(const sequence *s, int64_t layer, int64_t direction, i
         int64_t time = direction == 0 ? step_number : length - 1 - step_number;
         if (top && s->observed != NULL && step_number > 0)
             load_observed(s, direction == 0 ? time - 1 : time + 1, b, direction, &now);
-        if (!husk_ref_rnn_step(s->op->params, &s->op->weights[row], s->rows + time * s->width,
-                               s->rows_error + time * s->width, &now, units, count, &next))
+        if (!step_and_keep(s->op->params, &s->op->weights[row], s->rows + time * s->width,
+                           s->rows_error + time * s->width, &now, units, count, &next, s->kept))
             return false;
+        if (s->kept != NULL)
+            store_kept(s, layer, direction, time, b, &next);
         for (int64_t i = 0; i < count; i++) {
             int64_t j = units != NULL ? units[i] : i;
             number h = {next.h[j], next.h_error[j]};
@@ -284,13 +358,18 @@ static bool run_direction(const sequence *s, int64_t layer, int64_t direction, i
     return true;
 }
 
+int64_t husk_ref_rnn_length(const husk_ref_rnn *op, int64_t b)
+{
+    const int64_t steps = op->x->shape[0];
+    if (op->lengths == NULL)
+        return steps;
+    double given = husk_ref_load(op->lengths, b * op->lengths->strides[0]);
+    return given < 0.0 ? 0 : (given > (double)steps ? steps : (int64_t)given);
+}
+
 static bool run_sequence(sequence *s, int64_t b)
 {
-    int64_t length = s->steps;
-    if (s->op->lengths != NULL) {
-        double given = husk_ref_load(s->op->lengths, b * s->op->lengths->strides[0]);
-        length = given < 0.0 ? 0 : (given > (double)s->steps ? s->steps : (int64_t)given);
-    }
+    int64_t length = husk_ref_rnn_length(s->op, b);
     for (int64_t time = 0; time < length; time++)
         for (int64_t i = 0; i < s->input; i++) {
             int64_t index[3] = {time, b, i};
@@ -328,6 +407,77 @@ bool husk_ref_rnn_run(const husk_ref_rnn *op, const husk_ref_array *y, const hus
     for (int64_t b = 0; done && b < s.batch; b++)
         done = run_sequence(&s, b);
     free(s.memory);
+    return done;
+}
+
+// ---- a device's reserve ----
+
+// One running step: everything it read is the device's own, and exact.
+static bool check_step(const husk_ref_rnn *op, const husk_ref_array *y, const husk_ref_array *reserve, int64_t layer,
+                       int64_t direction, int64_t b, int64_t length, int64_t step_number, double *memory,
+                       husk_ref_report *report)
+{
+    const husk_rnn_params *params = op->params;
+    int64_t hidden = params->hidden_size, directions = directions_of(params), batch = op->x->shape[1];
+    int64_t layers = params->layers != 0 ? params->layers : 1, row = layer * directions + direction;
+    int64_t time = direction == 0 ? step_number : length - 1 - step_number, back = direction == 0 ? time - 1 : time + 1;
+    int64_t kept = husk_ref_rnn_kept(params) * hidden, gates = husk_ref_rnn_reserve_gates(op, layer, direction);
+    int64_t features = layer == 0 ? op->x->shape[2] : directions * hidden;
+    husk_ref_rnn_state now = state_at(memory, hidden), next = state_at(memory + 4 * hidden, hidden);
+    number *numbers = (number *)(memory + 8 * hidden);
+    double *x = memory + 18 * hidden;
+    memset(memory, 0, (size_t)(8 * hidden) * sizeof(*memory));
+    for (int64_t i = 0; i < features; i++) {
+        const int64_t index[3] = {time, b, i};
+        x[i] = layer == 0 ? husk_ref_load(op->x, husk_ref_offset(op->x, index))
+                          : husk_ref_load(reserve, husk_ref_rnn_reserve_output(op, layer - 1) +
+                                                       (time * batch + b) * features + i);
+    }
+    if (step_number == 0) {
+        load_initial(op->h0, (const int64_t[3]){row, b, 0}, hidden, now.h);
+        load_initial(op->c0, (const int64_t[3]){row, b, 0}, hidden, now.c);
+    }
+    for (int64_t j = 0; step_number > 0 && j < hidden; j++) {
+        const int64_t feature = direction * hidden + j, index[3] = {back, b, feature};
+        now.h[j] = layer + 1 == layers
+                       ? husk_ref_load(y, husk_ref_offset(y, index))
+                       : husk_ref_load(reserve, husk_ref_rnn_reserve_output(op, layer) +
+                                                    (back * batch + b) * directions * hidden + feature);
+        if (params->cell == HUSK_RNN_LSTM)
+            now.c[j] = husk_ref_load(reserve, gates + (back * batch + b) * kept + 4 * hidden + j);
+    }
+    if (!step_and_keep(params, &op->weights[row], x, NULL, &now, NULL, 0, &next, numbers))
+        return false;
+    for (int64_t i = 0; i < kept; i++) {
+        const int64_t index[3] = {row, time * batch + b, i};
+        husk_ref_report_add(report, 3, index, numbers[i].value, numbers[i].error,
+                            husk_ref_load(reserve, gates + index[1] * kept + i));
+    }
+    for (int64_t j = 0; layer + 1 < layers && j < hidden; j++) {
+        const int64_t index[3] = {time, b, direction * hidden + j};
+        husk_ref_report_add(report, 3, index, next.h[j], next.h_error[j],
+                            husk_ref_load(reserve, husk_ref_rnn_reserve_output(op, layer) +
+                                                       (time * batch + b) * directions * hidden + index[2]));
+    }
+    return true;
+}
+
+bool husk_ref_rnn_reserve_check(const husk_ref_rnn *op, const husk_ref_array *y, const husk_ref_array *reserve,
+                                husk_ref_report *report)
+{
+    const husk_rnn_params *params = op->params;
+    int64_t hidden = params->hidden_size, layers = params->layers != 0 ? params->layers : 1;
+    int64_t features = 2 * hidden > op->x->shape[2] ? 2 * hidden : op->x->shape[2];
+    double *memory = malloc((size_t)(18 * hidden + features) * sizeof(*memory));
+    bool done = memory != NULL;
+    for (int64_t layer = 0; layer < layers; layer++)
+        for (int64_t direction = 0; direction < directions_of(params); direction++)
+            for (int64_t b = 0; b < op->x->shape[1]; b++) {
+                int64_t length = husk_ref_rnn_length(op, b);
+                for (int64_t i = 0; done && i < length; i++)
+                    done = check_step(op, y, reserve, layer, direction, b, length, i, memory, report);
+            }
+    free(memory);
     return done;
 }
 

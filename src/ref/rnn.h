@@ -42,6 +42,7 @@ typedef struct husk_ref_rnn {
     const husk_ref_array *h0;      /* or NULL */
     const husk_ref_array *c0;      /* or NULL */
     const husk_ref_rnn_weights *weights;
+    const husk_ref_array *reserve; /* husk_ref_rnn_run fills it, of F64 or F32; or NULL */
 } husk_ref_rnn;
 
 /* The whole sequence, everything by the reference's own states. h_n, c_n may be NULL. */
@@ -73,6 +74,71 @@ bool husk_ref_rnn_step(const husk_rnn_params *params, const husk_ref_rnn_weights
 bool husk_ref_rnn_check(const husk_ref_rnn *op, const husk_ref_array *y, const husk_ref_array *h_n,
                         const husk_ref_array *c_n, uint64_t seed, husk_ref_report *y_report,
                         husk_ref_report *state_report);
+
+/* How many steps sequence b takes. */
+int64_t husk_ref_rnn_length(const husk_ref_rnn *op, int64_t b);
+
+/* ---- training ---- */
+
+/*
+ * Where the reserve has what one layer and direction keep, rows [T * B][kept * H], and a lower layer's outputs
+ * [T][B][D H]; kept are the gates and, behind them, an LSTM's c, or q = Rn h' + dn of a GRU with RESET_AFTER.
+ */
+int64_t husk_ref_rnn_kept(const husk_rnn_params *params);
+int64_t husk_ref_rnn_reserve_gates(const husk_ref_rnn *op, int64_t layer, int64_t direction);
+int64_t husk_ref_rnn_reserve_output(const husk_ref_rnn *op, int64_t layer);
+
+/*
+ * Compare what a device kept: every gate of every running step with what it is by the device's own states before it, in
+ * y and in the reserve itself, which are exact. Those of lower layers' outputs too.
+ */
+bool husk_ref_rnn_reserve_check(const husk_ref_rnn *op, const husk_ref_array *y, const husk_ref_array *reserve,
+                                husk_ref_report *report);
+
+/*
+ * The gradients. What forward left in y and the reserve is exact: the errors are backward's own.
+ *
+ * With u = 2^-24, a saved gate's slope is off by 3 u of itself, but 2 |t| e(t) more for the t = tanh c that is made
+ * anew, e(t) being its own error; a product of gates and gradients by u for each factor:
+ *     e(dh) = e(product) + e(carried) + 2 u (|product| + |carried| + |dy|)
+ *     LSTM  e(do) = |t o'| e(dh) + |dh o'| e(t) + 6 u |do|
+ *           e(dc) = |o t'| e(dh) + 2 |dh o t| e(t) + e(carried) + 6 u (|dh o t'| + |carried|)
+ *           e(di) = |g i'| e(dc) + 6 u |di|, and so for df and dg; e(carried) = f e(dc) + u |f dc|
+ *     GRU   e(dn) = |(1 - z) n'| e(dh) + 8 u |dn|     e(dz) = |(h' - n) z'| e(dh) + 7 u |dz|
+ *           e(dr) = |q r'| e(dn) + 6 u |dr|, with RESET_BEFORE |h' r'| e(dv) for it, dv being the gradient of r . h'
+ * A product with weights, of K terms, is off by GEMM's bound for K and, inherited, by sqrt(sum (w e)^2), as forward's.
+ * The gradients of weights and biases, with K = T B, inherit sum |e x|.
+ */
+typedef struct husk_ref_rnn_backward {
+    const husk_ref_rnn *forward;
+    const husk_ref_array *y, *reserve;        /* as forward left them */
+    const husk_ref_array *dy, *dh_n, *dc_n;   /* NULL: zeros */
+    const int64_t *sequences;                 /* NULL: all; else those alone, and no weights' gradients */
+    int64_t sequence_count;
+} husk_ref_rnn_backward;
+
+/* One gradient: packed, with bounds; terms: of a sum in it, at most. values is NULL where there is none. */
+typedef struct husk_ref_rnn_gradient {
+    int32_t rank;
+    int64_t shape[3];
+    int64_t terms;
+    double *values, *bounds;
+} husk_ref_rnn_gradient;
+
+enum { HUSK_REF_RNN_MAX_WEIGHTS = 32 };
+
+typedef struct husk_ref_rnn_gradients {
+    husk_ref_rnn_gradient x, h0, c0;
+    husk_ref_rnn_gradient weights[HUSK_REF_RNN_MAX_WEIGHTS][4]; /* input, hidden, input bias, hidden bias */
+} husk_ref_rnn_gradients;
+
+/* False when memory does not suffice. Release it in either case. */
+bool husk_ref_rnn_backward_run(const husk_ref_rnn_backward *op, husk_ref_rnn_gradients *gradients);
+void husk_ref_rnn_gradients_release(husk_ref_rnn_gradients *gradients);
+/* before: what was there and was added to; or NULL. Compares those of the op's sequences, for x and the states. */
+void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient *gradient,
+                                   const husk_ref_array *before, const husk_ref_array *actual,
+                                   husk_ref_report *report);
 
 HUSK_END_DECLS
 

@@ -902,6 +902,77 @@ def rnn():
                               hidden_size=4, bidirectional=bidirectional or None, reset="HUSK_GRU_RESET_BEFORE"))
 
 
+def rnn_backward():
+    """Inputs and weights, the outputs' gradients, and theirs by autograd."""
+    def case(name, cell, run, x, lengths, h0, c0, weights, given=(True, True, True), **fields):
+        """run(x, h0, c0, weights) is y, h_n and, for an LSTM, c_n; given: which outputs have gradients."""
+        leaves = [part.clone().requires_grad_() for part in (x, h0, c0) if part is not None]
+        leaves += [part.requires_grad_() for weight in weights for part in weight if part is not None]
+        left = list(leaves)
+        starts = [left.pop(0) if part is not None else None for part in (x, h0, c0)]
+        own = [[left.pop(0) if part is not None else None for part in weight] for weight in weights]
+        outputs = run(*starts, own)
+        gradients = [random(*y.shape) if wanted else None for y, wanted in zip(outputs, given)]
+        loss = sum((y * d).sum() for y, d in zip(outputs, gradients) if d is not None)
+        made = list(torch.autograd.grad(loss, leaves, allow_unused=True))
+        made = [grad if grad is not None else torch.zeros_like(leaf) for grad, leaf in zip(made, leaves)]
+        of_starts = [made.pop(0) if part is not None else None for part in (x, h0, c0)]
+        of_weights = [[made.pop(0) if part is not None else None for part in weight] for weight in weights]
+        text = [params(cell="HUSK_RNN_" + cell, **fields), array(x),
+                array(torch.tensor(lengths) if lengths is not None else None), array(h0), array(c0)]
+        for rows in (weights, of_weights):
+            rows = ["    {%s}" % ",\n".join(array(part if part is None else part.detach()) for part in weight)
+                    for weight in rows]
+            text.append("    (const golden_weights[]){\n%s}" % ",\n".join(rows))
+        return row(name, *text, *(array(part) for part in (gradients + [None])[:3]),
+                   *(array(part) for part in of_starts))
+
+    def by_torch(name, cell, layers=1, bidirectional=False, bias=True, lengths=None, initial=True, **more):
+        steps, batch, inputs, hidden = 4, len(lengths) if lengths else 2, 3, 3
+        kinds = {"TANH": torch.nn.RNN, "RELU": torch.nn.RNN, "LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU}
+        options = {"nonlinearity": cell.lower()} if cell in ("TANH", "RELU") else {}
+        module = kinds[cell](inputs, hidden, layers, bias, bidirectional=bidirectional, **options).double()
+        weights = []
+        for names in module._all_weights:
+            values = [getattr(module, name) for name in names]
+            for value in values:
+                value.data = random(*value.shape, limit=32, unit=64)
+            weights.append(values + [None] * (4 - len(values)))
+        states = (layers * (2 if bidirectional else 1), batch, hidden)
+
+        def run(x, h0, c0, _):
+            start = (h0, c0) if cell == "LSTM" and initial else h0
+            given = x
+            if lengths is not None:
+                given = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), enforce_sorted=False)
+            y, end = module(given, start)
+            if lengths is not None:
+                y, _ = torch.nn.utils.rnn.pad_packed_sequence(y, total_length=steps)
+            return (y, *end) if cell == "LSTM" else (y, end)
+
+        return case(name, cell, run, random(steps, batch, inputs), lengths,
+                    random(*states, unit=64) if initial else None,
+                    random(*states) if initial and cell == "LSTM" else None, weights, hidden_size=hidden,
+                    layers=layers if layers > 1 else None, bidirectional=bidirectional or None, **more)
+
+    for cell in ("TANH", "RELU", "LSTM", "GRU"):
+        yield by_torch(cell, cell)
+        yield by_torch(f"{cell}, no biases, no initial state", cell, bias=False, initial=False)
+        yield by_torch(f"{cell}, last states alone", cell, given=(False, True, True))
+        yield by_torch(f"{cell}, bidirectional", cell, bidirectional=True)
+        yield by_torch(f"{cell}, two layers", cell, layers=2)
+        yield by_torch(f"{cell}, different lengths", cell, lengths=[2, 4, 3])
+        yield by_torch(f"{cell}, everything", cell, layers=2, bidirectional=True, lengths=[4, 1, 3])
+    for name, bidirectional, lengths in (("GRU, reset before", False, [4, 4]),
+                                         ("GRU, reset before, everything", True, [1, 4, 3])):
+        directions = 2 if bidirectional else 1
+        weights = [[random(*shape, limit=32, unit=64) for shape in ((12, 3), (12, 4), (12,), (12,))]
+                   for _ in range(directions)]
+        yield case(name, "GRU", lambda x, h0, _, own: gru_by_hand(x, lengths, h0, own, bidirectional),
+                   random(4, len(lengths), 3), lengths, random(directions, len(lengths), 4, unit=64), None, weights,
+                   hidden_size=4, bidirectional=bidirectional or None, reset="HUSK_GRU_RESET_BEFORE")
+
+
 def norm():
     def statistics(x, kind, dims, groups, eps):
         if kind == "GROUP":
@@ -1168,6 +1239,7 @@ OPERATORS = [
     softmax_backward,
     attention,
     rnn,
+    rnn_backward,
     reduce,
     norm,
     loss,

@@ -38,7 +38,7 @@ fail() {
 # The explicit vectors of the CPU family are wider than a GPU's registers: only the GPU family is judged there.
 is_gpu_family() {
     case $(basename "$1") in
-    *tiled* | *rnn_tile* | *workgroup* | *grid* | pool_*direct* | runtime_probe*) return 0 ;;
+    *tiled* | *rnn_*tile* | *workgroup* | *grid* | pool_*direct* | runtime_probe*) return 0 ;;
     esac
     return 1
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=180
+// ctest: tiers=default,long timeout=300
 // Recurrent layers against the reference: every cell, every variant and configuration, and every way to run
 // them; and what the interface promises beside the numbers.
 #include <math.h>

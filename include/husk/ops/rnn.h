@@ -21,6 +21,9 @@
  *              hidden_bias [G H] or NULL; I_l is I in the first layer and D H above it
  *     y        [T, B, D H]      forward direction's features first
  *     h_n, c_n [L * D, B, H]    or NULL; the states after each sequence's last step
+ *     reserve  [R]              or NULL; for training: receives what husk_rnn_backward reads, the gates of all steps
+ *                               and lower layers' outputs; R of husk_rnn_reserve_size at least. Without it a run is as
+ *                               fast as inference can be
  *   Weights and states are packed row-major, or strided with a last stride of 1.
  *
  * lengths lie in device memory, between 0 and T (others are clamped); sequence b takes lengths[b] steps. Past
@@ -34,6 +37,7 @@
 #ifndef HUSK_OPS_RNN_H
 #define HUSK_OPS_RNN_H
 
+#include <husk/gradient.h>
 #include <husk/plan.h>
 
 HUSK_BEGIN_DECLS
@@ -60,6 +64,7 @@ typedef struct husk_rnn_params {
     husk_precision precision;
     uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char *variant;      /* NULL: chosen */
+    uint32_t accumulate;      /* husk_accumulate's bits, for the gradients alone */
 } husk_rnn_params;
 
 #define HUSK_RNN_PARAMS(...) (husk_rnn_params) { .size = sizeof(husk_rnn_params), __VA_ARGS__ }
@@ -87,6 +92,7 @@ typedef struct husk_rnn_outputs {
     const husk_tensor *y;
     const husk_tensor *h_n;          /* or NULL */
     const husk_tensor *c_n;          /* or NULL */
+    const husk_tensor *reserve;      /* or NULL; with plain weights alone */
 } husk_rnn_outputs;
 
 #define HUSK_RNN_INPUTS(...) (husk_rnn_inputs) { .size = sizeof(husk_rnn_inputs), __VA_ARGS__ }
@@ -111,6 +117,53 @@ HUSK_API husk_status husk_rnn_plan_run(husk_plan *plan, husk_queue *queue, const
  */
 HUSK_API husk_status husk_rnn_plan_pack(husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                                         husk_packed **packed);
+
+/*
+ * Elements (f32) of the reserve for this x: about L * D * T * B * H times 5 for an LSTM, 4 for a GRU (3 with
+ * RESET_BEFORE), 1 for others, and T * B * D * H for each layer but the top one. -1 where husk_rnn would refuse the
+ * params, or x is no [T, B, I]. x needs no memory.
+ */
+HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk_tensor *x);
+
+/*
+ * The gradients through time, from those of y, h_n and c_n: of x, of the initial states and of every weight.
+ *
+ *     inputs            as forward read them, weights plain: x is read for the input weights' gradients alone
+ *     outputs           y and reserve as forward left them; its other members are not looked at. The reserve is not
+ *                       changed, and any variant of forward may have written it
+ *     output_gradients  y [T, B, D H], h_n and c_n [L * D, B, H]: what is NULL is zeros; one at least is there. Strides
+ *                       as forward's y and states, but elements may coincide (a stride of 0). reserve is not looked at
+ *     gradients         x [T, B, I] of any strides; h0, c0 [L * D, B, H], which may be wanted though forward had zeros;
+ *                       weights as inputs.weights, with NULL for those that are not wanted, biases that forward had not
+ *                       among them: PyTorch's two biases have gradients of their own, the same but for a GRU's n
+ *
+ * params: forward's; accumulate: HUSK_ACCUMULATE_INPUTS adds to the gradients of x, h0 and c0,
+ * HUSK_ACCUMULATE_PARAMETERS to those of weights and biases. Its variant names one of rnn_backward.
+ *
+ * Past a sequence's end x has a gradient of 0, and y's gradient is not read there; x must be finite even there if
+ * input weights' gradients are wanted, as it is multiplied by those zeros. A sequence of no steps hands h_n's gradient
+ * to h0. ReLU's slope at 0 is 0. PyTorch's autograd through RNN, LSTM, GRU and packed sequences gives the same.
+ *
+ * No gradient may overlap anything else. T, B of 0: weights' gradients are 0. Needs scratch memory for one layer's
+ * gates and states of all steps, less than the reserve has; it is not done piecewise, so params.workspace_limit may
+ * make it UNSUPPORTED. Sums are cut up by shape alone: the same call gives the same bits.
+ *
+ * Error, beside what the reserve's own rounding brings: one step's bound is that of GEMM with k = G H on the state's
+ * gradient and 16 * 2^-24 of each gate's terms; weights' gradients add GEMM's with k = T B. See ref/rnn.h.
+ */
+typedef struct husk_rnn_gradients {
+    uint32_t size;                   /* sizeof this struct: HUSK_RNN_GRADIENTS sets it */
+    const husk_tensor *x;            /* or NULL, as all of these */
+    const husk_tensor *h0;
+    const husk_tensor *c0;
+    const husk_rnn_weights *weights; /* layers * directions of them */
+} husk_rnn_gradients;
+
+#define HUSK_RNN_GRADIENTS(...) (husk_rnn_gradients) { .size = sizeof(husk_rnn_gradients), __VA_ARGS__ }
+
+HUSK_API husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
+                                       const husk_rnn_outputs *outputs, const husk_rnn_outputs *output_gradients,
+                                       const husk_rnn_gradients *gradients);
 
 HUSK_END_DECLS
 
