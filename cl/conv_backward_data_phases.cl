@@ -8,12 +8,15 @@
 //   flip         w[g K + k][c][r] -> flipped[g C + c][k][m], r = first + (taps - 1 - m) * step
 //   interleave   dx[i] = phase[i mod s][i / s], or is added to; a phase that meets nothing is not there and is zero
 //
-// flip costs reading w once a call, about 1 ns an element; interleave reading and writing dx once, and is not needed
-// with stride 1. Phases lie in scratch memory, one every `slot` elements, packed in dx's order of dimensions.
+// flip costs reading w once a call; some channels go together, since their taps are neighbours in w. interleave costs
+// reading and writing dx once, and is not needed with stride 1. Phases lie in scratch memory, one every `slot`
+// elements, packed in dx's order of dimensions.
 //
 //   VW   4, 8 or 16: floats in a vector
 #include "lib/vector.clh"
 #include "lib/convolution.clh"
+
+#define TOGETHER 16 // channels
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_data_flip(
     const __global data_t *restrict w_base, long w_offset, __global data_t *restrict flipped_base, long flipped_offset,
@@ -26,18 +29,30 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_
     const long taps = (long)taps_d * taps_h * taps_w;
     const long last = (first_d + (taps_d - 1) * step_d) * w_stride_d + (first_h + (taps_h - 1) * step_h) * w_stride_h +
                       (first_w + (taps_w - 1) * step_w) * w_stride_w;
-    for (int channel = begin; channel < end; ++channel) {
-        const int group = channel / channels;
-        const __global data_t *w = w_base + w_offset + last + (long)group * filters * w_stride_k +
-                                   channel % channels * w_stride_c;
+    // The taps are neighbours, in their order.
+    const bool is_flat = (taps_w == 1 || step_w * w_stride_w == 1) && (taps_h == 1 || step_h * w_stride_h == taps_w) &&
+                         (taps_d == 1 || step_d * w_stride_d == (long)taps_h * taps_w);
+    for (int channel = begin, together; channel < end; channel += together) {
+        const int group = channel / channels, first = channel % channels;
+        together = min(min(TOGETHER, end - channel), channels - first);
+        const __global data_t *w = w_base + w_offset + last + (long)group * filters * w_stride_k + first * w_stride_c;
         __global data_t *to = flipped_base + flipped_offset + (long)channel * filters * taps;
-        for (int k = 0; k < filters; ++k, w += w_stride_k)
-            for (int d = 0; d < taps_d; ++d)
-                for (int h = 0; h < taps_h; ++h) {
-                    const __global data_t *row = w - d * step_d * w_stride_d - h * step_h * w_stride_h;
-                    for (int s = 0; s < taps_w; ++s)
-                        store_one(to++, 0, load_one(row, -(s * step_w * w_stride_w)));
+        for (int k = 0; k < filters; ++k, w += w_stride_k, to += taps)
+            for (int c = 0; c < together; ++c) {
+                const __global data_t *from = w + c * w_stride_c;
+                __global data_t *flipped = to + c * filters * taps;
+                if (is_flat) {
+                    for (long i = 0; i < taps; ++i)
+                        store_one(flipped, i, load_one(from, -i));
+                    continue;
                 }
+                for (int d = 0; d < taps_d; ++d)
+                    for (int h = 0; h < taps_h; ++h) {
+                        const __global data_t *row = from - d * step_d * w_stride_d - h * step_h * w_stride_h;
+                        for (int s = 0; s < taps_w; ++s)
+                            store_one(flipped++, 0, load_one(row, -(s * step_w * w_stride_w)));
+                    }
+            }
     }
 }
 
