@@ -72,11 +72,14 @@ POOL_INLINE void combine_rows_positions(int n, const __global data_t *x, int dep
 {
     vf best = (vf)(-INFINITY);
     vi best_position = (vi)(-1);
+    if (depths > 0 && heights > 0) {
+        best = load_vf_part(x, n);
+        best_position = (vi)(position) + LANES;
+    }
     for (int i = 0; i < depths; ++i) {
-        for (int j = 0; j < heights; ++j)
-            take_next(load_vf_part(x + i * step_d + j * step_h, n),
-                      (vi)(position + i * position_step_d + j * position_step_h) + LANES, &best,
-                      &best_position);
+        for (int j = i == 0 ? 1 : 0; j < heights; ++j)
+            take_later(load_vf_part(x + i * step_d + j * step_h, n),
+                       (vi)(position + i * position_step_d + j * position_step_h) + LANES, &best, &best_position);
     }
     store_private(LANES < (vi)(n) ? best : (vf)(-INFINITY), row);
     CONCAT(vstore, VW)(LANES < (vi)(n) ? best_position : (vi)(-1), 0, positions);
