@@ -211,7 +211,7 @@ LOSS_INLINE void write_row(options o, const __global data_t *x, const __global d
         write_strided(o, x, o.x_class, t, w, (int)label, maximum, factor, at_label, g, dx, o.dx_class, false);
 }
 
-// Neighbouring rows, a lane each: labels[i] is -1 where there is none and the gradient 0.
+// Neighbouring rows, a lane each: labels[i] is negative where there is none and the gradient 0.
 LOSS_INLINE void write_lanes(options o, const __global data_t *x, const __global data_t *t, long t_step,
                              const __global data_t *w, const int *labels, const acc_t *weights, acc_t spread_sum,
                              vf g, __global data_t *dx, long dx_step, int n)
@@ -278,18 +278,16 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
         const __global data_t *t = (const __global data_t *)t_base + t_at;
         const __global data_t *dloss = dloss_base + dloss_offset + main.at[2] + column * loss_step;
         __global data_t *dx = dx_base + dx_offset + main.at[3] + column * dx_step;
+        vi label = (vi)(0);
+        if (flags & LOSS_LABELS)
+            label = loss_labels(t_base, t_at, t_step, n, ignored, classes, flags);
         int labels[VW];
         acc_t weights[VW];
-        for (int i = 0; i < VW; ++i) {
-            labels[i] = 0;
-            weights[i] = 1.0f;
-            if (i >= n || !(flags & LOSS_LABELS))
-                continue;
-            const long label = loss_label(t_base, t_at + i * t_step, flags);
-            const bool is_valid = label != ignored && label >= 0 && label < classes;
-            labels[i] = is_valid ? (int)label : -1;
-            weights[i] = is_valid && (flags & LOSS_WEIGHT) ? load_one(w, label * w_class) : 1.0f;
-        }
+        CONCAT(vstore, VW)(label, 0, labels);
+        store_private((vf)(1.0f), weights);
+        if ((flags & LOSS_LABELS) && (flags & LOSS_WEIGHT))
+            for (int i = 0; i < n; ++i)
+                weights[i] = labels[i] >= 0 ? load_one(w, labels[i] * w_class) : 1.0f;
         const vf g = flags & LOSS_REDUCES ? (vf)(scale) : loss_fetch(dloss, loss_step, n);
         if (flags & LOSS_COLUMNS)
             write_lanes(o, x, t, t_step, w, labels, weights, spread_sum, g, dx, dx_step, n);

@@ -135,21 +135,21 @@ LOSS_INLINE acc_t row_loss(options o, const __global data_t *x, const __global d
     return loss;
 }
 
-// Neighbouring rows, a lane each: labels[i] is -1 where there is none.
+// Neighbouring rows, a lane each: labels[i] is negative where there is none.
 LOSS_INLINE vf lanes_loss(options o, const __global data_t *x, const __global data_t *t, long t_step,
-                          const __global data_t *w, const long *labels, const acc_t *weights, int n)
+                          const __global data_t *w, const int *labels, vf weights, int n)
 {
     const bool has_label = o.flags & LOSS_LABELS;
     acc_t chosen[VW];
     for (int i = 0; i < VW; ++i)
         chosen[i] = i < n && has_label && labels[i] >= 0 ? load_one(x, i + labels[i] * o.x_class) : 0.0f;
     if (o.kind == LOSS_NEGATIVE_LOG)
-        return -load_private(weights) * load_private(chosen);
+        return -weights * load_private(chosen);
     vf maximum, sum, loss = (vf)(0.0f);
     loss_softmax_lanes(x, o.x_class, o.classes, n, &maximum, &sum);
     const vf log_sum = log(sum);
     if (has_label)
-        loss = -load_private(weights) * (vf)(o.keep) * ((load_private(chosen) - maximum) - log_sum);
+        loss = -weights * (vf)(o.keep) * ((load_private(chosen) - maximum) - log_sum);
     if (has_label && o.spread == 0.0f)
         return loss;
     vf all = (vf)(0.0f);
@@ -184,34 +184,39 @@ void husk_loss_vector_rows(const __global data_t *x_base, long x_offset, const _
         const __global data_t *x = x_base + x_offset + main.at[0] + column * x_step;
         const long t_at = t_offset + main.at[1] + column * t_step;
         const __global data_t *t = (const __global data_t *)t_base + t_at;
-        long labels[VW];
-        acc_t weights[VW], losses[VW];
-        for (int i = 0; i < VW; ++i) {
-            weights[i] = i < n ? 1.0f : 0.0f;
-            losses[i] = 0.0f;
-            labels[i] = 0;
-            if (i >= n || !(flags & LOSS_LABELS))
-                continue;
-            const long label = loss_label(t_base, t_at + i * t_step, flags);
-            const bool is_valid = label != ignored && label >= 0 && label < classes;
-            labels[i] = is_valid ? label : -1;
-            losses[i] = label != ignored && !is_valid ? NAN : 0.0f;
-            weights[i] = !is_valid ? 0.0f : (flags & LOSS_WEIGHT ? load_one(w, label * w_class) : 1.0f);
-        }
         if (flags & LOSS_COLUMNS) {
-            acc_t made[VW];
-            store_private(lanes_loss(o, x, t, t_step, w, labels, weights, n), made);
-            for (int i = 0; i < n; ++i)
-                losses[i] = labels[i] >= 0 ? made[i] : losses[i];
-        } else if (labels[0] >= 0) {
-            losses[0] = row_loss(o, x, t, w, labels[0], weights[0]);
-        }
-        for (int i = 0; i < n; ++i) {
+            const vi label = flags & LOSS_LABELS ? loss_labels(t_base, t_at, t_step, n, ignored, classes, flags)
+                                                 : LANES < (vi)(n) ? (vi)(0) : (vi)(-1);
+            const vi is_there = label >= (vi)(0);
+            vf weights = is_there ? (vf)(1.0f) : (vf)(0.0f);
+            int labels[VW];
+            CONCAT(vstore, VW)(label, 0, labels);
+            if ((flags & LOSS_LABELS) && (flags & LOSS_WEIGHT)) {
+                acc_t each[VW];
+                for (int i = 0; i < VW; ++i)
+                    each[i] = labels[i] >= 0 ? load_one(w, labels[i] * w_class) : 0.0f;
+                weights = load_private(each);
+            }
+            vf losses = lanes_loss(o, x, t, t_step, w, labels, weights, n);
+            losses = is_there ? losses : label == (vi)(-2) ? (vf)(NAN) : (vf)(0.0f);
             if (flags & LOSS_REDUCES) {
-                loss_add(&sum, losses[i]);
-                loss_add(&weight, weights[i]);
+                loss_add(&sum, reduce_sum(losses));
+                loss_add(&weight, reduce_sum(weights));
             } else {
-                store_one(loss_base, loss_offset + main.at[2] + (column + i) * loss_step, losses[i]);
+                loss_put(losses, loss_base + loss_offset + main.at[2] + column * loss_step, loss_step, n, 0);
+            }
+        } else {
+            const long label = flags & LOSS_LABELS ? loss_label(t_base, t_at, flags) : 0;
+            const bool is_there = !(flags & LOSS_LABELS) || (label != ignored && label >= 0 && label < classes);
+            acc_t own_weight = is_there ? 1.0f : 0.0f;
+            if (is_there && (flags & LOSS_LABELS) && (flags & LOSS_WEIGHT))
+                own_weight = load_one(w, label * w_class);
+            const acc_t loss = is_there ? row_loss(o, x, t, w, label, own_weight) : label == ignored ? 0.0f : NAN;
+            if (flags & LOSS_REDUCES) {
+                loss_add(&sum, loss);
+                loss_add(&weight, own_weight);
+            } else {
+                store_one(loss_base, loss_offset + main.at[2] + column * loss_step, loss);
             }
         }
         first += n;
