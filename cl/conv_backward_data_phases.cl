@@ -96,7 +96,8 @@ inline void interleave_row(const __global data_t *parts, const long *offsets, in
         }
 }
 
-#define MAX_PHASES 64
+#define MAX_PHASES   1024
+#define NAMED_PHASES 64 // each a bit of `present`; those beyond are there
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_backward_data_interleave(
@@ -120,9 +121,9 @@ void husk_conv_backward_data_interleave(
         for (int p = 0; p < stride_w; ++p) {
             const int phase = (phase_d * stride_h + phase_h) * stride_w + p;
             const int out_w = (in_w - p + stride_w - 1) / stride_w;
-            offsets[p] = present >> phase & 1 ? phase * slot + ((plane * out_d + d / stride_d) * out_h + h / stride_h) *
-                                                                   out_w * across
-                                              : -1;
+            const bool is_there = phase >= NAMED_PHASES || (present >> phase & 1);
+            const long row_of_phase = (plane * out_d + d / stride_d) * out_h + h / stride_h;
+            offsets[p] = is_there ? phase * slot + row_of_phase * out_w * across : -1;
         }
         __global data_t *to = dx_base + dx_offset + n * dx_stride_n + c * dx_stride_c + d * dx_stride_d +
                               h * dx_stride_h;

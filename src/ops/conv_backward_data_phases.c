@@ -12,7 +12,8 @@
 
 static const husk__configuration MENU[] = {{"forward", "", {0}}};
 
-enum { MAX_PHASES = 64, ALIGNMENT = 64 }; // MAX_PHASES: as in the kernel; ALIGNMENT: elements
+// MAX_PHASES: as in the kernel; of more than NAMED_PHASES the kernel takes all for present; ALIGNMENT: elements
+enum { MAX_PHASES = 1024, NAMED_PHASES = 64, ALIGNMENT = 64 };
 
 // What the elements i = remainder + stride * j of one dimension are made of: from + to of dy's elements, padded.
 typedef struct part {
@@ -117,7 +118,7 @@ static bool is_direct(const husk__conv_problem *problem)
 
 static int64_t filter_elements(const husk__conv_problem *problem)
 {
-    return husk__round_up(husk__tensor_count(&problem->w) + MAX_PHASES * ALIGNMENT, ALIGNMENT);
+    return husk__round_up(husk__tensor_count(&problem->w) + phase_count(problem) * ALIGNMENT, ALIGNMENT);
 }
 
 static int64_t slot_elements(const husk__conv_problem *problem)
@@ -247,9 +248,10 @@ static husk_status plan_phases(husk_plan *plan, state *s, const husk__scope *sco
         }
         phase *p = &s->phases[index];
         const husk_conv_params params = make_phase(problem, s, parts, index, p, &used);
-        if (!p->meets && !s->is_direct && !has_constant(problem))
+        if (!p->meets && !s->is_direct && !has_constant(problem) && s->count <= NAMED_PHASES)
             continue;
-        s->present |= UINT64_C(1) << index;
+        if (index < NAMED_PHASES)
+            s->present |= UINT64_C(1) << index;
         const husk_status status = plan_phase(plan, &params, p, scope);
         if (status != HUSK_OK)
             return status;

@@ -140,7 +140,8 @@ END_TEST
 START_TEST(larger_ones)
 {
     static const int64_t numbers[][6] = {{64, 64, 14, 3, 1, 1},   {32, 64, 28, 3, 1, 2}, {3, 32, 33, 7, 3, 2},
-                                         {64, 128, 14, 1, 0, 2}, {48, 40, 17, 5, 2, 1}, {16, 16, 40, 3, 1, 1}};
+                                         {64, 128, 14, 1, 0, 2}, {48, 40, 17, 5, 2, 1}, {16, 16, 40, 3, 1, 1},
+                                         {3, 20, 32, 16, 0, 16}, {2, 5, 40, 4, 1, 9}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
         const int64_t *n = numbers[i];
         conv_backward_case c = conv_backward_plain(n[0], n[1], n[2], n[3], n[4], n[5]);
