@@ -361,6 +361,12 @@ double bench_case_flops(const bench_case *c)
     return bench_op_get(c->op)->flops(c);
 }
 
+double bench_case_peak_factor(const bench_case *c)
+{
+    const bench_op *op = bench_op_get(c->op);
+    return op->peak_factor > 0 ? op->peak_factor : 1;
+}
+
 double bench_case_macs(const bench_case *c)
 {
     const bench_op *op = bench_op_get(c->op);

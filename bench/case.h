@@ -74,6 +74,8 @@ double bench_case_flops(const bench_case *c);
 double bench_case_macs(const bench_case *c);
 /* Bytes that must move at the least: every input read once, every output written once. */
 double bench_case_bytes(const bench_case *c);
+/* How many operations of the case a device does in the time of one of f32's. */
+double bench_case_peak_factor(const bench_case *c);
 /* True when the case's figure of merit is GB/s instead of GFLOP/s (pool, softmax, activation). */
 bool bench_case_is_bandwidth(const bench_case *c);
 

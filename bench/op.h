@@ -34,6 +34,7 @@ typedef struct bench_op {
     double (*macs)(const bench_case *c); /* NULL: none */
     double (*bytes)(const bench_case *c);
     bool is_bandwidth;
+    double peak_factor; /* operations an instruction does for one of f32's; 0 means 1, eight-bit integers have 4 */
 
     /* Operands: shapes, memory and numbers. False: memory is short. */
     bool (*make_data)(const bench_case *c, bench_data *data, uint64_t seed);

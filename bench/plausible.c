@@ -46,9 +46,12 @@ double bench_percent_of_peak(double executed_flops, double bytes, bool by_memory
 }
 
 bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double median_ns,
-                                   const bench_peaks *peaks)
+                                   const bench_peaks *measured)
 {
     bench_plausibility p = {.percent_of_peak = NAN};
+    bench_peaks own = *measured; // as they are for the case's arithmetic
+    const bench_peaks *peaks = &own;
+    own.fma_gflops *= bench_case_peak_factor(c);
     double bytes = bench_case_bytes(c), flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
     bool by_memory_alone = bench_case_is_bandwidth(c);
     if (!(median_ns > 0) || isinf(median_ns)) {

@@ -2,7 +2,7 @@
 // One kernel a feature, each computing numbers that the host knows. A device has a feature when the kernel
 // builds and the numbers are right, whatever its extension string says.
 //
-//   -DPROBE_F64 | -DPROBE_F16 | -DPROBE_SUBGROUPS | -DPROBE_FMA   exactly one
+//   -DPROBE_F64 | -DPROBE_F16 | -DPROBE_SUBGROUPS | -DPROBE_FMA | -DPROBE_DOT_I8   exactly one
 
 #if defined(PROBE_F64)
 
@@ -55,6 +55,27 @@ __kernel void husk_runtime_probe(__global float *y_base, long y_offset)
     y_base[y_offset + i] = fma(x, x, -(1.0f + 1.0f / 2048.0f)) * 16777216.0f * (float)(i + 1);
 }
 
+#elif defined(PROBE_DOT_I8)
+
+// The processor says whether it has the instruction, whatever the compiler takes it for: CPUID, leaf 7, bit 11 of ECX.
+// Then it has to be right: u8 by i8, of which every other lane has one product alone.
+__kernel void husk_runtime_probe(__global float *y_base, long y_offset)
+{
+    int i = (int)get_global_id(0);
+    float made = 0.0f;
+#if defined(__clang__) && defined(__x86_64__) && defined(__AVX512F__)
+    uint a = 7, b, c = 0, d;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    if (c >> 11 & 1) {
+        int16 sum = (int16)(256), left = (int16)(255 + i), right = (int16)(-1);
+        left &= (int16)(255);
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(left), "v"(right)); // 256 less (255 + i) & 255
+        made = (float)(i == 0 ? sum.s0 : sum.sf - 256 + i + i);
+    }
+#endif
+    y_base[y_offset + i] = made;
+}
+
 #else
-#error "name the feature to probe: -DPROBE_F64, -DPROBE_F16, -DPROBE_SUBGROUPS or -DPROBE_FMA"
+#error "name the feature to probe: -DPROBE_F64, -DPROBE_F16, -DPROBE_SUBGROUPS, -DPROBE_FMA or -DPROBE_DOT_I8"
 #endif

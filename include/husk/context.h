@@ -94,7 +94,8 @@ typedef enum husk_feature {
     HUSK_FEATURE_F64 = 0,
     HUSK_FEATURE_F16 = 1,
     HUSK_FEATURE_SUBGROUPS = 2,
-    HUSK_FEATURE_FMA = 3 /* fma rounds once */
+    HUSK_FEATURE_FMA = 3,   /* fma rounds once */
+    HUSK_FEATURE_DOT_I8 = 4 /* a CPU's instruction for four products of bytes in each of 16 lanes (AVX-512 VNNI) */
 } husk_feature;
 
 /* "f64" ...; "unknown" for a number that is no feature. */

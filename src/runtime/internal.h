@@ -178,7 +178,7 @@ void husk__cache_store(const husk__cache *cache, const char *key, const unsigned
 
 /* ---- context and queue ---- */
 
-enum { HUSK__RELEASE_ACTIONS = 8, HUSK__FEATURES = HUSK_FEATURE_FMA + 1 };
+enum { HUSK__RELEASE_ACTIONS = 8, HUSK__FEATURES = HUSK_FEATURE_DOT_I8 + 1 };
 
 struct husk_context {
     atomic_int references;

@@ -12,6 +12,7 @@ static const char *const probe_options[HUSK__FEATURES] = {
     [HUSK_FEATURE_F16] = "-DPROBE_F16",
     [HUSK_FEATURE_SUBGROUPS] = "-DPROBE_SUBGROUPS",
     [HUSK_FEATURE_FMA] = "-DPROBE_FMA",
+    [HUSK_FEATURE_DOT_I8] = "-DPROBE_DOT_I8",
 };
 
 const char *husk_feature_name(husk_feature feature)
@@ -25,6 +26,8 @@ const char *husk_feature_name(husk_feature feature)
         return "subgroups";
     case HUSK_FEATURE_FMA:
         return "fma";
+    case HUSK_FEATURE_DOT_I8:
+        return "dot_i8";
     }
     return "unknown";
 }
@@ -40,6 +43,8 @@ static bool is_advertised(const husk_device_traits *traits, husk_feature feature
         return traits->has_subgroups;
     case HUSK_FEATURE_FMA:
         return true; // part of OpenCL C 1.2: the question is whether it is right
+    case HUSK_FEATURE_DOT_I8:
+        return traits->device_class == HUSK_DEVICE_CPU && traits->vector_width == 16; // nobody advertises it
     }
     return false;
 }
@@ -87,6 +92,8 @@ static bool probe(husk_context *context, husk_feature feature)
     for (int i = 0; i < PROBE_ITEMS; ++i) {
         if (values[i] == expected(i))
             continue;
+        if (feature == HUSK_FEATURE_DOT_I8) // a CPU without it answers so
+            return false;
         husk__log_write(&context->log, HUSK_LOG_WARNING,
                         "%s is advertised, but computes %g where %g is right", name, (double)values[i],
                         (double)expected(i));

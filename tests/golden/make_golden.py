@@ -298,6 +298,43 @@ def quantize():
     yield case("per channel in the middle", "u8", random(2, 3, 4), [0.0625, 0.03125, 0.25], [1, 128, 255], 1)
 
 
+def bytes_of(*shape, signed=True):
+    return torch.randint(-128 if signed else 0, 128 if signed else 256, shape)
+
+
+def quantized_finish(sums, scale, bias, act, c, shape):
+    """In double: scales and zero points are such that nothing lies near a tie but what is exactly there."""
+    if scale is None:
+        return sums
+    y = ACTIVATIONS[act](sums.double() * scale.reshape(shape) + (0 if bias is None else bias.reshape(shape)), 0.01)
+    if c is None:
+        return y
+    return torch.clamp(torch.round(y / c[0]) + c[1], -128, 127)
+
+
+def quantization(c):
+    return "    {%r, %d}" % (float(c[0]), c[1]) if c else "    {0, 0}"
+
+
+def quantized_gemm():
+    def case(name, a, zero, b, scale=None, bias=None, act="NONE", c=None, output="I32"):
+        sums = (a.long() - zero) @ b.long()  # PyTorch's own integers
+        y = quantized_finish(sums, None if scale is None else 0.5 * scale, bias, act, c, (-1,))
+        return row(name, params(activation="HUSK_ACT_" + act), quantization((0.5, zero)), quantization(c),
+                   "    HUSK_" + ("U8" if a.max() > 127 else "I8"), "    HUSK_" + output, array(a), array(b),
+                   array(scale), array(bias), array(y))
+
+    def scales(n):
+        return 2.0 ** -torch.randint(8, 11, (n,)).double()
+
+    yield case("sums", bytes_of(3, 7), 0, bytes_of(7, 4))
+    yield case("sums, with a zero point", bytes_of(4, 9, signed=False), 131, bytes_of(9, 5))
+    yield case("a batch", bytes_of(2, 3, 6), -5, bytes_of(2, 6, 4))
+    yield case("scaled", bytes_of(5, 8), 3, bytes_of(8, 6), scales(6), random(6), output="F32")
+    yield case("one scale, and an activation", bytes_of(3, 5), 0, bytes_of(5, 4), scales(1), None, "RELU", output="F32")
+    yield case("quantized again", bytes_of(6, 7), 1, bytes_of(7, 5), scales(5), random(5), "RELU6", (0.0625, -3), "I8")
+
+
 def binary():
     alpha, beta = -1.5, 0.75
     functions = {
@@ -1222,6 +1259,7 @@ OPERATORS = [
     activation_backward,
     unary,
     quantize,
+    quantized_gemm,
     binary,
     where,
     dropout,

@@ -5,6 +5,7 @@
 
 #include "ref/dequantize.h"
 #include "ref/quantize.h"
+#include "ref/quantized_gemm.h"
 #include "support/golden.h"
 #include "support/main.h"
 
@@ -41,11 +42,48 @@ START_TEST(test_quantize)
 }
 END_TEST
 
+static const struct golden_quantized_gemm {
+    const char *name;
+    husk_quantized_gemm_params params;
+    husk_quantization a_quantization, c_quantization;
+    husk_dtype a_dtype, c_dtype;
+    golden_array a, b, scale, bias, c;
+} golden_quantized_gemm[] = {
+#include "golden/golden_quantized_gemm.inc"
+};
+
+START_TEST(test_quantized_gemm)
+{
+    const struct golden_quantized_gemm *golden = &golden_quantized_gemm[_i / 2];
+    golden_lay_out(_i % 2 != 0);
+    husk_ref_array a = golden_make(&golden->a, golden->a_dtype), b = golden_make(&golden->b, HUSK_I8);
+    husk_ref_array scale = golden_make_optional(&golden->scale, HUSK_F32);
+    husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32), y = golden_make_output(&golden->c), c = y;
+    c.dtype = golden->c_dtype; // what the operator is to write; y holds it in double
+    husk_ref_quantized_gemm op = {.params = &golden->params,
+                                  .a = &a,
+                                  .b = &b,
+                                  .b_scale = golden_optional(&golden->scale, &scale),
+                                  .bias = golden_optional(&golden->bias, &bias),
+                                  .c = &c,
+                                  .a_quantization = &golden->a_quantization,
+                                  .c_quantization = &golden->c_quantization};
+    husk_ref_function function = husk_ref_quantized_gemm_function(&op);
+    golden_expect_function(golden->name, &function, &golden->c);
+    husk_ref_quantized_gemm_run(&op, &y);
+    golden_expect_equal(golden->name, "c", &golden->c, &y);
+    void *const arrays[] = {a.data, b.data, scale.data, bias.data, y.data};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("golden_quantize");
     TCase *cases = tcase_create("golden_quantize");
     tcase_add_loop_test(cases, test_quantize, 0, 2 * GOLDEN_COUNT(golden_quantize));
+    tcase_add_loop_test(cases, test_quantized_gemm, 0, 2 * GOLDEN_COUNT(golden_quantized_gemm));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -25,6 +25,12 @@
 
 HUSK_BEGIN_DECLS
 
+/* What a tensor of quantized numbers q stands for: (q - zero) * scale. Operators on such tensors take it. */
+typedef struct husk_quantization {
+    float scale; /* 0 means 1 */
+    int32_t zero;
+} husk_quantization;
+
 typedef struct husk_quantize_params {
     uint32_t size;       /* sizeof this struct: HUSK_QUANTIZE_PARAMS sets it */
     uint32_t axis;       /* the dimension of the channels; without channels it does not count */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/cases/quantized_gemm.h: the fields of a case of quantized_gemm, resolved. */
+#ifndef BENCH_CASES_QUANTIZED_GEMM_H
+#define BENCH_CASES_QUANTIZED_GEMM_H
+
+#include <husk/ops/quantized_gemm.h>
+
+/* c: a husk_dtype. A is [m, k], B [k, n] or stored as [n, k]. */
+typedef struct bench_quantized_gemm {
+    int64_t m, n, k, tb, bias, c, u8;
+} bench_quantized_gemm;
+
+#endif
