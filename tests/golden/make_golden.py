@@ -1138,6 +1138,36 @@ def loss():
                    options=dict(log_target=1))
 
 
+def pad():
+    modes = {"constant": "CONSTANT", "reflect": "REFLECT", "replicate": "REPLICATE", "circular": "CIRCULAR"}
+
+    def case(name, mode, x, widths, value=None):
+        """widths: PyTorch's, the last dimension first."""
+        x = x.clone().requires_grad_()
+        y = F.pad(x, widths, mode, value) if mode == "constant" else F.pad(x, widths, mode)
+        dy = random(*y.shape)
+        dx, = gradients(y, dy, x)
+        before, after = [0] * x.dim(), [0] * x.dim()
+        for i in range(len(widths) // 2):
+            before[-1 - i], after[-1 - i] = widths[2 * i], widths[2 * i + 1]
+        options = params(mode="HUSK_PAD_" + modes[mode], value=value, before=before, after=after)
+        return row(f"{mode}, {name}", options, array(x.detach()), array(y.detach()), array(dy), array(dx))
+
+    yield case("a list", "constant", random(5), (2, 1), 0.5)
+    yield case("cut", "constant", random(3, 5), (-1, 2, 1, -1), -1.5)
+    yield case("all dimensions", "constant", random(2, 2, 3), (1, 0, 0, 2, 1, 1), 0.25)
+    for mode in ("reflect", "replicate", "circular"):
+        yield case("1-D", mode, random(1, 2, 5), (2, 3))
+        yield case("2-D", mode, random(1, 2, 3, 4), (1, 2, 2, 0))
+        yield case("3-D", mode, random(1, 1, 3, 2, 3), (1, 1, 1, 0, 2, 1))
+    for mode in ("reflect", "replicate"):
+        yield case("cut", mode, random(1, 1, 5), (-1, 2))
+        yield case("cut at the end", mode, random(1, 1, 3, 5), (2, -2, 1, 1))
+    yield case("as wide as it is", "circular", random(1, 1, 4), (4, 4))
+    yield case("cut", "circular", random(1, 1, 5), (-1, -2))
+    yield case("wide", "replicate", random(1, 1, 3), (5, 7))
+
+
 def concat():
     def case(name, axis, *inputs):
         inputs = [x.clone().requires_grad_() for x in inputs]
@@ -1287,6 +1317,7 @@ OPERATORS = [
     grad_scale,
     copy,
     concat,
+    pad,
 ]
 
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=60
+// Padding: the reference against golden vectors from PyTorch (support/golden.h).
+#include <stdlib.h>
+
+#include "ref/pad.h"
+#include "support/golden.h"
+#include "support/main.h"
+
+static const struct golden_pad {
+    const char *name;
+    husk_pad_params params;
+    golden_array x, y, dy, dx;
+} golden_pad[] = {
+#include "golden/golden_pad.inc"
+};
+
+START_TEST(test_pad)
+{
+    const struct golden_pad *golden = &golden_pad[_i / 2];
+    golden_lay_out(_i % 2 != 0);
+    husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
+    husk_ref_array dy = golden_make(&golden->dy, HUSK_F32), dx = golden_make_output(&golden->dx);
+    husk_ref_pad op = {.params = &golden->params, .x = &x};
+    husk_ref_pad_backward backward = {.params = &golden->params, .dy = &dy, .dx = &dx};
+    husk_ref_function function = husk_ref_pad_function(&op);
+    golden_expect_function(golden->name, &function, &golden->y);
+    husk_ref_pad_run(&op, &y);
+    golden_expect_equal(golden->name, "y", &golden->y, &y);
+    function = husk_ref_pad_backward_function(&backward);
+    golden_expect_function(golden->name, &function, &golden->dx);
+    husk_ref_pad_backward_run(&backward, &dx);
+    golden_expect_equal(golden->name, "dx", &golden->dx, &dx);
+    husk_ref_array *const all[] = {&x, &y, &dy, &dx};
+    for (int i = 0; i < 4; i++)
+        free(all[i]->data);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("golden_pad");
+    TCase *cases = tcase_create("golden_pad");
+    tcase_add_loop_test(cases, test_pad, 0, 2 * GOLDEN_COUNT(golden_pad));
+    suite_add_tcase(suite, cases);
+    return test_main(suite);
+}
