@@ -148,6 +148,16 @@ static husk__candidate candidate_of(const husk_plan *plan)
     return (husk__candidate){plan->problem, husk_context_traits(plan->context), plan->configuration};
 }
 
+husk_status husk__products_kernel(const husk_plan *plan, const husk__products *own, const char *file,
+                                  const char *name, const husk__kernel **kernel, const husk__scope *scope)
+{
+    const bool is_narrow = own->c_dtype == HUSK_F16 || own->c_dtype == HUSK_BF16;
+    char options[160];
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(is_narrow ? own->c_dtype : HUSK_F32),
+             own->activation_is_smooth ? "-DACT_SMOOTH " : "", plan->configuration->options);
+    return husk__kernel_get(plan->context, file, options, name, kernel, scope);
+}
+
 husk_status husk__products_prepare(husk_plan *plan, const husk__products *own,
                                    const husk__products_kernels *kernels, const husk__scope *scope)
 {
@@ -158,15 +168,9 @@ husk_status husk__products_prepare(husk_plan *plan, const husk__products *own,
     if (plan->configuration->values[DOT] == QUADS && !husk_context_has(plan->context, HUSK_FEATURE_DOT_I8))
         return husk__fail(scope, HUSK_UNSUPPORTED,
                           "the device has no instruction for four products of bytes");
-    const bool is_float = own->c_dtype == HUSK_F16 || own->c_dtype == HUSK_BF16;
-    char options[160];
-    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(is_float ? own->c_dtype : HUSK_F32),
-             own->activation_is_smooth ? "-DACT_SMOOTH " : "", plan->configuration->options);
-    husk_status status =
-        husk__kernel_get(plan->context, kernels->file, options, kernels->pack, &state->pack, scope);
+    husk_status status = husk__products_kernel(plan, own, kernels->file, kernels->pack, &state->pack, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, kernels->file, options, kernels->multiply, &state->multiply,
-                                  scope);
+        status = husk__products_kernel(plan, own, kernels->file, kernels->multiply, &state->multiply, scope);
     return status;
 }
 

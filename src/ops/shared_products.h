@@ -61,6 +61,9 @@ husk__arg *husk__products_write_finish(const husk__products *own, const husk_ten
 /* Builds the kernels into plan->state, which is freed with the plan. */
 husk_status husk__products_prepare(husk_plan *plan, const husk__products *own, const husk__products_kernels *kernels,
                                    const husk__scope *scope);
+/* Another kernel of the same program. */
+husk_status husk__products_kernel(const husk_plan *plan, const husk__products *own, const char *file, const char *name,
+                                  const husk__kernel **kernel, const husk__scope *scope);
 /* b_view's strides are those of given->b. scratch: from scratch_offset, in bytes, on. */
 husk_status husk__products_run_all(const husk_plan *plan, husk_queue *queue, const husk__products *own,
                                    const husk__products_run *given, const husk__scratch *scratch,

@@ -19,7 +19,7 @@ husk_ref_value husk_ref_quantized_finish(int64_t sum, int64_t terms, husk_dtype 
         return (husk_ref_value){.value = (double)(int32_t)(uint32_t)sum, .terms = terms};
     const double x = scale * (double)sum + bias;
     const double error = HUSK_REF_UNIT * (6.0 * fabs(scale * (double)sum) + 2.0 * fabs(bias)) + HUSK_REF_TINY;
-    husk_ref_value result = {.value = husk_ref_activate(act, slope, x), .terms = terms + 1};
+    husk_ref_value result = {.value = husk_ref_activate(act, slope, x), .terms = terms + (bias != 0.0)};
     result.magnitude = fabs(scale * (double)sum) + fabs(bias);
     result.bound = husk_ref_activation_bound(act, slope, x, error);
     if (dtype != HUSK_I8 && dtype != HUSK_U8)

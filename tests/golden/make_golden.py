@@ -335,6 +335,33 @@ def quantized_gemm():
     yield case("quantized again", bytes_of(6, 7), 1, bytes_of(7, 5), scales(5), random(5), "RELU6", (0.0625, -3), "I8")
 
 
+def quantized_conv():
+    functions = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
+
+    def case(name, x, zero, w, scale=None, bias=None, act="NONE", y=None, output="I32", groups=1, **options):
+        # In double, whose sums of such integers are exact; padding is x's zero point, which becomes 0.
+        sums = functions[x.dim()]((x - zero).double(), w.double(), groups=groups,
+                                  **{{"pad": "padding"}.get(key, key): value for key, value in options.items()})
+        out = quantized_finish(sums, None if scale is None else 0.5 * scale, bias, act, y, (-1,) + (1,) * (x.dim() - 2))
+        given = params(activation="HUSK_ACT_" + act, groups=groups, **options)
+        return row(name, given, quantization((0.5, zero)), quantization(y),
+                   "    HUSK_" + ("U8" if x.max() > 127 else "I8"), "    HUSK_" + output, array(x), array(w),
+                   array(scale), array(bias), array(out))
+
+    def scales(n):
+        return 2.0 ** -torch.randint(8, 11, (n,)).double()
+
+    yield case("one dimension", bytes_of(2, 3, 8), 0, bytes_of(4, 3, 3))
+    yield case("padding is the zero point", bytes_of(1, 2, 5, 6, signed=False), 140, bytes_of(3, 2, 3, 3), pad=(1, 2))
+    yield case("strides, dilation and groups", bytes_of(1, 4, 7, 9), -9, bytes_of(6, 2, 3, 2), groups=2, stride=(2, 1),
+               dilation=(1, 2), pad=(1, 1))
+    yield case("depthwise, scaled", bytes_of(1, 5, 5, 5), 3, bytes_of(5, 1, 3, 3), scales(5), random(5), "RELU",
+               output="F32", groups=5, pad=(1, 1))
+    yield case("three dimensions", bytes_of(1, 2, 3, 4, 5), 1, bytes_of(2, 2, 2, 2, 3), scales(1), output="F32")
+    yield case("quantized again", bytes_of(2, 3, 4, 4), 5, bytes_of(4, 3, 3, 3), scales(4), random(4), "RELU6",
+               (0.0625, -3), "I8", pad=(1, 1))
+
+
 def binary():
     alpha, beta = -1.5, 0.75
     functions = {
@@ -1290,6 +1317,7 @@ OPERATORS = [
     unary,
     quantize,
     quantized_gemm,
+    quantized_conv,
     binary,
     where,
     dropout,

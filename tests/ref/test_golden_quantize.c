@@ -5,6 +5,7 @@
 
 #include "ref/dequantize.h"
 #include "ref/quantize.h"
+#include "ref/quantized_conv.h"
 #include "ref/quantized_gemm.h"
 #include "support/golden.h"
 #include "support/main.h"
@@ -78,12 +79,49 @@ START_TEST(test_quantized_gemm)
 }
 END_TEST
 
+static const struct golden_quantized_conv {
+    const char *name;
+    husk_quantized_conv_params params;
+    husk_quantization x_quantization, y_quantization;
+    husk_dtype x_dtype, y_dtype;
+    golden_array x, w, scale, bias, y;
+} golden_quantized_conv[] = {
+#include "golden/golden_quantized_conv.inc"
+};
+
+START_TEST(test_quantized_conv)
+{
+    const struct golden_quantized_conv *golden = &golden_quantized_conv[_i / 2];
+    golden_lay_out(_i % 2 != 0);
+    husk_ref_array x = golden_make(&golden->x, golden->x_dtype), w = golden_make(&golden->w, HUSK_I8);
+    husk_ref_array scale = golden_make_optional(&golden->scale, HUSK_F32);
+    husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32), out = golden_make_output(&golden->y), y = out;
+    y.dtype = golden->y_dtype; // what the operator is to write; out holds it in double
+    husk_ref_quantized_conv op = {.params = &golden->params,
+                                  .x = &x,
+                                  .w = &w,
+                                  .w_scale = golden_optional(&golden->scale, &scale),
+                                  .bias = golden_optional(&golden->bias, &bias),
+                                  .y = &y,
+                                  .x_quantization = &golden->x_quantization,
+                                  .y_quantization = &golden->y_quantization};
+    husk_ref_function function = husk_ref_quantized_conv_function(&op);
+    golden_expect_function(golden->name, &function, &golden->y);
+    husk_ref_quantized_conv_run(&op, &out);
+    golden_expect_equal(golden->name, "y", &golden->y, &out);
+    void *const arrays[] = {x.data, w.data, scale.data, bias.data, out.data};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("golden_quantize");
     TCase *cases = tcase_create("golden_quantize");
     tcase_add_loop_test(cases, test_quantize, 0, 2 * GOLDEN_COUNT(golden_quantize));
     tcase_add_loop_test(cases, test_quantized_gemm, 0, 2 * GOLDEN_COUNT(golden_quantized_gemm));
+    tcase_add_loop_test(cases, test_quantized_conv, 0, 2 * GOLDEN_COUNT(golden_quantized_conv));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

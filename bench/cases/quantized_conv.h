@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/cases/quantized_conv.h: the fields of a case of quantized_conv, resolved. */
+#ifndef BENCH_CASES_QUANTIZED_CONV_H
+#define BENCH_CASES_QUANTIZED_CONV_H
+
+#include <husk/ops/quantized_conv.h>
+
+/* Two dimensions of space; y: a husk_dtype. */
+typedef struct bench_quantized_conv {
+    int64_t n, c, h, w, k, r, s, stride, pad, dilation, groups, bias, y, u8;
+} bench_quantized_conv;
+
+#endif
