@@ -188,7 +188,7 @@ static void classify(const void *problem_, husk__text *text)
 {
     static const char *const cells[] = {"tanh", "relu", "lstm", "gru"};
     const husk__rnn_problem *problem = problem_;
-    husk__text_format(text, " f32 %s%s%s layers=%lld directions=%lld",
+    husk__text_format(text, " %s %s%s%s layers=%lld directions=%lld", husk_dtype_name(problem->dtype),
                       (size_t)problem->cell < sizeof cells / sizeof *cells ? cells[problem->cell] : "cell",
                       husk__rnn_has_two_passes(problem) ? " reset before" : "", problem->has_lengths ? " lengths" : "",
                       (long long)problem->layers, (long long)problem->directions);

@@ -7,6 +7,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/rnn_backward_problem.h"
+#include "ops/rnn_border.h"
 
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_run arguments;
@@ -50,14 +51,14 @@ static husk_status read_call(const husk_rnn_inputs *inputs, const husk_rnn_outpu
 typedef enum demand { ANY_STRIDES = 1, IS_GRADIENT = 2 } demand;
 
 // Numbers, shape and strides of an optional tensor; a copy without memory.
-static husk_status resolve_tensor(const husk_tensor *tensor, const char *name, int32_t rank, const int64_t *shape,
-                                  const char *meaning, unsigned demands, husk_tensor *out, bool *is_present,
-                                  const husk__scope *scope)
+static husk_status resolve_tensor(const problem *own, const husk_tensor *tensor, const char *name, int32_t rank,
+                                  const int64_t *shape, const char *meaning, unsigned demands, husk_tensor *out,
+                                  bool *is_present, const husk__scope *scope)
 {
     *is_present = tensor != NULL;
     if (!tensor)
         return HUSK_OK;
-    husk_status status = husk__tensor_check_plain(tensor, HUSK_F32, name, scope);
+    husk_status status = husk__tensor_check_plain(tensor, own->forward.dtype, name, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(tensor, name, rank, shape, meaning, scope);
     if (status != HUSK_OK)
@@ -79,16 +80,16 @@ static husk_status resolve_output_gradients(const husk_rnn_outputs *given, probl
     const int64_t state[3] = {husk__rnn_weight_count(forward), forward->batch, forward->hidden};
     if (!given->y && !given->h_n && !given->c_n)
         return husk__reject(scope, "output_gradients", "y, h_n and c_n are all NULL; one at least must be there");
-    husk_status status = resolve_tensor(given->y, "output_gradients.y", 3, forward->y.shape, "as y", 0, &own->dy,
+    husk_status status = resolve_tensor(own, given->y, "output_gradients.y", 3, forward->y.shape, "as y", 0, &own->dy,
                                         &own->has_dy, scope);
     if (status == HUSK_OK)
-        status = resolve_tensor(given->h_n, "output_gradients.h_n", 3, state, states, 0, &own->dh_n, &own->has_dh_n,
-                                scope);
+        status = resolve_tensor(own, given->h_n, "output_gradients.h_n", 3, state, states, 0, &own->dh_n,
+                                &own->has_dh_n, scope);
     if (status == HUSK_OK && given->c_n && forward->cell != HUSK_RNN_LSTM)
         status = husk__reject(scope, "output_gradients.c_n", "is given, but only an LSTM has a cell state");
     if (status == HUSK_OK)
-        status = resolve_tensor(given->c_n, "output_gradients.c_n", 3, state, states, 0, &own->dc_n, &own->has_dc_n,
-                                scope);
+        status = resolve_tensor(own, given->c_n, "output_gradients.c_n", 3, state, states, 0, &own->dc_n,
+                                &own->has_dc_n, scope);
     return status;
 }
 
@@ -128,7 +129,7 @@ static husk_status resolve_weight(const husk_rnn_weights *given, int64_t index, 
             *row[i] = shapes[i][1];
         if (!tensors[i])
             continue;
-        status = resolve_tensor(tensors[i], weight_name(index, i, name), i < 2 ? 2 : 1, shapes[i],
+        status = resolve_tensor(own, tensors[i], weight_name(index, i, name), i < 2 ? 2 : 1, shapes[i],
                                 "as the weight itself", IS_GRADIENT, &resolved, wants[i], scope);
         if (status == HUSK_OK && i < 2 && rows > 1)
             *row[i] = resolved.strides[0];
@@ -141,15 +142,15 @@ static husk_status resolve_gradients(const husk_rnn_gradients *given, problem *o
     const husk__rnn_problem *forward = &own->forward;
     static const char states[] = "[layers * directions, batch, hidden]";
     const int64_t state[3] = {husk__rnn_weight_count(forward), forward->batch, forward->hidden};
-    husk_status status = resolve_tensor(given->x, "gradients.x", 3, forward->x.shape, "as x",
+    husk_status status = resolve_tensor(own, given->x, "gradients.x", 3, forward->x.shape, "as x",
                                         ANY_STRIDES | IS_GRADIENT, &own->dx, &own->has_dx, scope);
     if (status == HUSK_OK)
-        status = resolve_tensor(given->h0, "gradients.h0", 3, state, states, IS_GRADIENT, &own->dh0, &own->has_dh0,
+        status = resolve_tensor(own, given->h0, "gradients.h0", 3, state, states, IS_GRADIENT, &own->dh0, &own->has_dh0,
                                 scope);
     if (status == HUSK_OK && given->c0 && forward->cell != HUSK_RNN_LSTM)
         status = husk__reject(scope, "gradients.c0", "is given, but only an LSTM has a cell state");
     if (status == HUSK_OK)
-        status = resolve_tensor(given->c0, "gradients.c0", 3, state, states, IS_GRADIENT, &own->dc0, &own->has_dc0,
+        status = resolve_tensor(own, given->c0, "gradients.c0", 3, state, states, IS_GRADIENT, &own->dc0, &own->has_dc0,
                                 scope);
     bool is_any = own->has_dx || own->has_dh0 || own->has_dc0;
     for (int64_t i = 0; given->weights && i < husk__rnn_weight_count(forward) && status == HUSK_OK; ++i) {
@@ -160,6 +161,24 @@ static husk_status resolve_gradients(const husk_rnn_gradients *given, problem *o
     if (status == HUSK_OK && !is_any)
         status = husk__reject(scope, "gradients", "all are NULL; one gradient at least must be wanted");
     return status;
+}
+
+// What the caller has is kept; what the library works on is f32, packed where it has to be converted.
+static void keep_given(problem *own)
+{
+    husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
+    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
+    const bool is_narrow = own->forward.dtype != HUSK_F32;
+    for (int i = 0; i < 6; ++i) {
+        own->given[i] = *tensors[i];
+        if (is_narrow && is_there[i])
+            *tensors[i] = husk__rnn_as_f32(tensors[i]);
+    }
+    for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i) {
+        own->given_rows[i] = own->wanted[i].rows;
+        if (is_narrow)
+            own->wanted[i].rows = own->forward.rows[i];
+    }
 }
 
 static husk_status resolve(const husk_rnn_params *params, const call *given, problem *own, husk__wish *wish,
@@ -180,6 +199,8 @@ static husk_status resolve(const husk_rnn_params *params, const call *given, pro
         status = resolve_output_gradients(&given->output_gradients, own, scope);
     if (status == HUSK_OK)
         status = resolve_gradients(&given->gradients, own, scope);
+    if (status == HUSK_OK)
+        keep_given(own);
     return status;
 }
 
@@ -288,25 +309,22 @@ static void describe(const void *untyped, husk__key *key)
     const problem *own = untyped;
     husk__rnn_describe(&own->forward, key);
     husk__key_i64(key, own->accumulate);
-    key_strides(key, &own->dy, own->has_dy);
-    key_strides(key, &own->dh_n, own->has_dh_n);
-    key_strides(key, &own->dc_n, own->has_dc_n);
-    key_strides(key, &own->dx, own->has_dx);
-    key_strides(key, &own->dh0, own->has_dh0);
-    key_strides(key, &own->dc0, own->has_dc0);
+    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
+    for (int i = 0; i < 6; ++i)
+        key_strides(key, &own->given[i], is_there[i]);
     int64_t wants[2] = {0, 0};
     for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i) {
         const husk__rnn_wanted *wanted = &own->wanted[i];
         const int64_t bits = wanted->input + 2 * wanted->hidden + 4 * wanted->input_bias + 8 * wanted->hidden_bias;
         wants[i / 16] = (int64_t)((uint64_t)wants[i / 16] | (uint64_t)bits << (4 * (i % 16)));
-        const bool is_packed =
-            wanted->rows.input == husk__rnn_layer_inputs(&own->forward, i / own->forward.directions) &&
-            wanted->rows.hidden == own->forward.hidden;
+        const husk__rnn_rows *rows = &own->given_rows[i];
+        const bool is_packed = rows->input == husk__rnn_layer_inputs(&own->forward, i / own->forward.directions) &&
+                               rows->hidden == own->forward.hidden;
         if (!bits || is_packed) // packed rows, the usual case, take no room
             continue;
         husk__key_i64(key, i);
-        husk__key_i64(key, wanted->rows.input);
-        husk__key_i64(key, wanted->rows.hidden);
+        husk__key_i64(key, rows->input);
+        husk__key_i64(key, rows->hidden);
     }
     husk__key_i64(key, wants[0]);
     husk__key_i64(key, wants[1]);

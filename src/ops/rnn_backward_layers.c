@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/rnn_backward_problem.h"
+#include "ops/rnn_border.h"
 
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_layout layout;
@@ -66,6 +67,20 @@ static uint64_t reserve(uint64_t *next, int64_t elements)
     return at;
 }
 
+// Everything of f16 and bf16 as f32: what forward's border has room for, and the gradients.
+static int64_t border_total(const problem *own)
+{
+    const husk__rnn_problem *forward = &own->forward;
+    const husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
+    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
+    if (forward->dtype == HUSK_F32)
+        return 0;
+    int64_t room = husk__rnn_border_total(forward) + husk__rnn_border_weights_room(forward);
+    for (int i = 0; i < 6; ++i)
+        room += is_there[i] ? husk__rnn_border_room(tensors[i]) : 0;
+    return room;
+}
+
 void husk__rnn_backward_lay_out(const problem *own, int64_t panel_units, layout *made)
 {
     const husk__rnn_problem *forward = &own->forward;
@@ -94,6 +109,7 @@ void husk__rnn_backward_lay_out(const problem *own, int64_t panel_units, layout 
     made->packed = reserve(&next, directions * made->packed_direction);
     made->below[0] = reserve(&next, forward->layers > 2 ? below : 0);
     made->below[1] = reserve(&next, forward->layers > 1 ? below : 0);
+    made->border = reserve(&next, border_total(own));
     made->total = next + ALIGNMENT;
 }
 
@@ -510,12 +526,12 @@ static husk_status run_steps(const husk_plan *plan, husk_queue *queue, const arg
     return HUSK_OK;
 }
 
-husk_status husk__rnn_backward_run_layers(const husk_plan *plan, husk_queue *queue, const void *untyped,
-                                          const husk__scratch *scratch, const husk__scope *scope)
+// All tensors of f32.
+static husk_status run_layers(const husk_plan *plan, husk_queue *queue, const arguments *run,
+                              const husk__scratch *scratch, const husk__scope *scope)
 {
     const problem *own = plan->problem;
     const state *made = plan->state;
-    const arguments *run = untyped;
     husk_status status = HUSK_OK;
     for (int64_t layer = own->forward.layers - 1; layer >= lowest_layer(own) && status == HUSK_OK; --layer) {
         if (own->forward.batch > 0 && made->pack)
@@ -526,4 +542,89 @@ husk_status husk__rnn_backward_run_layers(const husk_plan *plan, husk_queue *que
             status = multiply(plan, queue, run, scratch, layer * own->forward.directions + d);
     }
     return status;
+}
+
+// ---- f16 and bf16 ----
+
+enum { PARTS = 4 };
+
+// A gradient's stand-in, with what is there where it is added to.
+static const husk_tensor *enter_gradient(husk__rnn_border *border, husk_queue *queue, const husk_tensor *gradient,
+                                         bool adds)
+{
+    return adds ? husk__rnn_border_in(border, queue, gradient) : husk__rnn_border_place(border, gradient);
+}
+
+static void enter_weights(const problem *own, husk__rnn_border *border, husk_queue *queue,
+                          const husk_rnn_weights *gradients, husk_rnn_weights *made)
+{
+    const bool adds = (own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0;
+    for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i)
+        made[i] = (husk_rnn_weights){enter_gradient(border, queue, gradients[i].input, adds),
+                                     enter_gradient(border, queue, gradients[i].hidden, adds),
+                                     enter_gradient(border, queue, gradients[i].input_bias, adds),
+                                     enter_gradient(border, queue, gradients[i].hidden_bias, adds)};
+}
+
+static void leave_weights(const problem *own, husk__rnn_border *border, husk_queue *queue,
+                          const husk_rnn_weights *made, const husk_rnn_weights *gradients)
+{
+    for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i) {
+        const husk_tensor *const from[PARTS] = {made[i].input, made[i].hidden, made[i].input_bias,
+                                                made[i].hidden_bias};
+        const husk_tensor *const to[PARTS] = {gradients[i].input, gradients[i].hidden, gradients[i].input_bias,
+                                              gradients[i].hidden_bias};
+        for (int p = 0; p < PARTS; ++p)
+            husk__rnn_border_out(border, queue, from[p], to[p]);
+    }
+}
+
+static husk_status run_narrow(const husk_plan *plan, husk_queue *queue, const arguments *run,
+                              const husk__scratch *scratch, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    const state *plan_state = plan->state;
+    const int64_t count = husk__rnn_weight_count(&own->forward);
+    const bool adds = (own->accumulate & HUSK_ACCUMULATE_INPUTS) != 0;
+    husk__rnn_border border;
+    husk__rnn_border_begin(&border, scratch->buffer, plan_state->layout.border);
+    husk_rnn_inputs inputs = *run->inputs;
+    husk_rnn_outputs outputs = *run->outputs, output_gradients = *run->output_gradients;
+    husk_rnn_gradients gradients = *run->gradients;
+    husk_rnn_weights weights[HUSK__RNN_MAX_WEIGHTS];
+    inputs.x = husk__rnn_border_in(&border, queue, inputs.x);
+    inputs.h0 = husk__rnn_border_in(&border, queue, inputs.h0);
+    inputs.c0 = husk__rnn_border_in(&border, queue, inputs.c0);
+    husk__rnn_border_weights(&border, queue, inputs.weights, count, border.weights);
+    inputs.weights = border.weights;
+    outputs.y = husk__rnn_border_in(&border, queue, outputs.y);
+    output_gradients.y = husk__rnn_border_in(&border, queue, output_gradients.y);
+    output_gradients.h_n = husk__rnn_border_in(&border, queue, output_gradients.h_n);
+    output_gradients.c_n = husk__rnn_border_in(&border, queue, output_gradients.c_n);
+    gradients.x = enter_gradient(&border, queue, gradients.x, adds);
+    gradients.h0 = enter_gradient(&border, queue, gradients.h0, adds);
+    gradients.c0 = enter_gradient(&border, queue, gradients.c0, adds);
+    if (gradients.weights)
+        enter_weights(own, &border, queue, run->gradients->weights, weights);
+    gradients.weights = gradients.weights ? weights : NULL;
+    const arguments own_run = {&inputs, &outputs, &output_gradients, &gradients};
+    husk_status status = border.status;
+    if (status == HUSK_OK)
+        status = run_layers(plan, queue, &own_run, scratch, scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__rnn_border_out(&border, queue, gradients.x, run->gradients->x);
+    husk__rnn_border_out(&border, queue, gradients.h0, run->gradients->h0);
+    husk__rnn_border_out(&border, queue, gradients.c0, run->gradients->c0);
+    if (gradients.weights)
+        leave_weights(own, &border, queue, weights, run->gradients->weights);
+    return border.status;
+}
+
+husk_status husk__rnn_backward_run_layers(const husk_plan *plan, husk_queue *queue, const void *untyped,
+                                          const husk__scratch *scratch, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    return own->forward.dtype == HUSK_F32 ? run_layers(plan, queue, untyped, scratch, scope)
+                                          : run_narrow(plan, queue, untyped, scratch, scope);
 }

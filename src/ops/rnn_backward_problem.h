@@ -20,6 +20,9 @@ typedef struct husk__rnn_backward_problem {
     bool has_dy, has_dh_n, has_dc_n, has_dx, has_dh0, has_dc0;
     husk__rnn_wanted wanted[HUSK__RNN_MAX_WEIGHTS];
     uint32_t accumulate;
+    /* As the caller has them, where tensors of f16 and bf16 are f32 and packed above: dy, dh_n, dc_n, dx, dh0, dc0. */
+    husk_tensor given[6];
+    husk__rnn_rows given_rows[HUSK__RNN_MAX_WEIGHTS];
 } husk__rnn_backward_problem;
 
 /* What a run works on. output_gradients and gradients are NULL where there is nothing. */
@@ -34,7 +37,7 @@ typedef struct husk__rnn_backward_layout {
     int64_t columns;  /* of the gates' gradients, in hidden sizes */
     int64_t previous_parts;
     int64_t panel_units, pitch, rows_pitch;
-    uint64_t gradients, previous, rows, packed, below[2], total;
+    uint64_t gradients, previous, rows, packed, below[2], border, total;
     int64_t gradients_direction, previous_direction, rows_direction, packed_direction;
 } husk__rnn_backward_layout;
 

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
-#include "ops/rnn_problem.h"
+#include "ops/rnn_border.h"
 
 enum { ALIGNMENT = 256, FEW_ROWS = 4, GATHER_STEPS = 16, GATHER_ITEMS = 64 };
 
@@ -72,6 +72,7 @@ static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_lay
             input_weights = husk__max_i64(input_weights, husk__rnn_input_panels(problem, layout, 1));
         layout->input_weights = reserve(&next, problem->directions * input_weights);
     }
+    layout->border = reserve(&next, husk__rnn_border_total(problem));
     layout->total = next;
 }
 
@@ -413,14 +414,12 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
     return status;
 }
 
-husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                                 const husk__scratch *scratch, const husk__scope *scope)
+// All tensors of f32.
+static husk_status run_layers(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
+                              const husk__scratch *scratch, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
-    const husk__rnn_run *run = arguments;
-    if (problem->batch == 0)
-        return HUSK_OK;
     if (problem->steps == 0)
         return copy_states(plan, queue, run, scope);
     husk_tensor input = *run->inputs->x, y = *run->outputs->y;
@@ -439,4 +438,21 @@ husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const
         input = output;
     }
     return status;
+}
+
+husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                                 const husk__scratch *scratch, const husk__scope *scope)
+{
+    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
+    if (problem->batch == 0)
+        return HUSK_OK;
+    if (problem->dtype == HUSK_F32)
+        return run_layers(plan, queue, arguments, scratch, scope);
+    husk__rnn_border border;
+    husk__rnn_border_begin(&border, scratch->buffer, layout->border);
+    husk_status status = husk__rnn_enter(problem, queue, arguments, &border);
+    if (status == HUSK_OK)
+        status = run_layers(plan, queue, &border.run, scratch, scope);
+    return status == HUSK_OK ? husk__rnn_leave(queue, arguments, &border) : status;
 }

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
-#include "ops/rnn_problem.h"
+#include "ops/rnn_border.h"
 
 enum { PACK_ROWS = 64, PACK_ITEMS = 16, PACK_ROWS_OF_PANEL = 512, GATHER_ROWS = 64, GATHER_ITEMS = 64 };
 
@@ -206,8 +206,8 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
     return status;
 }
 
-husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
-                           husk_packed **packed, const husk__scope *scope)
+static husk_status pack_f32(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                            husk_packed **packed, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
@@ -244,5 +244,27 @@ husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_
         husk_packed_release(*packed);
         *packed = NULL;
     }
+    return status;
+}
+
+// Packed weights are f32, whatever they were.
+husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+                           husk_packed **packed, const husk__scope *scope)
+{
+    const husk__rnn_problem *problem = plan->problem;
+    if (problem->dtype == HUSK_F32)
+        return pack_f32(plan, queue, weights, packed, scope);
+    husk__scratch scratch;
+    husk_status status = husk__scratch_begin(
+        queue, (uint64_t)husk__rnn_border_weights_room(problem) * sizeof(float), &scratch, scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__rnn_border border;
+    husk__rnn_border_begin(&border, scratch.buffer, 0);
+    husk__rnn_border_weights(&border, queue, weights, husk__rnn_weight_count(problem), border.weights);
+    status = border.status;
+    if (status == HUSK_OK)
+        status = pack_f32(plan, queue, border.weights, packed, scope);
+    husk__scratch_end(queue, &scratch);
     return status;
 }

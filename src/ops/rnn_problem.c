@@ -9,6 +9,7 @@
 #include "base/epilogue.h"
 #include "base/params.h"
 #include "base/tensor.h"
+#include "ops/rnn_border.h"
 
 // ---- structs of callers built against other versions ----
 
@@ -141,11 +142,13 @@ static husk_status describe_tensor(const husk_tensor *tensor, const char *name, 
         return status;
     if (tensor->packed)
         return husk__reject(scope, name, "is packed; packed weights go into inputs.packed");
+    const bool is_float = tensor->dtype == HUSK_F32 || tensor->dtype == HUSK_F16 || tensor->dtype == HUSK_BF16;
+    if (dtype != HUSK_I32 && !is_float)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; recurrent layers are of f32, f16 or bf16", name,
+                          husk_dtype_name(tensor->dtype));
     if (tensor->dtype != dtype)
-        return dtype == HUSK_I32
-                   ? husk__reject(scope, name, "is %s, it must be i32", husk_dtype_name(tensor->dtype))
-                   : husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; recurrent layers compute f32", name,
-                                husk_dtype_name(tensor->dtype));
+        return husk__reject(scope, name, "is %s, it must be %s%s", husk_dtype_name(tensor->dtype),
+                            husk_dtype_name(dtype), dtype == HUSK_F32 || dtype == HUSK_I32 ? "" : " as x");
     if (tensor->rank != rank)
         return husk__reject(scope, name, "has rank %d, it must be %d", (int)tensor->rank, (int)rank);
     *out = *tensor;
@@ -195,7 +198,7 @@ static husk_status resolve_state(const husk_tensor *tensor, const char *name,
     if (!tensor)
         return HUSK_OK;
     const int64_t shape[3] = {husk__rnn_weight_count(problem), problem->batch, problem->hidden};
-    husk_status status = describe_tensor(tensor, name, HUSK_F32, 3, out, scope);
+    husk_status status = describe_tensor(tensor, name, problem->dtype, 3, out, scope);
     if (status == HUSK_OK)
         status = check_shape(out, name, shape, "[layers * directions, batch, hidden]", scope);
     if (status == HUSK_OK)
@@ -206,7 +209,9 @@ static husk_status resolve_state(const husk_tensor *tensor, const char *name,
 static husk_status resolve_inputs(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
                                   const husk__scope *scope)
 {
-    husk_status status = describe_tensor(inputs->x, "x", HUSK_F32, 3, &problem->x, scope);
+    const bool is_narrow = inputs->x && (inputs->x->dtype == HUSK_F16 || inputs->x->dtype == HUSK_BF16);
+    problem->dtype = is_narrow ? inputs->x->dtype : HUSK_F32;
+    husk_status status = describe_tensor(inputs->x, "x", problem->dtype, 3, &problem->x, scope);
     if (status != HUSK_OK)
         return status;
     problem->steps = problem->x.shape[0];
@@ -248,7 +253,7 @@ static husk_status resolve_outputs(const husk_rnn_outputs *outputs, husk__rnn_pr
                                    const husk__scope *scope)
 {
     const int64_t shape[3] = {problem->steps, problem->batch, problem->directions * problem->hidden};
-    husk_status status = describe_tensor(outputs->y, "y", HUSK_F32, 3, &problem->y, scope);
+    husk_status status = describe_tensor(outputs->y, "y", problem->dtype, 3, &problem->y, scope);
     if (status == HUSK_OK)
         status = check_shape(&problem->y, "y", shape, "[time, batch, directions * hidden]", scope);
     if (status == HUSK_OK)
@@ -272,12 +277,12 @@ static husk_status resolve_outputs(const husk_rnn_outputs *outputs, husk__rnn_pr
 
 // ---- weights ----
 
-static husk_status resolve_matrix(const husk_tensor *tensor, const char *name, int64_t rows, int64_t columns,
-                                  const char *meaning, int64_t *row, const husk__scope *scope)
+static husk_status resolve_matrix(const husk_tensor *tensor, const char *name, husk_dtype dtype, int64_t rows,
+                                  int64_t columns, const char *meaning, int64_t *row, const husk__scope *scope)
 {
     const int64_t shape[2] = {rows, columns};
     husk_tensor own;
-    husk_status status = describe_tensor(tensor, name, HUSK_F32, 2, &own, scope);
+    husk_status status = describe_tensor(tensor, name, dtype, 2, &own, scope);
     if (status == HUSK_OK)
         status = check_shape(&own, name, shape, meaning, scope);
     if (status == HUSK_OK)
@@ -287,8 +292,8 @@ static husk_status resolve_matrix(const husk_tensor *tensor, const char *name, i
     return status;
 }
 
-static husk_status resolve_bias(const husk_tensor *tensor, const char *name, int64_t rows, bool is_wanted,
-                                const husk__scope *scope)
+static husk_status resolve_bias(const husk_tensor *tensor, const char *name, husk_dtype dtype, int64_t rows,
+                                bool is_wanted, const husk__scope *scope)
 {
     husk_tensor own;
     if (is_wanted != (tensor != NULL))
@@ -298,7 +303,7 @@ static husk_status resolve_bias(const husk_tensor *tensor, const char *name, int
                                         "must");
     if (!tensor)
         return HUSK_OK;
-    husk_status status = describe_tensor(tensor, name, HUSK_F32, 1, &own, scope);
+    husk_status status = describe_tensor(tensor, name, dtype, 1, &own, scope);
     if (status == HUSK_OK)
         status = check_shape(&own, name, &rows, "[gates * hidden]", scope);
     if (status == HUSK_OK)
@@ -328,19 +333,20 @@ static husk_status resolve_weight(const husk_rnn_weights *weights, int64_t index
     const int64_t gate_rows = problem->gates * problem->hidden;
     const int64_t columns = husk__rnn_layer_inputs(problem, index / problem->directions);
     char name[HUSK__RNN_NAME];
-    husk_status status = resolve_matrix(weights->input, weight_name(index, ".input", name), gate_rows,
-                                        columns, "[gates * hidden, layer's inputs]", &rows->input, scope);
+    husk_status status =
+        resolve_matrix(weights->input, weight_name(index, ".input", name), problem->dtype, gate_rows, columns,
+                       "[gates * hidden, layer's inputs]", &rows->input, scope);
     if (status != HUSK_OK)
         return status;
-    status = resolve_matrix(weights->hidden, weight_name(index, ".hidden", name), gate_rows, problem->hidden,
-                            "[gates * hidden, hidden]", &rows->hidden, scope);
+    status = resolve_matrix(weights->hidden, weight_name(index, ".hidden", name), problem->dtype, gate_rows,
+                            problem->hidden, "[gates * hidden, hidden]", &rows->hidden, scope);
     if (status != HUSK_OK)
         return status;
-    status = resolve_bias(weights->input_bias, weight_name(index, ".input_bias", name), gate_rows,
+    status = resolve_bias(weights->input_bias, weight_name(index, ".input_bias", name), problem->dtype, gate_rows,
                           problem->has_input_bias, scope);
     if (status != HUSK_OK)
         return status;
-    return resolve_bias(weights->hidden_bias, weight_name(index, ".hidden_bias", name), gate_rows,
+    return resolve_bias(weights->hidden_bias, weight_name(index, ".hidden_bias", name), problem->dtype, gate_rows,
                         problem->has_hidden_bias, scope);
 }
 
@@ -372,7 +378,27 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
     return status;
 }
 
-// The larger of 64 MiB and twice the tensors, all layers' weights among them.
+// What the caller has is kept; what the library works on is f32, packed where it had to be converted.
+static void keep_given(husk__rnn_problem *problem)
+{
+    husk_tensor *const own[] = {&problem->x, &problem->y, &problem->h0, &problem->c0, &problem->h_n, &problem->c_n};
+    const bool is_there[] = {true, true, problem->has_h0, problem->has_c0, problem->has_h_n, problem->has_c_n};
+    husk__rnn_given *given = &problem->given;
+    husk_tensor *const kept[] = {&given->x, &given->y, &given->h0, &given->c0, &given->h_n, &given->c_n};
+    for (int i = 0; i < 6; ++i) {
+        *kept[i] = *own[i];
+        if (problem->dtype != HUSK_F32 && is_there[i])
+            *own[i] = husk__rnn_as_f32(own[i]);
+    }
+    for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
+        given->rows[i] = problem->rows[i];
+        if (problem->dtype != HUSK_F32)
+            problem->rows[i] =
+                (husk__rnn_rows){husk__rnn_layer_inputs(problem, i / problem->directions), problem->hidden};
+    }
+}
+
+// The larger of 64 MiB and twice the tensors as f32, all layers' weights among them.
 static uint64_t default_limit(const husk__rnn_problem *problem)
 {
     husk_tensor weights = {.dtype = HUSK_F32, .rank = 1};
@@ -399,6 +425,7 @@ husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_input
         status = resolve_outputs(outputs, problem, scope);
     if (status != HUSK_OK)
         return status;
+    keep_given(problem);
     problem->workspace_limit = params.workspace_limit ? params.workspace_limit : default_limit(problem);
     wish->workspace_limit = params.variant ? params.workspace_limit : problem->workspace_limit;
     wish->variant = params.variant ? params.variant : inputs->packed ? inputs->packed->wish : NULL;
@@ -424,19 +451,20 @@ husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rn
 {
     const husk_rnn_inputs *inputs = run->inputs;
     const husk_rnn_outputs *outputs = run->outputs;
-    husk_status status = check_optional(true, &problem->x, inputs->x, "x", scope);
+    const husk__rnn_given *given = &problem->given;
+    husk_status status = check_optional(true, &given->x, inputs->x, "x", scope);
     if (status == HUSK_OK)
         status = check_optional(problem->has_lengths, &problem->lengths, inputs->lengths, "lengths", scope);
     if (status == HUSK_OK)
-        status = check_optional(problem->has_h0, &problem->h0, inputs->h0, "h0", scope);
+        status = check_optional(problem->has_h0, &given->h0, inputs->h0, "h0", scope);
     if (status == HUSK_OK)
-        status = check_optional(problem->has_c0, &problem->c0, inputs->c0, "c0", scope);
+        status = check_optional(problem->has_c0, &given->c0, inputs->c0, "c0", scope);
     if (status == HUSK_OK)
-        status = check_optional(true, &problem->y, outputs->y, "y", scope);
+        status = check_optional(true, &given->y, outputs->y, "y", scope);
     if (status == HUSK_OK)
-        status = check_optional(problem->has_h_n, &problem->h_n, outputs->h_n, "h_n", scope);
+        status = check_optional(problem->has_h_n, &given->h_n, outputs->h_n, "h_n", scope);
     if (status == HUSK_OK)
-        status = check_optional(problem->has_c_n, &problem->c_n, outputs->c_n, "c_n", scope);
+        status = check_optional(problem->has_c_n, &given->c_n, outputs->c_n, "c_n", scope);
     if (status == HUSK_OK)
         status = check_optional(problem->has_reserve, &problem->reserve, outputs->reserve, "reserve", scope);
     if (status == HUSK_OK && inputs->weights && inputs->packed)
@@ -454,13 +482,14 @@ husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk
         husk_status status = resolve_weight(&weights[i], i, problem, &rows, scope);
         if (status != HUSK_OK)
             return status;
-        const bool is_same = rows.input == problem->rows[i].input && rows.hidden == problem->rows[i].hidden;
+        const husk__rnn_rows *planned = &problem->given.rows[i];
+        const bool is_same = rows.input == planned->input && rows.hidden == planned->hidden;
         char name[HUSK__RNN_NAME];
         if (!is_same)
             return husk__reject(scope, weight_name(i, "", name),
                                 "has rows %lld and %lld elements apart, the plan was made for %lld and %lld",
                                 (long long)rows.input, (long long)rows.hidden,
-                                (long long)problem->rows[i].input, (long long)problem->rows[i].hidden);
+                                (long long)planned->input, (long long)planned->hidden);
     }
     return HUSK_OK;
 }
@@ -539,17 +568,18 @@ void husk__rnn_describe(const void *problem_, husk__key *key)
     husk__key_i64(key, problem->layers);
     husk__key_i64(key, problem->directions);
     husk__key_i64(key, problem->has_input_bias + 2 * problem->has_hidden_bias);
-    husk__key_tensor(key, &problem->x);
+    const husk__rnn_given *given = &problem->given;
+    husk__key_tensor(key, &given->x);
     husk__key_tensor(key, problem->has_lengths ? &problem->lengths : NULL);
-    husk__key_tensor(key, problem->has_h0 ? &problem->h0 : NULL);
-    husk__key_tensor(key, problem->has_c0 ? &problem->c0 : NULL);
-    husk__key_tensor(key, &problem->y);
-    husk__key_tensor(key, problem->has_h_n ? &problem->h_n : NULL);
-    husk__key_tensor(key, problem->has_c_n ? &problem->c_n : NULL);
+    husk__key_tensor(key, problem->has_h0 ? &given->h0 : NULL);
+    husk__key_tensor(key, problem->has_c0 ? &given->c0 : NULL);
+    husk__key_tensor(key, &given->y);
+    husk__key_tensor(key, problem->has_h_n ? &given->h_n : NULL);
+    husk__key_tensor(key, problem->has_c_n ? &given->c_n : NULL);
     husk__key_tensor(key, problem->has_reserve ? &problem->reserve : NULL);
     // Packed rows, the usual case, take no room.
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
-        const husk__rnn_rows *rows = &problem->rows[i];
+        const husk__rnn_rows *rows = &given->rows[i];
         if (rows->input == husk__rnn_layer_inputs(problem, i / problem->directions) &&
             rows->hidden == problem->hidden)
             continue;

@@ -17,7 +17,15 @@ typedef struct husk__rnn_rows {
     int64_t input, hidden;
 } husk__rnn_rows;
 
+/* The tensors as the caller has them; of f32 they are the problem's own. */
+typedef struct husk__rnn_given {
+    husk_tensor x, y, h0, c0, h_n, c_n;
+    husk__rnn_rows rows[HUSK__RNN_MAX_WEIGHTS];
+} husk__rnn_given;
+
 typedef struct husk__rnn_problem {
+    husk_dtype dtype; /* of all but lengths and the reserve; tensors of f16 and bf16 are f32 and packed below */
+    husk__rnn_given given;
     husk_rnn_cell cell;
     husk_gru_reset reset; /* RESET_AFTER for everything but a GRU */
     husk_precision precision;
@@ -106,7 +114,7 @@ typedef struct husk__rnn_layout {
     bool gathers_chunks; /* the backward direction's inputs are put in the order of its steps */
     int64_t panel_units, pitch, weight_stride; /* elements; of packed weights, from one to the next */
     int64_t product_columns;                   /* elements of a row of products, at most */
-    uint64_t products, products_direction, gathered, outputs[2], states, weights, input_weights, total;
+    uint64_t products, products_direction, gathered, outputs[2], states, weights, input_weights, border, total;
 } husk__rnn_layout;
 
 /* How one layer's steps are launched. */

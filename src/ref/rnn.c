@@ -439,6 +439,9 @@ static bool check_step(const husk_ref_rnn *op, const husk_ref_array *y, const hu
     }
     for (int64_t j = 0; step_number > 0 && j < hidden; j++) {
         const int64_t feature = direction * hidden + j, index[3] = {back, b, feature};
+        if (layer + 1 == layers)
+            now.h_error[j] = sqrt((double)hidden) *
+                             husk_ref_round_bound(y->dtype, fabs(husk_ref_load(y, husk_ref_offset(y, index))));
         now.h[j] = layer + 1 == layers
                        ? husk_ref_load(y, husk_ref_offset(y, index))
                        : husk_ref_load(reserve, husk_ref_rnn_reserve_output(op, layer) +
@@ -493,7 +496,9 @@ static void emit_to_reports(void *user, output which, const int64_t index[3], nu
     if (array == NULL)
         return;
     husk_ref_report *report = to->reports[which];
-    husk_ref_report_add(report, 3, index, value.value, value.error,
+    const double rounding =
+        value.error > 0.0 ? husk_ref_round_bound(array->dtype, fabs(value.value) + value.error) : 0.0;
+    husk_ref_report_add(report, 3, index, value.value, value.error + rounding,
                         husk_ref_load(array, husk_ref_offset(array, index)));
     report->zeros += value.value == 0.0 && value.error > 0.0;
 }
@@ -535,7 +540,8 @@ static void choose_sample(const sequence *s, int64_t *sequences, int64_t *units)
         return;
     *sequences = s->batch < 4 ? s->batch : 4;
     bool all_units =
-        s->layers > 1 || (params->cell == HUSK_RNN_GRU && params->reset == HUSK_GRU_RESET_BEFORE);
+        s->layers > 1 || s->observed == NULL ||
+        (params->cell == HUSK_RNN_GRU && params->reset == HUSK_GRU_RESET_BEFORE);
     if (!all_units) {
         int64_t enough = 2048 / (s->steps * s->directions * *sequences) + 1;
         *units = enough > 16 ? enough : 16;
@@ -561,7 +567,7 @@ bool husk_ref_rnn_check(const husk_ref_rnn *op, const husk_ref_array *y, const h
                         husk_ref_report *state_report)
 {
     comparison to = {{y, h_n, c_n}, {y_report, state_report, state_report}};
-    sequence s = {.observed = y, .emit = emit_to_reports, .user = &to};
+    sequence s = {.observed = y->dtype == HUSK_F32 ? y : NULL, .emit = emit_to_reports, .user = &to};
     if (!sequence_create(op, &s))
         return false;
     husk_ref_random random = {.seed = seed};

@@ -89,6 +89,9 @@ int64_t husk_ref_rnn_reserve_gates(const husk_ref_rnn *op, int64_t layer, int64_
 int64_t husk_ref_rnn_reserve_output(const husk_ref_rnn *op, int64_t layer);
 
 /*
+ * y of f16 or bf16 is rounded, the states inside are not. husk_ref_rnn_check therefore takes the reference's own states
+ * for such a y; here e(h') of a state that is read back from it is half a unit in the last place, which may come
+ * together in the worst way: times sqrt(H). What is stored rounded may err by half a unit more.
  * Compare what a device kept: every gate of every running step with what it is by the device's own states before it, in
  * y and in the reserve itself, which are exact. Those of lower layers' outputs too.
  */

@@ -469,7 +469,9 @@ void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_r
         const double bound =
             gradient->bounds[at] + (before != NULL ? husk_ref_sum_bound(0.0, gradient->terms, fabs(there)) : 0.0) +
             (before != NULL ? u * fabs(gradient->values[at]) : 0.0);
-        husk_ref_report_add(report, gradient->rank, index, gradient->values[at] + there, bound,
+        const double rounding =
+            bound > 0.0 ? husk_ref_round_bound(actual->dtype, fabs(gradient->values[at] + there) + bound) : 0.0;
+        husk_ref_report_add(report, gradient->rank, index, gradient->values[at] + there, bound + rounding,
                             husk_ref_load(actual, husk_ref_offset(actual, index)));
         report->zeros += gradient->values[at] == 0.0 && gradient->bounds[at] > 0.0;
     } while (husk_ref_index_next(gradient->rank, gradient->shape, index));

@@ -13,6 +13,11 @@ static int64_t gates_of(husk_rnn_cell cell)
     return cell == HUSK_RNN_LSTM ? 4 : cell == HUSK_RNN_GRU ? 3 : 1;
 }
 
+static husk_dtype dtype_of(const rnn_shape *s)
+{
+    return s->dtype != 0 ? s->dtype : HUSK_F32;
+}
+
 static void make_lengths(rnn_case *c)
 {
     const rnn_shape *s = &c->shape;
@@ -37,17 +42,17 @@ static void make_weights(rnn_case *c, int index, test_layout layout)
     const int64_t input[2] = {rows, columns}, hidden[2] = {rows, s->hidden};
     const uint64_t seed = s->seed + 16 * (uint64_t)(index + 1);
     test_tensor *t = c->tensors[index];
-    t[0] = test_input(2, input, layout, seed, 1.5f / sqrtf((float)columns + 1.0f));
-    t[1] = test_input(2, hidden, layout, seed + 1, 1.5f / sqrtf((float)s->hidden));
+    t[0] = test_input_of(dtype_of(s), 2, input, layout, seed, 1.5f / sqrtf((float)columns + 1.0f));
+    t[1] = test_input_of(dtype_of(s), 2, hidden, layout, seed + 1, 1.5f / sqrtf((float)s->hidden));
     c->weights[index] = (husk_rnn_weights){.input = &t[0].tensor, .hidden = &t[1].tensor};
     c->ref_weights[index] = (husk_ref_rnn_weights){.input = &t[0].array, .hidden = &t[1].array};
     if (s->has_input_bias) {
-        t[2] = test_input(1, &rows, TEST_PACKED, seed + 2, 0.5f);
+        t[2] = test_input_of(dtype_of(s), 1, &rows, TEST_PACKED, seed + 2, 0.5f);
         c->weights[index].input_bias = &t[2].tensor;
         c->ref_weights[index].input_bias = &t[2].array;
     }
     if (s->has_hidden_bias) {
-        t[3] = test_input(1, &rows, TEST_PACKED, seed + 3, 0.5f);
+        t[3] = test_input_of(dtype_of(s), 1, &rows, TEST_PACKED, seed + 3, 0.5f);
         c->weights[index].hidden_bias = &t[3].tensor;
         c->ref_weights[index].hidden_bias = &t[3].array;
     }
@@ -66,24 +71,24 @@ void rnn_case_make(const rnn_shape *shape, rnn_case *c)
                                 .bidirectional = s->bidirectional, .reset = s->reset);
     c->inputs = HUSK_RNN_INPUTS(.x = &c->x.tensor, .weights = c->weights);
     c->outputs = HUSK_RNN_OUTPUTS(.y = &c->y.tensor);
-    c->x = test_input(3, x, s->x_layout, s->seed, 1.0f);
-    c->y = test_output(HUSK_F32, 3, y, rows);
+    c->x = test_input_of(dtype_of(s), 3, x, s->x_layout, s->seed, 1.0f);
+    c->y = test_output(dtype_of(s), 3, y, rows);
     if (s->has_lengths)
         make_lengths(c);
     if (s->has_h0) {
-        c->h0 = test_input(3, state, rows, s->seed + 1, 1.0f);
+        c->h0 = test_input_of(dtype_of(s), 3, state, rows, s->seed + 1, 1.0f);
         c->inputs.h0 = &c->h0.tensor;
     }
     if (s->has_c0 && s->cell == HUSK_RNN_LSTM) {
-        c->c0 = test_input(3, state, rows, s->seed + 2, 1.0f);
+        c->c0 = test_input_of(dtype_of(s), 3, state, rows, s->seed + 2, 1.0f);
         c->inputs.c0 = &c->c0.tensor;
     }
     if (s->has_h_n) {
-        c->h_n = test_output(HUSK_F32, 3, state, rows);
+        c->h_n = test_output(dtype_of(s), 3, state, rows);
         c->outputs.h_n = &c->h_n.tensor;
     }
     if (s->has_c_n && s->cell == HUSK_RNN_LSTM) {
-        c->c_n = test_output(HUSK_F32, 3, state, rows);
+        c->c_n = test_output(dtype_of(s), 3, state, rows);
         c->outputs.c_n = &c->c_n.tensor;
     }
     c->weight_count = (int)(s->layers * directions);
@@ -105,9 +110,10 @@ void rnn_case_text(const rnn_case *c, rnn_way way, char *text, size_t capacity)
 {
     const rnn_shape *s = &c->shape;
     snprintf(text, capacity,
-             "rnn cell=%s%s t=%lld b=%lld input=%lld hidden=%lld layers=%lld bidir=%d lengths=%d h0=%d c0=%d "
+             "rnn %s cell=%s%s t=%lld b=%lld input=%lld hidden=%lld layers=%lld bidir=%d lengths=%d h0=%d c0=%d "
              "biases=%d%d layout=%d%d, %s",
-             cell_names[s->cell], s->reset == HUSK_GRU_RESET_BEFORE ? " reset=before" : "",
+             husk_dtype_name(dtype_of(s)), cell_names[s->cell],
+             s->reset == HUSK_GRU_RESET_BEFORE ? " reset=before" : "",
              (long long)s->steps, (long long)s->batch, (long long)s->inputs, (long long)s->hidden,
              (long long)s->layers, s->bidirectional, s->has_lengths, s->has_h0, s->has_c0, s->has_input_bias,
              s->has_hidden_bias, (int)s->x_layout, s->are_rows_apart, way_names[way]);

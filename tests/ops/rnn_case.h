@@ -11,6 +11,7 @@
 enum { RNN_MAX_LAYERS = 3, RNN_MAX_WEIGHTS = 2 * RNN_MAX_LAYERS, RNN_MAX_BATCH = 80 };
 
 typedef struct rnn_shape {
+    husk_dtype dtype; /* 0: f32 */
     husk_rnn_cell cell;
     husk_gru_reset reset;
     int64_t steps, batch, inputs, hidden, layers;

@@ -176,6 +176,23 @@ START_TEST(test_bad_tensors)
 }
 END_TEST
 
+// Known dtypes, but not x's.
+START_TEST(test_mixed_dtypes)
+{
+    husk_tensor *const tensors[] = {&c.h0.tensor, &c.c0.tensor, &c.y.tensor, &c.h_n.tensor, &c.tensors[1][1].tensor,
+                                    &c.tensors[2][2].tensor};
+    static const char *const names[] = {"h0", "c0", "y", "h_n", "weights[1].hidden", "weights[2].input_bias"};
+    for (int i = 0; i < 6; i++) {
+        tensors[i]->dtype = i % 2 ? HUSK_F16 : HUSK_BF16;
+        refused(HUSK_INVALID_ARGUMENT, names[i]);
+        tensors[i]->dtype = HUSK_F32;
+    }
+    c.x.tensor.dtype = HUSK_F16;
+    refused(HUSK_INVALID_ARGUMENT, "h0");
+    c.x.tensor.dtype = HUSK_F32;
+}
+END_TEST
+
 static void misshape(husk_tensor *tensor, int dimension, const char *argument)
 {
     const husk_tensor good = *tensor;
@@ -405,6 +422,7 @@ TCase *rnn_refusals(void)
     tcase_add_test(cases, test_missing_tensors);
     tcase_add_test(cases, test_cell_state_of_gru);
     tcase_add_test(cases, test_bad_tensors);
+    tcase_add_test(cases, test_mixed_dtypes);
     tcase_add_test(cases, test_mismatched_shapes);
     tcase_add_test(cases, test_bad_strides);
     tcase_add_test(cases, test_memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=300
+// ctest: tiers=default,long,dtypes timeout=300
 // Recurrent layers against the reference: every cell, every variant and configuration, and every way to run
 // them; and what the interface promises beside the numbers.
 #include <math.h>
@@ -54,6 +54,24 @@ START_TEST(test_drawn)
         rnn_case_verify(&c, variants[at % VARIANTS], (rnn_way)(at / VARIANTS % RNN_WAYS));
     }
     rnn_case_release(&c);
+}
+END_TEST
+
+// f16 and bf16, by every way and variant.
+static void verify_narrow(int number)
+{
+    rnn_shape shape = draw(3000 + number);
+    shape.dtype = number % 2 ? HUSK_BF16 : HUSK_F16;
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, NULL, (rnn_way)(number % RNN_WAYS));
+    rnn_case_verify(&c, variants[number % VARIANTS], (rnn_way)(number / VARIANTS % RNN_WAYS));
+    rnn_case_release(&c);
+}
+
+START_TEST(test_narrow)
+{
+    verify_narrow(_i);
 }
 END_TEST
 
@@ -427,6 +445,12 @@ int main(void)
 {
     Suite *suite = suite_create("rnn");
     TCase *numbers = tcase_create("numbers"), *edges = tcase_create("edges"), *last = tcase_create("counts");
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(numbers, test_narrow, 0, 120);
+        suite_add_tcase(suite, numbers);
+        return test_main(suite);
+    }
+    tcase_add_loop_test(numbers, test_narrow, 0, 8);
     tcase_add_loop_test(numbers, test_everything, 0, 5 * VARIANTS);
     tcase_add_loop_test(numbers, test_drawn, 0, test_is_long() ? LONG_CASES : SHORT_CASES);
     tcase_add_loop_test(numbers, test_batches, 0, 15);

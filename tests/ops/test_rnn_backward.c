@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=180 with=rnn_case
+// ctest: tiers=default,long,dtypes timeout=180 with=rnn_case
 // Gradients of recurrent layers: finite differences and the adjoint identity; what forward keeps; every cell, option
 // and variant against the reference; the same bits every time; bad input.
 #include <math.h>
@@ -40,8 +40,9 @@ typedef struct training {
 static test_tensor make_gradient(const config *c, uint32_t bit, int32_t rank, const int64_t *shape, test_layout layout,
                                  uint64_t seed)
 {
-    return c->accumulate & bit ? test_inout(rank, shape, layout, seed, 1.0f)
-                               : test_output(HUSK_F32, rank, shape, layout);
+    const husk_dtype dtype = c->shape.dtype != 0 ? c->shape.dtype : HUSK_F32;
+    return c->accumulate & bit ? test_inout_of(dtype, rank, shape, layout, seed, 1.0f)
+                               : test_output(dtype, rank, shape, layout);
 }
 
 static void make_weight_gradients(training *t, test_layout rows)
@@ -70,16 +71,17 @@ static void make_output_gradients(training *t, test_layout rows)
     const int64_t directions = s->bidirectional ? 2 : 1;
     const int64_t y[3] = {s->steps, s->batch, directions * s->hidden};
     const int64_t state[3] = {s->layers * directions, s->batch, s->hidden};
+    const husk_dtype dtype = s->dtype != 0 ? s->dtype : HUSK_F32;
     if (c->has_dy) {
-        t->dy = test_input(3, y, rows, s->seed + 30, 1.0f);
+        t->dy = test_input_of(dtype, 3, y, rows, s->seed + 30, 1.0f);
         t->output_gradients.y = &t->dy.tensor;
     }
     if (c->has_dh_n) {
-        t->dh_n = test_input(3, state, rows, s->seed + 31, 1.0f);
+        t->dh_n = test_input_of(dtype, 3, state, rows, s->seed + 31, 1.0f);
         t->output_gradients.h_n = &t->dh_n.tensor;
     }
     if (c->has_dc_n && s->cell == HUSK_RNN_LSTM) {
-        t->dc_n = test_input(3, state, rows, s->seed + 32, 1.0f);
+        t->dc_n = test_input_of(dtype, 3, state, rows, s->seed + 32, 1.0f);
         t->output_gradients.c_n = &t->dc_n.tensor;
     }
     if (c->wants_x) {
@@ -442,6 +444,28 @@ START_TEST(with_everything)
     c.shape.x_layout = c.dx_layout = TEST_SPREAD;
     c.accumulate = _i / CELLS ? HUSK_ACCUMULATE_ALL : 0;
     c.forward = forward_variants[_i % 3];
+    run_all(&c);
+}
+END_TEST
+
+// f16 and bf16: every cell with everything, in two layouts.
+START_TEST(narrow)
+{
+    config c = everything(shape_of(_i % CELLS, 4, 6, 9, 21));
+    c.shape.dtype = _i / CELLS % 2 ? HUSK_BF16 : HUSK_F16;
+    c.shape.layers = 2;
+    c.shape.bidirectional = c.shape.has_lengths = true;
+    c.shape.are_rows_apart = _i / (2 * CELLS);
+    c.shape.x_layout = c.dx_layout = c.shape.are_rows_apart ? TEST_REVERSED : TEST_PACKED;
+    c.accumulate = _i / (2 * CELLS) ? HUSK_ACCUMULATE_ALL : 0;
+    run_all(&c);
+}
+END_TEST
+
+START_TEST(narrow_dtypes)
+{
+    config c = draw(2000 + _i);
+    c.shape.dtype = _i % 2 ? HUSK_BF16 : HUSK_F16;
     run_all(&c);
 }
 END_TEST
@@ -830,6 +854,13 @@ int main(void)
     Suite *suite = suite_create(name);
     TCase *reference = tcase_create("reference"), *numbers = tcase_create("numbers");
     TCase *refusals = tcase_create("refusals"), *last = tcase_create("counts");
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(numbers, narrow, 0, 4 * CELLS);
+        tcase_add_loop_test(numbers, narrow_dtypes, 0, 60);
+        suite_add_tcase(suite, numbers);
+        return test_main(suite);
+    }
+    tcase_add_loop_test(numbers, narrow, 0, 2);
     tcase_add_loop_test(reference, differences, 0, 8 * CELLS);
     tcase_add_loop_test(reference, adjoint, 0, 4);
     tcase_add_loop_test(numbers, with_everything, 0, 2 * CELLS);

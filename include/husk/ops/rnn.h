@@ -14,16 +14,17 @@
  *   and z, r, n). The number of gates G is 1, 4 (LSTM) or 3 (GRU).
  *
  *   T time steps, B batch, I input features, H hidden features, L layers, D directions (2 if bidirectional)
- *     x        [T, B, I]        f32, any strides; time is the first dimension
+ *     x        [T, B, I]        f32, f16 or bf16, any strides; time is the first dimension. All others but lengths and
+ *                               reserve have its dtype
  *     lengths  [B]              i32, or NULL; see below
  *     h0, c0   [L * D, B, H]    f32, or NULL for zeros; layer first, then direction; c0 LSTM alone
  *     weights  L * D of them, layer first, then direction: input [G H, I_l], hidden [G H, H], input_bias and
  *              hidden_bias [G H] or NULL; I_l is I in the first layer and D H above it
  *     y        [T, B, D H]      forward direction's features first
  *     h_n, c_n [L * D, B, H]    or NULL; the states after each sequence's last step
- *     reserve  [R]              or NULL; for training: receives what husk_rnn_backward reads, the gates of all steps
- *                               and lower layers' outputs; R of husk_rnn_reserve_size at least. Without it a run is as
- *                               fast as inference can be
+ *     reserve  [R]              f32, or NULL; for training: receives what husk_rnn_backward reads, the gates of all
+ *                               steps and lower layers' outputs; R of husk_rnn_reserve_size at least. Without it a run
+ *                               is as fast as inference can be
  *   Weights and states are packed row-major, or strided with a last stride of 1.
  *
  * lengths lie in device memory, between 0 and T (others are clamped); sequence b takes lengths[b] steps. Past
@@ -31,6 +32,8 @@
  * sequence's own last step (PyTorch's packed sequences).
  *
  * T, B of 0: y is empty, h_n = h0, c_n = c0. Outputs must not overlap inputs or each other.
+ * f16 and bf16 are storage: they become f32 in scratch memory and everything is computed in f32, the states from step
+ * to step too, which are rounded in y, h_n and c_n alone. Packed weights are f32 and serve all three.
  * Error: one step's bound is that of GEMM with k = I_l + H on the gates' sums, times the slopes of the
  * activations (at most 1); see docs/operators.md.
  */
@@ -148,8 +151,10 @@ HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk
  * gates and states of all steps, less than the reserve has; it is not done piecewise, so params.workspace_limit may
  * make it UNSUPPORTED. Sums are cut up by shape alone: the same call gives the same bits.
  *
- * Error, beside what the reserve's own rounding brings: one step's bound is that of GEMM with k = G H on the state's
- * gradient and 16 * 2^-24 of each gate's terms; weights' gradients add GEMM's with k = T B. See ref/rnn.h.
+ * Gradients of f16 and bf16 have x's dtype, too, and are computed in f32; with accumulate the sum is rounded once. The
+ * states before each step are read from y, as it was rounded.
+ * Error, beside what the reserve's and y's own rounding bring: one step's bound is that of GEMM with k = G H on the
+ * state's gradient and 16 * 2^-24 of each gate's terms; weights' gradients add GEMM's with k = T B. See ref/rnn.h.
  */
 typedef struct husk_rnn_gradients {
     uint32_t size;                   /* sizeof this struct: HUSK_RNN_GRADIENTS sets it */
