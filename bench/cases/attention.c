@@ -94,6 +94,11 @@ static husk_attention_params params_of(const bench_case *c, const char *variant)
                                  .seed = 20150416, .offset = 7, .variant = variant);
 }
 
+static bool is_backward(const bench_case *c)
+{
+    return c->dir != BENCH_FWD;
+}
+
 static husk_ref_attention reference(const bench_data *data, const husk_attention_params *params, husk_ref_array of[3])
 {
     of[0] = bench_ref_array(&data->x);
@@ -113,10 +118,32 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     bench_array_fill(&data->x, seed, 2);
     bench_array_fill(&data->saved[0], seed + 1, 2);
     bench_array_fill(&data->saved[1], seed + 2, 1);
+    if (is_backward(c)) {
+        // What forward leaves, in size. The first gradient is dq.
+        bench_array_free(&data->y);
+        if (!bench_array_make(&data->y, HUSK_F32, 4, q, NULL) || !bench_array_make(&data->dy, HUSK_F32, 4, y, NULL) ||
+            !bench_array_make(&data->saved[2], HUSK_F32, 4, y, NULL) ||
+            !bench_array_make(&data->saved[3], HUSK_F32, 3, q, NULL))
+            return false;
+        bench_array_fill(&data->dy, seed + 3, 1);
+        bench_array_fill(&data->saved[2], seed + 4, 0.2f);
+        bench_array_fill(&data->saved[3], seed + 5, 0.5f);
+        float *sums = data->saved[3].data;
+        for (int64_t i = 0; i < data->saved[3].count; i++)
+            sums[i] += 1.0f + logf((float)a->keys);
+        return true;
+    }
     if (a->form == FUSED)
         return true;
     const int64_t scores[] = {a->n * a->heads, a->length, a->keys};
     return bench_array_make(&data->saved[2], HUSK_F32, 3, scores, NULL);
+}
+
+static bool make_output(const bench_case *c, const bench_data *data, bench_output *output)
+{
+    return !is_backward(c) ||
+           (bench_array_make(&output->gradients[0], HUSK_F32, 4, data->saved[0].shape, NULL) &&
+            bench_array_make(&output->gradients[1], HUSK_F32, 4, data->saved[1].shape, NULL));
 }
 
 // What one would write without this operator: scores in memory.
@@ -144,7 +171,39 @@ static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
     const husk_attention_params params = params_of(job->c, job->form);
     if (job->c->as.attention.form == COMPOSED)
         return enqueue_composed(job, set);
+    if (is_backward(job->c))
+        return husk_attention_backward(job->queue, &params, &set->x, &set->saved[0], &set->saved[1], NULL,
+                                       &set->saved[2], &set->saved[3], &set->dy, &set->y, &set->gradients[0],
+                                       &set->gradients[1]);
     return husk_attention(job->queue, &params, &set->x, &set->saved[0], &set->saved[1], NULL, &set->y, NULL);
+}
+
+static void verify_backward(const bench_case *c, const bench_data *data, const bench_output *output,
+                            const bench_verify_options *options, bench_verdict *verdict)
+{
+    static const char *const names[] = {"dq", "dk", "dv"};
+    const husk_attention_params params = params_of(c, NULL);
+    const husk_ref_array dy = bench_ref_array(&data->dy), y = bench_ref_array(&data->saved[2]);
+    const husk_ref_array sums = bench_ref_array(&data->saved[3]);
+    const husk_ref_array made[] = {bench_ref_array(&output->y), bench_ref_array(&output->gradients[0]),
+                                   bench_ref_array(&output->gradients[1])};
+    husk_ref_array of[3];
+    for (int by = 0; by < 3; by++) {
+        husk_ref_attention_backward op = {.forward = reference(data, &params, of),
+                                          .y = &y,
+                                          .log_sum_exp = &sums,
+                                          .dy = &dy,
+                                          .by = (husk_ref_attention_by)by};
+        if (!husk_ref_attention_backward_prepare(&op)) {
+            bench_verdict_fail(verdict, "memory is short");
+            return;
+        }
+        const husk_ref_function function = husk_ref_attention_backward_function(&op);
+        husk_ref_report report = {0};
+        husk_ref_check(&function, options->seed, &made[by], &report);
+        bench_verdict_add(verdict, names[by], &report);
+        husk_ref_attention_backward_release(&op);
+    }
 }
 
 static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
@@ -152,6 +211,10 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 {
     const husk_attention_params params = params_of(c, NULL);
     husk_ref_array of[3], y = bench_ref_array(&output->y);
+    if (is_backward(c)) {
+        verify_backward(c, data, output, options, verdict);
+        return;
+    }
     husk_ref_attention op = reference(data, &params, of);
     if (!husk_ref_attention_prepare(&op)) {
         bench_verdict_fail(verdict, "memory is short");
@@ -168,29 +231,33 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
     static const int lengths[] = {1, 13, 40, 70}, keys[] = {33, 64, 150}, columns[] = {8, 20, 64};
-    if (index >= 36)
+    if (index >= 72)
         return false;
-    snprintf(line, BENCH_CASE_TEXT, "attention heads=2 length=%d d=%d keys=%d%s%s%s", lengths[index % 4],
+    const char *direction = index < 36 ? "" : " dir=bwd";
+    index %= 36;
+    snprintf(line, BENCH_CASE_TEXT, "attention heads=2 length=%d d=%d keys=%d%s%s%s%s", lengths[index % 4],
              columns[index / 4 % 3], keys[index / 12 % 3], index % 3 ? "" : " kv_heads=1",
              index % 5 == 1   ? " causal=top_left"
              : index % 5 == 2 ? " causal=bottom_right"
                               : "",
              index % 7 == 3   ? " percent=30"
              : index % 7 == 5 ? " e=33"
-                              : "");
+                              : "",
+             direction);
     return true;
 }
 
 const bench_op bench_op_attention = {
     .name = "attention",
+    .gradients = {[BENCH_BWD] = "attention_backward"},
     .fields = fields,
     .common = BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
     .normalise = normalise,
     .resolve = resolve,
     .flops = flops,
-    .macs = NULL,
     .bytes = bytes,
     .make_data = make_data,
+    .make_output = make_output,
     .husk_enqueue = husk_enqueue,
     .verify = verify,
     .generate = generate,

@@ -110,7 +110,7 @@ husk_status husk__attention_check(const husk_attention_params *params, const inp
     if (k->rank != 4)
         return husk__reject(scope, "k", "rank is %d, must be 4: batch, heads, length, columns", (int)k->rank);
     const int64_t heads = k->shape[HEADS];
-    if (heads < 0 || (heads == 0 ? q->shape[HEADS] != 0 : q->shape[HEADS] % heads != 0))
+    if ((heads == 0) != (q->shape[HEADS] == 0) || (heads > 0 && q->shape[HEADS] % heads != 0))
         return husk__reject(scope, "k", "q's %lld heads are no multiple of its %lld", (long long)q->shape[HEADS],
                             (long long)heads);
     const int64_t k_shape[] = {q->shape[BATCH], heads, k->shape[LENGTH], q->shape[COLUMNS]};
@@ -225,14 +225,18 @@ husk__arg *husk__attention_write_args(const problem *own, const inputs *given, h
 // ---- the CPU family's configurations ----
 
 // Panels of 512 KiB and sums of 128 KiB share a second-level cache of 1 MiB; 128 scores of 12 rows lie in the first.
-#define BLOCKS_OPTIONS \
-    " -DTILE_NV=2 -DMOST_COLUMNS=512 -DPANEL_FLOATS=131328 -DSTATE_FLOATS=32768 -DLINE=128"
-#define BLOCKS_VALUES 2, 512, 131328, 32768, 128
+#define TILE_12    "-DTILE_M=12 -DTILE_NV=2" // AVX-512 and NEON: 24 sums and three more in 32 registers
+#define TILE_6     "-DTILE_M=6 -DTILE_NV=2"  // AVX2: 12 sums in 16 registers
+#define ROOM       " -DSTATE_FLOATS=32768 -DLINE=128"
+#define ROOM_OF(columns, floats) " -DMOST_COLUMNS=" #columns " -DPANEL_FLOATS=" #floats ROOM
 const husk__configuration husk__attention_blocks_menu[HUSK__ATTENTION_BLOCKS] = {
-    // AVX-512 and NEON: 24 sums and three more in 32 registers.
-    {"12x2v", "-DTILE_M=12" BLOCKS_OPTIONS, {12, BLOCKS_VALUES}},
-    // AVX2: 12 sums in 16 registers.
-    {"6x2v", "-DTILE_M=6" BLOCKS_OPTIONS, {6, BLOCKS_VALUES}},
+    {"12x2v", TILE_12 ROOM_OF(512, 131328), {12, 2, 512, 131328, 32768, 128}},
+    {"6x2v", TILE_6 ROOM_OF(512, 131328), {6, 2, 512, 131328, 32768, 128}},
+};
+// Four operands are packed instead of two.
+const husk__configuration husk__attention_backward_blocks_menu[HUSK__ATTENTION_BLOCKS] = {
+    {"12x2v", TILE_12 ROOM_OF(256, 131328), {12, 2, 256, 131328, 32768, 128}},
+    {"6x2v", TILE_6 ROOM_OF(256, 131328), {6, 2, 256, 131328, 32768, 128}},
 };
 
 bool husk__attention_supports_blocks(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -277,7 +281,8 @@ int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t 
 {
     const int64_t line = configuration->values[HUSK__ATTENTION_LINE];
     const int64_t room = configuration->values[HUSK__ATTENTION_PANEL_FLOATS] - plain_panels * vector_width;
-    const int64_t most = room / husk__max_i64(turned + plain_padded, 1) / line * line;
+    enum { MOST_CHUNK = 2048 };
+    const int64_t most = husk__min_i64(room / husk__max_i64(turned + plain_padded, 1) / line * line, MOST_CHUNK);
     // Several chunks of equal size.
     const int64_t chunks = husk__divide_up(husk__max_i64(rows, 1), husk__max_i64(most, line));
     return husk__round_up(husk__divide_up(husk__max_i64(rows, 1), chunks), line);

@@ -20,8 +20,8 @@ typedef enum husk__attention_mask {
 enum { HUSK__ATTENTION_BATCH, HUSK__ATTENTION_HEADS, HUSK__ATTENTION_LENGTH, HUSK__ATTENTION_COLUMNS };
 
 /*
- * Resolved, without buffers. The mask has [batch, heads, queries, keys] with strides of 0 where it is broadcast. What
- * dropout draws belongs to a run.
+ * Resolved, without buffers; the gradient's problem begins with it. The mask has [batch, heads, queries, keys] with
+ * strides of 0 where it is broadcast. What dropout draws belongs to a run.
  */
 typedef struct husk__attention_problem {
     husk_causal causal;
@@ -73,6 +73,7 @@ enum {
 };
 enum { HUSK__ATTENTION_BLOCKS = 2 };
 extern const husk__configuration husk__attention_blocks_menu[HUSK__ATTENTION_BLOCKS];
+extern const husk__configuration husk__attention_backward_blocks_menu[HUSK__ATTENTION_BLOCKS];
 bool husk__attention_supports_blocks(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__attention_cost_blocks(const husk__candidate *candidate);
 /*

@@ -34,7 +34,31 @@ husk_ref_value husk_ref_attention_log_sum_exp_at(const husk_ref_attention *op, c
 husk_ref_function husk_ref_attention_function(const husk_ref_attention *op);
 husk_ref_function husk_ref_attention_log_sum_exp_function(const husk_ref_attention *op);
 
-/* ---- shared with the gradient ---- */
+/* ---- the gradient ---- */
+
+typedef enum husk_ref_attention_by {
+    HUSK_REF_ATTENTION_Q,
+    HUSK_REF_ATTENTION_K,
+    HUSK_REF_ATTENTION_V
+} husk_ref_attention_by;
+
+typedef struct husk_ref_attention_backward {
+    husk_ref_attention forward; /* its inputs; nothing prepared */
+    const husk_ref_array *y, *log_sum_exp, *dy;
+    husk_ref_attention_by by;
+    const husk_ref_array *before; /* the gradient before the call, for accumulate */
+    struct husk_ref_attention_pairs *pairs; /* what husk_ref_attention_backward_prepare made */
+} husk_ref_attention_backward;
+
+/* As husk_ref_attention_prepare. */
+bool husk_ref_attention_backward_prepare(husk_ref_attention_backward *op);
+void husk_ref_attention_backward_release(husk_ref_attention_backward *op);
+bool husk_ref_attention_backward_run(const husk_ref_attention_backward *op, const husk_ref_array *gradient);
+/* Of a prepared description. */
+husk_ref_value husk_ref_attention_backward_at(const husk_ref_attention_backward *op, const int64_t *index);
+husk_ref_function husk_ref_attention_backward_function(const husk_ref_attention_backward *op);
+
+/* ---- shared by both ---- */
 
 /* One score: its value, -infinity where the key is not seen, and A of the header. */
 typedef struct husk_ref_score {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
-// Attention: the reference against golden vectors from PyTorch (support/golden.h).
+// Attention and its gradients: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
 #include "ref/attention.h"
@@ -36,7 +36,22 @@ START_TEST(test_attention)
     golden_expect_equal(golden->name, "y", &golden->y, &y);
     golden_expect_equal(golden->name, "log_sum_exp", &golden->log_sum_exp, &sums);
     husk_ref_attention_release(&op);
-    void *const arrays[] = {q.data, k.data, v.data, mask.data, y.data, sums.data};
+    husk_ref_array dy = golden_make(&golden->dy, HUSK_F32);
+    const golden_array *const gradients[] = {&golden->dq, &golden->dk, &golden->dv};
+    static const char *const names[] = {"dq", "dk", "dv"};
+    for (int by = 0; by < 3; by++) {
+        husk_ref_array gradient = golden_make_output(gradients[by]);
+        husk_ref_attention_backward backward = {
+            .forward = op, .y = &y, .log_sum_exp = &sums, .dy = &dy, .by = (husk_ref_attention_by)by};
+        ck_assert(husk_ref_attention_backward_prepare(&backward));
+        function = husk_ref_attention_backward_function(&backward);
+        golden_expect_function(golden->name, &function, gradients[by]);
+        husk_ref_attention_backward_release(&backward);
+        ck_assert(husk_ref_attention_backward_run(&backward, &gradient));
+        golden_expect_equal(golden->name, names[by], gradients[by], &gradient);
+        free(gradient.data);
+    }
+    void *const arrays[] = {q.data, k.data, v.data, mask.data, y.data, sums.data, dy.data};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
         free(arrays[i]);
 }

@@ -61,6 +61,27 @@ HUSK_API husk_status husk_attention(husk_queue *queue, const husk_attention_para
                                     const husk_tensor *k, const husk_tensor *v, const husk_tensor *mask,
                                     const husk_tensor *y, const husk_tensor *log_sum_exp);
 
+/*
+ * Gradients from forward's inputs, its y and log_sum_exp, with p computed anew; params are those of the forward call:
+ *
+ *     dp = dropout(dy v^T),  ds = p (dp - sum of dy y along the row)
+ *     dq = scale ds k,       dk = scale ds^T q,       dv = dropout(p)^T dy,     of grouped heads the sum
+ *
+ * y and dy: as forward's y; dq, dk, dv: as q, k, v, NULL where not wanted, one at least is; the strides' last is 1
+ * everywhere. They must not overlap anything else. The mask has no gradient: it is as large as the scores. accumulate:
+ * HUSK_ACCUMULATE_INPUTS adds. A row that sees no key adds nothing. Sums are made in the order of the positions, head
+ * after head, without atomics and without a workspace.
+ *
+ * Error, with delta of a score, 2 u |log_sum_exp| more: ds errs by p (delta |dp - r| + (8 + 2 sqrt e) u (sum |dy v| +
+ * sum |dy y|)), r = sum dy y; dropout(p) by delta of itself; the sums by that and (8 + 2 sqrt n) u of the absolute
+ * terms, n their number.
+ */
+HUSK_API husk_status husk_attention_backward(husk_queue *queue, const husk_attention_params *params,
+                                             const husk_tensor *q, const husk_tensor *k, const husk_tensor *v,
+                                             const husk_tensor *mask, const husk_tensor *y,
+                                             const husk_tensor *log_sum_exp, const husk_tensor *dy,
+                                             const husk_tensor *dq, const husk_tensor *dk, const husk_tensor *dv);
+
 HUSK_END_DECLS
 
 #endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Attention's gradients for GPUs, in two passes that each make scores and weights anew from log_sum_exp: dq by
+// work-groups that own BLOCK queries, dk and dv by work-groups that own BLOCK keys and go through the queries of all
+// heads of their group. A work-group owns BLOCK columns, too; where there are more, what comes before is made for each
+// part of them. See lib/attention_workgroup.clh for the constants; 64 work-items take 10 KiB of local memory. After
+// Dao, "FlashAttention-2" (arXiv 2307.08691).
+#include "lib/attention_workgroup.clh"
+
+#define SAVED_PARAMS \
+    ATTENTION_TENSOR(y), ATTENTION_TENSOR(dy), const __global float *sums_base, long sums_offset, long sums_batch, \
+    long sums_head, long sums_row
+
+// What scores are diminished by, in powers of two, and the sum of dy y along the row, of BLOCK queries from `first` on.
+// A row that sees nothing has weights of zero.
+__attribute__((always_inline))
+inline void load_rows(__local acc_t *levels, __local acc_t *means, const __global float *sums, long sums_row,
+                      const __global data_t *y, long y_row, const __global data_t *dy, long dy_row, int first,
+                      int queries, int columns)
+{
+    const int i = get_local_id(0), query = first + i;
+    if (i >= BLOCK)
+        return;
+    const float sum = query < queries ? sums[query * sums_row] : -INFINITY;
+    float mean = 0.0f;
+    for (int j = 0; j < columns && query < queries; ++j)
+        mean = MAD(load_one(y, query * y_row + j), load_one(dy, query * dy_row + j), mean);
+    levels[i] = sum == -INFINITY ? INFINITY : sum * LOG2_E;
+    means[i] = mean;
+}
+
+// A score times scale with what the mask adds; -infinity where the key is not seen.
+__attribute__((always_inline))
+inline float score_of(const attention *a, float product, int query, int key)
+{
+    if (query >= a->queries || key >= attention_seen(a, query))
+        return -INFINITY;
+    return product * a->scale + (a->mask_kind != MASK_NONE ? attention_mask_one(a, query, key) : 0.0f);
+}
+
+// What dropout multiplies the weights of BLOCK keys (rows of the tile) and queries, or the other way round, with.
+__attribute__((always_inline))
+inline void fill_kept(__local acc_t *tile, const attention *a, int query, int key, int rows_are_keys)
+{
+    for (int n = get_local_id(0); n < BLOCK * BLOCK; n += ITEMS) {
+        const int p = n / BLOCK, i = n % BLOCK;
+        const int keeps = !a->threshold || attention_keeps(a, query + (rows_are_keys ? i : p),
+                                                           key + (rows_are_keys ? p : i));
+        tile[p * A_PITCH + i] = keeps ? a->keep : 0.0f;
+    }
+}
+
+// Two products of rows with rows, of d and e columns: q and k, dy and v; a's rows are the tile's. One piece of code for
+// both, as compilers take long over loops with barriers.
+typedef struct {
+    const __global data_t *a, *b;
+    long a_row, b_row;
+} operands;
+
+__attribute__((always_inline))
+inline void multiply_both(fragment_acc *second, fragment_acc *first, __local acc_t *a_tile, __local acc_t *b_tile,
+                          operands scores, operands products, int a_first, int a_rows, int b_first, int b_rows, int d,
+                          int e, int item_row, int item_column)
+{
+    fragment_zero(second);
+#pragma nounroll
+    for (int part = 0; part < 2; ++part) {
+        const operands from = part ? products : scores;
+        *first = *second;
+        multiply_rows(second, a_tile, b_tile, from.a, from.a_row, a_first, a_rows, from.b, from.b_row, b_first, b_rows,
+                      part ? e : d, item_row, item_column);
+    }
+}
+
+// An item's 4 x 4 of rows from `first` on times factor go to, or are added to, the gradient.
+__attribute__((always_inline))
+inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc, int first, int rows, int column,
+                      int columns, int item_row, int item_column, float factor, int adds)
+{
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int row = first + fragment_row(item_row, i), at = column + fragment_column(item_column, j);
+            if (row < rows && at < columns) {
+                const float value = acc->sum[i][j] * factor;
+                store_one(to, row * to_row + at, adds ? value + load_one(to, row * to_row + at) : value);
+            }
+        }
+}
+
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base, long dq_offset, long dq_batch,
+                                                        long dq_head, long dq_row, SAVED_PARAMS, ATTENTION_PARAMS,
+                                                        float factor, int adds)
+{
+    __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], levels[BLOCK], means[BLOCK];
+    const int item_row = get_local_id(0) / SIDE, item_column = get_local_id(0) % SIDE;
+    const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
+    const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
+    const __global data_t *y = y_base + y_offset + image * y_batch + head * y_head;
+    const __global data_t *dy = dy_base + dy_offset + image * dy_batch + head * dy_head;
+    ATTENTION_OF(a, image, head);
+    fragment_acc sum, score, product;
+    fragment_zero(&sum);
+    load_rows(levels, means, sums_base + sums_offset + image * sums_batch + head * sums_head, sums_row, y, y_row, dy,
+              dy_row, begin, queries, e);
+    const int limit = attention_seen(&a, min(begin + BLOCK, queries) - 1);
+    for (int first = 0; first < limit; first += BLOCK) {
+        const operands scores = {a.q, a.k, a.q_row, a.k_row}, products = {dy, a.v, dy_row, a.v_row};
+        multiply_both(&product, &score, a_tile, b_tile, scores, products, begin, queries, first, keys, d, e, item_row,
+                      item_column);
+        barrier(CLK_LOCAL_MEM_FENCE); // the rows are there, and the weights' last readers done
+        fill_kept(weights, &a, begin, first, 1);
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int row = fragment_row(item_row, i), query = begin + row;
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const int key = first + fragment_column(item_column, j);
+                const float kept = weights[fragment_column(item_column, j) * A_PITCH + row];
+                const float weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
+                score.sum[i][j] = weight * (product.sum[i][j] * kept - means[row]);
+            }
+        }
+        store_turned(weights, &score, item_row, item_column);
+        multiply_weights(&sum, weights, b_tile, a.k, a.k_row, first, keys, column, d, item_row, item_column);
+    }
+    put_block(dq_base + dq_offset + image * dq_batch + head * dq_head, dq_row, &sum, begin, queries, column, d,
+              item_row, item_column, factor, adds);
+}
+
+// dk or dv may be NULL: has_dk, has_dv.
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, long dk_offset, long dk_batch,
+                                                     long dk_head, long dk_row, __global data_t *dv_base,
+                                                     long dv_offset, long dv_batch, long dv_head, long dv_row,
+                                                     int has_dk, int has_dv, SAVED_PARAMS, ATTENTION_PARAMS,
+                                                     float factor, int adds)
+{
+    __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], levels[BLOCK], means[BLOCK];
+    const int item_row = get_local_id(0) / SIDE, item_column = get_local_id(0) % SIDE;
+    const int kv_heads = heads / group, image = get_group_id(1) / kv_heads, kv_head = get_group_id(1) % kv_heads;
+    const int begin = get_group_id(0) * BLOCK, column = get_group_id(2) * BLOCK;
+    const int makes_dk = has_dk && column < d, makes_dv = has_dv && column < e;
+    fragment_acc dk_sum, dv_sum, score, product;
+    fragment_zero(&dk_sum);
+    fragment_zero(&dv_sum);
+    for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+        const __global data_t *y = y_base + y_offset + image * y_batch + head * y_head;
+        const __global data_t *dy = dy_base + dy_offset + image * dy_batch + head * dy_head;
+        ATTENTION_OF(a, image, head);
+        const int skipped = (int)clamp(begin - shift, 0L, (long)queries) / BLOCK * BLOCK; // they see none of the keys
+        for (int first = skipped; first < queries; first += BLOCK) {
+            barrier(CLK_LOCAL_MEM_FENCE); // the last rows' and weights' readers are done
+            load_rows(levels, means, sums_base + sums_offset + image * sums_batch + head * sums_head, sums_row, y,
+                      y_row, dy, dy_row, first, queries, e);
+            const operands scores = {a.k, a.q, a.k_row, a.q_row}, products = {a.v, dy, a.v_row, dy_row};
+            multiply_both(&product, &score, a_tile, b_tile, scores, products, begin, keys, first, queries, d, e,
+                          item_row, item_column);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            fill_kept(weights, &a, first, begin, 0);
+            barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int key = begin + fragment_row(item_row, i);
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    const int row = fragment_column(item_column, j), query = first + row;
+                    const float kept = weights[row * A_PITCH + fragment_row(item_row, i)];
+                    const float weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
+                    score.sum[i][j] = weight * kept;
+                    product.sum[i][j] = weight * (product.sum[i][j] * kept - means[row]);
+                }
+            }
+            // Barriers under a condition are dear to some compilers: a product that is not wanted has no steps. The
+            // sums change places so that one piece of code makes both.
+#pragma nounroll
+            for (int part = 0; part < 2; ++part) {
+                const int is_wanted = part ? makes_dk : makes_dv;
+                store_turned(weights, &score, item_row, item_column);
+                multiply_weights(&dv_sum, weights, b_tile, part ? a.q : dy, part ? a.q_row : dy_row, first,
+                                 is_wanted ? queries : first, column, part ? d : e, item_row, item_column);
+                const fragment_acc other = dv_sum;
+                dv_sum = dk_sum;
+                dk_sum = other;
+                score = product;
+                barrier(CLK_LOCAL_MEM_FENCE); // before the weights are others
+            }
+        }
+    }
+    if (makes_dk)
+        put_block(dk_base + dk_offset + image * dk_batch + kv_head * dk_head, dk_row, &dk_sum, begin, keys, column, d,
+                  item_row, item_column, factor, adds);
+    if (makes_dv)
+        put_block(dv_base + dv_offset + image * dv_batch + kv_head * dv_head, dv_row, &dv_sum, begin, keys, column, e,
+                  item_row, item_column, 1.0f, adds);
+}
