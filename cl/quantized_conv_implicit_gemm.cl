@@ -15,14 +15,10 @@ ALWAYS_INLINE void lay_out_row(__global uchar *to, const __global uchar *x, long
         to[i] = zero;
     to += (long)before * channels;
     if (x_channel == 1) {
-        for (int w = 0; w < width; ++w, to += channels) {
-            const __global uchar *from = x + w * x_column;
-            int c = 0;
-            for (; c + VW <= channels; c += VW)
-                STORE_BYTES(LOAD_BYTES(from + c) ^ flip, to + c);
-            for (; c < channels; ++c)
-                to[c] = from[c] ^ flip;
-        }
+        const bool is_run = x_column == channels && (long)width * channels < INT_MAX;
+        const int together = is_run ? width : 1; // pixels that lie one after the other
+        for (int w = 0; w < width; w += together, to += (long)together * channels)
+            copy_bytes(to, x + w * x_column, together * channels, flip);
     } else {
         int w = 0;
         if (x_column == 1 && channels % 4 == 0) { // VW columns of four channels at a time
