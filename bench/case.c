@@ -375,7 +375,8 @@ double bench_case_macs(const bench_case *c)
 
 double bench_case_bytes(const bench_case *c)
 {
-    return bench_op_get(c->op)->bytes(c);
+    const bench_op *op = bench_op_get(c->op);
+    return op->bytes(c) * (op->narrows ? (double)husk_dtype_size(c->dtype) / 4 : 1);
 }
 
 bool bench_case_is_bandwidth(const bench_case *c)

@@ -18,7 +18,7 @@
 
 /* Host memory of one operand: a tensor of rank dimensions with strides in elements. */
 typedef struct bench_array {
-    void *data; /* float, or int32_t for lengths; NULL: the case has no such operand */
+    void *data; /* float, f16 or bf16, or int32_t for lengths; NULL: the case has no such operand */
     husk_dtype dtype;
     int32_t rank;
     int64_t shape[HUSK_MAX_RANK];

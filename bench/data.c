@@ -9,6 +9,7 @@
 #include "op.h"
 #include "ref/random.h"
 #include "text.h"
+#include "verdict.h"
 
 #define ALIGNMENT 64
 
@@ -29,11 +30,21 @@ static bool extent_of(const bench_array *array, int64_t *extent)
     return true;
 }
 
+static int64_t bytes_of(const bench_array *array)
+{
+    return array->count * (int64_t)husk_dtype_size(array->dtype);
+}
+
 static void poison(bench_array *array)
 {
     if (array->dtype == HUSK_I32) {
         for (int64_t i = 0; i < array->count; i++)
             ((int32_t *)array->data)[i] = -2;
+        return;
+    }
+    if (husk_dtype_size(array->dtype) == 2) { // a NaN of f16 and of bf16
+        for (int64_t i = 0; i < array->count; i++)
+            ((uint16_t *)array->data)[i] = 0x7fc0;
         return;
     }
     for (int64_t i = 0; i < array->count; i++)
@@ -56,7 +67,7 @@ bool bench_array_make(bench_array *array, husk_dtype dtype, int32_t rank, const 
     if (!extent_of(array, &array->count) || array->count > (INT64_MAX >> 4))
         return false;
     // Never empty, so that data != NULL says the operand is there.
-    size_t bytes = (size_t)array->count * 4;
+    size_t bytes = (size_t)bytes_of(array);
     bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
     array->data = aligned_alloc(ALIGNMENT, bytes);
     if (!array->data)
@@ -104,7 +115,7 @@ void bench_array_fill(bench_array *array, uint64_t seed, float scale)
 
 int64_t bench_array_bytes(const bench_array *array)
 {
-    return array->data ? array->count * 4 : 0;
+    return array->data ? bytes_of(array) : 0;
 }
 
 void bench_array_free(bench_array *array)
@@ -126,10 +137,45 @@ uint64_t bench_case_seed(const bench_case *c)
     return hash;
 }
 
+// f32 numbers as the dtype holds them.
+static bool narrow(bench_array *array, husk_dtype dtype)
+{
+    if (!array->data || array->dtype != HUSK_F32)
+        return true;
+    bench_array made;
+    if (!bench_array_make(&made, dtype, array->rank, array->shape, array->strides)) {
+        bench_array_free(&made);
+        return false;
+    }
+    const husk_ref_array from = bench_ref_array(array), to = bench_ref_array(&made);
+    for (int64_t i = 0; i < array->count; i++)
+        husk_ref_store(&to, i, husk_ref_load(&from, i));
+    bench_array_free(array);
+    *array = made;
+    return true;
+}
+
+// The operands of a case with another dtype: those of the same case in f32, rounded.
+static bool narrow_data(const bench_case *c, bench_data *data)
+{
+    bench_array *const arrays[] = {&data->x, &data->w, &data->bias, &data->y, &data->dy};
+    bool good = true;
+    for (size_t i = 0; good && i < sizeof arrays / sizeof *arrays; i++)
+        good = narrow(arrays[i], c->dtype);
+    for (size_t i = 0; good && i < BENCH_SAVED; i++)
+        good = narrow(&data->saved[i], c->dtype);
+    return good;
+}
+
+static bool is_narrow(const bench_case *c)
+{
+    return c->dtype != HUSK_F32 && bench_op_get(c->op)->narrows;
+}
+
 bool bench_data_make(const bench_case *c, bench_data *data, char reason[BENCH_REASON_TEXT])
 {
     memset(data, 0, sizeof *data);
-    if (bench_op_get(c->op)->make_data(c, data, bench_case_seed(c)))
+    if (bench_op_get(c->op)->make_data(c, data, bench_case_seed(c)) && (!is_narrow(c) || narrow_data(c, data)))
         return true;
     bench_data_free(c, data);
     char size[64];
@@ -162,8 +208,11 @@ bool bench_output_make(const bench_case *c, const bench_data *data, bench_output
 {
     const bench_op *op = bench_op_get(c->op);
     memset(output, 0, sizeof *output);
-    if (bench_array_make(&output->y, data->y.dtype, data->y.rank, data->y.shape, data->y.strides) &&
-        (!op->make_output || op->make_output(c, data, output)))
+    bool good = bench_array_make(&output->y, data->y.dtype, data->y.rank, data->y.shape, data->y.strides) &&
+                (!op->make_output || op->make_output(c, data, output));
+    for (size_t i = 0; good && is_narrow(c) && i < BENCH_GRADIENTS; i++)
+        good = narrow(&output->gradients[i], c->dtype);
+    if (good)
         return true;
     bench_output_free(output);
     return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the result");

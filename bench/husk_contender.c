@@ -218,10 +218,11 @@ static bench_answer make_sets(bench_husk_job *job, char reason[BENCH_REASON_TEXT
     return explain(error, error->status != HUSK_OK ? error->status : HUSK_OUT_OF_HOST_MEMORY, reason);
 }
 
-// clbench is f32 alone today, and an operator's gradients may not be there; a case may ask, and gets a plain answer.
+// Not every operator is measured in every dtype, and an operator's gradients may not be there; a case may ask, and gets
+// a plain answer.
 static bool is_supported(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
-    if (c->dtype != HUSK_F32)
+    if (c->dtype != HUSK_F32 && !bench_op_get(c->op)->narrows)
         return bench_explain(reason, BENCH_REASON_TEXT, "dtype=%s is not there yet",
                              husk_dtype_name(c->dtype));
     if (!bench_op_row(c))
@@ -315,8 +316,10 @@ static husk_status fill_nan(husk_queue *queue, const husk_tensor *tensor, uint32
 {
     if (!tensor->buffer)
         return HUSK_OK;
-    return husk_buffer_fill(queue, tensor->buffer, 0, husk_buffer_size(tensor->buffer), &pattern,
-                            sizeof pattern);
+    const uint16_t half = 0x7fc0; // a NaN of f16 and of bf16
+    const bool is_half = husk_dtype_size(tensor->dtype) == 2;
+    return husk_buffer_fill(queue, tensor->buffer, 0, husk_buffer_size(tensor->buffer),
+                            is_half ? (const void *)&half : &pattern, is_half ? sizeof half : sizeof pattern);
 }
 
 static bench_answer husk_reset(void *state, char reason[BENCH_REASON_TEXT])

@@ -32,9 +32,12 @@ typedef struct bench_op {
     /* Sizes. */
     double (*flops)(const bench_case *c);
     double (*macs)(const bench_case *c); /* NULL: none */
-    double (*bytes)(const bench_case *c);
+    double (*bytes)(const bench_case *c); /* in f32 */
     bool is_bandwidth;
     double peak_factor; /* operations an instruction does for one of f32's; 0 means 1, eight-bit integers have 4 */
+
+    /* Whether dtype= makes all floating-point operands that dtype; else the operator is measured in f32 alone. */
+    bool narrows;
 
     /* Operands: shapes, memory and numbers. False: memory is short. */
     bool (*make_data)(const bench_case *c, bench_data *data, uint64_t seed);

@@ -28,9 +28,19 @@
 // the time.
 #define TILE_PREFETCH_B 32
 #endif
+#include "lib/vector.clh"
+// Panels hold f32, widened once; packed weights stay what they are, since to read them is what takes the time.
+#if defined(B_PACKED) && DATA_BYTES == 2
+#define TILE_B_T data_t
+#define TILE_LOAD_B(i, b) load_vf((b) + (i) * VW)
+#define TILE_STORE_B(v, b) store_vf(v, b)
+#else
+#define TILE_STORE_B(v, b) vstore_vf(v, 0, b)
+#endif
 #include "lib/tile.clh"
 #define ACT_T vf
 #include "lib/activation.clh"
+#include "lib/gemm.clh"
 
 // Rows of the A panel lie this far apart: a power of two would put them all in one set of the cache.
 #define A_ROW (BLOCK_K + VW)
@@ -40,10 +50,8 @@
 #define TAIL_M 4
 #define FULL_ABOVE (TILE_M > 2 * TAIL_M ? TILE_M - TAIL_M : TAIL_M)
 
-// What the host says of bias.
-#define BIAS_NONE 0
-#define BIAS_COLUMN 1 // one value a column, n of them
-#define BIAS_ROW 2    // one value a row, m of them
+// Operands may be wide beside narrower ones (UNITS of lib/dtype.clh): `units` of a pointer, by which its strides are
+// scaled already.
 
 // The lanes of a vector that hold columns of the matrix, at most VW.
 inline int lanes_left(int left)
@@ -54,19 +62,20 @@ inline int lanes_left(int left)
 // Copies a block of lines x columns elements, VW x VW at most, transposed: element (i, j) goes to
 // to[j * to_row + i] for j < to_rows; what is missing of the block becomes zeros.
 inline void transpose_copy(acc_t *to, int to_row, int to_rows, const __global data_t *from, long from_row,
-                           int lines, int columns)
+                           int units, int lines, int columns)
 {
     vf block[VW];
     if (lines == VW && columns >= VW) {
 #define LOAD(i) \
     if ((i) < VW) \
-        block[i] = load_vf(from + (i) * from_row);
+        block[i] = load_vf_either(from + (i) * from_row, VW, units);
         REPEAT_16(LOAD)
 #undef LOAD
     } else {
         acc_t part[VW * VW];
         for (int i = 0; i < VW; ++i)
-            store_private(i < lines ? load_vf_part(from + i * from_row, columns) : (vf)(0.0f), part + i * VW);
+            store_private(i < lines ? load_vf_either(from + i * from_row, columns, units) : (vf)(0.0f),
+                          part + i * VW);
 #define RELOAD(i) \
     if ((i) < VW) \
         block[i] = load_private(part + (i) * VW);
@@ -84,22 +93,23 @@ inline void transpose_copy(acc_t *to, int to_row, int to_rows, const __global da
 // Copies rows x steps elements to to[i * A_ROW + p]; element (i, p) is from[i * row + p * step]. Rows up to
 // panel_rows and steps up to a multiple of VW are filled with zeros. The matrix has `there` rows from here on: where
 // it is transposed whole vectors of them are read, and those beyond the tile left out.
-inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, int rows, int there, int panel_rows,
-                   int steps)
+inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, int units, int rows, int there,
+                   int panel_rows, int steps)
 {
-    if (step == 1) {
+    if (step == units) {
         for (int i = 0; i < rows; ++i)
             for (int p = 0; p < steps; p += VW)
-                store_private(load_vf_part(from + i * row + p, lanes_left(steps - p)), to + i * A_ROW + p);
-    } else if (row == 1) {
+                store_private(load_vf_either(from + i * row + p * units, lanes_left(steps - p), units),
+                              to + i * A_ROW + p);
+    } else if (row == units) {
         for (int i = 0; i < TILE_M; i += VW)
             for (int p = 0; p < steps; p += VW)
-                transpose_copy(to + i * A_ROW + p, A_ROW, min(TILE_M - i, VW), from + p * step + i, step,
-                               min(steps - p, VW), there - i);
+                transpose_copy(to + i * A_ROW + p, A_ROW, min(TILE_M - i, VW), from + p * step + i * units,
+                               step, units, min(steps - p, VW), there - i);
     } else {
         for (int i = 0; i < rows; ++i)
             for (int p = 0; p < steps; ++p)
-                to[i * A_ROW + p] = from[i * row + p * step];
+                to[i * A_ROW + p] = load_either(from + i * row + p * step, units);
     }
     for (int i = rows; i < panel_rows; ++i)
         for (int p = 0; p < steps; p += VW)
@@ -108,30 +118,31 @@ inline void pack_a(acc_t *to, const __global data_t *from, long row, long step, 
 
 // Copies steps x columns elements into panels; element (p, j) is from[p * step + j * column]. Columns that
 // fill up the last panel are zeros.
-inline void pack_b(acc_t *to, int panel_size, const __global data_t *from, long step, long column, int steps,
-                   int columns)
+inline void pack_b(acc_t *to, int panel_size, const __global data_t *from, long step, long column, int units,
+                   int steps, int columns)
 {
-    if (column == 1) {
+    if (column == units) {
         for (int p = 0; p < steps; ++p) {
             const __global data_t *line = from + p * step;
             acc_t *panel = to + p * TILE_N;
             int j = 0;
             for (; j + TILE_N <= columns; j += TILE_N, panel += panel_size) {
                 for (int v = 0; v < TILE_NV; ++v) {
-                    PREFETCH_READ(line + 4 * step + j + v * VW);
-                    store_private(load_vf(line + j + v * VW), panel + v * VW);
+                    PREFETCH_READ(line + 4 * step + (j + v * VW) * units);
+                    store_private(load_vf_either(line + (j + v * VW) * units, VW, units), panel + v * VW);
                 }
             }
             if (j < columns)
                 for (int v = 0; v < TILE_N; v += VW)
-                    store_private(load_vf_part(line + j + v, lanes_left(max(columns - j - v, 0))), panel + v);
+                    store_private(load_vf_either(line + (j + v) * units, lanes_left(max(columns - j - v, 0)), units),
+                                  panel + v);
         }
-    } else if (step == 1) {
+    } else if (step == units) {
         for (int j = 0; j < columns; j += VW) {
             acc_t *panel = to + j / TILE_N * panel_size + j % TILE_N;
             for (int p = 0; p < steps; p += VW) {
-                transpose_copy(panel + p * TILE_N, TILE_N, VW, from + j * column + p, column,
-                               min(columns - j, VW), min(steps - p, VW));
+                transpose_copy(panel + p * TILE_N, TILE_N, VW, from + j * column + p * units,
+                               column, units, min(columns - j, VW), min(steps - p, VW));
             }
         }
         // A vector of columns that lies wholly beyond the matrix is read by the tile all the same.
@@ -142,7 +153,7 @@ inline void pack_b(acc_t *to, int panel_size, const __global data_t *from, long 
         for (int j = 0; j < (columns + TILE_N - 1) / TILE_N * TILE_N; ++j)
             for (int p = 0; p < steps; ++p)
                 to[j / TILE_N * panel_size + j % TILE_N + p * TILE_N] =
-                    j < columns ? from[p * step + j * column] : 0.0f;
+                    j < columns ? load_either(from + p * step + j * column, units) : 0.0f;
     }
 }
 
@@ -152,29 +163,37 @@ typedef struct {
     int bias_kind; // BIAS_NONE except in the last block of K
     long bias_stride;
     int activates; // in the last block, where there is an activation
+    int c_units, bias_units;
 } finish_t;
+#if DATA_BYTES == 2
+#define C_UNITS(finish) ((finish).c_units)
+#define BIAS_UNITS(finish) ((finish).bias_units)
+#else // known when compiling
+#define C_UNITS(finish) 1
+#define BIAS_UNITS(finish) 1
+#endif
 
 // Columns of C or bias that do not lie side by side.
-inline vf load_spread(const __global data_t *from, long stride, int lanes)
+inline vf load_spread(const __global data_t *from, long stride, int lanes, int units)
 {
-    if (stride == 1)
-        return load_vf_part(from, lanes);
+    if (stride == units)
+        return load_vf_either(from, lanes, units);
     acc_t line[VW];
     for (int i = 0; i < VW; ++i)
-        line[i] = i < lanes ? from[i * stride] : 0.0f;
+        line[i] = i < lanes ? load_either(from + i * stride, units) : 0.0f;
     return load_private(line);
 }
 
-inline void store_spread(vf value, __global data_t *to, long stride, int lanes)
+inline void store_spread(vf value, __global data_t *to, long stride, int lanes, int units)
 {
-    if (stride == 1) {
-        store_vf_part(value, to, lanes);
+    if (stride == units) {
+        store_vf_either(value, to, lanes, units);
         return;
     }
     acc_t line[VW];
     store_private(value, line);
     for (int i = 0; i < lanes; ++i)
-        to[i * stride] = line[i];
+        store_either(to + i * stride, line[i], units);
 }
 
 // One vector of C: lanes of it, stride apart.
@@ -183,10 +202,10 @@ ALWAYS_INLINE void store_vector(vf value, vf bias, __global data_t *to, long str
 {
     value = value * finish.alpha + bias;
     if (finish.scale_c != 0.0f)
-        value = MAD((vf)(finish.scale_c), load_spread(to, stride, lanes), value);
+        value = MAD((vf)(finish.scale_c), load_spread(to, stride, lanes, C_UNITS(finish)), value);
     if (finish.activates)
         value = activate(value, ACT_ARGS);
-    store_spread(value, to, stride, lanes);
+    store_spread(value, to, stride, lanes, C_UNITS(finish));
 }
 
 // lines[i][TILE_N] are the sums of a tile. Where the tile is whole and lies by rows no lane is counted.
@@ -197,19 +216,22 @@ inline void store_tile(const acc_t *lines, __global data_t *c, long c_row, long 
 #define LOAD_BIAS(i, j) \
     if ((j) * VW < columns) \
         column_bias[j] = load_spread(bias + (j) * VW * finish.bias_stride, finish.bias_stride, \
-                                     lanes_left(columns - (j) * VW));
+                                     lanes_left(columns - (j) * VW), BIAS_UNITS(finish));
     if (finish.bias_kind == BIAS_COLUMN) {
         TILE_ROW_EACH(0, TILE_NV, LOAD_BIAS)
     }
 #undef LOAD_BIAS
-    const int whole = columns == TILE_N && c_column == 1;
+    const int whole = columns == TILE_N && c_column == C_UNITS(finish);
     for (int i = 0; i < rows; ++i) {
-        const float row_bias = finish.bias_kind == BIAS_ROW ? bias[i * finish.bias_stride] : 0.0f;
+        const float row_bias = finish.bias_kind == BIAS_ROW
+                                   ? load_either(bias + i * finish.bias_stride, BIAS_UNITS(finish))
+                                   : 0.0f;
         const acc_t *line = lines + i * TILE_N;
         __global data_t *to = c + i * c_row;
         if (whole) {
 #define STORE(i, j) \
-    store_vector(vload_vf(j, line), column_bias[j] + row_bias, to + (j) * VW, 1, VW, finish, ACT_ARGS);
+    store_vector(vload_vf(j, line), column_bias[j] + row_bias, to + (j) * VW * C_UNITS(finish), C_UNITS(finish), VW, \
+                 finish, ACT_ARGS);
             TILE_ROW_EACH(0, TILE_NV, STORE)
 #undef STORE
         } else {
@@ -226,7 +248,7 @@ inline void store_tile(const acc_t *lines, __global data_t *c, long c_row, long 
 // ---- what is asked for while a tile is multiplied ----
 
 // Elements of a cache line of 64 bytes.
-#define LINE 16
+#define LINE (64 / DATA_BYTES)
 // Lines in a piece, one a k step.
 #define PIECE 8
 // The next block of B is asked for while the last rows of this one are multiplied, this many tiles of rows: asked for
@@ -314,17 +336,17 @@ ALWAYS_INLINE void add_product_in_place(vf *acc, int rows, const __global data_t
 
 // One step that takes A from where it lies.
 ALWAYS_INLINE void multiply_step_in_place(vf *acc, int rows, const __global data_t *a, long a_row,
-                                          const TILE_B_SPACE acc_t *b)
+                                          const TILE_B_SPACE TILE_B_T *b)
 {
 #ifdef TILE_PREFETCH_B
     PREFETCH_READ(b + TILE_PREFETCH_B * TILE_N);
     if (TILE_N > 16)
         PREFETCH_READ(b + TILE_PREFETCH_B * TILE_N + 16);
 #endif
-    const vf b0 = vload_vf(0, b);
-    const vf b1 = TILE_NV > 1 ? vload_vf(1, b) : (vf)(0.0f);
-    const vf b2 = TILE_NV > 2 ? vload_vf(2, b) : (vf)(0.0f);
-    const vf b3 = TILE_NV > 3 ? vload_vf(3, b) : (vf)(0.0f);
+    const vf b0 = TILE_LOAD_B(0, b);
+    const vf b1 = TILE_NV > 1 ? TILE_LOAD_B(1, b) : (vf)(0.0f);
+    const vf b2 = TILE_NV > 2 ? TILE_LOAD_B(2, b) : (vf)(0.0f);
+    const vf b3 = TILE_NV > 3 ? TILE_LOAD_B(3, b) : (vf)(0.0f);
     add_product_in_place(acc, rows, a, a_row, b0, b1, b2, b3);
 }
 
@@ -348,7 +370,7 @@ ALWAYS_INLINE void multiply_step_copying(vf *acc, int in_place, const acc_t *a, 
 // A full tile of sums from the panels a and b; where copies is set, from b's source, and into the panel; where
 // in_place is, from the rows of A.
 ALWAYS_INLINE void multiply_full(vf *acc, int copies, int in_place, const acc_t *a, const __global data_t *a_there,
-                                 long a_row, const TILE_B_SPACE acc_t *b, const __global data_t *source,
+                                 long a_row, const TILE_B_SPACE TILE_B_T *b, const __global data_t *source,
                                  long source_step, acc_t *copy, int copy_step, int steps,
                                  ahead_t *ahead)
 {
@@ -416,7 +438,7 @@ ALWAYS_INLINE void multiply_full(vf *acc, int copies, int in_place, const acc_t 
 
 // Sums of TAIL_M rows or fewer, whose elements lie side by side, from where they lie.
 ALWAYS_INLINE void multiply_tail_in_place(vf *acc, const __global data_t *a, long a_row, int rows,
-                                          const TILE_B_SPACE acc_t *b, int steps)
+                                          const TILE_B_SPACE TILE_B_T *b, int steps)
 {
     // Rows that are missing are the last one again.
     const __global data_t *a1 = a + min(1, rows - 1) * a_row;
@@ -425,7 +447,7 @@ ALWAYS_INLINE void multiply_tail_in_place(vf *acc, const __global data_t *a, lon
     tile_zero(acc, TAIL_M, TILE_NV);
     for (int p = 0; p < steps; ++p, b += TILE_N) {
 #define MULTIPLY(i, j) \
-    acc[(i) * TILE_NV + (j)] = MAD(element##i, vload_vf(j, b), acc[(i) * TILE_NV + (j)]);
+    acc[(i) * TILE_NV + (j)] = MAD(element##i, TILE_LOAD_B(j, b), acc[(i) * TILE_NV + (j)]);
         const vf element0 = (vf)(load_one(a, p)), element1 = (vf)(load_one(a1, p));
         const vf element2 = (vf)(load_one(a2, p)), element3 = (vf)(load_one(a3, p));
         TILE_ROW_EACH(0, TILE_NV, MULTIPLY)
@@ -442,14 +464,15 @@ ALWAYS_INLINE void store_plain(const vf *acc, int tile_rows, int rows, __global 
                                const __global data_t *bias, finish_t finish)
 {
     const int has_bias = finish.bias_kind == BIAS_COLUMN;
+    const int units = C_UNITS(finish), step = VW * units;
 #define BIAS(j) (has_bias && (j) < TILE_NV ? load_spread(bias + (j) * VW * finish.bias_stride, \
-                                                         finish.bias_stride, VW) : (vf)(0.0f))
+                                                         finish.bias_stride, VW, BIAS_UNITS(finish)) : (vf)(0.0f))
     const vf bias0 = BIAS(0), bias1 = BIAS(1), bias2 = BIAS(2), bias3 = BIAS(3);
 #undef BIAS
-#define STORE(i, j) store_vf(acc[(i) * TILE_NV + (j)] * finish.alpha + bias##j, to + (j) * VW);
+#define STORE(i, j) store_vf_either(acc[(i) * TILE_NV + (j)] * finish.alpha + bias##j, to + (j) * step, VW, units);
 #define UPDATE(i, j) \
-    store_vf(MAD(load_vf(to + (j) * VW), (vf)(finish.scale_c), \
-                 acc[(i) * TILE_NV + (j)] * finish.alpha + bias##j), to + (j) * VW);
+    store_vf_either(MAD(load_vf_either(to + (j) * step, VW, units), (vf)(finish.scale_c), \
+                        acc[(i) * TILE_NV + (j)] * finish.alpha + bias##j), to + (j) * step, VW, units);
 #define STORE_ROW(i) \
     if ((i) < tile_rows && (i) < rows) { \
         __global data_t *to = c + (i) * c_row; \
@@ -495,14 +518,33 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                                long b_step, long b_column, long b_batch,
                                const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
                                int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
-                               long c_column, long c_batch, long c_split, int m, int n, int all_k, int batch,
-                               int group_rows, int group_columns, int group_matrices, int splits, int split_k,
-                               int strip_width, int block_k, int in_place, float alpha, float beta, ACT_PARAMS)
+                               long c_column, long c_batch, long c_split, int wide, int m, int n, int all_k,
+                               int batch, int group_rows, int group_columns, int group_matrices, int splits,
+                               int split_k, int strip_width, int block_k, int in_place, float alpha, float beta,
+                               ACT_PARAMS)
 {
     const int split = get_group_id(2) % splits;
     const int first = get_group_id(2) / splits * group_matrices;
     const int k = min(all_k - split * split_k, split_k);
-    const __global data_t *bias = bias_base + bias_offset;
+    const int a_units = UNITS(wide & WIDE_A), b_units = UNITS(wide & WIDE_B), c_units = UNITS(wide & WIDE_C);
+    const int bias_units = UNITS(wide & WIDE_BIAS);
+    a_offset *= a_units;
+    a_row *= a_units;
+    a_step *= a_units;
+    a_batch *= a_units;
+#ifndef B_PACKED
+    b_offset *= b_units;
+    b_step *= b_units;
+    b_column *= b_units;
+    b_batch *= b_units;
+#endif
+    c_offset *= c_units;
+    c_row *= c_units;
+    c_column *= c_units;
+    c_batch *= c_units;
+    c_split *= c_units;
+    bias_stride *= bias_units;
+    const __global data_t *bias = bias_base + bias_offset * bias_units;
     const int row_begin = get_group_id(1) * group_rows;
     const int row_end = min(m, row_begin + group_rows);
     const int column_begin = get_group_id(0) * group_columns;
@@ -531,28 +573,28 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
             const int steps = min(k - block, block_k);
             const int last = block + steps == k;
             const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, bias_stride,
-                                     last && act_kind != ACT_NONE};
-            const int is_plain = c_column == 1 && finish.bias_kind != BIAS_ROW && !finish.activates;
+                                     last && act_kind != ACT_NONE, c_units, bias_units};
+            const int is_plain = c_column == c_units && finish.bias_kind != BIAS_ROW && !finish.activates;
             ahead_t ahead = {stream_none(), stream_none(), 0, 0, a, c, 0, 0, 0};
             int copied = 1; // whether B's strip lies in the panels
 #ifndef B_PACKED
             const __global data_t *b_block = b + block * b_step + strip * b_column;
             // Rows of B are copied by the first tile that needs them, all but those cut by the edge.
-            copied = b_column != 1 || row_end - row_begin <= FULL_ABOVE;
+            copied = b_column != 1 || b_units != 1 || row_end - row_begin <= FULL_ABOVE;
             // A single tile of rows needs no copies: all steps write one, over each other.
             const int copy_step = row_end - row_begin <= TILE_M ? 0 : TILE_N;
             const int whole = copied ? 0 : strip_columns / TILE_N * TILE_N;
             if (whole < strip_columns)
                 pack_b(b_panels + whole / TILE_N * panel_size, panel_size, b_block + whole * b_column, b_step, b_column,
-                       steps, strip_columns - whole);
+                       b_units, steps, strip_columns - whole);
             const int next_steps = last ? min(k, block_k) : min(k - block - steps, block_k);
             const int next_columns = last ? min(column_end - strip - strip_columns, strip_width) : strip_columns;
             const __global data_t *next = last ? b + (strip + strip_columns) * b_column
                                                : b_block + steps * b_step;
             if (next_columns > 0)
-                ahead.b = b_column == 1 ? stream_runs(next, b_step, next_steps, next_columns)
-                          : b_step == 1 ? stream_runs(next, b_column, next_columns, next_steps)
-                                        : stream_none();
+                ahead.b = b_column == b_units ? stream_runs(next, b_step, next_steps, next_columns * b_units)
+                          : b_step == b_units ? stream_runs(next, b_column, next_columns, next_steps * b_units)
+                                              : stream_none();
             const int b_tiles = min(max((row_end - row_begin) / TILE_M, 1), AHEAD_TILES) * tiles;
             const int b_from = row_end - AHEAD_TILES * TILE_M;
             const int b_share = b_tiles > 0 ? (ahead.b.left + b_tiles - 1) / b_tiles : 0;
@@ -563,18 +605,23 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                 const int rows = min(row_end - row, full ? TILE_M : TAIL_M);
                 const __global data_t *row_bias = bias + (bias_kind == BIAS_ROW ? row * bias_stride : 0);
                 const __global data_t *from_a = a + row * a_row + block * a_step;
+#if DATA_BYTES == 2
+                const int reads = 0; // rows of A where they lie would be widened once a step
+#else
                 const int reads = in_place && (!full || rows == TILE_M); // rows of A where they lie
+#endif
                 if (!reads)
-                    pack_a(a_panel, from_a, a_row, a_step, rows, m - row, full ? TILE_M : TAIL_M, steps);
+                    pack_a(a_panel, from_a, a_row, a_step, a_units, rows, m - row, full ? TILE_M : TAIL_M, steps);
                 // The rows below, or after the last ones the first ones of the next block.
                 const int below = row_end - row - rows;
                 const int next_rows = below > 0 ? min(below, TILE_M) : last ? 0 : min(row_end - row_begin, TILE_M);
                 const __global data_t *next_a =
                     below > 0 ? from_a + rows * a_row : a + row_begin * a_row + (block + steps) * a_step;
                 ahead.a = next_rows == 0 ? stream_none()
-                          : a_step == 1  ? stream_runs(next_a, a_row, next_rows, steps)
-                          : a_row == 1   ? stream_lines(next_a + next_rows - 1, a_step, steps)
-                                         : stream_none();
+                          : a_step == a_units
+                              ? stream_runs(next_a, a_row, next_rows, steps * a_units)
+                          : a_row == a_units ? stream_lines(next_a + (next_rows - 1) * a_units, a_step, steps)
+                                             : stream_none();
                 ahead.a_share = (ahead.a.left + tiles - 1) / tiles;
 #ifndef B_PACKED
                 ahead.b_share = row > b_from ? b_share : 0;
@@ -645,24 +692,31 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf))
 __kernel void husk_gemm_add_parts(const __global acc_t *restrict part_base, long part_offset, long part_batch,
                                   long part_split, const __global data_t *restrict bias_base, long bias_offset,
                                   long bias_stride, int bias_kind, __global data_t *restrict c_base, long c_offset,
-                                  long c_row, long c_column, long c_batch, int m, int n, int splits, int group_rows,
-                                  float alpha, float beta, ACT_PARAMS)
+                                  long c_row, long c_column, long c_batch, int wide, int m, int n, int splits,
+                                  int group_rows, float alpha, float beta, ACT_PARAMS)
 {
     const long matrix = get_group_id(1);
-    const __global data_t *bias = bias_base + bias_offset;
-    const finish_t finish = {alpha, beta, bias_kind, bias_stride, act_kind != ACT_NONE};
+    const int c_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS);
+    c_offset *= c_units;
+    c_row *= c_units;
+    c_column *= c_units;
+    c_batch *= c_units;
+    bias_stride *= bias_units;
+    const __global data_t *bias = bias_base + bias_offset * bias_units;
+    const finish_t finish = {alpha, beta, bias_kind, bias_stride, act_kind != ACT_NONE, c_units, bias_units};
     const int row_end = min(m, (int)(get_group_id(0) + 1) * group_rows);
     for (int row = get_group_id(0) * group_rows; row < row_end; ++row) {
         const __global acc_t *parts = part_base + part_offset + matrix * part_batch + (long)row * n;
         __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row;
-        const float row_bias = bias_kind == BIAS_ROW ? bias[row * bias_stride] : 0.0f;
+        const float row_bias = bias_kind == BIAS_ROW ? load_either(bias + row * bias_stride, bias_units) : 0.0f;
         for (int j = 0; j < n; j += VW) {
             const int lanes = lanes_left(n - j);
             vf sum = (vf)(0.0f);
             for (int s = 0; s < splits; ++s)
-                sum += load_vf_part(parts + s * part_split + j, lanes);
-            const vf column_bias =
-                bias_kind == BIAS_COLUMN ? load_spread(bias + j * bias_stride, bias_stride, lanes) : (vf)(row_bias);
+                sum += load_acc_part(parts + s * part_split + j, lanes);
+            const vf column_bias = bias_kind == BIAS_COLUMN
+                                       ? load_spread(bias + j * bias_stride, bias_stride, lanes, bias_units)
+                                       : (vf)(row_bias);
             store_vector(sum, column_bias, to + j * c_column, c_column, lanes, finish, ACT_ARGS);
         }
     }
@@ -672,19 +726,19 @@ __kernel void husk_gemm_add_parts(const __global acc_t *restrict part_base, long
 // Packs op(B) [k, n] into panels [k][TILE_N], one after the other. Work-group x does panel x.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_pack_b(const __global data_t *restrict b_base, long b_offset, long b_step,
-                               long b_column, __global acc_t *restrict packed_base, long packed_offset,
+                               long b_column, __global TILE_B_T *restrict packed_base, long packed_offset,
                                int n, int k)
 {
     const int first = get_group_id(0) * TILE_N;
     const int columns = min(n - first, TILE_N);
     const __global data_t *b = b_base + b_offset + first * b_column;
-    __global acc_t *packed = packed_base + packed_offset + (long)first * k;
+    __global TILE_B_T *packed = packed_base + packed_offset + (long)first * k;
     acc_t panel[B_PANEL(BLOCK_K)] __attribute__((aligned(64)));
     for (int block = 0; block < k; block += BLOCK_K) {
         const int steps = min(k - block, BLOCK_K);
-        pack_b(panel, B_PANEL(BLOCK_K), b + block * b_step, b_step, b_column, steps, columns);
+        pack_b(panel, B_PANEL(BLOCK_K), b + block * b_step, b_step, b_column, 1, steps, columns);
         for (int i = 0; i < steps * TILE_N; i += VW)
-            vstore_vf(load_private(panel + i), 0, packed + (long)block * TILE_N + i);
+            TILE_STORE_B(load_private(panel + i), packed + (long)block * TILE_N + i);
     }
 }
 // ---- few rows ----
@@ -699,7 +753,8 @@ __kernel void husk_gemm_pack_b(const __global data_t *restrict b_base, long b_of
 
 // rows x TILE_N sums over steps; `chains` sums take turns, as one multiplication has to wait for the one before it.
 // Element (i, p) of A is a[p * rows + i].
-ALWAYS_INLINE void multiply_few(int rows, int chains, const acc_t *a, const __global acc_t *b, int steps, acc_t *lines)
+ALWAYS_INLINE void multiply_few(int rows, int chains, const acc_t *a, const __global TILE_B_T *b, int steps,
+                                acc_t *lines)
 {
     vf acc[16 * TILE_NV];
     tile_zero(acc, rows * chains, TILE_NV);
@@ -734,48 +789,79 @@ ALWAYS_INLINE void multiply_few(int rows, int chains, const acc_t *a, const __gl
     keep_tile(acc, rows, lines);
 }
 
+#if DATA_BYTES == 2
+// Sums that wait for the next elements of A wait here, of so many columns at a time; C is too narrow for them.
+#define FEW_COLUMNS (1024 / TILE_N * TILE_N)
+#else
+#define FEW_COLUMNS 0x40000000
+#endif
+
 // As husk_gemm_packed with B_PACKED for at most FEW_ROWS rows of one matrix. Work-group x does group_columns columns.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_few(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                             const __global data_t *restrict b_base, long b_offset, long b_step,
                             const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
                             int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
-                            long c_column, int m, int n, int k, int group_columns, float alpha, float beta, ACT_PARAMS)
+                            long c_column, int wide, int m, int n, int k, int group_columns, float alpha, float beta,
+                            ACT_PARAMS)
 {
-    const __global data_t *a = a_base + a_offset;
+    const int a_units = UNITS(wide & WIDE_A), c_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS);
+    a_row *= a_units;
+    a_step *= a_units;
+    c_row *= c_units;
+    c_column *= c_units;
+    bias_stride *= bias_units;
+    const __global data_t *a = a_base + a_offset * a_units;
     const __global data_t *b = b_base + b_offset;
-    __global data_t *c = c_base + c_offset;
-    const __global data_t *bias = bias_base + bias_offset;
+    __global data_t *c = c_base + c_offset * c_units;
+    const __global data_t *bias = bias_base + bias_offset * bias_units;
     const int column_begin = get_group_id(0) * group_columns;
     const int column_end = min(n, column_begin + group_columns);
     const int rows = m == 1 ? 1 : m == 2 ? 2 : m <= 4 ? 4 : FEW_ROWS;
 
     acc_t kept[FEW_KEPT] __attribute__((aligned(64)));
-    int block = 0;
-    do { // once even where k is 0
-        const int steps = min(k - block, FEW_KEPT / rows);
-        const int last = block + steps == k;
-        const finish_t finish = {alpha, block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE, bias_stride,
-                                 last && act_kind != ACT_NONE};
-        for (int i = 0; i < rows; ++i)
-            for (int p = 0; p < steps; ++p)
-                kept[p * rows + i] = i < m ? a[i * a_row + (block + p) * a_step] : 0.0f;
-        for (int j = column_begin; j < column_end; j += TILE_N) {
-            const int columns = min(column_end - j, TILE_N);
-            const __global acc_t *panel = b + j / TILE_N * b_step + block * TILE_N;
-            const __global data_t *from = bias_kind == BIAS_COLUMN ? bias + j * bias_stride : bias;
-            acc_t lines[FEW_ROWS * TILE_N] __attribute__((aligned(64)));
-            if (rows == 1)
-                multiply_few(1, 4, kept, panel, steps, lines);
-            else if (rows == 2)
-                multiply_few(2, 2, kept, panel, steps, lines);
-            else if (rows == 4)
-                multiply_few(4, 1, kept, panel, steps, lines);
-            else
-                multiply_few(FEW_ROWS, 1, kept, panel, steps, lines);
-            store_tile(lines, c + j * c_column, c_row, c_column, m, columns, from, finish, ACT_ARGS);
-        }
-        block += steps;
-    } while (block < k);
+#if DATA_BYTES == 2
+    acc_t waiting[FEW_ROWS * FEW_COLUMNS];
+#endif
+    for (int from_column = column_begin; from_column < column_end; from_column += FEW_COLUMNS) {
+        const int to_column = min(column_end, from_column + FEW_COLUMNS);
+        int block = 0;
+        do { // once even where k is 0
+            const int steps = min(k - block, FEW_KEPT / rows);
+            const int last = block + steps == k;
+            const finish_t finish = {alpha, block == 0 || DATA_BYTES == 2 ? beta : 1.0f, last ? bias_kind : BIAS_NONE,
+                                     bias_stride, last && act_kind != ACT_NONE, c_units, bias_units};
+            if (steps < k || from_column == column_begin)
+                for (int i = 0; i < rows; ++i)
+                    for (int p = 0; p < steps; ++p)
+                        kept[p * rows + i] =
+                            i < m ? load_either(a + i * a_row + (block + p) * a_step, a_units) : 0.0f;
+            for (int j = from_column; j < to_column; j += TILE_N) {
+                const int columns = min(to_column - j, TILE_N);
+                const __global TILE_B_T *panel = b + j / TILE_N * b_step + block * TILE_N;
+                const __global data_t *from = bias_kind == BIAS_COLUMN ? bias + j * bias_stride : bias;
+                acc_t lines[FEW_ROWS * TILE_N] __attribute__((aligned(64)));
+                if (rows == 1)
+                    multiply_few(1, 4, kept, panel, steps, lines);
+                else if (rows == 2)
+                    multiply_few(2, 2, kept, panel, steps, lines);
+                else if (rows == 4)
+                    multiply_few(4, 1, kept, panel, steps, lines);
+                else
+                    multiply_few(FEW_ROWS, 1, kept, panel, steps, lines);
+#if DATA_BYTES == 2
+                acc_t *sums = waiting + (j - from_column) * FEW_ROWS;
+                for (int i = 0; block > 0 && i < rows * TILE_N; i += VW)
+                    store_private(load_private(lines + i) + load_private(sums + i), lines + i);
+                for (int i = 0; !last && i < rows * TILE_N; i += VW)
+                    store_private(load_private(lines + i), sums + i);
+                if (!last)
+                    continue;
+#endif
+                store_tile(lines, c + j * c_column, c_row, c_column, m, columns, from, finish, ACT_ARGS);
+            }
+            block += steps;
+        } while (block < k);
+    }
 }
 #endif

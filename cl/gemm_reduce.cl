@@ -5,10 +5,7 @@
 //   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
 #include "lib/dtype.clh"
 #include "lib/activation.clh"
-
-#define BIAS_NONE 0
-#define BIAS_COLUMN 1 // one value a column, n of them
-#define BIAS_ROW 2    // one value a row, m of them
+#include "lib/gemm.clh"
 
 // C = act(alpha * sum of the partial sums + beta * C + bias). The partial sums may be C itself (one split,
 // alpha 1, beta 0): then this only adds the bias and activates. No splits at all are sums of zero.
@@ -17,7 +14,7 @@ __kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offse
                                long part_column, long part_split, long part_batch,
                                const __global data_t *bias_base, long bias_offset, long bias_stride,
                                int bias_kind, __global data_t *c_base, long c_offset, long c_row,
-                               long c_column, long c_batch, int m, int n, int batch, int splits, float alpha,
+                               long c_column, long c_batch, int wide, int m, int n, int batch, int splits, float alpha,
                                float beta, ACT_PARAMS)
 {
     const long element = get_global_id(0);
@@ -27,16 +24,20 @@ __kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offse
     const int column = (int)(element - line * n);
     if (matrix >= batch)
         return;
+    const int part_units = UNITS(wide & WIDE_PARTS), c_units = UNITS(wide & WIDE_C);
+    const int bias_units = UNITS(wide & WIDE_BIAS);
     const __global data_t *part =
-        part_base + part_offset + matrix * part_batch + row * part_row + column * part_column;
-    __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row + column * c_column;
+        part_base + (part_offset + matrix * part_batch + row * part_row + column * part_column) * part_units;
+    __global data_t *to = c_base + (c_offset + matrix * c_batch + row * c_row + column * c_column) * c_units;
     acc_t sum = 0.0f;
     for (int s = 0; s < splits; ++s)
-        sum += part[s * part_split];
+        sum += load_either(part + s * part_split * part_units, part_units);
     float value = alpha * sum;
     if (beta != 0.0f)
-        value = MAD(beta, *to, value);
+        value = MAD(beta, load_either(to, c_units), value);
     if (bias_kind != BIAS_NONE)
-        value += (bias_base + bias_offset)[(bias_kind == BIAS_COLUMN ? column : row) * bias_stride];
-    *to = activate(value, ACT_ARGS);
+        value += load_either(
+            bias_base + (bias_offset + (bias_kind == BIAS_COLUMN ? column : row) * bias_stride) * bias_units,
+            bias_units);
+    store_either(to, activate(value, ACT_ARGS), c_units);
 }

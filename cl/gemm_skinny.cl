@@ -14,10 +14,12 @@
 //   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
 #include "lib/vector.clh"
 #include "lib/activation.clh"
+#include "lib/gemm.clh"
 
 // V is copied in blocks of at most this many elements, sums are kept for as many.
 #define BLOCK 32768
 #define MAX_COUNT 16
+#define WAITING 8192
 // k steps the axpy kernel adds at once.
 #define AXPY_STEPS 8
 // Elements that W is asked for ahead where four of its rows are read at once. One row, and the eight k steps of the
@@ -48,15 +50,27 @@ inline float sum_lanes(vf v)
         const __global data_t *restrict v_base, long v_offset, long v_step, long v_vector, long v_batch, \
         const __global data_t *restrict bias_base, long bias_offset, long bias_row, long bias_vector, \
         int has_bias, __global data_t *restrict out_base, long out_offset, long out_row, long out_vector, \
-        long out_batch, int rows, int count, int k, int group_rows, float alpha, float beta, ACT_PARAMS
+        long out_batch, int wide, int rows, int count, int k, int group_rows, float alpha, float beta, ACT_PARAMS
+
+// C and bias may be f32 beside narrower factors: their strides are scaled once.
+#define SCALE_UNITS \
+    const int out_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS); \
+    out_offset *= out_units; \
+    out_row *= out_units; \
+    out_vector *= out_units; \
+    out_batch *= out_units; \
+    bias_offset *= bias_units; \
+    bias_row *= bias_units; \
+    bias_vector *= bias_units;
 
 // The last step for one element. scale 0 means that the element must not be read.
-inline void finish(__global data_t *out, float sum, float alpha, float scale, float bias, int last, ACT_PARAMS)
+inline void finish(__global data_t *out, int units, float sum, float alpha, float scale, float bias, int last,
+                   ACT_PARAMS)
 {
     float value = alpha * sum + bias;
     if (scale != 0.0f)
-        value = MAD(scale, *out, value);
-    *out = last ? activate(value, ACT_ARGS) : value;
+        value = MAD(scale, load_either(out, units), value);
+    store_either(out, last ? activate(value, ACT_ARGS) : value, units);
 }
 
 // row_count x vector_count sums over steps, added to sums[row * MAX_COUNT + vector]; both counts are
@@ -125,6 +139,7 @@ ALWAYS_INLINE float dot_line(const __global data_t *w, const acc_t *v, int steps
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
 {
+    SCALE_UNITS
     const long matrix = get_group_id(1);
     const __global data_t *w = w_base + w_offset + matrix * w_batch;
     const __global data_t *v = v_base + v_offset + matrix * v_batch;
@@ -139,43 +154,65 @@ __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
     const int block_steps = count == 1 ? BLOCK : (BLOCK / count - VW) / VW * VW;
     const int line_row = min((k + VW - 1) / VW * VW, block_steps) + VW;
     const int at_once = count > 1 ? 4 : 1; // rows
-    int block = 0;
-    do { // once even where k is 0
-        const int steps = min(k - block, block_steps);
-        const int last = block + steps == k;
-        for (int j = 0; j < count; ++j) {
-            for (int p = 0; p < steps; ++p)
-                lines[j * line_row + p] = v[(block + p) * v_step + j * v_vector];
-            for (int p = steps; p % VW != 0; ++p)
-                lines[j * line_row + p] = 0.0f;
-        }
-        for (int row = begin; row < end;) {
-            const int taken = end - row >= at_once ? at_once : 1;
-            const __global data_t *from = w + row * w_row + block;
-            float sums[4 * MAX_COUNT];
-            for (int i = 0; i < 4 * MAX_COUNT; ++i)
-                sums[i] = 0.0f;
-            int j = 0;
-            for (; j + 4 <= count; j += 4)
-                if (taken == 4)
-                    dot_tile(sums + j, 4, 4, from, w_row, lines + j * line_row, line_row, steps);
-                else
-                    dot_tile(sums + j, 1, 4, from, w_row, lines + j * line_row, line_row, steps);
-            for (; j < count; ++j)
-                if (taken == 4)
-                    dot_tile(sums + j, 4, 1, from, w_row, lines + j * line_row, line_row, steps);
-                else
-                    sums[j] = dot_line(from, lines + j * line_row, steps);
-            for (int i = 0; i < taken; ++i)
-                for (j = 0; j < count; ++j)
-                    finish(out + (row + i) * out_row + j * out_vector, sums[i * MAX_COUNT + j], alpha,
-                           block == 0 ? beta : 1.0f,
-                           has_bias && last ? bias[(row + i) * bias_row + j * bias_vector] : 0.0f, last,
-                           ACT_ARGS);
-            row += taken;
-        }
-        block += steps;
-    } while (block < k);
+#if DATA_BYTES == 2
+    // C is too narrow for sums that wait for the next block: they wait here, of as many rows as there is room for.
+    acc_t waiting[WAITING];
+    const int strip_rows = k <= block_steps ? max(rows, 1) : WAITING / count / 4 * 4;
+#else
+    const int strip_rows = max(rows, 1);
+#endif
+    for (int strip = begin; strip < end; strip += strip_rows) {
+        const int strip_end = min(end, strip + strip_rows);
+        int block = 0;
+        do { // once even where k is 0
+            const int steps = min(k - block, block_steps);
+            const int last = block + steps == k;
+            for (int j = 0; j < count; ++j) {
+                for (int p = 0; p < steps; ++p)
+                    lines[j * line_row + p] = load_one(v, (block + p) * v_step + j * v_vector);
+                for (int p = steps; p % VW != 0; ++p)
+                    lines[j * line_row + p] = 0.0f;
+            }
+            for (int row = strip; row < strip_end;) {
+                const int taken = strip_end - row >= at_once ? at_once : 1;
+                const __global data_t *from = w + row * w_row + block;
+                float sums[4 * MAX_COUNT];
+                for (int i = 0; i < 4 * MAX_COUNT; ++i)
+                    sums[i] = 0.0f;
+                int j = 0;
+                for (; j + 4 <= count; j += 4)
+                    if (taken == 4)
+                        dot_tile(sums + j, 4, 4, from, w_row, lines + j * line_row, line_row, steps);
+                    else
+                        dot_tile(sums + j, 1, 4, from, w_row, lines + j * line_row, line_row, steps);
+                for (; j < count; ++j)
+                    if (taken == 4)
+                        dot_tile(sums + j, 4, 1, from, w_row, lines + j * line_row, line_row, steps);
+                    else
+                        sums[j] = dot_line(from, lines + j * line_row, steps);
+#if DATA_BYTES == 2
+                const float scale = beta;
+                acc_t *before = waiting + (row - strip) * count;
+                for (int i = 0; block > 0 && i < taken * count; ++i)
+                    sums[i / count * MAX_COUNT + i % count] += before[i];
+                for (int i = 0; !last && i < taken * count; ++i)
+                    before[i] = sums[i / count * MAX_COUNT + i % count];
+#else
+                const float scale = block == 0 ? beta : 1.0f;
+#endif
+                for (int i = 0; (last || DATA_BYTES == 4) && i < taken; ++i)
+                    for (j = 0; j < count; ++j) {
+                        const float add = has_bias && last
+                                              ? load_either(bias + (row + i) * bias_row + j * bias_vector, bias_units)
+                                              : 0.0f;
+                        finish(out + (row + i) * out_row + j * out_vector, out_units, sums[i * MAX_COUNT + j], alpha,
+                               scale, add, last, ACT_ARGS);
+                    }
+                row += taken;
+            }
+            block += steps;
+        } while (block < k);
+    }
 }
 
 // Adds up to AXPY_STEPS k steps to the sums of one vector of rows, for every vector of V.
@@ -211,6 +248,7 @@ ALWAYS_INLINE void axpy_rest(acc_t *sums, int stride, const __global data_t *w, 
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_skinny_axpy(SKINNY_PARAMS)
 {
+    SCALE_UNITS
     const long matrix = get_group_id(1);
     const __global data_t *w = w_base + w_offset + matrix * w_batch;
     const __global data_t *v = v_base + v_offset + matrix * v_batch;
@@ -231,7 +269,7 @@ __kernel void husk_gemm_skinny_axpy(SKINNY_PARAMS)
             const int steps = min(k - p, AXPY_STEPS);
             for (int j = 0; j < count; ++j)
                 for (int q = 0; q < steps; ++q)
-                    coefficients[j * AXPY_STEPS + q] = v[(p + q) * v_step + j * v_vector];
+                    coefficients[j * AXPY_STEPS + q] = load_one(v, (p + q) * v_step + j * v_vector);
             if (steps == AXPY_STEPS) {
                 const __global data_t *from = w + p * w_step + strip;
                 int i = 0;
@@ -250,7 +288,8 @@ __kernel void husk_gemm_skinny_axpy(SKINNY_PARAMS)
         }
         for (int row = strip; row < strip_end; ++row)
             for (int j = 0; j < count; ++j)
-                finish(out + row * out_row + j * out_vector, sums[j * strip_rows + row - strip], alpha, beta,
-                       has_bias ? bias[row * bias_row + j * bias_vector] : 0.0f, 1, ACT_ARGS);
+                finish(out + row * out_row + j * out_vector, out_units, sums[j * strip_rows + row - strip], alpha, beta,
+                       has_bias ? load_either(bias + row * bias_row + j * bias_vector, bias_units) : 0.0f, 1,
+                       ACT_ARGS);
     }
 }

@@ -16,10 +16,7 @@
 // 17 KiB), 64x64x16 by 8x8 (64 items, 17 KiB), 32x32x16 by 4x4 (64 items, 9 KiB).
 #include "lib/fragment.clh"
 #include "lib/activation.clh"
-
-#define BIAS_NONE 0
-#define BIAS_COLUMN 1 // one value a column, n of them
-#define BIAS_ROW 2    // one value a row, m of them
+#include "lib/gemm.clh"
 
 // Elements travel from global to local memory in fours.
 #define A_FOURS (BLOCK_M * BLOCK_K / 4 / GROUP_ITEMS)
@@ -34,8 +31,25 @@ typedef struct {
     index_t line_stride, step_stride;
     int lines;      // how many there are from the tile's first line on
     int along_k;    // fours lie along k, else across lines
-    int aligned;    // every whole four starts at a multiple of 16 bytes
+    int aligned;    // every whole four starts at a multiple of its size
+    int units;      // of data_t an element; the strides are scaled
 } operand;
+
+// A whole four that is aligned.
+inline float4 load_aligned(const __global data_t *from, int units)
+{
+#if DATA_BYTES == 2
+    if (units == 2)
+        return *(const __global float4 *)from;
+#endif
+#if defined(DTYPE_F16)
+    return vloada_half4(0, from);
+#elif defined(DTYPE_BF16)
+    return as_float4(convert_uint4(*(const __global ushort4 *)from) << 16);
+#else
+    return *(const __global float4 *)from;
+#endif
+}
 
 inline int four_line(operand o, uint four, uint block_lines)
 {
@@ -55,16 +69,16 @@ inline float4 load_four(const __global data_t *x, operand o, int line, int step,
     const int inside = line < o.lines && step < steps ? (o.along_k ? steps - step : o.lines - line) : 0;
     const __global data_t *from = x + line * o.line_stride + step * o.step_stride;
     if (inside >= 4 && o.aligned)
-        return *(const __global float4 *)from;
+        return load_aligned(from, o.units);
     float4 v = (float4)(0.0f);
     if (inside > 0)
-        v.x = from[0];
+        v.x = load_either(from, o.units);
     if (inside > 1)
-        v.y = from[stride];
+        v.y = load_either(from + stride, o.units);
     if (inside > 2)
-        v.z = from[2 * stride];
+        v.z = load_either(from + 2 * stride, o.units);
     if (inside > 3)
-        v.w = from[3 * stride];
+        v.w = load_either(from + 3 * stride, o.units);
     return v;
 }
 
@@ -90,7 +104,7 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
                               long b_offset, long b_step, long b_column, long b_batch, int b_aligned,
                               const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
                               int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
-                              long c_column, long c_batch, int m, int n, int k, int splits, int k_split,
+                              long c_column, long c_batch, int wide, int m, int n, int k, int splits, int k_split,
                               float alpha, float beta, ACT_PARAMS)
 {
     const uint item = get_local_id(0); // unsigned: dividing is then shifting
@@ -107,12 +121,14 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     const int begin = (int)(part - matrix * splits) * k_split;
     const int end = min(k, begin + k_split);
 
-    const __global data_t *a = a_base + a_offset + matrix * a_batch;
-    const __global data_t *b = b_base + b_offset + matrix * b_batch;
-    const operand oa = {(index_t)a_row, (index_t)a_step, m - first_row, a_step == 1,
-                        a_aligned && ((uintptr_t)a & 15) == 0};
-    const operand ob = {(index_t)b_column, (index_t)b_step, n - first_column, b_step == 1,
-                        b_aligned && ((uintptr_t)b & 15) == 0};
+    const int a_units = UNITS(wide & WIDE_A), b_units = UNITS(wide & WIDE_B), c_units = UNITS(wide & WIDE_C);
+    const int bias_units = UNITS(wide & WIDE_BIAS);
+    const __global data_t *a = a_base + (a_offset + matrix * a_batch) * a_units;
+    const __global data_t *b = b_base + (b_offset + matrix * b_batch) * b_units;
+    const operand oa = {(index_t)a_row * a_units, (index_t)a_step * a_units, m - first_row, a_step == 1,
+                        a_aligned && ((uintptr_t)a & (4 * DATA_BYTES * a_units - 1)) == 0, a_units};
+    const operand ob = {(index_t)b_column * b_units, (index_t)b_step * b_units, n - first_column, b_step == 1,
+                        b_aligned && ((uintptr_t)b & (4 * DATA_BYTES * b_units - 1)) == 0, b_units};
     a += first_row * oa.line_stride + begin * oa.step_stride;
     b += first_column * ob.line_stride + begin * ob.step_stride;
 
@@ -163,8 +179,8 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
-    const __global data_t *bias = bias_base + bias_offset;
-    __global data_t *c = c_base + c_offset + part * c_batch;
+    const __global data_t *bias = bias_base + bias_offset * bias_units;
+    __global data_t *c = c_base + (c_offset + part * c_batch) * c_units;
 #pragma unroll
     for (int i = 0; i < ITEM_M; ++i) {
         const int row = first_row + fragment_row(item_row, i);
@@ -172,30 +188,31 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
         for (int j = 0; j < ITEM_N; ++j) {
             const int column = first_column + fragment_column(item_column, j);
             if (row < m && column < n) {
-                __global data_t *to = c + row * (index_t)c_row + column * (index_t)c_column;
+                __global data_t *to = c + (row * (index_t)c_row + column * (index_t)c_column) * c_units;
                 float value = alpha * fragment_value(&acc, i, j);
                 if (beta != 0.0f)
-                    value = MAD(beta, *to, value);
+                    value = MAD(beta, load_either(to, c_units), value);
                 if (bias_kind != BIAS_NONE)
-                    value += bias[(bias_kind == BIAS_COLUMN ? column : row) * bias_stride];
+                    value += load_either(
+                        bias + (bias_kind == BIAS_COLUMN ? column : row) * bias_stride * bias_units, bias_units);
 #ifdef ACT_SMOOTH
-                *to = value;
+                store_either(to, value, c_units);
 #else
-                *to = activate(value, ACT_ARGS);
+                store_either(to, activate(value, ACT_ARGS), c_units);
 #endif
             }
         }
     }
 #ifdef ACT_SMOOTH
-    // A second pass over the item's own elements, not unrolled: unrolled above, the transcendental functions are
-    // so much code that compilers give up unrolling and put the sums into memory.
+    // A second pass over the item's own elements, which are f32 (the host sees to it), not unrolled: unrolled above,
+    // the transcendental functions are so much code that compilers give up unrolling and put the sums into memory.
 #pragma unroll 1
     for (int at = 0; at < ITEM_M * ITEM_N; ++at) {
         const int row = first_row + fragment_row(item_row, at / ITEM_N);
         const int column = first_column + fragment_column(item_column, at % ITEM_N);
         if (row < m && column < n) {
-            __global data_t *to = c + row * (index_t)c_row + column * (index_t)c_column;
-            *to = activate(*to, ACT_ARGS);
+            __global data_t *to = c + (row * (index_t)c_row + column * (index_t)c_column) * c_units;
+            store_either(to, activate(load_either(to, c_units), ACT_ARGS), c_units);
         }
     }
 #endif

@@ -292,9 +292,9 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     static const int depths[] = {0, 1, 2, 5, 15, 16, 17, 64, 100, 255, 256, 257, 300};
     static const char *const biases[] = {"", "", " bias=1", " bias=col"};
     static const char *const scales[] = {"", "", "", " beta=1", " alpha=0.5 beta=-0.25", " alpha=0 beta=0.5"};
-    if (index >= 120)
+    if (index >= 150)
         return false;
-    const bool is_gradient = index >= 80;
+    const bool is_gradient = index >= 80 && index < 136, is_narrow = index >= 120;
     husk_ref_random draw = {.seed = 0x67656d6d + (uint64_t)index};
 #define PICK(list) list[husk_ref_random_below(&draw, (int64_t)(sizeof list / sizeof *list))]
     int m = PICK(sizes), n = PICK(sizes), k = PICK(depths);
@@ -314,6 +314,8 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
                      husk_act_name((husk_act)(1 + husk_ref_random_below(&draw, 8))));
     if (!is_batched && husk_ref_random_below(&draw, 3) == 0 && !is_gradient)
         bench_append(line, BENCH_CASE_TEXT, " packed=1");
+    if (is_narrow)
+        bench_append(line, BENCH_CASE_TEXT, " dtype=%s", index % 2 ? "bf16" : "f16");
     if (is_gradient)
         bench_append(line, BENCH_CASE_TEXT, " dir=bwd");
 #undef PICK
@@ -331,6 +333,7 @@ const bench_op bench_op_gemm = {
     .flops = flops,
     .macs = macs,
     .bytes = bytes,
+    .narrows = true,
     .make_data = make_data,
     .make_output = make_output,
     .husk_prepare = husk_prepare,

@@ -36,7 +36,7 @@ static husk_status check_params(const husk_gemm_params *params, husk_gemm_params
     return status == HUSK_OK ? husk__precision_check(resolved->precision, scope) : status;
 }
 
-// f32, of rank 2, or 3 with a batch; resolved into *out, without memory.
+// f32, f16 or bf16, of rank 2, or 3 with a batch; resolved into *out, without memory.
 static husk_status check_matrix(const husk_tensor *tensor, const char *argument, husk_tensor *out,
                                 const husk__scope *scope)
 {
@@ -45,8 +45,8 @@ static husk_status check_matrix(const husk_tensor *tensor, const char *argument,
     husk_status status = husk__tensor_check(tensor, argument, scope);
     if (status != HUSK_OK)
         return status;
-    if (tensor->dtype != HUSK_F32)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; gemm computes f32", argument,
+    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; gemm computes f32, f16 and bf16", argument,
                           husk_dtype_name(tensor->dtype));
     if (tensor->rank != 2 && tensor->rank != 3)
         return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3",
@@ -97,6 +97,32 @@ static husk_status check_sizes(const husk__gemm_problem *problem, const husk__sc
     return HUSK_OK;
 }
 
+// The narrowest dtype, beside which f32 alone may stand.
+static husk_status check_dtypes(husk__gemm_problem *problem, const husk__scope *scope)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    static const int32_t bits[] = {HUSK__GEMM_WIDE_A, HUSK__GEMM_WIDE_B, HUSK__GEMM_WIDE_C};
+    const husk_tensor *const tensors[] = {&problem->a, &problem->b, &problem->c};
+    const char *narrowest = NULL;
+    problem->dtype = HUSK_F32;
+    for (int i = 0; i < 3; ++i) {
+        const husk_dtype dtype = tensors[i]->dtype;
+        if (dtype == HUSK_F32 || dtype == problem->dtype)
+            continue;
+        if (narrowest)
+            return husk__reject(scope, names[i], "is %s, %s is %s; only f32 may stand beside another dtype",
+                                husk_dtype_name(dtype), narrowest, husk_dtype_name(problem->dtype));
+        problem->dtype = dtype;
+        narrowest = names[i];
+    }
+    for (int i = 0; i < 3; ++i)
+        problem->wide |= tensors[i]->dtype != problem->dtype ? bits[i] : 0;
+    if (problem->b_is_packed && (problem->wide & HUSK__GEMM_WIDE_B))
+        return husk__reject(scope, "b", "is packed f32, %s is %s; weights beside it are packed as that", narrowest,
+                            husk_dtype_name(problem->dtype));
+    return HUSK_OK;
+}
+
 // [n], [m, 1], or [1, n], which is the same as [n].
 static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *problem, const husk__scope *scope)
 {
@@ -104,9 +130,12 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
     problem->has_bias = bias != NULL;
     if (!bias)
         return HUSK_OK;
-    husk_status status = husk__tensor_check_plain(bias, HUSK_F32, "bias", scope);
+    husk_status status = husk__tensor_check_float(bias, "bias", scope);
+    if (status == HUSK_OK && bias->dtype != HUSK_F32)
+        status = husk__tensor_check_dtype(bias, "bias", problem->dtype, "as the matrices, or f32", scope);
     if (status != HUSK_OK)
         return status;
+    problem->wide |= bias->dtype != problem->dtype ? HUSK__GEMM_WIDE_BIAS : 0;
     problem->bias = *bias;
     husk__tensor_resolve(&problem->bias);
     problem->bias.buffer = NULL;
@@ -182,6 +211,9 @@ static husk_status resolve(const husk_gemm_params *params, const husk_tensor *a,
     problem->transpose_b = resolved.transpose_b != 0;
     problem->b_is_packed = b->packed != NULL;
     problem->precision = resolved.precision;
+    status = check_dtypes(problem, scope);
+    if (status != HUSK_OK)
+        return status;
     husk__gemm_shape *shape = &problem->shape;
     shape->batch = batch_of(&problem->c);
     shape->m = problem->transpose_a ? columns_of(&problem->a) : rows_of(&problem->a);
@@ -220,7 +252,11 @@ static void classify(const void *problem_, husk__text *text)
 {
     const husk__gemm_problem *problem = problem_;
     const husk__gemm_shape *shape = &problem->shape;
-    husk__text_format(text, " f32 a=%s b=%s c=%s", shape->a_step == 1 ? "rows" : "columns",
+    husk__text_format(text, " %s", husk_dtype_name(problem->dtype));
+    if (problem->wide & ~HUSK__GEMM_WIDE_BIAS)
+        husk__text_format(text, "/f32%s%s%s", problem->wide & HUSK__GEMM_WIDE_A ? "a" : "",
+                          problem->wide & HUSK__GEMM_WIDE_B ? "b" : "", problem->wide & HUSK__GEMM_WIDE_C ? "c" : "");
+    husk__text_format(text, " a=%s b=%s c=%s", shape->a_step == 1 ? "rows" : "columns",
                       problem->b_is_packed ? "packed" : shape->b_column == 1 ? "rows" : "columns",
                       husk__gemm_is_by_columns(shape) ? "columns" : "rows");
     husk__class_size(text, "batch", shape->batch);
@@ -333,6 +369,9 @@ static husk_status check_run(const husk_plan *plan, const husk__gemm_run *run, c
                                                     : "bias",
                             "is packed; only b may be");
     husk_status status = husk__plan_check_tensor(&problem->a, run->a, "a", scope);
+    if (status == HUSK_OK && run->b->dtype != problem->b.dtype)
+        status = husk__reject(scope, "b", "is %s, the plan was made for %s", husk_dtype_name(run->b->dtype),
+                              husk_dtype_name(problem->b.dtype));
     if (status == HUSK_OK && run->b->packed) {
         husk__key key = {0};
         husk__gemm_packed_key(problem, &key);
@@ -397,6 +436,9 @@ husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
         status = husk__tensor_bind(queue, b, "b", &scope);
     if (status == HUSK_OK && problem->b.rank == 3)
         status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: is a batch of matrices; one matrix can be packed");
+    if (status == HUSK_OK && (problem->wide & HUSK__GEMM_WIDE_B))
+        status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: is f32 beside %s; weights are packed as that",
+                            husk_dtype_name(problem->dtype));
     return status == HUSK_OK ? husk__gemm_pack(plan, queue, b, packed, &scope) : status;
 }
 
@@ -438,6 +480,18 @@ bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON
     return false;
 }
 
+bool husk__gemm_is_narrow(const husk__gemm_problem *problem)
+{
+    return problem->dtype != HUSK_F32 && !(problem->wide & HUSK__GEMM_WIDE_C);
+}
+
+int32_t husk__gemm_wide_exchanged(int32_t wide)
+{
+    const int32_t others = wide & ~(HUSK__GEMM_WIDE_A | HUSK__GEMM_WIDE_B);
+    return others | (wide & HUSK__GEMM_WIDE_A ? HUSK__GEMM_WIDE_B : 0) |
+           (wide & HUSK__GEMM_WIDE_B ? HUSK__GEMM_WIDE_A : 0);
+}
+
 double husk__gemm_flops(const husk__candidate *candidate)
 {
     const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
@@ -447,8 +501,8 @@ double husk__gemm_flops(const husk__candidate *candidate)
 void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
                         size_t capacity)
 {
-    snprintf(options, capacity, "-DDTYPE_F32 %s%s", problem->activation_is_smooth ? "-DACT_SMOOTH " : "",
-             configuration);
+    snprintf(options, capacity, "%s %s%s", husk__dtype_option(problem->dtype),
+             problem->activation_is_smooth ? "-DACT_SMOOTH " : "", configuration);
 }
 
 // What a first inference takes: a matrix, a vector, and weights packed beforehand.

@@ -59,6 +59,10 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     const husk__gemm_problem *problem = candidate->problem;
     const husk__gemm_shape shape = shape_of(problem, problem->b_is_packed);
     blas_matrix a, b, c;
+    if (problem->dtype != HUSK_F32 || problem->wide) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "CLBlast adds f16 up in half precision, and has no bf16");
+        return false;
+    }
     if (!describe_all(&shape, &a, &b, &c)) {
         snprintf(reason, HUSK__REASON_CAPACITY,
                  "rows or columns of every matrix must be contiguous for BLAS");

@@ -10,9 +10,10 @@ void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key)
     husk__key_i64(key, problem->shape.n);
     husk__key_i64(key, problem->transpose_b);
     husk__key_i64(key, problem->b.rank);
+    husk__key_i64(key, problem->b.dtype);
 }
 
-// Rows of packed weights begin at multiples of 16 bytes.
+// Rows of packed weights begin at multiples of four elements.
 static int64_t row_stride(const husk__gemm_shape *shape)
 {
     return husk__round_up(shape->n, 4);
@@ -34,29 +35,31 @@ static husk_status pack_rows(const husk_plan *plan, husk_queue *queue, const hus
     if (!husk__mul_i64(problem->shape.k, row_stride(&problem->shape), &elements) || elements > INT64_MAX / 4)
         return husk__reject(scope, "b", "is too large to pack");
     const husk__kernel *copy;
-    husk_status status =
-        husk__kernel_get(plan->context, "gemm_reduce.cl", "-DDTYPE_F32 ", "husk_gemm_reduce", &copy, scope);
+    char options[64];
+    const size_t element = husk_dtype_size(problem->b.dtype);
+    husk__gemm_problem as_output = {.dtype = problem->b.dtype,
+                                    .shape = {.batch = 1,
+                                              .m = problem->shape.k,
+                                              .n = problem->shape.n,
+                                              .c_row = row_stride(&problem->shape),
+                                              .c_column = 1}};
+    husk__gemm_options(&as_output, "", options, sizeof options);
+    husk_status status = husk__kernel_get(plan->context, "gemm_reduce.cl", options, "husk_gemm_reduce", &copy, scope);
     husk__key key = {0};
     husk__gemm_packed_key(problem, &key);
     if (status == HUSK_OK)
-        status =
-            husk__packed_create(plan, (uint64_t)elements * sizeof(float), &problem->b, &key, packed, scope);
+        status = husk__packed_create(plan, (uint64_t)elements * element, &problem->b, &key, packed, scope);
     if (status != HUSK_OK || elements == 0)
         return status;
     husk_tensor plain = *b;
     husk__tensor_resolve(&plain);
-    const husk_tensor rows = {.buffer = (*packed)->buffer, .rank = 2};
+    const husk_tensor rows = {.buffer = (*packed)->buffer, .dtype = problem->b.dtype, .rank = 2};
     const husk__gemm_reduce whole = {.parts = HUSK__ARG_TENSOR(b),
                                      .row = plain.strides[problem->transpose_b ? 1 : 0],
                                      .column = plain.strides[problem->transpose_b ? 0 : 1],
                                      .splits = 1,
                                      .alpha = 1.0f,
                                      .only_scales = true};
-    husk__gemm_problem as_output = {.shape = {.batch = 1,
-                                              .m = problem->shape.k,
-                                              .n = problem->shape.n,
-                                              .c_row = row_stride(&problem->shape),
-                                              .c_column = 1}};
     const husk__gemm_run run = {.c = &rows};
     status = husk__gemm_reduce_launch(copy, queue, &as_output, &whole, &run, scope);
     if (status != HUSK_OK) {

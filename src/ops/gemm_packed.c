@@ -53,7 +53,8 @@ typedef struct division {
     int64_t rows, columns, matrices, steps; /* of a group */
     int64_t row_parts, column_parts, matrix_parts, splits;
     int64_t strip_width, block_k;
-    bool in_place; /* rows of A are read where they lie, not copied */
+    bool in_place;  // rows of A are read where they lie, not copied
+    bool has_parts; // sums wait in scratch memory: those of a split k, or of several blocks where C is too narrow
     double cost;   /* nanoseconds */
 } division;
 
@@ -106,10 +107,10 @@ static double copy_a_cost(const husk__gemm_shape *shape, const husk__candidate *
 enum { SETS = 64, LINE_FLOATS = 16, MOST_IN_A_SET = 2 };
 
 // Whether a tile reads its rows of A where they lie: side by side, and not so that they drive each other out.
-static bool is_in_place(const husk__gemm_shape *shape, int64_t rows)
+static bool is_in_place(const husk__gemm_shape *shape, int64_t rows, husk_dtype dtype)
 {
     int used[SETS] = {0};
-    if (shape->a_step != 1)
+    if (shape->a_step != 1 || dtype != HUSK_F32) // what is narrower is widened once, in a copy
         return false;
     for (int64_t i = 0, last = -1; i < rows; ++i) {
         const int64_t line = i * shape->a_row / LINE_FLOATS;
@@ -146,17 +147,19 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
     const double finish = blocks * tiles * (ENTER_TILE + (double)(tile_m * values[TILE_NV]) * FINISH_TILE);
     const double cycles = (double)d->matrices * (multiply + copy_a + copy_b + finish) + ENTER_GROUP;
     // Bound by memory where there is too little to do for each element read.
-    const double read =
-        (double)d->matrices * ((double)rows + (double)columns) * k * HUSK__GEMM_READ_COST / CYCLE;
+    const double bytes = (double)husk_dtype_size(((const husk__gemm_problem *)candidate->problem)->dtype);
+    const double read = (double)d->matrices * ((double)rows + (double)columns) * k * HUSK__GEMM_READ_COST / CYCLE *
+                        bytes / sizeof(float);
     return cycles > read ? cycles : read;
 }
 
 static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
                      bool b_is_packed)
 {
+    const husk__gemm_problem *problem = candidate->problem;
     const int32_t *values = candidate->configuration->values;
     const int64_t tile_n = tile_columns(candidate), width = candidate->traits->vector_width;
-    d->in_place = is_in_place(shape, values[TILE_M]);
+    d->in_place = is_in_place(shape, values[TILE_M], problem->dtype);
     // Strips of one width, and blocks of one depth: a narrow last strip costs as much copying of A as a wide one.
     const int64_t blocks = husk__max_i64(1, husk__divide_up(d->steps, values[BLOCK_K]));
     d->block_k = husk__round_up(husk__divide_up(husk__max_i64(d->steps, 1), blocks), width);
@@ -172,7 +175,8 @@ static void complete(division *d, const husk__gemm_shape *shape, const husk__can
               (1.0 + UNEVEN / (double)rounds);
     if (groups > 1)
         d->cost += WAKE / (double)rounds; // a core that comes late leaves groups to the others
-    if (d->splits > 1)
+    d->has_parts = d->splits > 1 || (d->steps > d->block_k && husk__gemm_is_narrow(problem));
+    if (d->has_parts)
         d->cost +=
             LAUNCH + ADD_PART * (double)(shape->batch * shape->m * shape->n * d->splits) / (double)units;
 }
@@ -222,7 +226,7 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
 
 static uint64_t part_bytes_of(const division *d, const husk__gemm_shape *shape)
 {
-    return d->splits > 1 ? (uint64_t)(d->splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
+    return d->has_parts ? (uint64_t)(d->splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
 }
 
 static bool is_nothing(const husk__gemm_shape *shape)
@@ -256,14 +260,19 @@ typedef struct packed_state {
     const husk__kernel *kernels[2];
 } packed_state;
 
+// The configuration in which a variant without panels of its own has them.
+static const husk__configuration *configuration_for(const husk_device_traits *traits)
+{
+    const uint32_t width = traits->vector_width;
+    return &configurations[width == 16 ? 0 : width == 8 ? 2 : 3];
+}
+
 // The configuration in which a plan's packed weights lie: its own, or for a plan of another variant the one
 // that fits the device's registers.
 static const husk__configuration *configuration_of(const husk_plan *plan)
 {
-    if (plan->variant == &husk__gemm_packed)
-        return plan->configuration;
-    const uint32_t width = husk_context_traits(plan->context)->vector_width;
-    return &configurations[width == 16 ? 0 : width == 8 ? 2 : 3];
+    return plan->variant == &husk__gemm_packed ? plan->configuration
+                                               : configuration_for(husk_context_traits(plan->context));
 }
 
 static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char *name,
@@ -324,6 +333,7 @@ static husk_status launch_add_parts(const husk_plan *plan, husk_queue *queue, co
                         HUSK__ARG_I64(split), HUSK__GEMM_BIAS_ARGUMENTS(shape, given),
                         HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape->c_row),
                         HUSK__ARG_I64(shape->c_column), HUSK__ARG_I64(shape->c_batch),
+                        HUSK__ARG_I32(((const husk__gemm_problem *)plan->problem)->wide),
                         HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(d->splits),
                         HUSK__ARG_I32(group_rows), HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
                         HUSK__GEMM_ACTIVATION_ARGUMENTS((const husk__gemm_problem *)plan->problem));
@@ -344,17 +354,19 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
     husk__arg a = HUSK__ARG_TENSOR(is_exchanged ? given->b : given->a);
     husk__arg b = HUSK__ARG_TENSOR(is_exchanged ? given->a : given->b);
     husk__arg c = HUSK__ARG_TENSOR(given->c);
+    int32_t wide = is_exchanged ? husk__gemm_wide_exchanged(inner.wide) : inner.wide;
     husk_status status = HUSK_OK;
     if (!kernel)
         status = kernel_of(plan, b_is_packed, "husk_gemm_packed", &kernel, scope);
     if (status != HUSK_OK)
         return status;
     if (b_is_packed) {
-        b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, sizeof(float));
+        b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, (uint32_t)husk_dtype_size(inner.dtype));
         shape.b_step = panel_stride(&shape, &candidate);
         shape.b_batch = 0;
     }
-    if (d->splits > 1) {
+    if (d->has_parts) {
+        wide |= HUSK__GEMM_WIDE_C;
         c = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
         shape.c_row = shape.n;
         shape.c_column = 1;
@@ -377,13 +389,13 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
                      HUSK__ARG_I64(shape.b_column), HUSK__ARG_I64(shape.b_batch),
                      HUSK__GEMM_BIAS_ARGUMENTS(&shape, &part), c, HUSK__ARG_I64(shape.c_row),
                      HUSK__ARG_I64(shape.c_column), HUSK__ARG_I64(shape.c_batch),
-                     HUSK__ARG_I64(shape.batch * shape.m * shape.n), HUSK__ARG_I32(shape.m),
+                     HUSK__ARG_I64(shape.batch * shape.m * shape.n), HUSK__ARG_I32(wide), HUSK__ARG_I32(shape.m),
                      HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k), HUSK__ARG_I32(shape.batch),
                      HUSK__ARG_I32(d->rows), HUSK__ARG_I32(d->columns), HUSK__ARG_I32(d->matrices),
                      HUSK__ARG_I32(d->splits), HUSK__ARG_I32(d->steps), HUSK__ARG_I32(d->strip_width),
                      HUSK__ARG_I32(d->block_k), HUSK__ARG_I32(d->in_place), HUSK__ARG_F32(part.alpha),
                      HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
-    if (status != HUSK_OK || d->splits == 1)
+    if (status != HUSK_OK || !d->has_parts)
         return status;
     return launch_add_parts(plan, queue, &whole, d, c, given, scope);
 }
@@ -417,24 +429,35 @@ static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const hu
     const husk__range range = {{(size_t)husk__divide_up(shape->n, group_columns), 1, 1}, {1, 1, 1}};
     return HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(given->a), HUSK__ARG_I64(shape->a_row),
                         HUSK__ARG_I64(shape->a_step),
-                        HUSK__ARG_BUFFER(given->b->packed->buffer, 0, sizeof(float)),
+                        HUSK__ARG_BUFFER(given->b->packed->buffer, 0, (uint32_t)husk_dtype_size(problem->dtype)),
                         HUSK__ARG_I64(panel_stride(shape, &candidate)),
                         HUSK__GEMM_BIAS_ARGUMENTS(shape, given), HUSK__ARG_TENSOR(given->c),
-                        HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column), HUSK__ARG_I32(shape->m),
+                        HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column), HUSK__ARG_I32(problem->wide),
+                        HUSK__ARG_I32(shape->m),
                         HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(group_columns),
                         HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
                         HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 
+uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate)
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    const husk__candidate own = {problem, candidate->traits, configuration_for(candidate->traits)};
+    if (is_few(&problem->shape) || is_nothing(&problem->shape))
+        return 0;
+    const division d = divide(&problem->shape, &own, true, 0);
+    return part_bytes_of(&d, &problem->shape);
+}
+
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,
-                                  const husk__scope *scope)
+                                  const husk__scratch *scratch, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__candidate candidate = candidate_of(plan);
     if (is_few(&problem->shape))
         return launch_few(plan, queue, given, scope);
     const division d = divide(&problem->shape, &candidate, true, 0);
-    return launch(plan, NULL, queue, given, &d, NULL, scope);
+    return launch(plan, NULL, queue, given, &d, scratch, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
@@ -469,7 +492,8 @@ husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, con
         return status;
     husk__key key = {0};
     husk__gemm_packed_key(problem, &key);
-    status = husk__packed_create(plan, (uint64_t)elements * sizeof(float), &problem->b, &key, packed, scope);
+    const uint32_t element = (uint32_t)husk_dtype_size(problem->b.dtype);
+    status = husk__packed_create(plan, (uint64_t)elements * element, &problem->b, &key, packed, scope);
     if (status != HUSK_OK || elements == 0)
         return status;
     // The given tensor's strides: a plan made for packed weights has none of its own.
@@ -479,7 +503,7 @@ husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, con
     const int64_t column = plain.strides[problem->transpose_b ? 0 : 1];
     const husk__range range = {{(size_t)panels, 1, 1}, {1, 1, 1}};
     status = HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(step),
-                          HUSK__ARG_I64(column), HUSK__ARG_BUFFER((*packed)->buffer, 0, sizeof(float)),
+                          HUSK__ARG_I64(column), HUSK__ARG_BUFFER((*packed)->buffer, 0, element),
                           HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k));
     if (status != HUSK_OK) {
         husk_packed_release(*packed);

@@ -29,8 +29,19 @@ typedef struct husk__gemm_shape {
     int64_t bias_stride;
 } husk__gemm_shape;
 
+/* Operands that are f32 where others are narrower. The same numbers as WIDE_A ... in cl/lib/gemm.clh. */
+enum {
+    HUSK__GEMM_WIDE_A = 1,
+    HUSK__GEMM_WIDE_B = 2,
+    HUSK__GEMM_WIDE_C = 4,
+    HUSK__GEMM_WIDE_BIAS = 8,
+    HUSK__GEMM_WIDE_PARTS = 16
+};
+
 typedef struct husk__gemm_problem {
     husk_tensor a, b, c, bias; /* resolved, without memory; what a run is compared with */
+    husk_dtype dtype;          /* the narrowest of them: what the kernels are built for */
+    int32_t wide;              /* HUSK__GEMM_WIDE_*; 0 for an f32 multiplication */
     bool has_bias;
     bool b_is_packed; /* the caller gave packed weights: b's strides mean nothing */
     bool transpose_a, transpose_b;
@@ -62,6 +73,11 @@ bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON
 /* Nanoseconds in which a CPU core reads an element that no cache near it holds. */
 #define HUSK__GEMM_READ_COST (4.0 / 15.0)
 
+/* Whether C is too narrow for sums to wait in it: they wait in scratch memory, in f32. */
+bool husk__gemm_is_narrow(const husk__gemm_problem *problem);
+/* problem->wide with A and B exchanged. */
+int32_t husk__gemm_wide_exchanged(int32_t wide);
+
 double husk__gemm_flops(const husk__candidate *candidate);
 
 /* -D options of the dtype and the activation, before a configuration's own. */
@@ -81,9 +97,10 @@ void husk__gemm_use_rows(husk__gemm_shape *shape);
 
 husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
                                    husk_packed **packed, const husk__scope *scope);
-/* Multiply by packed weights, for any m. */
+/* Multiply by packed weights, for any m, with so many bytes of scratch memory. */
+uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate);
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *run,
-                                  const husk__scope *scope);
+                                  const husk__scratch *scratch, const husk__scope *scope);
 
 /* ---- the last step alone: gemm_reduce.c ---- */
 
@@ -94,6 +111,7 @@ typedef struct husk__gemm_reduce {
     int32_t splits;
     float alpha, beta;
     bool only_scales; /* no bias and no activation */
+    bool wide_parts;  /* the partial sums are f32, whatever C is */
 } husk__gemm_reduce;
 
 husk_status husk__gemm_reduce_get(husk_plan *plan, const husk__kernel **kernel, const husk__scope *scope);

@@ -35,7 +35,9 @@ husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *que
                         HUSK__ARG_I64(reduce->column), HUSK__ARG_I64(reduce->split),
                         HUSK__ARG_I64(reduce->batch), HUSK__GEMM_BIAS_ARGUMENTS(&plain.shape, &bare),
                         HUSK__ARG_TENSOR(run->c), HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column),
-                        HUSK__ARG_I64(shape->c_batch), HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n),
+                        HUSK__ARG_I64(shape->c_batch),
+                        HUSK__ARG_I32(problem->wide | (reduce->wide_parts ? HUSK__GEMM_WIDE_PARTS : 0)),
+                        HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n),
                         HUSK__ARG_I32(shape->batch), HUSK__ARG_I32(reduce->splits),
                         HUSK__ARG_F32(reduce->alpha), HUSK__ARG_F32(reduce->beta),
                         HUSK__GEMM_ACTIVATION_ARGUMENTS(&plain));

@@ -43,6 +43,10 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
                  "neither m nor n is at most %d with a contiguous large operand", MAX_COUNT);
         return false;
     }
+    if (!problem->b_is_packed && (problem->wide & (HUSK__GEMM_WIDE_A | HUSK__GEMM_WIDE_B))) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "a and b are of two dtypes");
+        return false;
+    }
     return husk__gemm_fits_int(&problem->shape, reason);
 }
 
@@ -54,7 +58,8 @@ static double cost(const husk__candidate *candidate)
     if (!orient(candidate->problem, &shape, &state))
         return 0.0;
     const double elements = (double)shape.batch * (double)shape.m * (double)shape.k;
-    const double read = elements * HUSK__GEMM_READ_COST;
+    const double bytes = (double)husk_dtype_size(((const husk__gemm_problem *)candidate->problem)->dtype);
+    const double read = elements * HUSK__GEMM_READ_COST * bytes / sizeof(float);
     const double multiply = elements * (double)shape.n / (2.0 * candidate->traits->vector_width);
     const double together = read > multiply ? read : multiply;
     const double cores = candidate->traits->compute_units;
@@ -94,12 +99,11 @@ static int64_t rows_of_group(const husk__gemm_shape *shape, const husk_device_tr
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
                        const husk__scratch *scratch, const husk__scope *scope)
 {
-    (void)scratch;
     const husk__gemm_problem *problem = plan->problem;
     const skinny_state *state = plan->state;
     const husk__gemm_run *given = arguments;
     if (given->b->packed)
-        return husk__gemm_panels_run(plan, queue, given, scope);
+        return husk__gemm_panels_run(plan, queue, given, scratch, scope);
     const husk__gemm_shape shape =
         state->is_exchanged ? husk__gemm_transposed(&problem->shape) : problem->shape;
     const int64_t group_rows = rows_of_group(&shape, husk_context_traits(plan->context), state->kind);
@@ -115,9 +119,10 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                         HUSK__ARG_I64(shape.b_batch), HUSK__ARG_TENSOR(given->bias), HUSK__ARG_I64(bias_row),
                         HUSK__ARG_I64(bias_vector), HUSK__ARG_I32(problem->has_bias),
                         HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column),
-                        HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I32(shape.m), HUSK__ARG_I32(shape.n),
-                        HUSK__ARG_I32(shape.k), HUSK__ARG_I32(group_rows), HUSK__ARG_F32(given->alpha),
-                        HUSK__ARG_F32(given->beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
+                        HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I32(problem->wide), HUSK__ARG_I32(shape.m),
+                        HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k), HUSK__ARG_I32(group_rows),
+                        HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
+                        HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 
 const husk__variant husk__gemm_skinny = {
@@ -127,6 +132,7 @@ const husk__variant husk__gemm_skinny = {
     .configuration_count = 1,
     .supports = supports,
     .cost = cost,
+    .workspace = husk__gemm_panels_workspace,
     .flops = husk__gemm_flops,
     .prepare = prepare,
     .run = run,

@@ -74,12 +74,20 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__gemm_fits_int(&problem->shape, reason);
 }
 
+// Whether sums wait in scratch memory for gemm_reduce.cl: those of a split K, and those that are activated in a second
+// pass where C is too narrow to hold them until then.
+static bool has_parts(const husk__candidate *candidate, int64_t splits)
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    return splits > 1 || (husk__gemm_is_narrow(problem) && problem->activation_is_smooth);
+}
+
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
     int64_t steps;
     const int64_t splits = splits_of(candidate, &steps);
-    return splits > 1 ? (uint64_t)(splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
+    return has_parts(candidate, splits) ? (uint64_t)(splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
 }
 
 static double cost(const husk__candidate *candidate)
@@ -117,7 +125,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     husk__gemm_options(problem, configuration, options, sizeof options);
     husk_status status =
         husk__kernel_get(plan->context, "gemm_tiled.cl", options, "husk_gemm_tiled", &state->multiply, scope);
-    if (status == HUSK_OK && splits_of(&candidate, &steps) > 1)
+    if (status == HUSK_OK && has_parts(&candidate, splits_of(&candidate, &steps)))
         status = husk__gemm_reduce_get(plan, &state->reduce, scope);
     return status;
 }
@@ -139,7 +147,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     husk__arg b = HUSK__ARG_TENSOR(given->b);
     if (given->b->packed) {
         husk__gemm_use_rows(&with_rows);
-        b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, sizeof(float));
+        b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, (uint32_t)husk_dtype_size(problem->b.dtype));
     }
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
     int64_t steps;
@@ -147,7 +155,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     husk__gemm_problem inner = *problem; // what the multiplication itself does: everything, or partial sums
     husk__gemm_run part = *given;
     husk__arg c = HUSK__ARG_TENSOR(given->c);
-    if (splits > 1) {
+    const bool in_parts = has_parts(&candidate, splits);
+    if (in_parts) {
+        inner.wide |= HUSK__GEMM_WIDE_C;
         inner.shape.c_row = shape->n;
         inner.shape.c_column = 1;
         inner.shape.c_batch = shape->m * shape->n;
@@ -172,11 +182,11 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                      HUSK__ARG_I64(shape->b_column), HUSK__ARG_I64(shape->b_batch),
                      HUSK__ARG_I32(b_is_aligned), HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), c,
                      HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column),
-                     HUSK__ARG_I64(inner.shape.c_batch), HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n),
-                     HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
+                     HUSK__ARG_I64(inner.shape.c_batch), HUSK__ARG_I32(inner.wide), HUSK__ARG_I32(shape->m),
+                     HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
                      HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha),
                      HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
-    if (status != HUSK_OK || splits == 1)
+    if (status != HUSK_OK || !in_parts)
         return status;
     const husk__gemm_reduce reduce = {.parts = c,
                                       .row = shape->n,
@@ -185,7 +195,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                                       .batch = splits * shape->m * shape->n,
                                       .splits = (int32_t)splits,
                                       .alpha = given->alpha,
-                                      .beta = given->beta};
+                                      .beta = given->beta,
+                                      .wide_parts = true};
     return husk__gemm_reduce_launch(state->reduce, queue, problem, &reduce, given, scope);
 }
 

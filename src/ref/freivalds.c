@@ -15,6 +15,14 @@ static double random_sign(uint64_t seed, int64_t index)
     return husk_ref_random_bits(seed, (uint64_t)index) & 1 ? 1.0 : -1.0;
 }
 
+// What storing a row of that norm in the dtype may add to the root of its squared errors: half a unit in the last place
+// of each number, or of the smallest there is.
+static double rounding_of(husk_dtype dtype, double norm, int64_t count)
+{
+    const double least = husk_ref_round_bound(dtype, 0.0), of_one = husk_ref_round_bound(dtype, 1.0);
+    return norm * of_one + least * sqrt((double)count);
+}
+
 typedef struct gemm_projection {
     double *signs;                    // [n]
     double *b_projected;              // [k]: B r
@@ -79,8 +87,9 @@ static void check_row(const husk_ref_gemm *op, const husk_ref_array *out, int64_
         expected += row_bias * p->signs[j];
     expected += p->bias_projected;
     magnitude += p->bias_norm + fabs(row_bias) * sqrt((double)sizes.n);
-    double bound = DEVIATIONS * husk_ref_sum_bound(op->error_factor, sizes.k, magnitude);
     double actual = project_row(out, index, sizes.n, p->signs, &norm);
+    double bound = DEVIATIONS * (husk_ref_sum_bound(op->error_factor, sizes.k, magnitude) +
+                                 rounding_of(out->dtype, norm, sizes.n));
     husk_ref_report_add_projection(report, 2, index3, expected, bound, actual);
 }
 
@@ -161,15 +170,18 @@ static bool project_weights(const husk_ref_conv *op, uint64_t seed, conv_project
     return true;
 }
 
-static double project_position(const conv_projection *p, const husk_ref_array *y, const int64_t *index)
+static double project_position(const conv_projection *p, const husk_ref_array *y, const int64_t *index, double *norm)
 {
     int64_t at[HUSK_MAX_RANK];
     memcpy(at, index, sizeof(at));
-    double projected = 0.0;
+    double projected = 0.0, squares = 0.0;
     for (int64_t k = 0; k < p->group_outputs; k++) {
         at[1] = index[1] * p->group_outputs + k;
-        projected += p->signs[at[1]] * husk_ref_load(y, husk_ref_offset(y, at));
+        const double value = husk_ref_load(y, husk_ref_offset(y, at));
+        projected += p->signs[at[1]] * value;
+        squares += value * value;
     }
+    *norm = sqrt(squares);
     return projected;
 }
 
@@ -217,9 +229,10 @@ void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, u
     int64_t index[HUSK_MAX_RANK] = {0};
     do {
         double expected = husk_ref_conv_at(&values, index).value;
-        double bound = DEVIATIONS * husk_ref_conv_at(&norms, index).bound;
-        husk_ref_report_add_projection(report, function.rank, index, expected, bound,
-                                       project_position(&p, y, index));
+        double norm, actual = project_position(&p, y, index, &norm);
+        double bound =
+            DEVIATIONS * (husk_ref_conv_at(&norms, index).bound + rounding_of(y->dtype, norm, p.group_outputs));
+        husk_ref_report_add_projection(report, function.rank, index, expected, bound, actual);
     } while (husk_ref_index_next(function.rank, function.shape, index));
 cleanup:
     husk_ref_conv_release(&norms);

@@ -10,7 +10,8 @@
  * bound f u mag_j (f: 4 + 2 sqrt k or the variant's factor; u: 2^-24), with mag_j = sum_k |a_k| |b_kj| (and
  * the terms of beta C and bias), and by Minkowski's inequality
  *     sqrt(sum_j mag_j^2) <= sum_k |a_k| sqrt(sum_j b_kj^2) + ...
- * which again is one pass. So the tolerance is 6 f u times the right side. A wrong patch passes only when all
+ * which again is one pass. So the tolerance is 6 f u times the right side, and for an output stored in f16 or bf16 6
+ * times the rounding of its own norm more. A wrong patch passes only when all
  * its errors together stay below it: a single wrong element of ordinary size does not.
  *
  * Without an activation only; with one these do nothing, as they do where the projected row is not finite by

@@ -162,6 +162,98 @@ START_TEST(test_packed_by_any_plan)
 }
 END_TEST
 
+static operands make_narrow(husk_dtype dtype)
+{
+    return (operands){test_input_of(dtype, 2, a_shape, TEST_PACKED, 1, 1.0f),
+                      test_input_of(dtype, 2, b_shape, TEST_PADDED, 2, 1.0f),
+                      test_input(1, bias_shape, TEST_PACKED, 3, 1.0f), test_output(dtype, 2, c_shape, TEST_PADDED)};
+}
+
+// Weights that are packed stay of their dtype; plans and weights of different ones do not fit, nor other tensors.
+START_TEST(test_packed_dtypes)
+{
+    if (!test_tier_is("dtypes") && _i != 0 && _i != 4) // few programs in the default tier
+        return;
+    static const husk_dtype dtypes[] = {HUSK_F16, HUSK_BF16, HUSK_F32};
+    enum { COUNT = 3 };
+    husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = packing_variants[_i]);
+    operands o[COUNT];
+    husk_plan *plans[COUNT];
+    husk_packed *packed[COUNT];
+    for (int i = 0; i < 3; ++i) {
+        o[i] = make_narrow(dtypes[i]);
+        plans[i] = make_plan(&o[i], &params);
+        test_ok(husk_gemm_plan_pack(plans[i], test_queue(), &o[i].b.tensor, &packed[i]));
+        const husk_tensor weights = husk_packed_tensor(packed[i]);
+        test_ok(husk_gemm_plan_run(plans[i], test_queue(), 1.0f, &o[i].a.tensor, &weights, &o[i].bias.tensor, 0.0f,
+                                   &o[i].c.tensor));
+        verify(&o[i], &params, 1.0f, husk_dtype_name(dtypes[i]));
+        // A's own dtype does not matter.
+        test_ok(husk_gemm(test_queue(), &params, 1.0f, &o[i].a.tensor, &weights, &o[i].bias.tensor, 0.0f,
+                          &o[i].c.tensor));
+        verify(&o[i], &params, 1.0f, husk_dtype_name(dtypes[i]));
+    }
+    ck_assert(husk_packed_size(packed[0]) < husk_packed_size(packed[2]));
+    test_ok(husk_queue_finish(test_silent_queue()));
+    for (int i = 0; i < 3; ++i) {
+        const int other = (i + 1) % 3;
+        const husk_tensor weights = husk_packed_tensor(packed[other]);
+        test_refused(husk_gemm_plan_run(plans[i], test_silent_queue(), 1.0f, &o[i].a.tensor, &weights,
+                                        &o[i].bias.tensor, 0.0f, &o[i].c.tensor),
+                     HUSK_INVALID_ARGUMENT, "b");
+        test_refused(husk_gemm_plan_run(plans[i], test_silent_queue(), 1.0f, &o[other].a.tensor, &o[i].b.tensor,
+                                        &o[i].bias.tensor, 0.0f, &o[i].c.tensor),
+                     HUSK_INVALID_ARGUMENT, "a");
+        test_refused(husk_gemm_plan_run(plans[i], test_silent_queue(), 1.0f, &o[i].a.tensor, &o[other].b.tensor,
+                                        &o[i].bias.tensor, 0.0f, &o[i].c.tensor),
+                     HUSK_INVALID_ARGUMENT, "b");
+        test_refused(husk_gemm_plan_run(plans[i], test_silent_queue(), 1.0f, &o[i].a.tensor, &o[i].b.tensor,
+                                        &o[i].bias.tensor, 0.0f, &o[other].c.tensor),
+                     HUSK_INVALID_ARGUMENT, "c");
+    }
+    // f32 weights beside narrower activations: as they are, but not packed.
+    husk_plan *mixed = NULL;
+    husk_packed *none = NULL;
+    husk_error error = {0};
+    const husk_tensor wide = husk_packed_tensor(packed[2]);
+    test_refused(husk_gemm(test_silent_queue(), &params, 1.0f, &o[0].a.tensor, &wide, NULL, 0.0f, &o[0].c.tensor),
+                 HUSK_INVALID_ARGUMENT, "b");
+    test_ok_error(husk_gemm_plan_create(test_context(), &params, &o[0].a.tensor, &o[2].b.tensor, NULL,
+                                        &o[0].c.tensor, &mixed, &error), &error);
+    test_refused(husk_gemm_plan_pack(mixed, test_silent_queue(), &o[2].b.tensor, &none), HUSK_UNSUPPORTED, "b");
+    husk_plan_release(mixed);
+    for (int i = 0; i < 3; ++i) {
+        husk_packed_release(packed[i]);
+        husk_plan_release(plans[i]);
+        release_operands(&o[i]);
+    }
+}
+END_TEST
+
+// Past f16's range a number is infinite.
+START_TEST(test_overflow)
+{
+    const int64_t shape[] = {1, 4}, one[] = {1, 1};
+    test_tensor a = test_input_of(HUSK_F16, 2, shape, TEST_PACKED, 1, 1.0f);
+    test_tensor c = test_output(HUSK_F16, 2, one, TEST_PACKED);
+    const float most[] = {65504.0f, 16.0f, 15.0f, -65504.0f};
+    for (int i = 0; i < 4; ++i)
+        husk_ref_store(&a.array, i, (double)most[i]);
+    test_input_update(&a);
+    husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = "packed:12x2v");
+    husk_tensor b = a.tensor;
+    test_ok(husk_gemm(test_queue(), &params, 1.0f, &a.tensor, &b, NULL, 0.0f, &c.tensor));
+    test_fetch(&c);
+    ck_assert(isinf(husk_ref_load(&c.array, 0)));
+    test_restore(&c); // the sum is f32: what fits when it is scaled is right
+    test_ok(husk_gemm(test_queue(), &params, 0x1p-20f, &a.tensor, &b, NULL, 0.0f, &c.tensor));
+    test_fetch(&c);
+    ck_assert(fabs(husk_ref_load(&c.array, 0) - 2.0 * 65504.0 * 65504.0 * 0x1p-20) < 4.0);
+    test_release(&a);
+    test_release(&c);
+}
+END_TEST
+
 START_TEST(test_packed_clblast)
 {
     operands o = make_operands();
@@ -308,8 +400,23 @@ START_TEST(test_bad_memory)
     refuse(&r, HUSK_INVALID_ARGUMENT, "c");
     r.a.dtype = HUSK_F64;
     refuse(&r, HUSK_UNSUPPORTED, "a");
-    r.b.dtype = HUSK_F16;
+    r.b.dtype = HUSK_I32;
     refuse(&r, HUSK_UNSUPPORTED, "b");
+    r.a.dtype = HUSK_F16;
+    r.b.dtype = HUSK_BF16;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.b.dtype = HUSK_F16;
+    r.c.dtype = HUSK_BF16;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "c");
+    r.bias.dtype = HUSK_F16;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "bias");
+    r.a.dtype = r.b.dtype = r.c.dtype = HUSK_BF16;
+    r.bias.dtype = HUSK_F16;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "bias");
+    r.a.dtype = r.b.dtype = HUSK_F16;
+    r.params.variant = "clblast";
+    if (husk_op_variant("gemm", 3))
+        refuse(&r, HUSK_UNSUPPORTED, "clblast");
     r.bias.dtype = HUSK_I32;
     refuse(&r, HUSK_UNSUPPORTED, "bias");
     r.c.dtype = (husk_dtype)99;
@@ -442,6 +549,8 @@ TCase *test_gemm_calls(void)
     tcase_add_loop_test(cases, test_packed_weights, 0, sizeof packing_variants / sizeof *packing_variants);
     tcase_add_test(cases, test_packed_elsewhere);
     tcase_add_test(cases, test_packed_by_any_plan);
+    tcase_add_loop_test(cases, test_packed_dtypes, 0, sizeof packing_variants / sizeof *packing_variants);
+    tcase_add_test(cases, test_overflow);
     tcase_add_test(cases, test_packed_clblast);
     tcase_add_test(cases, test_far_apart);
     tcase_add_test(cases, test_prewarm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=300
+// ctest: tiers=default,long,dtypes timeout=300
 // Matrix multiplication against the reference: every variant and configuration, every transpose, stride and
 // option, sizes that are legal and odd, plans and packed weights, and calls that must be refused.
 #include <math.h>
@@ -21,7 +21,15 @@ typedef struct configuration {
     bias_kind bias;
     float alpha, beta;
     husk_act activation;
+    husk_dtype dtype;            // of the matrices and the bias
+    bool c_is_wide, bias_is_wide; // f32 all the same
+    bool a_is_wide, b_is_wide;
 } configuration;
+
+static husk_dtype dtype_of(const configuration *g, bool is_wide)
+{
+    return is_wide ? HUSK_F32 : g->dtype;
+}
 
 // Tensors of a configuration, and what the reference thinks of them.
 typedef struct fixture {
@@ -36,10 +44,12 @@ static const char *text_of(const configuration *g)
     static char text[300];
     snprintf(
         text, sizeof text,
-        "batch=%lld%s%s m=%lld n=%lld k=%lld ta=%d tb=%d layouts=%d,%d,%d bias=%d alpha=%g beta=%g act=%s",
+        "batch=%lld%s%s m=%lld n=%lld k=%lld ta=%d tb=%d layouts=%d,%d,%d bias=%d alpha=%g beta=%g act=%s %s "
+        "f32=%d%d%d%d",
         (long long)g->batch, g->shares_a ? " (one A)" : "", g->shares_b ? " (one B)" : "", (long long)g->m,
         (long long)g->n, (long long)g->k, g->transpose_a, g->transpose_b, g->a_layout, g->b_layout,
-        g->c_layout, g->bias, (double)g->alpha, (double)g->beta, husk_act_name(g->activation));
+        g->c_layout, g->bias, (double)g->alpha, (double)g->beta, husk_act_name(g->activation),
+        husk_dtype_name(g->dtype), g->a_is_wide, g->b_is_wide, g->c_is_wide, g->bias_is_wide);
     return text;
 }
 
@@ -59,17 +69,18 @@ static void make(fixture *f, const configuration *g, const char *variant, uint64
 {
     int64_t shape[3];
     int32_t rank = shape_of(g, g->shares_a, g->transpose_a, g->m, g->k, shape);
-    f->a = test_input(rank, shape, g->a_layout, seed, 1.0f);
+    f->a = test_input_of(dtype_of(g, g->a_is_wide), rank, shape, g->a_layout, seed, 1.0f);
     rank = shape_of(g, g->shares_b, g->transpose_b, g->k, g->n, shape);
-    f->b = test_input(rank, shape, g->b_layout, seed + 1, 1.0f);
+    f->b = test_input_of(dtype_of(g, g->b_is_wide), rank, shape, g->b_layout, seed + 1, 1.0f);
     rank = shape_of(g, false, false, g->m, g->n, shape);
-    f->c = g->beta != 0.0f ? test_inout(rank, shape, g->c_layout, seed + 2, 1.0f)
-                           : test_output(HUSK_F32, rank, shape, g->c_layout);
+    const husk_dtype c_dtype = dtype_of(g, g->c_is_wide);
+    f->c = g->beta != 0.0f ? test_inout_of(c_dtype, rank, shape, g->c_layout, seed + 2, 1.0f)
+                           : test_output(c_dtype, rank, shape, g->c_layout);
     f->has_bias = g->bias != NO_BIAS;
     if (f->has_bias) {
         const int64_t sizes[2] = {g->bias == ROW_BIAS ? g->m : g->n, 1};
-        f->bias = test_input(g->bias == ROW_BIAS ? 2 : 1, sizes, seed % 2 ? TEST_PACKED : TEST_SPREAD,
-                             seed + 3, 1.0f);
+        f->bias = test_input_of(dtype_of(g, g->bias_is_wide), g->bias == ROW_BIAS ? 2 : 1, sizes,
+                                seed % 2 ? TEST_PACKED : TEST_SPREAD, seed + 3, 1.0f);
     }
     f->params = HUSK_GEMM_PARAMS(.transpose_a = g->transpose_a, .transpose_b = g->transpose_b,
                                  .activation = g->activation, .variant = variant);
@@ -149,6 +160,16 @@ static configuration draw(husk_ref_random *random, int64_t tile, int64_t limit, 
     return g;
 }
 
+// f16 and bf16 in turns, some tensors f32 beside them.
+static void narrow(configuration *g, husk_ref_random *random, int i)
+{
+    g->dtype = i % 2 ? HUSK_BF16 : HUSK_F16;
+    g->c_is_wide = test_one_in(random, 4);
+    g->bias_is_wide = test_one_in(random, 2);
+    g->a_is_wide = test_one_in(random, 8);
+    g->b_is_wide = test_one_in(random, 8) && !(g->a_is_wide && g->c_is_wide);
+}
+
 // A device is not obliged to offer a variant, but it must not refuse everything.
 static void run_generated(const char *variant, int count, int64_t tile, int64_t limit, int64_t least_side)
 {
@@ -156,7 +177,9 @@ static void run_generated(const char *variant, int count, int64_t tile, int64_t 
     const long before = test_executed("gemm");
     count *= test_is_long() ? 8 : 1;
     for (int i = 0; i < count; ++i) {
-        const configuration g = draw(&random, tile, limit, least_side);
+        configuration g = draw(&random, tile, limit, least_side);
+        if (test_tier_is("dtypes"))
+            narrow(&g, &random, i);
         run(&g, variant, 1000 + (uint64_t)i);
     }
     if (variant == NULL || husk_context_traits(test_context())->work_group >= 256)
@@ -194,6 +217,22 @@ START_TEST(test_tiled_variant)
 }
 END_TEST
 
+// A few of them in the default tier, with as few programs: the rest is in the tier "dtypes".
+START_TEST(test_narrow)
+{
+    static const char *const variants[] = {"packed:12x2v", "skinny", "tiled:32x32"};
+    for (int i = 0; i < 9; ++i) {
+        configuration g = {.m = i % 3 == 1 ? 9 : 40, .n = 37, .k = i < 3 ? 50 : 900, .alpha = 1.0f};
+        g.dtype = i % 3 == 1 ? HUSK_BF16 : HUSK_F16;
+        g.transpose_b = true;
+        g.bias = COLUMN_BIAS;
+        g.bias_is_wide = i >= 6;
+        g.c_is_wide = i == 6;
+        run(&g, variants[i % 3], 60 + (uint64_t)i);
+    }
+}
+END_TEST
+
 START_TEST(test_clblast_variant)
 {
     for (size_t i = 0; husk_op_variant("gemm", i); ++i)
@@ -208,6 +247,12 @@ static const char *const every_variant[] =
     {NULL,     "packed:12x2v",  "packed:16x1v", "packed:6x2v",    "packed:8x3v",
      "skinny", "tiled:128x128", "tiled:64x64",  "tiled:64x64_64", "tiled:32x32"};
 #define VARIANTS ((int)(sizeof every_variant / sizeof *every_variant))
+
+// The tests of chosen configurations are in the tier "dtypes", too, in f16 and bf16.
+static husk_dtype tier_dtype(int i)
+{
+    return !test_tier_is("dtypes") ? HUSK_F32 : i % 2 ? HUSK_BF16 : HUSK_F16;
+}
 
 static configuration simple(int64_t m, int64_t n, int64_t k)
 {
@@ -229,6 +274,8 @@ START_TEST(test_packed_rows)
         g.bias = (bias_kind)(i % 3);
         g.beta = i % 5 == 0 ? -0.5f : 0.0f;
         g.activation = i % 7 == 0 ? HUSK_ACT_LEAKY_RELU : HUSK_ACT_NONE;
+        g.dtype = tier_dtype(i / 3);
+        g.c_is_wide = g.dtype != HUSK_F32 && i % 5 == 3;
         fixture f = {0};
         make(&f, &g, layouts[_i], 40 + (uint64_t)i);
         husk_plan *plan;
@@ -247,12 +294,36 @@ START_TEST(test_packed_rows)
 }
 END_TEST
 
+// Sums of more columns than wait in one go, over more steps than are kept of A.
+START_TEST(test_packed_many_columns)
+{
+    static const char *const layouts[] = {"packed:12x2v", "packed:6x2v", "packed:8x3v", "packed:16x1v"};
+    configuration g = simple(7, 2500, 2100);
+    g.dtype = _i % 2 ? HUSK_F16 : HUSK_BF16;
+    g.beta = 0.5f;
+    fixture f = {0};
+    make(&f, &g, layouts[_i], 70);
+    husk_plan *plan;
+    test_ok(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, NULL, &f.c.tensor, &plan,
+                                  NULL));
+    husk_packed *packed;
+    test_ok(husk_gemm_plan_pack(plan, test_queue(), &f.b.tensor, &packed));
+    const husk_tensor weights = husk_packed_tensor(packed);
+    test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &f.a.tensor, &weights, NULL, 0.5f, &f.c.tensor));
+    verify(&f, &g, layouts[_i], 70);
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    release(&f);
+}
+END_TEST
+
 START_TEST(test_activations)
 {
     const char *variant = every_variant[_i];
     for (int act = HUSK_ACT_NONE; act <= HUSK_ACT_TANH; ++act) {
         configuration g = simple(37, 13, 20);
         g.activation = (husk_act)act;
+        g.dtype = tier_dtype(act);
         g.bias = act % 2 ? ROW_BIAS : COLUMN_BIAS;
         run(&g, variant, 7);
     }
@@ -264,6 +335,7 @@ START_TEST(test_no_terms)
 {
     for (int beta = 0; beta < 2; ++beta) {
         configuration g = simple(29, 14, 0);
+        g.dtype = tier_dtype(beta);
         g.beta = (float)beta * 0.5f;
         g.bias = COLUMN_BIAS;
         run(&g, every_variant[_i], 8);
@@ -303,6 +375,7 @@ START_TEST(test_large)
                                 {257, 129, 513}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         configuration g = simple(sizes[i][0], sizes[i][1], sizes[i][2]);
+        g.dtype = tier_dtype((int)i);
         g.bias = COLUMN_BIAS;
         g.transpose_a = i % 2;
         g.transpose_b = i / 2 % 2;
@@ -320,6 +393,7 @@ START_TEST(test_rows_of_a)
         configuration g = simple(rows[i / 2], 70, depths[i % 2]);
         g.bias = (bias_kind)(i % 3);
         g.beta = i % 4 ? 0.5f : 0.0f;
+        g.dtype = tier_dtype(i);
         run(&g, every_variant[_i], 50 + (uint64_t)i);
     }
 }
@@ -329,17 +403,20 @@ END_TEST
 START_TEST(test_divided)
 {
     configuration g = simple(30, 20, 9000);
+    g.dtype = tier_dtype(0);
     g.bias = ROW_BIAS;
     g.beta = 0.5f;
     g.alpha = -0.75f;
     g.activation = HUSK_ACT_LEAKY_RELU;
     run(&g, every_variant[_i], 30);
     g = simple(9, 40, 5003);
+    g.dtype = tier_dtype(1);
     g.batch = 2;
     g.transpose_a = true;
     g.c_layout = TEST_SPREAD;
     run(&g, every_variant[_i], 31);
     g = simple(13, 21, 17);
+    g.dtype = tier_dtype(0);
     g.batch = 37;
     g.bias = COLUMN_BIAS;
     run(&g, every_variant[_i], 32);
@@ -444,7 +521,21 @@ int main(void)
     tcase_add_test(generated, test_packed_variant);
     tcase_add_test(generated, test_skinny_variant);
     tcase_add_test(generated, test_tiled_variant);
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(chosen, test_packed_rows, 0, 4);
+        tcase_add_loop_test(chosen, test_packed_many_columns, 0, 4);
+        tcase_add_loop_test(chosen, test_activations, 0, VARIANTS);
+        tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
+        tcase_add_loop_test(chosen, test_large, 0, VARIANTS);
+        tcase_add_loop_test(chosen, test_rows_of_a, 0, VARIANTS);
+        tcase_add_loop_test(chosen, test_divided, 0, VARIANTS);
+        suite_add_tcase(suite, generated);
+        suite_add_tcase(suite, chosen);
+        suite_add_tcase(suite, test_gemm_calls());
+        return test_main(suite);
+    }
     tcase_add_test(generated, test_clblast_variant);
+    tcase_add_test(generated, test_narrow);
     tcase_add_loop_test(chosen, test_packed_rows, 0, 4);
     tcase_add_loop_test(chosen, test_activations, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
