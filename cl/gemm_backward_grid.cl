@@ -39,15 +39,15 @@ inline acc_t add_items(acc_t value, __local acc_t *all)
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, long dy_batch, long dy_row,
                              long dy_column, const __global data_t *from_base, long from_offset, long from_batch,
-                             long from_row, long from_column, __global data_t *z_base, long z_offset,
+                             long from_row, long from_column, __global acc_t *z_base, long z_offset,
                              __global data_t *dc_base, long dc_offset, long dc_batch, long dc_row, long dc_column,
-                             __global data_t *parts_base, long parts_offset, long batch, long rows, long columns,
+                             __global acc_t *parts_base, long parts_offset, long batch, long rows, long columns,
                              long share, int block, int flags, float beta, ACT_PARAMS)
 {
     __local acc_t all[WG];
     const long first = get_group_id(0) * share, last = min(first + share, batch * rows);
     const long start = get_group_id(1) * block, end = min(start + block, columns);
-    __global data_t *parts = parts_base + parts_offset;
+    __global acc_t *parts = parts_base + parts_offset;
     acc_t column_sum = 0.0f; // blocks of as many columns as items where columns are summed up
     for (long r = first; r < last; ++r) {
         const long matrix = r / rows, row = r - matrix * rows;
@@ -60,7 +60,7 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
             const acc_t value = activate_backward(u, v, ACT_ARGS);
             sum += value;
             if (flags & STORES_Z)
-                store_one(z_base + z_offset, r * columns + j, value);
+                z_base[z_offset + r * columns + j] = value;
             if (flags & STORES_C) {
                 const acc_t scaled = beta == 0.0f ? (acc_t)(0.0f) : beta * value;
                 store_one(dc, j * dc_column, flags & ADDS_C ? scaled + load_one(dc, j * dc_column) : scaled);
@@ -70,26 +70,28 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
         if (flags & SUMS_ROWS) {
             const acc_t whole = add_items(sum, all);
             if (get_local_id(0) == 0)
-                store_one(parts, (matrix * (long)get_num_groups(1) + (long)get_group_id(1)) * rows + row, whole);
+                parts[(matrix * (long)get_num_groups(1) + (long)get_group_id(1)) * rows + row] = whole;
         }
     }
     const long column = start + (long)get_local_id(0);
     if ((flags & SUMS_COLUMNS) && column < end)
-        store_one(parts, (long)get_group_id(0) * columns + column, column_sum);
+        parts[(long)get_group_id(0) * columns + column] = column_sum;
 }
 
 // dbias = sum of `splits` rows of parts, in their order; an item has a number.
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void husk_gemm_backward_bias(const __global data_t *parts_base, long parts_offset, long splits, long size,
-                             __global data_t *bias_base, long bias_offset, long bias_stride, long strip, int adds)
+void husk_gemm_backward_bias(const __global acc_t *parts_base, long parts_offset, long splits, long size,
+                             __global data_t *bias_base, long bias_offset, long bias_stride, long strip, int adds,
+                             int wide)
 {
-    const __global data_t *parts = parts_base + parts_offset;
-    __global data_t *bias = bias_base + bias_offset;
+    const __global acc_t *parts = parts_base + parts_offset;
     const long j = (long)get_global_id(0);
     if (j >= size)
         return;
+    const int units = UNITS(wide);
+    __global data_t *bias = bias_base + (bias_offset + j * bias_stride) * units;
     acc_t sum = 0.0f;
     for (long s = 0; s < splits; ++s)
-        sum += load_one(parts, s * size + j);
-    store_one(bias, j * bias_stride, adds ? sum + load_one(bias, j * bias_stride) : sum);
+        sum += parts[s * size + j];
+    store_either(bias, adds ? sum + load_either(bias, units) : sum, units);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the gradients of a multiplication need beside two multiplications, for CPU devices, in one pass over dy:
+// Scratch memory is f32, whatever dy is.
 //   z = dy * activation'(x or y)   into scratch memory, for the multiplications
 //   dc = beta * z
 //   dbias                          sums of z along columns or rows, first of shares, then of these
@@ -36,21 +37,21 @@ ALWAYS_INLINE vf fetch(const __global data_t *p, long stride, int lanes)
     return load_private(all);
 }
 
-ALWAYS_INLINE void keep(vf value, __global data_t *p, long stride, int lanes, int adds)
+ALWAYS_INLINE void keep(vf value, __global data_t *p, long stride, int lanes, int adds, int units)
 {
-    if (stride == 1) {
-        store_vf_part(adds ? value + load_vf_part(p, lanes) : value, p, lanes);
+    if (stride == units) {
+        store_vf_either(adds ? value + load_vf_either(p, lanes, units) : value, p, lanes, units);
         return;
     }
     acc_t all[VW];
     store_private(value, all);
     for (int i = 0; i < lanes; ++i)
-        store_one(p, i * stride, adds ? all[i] + load_one(p, i * stride) : all[i]);
+        store_either(p + i * stride, adds ? all[i] + load_either(p + i * stride, units) : all[i], units);
 }
 
 // One row of a block; its sum. Inlined with a literal kind.
 ALWAYS_INLINE vf take_row(const __global data_t *dy, long dy_column, const __global data_t *from, long from_column,
-                          __global data_t *z, __global data_t *dc, long dc_column, acc_t *sums, int count, int flags,
+                          __global acc_t *z, __global data_t *dc, long dc_column, acc_t *sums, int count, int flags,
                           float beta, ACT_PARAMS)
 {
     vf sum = (vf)(0.0f);
@@ -60,10 +61,10 @@ ALWAYS_INLINE vf take_row(const __global data_t *dy, long dy_column, const __glo
         const vf v = fetch(from + j * from_column, from_column, lanes);
         const vf value = activate_backward(u, v, ACT_ARGS);
         if (flags & STORES_Z)
-            store_vf_part(value, z + j, lanes);
+            store_acc_part(value, z + j, lanes);
         if (flags & STORES_C)
             keep(beta == 0.0f ? (vf)(0.0f) : beta * value, dc + j * dc_column, dc_column, min(lanes, VW),
-                 flags & ADDS_C);
+                 flags & ADDS_C, 1);
         if (flags & SUMS_COLUMNS)
             store_private(load_private(sums + j) + value, sums + j);
         if (flags & SUMS_ROWS) // what lies past the end counts for nothing, whatever its derivative is
@@ -87,15 +88,15 @@ ALWAYS_INLINE acc_t add_lanes(vf v)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, long dy_batch, long dy_row,
                                long dy_column, const __global data_t *from_base, long from_offset, long from_batch,
-                               long from_row, long from_column, __global data_t *z_base, long z_offset,
+                               long from_row, long from_column, __global acc_t *z_base, long z_offset,
                                __global data_t *dc_base, long dc_offset, long dc_batch, long dc_row, long dc_column,
-                               __global data_t *parts_base, long parts_offset, long batch, long rows, long columns,
+                               __global acc_t *parts_base, long parts_offset, long batch, long rows, long columns,
                                long share, int block, int flags, float beta, ACT_PARAMS)
 {
     const long first = get_group_id(0) * share, last = min(first + share, batch * rows);
     const long start = get_group_id(1) * block;
     const int count = (int)min((long)block, columns - start);
-    __global data_t *parts = parts_base + parts_offset;
+    __global acc_t *parts = parts_base + parts_offset;
     acc_t sums[BLOCK];
     if (flags & SUMS_COLUMNS)
         for (int j = 0; j < count; j += VW)
@@ -130,21 +131,23 @@ void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, l
     }
     if (flags & SUMS_COLUMNS)
         for (int j = 0; j < count; j += VW)
-            store_vf_part(load_private(sums + j), parts + get_group_id(0) * columns + start + j, count - j);
+            store_acc_part(load_private(sums + j), parts + get_group_id(0) * columns + start + j, count - j);
 }
 
 // dbias = sum of `splits` rows of parts, in their order.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_gemm_backward_bias(const __global data_t *parts_base, long parts_offset, long splits, long size,
-                             __global data_t *bias_base, long bias_offset, long bias_stride, long strip, int adds)
+void husk_gemm_backward_bias(const __global acc_t *parts_base, long parts_offset, long splits, long size,
+                             __global data_t *bias_base, long bias_offset, long bias_stride, long strip, int adds,
+                             int wide)
 {
-    const __global data_t *parts = parts_base + parts_offset;
+    const int units = UNITS(wide);
+    const __global acc_t *parts = parts_base + parts_offset;
     const long first = get_group_id(0) * strip, last = min(first + strip, size);
     for (long j = first; j < last; j += VW) {
         const int lanes = (int)min((long)VW, last - j);
         vf sum = (vf)(0.0f);
         for (long s = 0; s < splits; ++s)
-            sum += load_vf_part(parts + s * size + j, lanes);
-        keep(sum, bias_base + bias_offset + j * bias_stride, bias_stride, lanes, adds);
+            sum += load_acc_part(parts + s * size + j, lanes);
+        keep(sum, bias_base + (bias_offset + j * bias_stride) * units, bias_stride * units, lanes, adds, units);
     }
 }

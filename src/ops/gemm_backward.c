@@ -47,13 +47,13 @@ static husk_status check_params(const husk_gemm_params *given, husk_gemm_params 
     return status;
 }
 
-// f32 of rank 2, or 3 with a batch; resolved into the problem, without memory.
+// f32, f16 or bf16 of rank 2, or 3 with a batch; resolved into the problem, without memory.
 static husk_status check_matrix(const husk_tensor *tensor, const char *name, int which, problem *own,
                                 const husk__scope *scope)
 {
     if (!tensor)
         return HUSK_OK;
-    husk_status status = husk__tensor_check_plain(tensor, HUSK_F32, name, scope);
+    husk_status status = husk__tensor_check_float(tensor, name, scope);
     if (status != HUSK_OK)
         return status;
     if (tensor->rank != 2 && tensor->rank != 3)
@@ -119,6 +119,21 @@ static husk_status check_gradient(const husk_tensor *gradient, const husk_tensor
     return husk__tensor_check_distinct(&one, name, scope);
 }
 
+// A, B and their gradients are dy's dtype or f32.
+static husk_status check_dtypes(const problem *own, const husk__scope *scope)
+{
+    static const int which[] = {A, B, DA, DB};
+    static const char *const names[] = {"a", "b", "da", "db"};
+    husk_status status = HUSK_OK;
+    for (int i = 0; i < 4 && status == HUSK_OK; ++i) {
+        const husk_tensor *tensor = &own->tensors[which[i]];
+        if (own->has[which[i]] && tensor->dtype != HUSK_F32)
+            status =
+                husk__tensor_check_dtype(tensor, names[i], own->tensors[DY].dtype, "as dy, or f32", scope);
+    }
+    return status;
+}
+
 static husk_status check_sizes(problem *own, const husk__scope *scope)
 {
     static const int of_k[] = {A, DA, B, DB};
@@ -152,7 +167,9 @@ static husk_status check_bias(const husk_tensor *dbias, problem *own, const husk
 {
     if (!dbias)
         return HUSK_OK;
-    husk_status status = husk__tensor_check_plain(dbias, HUSK_F32, "dbias", scope);
+    husk_status status = husk__tensor_check_float(dbias, "dbias", scope);
+    if (status == HUSK_OK && dbias->dtype != HUSK_F32)
+        status = husk__tensor_check_dtype(dbias, "dbias", own->tensors[DY].dtype, "as dy, or f32", scope);
     if (status != HUSK_OK)
         return status;
     const int64_t *size = dbias->shape;
@@ -198,7 +215,9 @@ static husk_status check_like_dy(const problem *own, const husk_tensor *tensor, 
                                  const husk__scope *scope)
 {
     const husk_tensor *dy = &own->tensors[DY];
-    husk_status status = husk__tensor_check_plain(tensor, HUSK_F32, name, scope);
+    husk_status status = husk__tensor_check_float(tensor, name, scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_dtype(tensor, name, dy->dtype, "as dy", scope);
     return status == HUSK_OK ? husk__tensor_check_shape(tensor, name, dy->rank, dy->shape, "as dy", scope) : status;
 }
 
@@ -268,6 +287,8 @@ static husk_status resolve(const husk_gemm_params *given_params, call *given, pr
     if (status == HUSK_OK)
         status = check_matrix(tensors[DB], "db", DB, own, scope);
     if (status == HUSK_OK)
+        status = check_dtypes(own, scope);
+    if (status == HUSK_OK)
         status = check_sizes(own, scope);
     if (status == HUSK_OK)
         status = check_bias(tensors[DBIAS], own, scope);
@@ -328,7 +349,8 @@ static void describe(const void *untyped, husk__key *key)
 static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
-    husk__text_format(text, " f32 %s gradients=%s%s%s%s", husk_act_name(own->activation.activation),
+    husk__text_format(text, " %s %s gradients=%s%s%s%s", husk_dtype_name(own->tensors[DY].dtype),
+                      husk_act_name(own->activation.activation),
                       own->has[DA] ? "a" : "", own->has[DB] ? "b" : "",
                       own->has[DBIAS] ? own->bias_is_by_rows ? "r" : "c" : "", own->has[DC] ? "y" : "");
     husk__class_size(text, "batch", own->batch);

@@ -64,9 +64,9 @@ static bool joins(int64_t outer, int64_t outer_stride, int64_t inner, int64_t in
     return outer <= 1 || inner <= 1 || outer_stride == inner * inner_stride;
 }
 
-static husk_tensor tensor_of(const view *v, const husk_tensor *memory, int64_t beyond)
+static husk_tensor tensor_of(const view *v, husk_dtype dtype, const husk_tensor *memory, int64_t beyond)
 {
-    husk_tensor made = {.dtype = HUSK_F32, .rank = 3};
+    husk_tensor made = {.dtype = dtype, .rank = 3};
     made.shape[0] = v->batch;
     made.shape[1] = v->rows;
     made.shape[2] = v->columns;
@@ -87,8 +87,21 @@ static husk_tensor tensor_of(const view *v, const husk_tensor *memory, int64_t b
 typedef struct product {
     view left, right, out;
     int64_t repeats, left_step, right_step;
+    husk_dtype left_dtype, right_dtype, out_dtype;
     husk_plan *plan;
+    const husk__kernel *finish; // of sums over the batch that wait in scratch memory, as out is too narrow for them
 } product;
+
+static bool waits(const product *p)
+{
+    return p->repeats > 1 && p->out_dtype != HUSK_F32;
+}
+
+// The view of packed f32 sums.
+static view view_of_waiting(const product *p)
+{
+    return (view){1, p->out.rows, p->out.columns, {1, p->out.columns, 1}};
+}
 
 // One multiplication whose rows are those of all matrices, where right is the same for all.
 static void join_rows(product *p)
@@ -142,28 +155,64 @@ static product make_product(view left, view right, view out, int64_t batch)
 static husk_status plan_product(husk_plan *plan, product *p, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const husk_tensor a = tensor_of(&p->left, NULL, 0), b = tensor_of(&p->right, NULL, 0);
-    const husk_tensor c = tensor_of(&p->out, NULL, 0);
+    const view waiting = view_of_waiting(p);
+    const husk_tensor a = tensor_of(&p->left, p->left_dtype, NULL, 0);
+    const husk_tensor b = tensor_of(&p->right, p->right_dtype, NULL, 0);
+    const husk_tensor c = waits(p) ? tensor_of(&waiting, HUSK_F32, NULL, 0) : tensor_of(&p->out, p->out_dtype, NULL, 0);
     const husk_gemm_params params = HUSK_GEMM_PARAMS(.precision = own->precision);
     husk_error error = {0};
     husk_status status = husk_gemm_plan_create(plan->context, &params, &a, &b, NULL, &c, &p->plan, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "a multiplication: %s", error.text);
     husk__plan_adopt(p->plan);
-    return HUSK_OK;
+    if (!waits(p))
+        return HUSK_OK;
+    const husk__gemm_problem rounding = {.dtype = p->out_dtype};
+    char options[64];
+    husk__gemm_options(&rounding, "", options, sizeof options);
+    return husk__kernel_get(plan->context, "gemm_reduce.cl", options, "husk_gemm_reduce", &p->finish, scope);
+}
+
+// Sums over the batch that wait, rounded into out, or added to it.
+static husk_status finish(const product *p, husk_queue *queue, husk__arg waiting, const husk_tensor *out, bool adds,
+                          const husk__scope *scope)
+{
+    const husk__gemm_problem as_output = {.dtype = p->out_dtype,
+                                          .shape = {.batch = 1,
+                                                    .m = p->out.rows,
+                                                    .n = p->out.columns,
+                                                    .c_row = p->out.strides[1],
+                                                    .c_column = p->out.strides[2]}};
+    const husk__gemm_reduce sums = {.parts = waiting,
+                                    .row = p->out.columns,
+                                    .column = 1,
+                                    .splits = 1,
+                                    .alpha = 1.0f,
+                                    .beta = adds ? 1.0f : 0.0f,
+                                    .only_scales = true,
+                                    .wide_parts = true};
+    const husk__gemm_run run = {.c = out};
+    return husk__gemm_reduce_launch(p->finish, queue, &as_output, &sums, &run, scope);
 }
 
 static husk_status multiply(const product *p, husk_queue *queue, float alpha, const husk_tensor *left,
-                            const husk_tensor *right, const husk_tensor *out, bool adds)
+                            const husk_tensor *right, const husk_tensor *out, const husk_tensor *waiting, bool adds,
+                            const husk__scope *scope)
 {
     husk_status status = HUSK_OK;
-    const husk_tensor c = tensor_of(&p->out, out, 0);
+    const bool in_waiting = waits(p);
+    const view there = view_of_waiting(p);
+    const husk_tensor c = in_waiting ? tensor_of(&there, HUSK_F32, waiting, 0)
+                                     : tensor_of(&p->out, p->out_dtype, out, 0);
     for (int64_t i = 0; i < p->repeats && status == HUSK_OK; ++i) {
-        const husk_tensor a = tensor_of(&p->left, left, i * p->left_step);
-        const husk_tensor b = tensor_of(&p->right, right, i * p->right_step);
-        status = husk_gemm_plan_run(p->plan, queue, alpha, &a, &b, NULL, adds || i > 0 ? 1.0f : 0.0f, &c);
+        const husk_tensor a = tensor_of(&p->left, p->left_dtype, left, i * p->left_step);
+        const husk_tensor b = tensor_of(&p->right, p->right_dtype, right, i * p->right_step);
+        const bool to_add = (adds && !in_waiting) || i > 0;
+        status = husk_gemm_plan_run(p->plan, queue, alpha, &a, &b, NULL, to_add ? 1.0f : 0.0f, &c);
     }
-    return status;
+    if (status != HUSK_OK || !in_waiting)
+        return status;
+    return finish(p, queue, HUSK__ARG_TENSOR(waiting), out, adds, scope);
 }
 
 // ---- the pass ----
@@ -224,7 +273,6 @@ static pass pass_of(const problem *own, int64_t items)
 
 typedef struct launch {
     pass pass;
-    view z;
     product for_a, for_b;
     const husk__kernel *kernel, *bias;
     husk__range range, bias_range;
@@ -235,12 +283,6 @@ static int64_t items_of(const husk__configuration *configuration)
     return configuration->values[0];
 }
 
-static uint64_t workspace(const husk__candidate *candidate)
-{
-    const pass own = pass_of(candidate->problem, items_of(candidate->configuration));
-    return own.z_bytes + own.part_bytes;
-}
-
 static view view_of_z(const problem *own, const pass *p)
 {
     if (!p->makes_z)
@@ -249,18 +291,64 @@ static view view_of_z(const problem *own, const pass *p)
     return p->is_exchanged ? transpose(packed) : packed;
 }
 
+// op(A)' = alpha z op(B)^T
+static product product_for_a(const problem *own, const pass *p)
+{
+    const view right = transpose(view_of(&own->tensors[B], own->transpose_b));
+    product made =
+        make_product(view_of_z(own, p), right, view_of(&own->tensors[DA], own->transpose_a), own->batch);
+    made.left_dtype = p->makes_z ? HUSK_F32 : own->tensors[DY].dtype;
+    made.right_dtype = own->tensors[B].dtype;
+    made.out_dtype = own->tensors[DA].dtype;
+    return made;
+}
+
+// op(B)' = alpha op(A)^T z
+static product product_for_b(const problem *own, const pass *p)
+{
+    const view left = transpose(view_of(&own->tensors[A], own->transpose_a));
+    product made =
+        make_product(left, view_of_z(own, p), view_of(&own->tensors[DB], own->transpose_b), own->batch);
+    made.left_dtype = own->tensors[A].dtype;
+    made.right_dtype = p->makes_z ? HUSK_F32 : own->tensors[DY].dtype;
+    made.out_dtype = own->tensors[DB].dtype;
+    return made;
+}
+
+static uint64_t waiting_bytes(const product *p)
+{
+    return waits(p) ? sizeof(float) * (uint64_t)(p->out.rows * p->out.columns) : 0;
+}
+
+// Behind z and the parts of dbias: the sums of one product, then of the other.
+static uint64_t waiting_offset(const pass *p)
+{
+    return (p->z_bytes + p->part_bytes + 63) / 64 * 64;
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    const problem *own = candidate->problem;
+    const pass p = pass_of(own, items_of(candidate->configuration));
+    uint64_t waiting = 0;
+    if (own->tensors[DY].dtype != HUSK_F32) {
+        const product for_a = makes(own, DA) ? product_for_a(own, &p) : (product){0};
+        const product for_b = makes(own, DB) ? product_for_b(own, &p) : (product){0};
+        waiting = waiting_bytes(&for_a) > waiting_bytes(&for_b) ? waiting_bytes(&for_a) : waiting_bytes(&for_b);
+    }
+    return waiting > 0 ? waiting_offset(&p) + waiting : p.z_bytes + p.part_bytes;
+}
+
 static husk_status prepare_products(husk_plan *plan, launch *state, const husk__scope *scope)
 {
     const problem *own = plan->problem;
     husk_status status = HUSK_OK;
-    if (makes(own, DA)) { // op(A)' = alpha z op(B)^T
-        const view right = transpose(view_of(&own->tensors[B], own->transpose_b));
-        state->for_a = make_product(state->z, right, view_of(&own->tensors[DA], own->transpose_a), own->batch);
+    if (makes(own, DA)) {
+        state->for_a = product_for_a(own, &state->pass);
         status = plan_product(plan, &state->for_a, scope);
     }
-    if (status == HUSK_OK && makes(own, DB)) { // op(B)' = alpha op(A)^T z
-        const view left = transpose(view_of(&own->tensors[A], own->transpose_a));
-        state->for_b = make_product(left, state->z, view_of(&own->tensors[DB], own->transpose_b), own->batch);
+    if (status == HUSK_OK && makes(own, DB)) {
+        state->for_b = product_for_b(own, &state->pass);
         status = plan_product(plan, &state->for_b, scope);
     }
     return status;
@@ -285,13 +373,13 @@ static husk_status prepare_with(husk_plan *plan, const char *file, const char *n
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
     state->pass = pass_of(own, items);
-    state->z = view_of_z(own, &state->pass);
     const pass *p = &state->pass;
     state->range = (husk__range){{(size_t)p->shares, (size_t)p->blocks, 1}, {(size_t)items, 1, 1}};
     state->bias_range =
         (husk__range){{(size_t)husk__divide_up(p->sums, items > 1 ? items : STRIP), 1, 1}, {(size_t)items, 1, 1}};
     char options[96];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", plan->configuration->options,
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->tensors[DY].dtype),
+             plan->configuration->options,
              own->activation.is_smooth ? " -DACT_SMOOTH" : "");
     husk_status status = HUSK_OK;
     if (p->is_needed)
@@ -353,7 +441,8 @@ static husk_status run_pass(const husk_plan *plan, husk_queue *queue, const argu
     return HUSK__LAUNCH(queue, state->bias, &state->bias_range, scope, parts, HUSK__ARG_I64(p->splits),
                         HUSK__ARG_I64(p->sums), HUSK__ARG_TENSOR(given->tensors[DBIAS]), HUSK__ARG_I64(stride),
                         HUSK__ARG_I64(STRIP),
-                        HUSK__ARG_I32((own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0));
+                        HUSK__ARG_I32((own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0),
+                        HUSK__ARG_I32(dbias->dtype != own->tensors[DY].dtype));
 }
 
 // Where the multiplications read dy itself they come first: the pass may write dc over it.
@@ -364,16 +453,19 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const problem *own = plan->problem;
     const arguments *given = untyped;
     const husk_tensor in_scratch = {.buffer = scratch->buffer, .dtype = HUSK_F32};
+    const husk_tensor waiting = {.buffer = scratch->buffer,
+                                 .dtype = HUSK_F32,
+                                 .offset = (int64_t)(waiting_offset(&state->pass) / sizeof(float))};
     const husk_tensor *z = state->pass.makes_z ? &in_scratch : given->tensors[DY];
     husk_status status = HUSK_OK;
     if (state->pass.makes_z)
         status = run_pass(plan, queue, given, scratch, scope);
     if (status == HUSK_OK && makes(own, DA))
         status = multiply(&state->for_a, queue, given->alpha, z, given->tensors[B], given->tensors[DA],
-                          (own->accumulate & HUSK_ACCUMULATE_INPUTS) != 0);
+                          &waiting, (own->accumulate & HUSK_ACCUMULATE_INPUTS) != 0, scope);
     if (status == HUSK_OK && makes(own, DB))
         status = multiply(&state->for_b, queue, given->alpha, given->tensors[A], z, given->tensors[DB],
-                          (own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0);
+                          &waiting, (own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0, scope);
     if (status == HUSK_OK && state->pass.is_needed && !state->pass.makes_z)
         status = run_pass(plan, queue, given, scratch, scope);
     return status;

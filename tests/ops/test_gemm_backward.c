@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=60
+// ctest: tiers=default,long,dtypes timeout=60
 // Gradients of multiplications: finite differences; every variant, layout, transposition, batch, bias and activation
 // against the reference; plans; the same bits every time; bad input.
 #include <math.h>
@@ -37,6 +37,8 @@ typedef struct config {
     test_layout layouts[8]; // a, b, x and y, dy, da, db, dbias, dc
     bool wants[GRADIENTS];
     bool from_y;
+    husk_dtype dtype;
+    bool a_is_wide, b_is_wide, gradients_are_wide; // f32 all the same; gradients: da, db, dbias
 } config;
 
 static void shape_of(int64_t shape[3], int32_t *rank, const config *c, bool is_a, sharing shared)
@@ -75,8 +77,10 @@ static test_tensor make_factor(const config *c, bool is_a, bool is_gradient, tes
     const sharing shared = is_a ? c->of_a : c->of_b;
     const bool is_full = shared == FULL || (is_gradient && shared == EXPANDED_FULL_GRADIENT);
     shape_of(shape, &rank, c, is_a, is_full ? FULL : shared == EXPANDED_FULL_GRADIENT ? EXPANDED : shared);
-    test_tensor made = is_gradient ? test_inout(rank, shape, layout, seed, 1.0f)
-                                   : test_input(rank, shape, layout, seed, 1.0f);
+    const bool is_wide = is_gradient ? c->gradients_are_wide : is_a ? c->a_is_wide : c->b_is_wide;
+    const husk_dtype dtype = is_wide ? HUSK_F32 : c->dtype;
+    test_tensor made = is_gradient ? test_inout_of(dtype, rank, shape, layout, seed, 1.0f)
+                                   : test_input_of(dtype, rank, shape, layout, seed, 1.0f);
     // A gradient of what was expanded may be given as such, or as one matrix.
     if (c->batch > 1 && shared >= EXPANDED && !is_full && (!is_gradient || seed % 2))
         expand(&made, c->batch);
@@ -88,18 +92,19 @@ static tensors make(const config *c, uint64_t seed)
     const int64_t matrix[] = {c->batch, c->m, c->n}, *shape = c->batch > 0 ? matrix : matrix + 1;
     const int32_t rank = c->batch > 0 ? 3 : 2;
     const int64_t row[] = {1, c->n}, column[] = {c->m, 1};
+    const husk_dtype bias_dtype = c->gradients_are_wide ? HUSK_F32 : c->dtype;
     tensors t = {
         .a = make_factor(c, true, false, c->layouts[0], seed),
         .b = make_factor(c, false, false, c->layouts[1], seed + 1),
-        .x = test_input(rank, shape, c->layouts[2], seed + 2, 7.0f),
-        .y = test_input(rank, shape, c->layouts[2], seed + 2, 7.0f),
-        .dy = test_input(rank, shape, c->layouts[3], seed + 3, 1.0f),
+        .x = test_input_of(c->dtype, rank, shape, c->layouts[2], seed + 2, 7.0f),
+        .y = test_input_of(c->dtype, rank, shape, c->layouts[2], seed + 2, 7.0f),
+        .dy = test_input_of(c->dtype, rank, shape, c->layouts[3], seed + 3, 1.0f),
         .gradients = {make_factor(c, true, true, c->layouts[4], seed + 4),
                       make_factor(c, false, true, c->layouts[5], seed + 5),
-                      c->bias == BY_ROWS      ? test_inout(2, column, c->layouts[6], seed + 6, 1.0f)
-                      : c->bias == BY_COLUMNS ? test_inout(1, row + 1, c->layouts[6], seed + 6, 1.0f)
-                                              : test_inout(2, row, c->layouts[6], seed + 6, 1.0f),
-                      test_inout(rank, shape, c->layouts[7], seed + 7, 1.0f)},
+                      c->bias == BY_ROWS      ? test_inout_of(bias_dtype, 2, column, c->layouts[6], seed + 6, 1.0f)
+                      : c->bias == BY_COLUMNS ? test_inout_of(bias_dtype, 1, row + 1, c->layouts[6], seed + 6, 1.0f)
+                                              : test_inout_of(bias_dtype, 2, row, c->layouts[6], seed + 6, 1.0f),
+                      test_inout_of(c->dtype, rank, shape, c->layouts[7], seed + 7, 1.0f)},
     };
     const husk_activation_params activation = {.activation = c->params.activation,
                                                .slope = c->params.activation_slope};
@@ -164,7 +169,7 @@ static void check(void *user, const husk_ref_array *array, husk_ref_report *repo
 
 static void verify(const config *c, tensors *t, const char *variant, const char *what)
 {
-    char text[240];
+    char text[280];
     for (int i = 0; i < GRADIENTS; i++) {
         if (!c->wants[i]) {
             test_untouched(&t->gradients[i]);
@@ -175,10 +180,11 @@ static void verify(const config *c, tensors *t, const char *variant, const char 
         husk_ref_report report = {0};
         check(&op, &t->gradients[i].array, &report);
         snprintf(text, sizeof(text), "%s: %s, batch=%d m=%d n=%d k=%d ta=%u tb=%u sharing=%d,%d bias=%d act=%s%s "
-                 "accumulate=%u alpha=%g beta=%g", what, gradient_names[i], (int)c->batch, (int)c->m, (int)c->n,
-                 (int)c->k, (unsigned)c->params.transpose_a, (unsigned)c->params.transpose_b, (int)c->of_a,
-                 (int)c->of_b, (int)c->bias, husk_act_name(c->params.activation), c->from_y ? " y" : "",
-                 (unsigned)c->params.accumulate, (double)c->alpha, (double)c->beta);
+                 "accumulate=%u alpha=%g beta=%g %s f32=%d%d%d", what, gradient_names[i], (int)c->batch,
+                 (int)c->m, (int)c->n, (int)c->k, (unsigned)c->params.transpose_a, (unsigned)c->params.transpose_b,
+                 (int)c->of_a, (int)c->of_b, (int)c->bias, husk_act_name(c->params.activation), c->from_y ? " y" : "",
+                 (unsigned)c->params.accumulate, (double)c->alpha, (double)c->beta, husk_dtype_name(c->dtype),
+                 c->a_is_wide, c->b_is_wide, c->gradients_are_wide);
         test_accept(name, variant, text, &report);
     }
 }
@@ -207,6 +213,11 @@ static config plain(int64_t m, int64_t n, int64_t k)
                     .k = k,
                     .bias = BY_COLUMNS,
                     .wants = {true, true, true, true}};
+}
+
+static husk_dtype tier_dtype(int i)
+{
+    return !test_tier_is("dtypes") ? HUSK_F32 : i % 2 ? HUSK_BF16 : HUSK_F16;
 }
 
 static config draw(husk_ref_random *random)
@@ -316,8 +327,32 @@ START_TEST(drawn)
     husk_ref_random random = {.seed = 1009 + (uint64_t)_i};
     const int rounds = test_is_long() ? 60 : 8;
     for (int round = 0; round < rounds; round++) {
-        const config c = draw(&random);
+        config c = draw(&random);
+        if (test_tier_is("dtypes")) {
+            c.dtype = round % 2 ? HUSK_BF16 : HUSK_F16;
+            c.a_is_wide = test_one_in(&random, 6);
+            c.b_is_wide = test_one_in(&random, 6);
+            c.gradients_are_wide = test_one_in(&random, 4);
+        }
         run_all(&c, (uint64_t)(_i * 100 + round), "drawn");
+    }
+}
+END_TEST
+
+// A few in the default tier, among them batches that are summed up one after the other.
+START_TEST(narrow)
+{
+    for (int i = 0; i < 4; i++) {
+        config c = plain(21, 34, 17);
+        c.dtype = HUSK_F16;
+        c.gradients_are_wide = i == 3;
+        c.batch = i > 1 ? 3 : 0;
+        c.of_b = i == 2 ? SHARED : FULL;
+        for (int l = 0; l < 8; l++)
+            c.layouts[l] = i == 2 ? TEST_PADDED : TEST_PACKED;
+        c.params.activation = i < 2 ? HUSK_ACT_LEAKY_RELU : HUSK_ACT_NONE;
+        c.params.accumulate = i == 2 ? HUSK_ACCUMULATE_PARAMETERS : 0;
+        run_all(&c, (uint64_t)i, "narrow");
     }
 }
 END_TEST
@@ -328,6 +363,7 @@ START_TEST(around_the_shares)
     static const int64_t sizes[][2] = {{1, 5000},   {5000, 1}, {33, 1023}, {31, 1025}, {32, 1024},
                                        {700, 257},  {129, 64}, {9000, 3},  {3, 2049},  {4097, 17}};
     config c = plain(sizes[_i / 2][0], sizes[_i / 2][1], 3);
+    c.dtype = tier_dtype(_i);
     c.bias = _i % 2 ? BY_ROWS : BY_COLUMNS;
     c.params.activation = _i % 3 ? HUSK_ACT_RELU : HUSK_ACT_NONE;
     run_all(&c, (uint64_t)_i, "around the shares");
@@ -354,6 +390,7 @@ START_TEST(empty)
 {
     static const int64_t sizes[][3] = {{0, 5, 4}, {6, 0, 4}, {6, 5, 0}, {0, 0, 0}};
     config c = plain(sizes[_i / 2][0], sizes[_i / 2][1], sizes[_i / 2][2]);
+    c.dtype = tier_dtype(_i);
     c.params.accumulate = _i % 2 ? HUSK_ACCUMULATE_ALL : 0;
     c.params.activation = HUSK_ACT_RELU;
     run_all(&c, 9, "empty");
@@ -632,12 +669,18 @@ START_TEST(bad_tensors)
     REFUSE(wrong, "dy", b.dy.rank = -1);
     REFUSE(wrong, "da", b.da.rank = b.db.rank = b.dbias.rank = b.dc.rank = -1);
     // dtypes and ranks
-    REFUSE(HUSK_UNSUPPORTED, "a", b.a.dtype = HUSK_F16);
-    REFUSE(HUSK_UNSUPPORTED, "b", b.b.dtype = HUSK_F16);
-    REFUSE(HUSK_UNSUPPORTED, "dy", b.dy.dtype = HUSK_BF16);
-    REFUSE(HUSK_UNSUPPORTED, "da", b.da.dtype = HUSK_F16);
-    REFUSE(HUSK_UNSUPPORTED, "db", b.db.dtype = HUSK_F16);
-    REFUSE(HUSK_UNSUPPORTED, "dbias", b.dbias.dtype = HUSK_F16);
+    REFUSE(HUSK_UNSUPPORTED, "a", b.a.dtype = HUSK_I32);
+    REFUSE(HUSK_UNSUPPORTED, "b", b.b.dtype = HUSK_F64);
+    REFUSE(HUSK_UNSUPPORTED, "dy", b.dy.dtype = HUSK_I8);
+    REFUSE(HUSK_UNSUPPORTED, "da", b.da.dtype = HUSK_I32);
+    REFUSE(HUSK_UNSUPPORTED, "db", b.db.dtype = HUSK_I32);
+    REFUSE(HUSK_UNSUPPORTED, "dbias", b.dbias.dtype = HUSK_I32);
+    // beside an f32 dy nothing is narrower
+    REFUSE(HUSK_INVALID_ARGUMENT, "a", b.a.dtype = HUSK_F16);
+    REFUSE(HUSK_INVALID_ARGUMENT, "b", b.b.dtype = HUSK_F16);
+    REFUSE(HUSK_INVALID_ARGUMENT, "da", b.da.dtype = HUSK_F16);
+    REFUSE(HUSK_INVALID_ARGUMENT, "db", b.db.dtype = HUSK_BF16);
+    REFUSE(HUSK_INVALID_ARGUMENT, "dbias", b.dbias.dtype = HUSK_F16);
     REFUSE(wrong, "dy", b.dy.rank = 1);
     REFUSE(wrong, "a", b.a.rank = 4);
     // batches
@@ -682,7 +725,15 @@ int main(void)
 {
     Suite *suite = suite_create("gemm_backward");
     TCase *cases = tcase_create("gemm_backward");
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(cases, drawn, 0, 16);
+        tcase_add_loop_test(cases, around_the_shares, 0, 20);
+        tcase_add_loop_test(cases, empty, 0, 8);
+        suite_add_tcase(suite, cases);
+        return test_main(suite);
+    }
     tcase_add_loop_test(cases, differences, 0, 4 * KINDS);
+    tcase_add_test(cases, narrow);
     tcase_add_loop_test(cases, drawn, 0, 16);
     tcase_add_loop_test(cases, around_the_shares, 0, 20);
     tcase_add_loop_test(cases, large, 0, 2);

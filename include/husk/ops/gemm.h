@@ -99,15 +99,15 @@ HUSK_API husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, con
  *
  * dy, x, y and dc are of one dtype, f32, f16 or bf16; a, b, da, db and dbias each of that, or f32: weights and their
  * gradients may stay f32 beside narrower activations. z, and what adds up over rows or the batch, is f32 meanwhile, and
- * a gradient is rounded once, when it is stored. The gradients' elements must not coincide (batches of stride 0 apart), and no gradient may overlap anything
- * else, but dc may be dy unless it is added to. An empty sum is 0: with m of 0 db is zeros, with n of 0 da. Where beta
- * is 0, so is dc. Sums are cut up by shape alone, and batches are added up in their order: the same call gives the same
- * bits.
+ * a gradient is rounded once, when it is stored. The gradients' elements must not coincide (batches of stride 0 apart),
+ * and no gradient may overlap anything else, but dc may be dy unless it is added to. An empty sum is 0: with m of 0 db
+ * is zeros, with n of 0 da. Where beta is 0, so is dc. Sums are cut up by shape alone, and batches are added up in
+ * their order: the same call gives the same bits.
  *
  * Error: |error| <= (4 + 2 sqrt K) * 2^-24 * (|alpha| sum |z b| + |what was there|), K being the products in a sum:
- * n or m, times the batch where that is summed up; half a unit in the last place of f16 or bf16; and beside it, for what z itself errs by, |alpha| sum |e b| with
- * husk_activation_backward's bound e of z. The same for dbias with factors of 1; for dc one rounding of beta * z, one
- * more where it is added to, and |beta| e.
+ * n or m, times the batch where that is summed up; half a unit in the last place of f16 or bf16; and beside it, for
+ * what z itself errs by, |alpha| sum |e b| with husk_activation_backward's bound e of z. The same for dbias with
+ * factors of 1; for dc one rounding of beta * z, one more where it is added to, and |beta| e.
  */
 HUSK_API husk_status husk_gemm_backward(husk_queue *queue, const husk_gemm_params *params, float alpha,
                                         const husk_tensor *a, const husk_tensor *b, float beta,
