@@ -57,42 +57,43 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_
 }
 
 // Elements of a row's end are written in part.
-inline void put(__global data_t *to, vf value, int count, int accumulate)
+inline void put(__global data_t *to, vf value, int count, int accumulate, int units)
 {
     if (accumulate)
-        value += load_vf_part(to, count);
-    store_vf_part(value, to, count);
+        value += load_vf_either(to, count, units);
+    store_vf_either(value, to, count, units);
 }
 
-inline vf take(const __global data_t *from, int is_there, int count)
+inline vf take(const __global acc_t *from, int is_there, int count)
 {
-    return is_there && count > 0 ? load_vf_part(from, count) : (vf)(0.0f);
+    return is_there && count > 0 ? load_acc_part(from, count) : (vf)(0.0f);
 }
 
 // A row of dx from the rows of `stride` phases; one that is not there has a negative offset.
-inline void interleave_row(const __global data_t *parts, const long *offsets, int stride, int length,
-                           __global data_t *to, long to_stride, int accumulate)
+inline void interleave_row(const __global acc_t *parts, const long *offsets, int stride, int length,
+                           __global data_t *to, long to_stride, int accumulate, int units)
 {
-    if (to_stride == 1 && stride == 1) {
+    if (to_stride == units && stride == 1) {
         for (int i = 0; i < length; i += VW)
-            put(to + i, take(parts + offsets[0] + i, offsets[0] >= 0, length - i), length - i, accumulate);
+            put(to + i * units, take(parts + offsets[0] + i, offsets[0] >= 0, length - i), length - i, accumulate,
+                units);
         return;
     }
-    if (to_stride == 1 && stride == 2) {
+    if (to_stride == units && stride == 2) {
         const int evens = (length + 1) / 2, odds = length / 2;
         for (int i = 0; 2 * i < length; i += VW) {
             const vf even = take(parts + offsets[0] + i, offsets[0] >= 0, evens - i);
             const vf odd = take(parts + offsets[1] + i, offsets[1] >= 0, odds - i);
-            put(to + 2 * i, interleave_low(even, odd), length - 2 * i, accumulate);
-            put(to + 2 * i + VW, interleave_high(even, odd), length - 2 * i - VW, accumulate);
+            put(to + 2 * i * units, interleave_low(even, odd), length - 2 * i, accumulate, units);
+            put(to + (2 * i + VW) * units, interleave_high(even, odd), length - 2 * i - VW, accumulate, units);
         }
         return;
     }
     for (int p = 0; p < stride && p < length; ++p)
         for (int i = p, j = 0; i < length; i += stride, ++j) {
-            const acc_t value = offsets[p] >= 0 ? load_one(parts, offsets[p] + j) : 0.0f;
-            const long at = i * to_stride;
-            store_one(to, at, accumulate ? value + load_one(to, at) : value);
+            const acc_t value = offsets[p] >= 0 ? parts[offsets[p] + j] : 0.0f;
+            __global data_t *at = to + i * to_stride;
+            store_either(at, accumulate ? value + load_either(at, units) : value, units);
         }
 }
 
@@ -101,12 +102,19 @@ inline void interleave_row(const __global data_t *parts, const long *offsets, in
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_backward_data_interleave(
-    const __global data_t *restrict parts_base, long parts_offset, __global data_t *restrict dx_base, long dx_offset,
+    const __global acc_t *restrict parts_base, long parts_offset, __global data_t *restrict dx_base, long dx_offset,
     int batch, int channels, int in_d, int in_h, int in_w, int stride_d, int stride_h, int stride_w, long dx_stride_n,
     long dx_stride_c, long dx_stride_d, long dx_stride_h, long dx_stride_w, long slot, long present,
-    int channels_last, int accumulate)
+    int channels_last, int flags)
 {
-    const __global data_t *parts = parts_base + parts_offset;
+    const int accumulate = flags & 1, units = UNITS(flags & 2);
+    dx_offset *= units;
+    dx_stride_n *= units;
+    dx_stride_c *= units;
+    dx_stride_d *= units;
+    dx_stride_h *= units;
+    dx_stride_w *= units;
+    const __global acc_t *parts = parts_base + parts_offset;
     const long items = get_num_groups(0), item = get_group_id(0);
     const int planes = channels_last ? 1 : channels;
     const long rows = (long)batch * planes * in_d * in_h;
@@ -128,13 +136,13 @@ void husk_conv_backward_data_interleave(
         __global data_t *to = dx_base + dx_offset + n * dx_stride_n + c * dx_stride_c + d * dx_stride_d +
                               h * dx_stride_h;
         if (!channels_last) {
-            interleave_row(parts, offsets, stride_w, in_w, to, dx_stride_w, accumulate);
+            interleave_row(parts, offsets, stride_w, in_w, to, dx_stride_w, accumulate, units);
             continue;
         }
         for (int w = 0; w < in_w; ++w) {
             const long from = offsets[w % stride_w];
             const long at = from < 0 ? -1 : from + (long)(w / stride_w) * channels;
-            interleave_row(parts, &at, 1, channels, to + w * dx_stride_w, dx_stride_c, accumulate);
+            interleave_row(parts, &at, 1, channels, to + w * dx_stride_w, dx_stride_c, accumulate, units);
         }
     }
 }

@@ -28,7 +28,7 @@ struct tap {
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void husk_conv_backward_data_tiled_pack(const __global data_t *restrict w_base, long w_offset,
-                                   __global data_t *restrict packed_base, long packed_offset, int filters,
+                                   __global acc_t *restrict packed_base, long packed_offset, int filters,
                                    int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
                                    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
@@ -43,16 +43,23 @@ void husk_conv_backward_data_tiled_pack(const __global data_t *restrict w_base, 
     if (channel < channels)
         value = load_one(w_base, w_offset + (group * filters + filter) * w_stride_k + channel * w_stride_c +
                                      d * w_stride_d + h * w_stride_h + s * w_stride_w);
-    store_one(packed_base, packed_offset + (group * depth + k) * padded + channel, value);
+    packed_base[packed_offset + (group * depth + k) * padded + channel] = value;
 }
 
 __kernel __attribute__((reqd_work_group_size(ITEMS_N, ITEMS_M, 1)))
 void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long dy_offset,
-                                   const __global data_t *restrict w_base, long w_offset,
-                                   const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                                   const __global acc_t *restrict w_base, long w_offset,
+                                   const __global data_t *restrict bias_base, long bias_offset, int flags,
                                    __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS, int accumulate,
-                                   ACT_PARAMS)
+                                   __global acc_t *restrict waiting_base, long waiting_offset, ACT_PARAMS)
 {
+    const int has_bias = flags & HAS_BIAS, units = UNITS(flags & WIDE_Y);
+    dx_offset *= units;
+    x_stride_n *= units;
+    x_stride_c *= units;
+    x_stride_d *= units;
+    x_stride_h *= units;
+    x_stride_w *= units;
     __local acc_t w_tile[2][BLOCK_K * A_PITCH];
     __local acc_t y_tile[2][BLOCK_K * B_PITCH];
     __local struct tap taps[2][BLOCK_K];
@@ -69,7 +76,7 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     const int blocks = (depth + BLOCK_K - 1) / BLOCK_K;
 
     const __global data_t *dy = dy_base + dy_offset + (index_t)group * filters * y_stride_c;
-    const __global data_t *w = w_base + w_offset + (index_t)group * depth * padded + first_channel;
+    const __global acc_t *w = w_base + w_offset + (index_t)group * depth * padded + first_channel;
 
     // The columns this work-item fills.
     index_t fill_offset[FILL_Y];
@@ -106,7 +113,7 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
 #define FETCH(block) \
     for (int i = 0; i < FILL_W; ++i) { \
         const int at = item + i * GROUP_ITEMS, k = (block) * BLOCK_K + at / BLOCK_M; \
-        next_w[i] = at < BLOCK_K * BLOCK_M && k < depth ? load_one(w, k * padded + at % BLOCK_M) : 0.0f; \
+        next_w[i] = at < BLOCK_K * BLOCK_M && k < depth ? w[k * padded + at % BLOCK_M] : 0.0f; \
     } \
     for (int i = 0; i < FILL_Y; ++i) { \
         const int at = item + i * GROUP_ITEMS; \
@@ -152,6 +159,13 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
+#if defined(ACT_SMOOTH) && DATA_BYTES == 2
+    // dx's elements, packed, in scratch memory.
+    __global acc_t *waiting = waiting_base + waiting_offset;
+#define WAITING_AT(column, channel) \
+    (((column) / positions * groups * channels + (index_t)group * channels + (channel)) * positions + \
+     (column) % positions)
+#endif
     // Unrolled, so that the sums are indexed by constants and stay in registers.
 #pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
@@ -166,13 +180,17 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
             acc_t value = fragment_value(&acc, i, j);
             if (column < columns && channel < channels) {
                 if (has_bias)
-                    value += load_one(bias_base, bias_offset + group * channels + channel);
+                    value += bias_at(bias_base, bias_offset + group * channels + channel, flags);
+#if defined(ACT_SMOOTH) && DATA_BYTES == 2 // dx is too narrow for what is not activated yet
+                waiting[WAITING_AT(column, channel)] = value;
+#else
 #ifndef ACT_SMOOTH
                 value = activate(value, ACT_ARGS);
 #endif
                 if (accumulate)
-                    value += load_one(dx, channel * x_stride_c);
-                store_one(dx, channel * x_stride_c, value);
+                    value += load_either(dx + channel * x_stride_c, units);
+                store_either(dx + channel * x_stride_c, value, units);
+#endif
             }
         }
     }
@@ -187,7 +205,11 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
             __global data_t *dx = dx_base + dx_offset + column / positions * x_stride_n +
                                   position / in_w / in_h * x_stride_d + position / in_w % in_h * x_stride_h +
                                   position % in_w * x_stride_w + ((index_t)group * channels + channel) * x_stride_c;
+            #if DATA_BYTES == 2
+            store_either(dx, activate(waiting[WAITING_AT(column, channel)], ACT_ARGS), units);
+#else
             store_one(dx, 0, activate(load_one(dx, 0), ACT_ARGS));
+#endif
         }
     }
 #endif

@@ -156,9 +156,16 @@ inline acc_t sum_carefully(const __global data_t *x, const __global data_t *dy, 
     return sum;
 }
 
-inline void give(__global data_t *to, long at, acc_t value, int accumulate)
+// What `accumulate` says: to add to what is there, and what is f32 beside a narrower dy (UNITS of lib/dtype.clh).
+#define ADDS 1
+#define WIDE_DW 2
+#define WIDE_DBIAS 4
+
+inline void give(__global data_t *base, long at, acc_t value, int accumulate, int wide)
 {
-    store_one(to, at, accumulate ? value + load_one(to, at) : value);
+    const int units = UNITS(accumulate & wide);
+    __global data_t *to = base + at * units;
+    store_either(to, accumulate & ADDS ? value + load_either(to, units) : value, units);
 }
 
 // A band is `rows` rows of `columns` elements of dy; the host sees to it that it and its pixels fit their rooms.
@@ -188,7 +195,7 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
     for (int k = (int)((long)all * item / items); k < (int)((long)all * (item + 1) / items); ++k) {
         const __global data_t *x = x_base + x_offset + k / filters * x_stride_c;
         const __global data_t *dy = dy_base + dy_offset + k * y_stride_c;
-        __global data_t *dw = dw_base + dw_offset + k * w_stride_k;
+        const long dw = dw_offset + k * w_stride_k;
         vf bias_sum = (vf)(0.0f);
         for (int i = 0; i < min(taps + TAPS, MOST_TAPS) * VW; i += VW)
             store_private((vf)(0.0f), sums + i);
@@ -226,11 +233,11 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
             acc_t sum = sum_lanes(sums + t * VW);
             if (!isfinite(sum))
                 sum = sum_carefully(x, dy, r, s, CONV_ARGS);
-            give(dw, r * w_stride_h + s * w_stride_w, sum, accumulate);
+            give(dw_base, dw + r * w_stride_h + s * w_stride_w, sum, accumulate, WIDE_DW);
         }
         if (has_bias) {
             store_private(bias_sum, sums);
-            give(dbias_base + dbias_offset, k * dbias_stride, sum_lanes(sums), accumulate);
+            give(dbias_base, dbias_offset + k * dbias_stride, sum_lanes(sums), accumulate, WIDE_DBIAS);
         }
     }
 }
@@ -356,12 +363,13 @@ void husk_conv_backward_weights_depthwise_channels(const __global data_t *restri
             }
         for (int t = 0; t < taps; ++t)
             for (int i = 0; i < lanes; ++i)
-                give(dw_base + dw_offset, (k + i) * w_stride_k + t / kernel_w * w_stride_h + t % kernel_w * w_stride_w,
-                     sums[t * VW + i], accumulate);
+                give(dw_base,
+                     dw_offset + (k + i) * w_stride_k + t / kernel_w * w_stride_h + t % kernel_w * w_stride_w,
+                     sums[t * VW + i], accumulate, WIDE_DW);
         if (has_bias) {
             store_private(bias_sum, sums);
             for (int i = 0; i < lanes; ++i)
-                give(dbias_base + dbias_offset, (k + i) * dbias_stride, sums[i], accumulate);
+                give(dbias_base, dbias_offset + (k + i) * dbias_stride, sums[i], accumulate, WIDE_DBIAS);
         }
     }
 }

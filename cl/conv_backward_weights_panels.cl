@@ -164,11 +164,24 @@ inline long row_offset(int row, int kernel_d, int kernel_h, int kernel_w, long w
 #define W_STRIDES_PARAMS \
     long w_stride_k, long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w, int accumulate
 #define W_STRIDES w_stride_k, w_stride_c, w_stride_d, w_stride_h, w_stride_w, accumulate
+// What `accumulate` says: to add to what is there, and that dw or dbias is f32 beside a narrower dy (UNITS of
+// lib/dtype.clh). Strides of dw are scaled once.
+#define ADDS 1
+#define WIDE 2
+#define W_UNITS \
+    const int w_units = UNITS(accumulate & WIDE); \
+    dw_offset *= w_units; \
+    w_stride_k *= w_units; \
+    w_stride_c *= w_units; \
+    w_stride_d *= w_units; \
+    w_stride_h *= w_units; \
+    w_stride_w *= w_units;
 
 // A block of sums [VW rows][filters], `pitch` apart, to its place in dw.
 inline void write_block(const acc_t *sums, int pitch, __global data_t *dw, int row, int rows, int filters, int is_flat,
                         int kernel_d, int kernel_h, int kernel_w, W_STRIDES_PARAMS)
 {
+    const int units = UNITS(accumulate & WIDE);
     if (is_flat) {
         vf block[VW];
 #define LOAD(i) \
@@ -177,11 +190,11 @@ inline void write_block(const acc_t *sums, int pitch, __global data_t *dw, int r
         REPEAT_16(LOAD)
 #undef LOAD
         transpose_vf(block);
-        __global data_t *to = dw + row;
+        __global data_t *to = dw + row * units;
 #define STORE(i) \
     if ((i) < VW && (i) < filters) { \
         __global data_t *at = to + (i) * w_stride_k; \
-        store_vf_part(accumulate ? block[i] + load_vf_part(at, rows) : block[i], at, rows); \
+        store_vf_either(accumulate & ADDS ? block[i] + load_vf_either(at, rows, units) : block[i], at, rows, units); \
     }
         REPEAT_16(STORE)
 #undef STORE
@@ -192,18 +205,19 @@ inline void write_block(const acc_t *sums, int pitch, __global data_t *dw, int r
                                    w_stride_w);
         for (int k = 0; k < filters; ++k) {
             const acc_t sum = sums[i * pitch + k];
-            store_one(dw, at + k * w_stride_k, accumulate ? sum + load_one(dw, at + k * w_stride_k) : sum);
+            __global data_t *to = dw + at + k * w_stride_k;
+            store_either(to, accumulate & ADDS ? sum + load_either(to, units) : sum, units);
         }
     }
 }
 
 #define EACH_ROW(STEP) REPEAT_16(STEP)
-#define RESUME_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_vf(parts + (i) * TILE_N + (j) * VW);
+#define RESUME_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_acc(parts + (i) * TILE_N + (j) * VW);
 #define RESUME_ROW(i) \
     if ((i) < TILE_M) { \
         TILE_ROW_EACH(i, TILE_NV, RESUME_ONE) \
     }
-#define STORE_ONE(i, j) store_vf(acc[(i) * TILE_NV + (j)], parts + (i) * TILE_N + (j) * VW);
+#define STORE_ONE(i, j) store_acc(acc[(i) * TILE_NV + (j)], parts + (i) * TILE_N + (j) * VW);
 #define STORE_ROW(i) \
     if ((i) < TILE_M) { \
         TILE_ROW_EACH(i, TILE_NV, STORE_ONE) \
@@ -234,10 +248,11 @@ ALWAYS_INLINE void multiply_narrow(vf *acc, const acc_t *a, const acc_t *panel, 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_backward_weights_panels(const __global data_t *restrict x_base, long x_offset,
                                        const __global data_t *restrict dy_base, long dy_offset,
-                                       __global data_t *restrict parts_base, long parts_offset,
+                                       __global acc_t *restrict parts_base, long parts_offset,
                                        __global data_t *restrict dw_base, long dw_offset, CONV_PARAMS, int filter_items,
                                        int writes_dw, W_STRIDES_PARAMS)
 {
+    W_UNITS
     const long total = (long)batch * out_d * out_h * out_w;
     const long blocks = (total + BLOCK_P - 1) / BLOCK_P;
     const int slice = get_group_id(0), slices = get_num_groups(0);
@@ -259,11 +274,12 @@ void husk_conv_backward_weights_panels(const __global data_t *restrict x_base, l
                                    (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
     const __global data_t *dy = dy_base + dy_offset + (long)group * filters * y_stride_c;
     __global data_t *dw = dw_base + dw_offset + (long)group * filters * w_stride_k;
-    __global data_t *own_parts = parts_base + parts_offset +
+    __global acc_t *own_parts = parts_base + parts_offset +
                                  ((long)slice * groups + group) * all_panels * tiles * (TILE_M * TILE_N);
-    const int w_is_flat = (w_stride_w == 1 || kernel_w == 1) && (w_stride_h == kernel_w || kernel_h == 1) &&
-                          (w_stride_d == (long)kernel_h * kernel_w || kernel_d == 1) &&
-                          (w_stride_c == kernel_size || channels == 1);
+    const int w_is_flat = (w_stride_w == w_units || kernel_w == 1) &&
+                          (w_stride_h == kernel_w * w_units || kernel_h == 1) &&
+                          (w_stride_d == (long)kernel_h * kernel_w * w_units || kernel_d == 1) &&
+                          (w_stride_c == (long)kernel_size * w_units || channels == 1);
     const int y_is_flat = y_stride_h == out_w * y_stride_w && y_stride_d == out_h * y_stride_h;
 
     acc_t panels[PANEL_ROOM];
@@ -307,7 +323,7 @@ void husk_conv_backward_weights_panels(const __global data_t *restrict x_base, l
                 for (int j = 0; j < panel_count; ++j) {
                     const int first_filter = (first_panel + j) * TILE_N;
                     const acc_t *panel = panels + j * (BLOCK_P * TILE_N);
-                    __global data_t *parts =
+                    __global acc_t *parts =
                         own_parts + ((long)(first_panel + j) * tiles + t) * (TILE_M * TILE_N);
                     vf acc[TILE_M * TILE_NV];
                     if (p == begin) {
@@ -337,21 +353,23 @@ void husk_conv_backward_weights_panels(const __global data_t *restrict x_base, l
 
 // Several slices, or none at all (an empty batch), into dw: the groups of get_group_id(1), some of its tiles.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_conv_backward_weights_panels_reduce(const __global data_t *restrict parts_base, long parts_offset,
+void husk_conv_backward_weights_panels_reduce(const __global acc_t *restrict parts_base, long parts_offset,
                                               __global data_t *restrict dw_base, long dw_offset, int slices, int groups,
                                               int channels, int filters, int kernel_d, int kernel_h, int kernel_w,
                                               W_STRIDES_PARAMS)
 {
+    W_UNITS
     const int kernel_size = kernel_d * kernel_h * kernel_w;
     const int rows = channels * kernel_size, tiles = (rows + TILE_M - 1) / TILE_M;
     const int all_panels = (filters + TILE_N - 1) / TILE_N;
     const int group = get_group_id(1);
     const long slice_size = (long)groups * all_panels * tiles * (TILE_M * TILE_N);
     const long items = get_num_groups(0), item = get_group_id(0);
-    const int w_is_flat = (w_stride_w == 1 || kernel_w == 1) && (w_stride_h == kernel_w || kernel_h == 1) &&
-                          (w_stride_d == (long)kernel_h * kernel_w || kernel_d == 1) &&
-                          (w_stride_c == kernel_size || channels == 1);
-    const __global data_t *parts = parts_base + parts_offset +
+    const int w_is_flat = (w_stride_w == w_units || kernel_w == 1) &&
+                          (w_stride_h == kernel_w * w_units || kernel_h == 1) &&
+                          (w_stride_d == (long)kernel_h * kernel_w * w_units || kernel_d == 1) &&
+                          (w_stride_c == (long)kernel_size * w_units || channels == 1);
+    const __global acc_t *parts = parts_base + parts_offset +
                                    (long)group * all_panels * tiles * (TILE_M * TILE_N);
     __global data_t *dw = dw_base + dw_offset + (long)group * filters * w_stride_k;
     acc_t tile[16 * TILE_N];
@@ -364,7 +382,7 @@ void husk_conv_backward_weights_panels_reduce(const __global data_t *restrict pa
         for (int i = 0; i < TILE_M * TILE_N; i += VW) {
             vf sum = (vf)(0.0f);
             for (int slice = 0; slice < slices; ++slice)
-                sum += load_vf(parts + slice * slice_size + at * (TILE_M * TILE_N) + i);
+                sum += load_acc(parts + slice * slice_size + at * (TILE_M * TILE_N) + i);
             store_private(sum, tile + i);
         }
         for (int v = 0; v < TILE_N && first_filter + v < filters; v += VW)
@@ -425,9 +443,9 @@ void husk_conv_backward_weights_bias(const __global data_t *restrict dy_base, lo
             lanes[0] = total;
         }
         for (int i = 0; i < here; ++i) {
-            const long at = (filter + i) * dbias_stride;
-            store_one(dbias_base + dbias_offset, at,
-                      accumulate ? lanes[i] + load_one(dbias_base + dbias_offset, at) : lanes[i]);
+            const int bias_units = UNITS(accumulate & WIDE);
+            __global data_t *to = dbias_base + (dbias_offset + (filter + i) * dbias_stride) * bias_units;
+            store_either(to, accumulate & ADDS ? lanes[i] + load_either(to, bias_units) : lanes[i], bias_units);
         }
     }
 }

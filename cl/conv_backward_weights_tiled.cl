@@ -19,6 +19,10 @@
 #define FILL_Y ((BLOCK_K * BLOCK_M + GROUP_ITEMS - 1) / GROUP_ITEMS)
 #define FILL_X ((BLOCK_K * BLOCK_N + GROUP_ITEMS - 1) / GROUP_ITEMS)
 
+// What `accumulate` says: to add to what is there, and that dw or dbias is f32 beside a narrower dy.
+#define ADDS 1
+#define WIDE 2
+
 struct position {
     index_t x_offset, y_offset; // of the image in x, of the position in dy
     int depth, row, column;     // of x, at the filter's first element
@@ -27,11 +31,12 @@ struct position {
 __kernel __attribute__((reqd_work_group_size(ITEMS_N, ITEMS_M, 1)))
 void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, long x_offset,
                                       const __global data_t *restrict dy_base, long dy_offset,
-                                      __global data_t *restrict parts_base, long parts_offset,
+                                      __global acc_t *restrict parts_base, long parts_offset,
                                       __global data_t *restrict dw_base, long dw_offset, CONV_PARAMS, int slices,
                                       long w_stride_k, long w_stride_c, long w_stride_d, long w_stride_h,
                                       long w_stride_w, int accumulate)
 {
+    const int w_units = UNITS(accumulate & WIDE);
     __local acc_t y_tile[2][BLOCK_K * A_PITCH];
     __local acc_t x_tile[2][BLOCK_K * B_PITCH];
     __local struct position table[2][BLOCK_K];
@@ -137,8 +142,8 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
     }
 
     const index_t all_filters = (index_t)get_num_groups(2) / slices * filters;
-    __global data_t *parts = parts_base + parts_offset + (slice * all_filters + (index_t)group * filters) * columns;
-    __global data_t *dw = dw_base + dw_offset + (index_t)group * filters * w_stride_k;
+    __global acc_t *parts = parts_base + parts_offset + (slice * all_filters + (index_t)group * filters) * columns;
+    __global data_t *dw = dw_base + (dw_offset + (index_t)group * filters * w_stride_k) * w_units;
     // Unrolled, so that the sums are indexed by constants and stay in registers.
 #pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
@@ -152,11 +157,12 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
             acc_t value = fragment_value(&acc, i, j);
             if (column < columns && filter < filters) {
                 if (slices > 1) {
-                    store_one(parts, (index_t)filter * columns + column, value);
+                    parts[(index_t)filter * columns + column] = value;
                 } else {
-                    if (accumulate)
-                        value += load_one(dw, filter * w_stride_k + at);
-                    store_one(dw, filter * w_stride_k + at, value);
+                    __global data_t *to = dw + (filter * w_stride_k + at) * w_units;
+                    if (accumulate & ADDS)
+                        value += load_either(to, w_units);
+                    store_either(to, value, w_units);
                 }
             }
         }
@@ -165,7 +171,7 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
 
 // An element of dw each: the sum of all slices, in their order.
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void husk_conv_backward_weights_tiled_reduce(const __global data_t *restrict parts_base, long parts_offset,
+void husk_conv_backward_weights_tiled_reduce(const __global acc_t *restrict parts_base, long parts_offset,
                                              __global data_t *restrict dw_base, long dw_offset, int slices,
                                              int all_filters, int columns, int kernel_d, int kernel_h, int kernel_w,
                                              long w_stride_k, long w_stride_c, long w_stride_d, long w_stride_h,
@@ -174,16 +180,18 @@ void husk_conv_backward_weights_tiled_reduce(const __global data_t *restrict par
     const index_t column = get_global_id(0), filter = get_global_id(1);
     if (column >= columns)
         return;
-    const __global data_t *parts = parts_base + parts_offset + filter * columns + column;
+    const __global acc_t *parts = parts_base + parts_offset + filter * columns + column;
     const index_t at = filter * w_stride_k + column / kernel_w / kernel_h / kernel_d * w_stride_c +
                        column / kernel_w / kernel_h % kernel_d * w_stride_d +
                        column / kernel_w % kernel_h * w_stride_h + column % kernel_w * w_stride_w;
     acc_t sum = 0.0f;
     for (int slice = 0; slice < slices; ++slice)
-        sum += load_one(parts, (index_t)slice * all_filters * columns);
-    if (accumulate)
-        sum += load_one(dw_base + dw_offset, at);
-    store_one(dw_base + dw_offset, at, sum);
+        sum += parts[(index_t)slice * all_filters * columns];
+    const int units = UNITS(accumulate & WIDE);
+    __global data_t *to = dw_base + (dw_offset + at) * units;
+    if (accumulate & ADDS)
+        sum += load_either(to, units);
+    store_either(to, sum, units);
 }
 
 // A filter a work-group: its items take every 64th position, and add up in a tree.
@@ -212,8 +220,8 @@ void husk_conv_backward_weights_tiled_bias(const __global data_t *restrict dy_ba
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (item == 0) {
-        __global data_t *dbias = dbias_base + dbias_offset;
-        const long at = filter * dbias_stride;
-        store_one(dbias, at, accumulate ? sums[0] + load_one(dbias, at) : sums[0]);
+        const int units = UNITS(accumulate & WIDE);
+        __global data_t *to = dbias_base + (dbias_offset + filter * dbias_stride) * units;
+        store_either(to, accumulate & ADDS ? sums[0] + load_either(to, units) : sums[0], units);
     }
 }

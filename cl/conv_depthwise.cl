@@ -37,20 +37,21 @@
     x_stride_h, x_stride_w, y_stride_n, y_stride_c, y_stride_d, y_stride_h, y_stride_w
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_depthwise_pack(
-    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    const __global data_t *restrict w_base, long w_offset, __global acc_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
     const int begin = (int)((long)channels * get_group_id(0) / get_num_groups(0));
     const int end = (int)((long)channels * (get_group_id(0) + 1) / get_num_groups(0));
     const __global data_t *w = w_base + w_offset;
-    __global data_t *packed = packed_base + packed_offset;
+    __global acc_t *packed = packed_base + packed_offset;
     const int taps = kernel_h * kernel_w;
     for (int m = 0; m < filters; ++m)
         for (int t = 0; t < taps; ++t)
             for (int g = begin; g < end; ++g)
                 packed[((long)m * taps + t) * channels + g] =
-                    w[((long)g * filters + m) * w_stride_k + t / kernel_w * w_stride_h + t % kernel_w * w_stride_w];
+                    load_one(w, ((long)g * filters + m) * w_stride_k + t / kernel_w * w_stride_h +
+                                    t % kernel_w * w_stride_w);
 }
 
 // VW channels of VW consecutive elements each, to [element][channel], and back. The partial forms are for the
@@ -75,7 +76,7 @@ inline void load_transposed_part(const __global data_t *p, long stride, int chan
 {
     for (int i = 0; i < min(count, VW); ++i)
         for (int c = 0; c < VW; ++c)
-            out[i * VW + c] = c < channels ? p[c * stride + i] : 0.0f;
+            out[i * VW + c] = c < channels ? load_one(p, c * stride + i) : 0.0f;
 }
 
 ALWAYS_INLINE void store_transposed(const acc_t *in, __global data_t *p, long stride, int channels, int count)
@@ -355,7 +356,7 @@ ALWAYS_INLINE void filter_blocks(int taps_w, int stride, int fold, const strip *
 #define FLAT_MASKS 1024
 
 // A few vectors of outputs. masks: of every tap for every vector of the plane, `pitch` of them.
-ALWAYS_INLINE void filter_flat(int vectors, const __global data_t *x, const __global data_t *w, long w_stride,
+ALWAYS_INLINE void filter_flat(int vectors, const __global data_t *x, const __global acc_t *w, long w_stride,
                                int taps, const int *offsets, const lane_mask *masks, int pitch, vf bias,
                                __global data_t *y, int count, const __global data_t *begin,
                                const __global data_t *end, ACT_PARAMS)
@@ -387,7 +388,7 @@ ALWAYS_INLINE vf alternate(float even, float odd)
 }
 
 // A filter's weights as filter_strip reads them: plane 1 is the second one of two that share vectors.
-ALWAYS_INLINE void load_weights(int taps_w, int stride, int plane, const __global data_t *w, long step, vf *weights)
+ALWAYS_INLINE void load_weights(int taps_w, int stride, int plane, const __global acc_t *w, long step, vf *weights)
 {
     const int pairs = taps_w / 2 + 1;
     if (stride == 1) {
@@ -403,7 +404,7 @@ ALWAYS_INLINE void load_weights(int taps_w, int stride, int plane, const __globa
     } else {
 #define WEIGHT(t) \
     if ((t) < taps_w * pairs) { \
-        const __global data_t *pair = w + ((t) / pairs * taps_w + (t) % pairs * 2) * step; \
+        const __global acc_t *pair = w + ((t) / pairs * taps_w + (t) % pairs * 2) * step; \
         weights[plane * taps_w * pairs + (t)] = alternate(pair[0], (t) % pairs + 1 < pairs ? pair[step] : 0.0f); \
     }
         REPEAT_16(WEIGHT)
@@ -413,7 +414,7 @@ ALWAYS_INLINE void load_weights(int taps_w, int stride, int plane, const __globa
 
 // This work-item's share of all planes, row by row; the filter is square, of `taps_w` columns.
 ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __global data_t *x,
-                                  const __global data_t *w, const __global data_t *bias, int has_bias,
+                                  const __global acc_t *w, const __global data_t *bias, int has_bias,
                                   __global data_t *y, CONV_PARAMS, ACT_PARAMS)
 {
     const int block_h = min(out_h, max(LEAST_ROWS, BLOCK_FLOATS / (in_w * stride)));
@@ -450,7 +451,7 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
         s.x_more = s.x;
         s.y_more = s.y;
         s.width_more = 0;
-        const float own = has_bias ? bias[filter] : 0.0f;
+        const float own = has_bias ? bias_at(bias, filter, has_bias) : 0.0f;
         vf start[2] = {(vf)(own), (vf)(0.0f)};
         if (stride == 2)
             start[0] = start[1] = alternate(own, 0.0f);
@@ -465,7 +466,7 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
             const int next = filters == 1 ? second : second / filters;
             load_weights(taps_w, stride, 1, w + (long)(second - next * filters) * taps_w * taps_w * groups + next,
                          groups, weights);
-            const float other = has_bias ? bias[second] : 0.0f;
+            const float other = has_bias ? bias_at(bias, second, has_bias) : 0.0f;
             if (stride == 1)
                 start[0].hi = other;
             else
@@ -488,7 +489,7 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
 }
 
 // The same for planes whose outputs lie like their inputs, by any filter at stride 1.
-ALWAYS_INLINE void depthwise_flat(const __global data_t *x, const __global data_t *w, const __global data_t *bias,
+ALWAYS_INLINE void depthwise_flat(const __global data_t *x, const __global acc_t *w, const __global data_t *bias,
                                   int has_bias, __global data_t *y, CONV_PARAMS, ACT_PARAMS)
 {
     const int size = in_h * in_w, vectors = (size + VW - 1) / VW, taps = kernel_h * kernel_w;
@@ -515,10 +516,10 @@ ALWAYS_INLINE void depthwise_flat(const __global data_t *x, const __global data_
     int filter = (int)(plane % image_planes);
     for (; plane < last; ++plane) {
         const int channel = filters == 1 ? filter : filter / filters;
-        const __global data_t *weights = w + (long)(filter - channel * filters) * taps * groups + channel;
+        const __global acc_t *weights = w + (long)(filter - channel * filters) * taps * groups + channel;
         const __global data_t *from = x + image * x_stride_n + channel * x_stride_c;
         __global data_t *to = y + image * y_stride_n + filter * y_stride_c;
-        const vf start = (vf)(has_bias ? bias[filter] : 0.0f);
+        const vf start = (vf)(has_bias ? bias_at(bias, filter, has_bias) : 0.0f);
 #define FLAT(count) \
     filter_flat(count, from + v * VW, weights, groups, taps, offsets, masks + v, vectors, start, to + v * VW, \
                 size - v * VW, x, end, ACT_ARGS)
@@ -541,11 +542,14 @@ ALWAYS_INLINE void depthwise_flat(const __global data_t *x, const __global data_
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
-                         const __global data_t *restrict w_base, long w_offset,
-                         const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                         const __global acc_t *restrict w_base, long w_offset,
+                         const __global data_t *restrict bias_base, long bias_offset, int flags,
                          __global data_t *restrict y_base, long y_offset, CONV_PARAMS, ACT_PARAMS)
 {
-    const __global data_t *x = x_base + x_offset, *w = w_base + w_offset, *bias = bias_base + bias_offset;
+    const __global data_t *x = x_base + x_offset;
+    const __global acc_t *w = w_base + w_offset;
+    const __global data_t *bias = bias_base + bias_offset * UNITS(flags & WIDE_BIAS);
+    const int has_bias = flags & (HAS_BIAS | WIDE_BIAS); // y is never wide here
     __global data_t *y = y_base + y_offset;
     const __global data_t *x_end = x + (batch - 1) * x_stride_n + (groups - 1) * x_stride_c +
                                    (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
@@ -642,21 +646,21 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
                     const __global data_t *from = source + c * x_stride_c + h * x_stride_h;
                     acc_t *to = pixels + ((h - top) * pitch - left) * VW + c;
                     for (int s = column_begin; s < column_end; ++s)
-                        to[s * VW] = from[s * x_stride_w];
+                        to[s * VW] = load_one(from, s * x_stride_w);
                 }
         }
 
         for (int m = 0; m < filters; ++m) {
-            const __global data_t *w_block = w + (long)m * taps * groups + channel;
+            const __global acc_t *w_block = w + (long)m * taps * groups + channel;
             vf start = (vf)(0.0f);
             for (int t = 0; t < taps; ++t)
-                store_private(load_vf_part(w_block + (long)t * groups, channels), weights + t * VW);
+                store_private(load_acc_part(w_block + (long)t * groups, channels), weights + t * VW);
             if (has_bias && filters == 1) {
-                start = load_vf_part(bias + channel, channels);
+                start = bias_part(bias, channel, channels, has_bias);
             } else if (has_bias) {
                 acc_t lanes[VW];
                 for (int c = 0; c < VW; ++c)
-                    lanes[c] = c < channels ? bias[(channel + c) * filters + m] : 0.0f;
+                    lanes[c] = c < channels ? bias_at(bias, (channel + c) * filters + m, has_bias) : 0.0f;
                 start = load_private(lanes);
             }
             for (int r = 0; r < rows; ++r) {
@@ -680,8 +684,8 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
                 for (int c = 0; c < channels; ++c)
                     for (int r = 0; r < rows; ++r)
                         for (int s = 0; s < columns; ++s)
-                            out[c * filter_stride + r * y_stride_h + s * y_stride_w] =
-                                result[(r * columns + s) * VW + c];
+                            store_one(out, c * filter_stride + r * y_stride_h + s * y_stride_w,
+                                      result[(r * columns + s) * VW + c]);
             }
         }
     }
@@ -699,18 +703,28 @@ ALWAYS_INLINE vf load_first(const __global data_t *p, int n, lane_mask first)
 #endif
 }
 
+ALWAYS_INLINE vf load_first_acc(const __global acc_t *p, int n, lane_mask first)
+{
+#ifdef HAS_MASKED_LANES
+    const masked_vf zero = __builtin_astype((vf)(0.0f), masked_vf);
+    return __builtin_astype(__builtin_ia32_loadups512_mask((const float *)(ulong)p, zero, first), vf);
+#else
+    return load_acc_part(p, n);
+#endif
+}
+
 // A row of outputs in up to VW channels, by a square filter of `taps` columns: a column of inputs is loaded once and
 // added to all the outputs that see it. x: the first one's first tap; left: its column. present: a bit for every row
 // of the filter that is not in the padding.
 ALWAYS_INLINE void filter_line(int taps, int stride, const __global data_t *x, long x_row, long x_column, uint present,
-                               int left, int in_w, int pixels, const __global data_t *w, int groups, vf start,
+                               int left, int in_w, int pixels, const __global acc_t *w, int groups, vf start,
                                int count, __global data_t *y, long y_column, ACT_PARAMS)
 {
     const lane_mask first = lanes_between(0, count);
     vf weights[25];
 #define WEIGHT(t) \
     if ((t) < taps * taps) \
-        weights[t] = load_first(w + (long)(t) * groups, count, first);
+        weights[t] = load_first_acc(w + (long)(t) * groups, count, first);
     REPEAT_25(WEIGHT)
 #undef WEIGHT
     // Rows that are padding load nothing, from where something is.
@@ -778,20 +792,20 @@ ALWAYS_INLINE void filter_line(int taps, int stride, const __global data_t *x, l
 // PIXELS_AT_ONCE outputs of a row from `out` on, whose columns of inputs are all there, in channels
 // c_begin .. c_end-1. x: the first one's first tap.
 ALWAYS_INLINE void filter_pixels(const __global data_t *x, long x_stride_h, long x_stride_w, int r_begin, int r_end,
-                                 int kernel_w, int pixel_step, const __global data_t *w, const __global data_t *bias,
+                                 int kernel_w, int pixel_step, const __global acc_t *w, const __global data_t *bias,
                                  int has_bias, int groups, int c_begin, int c_end, __global data_t *out,
                                  long y_stride_w, ACT_PARAMS)
 {
     for (int c = c_begin; c < c_end; c += VW) {
         const int count = min(VW, c_end - c);
         const lane_mask first = lanes_between(0, count);
-        const vf start = has_bias ? load_vf_part(bias + c, count) : (vf)(0.0f);
+        const vf start = has_bias ? bias_part(bias, c, count, has_bias) : (vf)(0.0f);
         vf sums[PIXELS_AT_ONCE] = {start, start, start, start};
         for (int r = r_begin; r < r_end; ++r) {
             const __global data_t *row = x + r * x_stride_h + c;
-            const __global data_t *weight = w + (long)r * kernel_w * groups + c;
+            const __global acc_t *weight = w + (long)r * kernel_w * groups + c;
             for (int s = 0; s < kernel_w; ++s, weight += groups, row += x_stride_w) {
-                const vf factor = load_first(weight, count, first);
+                const vf factor = load_first_acc(weight, count, first);
 #define ADD(p) sums[p] = MAD(factor, load_first(row + (p) * pixel_step * x_stride_w, count, first), sums[p]);
                 REPEAT_4(ADD)
 #undef ADD
@@ -805,16 +819,16 @@ ALWAYS_INLINE void filter_pixels(const __global data_t *x, long x_stride_h, long
 
 // One output by any filter.
 ALWAYS_INLINE void filter_pixel(const __global data_t *x, long x_stride_h, long x_stride_w, int r_begin, int r_end,
-                                int s_begin, int s_end, int kernel_w, const __global data_t *w,
+                                int s_begin, int s_end, int kernel_w, const __global acc_t *w,
                                 const __global data_t *bias, int has_bias, int groups, int c_begin, int c_end,
                                 __global data_t *out, ACT_PARAMS)
 {
     for (int c = c_begin; c < c_end; c += VW) {
         const int count = min(VW, c_end - c);
-        vf sum = has_bias ? load_vf_part(bias + c, count) : (vf)(0.0f);
+        vf sum = has_bias ? bias_part(bias, c, count, has_bias) : (vf)(0.0f);
         for (int r = r_begin; r < r_end; ++r)
             for (int s = s_begin; s < s_end; ++s)
-                sum = MAD(load_vf_part(w + ((long)r * kernel_w + s) * groups + c, count),
+                sum = MAD(load_acc_part(w + ((long)r * kernel_w + s) * groups + c, count),
                           load_vf_part(x + r * x_stride_h + s * x_stride_w + c, count), sum);
         store_vf_part(activate(sum, ACT_ARGS), out + c, count);
     }
@@ -822,11 +836,14 @@ ALWAYS_INLINE void filter_pixel(const __global data_t *x, long x_stride_h, long 
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x_offset,
-                                  const __global data_t *restrict w_base, long w_offset,
-                                  const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                                  const __global acc_t *restrict w_base, long w_offset,
+                                  const __global data_t *restrict bias_base, long bias_offset, int flags,
                                   __global data_t *restrict y_base, long y_offset, CONV_PARAMS, ACT_PARAMS)
 {
-    const __global data_t *x = x_base + x_offset, *w = w_base + w_offset, *bias = bias_base + bias_offset;
+    const __global data_t *x = x_base + x_offset;
+    const __global acc_t *w = w_base + w_offset;
+    const __global data_t *bias = bias_base + bias_offset * UNITS(flags & WIDE_BIAS);
+    const int has_bias = flags & (HAS_BIAS | WIDE_BIAS); // y is never wide here
     const long rows = (long)batch * out_h, items = get_num_groups(0), item = get_group_id(0);
     // Few rows are cut into parts of their channels, for equal shares.
     const int parts = rows >= 16 * items ? 1 : min(4, (groups + VW - 1) / VW);
@@ -850,7 +867,7 @@ void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x
         if (is_common) {
             for (int c = c_begin; c < c_end; c += VW) {
                 const int count = min(VW, c_end - c);
-                const vf start = has_bias ? load_vf_part(bias + c, count) : (vf)(0.0f);
+                const vf start = has_bias ? bias_part(bias, c, count, has_bias) : (vf)(0.0f);
 #define LINE(width, stride) \
     if (kernel_w == width && stride_w == stride) \
         filter_line(width, stride, row - pad_w * x_stride_w + c, dilation_h * x_stride_h, x_stride_w, \

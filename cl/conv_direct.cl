@@ -61,7 +61,7 @@ ALWAYS_INLINE void load_filters(const __global data_t *w, long w_stride_k, int f
 // weights [groups*filters][depth] -> packed [group][panel][depth][TILE_N], zero where a panel has no filter.
 // Work-group (panel, group, part) does a part of the depth.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pack(
-    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    const __global data_t *restrict w_base, long w_offset, __global acc_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
@@ -71,7 +71,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
     const long begin = depth * part / parts, end = depth * (part + 1) / parts;
     const int rows = min(TILE_N, filters - panel * TILE_N);
     const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_N) * w_stride_k;
-    __global data_t *packed = packed_base + packed_offset + ((long)group * panels + panel) * depth * TILE_N;
+    __global acc_t *packed = packed_base + packed_offset + ((long)group * panels + panel) * depth * TILE_N;
     if (is_dense(channels, kernel_d, kernel_h, kernel_w, w_stride_c, w_stride_d, w_stride_h, w_stride_w)) {
         for (long k = begin; k < end; k += VW) {
             const int count = (int)min((long)VW, end - k);
@@ -80,7 +80,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
                 load_filters(w + v * w_stride_k + k, w_stride_k, rows - v, count, lines);
 #define STORE_LINE(i) \
     if ((i) < VW && (i) < count) \
-        store_vf(lines[i], packed + (k + (i)) * TILE_N + v);
+        store_acc(lines[i], packed + (k + (i)) * TILE_N + v);
                 REPEAT_16(STORE_LINE)
 #undef STORE_LINE
             }
@@ -92,7 +92,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
         const __global data_t *from = w + k / taps * w_stride_c + tap / ((long)kernel_h * kernel_w) * w_stride_d +
                                       tap / kernel_w % kernel_h * w_stride_h + tap % kernel_w * w_stride_w;
         for (int m = 0; m < TILE_N; ++m)
-            packed[k * TILE_N + m] = m < rows ? from[m * w_stride_k] : 0.0f;
+            packed[k * TILE_N + m] = m < rows ? load_one(from, m * w_stride_k) : 0.0f;
     }
 }
 
@@ -101,8 +101,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
     const __global acc_t *x, const __global int *taps, const __global acc_t *w, int depth, \
         const __global acc_t *start, int start_step, __global acc_t *lines, const __global acc_t *ahead, \
         const __global data_t *y, long y_step, int y_lines
-#define START(i, j) acc[(i) * TILE_NV + (j)] = load_vf(start + (i) * start_step + (j) * VW);
-#define KEEP(i, j) store_vf(acc[(i) * TILE_NV + (j)], lines + (i) * TILE_N + (j) * VW);
+#define START(i, j) acc[(i) * TILE_NV + (j)] = load_acc(start + (i) * start_step + (j) * VW);
+#define KEEP(i, j) store_acc(acc[(i) * TILE_NV + (j)], lines + (i) * TILE_N + (j) * VW);
 #define START_ROW(i) \
     if ((i) < height) { \
         TILE_ROW_EACH(i, TILE_NV, START) \
@@ -158,7 +158,7 @@ inline void write_tile(const __global acc_t *lines, int height, int count, __glo
     if (y_stride_c == 1) {
         for (int i = 0; i < height; ++i)
             for (int j = 0; j < count; j += VW) {
-                vf value = load_vf(lines + i * TILE_N + j);
+                vf value = load_acc(lines + i * TILE_N + j);
                 if (act_kind != ACT_NONE)
                     value = activate(value, ACT_ARGS);
                 store_vf_part(value, y + i * y_stride_w + j, count - j);
@@ -172,7 +172,7 @@ inline void write_tile(const __global acc_t *lines, int height, int count, __glo
             __global data_t *out = y + first * y_stride_w + j * y_stride_c;
 #define LOAD_LINE(i) \
     if ((i) < VW) \
-        block[i] = load_vf(lines + (first + (i)) * TILE_N + j);
+        block[i] = load_acc(lines + (first + (i)) * TILE_N + j);
             REPEAT_16(LOAD_LINE)
 #undef LOAD_LINE
             transpose_vf(block);
@@ -195,7 +195,7 @@ inline void write_tile(const __global acc_t *lines, int height, int count, __glo
     if ((i) < VW && (i) < filters) { \
         store_private(block[i], line); \
         for (int p = 0; p < positions; ++p) \
-            out[(i) * y_stride_c + p * y_stride_w] = line[p]; \
+            store_one(out, (i) * y_stride_c + p * y_stride_w, line[p]); \
     }
                 REPEAT_16(STORE_LINE)
 #undef STORE_LINE
@@ -220,13 +220,13 @@ struct piece {
 // A block is up to block_tiles tiles of one image: whole rows, or a part of one row. block_rows is 0 where x is used
 // in place, else the rows for which a work-item's scratch has room; block_columns is the outputs of a row in a block.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, const __global data_t *restrict w_base,
-                      long w_offset, const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, const __global acc_t *restrict w_base,
+                      long w_offset, const __global data_t *restrict bias_base, long bias_offset, int flags,
                       __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
                       __global acc_t *restrict scratch_base, long scratch_offset, long scratch_item, int block_tiles,
                       int block_rows, int block_columns, int filter_items, ACT_PARAMS)
 {
-    const int group = get_group_id(2), staged = block_rows > 0;
+    const int group = get_group_id(2), staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
     const long column_items = get_num_groups(0), column_item = get_group_id(0), filter_item = get_group_id(1);
     const int depth = channels * kernel_d * kernel_h * kernel_w;
     const int row_tiles = (out_w + TILE_M - 1) / TILE_M;
@@ -239,8 +239,7 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
     const int panel_begin = panels * filter_item / filter_items;
     const int panel_end = panels * (filter_item + 1) / filter_items;
 
-    const __global data_t *w = w_base + w_offset + (long)group * panels * depth * TILE_N;
-    const __global data_t *bias = bias_base + bias_offset + group * filters;
+    const __global acc_t *w = w_base + w_offset + (long)group * panels * depth * TILE_N;
     const long item = (group * (long)filter_items + filter_item) * column_items + column_item;
     __global acc_t *bias_line = scratch_base + scratch_offset + item * scratch_item;
     __global acc_t *lines = bias_line + TILE_N; // 16 rows more than the tiles', for the last transpose
@@ -254,7 +253,7 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                                    (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
     write_taps(taps, staged, s, CONV_ARGS);
     for (int i = 0; i < 16 * TILE_N; i += VW) // what a transpose of a low tile reads besides
-        store_vf((vf)(0.0f), lines + i);
+        store_acc((vf)(0.0f), lines + i);
 
     for (long tile = tile_begin; tile < tile_end;) {
         const long plane = tile / image_tiles, row = tile % image_tiles / row_tiles;
@@ -270,12 +269,14 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
         const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
         const __global acc_t *source = image;
         long row_step = (long)s.step * s.row;
-        if (staged) {
+        if (staged)
             stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
-        } else {
+#if DATA_BYTES == 4
+        if (!staged) {
             source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
             row_step = stride_h * x_stride_h;
         }
+#endif
         __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
                              od * y_stride_d + oh * y_stride_h;
 
@@ -292,14 +293,18 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
         }
 
         const __global acc_t *next = 0;
+#if DATA_BYTES == 4
         if (!staged && tile + count < tile_end)
             next = x_base + x_offset + group * channels * x_stride_c +
                    in_place(tile + count, image_tiles, row_tiles, out_w, CONV_ARGS);
+#endif
         for (int panel = panel_begin; panel < panel_end; ++panel) {
             const __global acc_t *asking = panel + 1 == panel_end ? next : 0;
             const int first_filter = panel * TILE_N, rows = min(TILE_N, filters - first_filter);
             for (int j = 0; j < TILE_N; ++j)
-                bias_line[j] = has_bias && j < rows ? bias[first_filter + j] : 0.0f;
+                bias_line[j] =
+                    has_bias && j < rows ? bias_at(bias_base, bias_offset + group * filters + first_filter + j, flags)
+                                         : 0.0f;
             int k = 0;
             do {
                 const int k_count = min(BLOCK_K, depth - k), is_last = k + k_count == depth;
@@ -338,7 +343,7 @@ inline int panel_start(int filters, int panel)
 
 // weights [groups*filters][depth] -> packed [group][panel][depth][height].
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_rows_pack(
-    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    const __global data_t *restrict w_base, long w_offset, __global acc_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
@@ -347,7 +352,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
     const int begin = panel_start(filters, panel), height = panel_start(filters, panel + 1) - begin;
     const long first = (long)group * filters + begin;
     const __global data_t *w = w_base + w_offset + first * w_stride_k;
-    __global data_t *packed = packed_base + packed_offset + first * depth;
+    __global acc_t *packed = packed_base + packed_offset + first * depth;
     if (is_dense(channels, kernel_d, kernel_h, kernel_w, w_stride_c, w_stride_d, w_stride_h, w_stride_w)) {
         for (long k = 0; k < depth; k += VW) {
             const int count = (int)min((long)VW, depth - k);
@@ -358,7 +363,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
                 load_filters(w + v * w_stride_k + k, w_stride_k, height - v, count, lines);
 #define STORE_LINE(i) \
     if ((i) < VW && (i) < count) \
-        store_vf_part(lines[i], packed + (k + (i)) * height + v, part);
+        store_acc_part(lines[i], packed + (k + (i)) * height + v, part);
                 REPEAT_16(STORE_LINE)
 #undef STORE_LINE
             }
@@ -372,7 +377,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
                     const __global data_t *tap =
                         w + c * w_stride_c + d * w_stride_d + h * w_stride_h + s * w_stride_w;
                     for (int m = 0; m < height; ++m)
-                        packed[m] = tap[m * w_stride_k];
+                        packed[m] = load_one(tap, m * w_stride_k);
                 }
 }
 
@@ -385,14 +390,17 @@ struct strip {
 // Lanes low .. high-1 of a vector.
 inline void store_lanes(vf v, __global data_t *p, int low, int high)
 {
-#ifdef HAS_MASKED_LANES
+#if defined(HAS_MASKED_LANES) && DATA_BYTES == 4
     const ushort mask = (ushort)((1u << high) - (1u << low));
     __builtin_ia32_storeups512_mask((float *)(ulong)p, __builtin_astype(v, masked_vf), mask);
+#elif defined(HAS_MASKED_HALVES)
+    const ushort mask = (ushort)((1u << high) - (1u << low));
+    __builtin_ia32_storedquhi256_mask((masked_vh *)(ulong)p, __builtin_astype(narrow(v), masked_vh), mask);
 #else
     acc_t lanes[VW];
     store_private(v, lanes);
     for (int i = low; i < high; ++i)
-        p[i] = lanes[i];
+        store_one(p, i, lanes[i]);
 #endif
 }
 
@@ -400,7 +408,7 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
 // many tiles as `count` strips make whole.
 #define ROWS_PARAMS \
     const struct strip *strip, int count, const __global acc_t *x, __global data_t *y, const __global int *taps, \
-        const __global data_t *panel, int depth, const acc_t *bias, long y_stride_c, const __global acc_t *ahead, \
+        const __global acc_t *panel, int depth, const acc_t *bias, long y_stride_c, const __global acc_t *ahead, \
         ACT_PARAMS
 #define ROWS_ARGS x, y, taps, panel, depth, bias, y_stride_c, ahead, ACT_ARGS
 #define BEGIN(i, j) acc[(i) * width + (j)] = (vf)(bias[i]);
@@ -430,7 +438,7 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
             const __global acc_t *x0 = x + strip[0].x, *x1 = x + strip[v - 1].x; \
             __global data_t *y0 = y + strip[0].y, *y1 = y + strip[v - 1].y; \
             const __global acc_t *ahead0 = ahead + strip[0].x + VW - 1, *ahead1 = ahead + strip[v - 1].x + VW - 1; \
-            const __global data_t *w = panel; \
+            const __global acc_t *w = panel; \
             vf acc[16 * 2]; \
             REPEAT_16(BEGIN_ROW) \
             for (int k = 0, asked = 0; k < depth;) { \
@@ -447,7 +455,7 @@ inline void store_lanes(vf v, __global data_t *p, int low, int high)
                     } \
                 } \
                 for (; k < end; ++k, w += h) { \
-                    const vf b0 = load_vf(x0 + taps[k]), b1 = width > 1 ? load_vf(x1 + taps[k]) : b0; \
+                    const vf b0 = load_acc(x0 + taps[k]), b1 = width > 1 ? load_acc(x1 + taps[k]) : b0; \
                     REPEAT_16(MULTIPLY_ROW) \
                 } \
             } \
@@ -486,13 +494,13 @@ inline void multiply_rows(int height, ROWS_PARAMS)
 // A block is up to block_tiles vectors of one image: whole rows, or a part of one row; else as husk_conv_direct.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset,
-                           const __global data_t *restrict w_base, long w_offset,
-                           const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                           const __global acc_t *restrict w_base, long w_offset,
+                           const __global data_t *restrict bias_base, long bias_offset, int flags,
                            __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
                            __global acc_t *restrict scratch_base, long scratch_offset, long scratch_item,
                            int block_tiles, int block_rows, int block_columns, int filter_items, ACT_PARAMS)
 {
-    const int group = get_group_id(2), staged = block_rows > 0;
+    const int group = get_group_id(2), staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
     const long column_items = get_num_groups(0), column_item = get_group_id(0), filter_item = get_group_id(1);
     const int depth = channels * kernel_d * kernel_h * kernel_w;
     const int row_tiles = (out_w + VW - 1) / VW;
@@ -505,8 +513,7 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
     const int panel_begin = panels * filter_item / filter_items;
     const int panel_end = panels * (filter_item + 1) / filter_items;
 
-    const __global data_t *w = w_base + w_offset + (long)group * filters * depth;
-    const __global data_t *bias = bias_base + bias_offset + group * filters;
+    const __global acc_t *w = w_base + w_offset + (long)group * filters * depth;
     __global int *taps = (__global int *)(scratch_base + scratch_offset) +
                          ((group * (long)filter_items + filter_item) * column_items + column_item) * scratch_item;
     __global acc_t *image = (__global acc_t *)taps + (depth + 15) / 16 * 16;
@@ -533,12 +540,14 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
         const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
         const __global acc_t *source = image;
         long row_step = (long)s.step * s.row;
-        if (staged) {
+        if (staged)
             stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
-        } else {
+#if DATA_BYTES == 4
+        if (!staged) {
             source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
             row_step = stride_h * x_stride_h;
         }
+#endif
         __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
                              od * y_stride_d + oh * y_stride_h;
 
@@ -556,15 +565,18 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
         }
 
         const __global acc_t *next = 0;
+#if DATA_BYTES == 4
         if (!staged && tile + count < tile_end)
             next = x_base + x_offset + group * channels * x_stride_c +
                    in_place(tile + count, image_tiles, row_tiles, row_tiles * VW, CONV_ARGS);
+#endif
         for (int panel = panel_begin; panel < panel_end; ++panel) {
             const int first_filter = panel_start(filters, panel);
             const int height = panel_start(filters, panel + 1) - first_filter;
             acc_t start[16];
             for (int m = 0; m < height; ++m)
-                start[m] = has_bias ? bias[first_filter + m] : 0.0f;
+                start[m] =
+                    has_bias ? bias_at(bias_base, bias_offset + group * filters + first_filter + m, flags) : 0.0f;
             multiply_rows(height, strips, count, source, y + first_filter * y_stride_c, taps,
                           w + (long)first_filter * depth, depth, start, y_stride_c,
                           panel + 1 == panel_end ? next : 0, ACT_ARGS);

@@ -9,7 +9,7 @@
 // k at a time, into private panels of TILE_N = TILE_NV*VW columns, and sweeps them with a TILE_M x TILE_N
 // register tile. Weights come packed by husk_conv_implicit_gemm_pack. It works for every stride, padding,
 // dilation, group count and layout; unit strides along the width are copied by vectors, others by elements.
-// Where k needs several blocks, the partial sums wait in y.
+// Where k needs several blocks, the partial sums wait in y, or in f32 scratch memory where y is narrower.
 //
 // Tiles: 13x32 on AVX-512 (64, 128, 256 ... filters waste 1.5%), 6x16 on AVX2, 8x12 on NEON. Copying
 // costs about 3/TILE_M of the multiply's time divided by the panels of filters that share it.
@@ -45,7 +45,7 @@ struct run {
 
 // weights [groups*filters][depth] -> packed [group][panel][depth][TILE_M], zero where a panel has no filter.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_gemm_pack(
-    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    const __global data_t *restrict w_base, long w_offset, __global acc_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
@@ -54,7 +54,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
     const int group = get_group_id(1);
     const long taps = (long)kernel_d * kernel_h * kernel_w;
     const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_M) * w_stride_k;
-    __global data_t *packed = packed_base + packed_offset +
+    __global acc_t *packed = packed_base + packed_offset +
                               ((long)group * panels + panel) * channels * taps * TILE_M;
     const int rows = min(TILE_M, filters - panel * TILE_M);
     for (int c = 0; c < channels; ++c)
@@ -64,7 +64,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
                     const __global data_t *tap =
                         w + c * w_stride_c + d * w_stride_d + h * w_stride_h + s * w_stride_w;
                     for (int m = 0; m < TILE_M; ++m)
-                        packed[m] = m < rows ? tap[m * w_stride_k] : 0.0f;
+                        packed[m] = m < rows ? load_one(tap, m * w_stride_k) : 0.0f;
                     packed += TILE_M;
                 }
 }
@@ -75,7 +75,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
 #define START_ONE(i, j) acc[(i) * TILE_NV + (j)] = (vf)(start);
 #define START_ROW(i) \
     if ((i) < TILE_M) { \
-        const acc_t start = has_bias && (i) < rows ? bias[first_filter + (i)] : 0.0f; \
+        const acc_t start = \
+            has_bias && (i) < rows ? load_either(bias + (first_filter + (i)) * bias_units, bias_units) : 0.0f; \
         TILE_ROW_EACH(i, TILE_NV, START_ONE) \
     }
 #define RESUME_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_private(tile + (i) * TILE_N + (j) * VW);
@@ -88,12 +89,22 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
     if ((i) < TILE_M) { \
         TILE_ROW_EACH(i, TILE_NV, ACTIVATE_ONE) \
     }
-#define STORE_ONE(i, j) store_vf(acc[(i) * TILE_NV + (j)], out + (i) * y_stride_c + (j) * VW);
+#define STORE_ONE(i, j) \
+    store_vf_either(acc[(i) * TILE_NV + (j)], out + (i) * y_stride_c + (j) * VW * Y_UNITS, VW, Y_UNITS);
 #define STORE_ROW(i) \
     if ((i) < TILE_M) { \
         TILE_ROW_EACH(i, TILE_NV, STORE_ONE) \
     }
+#if DATA_BYTES == 2
+#define LOAD_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_acc(sums + (i) * TILE_N + (j) * VW);
+#define WAIT_ONE(i, j) store_acc(acc[(i) * TILE_NV + (j)], sums + (i) * TILE_N + (j) * VW);
+#define WAIT_ROW(i) \
+    if ((i) < TILE_M) { \
+        TILE_ROW_EACH(i, TILE_NV, WAIT_ONE) \
+    }
+#else
 #define LOAD_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_vf(out + (i) * y_stride_c + (j) * VW);
+#endif
 #define LOAD_ROW(i) \
     if ((i) < TILE_M) { \
         TILE_ROW_EACH(i, TILE_NV, LOAD_ONE) \
@@ -149,7 +160,7 @@ inline void copy_taps(const __global data_t *row, const __global data_t *end, lo
         for (int s = 0; s < taps; ++s, to += TILE_N)
             for (int i = 0; i < length; ++i) {
                 const int at = column + s * dilation + i * stride;
-                to[i] = at >= 0 && at < in_w ? row[(long)at * x_stride] : 0.0f;
+                to[i] = at >= 0 && at < in_w ? load_one(row, (long)at * x_stride) : 0.0f;
             }
         return;
     }
@@ -170,7 +181,7 @@ inline void zero_taps(int taps, int first, int length, acc_t *to)
 }
 
 // The first vector of a panel whose other columns are empty.
-ALWAYS_INLINE void multiply_narrow(vf *acc, const __global data_t *w, const acc_t *panel, int depth)
+ALWAYS_INLINE void multiply_narrow(vf *acc, const __global acc_t *w, const acc_t *panel, int depth)
 {
     vf narrow[TILE_M];
 #define TAKE(i) \
@@ -187,9 +198,11 @@ ALWAYS_INLINE void multiply_narrow(vf *acc, const __global data_t *w, const acc_
 }
 
 // A tile that is not whole, or whose columns do not lie one after the other in y, passes through memory.
-#define TILE_Y_PARAMS __global data_t *y, const long *offsets, int rows, int count, int direct, long y_stride_c
-#define TILE_Y y + (long)first_filter * y_stride_c, offsets + p * TILE_N, rows, count, direct, y_stride_c
+#define TILE_Y_PARAMS \
+    __global data_t *y, const long *offsets, int rows, int count, int direct, long y_stride_c, int y_units
+#define TILE_Y y + (long)first_filter * y_stride_c, offsets + p * TILE_N, rows, count, direct, y_stride_c, y_units
 
+#if DATA_BYTES == 4
 inline void read_tile(TILE_Y_PARAMS, acc_t *tile)
 {
     for (int i = 0; i < TILE_M * TILE_N; i += VW)
@@ -207,6 +220,7 @@ inline void read_tile(TILE_Y_PARAMS, acc_t *tile)
             tile[m * TILE_N + j] = from[m * y_stride_c];
     }
 }
+#endif
 
 inline void write_tile(TILE_Y_PARAMS, const acc_t *tile)
 {
@@ -214,23 +228,26 @@ inline void write_tile(TILE_Y_PARAMS, const acc_t *tile)
         __global data_t *to = y + offsets[0];
         for (int m = 0; m < rows; ++m)
             for (int v = 0; v < count; v += VW)
-                store_vf_part(load_private(tile + m * TILE_N + v), to + m * y_stride_c + v, count - v);
+                store_vf_either(load_private(tile + m * TILE_N + v), to + m * y_stride_c + v * Y_UNITS, count - v,
+                                Y_UNITS);
         return;
     }
     for (int j = 0; j < count; ++j) {
         __global data_t *to = y + offsets[j];
         for (int m = 0; m < rows; ++m)
-            to[m * y_stride_c] = tile[m * TILE_N + j];
+            store_either(to + m * y_stride_c, tile[m * TILE_N + j], Y_UNITS);
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offset,
-                             const __global data_t *restrict w_base, long w_offset,
-                             const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                             const __global acc_t *restrict w_base, long w_offset,
+                             const __global data_t *restrict bias_base, long bias_offset, int flags,
                              __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
-                             int filter_items, ACT_PARAMS)
+                             int filter_items, __global acc_t *restrict waiting_base, long waiting_offset,
+                             long waiting_item, ACT_PARAMS)
 {
+    CONV_UNITS
     const int group = get_group_id(2);
     const int positions = out_d * out_h * out_w;
     const long columns = (long)batch * positions;
@@ -256,11 +273,17 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
     const __global data_t *x_end = x_base + x_offset + (batch - 1) * x_stride_n +
                                    (groups * channels - 1) * x_stride_c + (in_d - 1) * x_stride_d +
                                    (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
-    const __global data_t *w = w_base + w_offset + (long)group * filter_panels * depth * TILE_M;
-    const __global data_t *bias = bias_base + bias_offset + group * filters;
+    const __global acc_t *w = w_base + w_offset + (long)group * filter_panels * depth * TILE_M;
+    const __global data_t *bias = bias_base + bias_offset + group * filters * bias_units;
     __global data_t *y = y_base + y_offset + (long)group * filters * y_stride_c;
 
-    const int y_is_flat = y_stride_w == 1 && y_stride_h == out_w && y_stride_d == (long)out_h * out_w;
+#if DATA_BYTES == 2
+    __global acc_t *waiting = waiting_base + waiting_offset +
+                              (((long)group * filter_items + get_group_id(1)) * items + item) * waiting_item;
+#endif
+
+    const int y_is_flat =
+        y_stride_w == y_units && y_stride_h == out_w * y_units && y_stride_d == (long)out_h * out_w * y_units;
     const int is_pointwise = kernel_rows == 1 && kernel_w == 1 && x_stride_w == 1 && stride_w == 1 &&
                              in_w == out_w && pad_w == 0 && positions == out_w;
 
@@ -349,19 +372,29 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
 
             const int is_first = line == 0, is_last = line_end == lines;
             for (int fp = panel_begin; fp < panel_end; ++fp) {
-                const __global data_t *w_panel = w + (fp * depth + k_begin) * TILE_M;
+                const __global acc_t *w_panel = w + (fp * depth + k_begin) * TILE_M;
                 const int first_filter = fp * TILE_M;
                 const int rows = min(TILE_M, filters - first_filter);
                 for (int p = 0; p < width_panels; ++p) {
                     const acc_t *panel = panels + (long)p * block_depth * TILE_N;
                     const int count = min(TILE_N, width - p * TILE_N);
                     const long begin = offsets[p * TILE_N];
-                    const int direct = y_is_flat && offsets[p * TILE_N + count - 1] - begin == count - 1;
+                    const int direct = y_is_flat && offsets[p * TILE_N + count - 1] - begin == (count - 1) * y_units;
                     __global data_t *out = y + begin + (long)first_filter * y_stride_c;
                     vf acc[TILE_M * TILE_NV];
+#if DATA_BYTES == 2
+                    __global acc_t *sums =
+                        waiting + ((fp - panel_begin) * (MAX_COLUMNS / TILE_N) + p) * (TILE_M * TILE_N);
+#endif
 
                     if (is_first) {
                         EACH_ROW(START_ROW)
+#if DATA_BYTES == 2
+                    } else {
+                        EACH_ROW(LOAD_ROW)
+                    }
+                    if (is_last && direct)
+#else
                     } else if (direct && rows == TILE_M && count == TILE_N) {
                         EACH_ROW(LOAD_ROW)
                     } else {
@@ -369,13 +402,20 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                         EACH_ROW(RESUME_ROW)
                     }
                     if (direct)
+#endif
                         for (int m = 0; m < rows; ++m)
-                            for (int v = 0; v < TILE_N; v += 64 / sizeof(data_t))
+                            for (int v = 0; v < TILE_N * y_units; v += 64 / sizeof(data_t))
                                 PREFETCH_WRITE(out + m * y_stride_c + v);
                     if (TILE_NV > 1 && count <= VW)
                         multiply_narrow(acc, w_panel, panel, depth_now);
                     else
                         tile_multiply(acc, TILE_M, TILE_NV, w_panel, 1, TILE_M, panel, TILE_N, depth_now);
+#if DATA_BYTES == 2
+                    if (!is_last) {
+                        EACH_ROW(WAIT_ROW)
+                        continue;
+                    }
+#endif
                     if (is_last) {
                         EACH_ROW(ACTIVATE_ROW)
                     }

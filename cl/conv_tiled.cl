@@ -32,7 +32,7 @@ struct tap {
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
-                                   __global data_t *restrict packed_base, long packed_offset, int filters,
+                                   __global acc_t *restrict packed_base, long packed_offset, int filters,
                                    int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
                                    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
@@ -45,17 +45,19 @@ void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
     const index_t c = k / kernel_w / kernel_h / kernel_d;
     acc_t value = 0.0f;
     if (filter < filters)
-        value = w_base[w_offset + (group * filters + filter) * w_stride_k + c * w_stride_c + d * w_stride_d +
-                       h * w_stride_h + s * w_stride_w];
+        value = load_one(w_base, w_offset + (group * filters + filter) * w_stride_k + c * w_stride_c +
+                                     d * w_stride_d + h * w_stride_h + s * w_stride_w);
     packed_base[packed_offset + (group * depth + k) * padded + filter] = value;
 }
 
 __kernel __attribute__((reqd_work_group_size(ITEMS_N, ITEMS_M, 1)))
 void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
-                     const __global data_t *restrict w_base, long w_offset,
-                     const __global data_t *restrict bias_base, long bias_offset, int has_bias,
-                     __global data_t *restrict y_base, long y_offset, CONV_PARAMS, ACT_PARAMS)
+                     const __global acc_t *restrict w_base, long w_offset,
+                     const __global data_t *restrict bias_base, long bias_offset, int flags,
+                     __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
+                     __global acc_t *restrict waiting_base, long waiting_offset, ACT_PARAMS)
 {
+    CONV_UNITS
     __local acc_t w_tile[2][BLOCK_K * A_PITCH];
     __local acc_t x_tile[2][BLOCK_K * B_PITCH];
     __local struct tap taps[2][BLOCK_K];
@@ -72,7 +74,7 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
     const int blocks = (depth + BLOCK_K - 1) / BLOCK_K;
 
     const __global data_t *x = x_base + x_offset + (index_t)group * channels * x_stride_c;
-    const __global data_t *w = w_base + w_offset + (index_t)group * depth * padded + first_filter;
+    const __global acc_t *w = w_base + w_offset + (index_t)group * depth * padded + first_filter;
 
     // The columns this work-item fills: where each begins in the image.
     index_t fill_offset[FILL_X];
@@ -120,7 +122,7 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
             const struct tap t = taps[(block) & 1][at / BLOCK_N]; \
             const int id = fill_depth[i] + t.depth, ih = fill_row[i] + t.row, iw = fill_column[i] + t.column; \
             if ((uint)id < (uint)in_d && (uint)ih < (uint)in_h && (uint)iw < (uint)in_w) \
-                next_x[i] = x[fill_offset[i] + t.offset]; \
+                next_x[i] = load_one(x, fill_offset[i] + t.offset); \
         } \
     }
 #define KEEP(block) \
@@ -154,6 +156,12 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
+#if defined(ACT_SMOOTH) && DATA_BYTES == 2
+    // y's elements, packed, in scratch memory.
+    __global acc_t *waiting = waiting_base + waiting_offset;
+#define WAITING_AT(column, filter) \
+    (((column) / positions * groups * filters + (index_t)group * filters + (filter)) * positions + (column) % positions)
+#endif
     // Unrolled, so that the sums are indexed by constants and stay in registers.
 #pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
@@ -168,11 +176,14 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
             acc_t value = fragment_value(&acc, i, j);
             if (column < columns && filter < filters) {
                 if (has_bias)
-                    value += bias_base[bias_offset + group * filters + filter];
-#ifdef ACT_SMOOTH
+                    value += load_either(bias_base + bias_offset + (index_t)(group * filters + filter) * bias_units,
+                                         bias_units);
+#if defined(ACT_SMOOTH) && DATA_BYTES == 2 // y is too narrow for what is not activated yet
+                waiting[WAITING_AT(column, filter)] = value;
+#elif defined(ACT_SMOOTH)
                 y[filter * y_stride_c] = value;
 #else
-                y[filter * y_stride_c] = activate(value, ACT_ARGS);
+                store_either(y + filter * y_stride_c, activate(value, ACT_ARGS), y_units);
 #endif
             }
         }
@@ -190,7 +201,11 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
                                  position / out_w / out_h * y_stride_d + position / out_w % out_h * y_stride_h +
                                  position % out_w * y_stride_w +
                                  ((index_t)group * filters + filter) * y_stride_c;
+#if DATA_BYTES == 2
+            store_either(y, activate(waiting[WAITING_AT(column, filter)], ACT_ARGS), y_units);
+#else
             *y = activate(*y, ACT_ARGS);
+#endif
         }
     }
 #endif

@@ -18,7 +18,7 @@
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void husk_conv_tiled_depthwise_pack(
-    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    const __global data_t *restrict w_base, long w_offset, __global acc_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
@@ -27,17 +27,18 @@ void husk_conv_tiled_depthwise_pack(
     if (tap >= taps || filter >= (index_t)filters * channels)
         return;
     packed_base[packed_offset + filter * taps + tap] =
-        w_base[w_offset + filter * w_stride_k + tap / kernel_w / kernel_h * w_stride_d +
-               tap / kernel_w % kernel_h * w_stride_h + tap % kernel_w * w_stride_w];
+        load_one(w_base, w_offset + filter * w_stride_k + tap / kernel_w / kernel_h * w_stride_d +
+                             tap / kernel_w % kernel_h * w_stride_h + tap % kernel_w * w_stride_w);
 }
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void husk_conv_tiled_depthwise(const __global data_t *restrict x_base, long x_offset,
-                               const __global data_t *restrict w_base, long w_offset,
-                               const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                               const __global acc_t *restrict w_base, long w_offset,
+                               const __global data_t *restrict bias_base, long bias_offset, int flags,
                                __global data_t *restrict y_base, long y_offset, CONV_PARAMS, int channels_last,
                                ACT_PARAMS)
 {
+    CONV_UNITS
     const index_t positions = (index_t)out_d * out_h * out_w;
     const index_t all_filters = (index_t)groups * filters;
     const index_t id = get_global_id(0);
@@ -50,8 +51,8 @@ void husk_conv_tiled_depthwise(const __global data_t *restrict x_base, long x_of
     const int depth = od * stride_d - pad_d, row = oh * stride_h - pad_h, column = ow * stride_w - pad_w;
 
     const __global data_t *x = x_base + x_offset + n * x_stride_n + filter / filters * x_stride_c;
-    const __global data_t *w = w_base + w_offset + filter * kernel_d * kernel_h * kernel_w;
-    acc_t sum = has_bias ? bias_base[bias_offset + filter] : 0.0f;
+    const __global acc_t *w = w_base + w_offset + filter * kernel_d * kernel_h * kernel_w;
+    acc_t sum = has_bias ? load_either(bias_base + bias_offset + filter * bias_units, bias_units) : 0.0f;
     for (int d = 0; d < kernel_d; ++d) {
         const int id_in = depth + d * dilation_d;
         for (int r = 0; r < kernel_h; ++r) {
@@ -62,10 +63,11 @@ void husk_conv_tiled_depthwise(const __global data_t *restrict x_base, long x_of
             for (int s = 0; s < kernel_w; ++s) {
                 const int iw = column + s * dilation_w;
                 if ((uint)iw < (uint)in_w)
-                    sum = MAD(w[(d * kernel_h + r) * kernel_w + s], line[iw * x_stride_w], sum);
+                    sum = MAD(w[(d * kernel_h + r) * kernel_w + s], load_one(line, iw * x_stride_w), sum);
             }
         }
     }
-    y_base[y_offset + n * y_stride_n + filter * y_stride_c + od * y_stride_d + oh * y_stride_h + ow * y_stride_w] =
-        activate(sum, ACT_ARGS);
+    store_either(y_base + y_offset + n * y_stride_n + filter * y_stride_c + od * y_stride_d + oh * y_stride_h +
+                     ow * y_stride_w,
+                 activate(sum, ACT_ARGS), y_units);
 }

@@ -199,14 +199,14 @@ inline void load_taps(const __global data_t *w, const __global data_t *end, int 
             const __global data_t *from = w + c * w_stride_c + i / 3 * w_stride_h + i % 3 * w_stride_w;
             store_private((vf)(0.0f), taps);
             for (int m = 0; m < lanes; ++m)
-                taps[m] = from[m * w_stride_k];
+                taps[m] = load_one(from, m * w_stride_k);
         }
 }
 
 // weights [groups*filters][channels][3][3] -> [group][panel][point][channel][width of the panel].
 // A work-item takes some channels of a panel.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_pack(
-    const __global data_t *restrict w_base, long w_offset, __global data_t *restrict packed_base,
+    const __global data_t *restrict w_base, long w_offset, __global acc_t *restrict packed_base,
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
@@ -219,7 +219,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
     const long point_stride = (long)channels * vectors * VW + VW;
     const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_N) * w_stride_k;
     const __global data_t *w_end = w_base + w_offset + (long)get_num_groups(1) * filters * w_stride_k;
-    __global data_t *packed = packed_base + packed_offset +
+    __global acc_t *packed = packed_base + packed_offset +
                               group * weights_before(filters, channels, panels) +
                               weights_before(filters, channels, panel);
     acc_t taps[TILE_NV * 9 * VW * VW];
@@ -232,7 +232,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
         for (int c = 0; c < count; ++c)
             for (int v = 0; v < vectors; ++v) {
                 const acc_t *from = taps + (v * VW + c) * 9 * VW;
-                __global data_t *to = packed + ((first + c) * vectors + v) * VW;
+                __global acc_t *to = packed + ((first + c) * vectors + v) * VW;
                 vf half_way[3 * TILE_IN];
                 for (int j = 0; j < 3; ++j) {
                     const vf filter[3] = {load_private(from + j * VW), load_private(from + (3 + j) * VW),
@@ -246,7 +246,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
                 for (int i = 0; i < TILE_IN; ++i) {
                     vf t[TILE_IN];
                     transform_weights(half_way + i * 3, t);
-#define GIVE(j) store_vf(t[j], to + (i * TILE_IN + (j)) * point_stride);
+#define GIVE(j) store_acc(t[j], to + (i * TILE_IN + (j)) * point_stride);
                     EACH_IN(GIVE)
 #undef GIVE
                 }
@@ -309,7 +309,7 @@ inline void load_pixels(const __global data_t *x, const __global data_t *end, in
             } else {
                 store_private((vf)(0.0f), to);
                 for (int c = 0; c < lanes; ++c)
-                    to[c] = from[c * x_stride_c];
+                    to[c] = load_one(from, c * x_stride_c);
             }
         }
 }
@@ -357,7 +357,7 @@ ALWAYS_INLINE void transform_region(const acc_t *pixels, struct region r, int co
                     EACH_IN(TAKE)
 #undef TAKE
                     transform_input(d, point);
-#define GIVE(j) store_vf(point[j], to + (j) * point_stride);
+#define GIVE(j) store_acc(point[j], to + (j) * point_stride);
                     EACH_IN(GIVE)
 #undef GIVE
                 }
@@ -376,7 +376,7 @@ ALWAYS_INLINE void multiply_part(const __global acc_t *v, const __global acc_t *
         v += rows * VW;
         w += vectors * VW * VW;
     }
-#define KEEP(i, j) store_vf(acc[(i) * vectors + (j)], out + (i) * TILE_N + (j) * VW);
+#define KEEP(i, j) store_acc(acc[(i) * vectors + (j)], out + (i) * TILE_N + (j) * VW);
 #define KEEP_ROW(i) \
     if ((i) < rows) { \
         TILE_ROW_EACH(i, vectors, KEEP) \
@@ -427,7 +427,7 @@ inline void multiply_narrow(const __global acc_t *v, const __global acc_t *w, in
 ALWAYS_INLINE void back_column(const __global acc_t *points, long row_stride, vf *half_way)
 {
     vf m[TILE_IN], t[TILE_OUT];
-#define TAKE(i) m[i] = load_vf(points + (i) * row_stride);
+#define TAKE(i) m[i] = load_acc(points + (i) * row_stride);
     EACH_IN(TAKE)
 #undef TAKE
     transform_output(m, t);
@@ -459,9 +459,9 @@ ALWAYS_INLINE void transform_back(const __global acc_t *points, long point_strid
 
 // A row of at most VW outputs of `lanes` filters to its place in y.
 ALWAYS_INLINE void store_outputs(const acc_t *line, int length, int lanes, __global data_t *out,
-                                 long y_stride_c, long y_stride_w)
+                                 long y_stride_c, long y_stride_w, int y_units)
 {
-    if (y_stride_w == 1) {
+    if (y_stride_w == Y_UNITS) {
         vf rows[VW];
 #define TAKE(i) \
     if ((i) < VW) \
@@ -472,46 +472,48 @@ ALWAYS_INLINE void store_outputs(const acc_t *line, int length, int lanes, __glo
         if (lanes == VW && length == VW) {
 #define GIVE(i) \
     if ((i) < VW) \
-        store_vf(rows[(i) % VW], out + (i) * y_stride_c);
+        store_vf_either(rows[(i) % VW], out + (i) * y_stride_c, VW, Y_UNITS);
             REPEAT_16(GIVE)
 #undef GIVE
         } else {
 #define GIVE(i) \
     if ((i) < VW && (i) < lanes) \
-        store_vf_part(rows[(i) % VW], out + (i) * y_stride_c, length);
+        store_vf_either(rows[(i) % VW], out + (i) * y_stride_c, length, Y_UNITS);
             REPEAT_16(GIVE)
 #undef GIVE
         }
         return;
     }
     for (int j = 0; j < length; ++j, out += y_stride_w, line += VW) {
-        if (y_stride_c == 1) {
-            store_vf_part(load_private(line), out, lanes);
+        if (y_stride_c == Y_UNITS) {
+            store_vf_either(load_private(line), out, lanes, Y_UNITS);
         } else {
             for (int i = 0; i < lanes; ++i)
-                out[i * y_stride_c] = line[i];
+                store_either(out + i * y_stride_c, line[i], Y_UNITS);
         }
     }
 }
+
+#define LINE (64 / DATA_BYTES)
 
 // `rows` rows of `length` neighbouring elements, by lines of 64 bytes.
 inline void ask_for_rows(const __global data_t *from, int rows, int length, long stride)
 {
     for (int i = 0; i < rows; ++i, from += stride)
-        for (int j = 0; j < length + 15; j += 16)
+        for (int j = 0; j < length + LINE - 1; j += LINE)
             PREFETCH_FAR(from + min(j, length - 1));
 }
 
 // Where one filter's outputs of a block will go.
 inline void ask_for_outputs(const __global data_t *y, long at, int count, int tiles_h, int tiles_w, int out_h,
-                            int out_w, long y_stride_n, long y_stride_h)
+                            int out_w, long y_stride_n, long y_stride_h, int y_units)
 {
     while (count > 0) {
         const int image = at / tiles_w / tiles_h, tile_column = at % tiles_w;
         const int row = at / tiles_w % tiles_h * TILE_OUT, column = tile_column * TILE_OUT;
         const int length = min(tiles_w - tile_column, count);
-        ask_for_rows(y + image * y_stride_n + row * y_stride_h + column, min(TILE_OUT, out_h - row),
-                     min(length * TILE_OUT, out_w - column), y_stride_h);
+        ask_for_rows(y + image * y_stride_n + row * y_stride_h + column * Y_UNITS, min(TILE_OUT, out_h - row),
+                     min(length * TILE_OUT, out_w - column) * Y_UNITS, y_stride_h);
         at += length;
         count -= length;
     }
@@ -519,12 +521,13 @@ inline void ask_for_outputs(const __global data_t *y, long at, int count, int ti
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
-                        const __global data_t *restrict w_base, long w_offset,
-                        const __global data_t *restrict bias_base, long bias_offset, int has_bias,
+                        const __global acc_t *restrict w_base, long w_offset,
+                        const __global data_t *restrict bias_base, long bias_offset, int flags,
                         __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
                         __global acc_t *restrict scratch_base, long scratch_offset, long item_room,
                         int block_tiles, ACT_PARAMS)
 {
+    CONV_UNITS
     const int group = get_group_id(2);
     const int tiles_h = (out_h + TILE_OUT - 1) / TILE_OUT, tiles_w = (out_w + TILE_OUT - 1) / TILE_OUT;
     const long tiles = (long)batch * tiles_h * tiles_w;
@@ -544,8 +547,8 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
     const __global data_t *x_end = x_base + x_offset + (batch - 1) * x_stride_n +
                                    (groups * channels - 1) * x_stride_c + (in_h - 1) * x_stride_h +
                                    (in_w - 1) * x_stride_w + 1;
-    const __global data_t *w = w_base + w_offset + group * weights_before(filters, channels, panels);
-    const __global data_t *bias = bias_base + bias_offset + group * filters;
+    const __global acc_t *w = w_base + w_offset + group * weights_before(filters, channels, panels);
+    const __global data_t *bias = bias_base + bias_offset + group * filters * bias_units;
     __global data_t *y = y_base + y_offset + (long)group * filters * y_stride_c;
 
     acc_t pixels[REGION_ROOM * VW];
@@ -555,7 +558,7 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
 
     // What is larger than a second-level cache is asked for while the products are made.
     const int asks_for_x = x_stride_w == 1 && (long)batch * channels * in_h * in_w > FAR_ELEMENTS;
-    const int asks_for_y = y_stride_w == 1 && (long)batch * filters * out_h * out_w > FAR_ELEMENTS;
+    const int asks_for_y = y_stride_w == y_units && (long)batch * filters * out_h * out_w > FAR_ELEMENTS;
     const int blocks = (int)((item_end - item_begin + block_tiles - 1) / block_tiles);
     for (int block = 0; block < blocks; ++block) {
         const long block_begin = item_begin + (item_end - item_begin) * block / blocks;
@@ -591,14 +594,14 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
         for (int panel = panel_begin; panel < panel_end; ++panel) {
             const int vectors = panel_vectors(filters, panel);
             const int panel_first = panel * TILE_N, width = min(TILE_N, filters - panel_first);
-            const __global data_t *w_panel = w + weights_before(filters, channels, panel);
+            const __global acc_t *w_panel = w + weights_before(filters, channels, panel);
             const long w_stride = (long)channels * vectors * VW + VW;
             for (int i = 0; i < POINTS; ++i) {
                 // This panel's outputs and the next block's inputs, a share at every point.
                 const int filter_end = asks_for_y ? panel_first + width * (i + 1) / POINTS : 0;
                 for (int f = panel_first + width * i / POINTS; f < filter_end; ++f)
                     ask_for_outputs(y + f * y_stride_c, block_begin, count, tiles_h, tiles_w, out_h, out_w,
-                                    y_stride_n, y_stride_h);
+                                    y_stride_n, y_stride_h, y_units);
                 const long step = (long)(panel - panel_begin) * POINTS + i;
                 const long steps = (long)(panel_end - panel_begin) * POINTS;
                 const int channel_end = next_rows > 0 ? (int)(channels * (step + 1) / steps) : 0;
@@ -618,7 +621,7 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
             for (int vector = 0; vector < vectors; ++vector) {
                 const int filter = panel * TILE_N + vector * VW;
                 const int lanes = min(VW, filters - filter);
-                const vf start = load_vf_part(bias + filter, has_bias ? lanes : 0);
+                const vf start = load_vf_either(bias + filter * bias_units, has_bias ? lanes : 0, bias_units);
                 for (int done = 0; done < count;) {
                     const long at = block_begin + done;
                     const int image = at / tiles_w / tiles_h, tile_column = at % tiles_w;
@@ -634,7 +637,7 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                                        lines + t * TILE_OUT * VW, ACT_ARGS);
                     for (int i = 0; i < min(TILE_OUT, out_h - row); ++i)
                         store_outputs(lines + i * VW * VW, columns, lanes, out + i * y_stride_h, y_stride_c,
-                                      y_stride_w);
+                                      y_stride_w, y_units);
                     done += length;
                 }
             }

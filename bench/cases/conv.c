@@ -265,11 +265,13 @@ static void generate_space(husk_ref_random *draw, char *line, int64_t space_coun
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 {
     static const int channels[] = {1, 2, 3, 4, 7, 8, 15, 16, 17, 24, 32, 33};
-    if (index >= 160)
+    if (index >= 200)
         return false;
-    // The last sixty are gradients, of what the first have been.
-    const char *const dir = index < 100 ? NULL : index % 2 ? "bwd_data" : "bwd_weight";
-    husk_ref_random draw = {.seed = 0x636f6e76 + (uint64_t)(index < 100 ? index : index - 100)};
+    // From 100 on sixty gradients, of what the first have been; then forty of all in f16 and bf16.
+    const int64_t first = index < 100 ? index : index < 160 ? index - 100 : index - 150;
+    const bool is_gradient = index >= 100 && index < 180;
+    const char *const dir = !is_gradient ? NULL : index % 2 ? "bwd_data" : "bwd_weight";
+    husk_ref_random draw = {.seed = 0x636f6e76 + (uint64_t)first};
 #define BELOW(limit) ((int)husk_ref_random_below(&draw, limit))
     int groups = BELOW(3) ? 1 : 1 + BELOW(4);
     bool is_depthwise = BELOW(6) == 0;
@@ -302,6 +304,8 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
         bench_append(line, BENCH_CASE_TEXT, " layout=nhwc");
     if (BELOW(3) == 0 && !dir)
         bench_append(line, BENCH_CASE_TEXT, " packed=1");
+    if (index >= 160)
+        bench_append(line, BENCH_CASE_TEXT, " dtype=%s", index / 2 % 2 ? "bf16" : "f16");
     if (dir)
         bench_append(line, BENCH_CASE_TEXT, " dir=%s", dir);
 #undef BELOW
@@ -320,6 +324,7 @@ const bench_op bench_op_conv = {
     .flops = flops,
     .macs = macs,
     .bytes = bytes,
+    .narrows = true,
     .make_data = make_data,
     .make_output = make_output,
     .husk_prepare = husk_prepare,

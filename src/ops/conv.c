@@ -37,7 +37,8 @@ void husk__conv_classify(const void *given, husk__text *text)
 {
     const husk__conv_problem *problem = given;
     const husk__conv_geometry *g = &problem->geometry;
-    husk__text_format(text, " f32 %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
+    husk__text_format(text, " %s%s %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
+                      husk_dtype_name(problem->dtype), problem->wide_output ? "/f32" : "",
                       g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""
                       : g->channels == 1 ? " depthwise" : " grouped", (long long)g->kernel[0], (long long)g->kernel[1],
                       (long long)g->kernel[2], (long long)g->stride[0], (long long)g->stride[1],

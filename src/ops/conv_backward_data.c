@@ -37,8 +37,8 @@ const husk__op husk__op_conv_backward_data = {
 };
 
 // The names under which a call's tensors go: forward's input x is the output of both.
-static const husk__conv_names GRADIENT_NAMES = {"dx", "w", NULL, "dy", false};
-static const husk__conv_names TRANSPOSE_NAMES = {"y", "w", NULL, "x", false};
+static const husk__conv_names GRADIENT_NAMES = {"dx", "w", NULL, "dy", false, HUSK__CONV_X};
+static const husk__conv_names TRANSPOSE_NAMES = {"y", "w", NULL, "x", false, HUSK__CONV_X};
 
 static husk_status resolve(const husk_conv_params *params, const husk__conv_backward_data_arguments *arguments,
                            const husk__conv_names *names, husk__conv_problem *problem, const husk__scope *scope)
@@ -52,6 +52,8 @@ static husk_status resolve(const husk_conv_params *params, const husk__conv_back
                                           scope);
     if (status == HUSK_OK && arguments->bias)
         status = husk__conv_check_bias(arguments->bias, "bias", arguments->dx->shape[1], scope);
+    if (status == HUSK_OK && arguments->bias)
+        status = husk__conv_check_bias_dtype(arguments->bias, "bias", problem->dtype, names->y, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(arguments->dx, names->x, scope);
     if (status == HUSK_OK && arguments->bias) {

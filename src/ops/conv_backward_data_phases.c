@@ -109,7 +109,7 @@ static double cost(const husk__candidate *candidate)
            (double)husk__tensor_count(&problem->w);
 }
 
-// ---- scratch: the filters of all phases, then what the phases give ----
+// ---- scratch: the filters of all phases in their own dtype, then what the phases give, in f32 ----
 
 static bool is_direct(const husk__conv_problem *problem)
 {
@@ -154,7 +154,7 @@ static void make_filter(const husk__conv_problem *problem, const part parts[3], 
         shape[2 + i] = p->meets ? parts[i].taps : 1;
         p->is_flipped = p->is_flipped || parts[i].taps > 1;
     }
-    p->w = husk_tensor_make(NULL, HUSK_F32, problem->w.rank, shape);
+    p->w = husk_tensor_make(NULL, problem->dtype, problem->w.rank, shape);
     husk__tensor_resolve(&p->w);
     p->is_flipped = p->is_flipped && p->meets;
     if (p->is_flipped) {
@@ -288,10 +288,11 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         const int32_t d = i - (5 - problem->x.rank);
         s->steps[i] = d < 0 ? 1 : phases_of(problem, d);
     }
-    husk_status status = husk__kernel_get(plan->context, file, "-DDTYPE_F32", "husk_conv_backward_data_flip",
-                                          &s->flip, scope);
+    const char *options = husk__dtype_option(problem->dtype);
+    husk_status status =
+        husk__kernel_get(plan->context, file, options, "husk_conv_backward_data_flip", &s->flip, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, "-DDTYPE_F32", "husk_conv_backward_data_interleave",
+        status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_data_interleave",
                                   &s->interleave, scope);
     return status == HUSK_OK ? plan_phases(plan, s, scope) : status;
 }
@@ -307,9 +308,10 @@ static husk_status flip(const husk_plan *plan, husk_queue *queue, const phase *p
     for (int32_t i = 0; i < problem->w.rank - 2; ++i)
         strides[5 - problem->w.rank + i] = problem->w.strides[2 + i];
     const int64_t channels = problem->x.shape[1];
+    const uint32_t element = (uint32_t)husk_dtype_size(problem->dtype);
     const husk__range range = {{(size_t)husk__min_i64(channels, (int64_t)s->items), 1, 1}, {1, 1, 1}};
     return HUSK__LAUNCH(queue, s->flip, &range, scope, HUSK__ARG_TENSOR(w),
-                        HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)p->w.offset * sizeof(float), sizeof(float)),
+                        HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)p->w.offset * element, element),
                         HUSK__ARG_I32(channels), HUSK__ARG_I32(problem->geometry.channels),
                         HUSK__ARG_I32(problem->geometry.filters), HUSK__ARG_I32(p->taps[0]),
                         HUSK__ARG_I32(p->taps[1]), HUSK__ARG_I32(p->taps[2]), HUSK__ARG_I32(p->first[0]),
@@ -349,7 +351,7 @@ static husk_status interleave(const husk_plan *plan, husk_queue *queue,
     }
     const int64_t rows = x->shape[0] * (s->is_channels_last ? 1 : x->shape[1]) * in[0] * in[1];
     const husk__range range = {{(size_t)husk__min_i64(rows, (int64_t)s->items), 1, 1}, {1, 1, 1}};
-    const bool accumulates = ((const husk__conv_problem *)plan->problem)->accumulates;
+    const int32_t flags = husk__conv_backward_flags(plan->problem, x->dtype);
     return HUSK__LAUNCH(queue, s->interleave, &range, scope,
                         HUSK__ARG_BUFFER(scratch->buffer, s->parts_offset * sizeof(float), sizeof(float)),
                         HUSK__ARG_TENSOR(arguments->dx), HUSK__ARG_I32(x->shape[0]), HUSK__ARG_I32(x->shape[1]),
@@ -357,7 +359,7 @@ static husk_status interleave(const husk_plan *plan, husk_queue *queue,
                         HUSK__ARG_I32(s->steps[0]), HUSK__ARG_I32(s->steps[1]), HUSK__ARG_I32(s->steps[2]),
                         HUSK__ARG_I64(x->strides[0]), HUSK__ARG_I64(x->strides[1]), HUSK__ARG_I64(strides[0]),
                         HUSK__ARG_I64(strides[1]), HUSK__ARG_I64(strides[2]), HUSK__ARG_I64(s->slot),
-                        HUSK__ARG_I64(s->present), HUSK__ARG_I32(s->is_channels_last), HUSK__ARG_I32(accumulates));
+                        HUSK__ARG_I64(s->present), HUSK__ARG_I32(s->is_channels_last), HUSK__ARG_I32(flags));
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "base/epilogue.h"
 #include "base/tensor.h"
 #include "ops/conv_backward_problem.h"
 
@@ -53,10 +54,19 @@ static double cost(const husk__candidate *candidate)
     return 5000.0 + rounds * products / (lanes * efficiency(tile));
 }
 
+// Sums that wait for a smooth activation, where dx is too narrow for them.
+static uint64_t waiting_bytes(const husk__conv_problem *problem)
+{
+    const bool waits =
+        problem->dtype != HUSK_F32 && husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
+    return waits ? 4 * (uint64_t)husk__tensor_count(&problem->x) : 0;
+}
+
 static uint64_t workspace(const husk__candidate *candidate)
 {
     return husk__conv_packing_bytes(candidate->problem,
-                                    packed_count(candidate->problem, candidate->configuration));
+                                    packed_count(candidate->problem, candidate->configuration)) +
+           waiting_bytes(candidate->problem);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -91,8 +101,12 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     husk_status status = husk__conv_weights(plan, queue, &own, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
-    const husk__arg extra[] = {HUSK__ARG_I32(((const husk__conv_problem *)plan->problem)->accumulates)};
-    return husk__conv_launch(plan, queue, &own, weights, extra, 1, scope);
+    const husk__conv_problem *problem = plan->problem;
+    const husk__conv_state *state = plan->state;
+    const husk__arg extra[] = {HUSK__ARG_I32(problem->accumulates),
+                               HUSK__ARG_BUFFER(waiting_bytes(problem) > 0 ? scratch->buffer : NULL,
+                                                husk__conv_packing_bytes(problem, state->packed_count), 4)};
+    return husk__conv_launch(plan, queue, &own, weights, extra, 2, scope);
 }
 
 const husk__variant husk__conv_backward_data_tiled = {

@@ -28,6 +28,8 @@ double husk__conv_backward_data_error_factor(const husk__candidate *candidate);
 /* The same of dw and dbias. */
 int64_t husk__conv_backward_weights_products(const husk__conv_problem *problem);
 double husk__conv_backward_weights_error_factor(const husk__candidate *candidate);
+/* What the kernels that write dw or dbias, whose dtype is given, are told as `accumulate`: 1 to add, 2 for f32. */
+int32_t husk__conv_backward_flags(const husk__conv_problem *problem, husk_dtype output);
 /* Enqueue the bias' gradient by a kernel with the arguments of cl/conv_backward_weights_panels.cl's. */
 husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
                                             const husk__range *range, const husk_tensor *dy,

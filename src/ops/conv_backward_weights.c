@@ -19,6 +19,12 @@ double husk__conv_backward_weights_error_factor(const husk__candidate *candidate
     return 4.0 + 2.0 * sqrt((double)husk__conv_backward_weights_products(candidate->problem));
 }
 
+int32_t husk__conv_backward_flags(const husk__conv_problem *problem, husk_dtype output)
+{
+    enum { ACCUMULATE = 1, WIDE = 2 };
+    return (problem->accumulates ? ACCUMULATE : 0) | (output != problem->dtype ? WIDE : 0);
+}
+
 // Dimensions of dy that lie one after the other are one.
 husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
                                             const husk__range *range, const husk_tensor *dy,
@@ -42,7 +48,7 @@ husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *q
                         HUSK__ARG_I32(out[1]), HUSK__ARG_I32(out[2]), HUSK__ARG_I64(strides[0]),
                         HUSK__ARG_I64(strides[1]), HUSK__ARG_I64(strides[2]), HUSK__ARG_I64(strides[3]),
                         HUSK__ARG_I64(strides[4]), HUSK__ARG_I64(problem->bias.strides[0]),
-                        HUSK__ARG_I32(problem->accumulates));
+                        HUSK__ARG_I32(husk__conv_backward_flags(problem, dbias->dtype)));
 }
 
 static const husk__variant *const VARIANTS[] = {
@@ -63,7 +69,7 @@ const husk__op husk__op_conv_backward_weights = {
     .classify = husk__conv_classify,
 };
 
-static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false};
+static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false, HUSK__CONV_W};
 
 // The shape of weights of which only the filters count, for a call that wants dbias alone.
 static husk_tensor no_weights(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *dy)
@@ -99,9 +105,11 @@ static husk_status resolve_bias_alone(const husk_conv_params *params,
 static husk_status resolve(const husk_conv_params *params, const husk__conv_backward_weights_arguments *arguments,
                            husk__conv_problem *problem, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(arguments->x, HUSK_F32, "x", scope);
+    husk_status status = husk__tensor_check_float(arguments->x, "x", scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_plain(arguments->dy, HUSK_F32, "dy", scope);
+        status = husk__tensor_check_float(arguments->dy, "dy", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_dtype(arguments->x, "x", arguments->dy->dtype, "as dy", scope);
     if (status == HUSK_OK && !arguments->dw && !arguments->dbias)
         status = husk__reject(scope, "dw", "and dbias are NULL: no gradient is wanted");
     if (status == HUSK_OK && arguments->dw)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
 #include "ops/conv_backward_problem.h"
 
 static const husk__configuration MENU[] = {{"direct", "", {0}}};
@@ -137,7 +138,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const int64_t most = GROUPS_PER_UNIT * husk__max_i64(1, traits->compute_units);
     s->range = (husk__range){{(size_t)husk__min_i64(units, husk__min_i64(worth, most)), 1, 1}, {1, 1, 1}};
     char options[64];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s", plan->configuration->options);
+    snprintf(options, sizeof options, "%s %s", husk__dtype_option(((const husk__conv_problem *)plan->problem)->dtype),
+             plan->configuration->options);
     return husk__kernel_get(plan->context, "conv_backward_weights_depthwise.cl", options,
                             is_channels_last(g) ? "husk_conv_backward_weights_depthwise_channels"
                                                 : "husk_conv_backward_weights_depthwise",
@@ -151,6 +153,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const state *s = plan->state;
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
+    enum { WIDE_DBIAS = 4 };
     (void)scratch;
     husk__arg list[4 + HUSK__CONV_GEOMETRY_ARGUMENTS + 2 + 6];
     size_t count = 0;
@@ -167,7 +170,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     list[count++] = HUSK__ARG_I64(g->w_strides[4]);
     list[count++] = HUSK__ARG_I64(arguments->dbias ? problem->bias.strides[0] : 0);
     list[count++] = HUSK__ARG_I32(arguments->dbias != NULL);
-    list[count++] = HUSK__ARG_I32(problem->accumulates);
+    const bool is_wide = arguments->dbias && arguments->dbias->dtype != problem->dtype;
+    list[count++] =
+        HUSK__ARG_I32(husk__conv_backward_flags(problem, arguments->dw->dtype) | (is_wide ? WIDE_DBIAS : 0));
     return husk__launch(queue, s->kernel, &s->range, list, count, scope);
 }
 

@@ -107,7 +107,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = s; // freed with the plan
     s->work = divide(&candidate);
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s", plan->configuration->options);
+    snprintf(options, sizeof options, "%s %s", husk__dtype_option(((const husk__conv_problem *)plan->problem)->dtype),
+             plan->configuration->options);
     husk_status status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_panels",
                                           &s->multiply, scope);
     if (status == HUSK_OK)
@@ -123,7 +124,7 @@ static size_t add_strides(husk__arg *list, const husk__conv_problem *problem)
 {
     for (int i = 0; i < 5; ++i)
         list[i] = HUSK__ARG_I64(problem->geometry.w_strides[i]);
-    list[5] = HUSK__ARG_I32(problem->accumulates);
+    list[5] = HUSK__ARG_I32(husk__conv_backward_flags(problem, problem->w.dtype));
     return W_ARGUMENTS;
 }
 

@@ -90,7 +90,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                               (size_t)husk__divide_up(problem->geometry.filters, tile[0]),
                               (size_t)(problem->geometry.groups * s->slices)},
                              {(size_t)(tile[1] / tile[3]), (size_t)(tile[0] / tile[2]), 1}};
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s", plan->configuration->options,
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(problem->dtype), plan->configuration->options,
              is_long(plan) ? " -DINDEX_64" : "");
     husk_status status =
         husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled", &s->multiply, scope);
@@ -107,7 +107,7 @@ static size_t add_strides(husk__arg *list, const husk__conv_problem *problem)
 {
     for (int i = 0; i < 5; ++i)
         list[i] = HUSK__ARG_I64(problem->geometry.w_strides[i]);
-    list[5] = HUSK__ARG_I32(problem->accumulates);
+    list[5] = HUSK__ARG_I32(husk__conv_backward_flags(problem, problem->w.dtype));
     return W_ARGUMENTS;
 }
 

@@ -74,11 +74,12 @@ static int64_t row_tiles(const husk__candidate *candidate)
     return husk__divide_up(g->out[2], tile_positions(candidate->configuration));
 }
 
-// Nothing to pad, nothing to split, and every offset fits the table.
-static bool is_in_place(const husk__conv_geometry *g)
+// Nothing to widen, nothing to pad, nothing to split, and every offset fits the table.
+static bool is_in_place(const husk__conv_problem *problem)
 {
+    const husk__conv_geometry *g = &problem->geometry;
     int64_t reach = 0, step;
-    bool fits = g->stride[2] == 1 && g->x_strides[4] == 1;
+    bool fits = problem->dtype == HUSK_F32 && g->stride[2] == 1 && g->x_strides[4] == 1;
     for (int i = 0; i < 3; ++i) {
         fits = fits && g->pad[i] == 0 &&
                (g->out[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] < g->in[i] &&
@@ -109,7 +110,7 @@ static blocks cut(const husk__candidate *candidate)
     const int64_t across = husk__max_i64(1, row_tiles(candidate));
     const int64_t positions = tile_positions(candidate->configuration);
     blocks b = {.tiles = BLOCK_TILES};
-    if (is_in_place(g) && (!is_of_positions(candidate->configuration) || g->out[2] >= positions)) {
+    if (is_in_place(candidate->problem) && (!is_of_positions(candidate->configuration) || g->out[2] >= positions)) {
         // What every panel of filters reads again stays in the second-level cache.
         const int64_t fit =
             IN_PLACE_WANTED / husk__max_i64(1, husk__conv_filter_count(candidate->problem) * positions);
@@ -137,6 +138,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t staged = cut(candidate).staged;
+    if (husk__conv_has_wide_y(candidate->problem, reason))
+        return false;
     if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
         snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats",
                  candidate->configuration->name, candidate->configuration->values[2]);

@@ -74,10 +74,30 @@ static double cost(const husk__candidate *candidate)
                                                     packed_count(candidate->problem, candidate->configuration));
 }
 
+// The kernel's own numbers: lines of the filter's taps in a block, panels of columns that are worked on at a time.
+enum { MAX_TAPS = 256, BLOCK_TAPS = 384, MAX_PANELS = 16 };
+
+// Elements of a work-item's sums that wait for the next block of k in scratch memory, as y is too narrow for them.
+static int64_t waiting_count(const husk__candidate *candidate, const husk__conv_split *work)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__conv_geometry *g = &problem->geometry;
+    const int32_t *values = candidate->configuration->values;
+    const int64_t taps = husk__min_i64(g->kernel[2], MAX_TAPS);
+    const int64_t lines = g->channels * g->kernel[0] * g->kernel[1] * husk__divide_up(g->kernel[2], taps);
+    if (problem->dtype == HUSK_F32 || lines <= husk__max_i64(1, BLOCK_TAPS / taps))
+        return 0;
+    const int64_t filter_panels = husk__divide_up(g->filters, values[0]);
+    return husk__divide_up(filter_panels, work->filter_items) * MAX_PANELS * values[0] * values[1] * values[2];
+}
+
 static uint64_t workspace(const husk__candidate *candidate)
 {
-    return husk__conv_packing_bytes(candidate->problem,
-                                    packed_count(candidate->problem, candidate->configuration));
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__conv_split work = split(candidate);
+    const int64_t items = work.column_items * work.filter_items * problem->geometry.groups;
+    return husk__conv_packing_bytes(problem, packed_count(problem, candidate->configuration)) +
+           4 * (uint64_t)(items * waiting_count(candidate, &work));
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -94,6 +114,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const size_t groups = (size_t)problem->geometry.groups;
     state->packed_count = packed_count(problem, plan->configuration);
     state->extra[0] = work.filter_items;
+    state->extra[1] = waiting_count(&candidate, &work);
     state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
     state->pack_range = (husk__range){{(size_t)filter_panels, groups, 1}, {1, 1, 1}};
     return HUSK_OK;
@@ -107,8 +128,12 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
-    const husk__arg extra[] = {HUSK__ARG_I32(state->extra[0])};
-    return husk__conv_launch(plan, queue, arguments, weights, extra, 1, scope);
+    const husk_buffer *waiting = state->extra[1] > 0 ? scratch->buffer : NULL;
+    const husk__arg extra[] = {HUSK__ARG_I32(state->extra[0]),
+                               HUSK__ARG_BUFFER(waiting,
+                                                husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
+                               HUSK__ARG_I64(state->extra[1])};
+    return husk__conv_launch(plan, queue, arguments, weights, extra, 3, scope);
 }
 
 const husk__variant husk__conv_implicit_gemm = {

@@ -33,8 +33,27 @@ void husk__conv_packed_key(const husk__conv_problem *problem, husk__key *key)
     key->size = 0;
     key->is_full = false;
     husk__key_i64(key, problem->geometry.groups);
+    husk__key_i64(key, problem->w.dtype);
     for (int32_t d = 0; d < problem->w.rank; ++d)
         husk__key_i64(key, problem->w.shape[d]);
+}
+
+enum { HAS_BIAS = 1, WIDE_BIAS = 2, WIDE_Y = 4 };
+
+int32_t husk__conv_flags(const husk__conv_problem *problem)
+{
+    return (problem->has_bias ? HAS_BIAS : 0) |
+           (problem->has_bias && problem->bias.dtype != problem->dtype ? WIDE_BIAS : 0) |
+           (problem->wide_output ? WIDE_Y : 0);
+}
+
+bool husk__conv_has_wide_y(const husk__conv_problem *problem, char *reason)
+{
+    if (!problem->wide_output)
+        return false;
+    snprintf(reason, HUSK__REASON_CAPACITY, "y is f32 beside %s, which implicit_gemm, winograd and tiled compute",
+             husk_dtype_name(problem->dtype));
+    return true;
 }
 
 // ---- preparing ----
@@ -66,7 +85,8 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
     const bool is_long = plan->variant->family == HUSK__FAMILY_GPU &&
                          husk__needs_index_64(plan->context, reach(problem));
     char options[256];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s%s%s", plan->configuration->options,
+    snprintf(options, sizeof options, "%s %s%s%s", husk__dtype_option(problem->dtype),
+             plan->configuration->options,
              is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");
     *state = calloc(1, sizeof **state);
     if (!*state)
@@ -191,7 +211,7 @@ husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const hu
     list[count++] = HUSK__ARG_TENSOR(arguments->x);
     list[count++] = weights;
     list[count++] = HUSK__ARG_TENSOR(arguments->bias);
-    list[count++] = HUSK__ARG_I32(arguments->bias != NULL);
+    list[count++] = HUSK__ARG_I32(husk__conv_flags(problem));
     list[count++] = HUSK__ARG_TENSOR(arguments->y);
     count += husk__conv_geometry_arguments(list + count, &problem->geometry);
     for (size_t i = 0; i < extra_count; ++i)

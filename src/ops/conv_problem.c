@@ -56,8 +56,8 @@ static husk_status check_tensor(const husk_tensor *tensor, const char *name, boo
         return husk__reject(scope, name, "is packed; only the w of husk_conv may be");
     if (tensor->packed && tensor->packed->op != &husk__op_conv)
         return husk__reject(scope, name, "was packed for %s, not for conv", tensor->packed->op->name);
-    if (tensor->dtype != HUSK_F32)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; convolution computes f32", name,
+    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; convolution computes f32, f16 and bf16", name,
                           husk_dtype_name(tensor->dtype));
     return HUSK_OK;
 }
@@ -108,7 +108,7 @@ static husk_status output_extent(const husk__conv_problem *problem, int32_t i, i
     return HUSK_OK;
 }
 
-static const husk__conv_names OWN_NAMES = {"x", "w", "bias", "y", true};
+static const husk__conv_names OWN_NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y};
 
 static husk_status resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                  const husk__conv_names *names, husk__conv_problem *problem,
@@ -226,6 +226,36 @@ static husk_status check_sizes(const husk__conv_problem *problem, const husk__sc
     return HUSK_OK;
 }
 
+husk_status husk__conv_check_bias_dtype(const husk_tensor *bias, const char *name, husk_dtype dtype, const char *of,
+                                        const husk__scope *scope)
+{
+    if (bias->dtype == HUSK_F32 || bias->dtype == dtype)
+        return HUSK_OK;
+    return husk__reject(scope, name, "is %s, it must be %s as %s, or f32", husk_dtype_name(bias->dtype),
+                        husk_dtype_name(dtype), of);
+}
+
+// Both inputs are of one dtype; the output is too, or f32.
+static husk_status check_dtypes(const husk__conv_names *names, husk__conv_problem *problem, const husk__scope *scope)
+{
+    const husk_tensor *const tensors[] = {&problem->y, &problem->x, &problem->w};
+    const char *const all[] = {names->y, names->x, names->w};
+    const int first = names->output == HUSK__CONV_Y ? HUSK__CONV_X : HUSK__CONV_Y;
+    problem->dtype = tensors[first]->dtype;
+    for (int i = 0; i < 3; ++i) {
+        const bool is_output = i == (int)names->output;
+        if (tensors[i]->dtype == problem->dtype)
+            continue;
+        if (!is_output || tensors[i]->dtype != HUSK_F32)
+            return husk__reject(scope, all[i], "is %s, it must be %s as %s%s", husk_dtype_name(tensors[i]->dtype),
+                                husk_dtype_name(problem->dtype), all[first], is_output ? ", or f32" : "");
+        problem->wide_output = true;
+    }
+    if (!problem->has_bias)
+        return HUSK_OK;
+    return husk__conv_check_bias_dtype(&problem->bias, names->bias, problem->dtype, all[first], scope);
+}
+
 husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                const husk_tensor *bias, const husk_tensor *y, husk__conv_problem *problem,
                                const husk__scope *scope)
@@ -251,6 +281,9 @@ husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_
     if (bias)
         problem->bias = *bias;
     problem->has_packed_weights = w->packed != NULL;
+    status = check_dtypes(names, problem, scope);
+    if (status != HUSK_OK)
+        return status;
     husk_tensor *tensors[] = {&problem->x, &problem->w, &problem->bias, &problem->y};
     for (size_t i = 0; i < 4; ++i) {
         husk__tensor_resolve(tensors[i]);

@@ -22,6 +22,8 @@ typedef struct husk__conv_geometry {
 
 typedef struct husk__conv_problem {
     husk_tensor x, w, bias, y; /* strides resolved, no buffers */
+    husk_dtype dtype; /* of the inputs: what the kernels are built for */
+    bool wide_output; /* the output (y, or a gradient) is f32 all the same */
     bool has_bias;
     bool has_packed_weights;
     bool accumulates; /* a gradient that is added to what is there */
@@ -61,6 +63,11 @@ typedef struct husk__conv_split {
 husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t columns, int64_t filter_panels,
                                    double (*cycles)(const husk__candidate *, int64_t, int64_t));
 
+/* `flags` of the kernels, with these bits of cl/lib/convolution.clh: HAS_BIAS, WIDE_BIAS, WIDE_Y. */
+int32_t husk__conv_flags(const husk__conv_problem *problem);
+/* Whether y is f32 beside narrower x and w, which not every variant computes; then the reason as well. */
+bool husk__conv_has_wide_y(const husk__conv_problem *problem, char *reason);
+
 extern const husk__op husk__op_conv;
 /* Of the three operators alike: every field of the problem, and the class of its shape. */
 void husk__conv_describe(const void *problem, husk__key *key);
@@ -83,12 +90,16 @@ husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor
 typedef struct husk__conv_names {
     const char *x, *w, *bias, *y;
     bool is_forward;
+    enum { HUSK__CONV_Y, HUSK__CONV_X, HUSK__CONV_W } output; /* which of them the call writes */
 } husk__conv_names;
 husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                      const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
                                      husk__conv_problem *problem, const husk__scope *scope);
 husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters,
                                   const husk__scope *scope);
+/* A bias is of the inputs' dtype, which argument `of` has, or f32. */
+husk_status husk__conv_check_bias_dtype(const husk_tensor *bias, const char *name, husk_dtype dtype, const char *of,
+                                        const husk__scope *scope);
 /* What gradients ask of params: no activation, known bits of accumulate. */
 husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk__scope *scope);
 /* The part of it that needs no bias and y; shape has x's rank. */

@@ -53,8 +53,9 @@ const char *conv_backward_text(const conv_backward_case *c, char text[500])
                          (long long)c->in[i], (long long)c->filter[i], (long long)or_one(c->params.stride[i]),
                          (long long)c->params.pad[i], (long long)pad_end(c, i),
                          (long long)or_one(c->params.dilation[i]), (long long)c->y[2 + i]);
-    snprintf(text + used, (size_t)(500 - used), " layouts=%d,%d,%d accumulate=%u", c->layouts[0], c->layouts[1],
-             c->layouts[2], (unsigned)c->params.accumulate);
+    snprintf(text + used, (size_t)(500 - used), " layouts=%d,%d,%d accumulate=%u %s%s", c->layouts[0],
+             c->layouts[1], c->layouts[2], (unsigned)c->params.accumulate, husk_dtype_name(c->dtype),
+             c->is_wide ? " to f32" : "");
     return text;
 }
 
@@ -92,6 +93,10 @@ conv_backward_case conv_backward_draw(husk_ref_random *random, double most_produ
                                                     : test_pick_layout(random);
         c.params.accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_ALL : 0;
         c.seed = (uint64_t)husk_ref_random_below(random, 1 << 30);
+        if (test_tier_is("dtypes")) {
+            c.dtype = c.seed % 2 ? HUSK_BF16 : HUSK_F16;
+            c.is_wide = c.seed % 5 == 0;
+        }
         if (conv_backward_resolve(&c) && conv_backward_products(&c) <= most_products)
             return c;
     }
@@ -128,6 +133,8 @@ conv_backward_case conv_backward_plain(int64_t channels, int64_t filters, int64_
                             .filter = {filter, filter},
                             .params = {.pad = {pad, pad}, .stride = {stride, stride}},
                             .seed = 5};
+    if (test_tier_is("dtypes"))
+        c.dtype = (channels + filters) % 2 ? HUSK_BF16 : HUSK_F16;
     conv_backward_resolve(&c);
     return c;
 }

@@ -16,6 +16,8 @@ typedef struct conv_backward_case {
     husk_conv_params params; /* without variant */
     test_layout layouts[3];  /* of x, w and y, or their gradients */
     uint64_t seed;
+    husk_dtype dtype; /* of the inputs */
+    bool is_wide;     /* the gradients are f32 all the same */
     /* derived */
     int64_t x[5], w[5], y[5]; /* shapes */
 } conv_backward_case;

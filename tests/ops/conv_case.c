@@ -27,9 +27,10 @@ const char *conv_case_text(const conv_case *c, conv_way way, char text[400])
                          (long long)c->in[i], (long long)c->filter[i], (long long)or_one(c->params.stride[i]),
                          (long long)c->params.pad[i], (long long)pad_end(c, i),
                          (long long)or_one(c->params.dilation[i]));
-    snprintf(text + used, (size_t)(400 - used), " bias=%d act=%s layouts=%d,%d,%d amid_nan=%d %s",
+    snprintf(text + used, (size_t)(400 - used), " bias=%d act=%s layouts=%d,%d,%d amid_nan=%d %s%s%s %s",
              c->has_bias, husk_act_name(c->params.activation), c->x_layout, c->w_layout, c->y_layout,
-             c->amid_nan, ways[way]);
+             c->amid_nan, husk_dtype_name(c->dtype), c->y_is_wide ? " y=f32" : "", c->bias_is_wide ? " bias=f32" : "",
+             ways[way]);
     return text;
 }
 
@@ -68,15 +69,15 @@ void conv_make(const conv_case *c, const char *variant, conv_tensors *t)
     t->params.size = sizeof t->params;
     t->params.groups = c->groups;
     t->params.variant = variant;
-    t->x = c->amid_nan ? test_input_amid_nan(rank, x, c->x_layout, c->seed, 1.0f)
-                       : test_input(rank, x, c->x_layout, c->seed, 1.0f);
-    t->w = test_input(rank, w, c->w_layout, c->seed + 1, 1.0f);
-    t->bias = test_input(1, w, TEST_PACKED, c->seed + 2, 1.0f);
+    t->x = c->amid_nan && c->dtype == HUSK_F32 ? test_input_amid_nan(rank, x, c->x_layout, c->seed, 1.0f)
+                                               : test_input_of(c->dtype, rank, x, c->x_layout, c->seed, 1.0f);
+    t->w = test_input_of(c->dtype, rank, w, c->w_layout, c->seed + 1, 1.0f);
+    t->bias = test_input_of(c->bias_is_wide ? HUSK_F32 : c->dtype, 1, w, TEST_PACKED, c->seed + 2, 1.0f);
     husk_error error = {0};
     test_ok_error(husk_conv_output_shape(&t->params, &t->x.tensor, &t->w.tensor, t->shape, &error), &error);
     for (int32_t i = 0; i < c->space; ++i)
         ck_assert_int_eq(t->shape[2 + i], out_extent(c, i));
-    t->y = test_output(HUSK_F32, rank, t->shape, c->y_layout);
+    t->y = test_output(c->y_is_wide ? HUSK_F32 : c->dtype, rank, t->shape, c->y_layout);
 }
 
 void conv_release(conv_tensors *t)

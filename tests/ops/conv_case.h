@@ -17,6 +17,8 @@ typedef struct conv_case {
     test_layout x_layout, w_layout, y_layout;
     bool amid_nan;
     uint64_t seed;
+    husk_dtype dtype;
+    bool y_is_wide, bias_is_wide; /* f32 beside it */
 } conv_case;
 
 /* How it is run. */

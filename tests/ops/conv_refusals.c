@@ -93,7 +93,28 @@ static void x_negative(call *c)
 }
 static void x_dtype(call *c)
 {
+    c->x.dtype = HUSK_F64;
+}
+static void x_narrow(call *c)
+{
     c->x.dtype = HUSK_F16;
+}
+static void w_narrow(call *c)
+{
+    c->w.dtype = HUSK_BF16;
+}
+static void bias_narrow(call *c)
+{
+    c->bias.dtype = HUSK_F16;
+}
+static void y_other(call *c)
+{
+    c->x.dtype = c->w.dtype = HUSK_F16;
+    c->y.dtype = HUSK_BF16;
+}
+static void y_narrow(call *c)
+{
+    c->y.dtype = HUSK_F16;
 }
 static void x_channels(call *c)
 {
@@ -153,7 +174,7 @@ static void y_rank(call *c)
 }
 static void y_dtype(call *c)
 {
-    c->y.dtype = HUSK_BF16;
+    c->y.dtype = HUSK_I32;
 }
 static void y_folded(call *c)
 {
@@ -190,6 +211,11 @@ static const bad bad_calls[] = {
     {x_rank, HUSK_INVALID_ARGUMENT, "x:"},
     {x_negative, HUSK_INVALID_ARGUMENT, "x:"},
     {x_dtype, HUSK_UNSUPPORTED, "x:"},
+    {x_narrow, HUSK_INVALID_ARGUMENT, "w:"},
+    {w_narrow, HUSK_INVALID_ARGUMENT, "w:"},
+    {bias_narrow, HUSK_INVALID_ARGUMENT, "bias:"},
+    {y_other, HUSK_INVALID_ARGUMENT, "y:"},
+    {y_narrow, HUSK_INVALID_ARGUMENT, "y:"},
     {x_channels, HUSK_INVALID_ARGUMENT, "x:"},
     {x_memory, HUSK_INVALID_ARGUMENT, "x:"},
     {x_reach, HUSK_INVALID_ARGUMENT, "x:"},
@@ -290,6 +316,25 @@ START_TEST(packed_weights_of_something_else_are_refused)
     test_refused(husk_conv_plan_run(tiled, queue, x, &w, bias, y), HUSK_INVALID_ARGUMENT, "w:");
     test_refused(husk_conv_plan_run(plan, queue, x, &wide_w, bias, y), HUSK_INVALID_ARGUMENT, "w:");
     test_refused(husk_conv(queue, &t.params, x, &w, bias, y), HUSK_INVALID_ARGUMENT, "w:"); // asks for tiled
+    // Another dtype: of the weights, and of everything beside them.
+    conv_tensors half;
+    conv_case narrow = good;
+    narrow.dtype = HUSK_F16;
+    conv_make(&narrow, "implicit_gemm", &half);
+    husk_plan *half_plan = conv_plan(&narrow, &half, "implicit_gemm");
+    husk_packed *half_packed = conv_pack(half_plan, &half);
+    const husk_tensor half_w = husk_packed_tensor(half_packed);
+    test_ok(husk_queue_finish(test_queue()));
+    test_refused(husk_conv_plan_run(plan, queue, x, &half_w, bias, y), HUSK_INVALID_ARGUMENT, "w:");
+    test_refused(husk_conv_plan_run(half_plan, queue, &half.x.tensor, &w, &half.bias.tensor, &half.y.tensor),
+                 HUSK_INVALID_ARGUMENT, "w:");
+    test_refused(husk_conv_plan_run(half_plan, queue, x, &half.w.tensor, &half.bias.tensor, &half.y.tensor),
+                 HUSK_INVALID_ARGUMENT, "x:");
+    test_refused(husk_conv_plan_run(half_plan, queue, &half.x.tensor, &half.w.tensor, &half.bias.tensor, y),
+                 HUSK_INVALID_ARGUMENT, "y:");
+    husk_packed_release(half_packed);
+    husk_plan_release(half_plan);
+    conv_release(&half);
     test_untouched(&t.y);
 
     husk_context *elsewhere = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=300 processors=2
+// ctest: tiers=default,long,dtypes timeout=300 processors=2
 // Convolution against the reference: every variant, option, layout and way of calling.
 #include "conv_case.h"
 
@@ -8,6 +8,21 @@
 #include <string.h>
 
 #include "conv_refusals.h"
+
+// In the tier "dtypes" f16 and bf16 in turns.
+static husk_dtype tier_dtype(int i)
+{
+    return !test_tier_is("dtypes") ? HUSK_F32 : i % 2 ? HUSK_BF16 : HUSK_F16;
+}
+
+static void narrow(conv_case *c, husk_ref_random *random, int i)
+{
+    c->dtype = tier_dtype(i);
+    if (c->dtype == HUSK_F32)
+        return;
+    c->y_is_wide = test_one_in(random, 5);
+    c->bias_is_wide = test_one_in(random, 2);
+}
 
 enum { GENERATED = 260, GENERATED_EACH = 60, ATTEMPTS = 40 };
 
@@ -101,7 +116,8 @@ START_TEST(generated_by_own_choice)
     husk_ref_random random = {.seed = 2024};
     const int count = test_is_long() ? 10 * GENERATED : GENERATED;
     for (int i = 0; i < count; ++i) {
-        const conv_case c = draw(&random, NULL);
+        conv_case c = draw(&random, NULL);
+        narrow(&c, &random, i / 4);
         conv_test(&c, NULL, (conv_way)(i % CONV_WAYS));
     }
 }
@@ -116,7 +132,8 @@ START_TEST(generated_for_every_variant)
     const int wanted = test_is_long() ? 10 * GENERATED_EACH : GENERATED_EACH;
     int ran = 0;
     for (int i = 0; i < wanted * ATTEMPTS && ran < wanted; ++i) {
-        const conv_case c = draw(&random, variant);
+        conv_case c = draw(&random, variant);
+        narrow(&c, &random, i / 4);
         ran += conv_test(&c, variant, (conv_way)(i % CONV_WAYS));
     }
     ck_assert_msg(ran == wanted, "%s ran %d of %d configurations", variant, ran, wanted);
@@ -136,8 +153,29 @@ static conv_case plain_case(int64_t channels, int64_t filters, int64_t extent, i
                        .filter = {filter, filter},
                        .params = {.pad = {pad, pad}},
                        .has_bias = true,
-                       .seed = 5};
+                       .seed = 5,
+                       .dtype = tier_dtype((int)(channels + filters))};
 }
+
+// A few in the default tier, with as few programs: the rest is in the tier "dtypes".
+START_TEST(narrow_ones)
+{
+    static const char *const variants[] = {"implicit_gemm", "winograd_2x2", "depthwise", "direct_positions",
+                                           "tiled:32x32"};
+    const char *variant = variants[_i];
+    for (int i = 0; i < 2; ++i) {
+        conv_case c = plain_case(i ? 150 : 3, 20, 17, 3, 1);
+        if (strstr(variant, "depthwise")) {
+            c.groups = 20;
+            c.channels = c.filters = 1;
+        }
+        c.dtype = _i % 2 ? HUSK_BF16 : HUSK_F16;
+        c.bias_is_wide = i;
+        c.y_is_wide = i && strstr(variant, "gemm");
+        conv_test(&c, variant, i ? CONV_PLAN_PACKED : CONV_CALL);
+    }
+}
+END_TEST
 
 static void test_everywhere(const conv_case *c)
 {
@@ -564,6 +602,19 @@ int main(void)
     tcase_set_timeout(rules, 600);
     tcase_add_test(generated, generated_by_own_choice);
     tcase_add_loop_test(generated, generated_for_every_variant, 0, 10);
+    if (test_tier_is("dtypes")) {
+        tcase_add_test(edges, edges_of_the_tiles);
+        tcase_add_test(edges, filter_larger_than_the_image);
+        tcase_add_test(edges, several_blocks_of_depth);
+        tcase_add_test(edges, winograd_tiles_in_regions_and_blocks);
+        tcase_add_test(edges, direct_convolution_cuts_rows_and_filters);
+        tcase_add_test(edges, empty_batch_does_nothing);
+        tcase_add_test(edges, no_channels_give_the_bias);
+        suite_add_tcase(suite, generated);
+        suite_add_tcase(suite, edges);
+        return test_main(suite);
+    }
+    tcase_add_loop_test(generated, narrow_ones, 0, 5);
     tcase_add_test(edges, edges_of_the_tiles);
     tcase_add_test(edges, filter_larger_than_the_image);
     tcase_add_test(edges, depthwise_planes_of_every_width);

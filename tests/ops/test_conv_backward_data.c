@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=300 processors=2 with=conv_backward_case
+// ctest: tiers=default,long,dtypes timeout=300 processors=2 with=conv_backward_case
 // The gradient of convolution by its data and the transposed convolution: finite differences and adjoints; every
 // variant against the reference; layouts, strides that leave elements out, empty ones; bad input.
 #include <math.h>
@@ -54,13 +54,14 @@ typedef struct tensors {
 static void make(const conv_backward_case *c, bool has_bias, tensors *t)
 {
     const int32_t rank = 2 + c->space;
-    t->w = test_input(rank, c->w, c->layouts[1], c->seed, 1.0f);
-    t->dy = test_one_in(&(husk_ref_random){.seed = c->seed}, 3)
+    const husk_dtype output = c->is_wide ? HUSK_F32 : c->dtype;
+    t->w = test_input_of(c->dtype, rank, c->w, c->layouts[1], c->seed, 1.0f);
+    t->dy = c->dtype == HUSK_F32 && test_one_in(&(husk_ref_random){.seed = c->seed}, 3)
                 ? test_input_amid_nan(rank, c->y, c->layouts[2], c->seed + 1, 1.0f)
-                : test_input(rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
-    t->bias = test_input(1, &c->x[1], TEST_PACKED, c->seed + 2, 1.0f);
-    t->dx = c->params.accumulate ? test_inout(rank, c->x, c->layouts[0], c->seed + 3, 1.0f)
-                                 : test_output(HUSK_F32, rank, c->x, c->layouts[0]);
+                : test_input_of(c->dtype, rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
+    t->bias = test_input_of(c->seed % 3 ? c->dtype : HUSK_F32, 1, &c->x[1], TEST_PACKED, c->seed + 2, 1.0f);
+    t->dx = c->params.accumulate ? test_inout_of(output, rank, c->x, c->layouts[0], c->seed + 3, 1.0f)
+                                 : test_output(output, rank, c->x, c->layouts[0]);
     t->op = (husk_ref_conv_backward_data){.params = &c->params,
                                           .w = &t->w.array,
                                           .dy = &t->dy.array,
@@ -117,6 +118,19 @@ START_TEST(generated)
     const int count = test_is_long() ? 10 * GENERATED / 10 : GENERATED / 10;
     for (int i = 0; i < count; ++i) {
         const conv_backward_case c = conv_backward_draw(&random, most_products(), false);
+        test_case(&c);
+    }
+}
+END_TEST
+
+// A few in the default tier.
+START_TEST(narrow_ones)
+{
+    for (int i = 0; i < 4; ++i) {
+        conv_backward_case c = conv_backward_plain(9, 20, 15, 3, 1, 1 + i / 2);
+        c.dtype = HUSK_F16;
+        c.is_wide = i == 3;
+        c.params.accumulate = i == 1 ? HUSK_ACCUMULATE_INPUTS : 0;
         test_case(&c);
     }
 }
@@ -456,7 +470,17 @@ int main(void)
     tcase_set_timeout(reference, 600);
     tcase_set_timeout(device, 600);
     tcase_set_timeout(rules, 600);
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(device, generated, 0, 10);
+        tcase_add_test(device, strides_filters_and_paddings);
+        tcase_add_test(device, larger_ones);
+        tcase_add_test(device, empty_ones);
+        tcase_add_test(device, transposed_convolution);
+        suite_add_tcase(suite, device);
+        return test_main(suite);
+    }
     tcase_add_loop_test(reference, finite_differences, 0, DIFFERENCES);
+    tcase_add_test(device, narrow_ones);
     tcase_add_loop_test(device, generated, 0, 10);
     tcase_add_test(device, strides_filters_and_paddings);
     tcase_add_test(device, larger_ones);

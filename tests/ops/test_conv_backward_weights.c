@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=300 processors=2 with=conv_backward_case
+// ctest: tiers=default,long,dtypes timeout=300 processors=2 with=conv_backward_case
 // The gradients of convolution by weights and bias: finite differences and adjoints; every variant against the
 // reference; layouts, slices and blocks of positions, empty ones; bad input.
 #include <math.h>
@@ -79,18 +79,19 @@ typedef struct tensors {
 static test_tensor make_output(const conv_backward_case *c, int32_t rank, const int64_t *shape, test_layout layout,
                                uint64_t seed)
 {
-    return c->params.accumulate ? test_inout(rank, shape, layout, seed, 1.0f)
-                                : test_output(HUSK_F32, rank, shape, layout);
+    const husk_dtype dtype = c->is_wide ? HUSK_F32 : c->dtype;
+    return c->params.accumulate ? test_inout_of(dtype, rank, shape, layout, seed, 1.0f)
+                                : test_output(dtype, rank, shape, layout);
 }
 
 static void make(const conv_backward_case *c, tensors *t)
 {
     const int32_t rank = 2 + c->space;
-    const bool amid_nan = c->seed % 3 == 0;
+    const bool amid_nan = c->seed % 3 == 0 && c->dtype == HUSK_F32;
     t->x = amid_nan ? test_input_amid_nan(rank, c->x, c->layouts[0], c->seed, 1.0f)
-                    : test_input(rank, c->x, c->layouts[0], c->seed, 1.0f);
+                    : test_input_of(c->dtype, rank, c->x, c->layouts[0], c->seed, 1.0f);
     t->dy = amid_nan ? test_input_amid_nan(rank, c->y, c->layouts[2], c->seed + 1, 1.0f)
-                     : test_input(rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
+                     : test_input_of(c->dtype, rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
     t->dw = make_output(c, rank, c->w, c->layouts[1], c->seed + 2);
     t->dbias = make_output(c, 1, &c->y[1], c->layouts[1] == TEST_SPREAD ? TEST_SPREAD : TEST_PACKED, c->seed + 3);
     t->weights = (husk_ref_conv_backward_weights){.params = &c->params, .x = &t->x.array, .dy = &t->dy.array};
@@ -157,6 +158,19 @@ START_TEST(generated)
     for (int i = 0; i < count; ++i) {
         const conv_backward_case c = conv_backward_draw(&random, most_products(), false);
         test_case(&c, i % 5 == 0 ? WEIGHTS : i % 5 == 1 ? BIAS : WEIGHTS | BIAS);
+    }
+}
+END_TEST
+
+// A few in the default tier.
+START_TEST(narrow_ones)
+{
+    for (int i = 0; i < 4; ++i) {
+        conv_backward_case c = conv_backward_plain(9, i < 2 ? 20 : 70, i < 2 ? 9 : 24, 3, 1, 1);
+        c.dtype = HUSK_F16;
+        c.is_wide = i == 3;
+        c.params.accumulate = i == 1 ? HUSK_ACCUMULATE_PARAMETERS : 0;
+        test_case(&c, WEIGHTS | BIAS);
     }
 }
 END_TEST
@@ -503,7 +517,16 @@ int main(void)
     tcase_set_timeout(reference, 600);
     tcase_set_timeout(device, 600);
     tcase_set_timeout(rules, 600);
+    if (test_tier_is("dtypes")) {
+        tcase_add_loop_test(device, generated, 0, 10);
+        tcase_add_test(device, generated_depthwise);
+        tcase_add_test(device, blocks_slices_and_panels);
+        tcase_add_test(device, empty_ones);
+        suite_add_tcase(suite, device);
+        return test_main(suite);
+    }
     tcase_add_loop_test(reference, finite_differences, 0, DIFFERENCES);
+    tcase_add_test(device, narrow_ones);
     tcase_add_loop_test(device, generated, 0, 10);
     tcase_add_test(device, generated_depthwise);
     tcase_add_test(device, blocks_slices_and_panels);

@@ -5,21 +5,24 @@
  *     y[n, k, o] = activation(bias[k] + sum over c, r of w[k, c, r] * x[n, g(k) * C/groups + c, i])
  *     with i = o * stride - pad + r * dilation, elements outside x counting as 0, per space dimension
  *
- *     x     [N, C, space...]             f32; rank 3, 4 or 5
- *     w     [K, C / groups, filter...]   f32, or packed
- *     bias  [K], or NULL                 f32
- *     y     [N, K, out...]               f32
+ *     x     [N, C, space...]             f32, f16 or bf16; rank 3, 4 or 5
+ *     w     [K, C / groups, filter...]   as x, or packed
+ *     bias  [K], or NULL                 as x, or f32
+ *     y     [N, K, out...]               as x, or f32
  *     out = floor((in + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
  *
  * x and y may have any strides that do not make y's elements coincide; packed NCHW and packed channels-last
  * (husk_tensor_make_channels_last) are the fast ones. w may have any strides. y must not overlap anything.
  * C and K are multiples of groups; depthwise is groups == C. N of 0 does nothing; C of 0 gives the bias.
  *
+ * f16 and bf16 are widened when they are read; sums are f32 from their first product to their last, and rounded once,
+ * to nearest, when y is stored. Past f16's range (65504) y is infinite. Packed weights are f32 inside, whatever w is.
+ *
  * Error, per element, with J = C / groups * filter elements: |error| <= (4 + 2 sqrt J) * 2^-24 *
- * (sum |w x| + |bias|) before the activation; the Winograd variants' own bounds, which HIGHEST permits, are
- * that times husk_plan_error_factor's ratio and are derived in docs/operators.md (arXiv 1509.09308).
- * Exclude them with the variant option. NaN and infinity propagate, except that Winograd spreads
- * them over the output tile. Denormals may be flushed to zero.
+ * (sum |w x| + |bias|) before the activation, and half a unit in the last place of f16 or bf16; the Winograd variants'
+ * own bounds, which HIGHEST permits, are that times husk_plan_error_factor's ratio and are derived in
+ * docs/operators.md (arXiv 1509.09308). Exclude them with the variant option. NaN and infinity propagate,
+ * except that Winograd spreads them over the output tile. Denormals may be flushed to zero.
  *
  * The gradients, of y = conv(x, w) + bias (PyTorch's conv_backward; ONNX's ConvTranspose is the first one):
  *
@@ -29,6 +32,7 @@
  *     dbias[k]          = sum over n, o of  dy[n, k, o]
  *
  * They take forward's params, whose activation must be NONE: its gradient is husk_activation_backward's.
+ * dy and w, or dy and x, are of one dtype; dx, dw and dbias each of that, or f32, rounded once from f32 sums.
  * dx, dw and dbias have the shapes of x, w and bias and any strides that do not make two elements one; dy and the
  * others any at all. Outputs overlap nothing. N of 0 gives dw and dbias of 0, no filters dx of 0; other empty ones do
  * nothing. Error: that of a sum of J products, K times the filter's elements for dx, N times y's positions for others,
