@@ -537,7 +537,7 @@ START_TEST(bad_packings)
     test_tensor y = test_output(HUSK_F32, 4, y_shape, TEST_PACKED),
                 y2 = test_output(HUSK_F32, 4, y2_shape, TEST_PACKED);
     test_tensor scale = make_scales(6, TEST_PACKED, 8, 1);
-    const husk_quantized_conv_params params = HUSK_QUANTIZED_CONV_PARAMS(.variant = "implicit_gemm:4x2v");
+    const husk_quantized_conv_params params = HUSK_QUANTIZED_CONV_PARAMS(.variant = "implicit_gemm:plain");
     husk_plan *plan, *plan2;
     husk_packed *packed, *packed2, *ignored;
     husk_error error;
