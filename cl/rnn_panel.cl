@@ -277,10 +277,13 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
                             store_lanes(candidate, (__global data_t *)inputs + u * VW, lanes);
                     } else
 #endif
-                    if (l->keeps)
+                    if (l->keeps) { // by copies: h and c stay in registers where nothing is kept
+                        vf kept_h = h, kept_c = c;
                         finish_and_keep(sum, bias + u * VW, (__global data_t *)inputs + u * VW, inputs_gate, lanes,
-                                        l->relu, &h, &c);
-                    else
+                                        l->relu, &kept_h, &kept_c);
+                        h = kept_h;
+                        c = kept_c;
+                    } else
                         finish_cell(sum, bias + u * VW, inputs + u * VW, inputs_gate, input_lanes, l->relu, &h, &c);
                 }
 #if CELL == CELL_GRU_BEFORE
