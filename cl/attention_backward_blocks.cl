@@ -4,7 +4,8 @@
 // group. So every sum has one owner and one order, at the price of 7 products where 5 would do.
 //
 // As attention_blocks.cl: panels of the other side are packed, blocks of TILE_M rows multiplied with them. The sum of
-// dy y along a row is made where dy is packed. See lib/attention_blocks.clh for the constants. After Dao,
+// dy y along a row is made where dy is packed. The last rows are done as a whole block, zeros below: code for smaller
+// ones would double what there is to compile. See lib/attention_blocks.clh for the constants. After Dao,
 // "FlashAttention-2" (arXiv 2307.08691).
 #include "lib/attention_blocks.clh"
 
@@ -124,18 +125,9 @@ __kernel void husk_attention_backward_blocks_queries(__global data_t *dq_base, l
         pack_turned(panels, a.k + first * a.k_row, a.k_row, count, d);
         pack_turned(values, a.v + first * a.v_row, a.v_row, count, e);
         pack_plain(plain, size, a.k + first * a.k_row, a.k_row, count, d);
-        for (int row = 0; row < rows;) {
-            const int left = rows - row;
-            if (left > FULL_ABOVE) {
-                descend(&a, &s, state + row * pitch, pitch, TILE_M, min(left, TILE_M), begin + row, first, count,
-                        panels, values, plain, size);
-                row += TILE_M;
-            } else {
-                descend(&a, &s, state + row * pitch, pitch, TAIL_M, min(left, TAIL_M), begin + row, first, count,
-                        panels, values, plain, size);
-                row += TAIL_M;
-            }
-        }
+        for (int row = 0; row < rows; row += TILE_M)
+            descend(&a, &s, state + row * pitch, pitch, TILE_M, min(rows - row, TILE_M), begin + row, first, count,
+                    panels, values, plain, size);
     }
     __global data_t *dq = dq_base + dq_offset + image * dq_batch + head * dq_head + begin * dq_row;
     for (int i = 0; i < rows; ++i)
@@ -196,7 +188,7 @@ typedef struct {
     int size;
 } chunk_panels;
 
-// rows: TILE_M or TAIL_M, literal; n of them are keys, from `key` on. Queries first .. first + count - 1 are packed.
+// rows: TILE_M, literal; n of them are keys, from `key` on. Queries first .. first + count - 1 are packed.
 ALWAYS_INLINE void gather(const attention *a, chunk_panels p, acc_t *dk, int dk_pitch, acc_t *dv, int dv_pitch,
                           int rows, int n, int key, int first, int count)
 {
@@ -256,18 +248,9 @@ __kernel void husk_attention_backward_blocks_keys(__global data_t *dk_base, long
                 levels[i] = i < count ? level_of(&s, first + i) : INFINITY;
                 means[i] = i < count ? mean_of(&s, first + i, e) : 0.0f;
             }
-            for (int row = 0; row < rows;) {
-                const int left = rows - row;
-                if (left > FULL_ABOVE) {
-                    gather(&a, p, dk_state + row * dk_pitch, dk_pitch, dv_state + row * dv_pitch, dv_pitch, TILE_M,
-                           min(left, TILE_M), begin + row, first, count);
-                    row += TILE_M;
-                } else {
-                    gather(&a, p, dk_state + row * dk_pitch, dk_pitch, dv_state + row * dv_pitch, dv_pitch, TAIL_M,
-                           min(left, TAIL_M), begin + row, first, count);
-                    row += TAIL_M;
-                }
-            }
+            for (int row = 0; row < rows; row += TILE_M)
+                gather(&a, p, dk_state + row * dk_pitch, dk_pitch, dv_state + row * dv_pitch, dv_pitch, TILE_M,
+                       min(rows - row, TILE_M), begin + row, first, count);
         }
     }
     __global data_t *dk = dk_base + dk_offset + image * dk_batch + kv_head * dk_head + begin * dk_row;
