@@ -14,7 +14,7 @@
 #endif
 
 // u = dy; v and w are the kind's.
-inline acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
+ALWAYS_INLINE acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 {
     return binary_gradient(kind, u, v, w, n0);
 }
@@ -24,7 +24,7 @@ inline acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_binary_backward_grid(MAP_KERNEL_PARAMS)
 {
-    LOOPS_ROWS(rows);
+    WALK_4(rows);
     map_items(u_base + u_offset, v_base + v_offset, w_base + w_offset, y_base + y_offset, &rows, outer, total, flags,
               kind, MAP_ARGS);
 }

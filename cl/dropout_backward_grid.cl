@@ -13,6 +13,6 @@
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_dropout_backward_grid(DROPOUT_KERNEL_PARAMS)
 {
-    LOOPS_ROWS(rows);
+    WALK_4(rows);
     dropout_items(x_base + x_offset, y_base + y_offset, &rows, outer, total, flags, DROPOUT_ARGS);
 }

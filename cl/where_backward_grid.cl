@@ -15,7 +15,7 @@
 #endif
 
 // u = dy, v = the condition: 0 gives the gradient of what is taken where it is not 0, 1 of the other.
-inline acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
+ALWAYS_INLINE acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 {
     return kind == 0 ? (v != (acc_t)(0.0f) ? u : (acc_t)(0.0f)) : (v != (acc_t)(0.0f) ? (acc_t)(0.0f) : u);
 }
@@ -25,7 +25,7 @@ inline acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_where_backward_grid(MAP_KERNEL_PARAMS)
 {
-    LOOPS_ROWS(rows);
+    WALK_4(rows);
     map_items(u_base + u_offset, v_base + v_offset, w_base + w_offset, y_base + y_offset, &rows, outer, total, flags,
               kind, MAP_ARGS);
 }

@@ -99,6 +99,13 @@ void husk__tensor_resolve(husk_tensor *tensor)
     pack_strides(tensor, order);
 }
 
+void husk__tensor_bare(husk_tensor *tensor)
+{
+    husk__tensor_resolve(tensor);
+    tensor->buffer = NULL;
+    tensor->offset = 0;
+}
+
 static husk_tensor make(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape)
 {
     husk_tensor tensor = {.buffer = buffer, .dtype = dtype, .rank = rank};

@@ -14,6 +14,8 @@ const char *husk__dtype_option(husk_dtype dtype);
 
 /* Strides written out: all zero becomes packed, last dimension fastest. The shape must be valid. */
 void husk__tensor_resolve(husk_tensor *tensor);
+/* The same, and no memory behind it: what problems keep of a tensor. */
+void husk__tensor_bare(husk_tensor *tensor);
 
 /*
  * Check what can be checked without a buffer: rank, dtype number, shape and strides not negative, products

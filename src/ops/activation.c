@@ -13,6 +13,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "runtime/strided.h"
+#include "select/grid.h"
 #include "select/plan.h"
 
 // ---- the problem: every option resolved, every shape and stride, no buffer ----
@@ -159,21 +160,6 @@ static const husk__variant vector = {
 
 enum { GRID_GROUPS_PER_UNIT = 16 };
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     launch *own;
@@ -195,18 +181,13 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
     return run_launch(plan, queue, given, false, scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run_grid,
 };

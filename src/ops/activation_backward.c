@@ -12,6 +12,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "runtime/map.h"
+#include "select/grid.h"
 #include "select/plan.h"
 
 // ---- the problem ----
@@ -38,19 +39,19 @@ static void describe(const void *untyped, husk__key *key)
     husk__key_tensor(key, &own->from);
 }
 
-static husk__loops loops_of(const problem *own)
+static husk__walk walk_of(const problem *own)
 {
     const husk_tensor *const tensors[] = {&own->dx, &own->dy, &own->from, NULL};
-    return husk__loops_make(own->dx.rank, own->dx.shape, tensors, HUSK__LOOPS_Y);
+    return husk__walk_make(own->dx.rank, own->dx.shape, tensors, HUSK__WALK_Y);
 }
 
 static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
-    const husk__loops loops = loops_of(own);
+    const husk__walk walk = walk_of(own);
     husk__text_format(text, " %s %s %s", husk_dtype_name(own->dy.dtype), husk_act_name(own->activation.activation),
-                      loops.rank < 2 ? "packed" : "strided");
-    husk__class_size(text, "count", husk__loops_count(&loops));
+                      walk.rank < 2 ? "packed" : "strided");
+    husk__class_size(text, "count", husk__walk_count(&walk));
 }
 
 typedef struct arguments {
@@ -65,7 +66,7 @@ static husk__map *make_state(husk_plan *plan, char options[128])
     husk__map *state = calloc(1, sizeof *state);
     plan->state = state; // freed with the plan
     if (state)
-        state->loops = loops_of(own);
+        state->walk = walk_of(own);
     snprintf(options, 128, "%s %s%s", husk__dtype_option(own->dy.dtype), plan->configuration->options,
              own->activation.is_smooth ? " -DACT_SMOOTH" : "");
     return state;
@@ -124,21 +125,6 @@ static const husk__variant vector = {
 
 // ---- grid: GPUs ----
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     char options[128];
@@ -149,18 +135,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
                                   "husk_activation_backward_grid", plan->configuration->values[0], state, scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run,
 };
@@ -249,13 +230,6 @@ static husk_status validate(husk_queue *queue, const husk_activation_params *par
     return status;
 }
 
-static void resolve_tensor(husk_tensor *tensor)
-{
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
-}
-
 static problem resolve(const husk_activation_params *params, const arguments *given, bool is_from_y)
 {
     problem own = {.activation = husk__epilogue_resolve(params->activation, params->slope),
@@ -266,9 +240,9 @@ static problem resolve(const husk_activation_params *params, const arguments *gi
     own.kind = own.activation.is_smooth ? (int32_t)own.activation.activation : 0;
     if (is_from_y && own.activation.is_smooth)
         own.kind = own.activation.activation == HUSK_ACT_TANH ? TANH_Y : SIGMOID_Y;
-    resolve_tensor(&own.dx);
-    resolve_tensor(&own.dy);
-    resolve_tensor(&own.from);
+    husk__tensor_bare(&own.dx);
+    husk__tensor_bare(&own.dy);
+    husk__tensor_bare(&own.from);
     return own;
 }
 

@@ -11,6 +11,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "runtime/map.h"
+#include "select/grid.h"
 #include "select/plan.h"
 
 // ---- the problem ----
@@ -36,19 +37,19 @@ static void describe(const void *untyped, husk__key *key)
     husk__key_tensor(key, &own->y);
 }
 
-static husk__loops loops_of(const problem *own)
+static husk__walk walk_of(const problem *own)
 {
     const husk_tensor *const tensors[] = {&own->y, &own->a, &own->b, NULL};
-    return husk__loops_make(own->y.rank, own->y.shape, tensors, HUSK__LOOPS_Y);
+    return husk__walk_make(own->y.rank, own->y.shape, tensors, HUSK__WALK_Y);
 }
 
 static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
-    const husk__loops loops = loops_of(own);
+    const husk__walk walk = walk_of(own);
     husk__text_format(text, " %s %s %s", husk_dtype_name(own->y.dtype), husk_binary_name(own->op),
-                      loops.rank < 2 ? "packed" : "strided");
-    husk__class_size(text, "count", husk__loops_count(&loops));
+                      walk.rank < 2 ? "packed" : "strided");
+    husk__class_size(text, "count", husk__walk_count(&walk));
 }
 
 typedef struct arguments {
@@ -63,7 +64,7 @@ static husk__map *make_state(husk_plan *plan, char options[128])
     husk__map *state = calloc(1, sizeof *state);
     plan->state = state; // freed with the plan
     if (state)
-        state->loops = loops_of(own);
+        state->walk = walk_of(own);
     snprintf(options, 128, "%s %s%s", husk__dtype_option(own->y.dtype), plan->configuration->options,
              own->kind == POWER_OF ? " -DBINARY_POWER" : "");
     return state;
@@ -113,21 +114,6 @@ static const husk__variant vector = {
 
 // ---- grid: GPUs ----
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     char options[128];
@@ -138,18 +124,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
                                   plan->configuration->values[0], state, scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run,
 };
@@ -228,13 +209,6 @@ static husk_status validate(husk_queue *queue, const husk_binary_params *params,
     return status;
 }
 
-static void resolve_tensor(husk_tensor *tensor)
-{
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
-}
-
 // What a comparison gives where a is less than b, equal, greater.
 static void set_comparison(problem *own, float less, float equal, float greater)
 {
@@ -293,9 +267,9 @@ static problem resolve(const husk_binary_params *params, const arguments *given)
 {
     problem own = {.op = params->op, .a = *given->a, .b = *given->b, .y = *given->y};
     resolve_op(&own, params->alpha != 0.0f ? params->alpha : 1.0f, params->beta != 0.0f ? params->beta : 1.0f);
-    resolve_tensor(&own.a);
-    resolve_tensor(&own.b);
-    resolve_tensor(&own.y);
+    husk__tensor_bare(&own.a);
+    husk__tensor_bare(&own.b);
+    husk__tensor_bare(&own.y);
     return own;
 }
 

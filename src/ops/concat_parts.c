@@ -215,17 +215,11 @@ static void resolve_one(const chunk *own, husk__concat_problem *problem)
 {
     husk_tensor part = *own->parts[0];
     husk__tensor_resolve(&part);
-    const int written = problem->is_gradient ? 1 : 0;
-    const int64_t *const strides[2] = {own->whole.strides, part.strides};
     for (int32_t d = 0; d < part.rank; ++d)
-        husk__walk_add(&problem->outer, (husk__walk_dimension){part.shape[d],
-                                                               {strides[written][d], strides[1 - written][d]}});
-    husk__walk_sort(&problem->outer);
+        husk__walk_add(&problem->outer,
+                       (husk__walk_dimension){part.shape[d], {own->whole.strides[d], part.strides[d]}});
+    husk__walk_sort_by(&problem->outer, problem->is_gradient ? 1 : 0);
     husk__walk_merge(&problem->outer);
-    for (int32_t d = 0; written == 1 && d < problem->outer.rank; ++d) {
-        husk__walk_dimension *dimension = &problem->outer.dimensions[d];
-        *dimension = (husk__walk_dimension){dimension->extent, {dimension->strides[1], dimension->strides[0]}};
-    }
     const husk__walk_dimension row = husk__walk_take_last(&problem->outer);
     problem->count = 1;
     problem->wanted = 1;

@@ -9,6 +9,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "runtime/walk.h"
+#include "select/grid.h"
 #include "select/plan.h"
 
 typedef struct problem {
@@ -33,12 +34,8 @@ static husk__walk walk_of(const problem *own)
 {
     husk__walk walk = {0};
     for (int32_t d = 0; d < own->y.rank; ++d)
-        husk__walk_add(&walk, (husk__walk_dimension){own->y.shape[d], {own->y.strides[d], own->x.strides[d]}});
-    husk__walk_sort(&walk);
-    for (int32_t d = 0; d < walk.rank; ++d) {
-        husk__walk_dimension *dimension = &walk.dimensions[d];
-        *dimension = (husk__walk_dimension){dimension->extent, {dimension->strides[1], dimension->strides[0]}};
-    }
+        husk__walk_add(&walk, (husk__walk_dimension){own->y.shape[d], {own->x.strides[d], own->y.strides[d]}});
+    husk__walk_sort_by(&walk, 1);
     husk__walk_merge(&walk);
     return walk;
 }
@@ -162,19 +159,6 @@ static const husk__variant blocks = {
 
 enum { GRID_GROUPS_PER_UNIT = 16 };
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const int32_t items = candidate->configuration->values[0];
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
-    return (uint64_t)items <= candidate->traits->work_group;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     const problem *what = plan->problem;
@@ -208,18 +192,13 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
     return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run_grid,
 };

@@ -7,18 +7,19 @@
 #include "base/tensor.h"
 #include "ops/dropout_problem.h"
 #include "runtime/map.h"
+#include "select/grid.h"
 
 enum { ADDS = 1, STREAMS = 2 }; // MAP_ADDS and MAP_STREAMS in cl/lib/map.clh
 
 // The third tensor is the elements' numbers: packed, whatever the others are.
-static husk__loops loops_of(const husk__dropout_problem *own)
+static husk__walk walk_of(const husk__dropout_problem *own)
 {
     husk_tensor positions = {.rank = own->y.rank};
     for (int32_t d = 0; d < own->y.rank; ++d)
         positions.shape[d] = own->y.shape[d];
     husk__tensor_resolve(&positions);
     const husk_tensor *const tensors[] = {&own->y, &own->x, &positions, NULL};
-    return husk__loops_make(own->y.rank, own->y.shape, tensors, HUSK__LOOPS_Y);
+    return husk__walk_make(own->y.rank, own->y.shape, tensors, HUSK__WALK_Y);
 }
 
 void husk__dropout_describe(const void *untyped, husk__key *key)
@@ -33,9 +34,9 @@ void husk__dropout_describe(const void *untyped, husk__key *key)
 void husk__dropout_classify(const void *untyped, husk__text *text)
 {
     const husk__dropout_problem *own = untyped;
-    const husk__loops loops = loops_of(own);
-    husk__text_format(text, " %s %s", husk_dtype_name(own->y.dtype), loops.rank < 2 ? "packed" : "strided");
-    husk__class_size(text, "count", husk__loops_count(&loops));
+    const husk__walk walk = walk_of(own);
+    husk__text_format(text, " %s %s", husk_dtype_name(own->y.dtype), walk.rank < 2 ? "packed" : "strided");
+    husk__class_size(text, "count", husk__walk_count(&walk));
 }
 
 // ---- what the two variants share ----
@@ -46,7 +47,7 @@ static husk__map *make_state(husk_plan *plan, char options[128])
     husk__map *state = calloc(1, sizeof *state);
     plan->state = state; // freed with the plan
     if (state)
-        state->loops = loops_of(own);
+        state->walk = walk_of(own);
     snprintf(options, 128, "%s %s", husk__dtype_option(own->y.dtype), plan->configuration->options);
     return state;
 }
@@ -60,13 +61,14 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const bool is_all = given->p >= 1.0f; // 2^32 is no uint; a scale of zero drops what the threshold leaves
     const bool streams = state->streams && !own->adds && given->x->buffer != given->y->buffer;
     const uint32_t threshold = is_all ? UINT32_MAX : (uint32_t)rint(given->p * 4294967296.0);
-    husk__arg list[2 + HUSK__LOOPS_ARGS + 8];
+    const husk__walk_values values = husk__walk_prepare(&state->walk);
+    husk__arg list[2 + HUSK__WALK_ARGS + 8];
     husk__arg *end = list;
     (void)scratch;
     *end++ = HUSK__ARG_TENSOR(given->y);
     *end++ = HUSK__ARG_TENSOR(given->x);
-    end = husk__loops_write_args(&state->loops, end);
-    *end++ = HUSK__ARG_I32(HUSK_MAX_RANK - state->loops.rank);
+    end = husk__walk_write_args(&values, HUSK__WALK_TENSORS, end);
+    *end++ = HUSK__ARG_I32(HUSK_MAX_RANK - state->walk.rank);
     *end++ = HUSK__ARG_I64(state->total);
     *end++ = HUSK__ARG_I64(state->share);
     *end++ = HUSK__ARG_I32((own->adds ? ADDS : 0) | (streams ? STREAMS : 0));
@@ -108,21 +110,6 @@ static const husk__variant vector = {
 
 // ---- grid: GPUs ----
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     const husk__dropout_problem *own = plan->problem;
@@ -135,18 +122,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     return husk__map_prepare_grid(plan->context, file, options, kernel, plan->configuration->values[0], state, scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run,
 };
@@ -179,13 +161,6 @@ husk_status husk__dropout_validate(husk_queue *queue, const husk_dropout_params 
     return status;
 }
 
-static void resolve_tensor(husk_tensor *tensor)
-{
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
-}
-
 husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, const husk_dropout_params *params,
                                   const husk_tensor *x, const husk_tensor *y, const husk__scope *scope)
 {
@@ -194,8 +169,8 @@ husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, const h
                                  .adds = is_gradient && (params->accumulate & HUSK_ACCUMULATE_INPUTS),
                                  .x = *x,
                                  .y = *y};
-    resolve_tensor(&own.x);
-    resolve_tensor(&own.y);
+    husk__tensor_bare(&own.x);
+    husk__tensor_bare(&own.y);
     const husk_tensor *const operands[] = {x, y};
     const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 2)};
     const husk__dropout_arguments arguments = {x, y, params->seed, params->offset, params->p};

@@ -9,6 +9,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/embedding_problem.h"
+#include "select/grid.h"
 
 typedef struct arguments {
     const husk_tensor *table, *indices, *y;
@@ -100,12 +101,6 @@ static const husk__variant vector = {
 
 enum { GRID_GROUPS_PER_UNIT = 16 };
 
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     const husk__embedding_problem *own = plan->problem;
@@ -123,18 +118,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     return husk__kernel_get(plan->context, "embedding_grid.cl", options, "husk_embedding_grid", &made->kernel, scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = husk__embedding_supports_items,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run,
 };

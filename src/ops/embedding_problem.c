@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ops/embedding_problem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/tensor.h"
@@ -109,13 +108,6 @@ husk_status husk__embedding_validate(husk_queue *queue, const husk_embedding_par
     return status;
 }
 
-static void resolve_tensor(husk_tensor *tensor)
-{
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
-}
-
 husk__embedding_problem husk__embedding_resolve(const husk_embedding_params *params, const husk_tensor *table,
                                                 const husk_tensor *indices, const husk_tensor *rows)
 {
@@ -127,17 +119,8 @@ husk__embedding_problem husk__embedding_resolve(const husk_embedding_params *par
                                    .means = params->scale_by_frequency != 0};
     if (params->has_padding)
         own.skipped = params->padding_index + (params->padding_index < 0 ? table->shape[0] : 0);
-    resolve_tensor(&own.table);
-    resolve_tensor(&own.indices);
-    resolve_tensor(&own.rows);
+    husk__tensor_bare(&own.table);
+    husk__tensor_bare(&own.indices);
+    husk__tensor_bare(&own.rows);
     return own;
-}
-
-bool husk__embedding_supports_items(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
 }

@@ -41,7 +41,4 @@ husk_status husk__embedding_validate(husk_queue *queue, const husk_embedding_par
 husk__embedding_problem husk__embedding_resolve(const husk_embedding_params *params, const husk_tensor *table,
                                                 const husk_tensor *indices, const husk_tensor *rows);
 
-/* Work-groups of so many items fit the device. */
-bool husk__embedding_supports_items(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
-
 #endif

@@ -9,6 +9,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "runtime/list.h"
+#include "select/grid.h"
 #include "select/plan.h"
 
 // ---- the problem: where the tensors lie is the run's, not the plan's ----
@@ -99,25 +100,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
                         HUSK__ARG_TENSOR(given->found));
 }
 
-static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const int32_t items = candidate->configuration->values[0];
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
-    return (uint64_t)items <= candidate->traits->work_group;
-}
-
-// Larger work-groups where the device has them.
-static double cost(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static const husk__configuration vector_menu[] = {{.name = "1", .options = "", .values = {1}}};
-
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
 
 static const husk__variant vector = {
     .name = "vector",
@@ -132,10 +115,10 @@ static const husk__variant vector = {
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports,
-    .cost = cost,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .workspace = workspace,
     .prepare = prepare,
     .run = run,

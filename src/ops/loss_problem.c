@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/tensor.h"
-#include "runtime/loops.h"
+#include "runtime/walk.h"
 
 typedef husk__loss_problem problem;
 typedef husk__loss_arguments arguments;

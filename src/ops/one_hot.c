@@ -12,6 +12,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "runtime/walk.h"
+#include "select/grid.h"
 #include "select/plan.h"
 
 // ---- the problem ----
@@ -135,21 +136,6 @@ static const husk__variant vector = {
 
 enum { GRID_GROUPS_PER_UNIT = 16 };
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
@@ -166,18 +152,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     return husk__kernel_get(plan->context, "one_hot_grid.cl", options, "husk_one_hot_grid", &made->kernel, scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run,
 };
@@ -234,19 +215,12 @@ static husk_status validate(husk_queue *queue, const husk_one_hot_params *params
     return status;
 }
 
-static void resolve_tensor(husk_tensor *tensor)
-{
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
-}
-
 static husk_status enqueue(husk_queue *queue, const husk_one_hot_params *params, const husk_tensor *labels,
                            const husk_tensor *y, const husk__scope *scope)
 {
     problem own = {.labels = *labels, .y = *y};
-    resolve_tensor(&own.labels);
-    resolve_tensor(&own.y);
+    husk__tensor_bare(&own.labels);
+    husk__tensor_bare(&own.y);
     const husk_tensor *const operands[] = {labels, y};
     const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 2)};
     const arguments tensors = {labels, y, params->has_values ? params->on : 1.0f,

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/pad_problem.h"
+#include "select/grid.h"
 
 void husk__pad_describe(const void *untyped, husk__key *key)
 {
@@ -112,19 +113,6 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
                         HUSK__ARG_I64(own->elements), HUSK__ARG_I64(own->share));
 }
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const int32_t items = candidate->configuration->values[0];
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
-    return (uint64_t)items <= candidate->traits->work_group;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static const husk__configuration rows_menu[] = {{.name = "1", .options = "", .values = {1}}};
 
 static const husk__variant rows = {
@@ -136,18 +124,13 @@ static const husk__variant rows = {
     .run = run,
 };
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare,
     .run = run,
 };

@@ -10,6 +10,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/reduce_problem.h"
+#include "select/grid.h"
 
 typedef struct problem {
     husk_reduce_kind kind;
@@ -254,19 +255,6 @@ static const husk__variant vector = {
 
 enum { GRID_GROUPS_PER_UNIT = 16 };
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const int32_t items = candidate->configuration->values[0];
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
-    return (uint64_t)items <= candidate->traits->work_group;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     husk_status status = prepare(plan, "reduce_backward_grid.cl", "husk_reduce_backward_grid", scope);
@@ -280,18 +268,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .workspace = workspace,
     .prepare = prepare_grid,
     .unprepare = unprepare,

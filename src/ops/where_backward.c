@@ -12,6 +12,7 @@
 #include "base/tensor.h"
 #include "ops/where_problem.h"
 #include "runtime/sum.h"
+#include "select/grid.h"
 #include "select/plan.h"
 
 // ---- the problem ----
@@ -64,17 +65,17 @@ typedef struct state {
 } state;
 
 // y, u, v, w of the gradient by one input.
-static void list_tensors(const problem *own, int by, const husk_tensor *list[HUSK__LOOPS_TENSORS])
+static void list_tensors(const problem *own, int by, const husk_tensor *list[HUSK__WALK_TENSORS])
 {
-    list[HUSK__LOOPS_Y] = &own->gradient[by];
-    list[HUSK__LOOPS_U] = &own->dy;
-    list[HUSK__LOOPS_V] = &own->condition;
-    list[HUSK__LOOPS_W] = NULL;
+    list[HUSK__WALK_Y] = &own->gradient[by];
+    list[HUSK__WALK_U] = &own->dy;
+    list[HUSK__WALK_V] = &own->condition;
+    list[HUSK__WALK_W] = NULL;
 }
 
 static husk__sum make_sum(const problem *own, int by)
 {
-    const husk_tensor *list[HUSK__LOOPS_TENSORS];
+    const husk_tensor *list[HUSK__WALK_TENSORS];
     list_tensors(own, by, list);
     return husk__sum_make(own->dy.rank, own->dy.shape, list);
 }
@@ -115,9 +116,9 @@ static husk_status prepare(husk_plan *plan, const char *file, const char *kernel
             made->sum[i] = make_sum(own, i);
             status = husk__sum_prepare(plan->context, file, options, kernel, items, &made->sum[i], scope);
         } else if (own->is_wanted[i]) {
-            const husk_tensor *list[HUSK__LOOPS_TENSORS];
+            const husk_tensor *list[HUSK__WALK_TENSORS];
             list_tensors(own, i, list);
-            made->map[i].loops = husk__loops_make(own->dy.rank, own->dy.shape, list, HUSK__LOOPS_Y);
+            made->map[i].walk = husk__walk_make(own->dy.rank, own->dy.shape, list, HUSK__WALK_Y);
             status = items == 1 ? husk__map_prepare_vector(plan->context, file, options, kernel, MINIMUM,
                                                            3 * husk_dtype_size(own->dy.dtype), &made->map[i], scope)
                                 : husk__map_prepare_grid(plan->context, file, options, kernel, items, &made->map[i],
@@ -169,38 +170,18 @@ static const husk__variant vector = {
 
 // ---- grid: GPUs ----
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     return prepare(plan, "where_backward_grid.cl", "husk_where_backward_grid", plan->configuration->values[0], scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .workspace = workspace,
     .prepare = prepare_grid,
     .run = run,
@@ -265,25 +246,18 @@ static husk_status bind(husk_queue *queue, const arguments *given, const husk__s
     return status;
 }
 
-static void resolve_tensor(husk_tensor *tensor)
-{
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
-}
-
 static problem resolve(const husk_where_params *params, const arguments *given)
 {
     problem own = {.adds = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0,
                    .dy = *given->dy,
                    .condition = *given->condition};
-    resolve_tensor(&own.dy);
-    resolve_tensor(&own.condition);
+    husk__tensor_bare(&own.dy);
+    husk__tensor_bare(&own.condition);
     for (int i = 0; i < INPUTS; ++i) {
         own.is_wanted[i] = given->gradient[i] != NULL;
         if (given->gradient[i]) {
             own.gradient[i] = *given->gradient[i];
-            resolve_tensor(&own.gradient[i]);
+            husk__tensor_bare(&own.gradient[i]);
         }
     }
     return own;

@@ -15,7 +15,7 @@ husk_status husk__map_prepare_vector(husk_context *context, const char *file, co
                                      int64_t minimum, uint64_t bytes, husk__map *map, const husk__scope *scope)
 {
     const husk_device_traits *traits = husk_context_traits(context);
-    map->total = husk__loops_count(&map->loops);
+    map->total = husk__walk_count(&map->walk);
     const int64_t share = husk__divide_up(map->total, GROUPS_PER_UNIT * (int64_t)traits->compute_units);
     map->share = husk__round_up(husk__max_i64(share, minimum), SHARE_MULTIPLE);
     map->range = (husk__range){{(size_t)husk__divide_up(map->total, map->share), 1, 1}, {1, 1, 1}};
@@ -27,11 +27,11 @@ husk_status husk__map_prepare_grid(husk_context *context, const char *file, cons
                                    int64_t items, husk__map *map, const husk__scope *scope)
 {
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(context)->compute_units;
-    map->total = husk__loops_count(&map->loops);
+    map->total = husk__walk_count(&map->walk);
     const size_t groups = (size_t)husk__min_i64(husk__divide_up(map->total, items), most);
     map->range = (husk__range){{groups, 1, 1}, {(size_t)items, 1, 1}};
     char all[192];
-    const bool needs_index_64 = husk__needs_index_64(context, husk__loops_reach(&map->loops));
+    const bool needs_index_64 = husk__needs_index_64(context, husk__walk_reach(&map->walk));
     snprintf(all, sizeof all, "%s%s", options, needs_index_64 ? " -DINDEX_64" : "");
     return husk__kernel_get(context, file, all, kernel, &map->kernel, scope);
 }
@@ -46,14 +46,15 @@ static bool is_read(const husk__map_run *run)
 husk_status husk__map_launch(const husk__map *map, husk_queue *queue, const husk__map_run *run,
                              const husk__scope *scope)
 {
-    husk__arg list[4 + HUSK__LOOPS_ARGS + 8];
+    const husk__walk_values values = husk__walk_prepare(&map->walk);
+    husk__arg list[4 + HUSK__WALK_ARGS + 8];
     husk__arg *end = list;
     *end++ = HUSK__ARG_TENSOR(run->y);
     *end++ = HUSK__ARG_TENSOR(run->u);
     *end++ = HUSK__ARG_TENSOR(run->v ? run->v : run->u);
     *end++ = HUSK__ARG_TENSOR(run->w ? run->w : run->u);
-    end = husk__loops_write_args(&map->loops, end);
-    *end++ = HUSK__ARG_I32(HUSK_MAX_RANK - map->loops.rank);
+    end = husk__walk_write_args(&values, HUSK__WALK_TENSORS, end);
+    *end++ = HUSK__ARG_I32(HUSK_MAX_RANK - map->walk.rank);
     *end++ = HUSK__ARG_I64(map->total);
     *end++ = HUSK__ARG_I64(map->share);
     *end++ = HUSK__ARG_I32((run->adds ? ADDS : 0) | (map->streams && !is_read(run) ? STREAMS : 0));

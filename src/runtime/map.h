@@ -5,12 +5,12 @@
 #ifndef HUSK_RUNTIME_MAP_H
 #define HUSK_RUNTIME_MAP_H
 
-#include "runtime/loops.h"
+#include "runtime/walk.h"
 
 /* Everything a launch needs but the tensors. */
 typedef struct husk__map {
     const husk__kernel *kernel;
-    husk__loops loops;
+    husk__walk walk;
     int64_t total; /* elements */
     int64_t share; /* CPU devices: elements a work-group takes */
     bool streams;  /* the tensors are more than the caches hold */
@@ -27,7 +27,7 @@ typedef struct husk__map_run {
 
 /*
  * For CPU devices and for GPUs: builds the program, options being the operator's own. A work-group is worth launching
- * for `minimum` elements; bytes: of an element in all tensors together. items: work-items a group. map->loops must be
+ * for `minimum` elements; bytes: of an element in all tensors together. items: work-items a group. map->walk must be
  * there before.
  */
 husk_status husk__map_prepare_vector(husk_context *context, const char *file, const char *options, const char *kernel,

@@ -11,35 +11,35 @@ enum { SUM_COLUMNS = 256, ADDS = 1 }; // cl/lib/sum.clh, cl/lib/map.clh
 // Where there are fewer sums than UNITS_WANTED at a time, they are divided into partial sums of at least CHUNK_MINIMUM.
 enum { UNITS_WANTED = 64, CHUNK_MINIMUM = 16384, CHUNK_MULTIPLE = 64, GROUPS_PER_UNIT = 8, SHARE_MINIMUM = 16384 };
 
-static bool is_kept(const husk__loop *loop)
+static bool is_kept(const husk__walk_dimension *loop)
 {
-    return loop->strides[HUSK__LOOPS_Y] != 0;
+    return loop->strides[HUSK__WALK_Y] != 0;
 }
 
 // Kept dimensions first, the row staying where it is; each kind in the order it had.
 static void order(husk__sum *sum)
 {
-    const husk__loops given = sum->loops;
+    const husk__walk given = sum->walk;
     const int32_t row = given.rank - 1;
     int32_t at = 0;
     for (int pass = 0; pass < 2; ++pass)
         for (int32_t d = 0; d < row; ++d)
-            if (is_kept(&given.loops[d]) == (pass == 0)) {
-                sum->loops.loops[at++] = given.loops[d];
+            if (is_kept(&given.dimensions[d]) == (pass == 0)) {
+                sum->walk.dimensions[at++] = given.dimensions[d];
                 sum->kept_rank += pass == 0;
             }
-    sum->is_columns = is_kept(&given.loops[row]);
+    sum->is_columns = is_kept(&given.dimensions[row]);
     for (int32_t d = 0; d < given.rank; ++d)
-        if (is_kept(&sum->loops.loops[d]))
-            sum->ends.loops[sum->ends.rank++] = sum->loops.loops[d];
+        if (is_kept(&sum->walk.dimensions[d]))
+            sum->ends.dimensions[sum->ends.rank++] = sum->walk.dimensions[d];
     if (sum->ends.rank == 0)
-        sum->ends = (husk__loops){.rank = 1, .loops = {{.extent = 1}}};
+        sum->ends = (husk__walk){.rank = 1, .dimensions = {{.extent = 1}}};
 }
 
 // By shapes alone.
 static void divide(husk__sum *sum)
 {
-    const int64_t count = sum->loops.loops[sum->loops.rank - 1].extent;
+    const int64_t count = sum->walk.dimensions[sum->walk.rank - 1].extent;
     const int64_t columns = sum->is_columns ? count : 1; // sums that are made at a time, and units for them
     const int64_t units = sum->kept * husk__divide_up(columns, SUM_COLUMNS);
     const int64_t terms = sum->reduced * husk__min_i64(columns, SUM_COLUMNS); // of a unit
@@ -51,29 +51,29 @@ static void divide(husk__sum *sum)
     sum->splits = husk__divide_up(sum->reduced, sum->chunk);
 }
 
-husk__sum husk__sum_make(int32_t rank, const int64_t *shape, const husk_tensor *const tensors[HUSK__LOOPS_TENSORS])
+husk__sum husk__sum_make(int32_t rank, const int64_t *shape, const husk_tensor *const tensors[HUSK__WALK_TENSORS])
 {
     husk__sum sum = {0};
-    const husk_tensor *y = tensors[HUSK__LOOPS_Y];
+    const husk_tensor *y = tensors[HUSK__WALK_Y];
     bool is_empty = false;
     for (int32_t d = 0; d < rank; ++d)
         is_empty = is_empty || shape[d] == 0;
     if (is_empty) { // sums without terms
         const husk_tensor *const none[] = {y, y, y, y};
-        sum.ends = husk__loops_make(y->rank, y->shape, none, HUSK__LOOPS_Y);
-        sum.total = husk__loops_count(&sum.ends);
+        sum.ends = husk__walk_make(y->rank, y->shape, none, HUSK__WALK_Y);
+        sum.total = husk__walk_count(&sum.ends);
         return sum;
     }
-    sum.loops = husk__loops_make(rank, shape, tensors, HUSK__LOOPS_U);
+    sum.walk = husk__walk_make(rank, shape, tensors, HUSK__WALK_U);
     order(&sum);
     sum.kept = 1;
     sum.reduced = 1;
-    for (int32_t d = 0; d < sum.loops.rank; ++d)
-        if (!is_kept(&sum.loops.loops[d]))
-            sum.reduced *= sum.loops.loops[d].extent;
-        else if (d + 1 < sum.loops.rank)
-            sum.kept *= sum.loops.loops[d].extent;
-    sum.total = husk__loops_count(&sum.ends);
+    for (int32_t d = 0; d < sum.walk.rank; ++d)
+        if (!is_kept(&sum.walk.dimensions[d]))
+            sum.reduced *= sum.walk.dimensions[d].extent;
+        else if (d + 1 < sum.walk.rank)
+            sum.kept *= sum.walk.dimensions[d].extent;
+    sum.total = husk__walk_count(&sum.ends);
     divide(&sum);
     return sum;
 }
@@ -86,7 +86,7 @@ uint64_t husk__sum_workspace(const husk__sum *sum)
 // CPU devices: whole units for a work-group, several groups a core, none of less than SHARE_MINIMUM terms.
 static void share_units(husk__sum *sum, int64_t cores)
 {
-    const int64_t count = sum->loops.rank > 0 ? sum->loops.loops[sum->loops.rank - 1].extent : 1;
+    const int64_t count = sum->walk.rank > 0 ? sum->walk.dimensions[sum->walk.rank - 1].extent : 1;
     const int64_t columns = sum->is_columns ? count : 1;
     sum->units = sum->kept * husk__divide_up(columns, SUM_COLUMNS) * sum->splits;
     const int64_t terms = husk__max_i64(sum->chunk * husk__min_i64(columns, SUM_COLUMNS), 1);
@@ -100,7 +100,7 @@ static void share_units(husk__sum *sum, int64_t cores)
 // GPUs: a work-group a sum, or a work-item.
 static void share_items(husk__sum *sum, int64_t items)
 {
-    const int64_t count = sum->loops.rank > 0 ? sum->loops.loops[sum->loops.rank - 1].extent : 1;
+    const int64_t count = sum->walk.rank > 0 ? sum->walk.dimensions[sum->walk.rank - 1].extent : 1;
     sum->units = sum->kept * (sum->is_columns ? count : 1) * sum->splits;
     const int64_t groups = sum->is_columns ? husk__divide_up(sum->units, items) : sum->units;
     sum->range = (husk__range){{(size_t)groups, 1, 1}, {(size_t)items, 1, 1}};
@@ -124,16 +124,17 @@ husk_status husk__sum_prepare(husk_context *context, const char *file, const cha
 static husk_status launch(const husk__sum *sum, husk_queue *queue, const husk__map_run *run, husk__arg partial,
                           bool is_end, const husk__scope *scope)
 {
-    const husk__loops *loops = is_end ? &sum->ends : &sum->loops;
-    const int32_t outer = HUSK_MAX_RANK - loops->rank;
-    husk__arg list[5 + HUSK__LOOPS_ARGS + 14];
+    const husk__walk *walk = is_end ? &sum->ends : &sum->walk;
+    const int32_t outer = HUSK_MAX_RANK - walk->rank;
+    const husk__walk_values values = husk__walk_prepare(walk);
+    husk__arg list[5 + HUSK__WALK_ARGS + 14];
     husk__arg *end = list;
     *end++ = HUSK__ARG_TENSOR(run->y);
     *end++ = HUSK__ARG_TENSOR(run->u);
     *end++ = HUSK__ARG_TENSOR(run->v ? run->v : run->u);
     *end++ = HUSK__ARG_TENSOR(run->w ? run->w : run->u);
     *end++ = partial;
-    end = husk__loops_write_args(loops, end);
+    end = husk__walk_write_args(&values, HUSK__WALK_TENSORS, end);
     *end++ = HUSK__ARG_I32(outer);
     *end++ = HUSK__ARG_I32(outer + sum->kept_rank);
     *end++ = HUSK__ARG_I32(sum->is_columns);

@@ -12,8 +12,8 @@
 
 /* Everything a launch needs but the tensors. */
 typedef struct husk__sum {
-    husk__loops loops; /* kept dimensions, then those summed over, then the row */
-    husk__loops ends;  /* the kept dimensions alone */
+    husk__walk walk; /* kept dimensions, then those summed over, then the row */
+    husk__walk ends;  /* the kept dimensions alone */
     int32_t kept_rank; /* before the row */
     bool is_columns;   /* the row is kept */
     int64_t kept, reduced, chunk, splits, units;
@@ -24,9 +24,9 @@ typedef struct husk__sum {
 } husk__sum;
 
 /*
- * tensors: y, whose shape is broadcast to `shape`, and the inputs, as for husk__loops_make; resolved, y is not empty.
+ * tensors: y, whose shape is broadcast to `shape`, and the inputs, as for husk__walk_make; resolved, y is not empty.
  */
-husk__sum husk__sum_make(int32_t rank, const int64_t *shape, const husk_tensor *const tensors[HUSK__LOOPS_TENSORS]);
+husk__sum husk__sum_make(int32_t rank, const int64_t *shape, const husk_tensor *const tensors[HUSK__WALK_TENSORS]);
 /* Bytes of partial sums. */
 uint64_t husk__sum_workspace(const husk__sum *sum);
 

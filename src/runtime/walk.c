@@ -9,20 +9,27 @@ void husk__walk_add(husk__walk *walk, husk__walk_dimension dimension)
         walk->dimensions[walk->rank++] = dimension;
 }
 
-static bool comes_before(const husk__walk_dimension *a, const husk__walk_dimension *b)
+static bool comes_before(const husk__walk_dimension *a, const husk__walk_dimension *b, int leading)
 {
-    for (int t = 0; t < HUSK__WALK_TENSORS; ++t)
+    for (int i = 0; i < HUSK__WALK_TENSORS; ++i) {
+        const int t = (leading + i) % HUSK__WALK_TENSORS;
         if (a->strides[t] != b->strides[t])
             return a->strides[t] > b->strides[t];
+    }
     return false;
 }
 
 void husk__walk_sort(husk__walk *walk)
 {
+    husk__walk_sort_by(walk, 0);
+}
+
+void husk__walk_sort_by(husk__walk *walk, int leading)
+{
     for (int32_t i = 1; i < walk->rank; ++i) {
         const husk__walk_dimension dimension = walk->dimensions[i];
         int32_t at = i;
-        for (; at > 0 && comes_before(&dimension, &walk->dimensions[at - 1]); --at)
+        for (; at > 0 && comes_before(&dimension, &walk->dimensions[at - 1], leading); --at)
             walk->dimensions[at] = walk->dimensions[at - 1];
         walk->dimensions[at] = dimension;
     }
@@ -50,6 +57,30 @@ void husk__walk_merge(husk__walk *walk)
         }
     }
     walk->rank = rank;
+}
+
+int64_t husk__broadcast_stride(const husk_tensor *tensor, int32_t rank, int32_t d)
+{
+    const int32_t own = d - (rank - tensor->rank);
+    return own < 0 || tensor->shape[own] == 1 ? 0 : tensor->strides[own];
+}
+
+husk__walk husk__walk_make(int32_t rank, const int64_t *shape, const husk_tensor *const tensors[HUSK__WALK_TENSORS],
+                           int leading)
+{
+    husk__walk walk = {0};
+    for (int32_t d = 0; d < rank; ++d) {
+        husk__walk_dimension dimension = {.extent = shape[d]};
+        for (int t = 0; t < HUSK__WALK_TENSORS; ++t)
+            dimension.strides[t] =
+                husk__broadcast_stride(tensors[t] ? tensors[t] : tensors[HUSK__WALK_U], rank, d);
+        husk__walk_add(&walk, dimension);
+    }
+    husk__walk_sort_by(&walk, leading);
+    husk__walk_merge(&walk);
+    if (walk.rank == 0)
+        walk = (husk__walk){.rank = 1, .dimensions = {{.extent = 1, .strides = {1, 1, 1, 1}}}};
+    return walk;
 }
 
 husk__walk_dimension husk__walk_take_last(husk__walk *walk)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* select/grid.h: variants for GPUs that go through their elements in work-groups of 256 work-items, or of 64. */
+#ifndef HUSK_SELECT_GRID_H
+#define HUSK_SELECT_GRID_H
+
+#include "select/op.h"
+
+enum { HUSK__GRID_CONFIGURATIONS = 2 };
+
+/* values[0]: the work-items, -DWG for the kernels. */
+extern const husk__configuration husk__grid_menu[HUSK__GRID_CONFIGURATIONS];
+
+/* Whether the device has work-groups of values[0]; and a cost by which it takes the larger ones. */
+bool husk__grid_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
+double husk__grid_cost(const husk__candidate *candidate);
+
+#endif
