@@ -7,6 +7,7 @@
 //   -DINDEX_64       some element lies 2^31 or further from its tensor's first, or there are that many
 #include "lib/map.clh"
 #define BINARY_T acc_t
+#define BINARY_POW pow
 #include "lib/binary_gradient.clh"
 
 #ifndef WG

@@ -4,8 +4,9 @@
 //
 //   -DVW=4|8|16      floats a vector holds
 //   -DBINARY_POWER   POWER alone; without it the others
-#include "lib/vector.clh"
+#include "lib/vector_math.clh"
 #define BINARY_T vf
+#define BINARY_POW pow_vf
 #include "lib/binary_gradient.clh"
 #include "lib/map.clh"
 

@@ -8,6 +8,7 @@
 #define UNARY_T acc_t
 #define UNARY_EXP exp
 #define UNARY_EXPM1 expm1
+#define UNARY_POW pow
 #define UNARY_USE_SIN sin
 #define UNARY_USE_COS cos
 #include "lib/unary.clh"

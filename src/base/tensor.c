@@ -423,6 +423,11 @@ husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argu
                         husk_dtype_name(dtype), other);
 }
 
+uint64_t husk__accumulator_size(husk_dtype dtype)
+{
+    return dtype == HUSK_F64 ? sizeof(double) : sizeof(float);
+}
+
 const char *husk__dtype_option(husk_dtype dtype)
 {
     switch (dtype) {
@@ -430,6 +435,8 @@ const char *husk__dtype_option(husk_dtype dtype)
         return "-DDTYPE_F16";
     case HUSK_BF16:
         return "-DDTYPE_BF16";
+    case HUSK_F64:
+        return "-DDTYPE_F64";
     default:
         return "-DDTYPE_F32";
     }

@@ -11,6 +11,8 @@
 
 /* What tells a kernel (cl/lib/dtype.clh) that tensors are stored so: "-DDTYPE_F32". */
 const char *husk__dtype_option(husk_dtype dtype);
+/* Bytes of what a kernel computes with for that dtype: acc_t. */
+uint64_t husk__accumulator_size(husk_dtype dtype);
 
 /* Strides written out: all zero becomes packed, last dimension fastest. The shape must be valid. */
 void husk__tensor_resolve(husk_tensor *tensor);

@@ -224,7 +224,7 @@ static husk_status validate(husk_queue *queue, const husk_activation_params *par
 {
     husk_status status = husk__epilogue_check(params->activation, params->slope, "slope", scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(x, "x", scope);
+        status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, x->dtype, "y", scope);
     if (status == HUSK_OK)

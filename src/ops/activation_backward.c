@@ -210,7 +210,7 @@ static husk_status validate(husk_queue *queue, const husk_activation_params *par
                             husk_act_name(params->activation),
                             params->activation == HUSK_ACT_LEAKY_RELU ? " with this slope" : "");
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(dy, "dy", scope);
+        status = husk__tensor_check_real(queue, dy, "dy", scope);
     if (status == HUSK_OK && x)
         status = check_tensor(x, "x", dy, scope);
     if (status == HUSK_OK && y)

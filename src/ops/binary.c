@@ -171,12 +171,12 @@ static husk_status check_params(const husk_binary_params *params, const husk__sc
     return HUSK_OK;
 }
 
-static husk_status check_tensors(const husk_tensor *a, const husk_tensor *b, const husk_tensor *y,
-                                 const husk__scope *scope)
+static husk_status check_tensors(husk_queue *queue, const husk_tensor *a, const husk_tensor *b,
+                                 const husk_tensor *y, const husk__scope *scope)
 {
     husk_tensor wanted = {0};
     char shape[HUSK__SHAPE_TEXT];
-    husk_status status = husk__tensor_check_float(a, "a", scope);
+    husk_status status = husk__tensor_check_real(queue, a, "a", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(b, a->dtype, "b", scope);
     if (status == HUSK_OK && !(husk__tensor_broadcast(a, &wanted) && husk__tensor_broadcast(b, &wanted)))
@@ -195,7 +195,7 @@ static husk_status validate(husk_queue *queue, const husk_binary_params *params,
 {
     husk_status status = check_params(params, scope);
     if (status == HUSK_OK)
-        status = check_tensors(a, b, y, scope);
+        status = check_tensors(queue, a, b, y, scope);
     if (status == HUSK_OK)
         status = husk__tensor_bind(queue, a, "a", scope);
     if (status == HUSK_OK)

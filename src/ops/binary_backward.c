@@ -274,9 +274,10 @@ static husk_status check_tensor(const husk_tensor *tensor, const char *name, con
     return status == HUSK_OK ? husk__tensor_check_broadcast(tensor, name, dy, "dy", scope) : status;
 }
 
-static husk_status check_tensors(const husk_binary_params *params, const arguments *given, const husk__scope *scope)
+static husk_status check_tensors(husk_queue *queue, const husk_binary_params *params, const arguments *given,
+                                 const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_float(given->dy, "dy", scope);
+    husk_status status = husk__tensor_check_real(queue, given->dy, "dy", scope);
     for (int i = 0; i < INPUTS && status == HUSK_OK; ++i) {
         if (given->input[i])
             status = check_tensor(given->input[i], input_names[i], given->dy, scope);
@@ -358,7 +359,7 @@ husk_status husk_binary_backward(husk_queue *queue, const husk_binary_params *pa
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
     if (status == HUSK_OK)
-        status = check_tensors(&options, &given, &scope);
+        status = check_tensors(queue, &options, &given, &scope);
     if (status == HUSK_OK)
         status = bind(queue, &given, &scope);
     if (status != HUSK_OK)

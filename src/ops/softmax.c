@@ -92,7 +92,7 @@ const husk__op husk__op_softmax = {
 static husk_status validate(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *x,
                             const husk_tensor *y, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_float(x, "x", scope);
+    husk_status status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK && x->rank < 1)
         status = husk__reject(scope, "x", "rank is 0, must be 1 to %d", HUSK_MAX_RANK);
     if (status == HUSK_OK)

@@ -68,15 +68,15 @@ const husk__op husk__op_softmax_backward = {
     .classify = classify,
 };
 
-static husk_status validate_numbers(const husk_softmax_params *params, const husk_tensor *y, const husk_tensor *dy,
-                                    const husk_tensor *dx, const husk__scope *scope)
+static husk_status validate_numbers(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *y,
+                                    const husk_tensor *dy, const husk_tensor *dx, const husk__scope *scope)
 {
     husk_status status = HUSK_OK;
     if (params->accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL)
         status = husk__reject(scope, "params", "accumulate is %u, which has unknown bits",
                               (unsigned)params->accumulate);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(y, "y", scope);
+        status = husk__tensor_check_real(queue, y, "y", scope);
     if (status == HUSK_OK && y->rank < 1)
         status = husk__reject(scope, "y", "rank is 0, must be 1 to %d", HUSK_MAX_RANK);
     if (status == HUSK_OK)
@@ -100,7 +100,7 @@ static husk_status validate_numbers(const husk_softmax_params *params, const hus
 static husk_status validate(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *y,
                             const husk_tensor *dy, const husk_tensor *dx, const husk__scope *scope)
 {
-    husk_status status = validate_numbers(params, y, dy, dx, scope);
+    husk_status status = validate_numbers(queue, params, y, dy, dx, scope);
     if (status == HUSK_OK)
         status = husk__tensor_bind(queue, y, "y", scope);
     if (status == HUSK_OK)

@@ -93,7 +93,7 @@ static uint64_t workspace_rows(const husk__candidate *candidate)
     const geometry shape = husk__softmax_backward_geometry_of(candidate->problem);
     if (!rows_are_split(&shape, candidate->traits))
         return 0;
-    return (uint64_t)(shape.row_count * rows_blocks(&shape)) * sizeof(float);
+    return (uint64_t)(shape.row_count * rows_blocks(&shape)) * husk__accumulator_size(shape.dtype);
 }
 
 static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
@@ -122,7 +122,7 @@ static husk_status run_partial(const launch *own, const problem *what, husk_queu
                                const husk__scratch *scratch, const husk__scope *scope)
 {
     husk__arg list[MOST_ARGUMENTS], *end = write_tensors(given, false, list);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = write_shape(own, &own->shape.rows, false, end);
     *end++ = HUSK__ARG_I32(own->row_blocks);
     *end++ = HUSK__ARG_I64(own->units);
@@ -143,7 +143,7 @@ static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void
     }
     husk__arg list[MOST_ARGUMENTS], *end = write_tensors(given, true, list);
     if (own->block)
-        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = write_shape(own, &own->shape.rows, true, end);
     if (own->block)
         *end++ = HUSK__ARG_I32(own->row_blocks);

@@ -61,7 +61,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
     if (!block)
         return 0;
     const int64_t blocks = strips_of(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
-    return (uint64_t)(blocks * configuration->values[0]) * sizeof(float);
+    return (uint64_t)(blocks * configuration->values[0]) * husk__accumulator_size(shape.dtype);
 }
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
@@ -125,7 +125,7 @@ static husk_status run_partial(const launch *own, const problem *what, husk_queu
     husk__arg list[MOST_ARGUMENTS], *end = list;
     *end++ = HUSK__ARG_TENSOR(given->y);
     *end++ = HUSK__ARG_TENSOR(given->dy);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = write_shape(own, false, end);
     *end++ = HUSK__ARG_I32(what->is_log);
     return husk__launch(queue, own->kernels[0], &own->range, list, (size_t)(end - list), scope);
@@ -147,7 +147,7 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
     *end++ = HUSK__ARG_TENSOR(given->dy);
     *end++ = HUSK__ARG_TENSOR(given->dx);
     if (own->block)
-        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = write_shape(own, true, end);
     *end++ = HUSK__ARG_I32(what->is_log);
     *end++ = HUSK__ARG_I32(what->accumulates);

@@ -45,7 +45,7 @@ static uint64_t workspace_rows(const husk__candidate *candidate)
     const geometry shape = husk__softmax_geometry_of(candidate->problem);
     if (!rows_are_split(&shape, candidate->traits))
         return 0;
-    return (uint64_t)(shape.row_count * rows_blocks(&shape)) * 2 * sizeof(float);
+    return (uint64_t)(shape.row_count * rows_blocks(&shape)) * 2 * husk__accumulator_size(shape.dtype);
 }
 
 // Equal shares of the units, as many as the cores can use.
@@ -105,7 +105,7 @@ static husk_status run_split_rows(const husk_plan *plan, husk_queue *queue, cons
     const problem *what = plan->problem;
     husk__arg list[3 + HUSK__STRIDED_ARGS + 7], *end = list;
     *end++ = HUSK__ARG_TENSOR(given->x);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = husk__strided_write_args(&own->shape.rows, end);
     *end++ = HUSK__ARG_I32(own->shape.axis.extent);
     *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);
@@ -119,7 +119,7 @@ static husk_status run_split_rows(const husk_plan *plan, husk_queue *queue, cons
     end = list;
     *end++ = HUSK__ARG_TENSOR(given->x);
     *end++ = HUSK__ARG_TENSOR(given->y);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = husk__strided_write_args(&own->shape.rows, end);
     *end++ = HUSK__ARG_I32(own->shape.axis.extent);
     *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);

@@ -65,7 +65,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
         return 0;
     const int64_t blocks =
         workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
-    return (uint64_t)(blocks * configuration->values[0]) * 2 * sizeof(float);
+    return (uint64_t)(blocks * configuration->values[0]) * 2 * husk__accumulator_size(shape.dtype);
 }
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
@@ -116,7 +116,7 @@ static husk_status run_workgroup_partial(const launch *own, husk_queue *queue, c
 {
     husk__arg list[2 + HUSK__STRIDED_ARGS + 7], *end = list;
     *end++ = HUSK__ARG_TENSOR(given->x);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = husk__strided_write_args(&own->shape.outer, end);
     *end++ = HUSK__ARG_I32(own->shape.axis.extent);
     *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);
@@ -139,7 +139,7 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
     *end++ = HUSK__ARG_TENSOR(given->x);
     *end++ = HUSK__ARG_TENSOR(given->y);
     if (own->block)
-        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
     end = husk__strided_write_args(&own->shape.outer, end);
     *end++ = HUSK__ARG_I32(own->shape.axis.extent);
     *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);

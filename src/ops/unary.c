@@ -168,7 +168,7 @@ static husk_status validate(husk_queue *queue, const husk_unary_params *params, 
         return husk__reject(scope, "params", "%s is NaN", isnan(params->low) ? "low" : "high");
     if (params->op == HUSK_UNARY_POWER && isnan(params->exponent))
         return husk__reject(scope, "params", "exponent is NaN");
-    husk_status status = husk__tensor_check_float(x, "x", scope);
+    husk_status status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, x->dtype, "y", scope);
     if (status == HUSK_OK)

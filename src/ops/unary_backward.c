@@ -219,7 +219,7 @@ static husk_status validate(husk_queue *queue, const husk_unary_params *params, 
 {
     husk_status status = check_params(params, x, y, scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(dy, "dy", scope);
+        status = husk__tensor_check_real(queue, dy, "dy", scope);
     if (status == HUSK_OK && x)
         status = check_tensor(x, "x", dy, scope);
     if (status == HUSK_OK && y)

@@ -144,14 +144,14 @@ husk_status husk__where_check_condition(const husk_tensor *condition, const husk
     return husk__tensor_check_plain(condition, is_number ? other->dtype : HUSK_U8, "condition", scope);
 }
 
-static husk_status check_tensors(const arguments *given, const husk__scope *scope)
+static husk_status check_tensors(husk_queue *queue, const arguments *given, const husk__scope *scope)
 {
     const husk_tensor *const inputs[] = {given->condition, given->a, given->b};
     husk_tensor wanted = {0};
     char shape[HUSK__SHAPE_TEXT];
     husk_status status = husk__where_check_condition(given->condition, given->a, scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(given->a, "a", scope);
+        status = husk__tensor_check_real(queue, given->a, "a", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(given->b, given->a->dtype, "b", scope);
     for (int i = 0; i < 3 && status == HUSK_OK; ++i) {
@@ -172,7 +172,7 @@ static husk_status check_tensors(const arguments *given, const husk__scope *scop
 static husk_status validate(husk_queue *queue, const arguments *given, const husk__scope *scope)
 {
     const husk_tensor *const inputs[] = {given->condition, given->a, given->b};
-    husk_status status = check_tensors(given, scope);
+    husk_status status = check_tensors(queue, given, scope);
     for (int i = 0; i < 3 && status == HUSK_OK; ++i)
         status = husk__tensor_bind(queue, inputs[i], names[i], scope);
     if (status == HUSK_OK)

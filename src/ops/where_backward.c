@@ -204,11 +204,12 @@ const husk__op husk__op_where_backward = {
 
 static const char *const gradient_names[INPUTS] = {"da", "db"};
 
-static husk_status check(const husk_where_params *params, const arguments *given, const husk__scope *scope)
+static husk_status check(husk_queue *queue, const husk_where_params *params, const arguments *given,
+                         const husk__scope *scope)
 {
     if (params->accumulate > HUSK_ACCUMULATE_ALL)
         return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
-    husk_status status = husk__tensor_check_float(given->dy, "dy", scope);
+    husk_status status = husk__tensor_check_real(queue, given->dy, "dy", scope);
     if (status == HUSK_OK)
         status = husk__where_check_condition(given->condition, given->dy, scope);
     if (status == HUSK_OK)
@@ -273,7 +274,7 @@ husk_status husk_where_backward(husk_queue *queue, const husk_where_params *para
     if (status == HUSK_OK)
         status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
     if (status == HUSK_OK)
-        status = check(&options, &given, &scope);
+        status = check(queue, &options, &given, &scope);
     if (status == HUSK_OK)
         status = bind(queue, &given, &scope);
     if (status != HUSK_OK)

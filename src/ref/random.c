@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "ref/random.h"
 
+#include <math.h>
+
 void husk_ref_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t random[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
@@ -67,8 +69,10 @@ void husk_ref_random_fill_array(const husk_ref_array *array, uint64_t seed, floa
     do {
         if (position % 4 == 0)
             random_block(seed, position / 4, random);
-        float value = scale * bits_to_float(random[position % 4]);
-        husk_ref_store(array, husk_ref_offset(array, index), (double)value);
+        double value = (double)(scale * bits_to_float(random[position % 4]));
+        if (array->dtype == HUSK_F64) // the digits beyond a float's
+            value += ldexp((double)(scale * bits_to_float(random[(position + 1) % 4])), -25);
+        husk_ref_store(array, husk_ref_offset(array, index), value);
         position++;
     } while (husk_ref_index_next(array->rank, array->shape, index));
 }

@@ -38,6 +38,17 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
     return HUSK_OK;
 }
 
+husk_status husk__tensor_check_real(husk_queue *queue, const husk_tensor *tensor, const char *argument,
+                                    const husk__scope *scope)
+{
+    if (!tensor || tensor->packed || tensor->dtype != HUSK_F64)
+        return husk__tensor_check_float(tensor, argument, scope);
+    husk_status status = husk__tensor_check(tensor, argument, scope);
+    if (status == HUSK_OK && !husk_context_has(queue->context, HUSK_FEATURE_F64))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is f64, which this device does not compute in", argument);
+    return status;
+}
+
 // Bytes [first, past) that a tensor may touch in its block.
 static bool touched(const husk_tensor *tensor, uint64_t *first, uint64_t *past)
 {

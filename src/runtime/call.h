@@ -23,6 +23,10 @@ husk_status husk__context_call_begin(const husk_context *context, const char *ca
 husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, const char *argument,
                               const husk__scope *scope);
 
+/* husk__tensor_check_float, of operators that compute in f64, too, where the device does. */
+husk_status husk__tensor_check_real(husk_queue *queue, const husk_tensor *tensor, const char *argument,
+                                    const husk__scope *scope);
+
 /* Refuse an output that shares memory with another argument, named by argument names. NULL other is fine. */
 husk_status husk__refuse_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,
                                  const char *other_name, const husk__scope *scope);

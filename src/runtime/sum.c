@@ -6,6 +6,7 @@
 #include <husk/context.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
 
 enum { SUM_COLUMNS = 256, ADDS = 1 }; // cl/lib/sum.clh, cl/lib/map.clh
 // Where there are fewer sums than UNITS_WANTED at a time, they are divided into partial sums of at least CHUNK_MINIMUM.
@@ -53,8 +54,8 @@ static void divide(husk__sum *sum)
 
 husk__sum husk__sum_make(int32_t rank, const int64_t *shape, const husk_tensor *const tensors[HUSK__WALK_TENSORS])
 {
-    husk__sum sum = {0};
     const husk_tensor *y = tensors[HUSK__WALK_Y];
+    husk__sum sum = {.partial = husk__accumulator_size(y->dtype)};
     bool is_empty = false;
     for (int32_t d = 0; d < rank; ++d)
         is_empty = is_empty || shape[d] == 0;
@@ -80,7 +81,7 @@ husk__sum husk__sum_make(int32_t rank, const int64_t *shape, const husk_tensor *
 
 uint64_t husk__sum_workspace(const husk__sum *sum)
 {
-    return sum->splits > 1 ? (uint64_t)sum->splits * (uint64_t)sum->total * sizeof(float) : 0;
+    return sum->splits > 1 ? (uint64_t)sum->splits * (uint64_t)sum->total * sum->partial : 0;
 }
 
 // CPU devices: whole units for a work-group, several groups a core, none of less than SHARE_MINIMUM terms.
@@ -155,8 +156,8 @@ static husk_status launch(const husk__sum *sum, husk_queue *queue, const husk__m
 husk_status husk__sum_launch(const husk__sum *sum, husk_queue *queue, const husk__map_run *run,
                              const husk_buffer *scratch, uint64_t at, const husk__scope *scope)
 {
-    const husk__arg partial = sum->splits > 1 ? HUSK__ARG_BUFFER(scratch, at, sizeof(float))
-                                              : HUSK__ARG_BUFFER(NULL, 0, sizeof(float));
+    const husk__arg partial = sum->splits > 1 ? HUSK__ARG_BUFFER(scratch, at, sum->partial)
+                                              : HUSK__ARG_BUFFER(NULL, 0, sum->partial);
     husk_status status = HUSK_OK;
     if (sum->splits > 0)
         status = launch(sum, queue, run, partial, false, scope);

@@ -18,6 +18,7 @@ typedef struct husk__sum {
     bool is_columns;   /* the row is kept */
     int64_t kept, reduced, chunk, splits, units;
     int64_t total; /* sums */
+    uint64_t partial; /* bytes of a partial one */
     int64_t share, end_share;
     const husk__kernel *kernel, *finish;
     husk__range range, end_range;

@@ -230,7 +230,7 @@ START_TEST(kinds_and_broadcasts)
         test_layout layouts[5];
         for (int i = 0; i < 5; i++)
             layouts[i] = test_pick_layout(&random);
-        const husk_dtype dtype = !test_tier_is("dtypes") ? HUSK_F32 : round % 2 ? HUSK_F16 : HUSK_BF16;
+        const husk_dtype dtype = test_tier_is("dtypes") ? test_dtype(round) : HUSK_F32;
         tensors t = make(dtype, params.op, &s, layouts, (uint64_t)round);
         run_all(&params, &t, (int)TEST_PICK(&random, 1, 2, 3, 3));
         release(&t);

@@ -89,7 +89,7 @@ START_TEST(narrow_dtypes)
     static const int64_t long_row[] = {1, 70001};
     husk_ref_random random = {.seed = 300 + (uint64_t)_i};
     for (uint64_t round = 0; round < 5; round++) {
-        const husk_dtype dtype = (_i + (int)round) % 2 ? HUSK_F16 : HUSK_BF16;
+        const husk_dtype dtype = test_dtype(_i + (int64_t)round);
         int64_t shape[HUSK_MAX_RANK];
         int32_t rank;
         husk_softmax_params params = pick_problem(&random, &rank, shape);

@@ -95,7 +95,7 @@ START_TEST(broadcasts)
                 if (d >= y_rank - ranks[i] && own[i][d - y_rank + ranks[i]] != 1)
                     y_shape[d] = own[i][d - y_rank + ranks[i]];
         }
-        const husk_dtype dtype = is_narrow || round % 6 == 5 ? round % 4 < 2 ? HUSK_F16 : HUSK_BF16 : HUSK_F32;
+        const husk_dtype dtype = is_narrow || round % 6 == 5 ? test_dtype(round / 2) : HUSK_F32;
         test_tensor inputs[INPUTS];
         for (int i = 0; i < INPUTS; i++)
             inputs[i] = test_input_of(i == CONDITION && round % 2 == 0 ? HUSK_U8 : dtype, ranks[i], own[i],

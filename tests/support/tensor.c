@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <husk/context.h>
+
 #include "ref/random.h"
 #include "support/device.h"
 #include "support/main.h"
@@ -128,6 +130,13 @@ test_tensor test_input_of(husk_dtype dtype, int32_t rank, const int64_t *shape, 
     husk_ref_random_fill_array(&made.before, seed, scale);
     send(&made);
     return made;
+}
+
+husk_dtype test_dtype(int64_t round)
+{
+    static const husk_dtype dtypes[] = {HUSK_F16, HUSK_BF16, HUSK_F64};
+    const husk_dtype dtype = dtypes[round % 3];
+    return dtype == HUSK_F64 && !husk_context_has(test_context(), HUSK_FEATURE_F64) ? HUSK_F32 : dtype;
 }
 
 test_tensor test_input(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale)

@@ -60,11 +60,11 @@ typedef struct husk_binary_params {
     (husk_binary_params) { .size = sizeof(husk_binary_params), __VA_ARGS__ }
 
 /*
- * All tensors: one dtype (f32, f16, bf16), any strides, rank 0 to 8; y may be a or b itself where that has y's shape,
- * otherwise y must not overlap them. A zero-sized y does nothing.
- * |error| in units of 2^-24, one for each rounding: ADD and SUBTRACT 3 (|alpha a| + |beta b|), MULTIPLY 2 |y|,
- * DIVIDE 7 |y| and POWER 32 |y| (OpenCL allows the division 2.5 ulp, pow 16); the others are exact. What is below
- * 2^-126 may count as zero. In f16 and bf16 half a unit in the last place beside that.
+ * All tensors: one dtype (f32, f16, bf16, f64), any strides, rank 0 to 8; y may be a or b itself where that has y's
+ * shape, otherwise y must not overlap them. A zero-sized y does nothing. |error| in units of 2^-24, one for each
+ * rounding: ADD and SUBTRACT 3 (|alpha a| + |beta b|), MULTIPLY 2 |y|, DIVIDE 7 |y| and POWER 32 |y| (OpenCL allows
+ * the division 2.5 ulp, pow 16); the others are exact. What is below 2^-126 may count as zero. In f16 and bf16 half a
+ * unit in the last place beside that.
  */
 HUSK_API husk_status husk_binary(husk_queue *queue, const husk_binary_params *params, const husk_tensor *a,
                                  const husk_tensor *b, const husk_tensor *y);
@@ -82,10 +82,10 @@ HUSK_API husk_status husk_binary(husk_queue *queue, const husk_binary_params *pa
  * as PyTorch has them. Comparisons have no gradient.
  *
  * dy has the broadcast shape; a, b, da, db are of shapes that broadcast to it, da and db as a and b. All have one dtype
- * (f32, f16, bf16) and any strides. da and db overlap nothing. accumulate: HUSK_ACCUMULATE_INPUTS adds to both. A sum
- * without terms is 0.
- * |error| of a term, in units of 2^-24 of its size: ADD and SUBTRACT 1, MULTIPLY 2, DIVIDE 16, POWER 48, else 0; of a
- * sum of n terms beside that (n + 4) 2^-24 sum |terms|, of which tests allow 4 + 2 sqrt n (docs/operators.md).
+ * (f32, f16, bf16, f64) and any strides. da and db overlap nothing. accumulate: HUSK_ACCUMULATE_INPUTS adds to both. A
+ * sum without terms is 0. |error| of a term, in units of 2^-24 of its size: ADD and SUBTRACT 1, MULTIPLY 2, DIVIDE 16,
+ * POWER 48, else 0; of a sum of n terms beside that (n + 4) 2^-24 sum |terms|, of which tests allow 4 + 2 sqrt n
+ * (docs/operators.md).
  */
 HUSK_API husk_status husk_binary_backward(husk_queue *queue, const husk_binary_params *params, const husk_tensor *a,
                                           const husk_tensor *b, const husk_tensor *dy, const husk_tensor *da,

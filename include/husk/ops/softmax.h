@@ -5,7 +5,7 @@
  *     softmax      y = e^(x - max) / sum e^(x - max)          along the axis
  *     log-softmax  y = (x - max) - log(sum e^(x - max))
  *
- * x and y: the same shape (rank 1 to 8) and dtype (f32, f16, bf16), any strides; y may be x itself, otherwise they
+ * x and y: the same shape (rank 1 to 8) and dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise they
  * must not overlap. A zero-sized tensor does nothing. A row that holds NaN or +infinity gives NaN throughout, a
  * row of -infinity alone too; single -infinity elements give 0 (log-softmax: -infinity).
  * Error: softmax |error| <= (16 + 2 sqrt n + |x - max|) * 2^-24 * y + 2^-126, log-softmax <= (16 + 2 sqrt n)
@@ -16,11 +16,10 @@
  *     softmax      dx = y (dy - sum y dy)           along the axis
  *     log-softmax  dx = dy - e^y sum dy
  *
- * y, dy and dx: the same shape and dtype (f32, f16, bf16), any strides; dx may be y or dy itself, otherwise it must not
- * overlap them.
- * NaN and infinity go where the formula sends them: a NaN in y or dy makes its whole row NaN (log-softmax: one in y,
- * its element alone). Error, with u = 2^-24: a sum of n products errs by (4 + 2 sqrt n) u of its absolute terms S (see
- * docs/operators.md), and what is done with it by a few u of its terms, so that
+ * y, dy and dx: the same shape and dtype (f32, f16, bf16, f64), any strides; dx may be y or dy itself, otherwise it
+ * must not overlap them. NaN and infinity go where the formula sends them: a NaN in y or dy makes its whole row NaN
+ * (log-softmax: one in y, its element alone). Error, with u = 2^-24: a sum of n products errs by (4 + 2 sqrt n) u of
+ * its absolute terms S (see docs/operators.md), and what is done with it by a few u of its terms, so that
  *     softmax      |error| <= (8 + 2 sqrt n) u |y| (|dy| + S),  S = sum |y dy|
  *     log-softmax  |error| <= (16 + 2 sqrt n) u (|dy| + e^y S), S = sum |dy|
  * and 2 u (|dx before| + |gradient|) more where it is added, and what denormals cost that become zero.

@@ -24,9 +24,9 @@ typedef struct husk_where_params {
 #define HUSK_WHERE_PARAMS(...) (husk_where_params) { .size = sizeof(husk_where_params), __VA_ARGS__ }
 
 /*
- * a, b and y: one dtype (f32, f16, bf16), any strides, rank 0 to 8; y may be an input itself where that has y's shape
- * and dtype, otherwise y must not overlap them. A zero-sized y does nothing. Exact: y is a or b, NaN and infinity too;
- * denormals may become 0.
+ * a, b and y: one dtype (f32, f16, bf16, f64), any strides, rank 0 to 8; y may be an input itself where that has y's
+ * shape and dtype, otherwise y must not overlap them. A zero-sized y does nothing. Exact: y is a or b, NaN and
+ * infinity too; denormals may become 0.
  */
 HUSK_API husk_status husk_where(husk_queue *queue, const husk_where_params *params, const husk_tensor *condition,
                                 const husk_tensor *a, const husk_tensor *b, const husk_tensor *y);
@@ -36,7 +36,7 @@ HUSK_API husk_status husk_where(husk_queue *queue, const husk_where_params *para
  * was broadcast, in an order that the shapes alone decide. Either may be NULL: it is not wanted.
  *
  * dy has the broadcast shape; condition, da and db are of shapes that broadcast to it. dy, da and db have one dtype
- * (f32, f16, bf16), the condition that or u8; strides are free. da and db overlap nothing. accumulate:
+ * (f32, f16, bf16, f64), the condition that or u8; strides are free. da and db overlap nothing. accumulate:
  * HUSK_ACCUMULATE_INPUTS adds to both. Exact where nothing was broadcast; |error| of a sum of n terms as
  * husk/ops/binary.h's ADD.
  */
