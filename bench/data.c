@@ -35,20 +35,20 @@ static int64_t bytes_of(const bench_array *array)
     return array->count * (int64_t)husk_dtype_size(array->dtype);
 }
 
+// NaN; -2 in integers, or what its bits are without a sign.
 static void poison(bench_array *array)
 {
-    if (array->dtype == HUSK_I32) {
-        for (int64_t i = 0; i < array->count; i++)
-            ((int32_t *)array->data)[i] = -2;
-        return;
-    }
-    if (husk_dtype_size(array->dtype) == 2) { // a NaN of f16 and of bf16
-        for (int64_t i = 0; i < array->count; i++)
-            ((uint16_t *)array->data)[i] = 0x7fc0;
-        return;
-    }
+    static const int64_t minus_two = -2;
+    static const float nan_f32 = NAN;
+    static const double nan_f64 = NAN;
+    static const uint16_t nan_half = 0x7fc0; // of f16 and of bf16
+    const void *pattern = array->dtype == HUSK_F32                             ? (const void *)&nan_f32
+                          : array->dtype == HUSK_F64                           ? (const void *)&nan_f64
+                          : array->dtype == HUSK_F16 || array->dtype == HUSK_BF16 ? (const void *)&nan_half
+                                                                               : (const void *)&minus_two;
+    const size_t size = husk_dtype_size(array->dtype);
     for (int64_t i = 0; i < array->count; i++)
-        ((float *)array->data)[i] = NAN;
+        memcpy((char *)array->data + (size_t)i * size, pattern, size); // little-endian: an integer's low bytes
 }
 
 bool bench_array_make(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Preloaded before an OpenCL library: the name of every kernel that is enqueued, a line each, is added to the file
-// that HUSK_TEST_KERNELS names. check_kernels.sh and check_oclgrind.sh ask it which kernels were run.
+// that HUSK_TEST_KERNELS names, and after "has " that of every kernel in a program that is built.
+// check_kernels.sh and check_oclgrind.sh ask it which kernels were run.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,6 +15,9 @@
 typedef cl_int enqueue_function(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
                                 const size_t *, cl_uint, const cl_event *, cl_event *);
 typedef cl_int info_function(cl_kernel, cl_kernel_info, size_t, void *, size_t *);
+typedef cl_int program_info_function(cl_program, cl_program_info, size_t, void *, size_t *);
+typedef cl_int build_function(cl_program, cl_uint, const cl_device_id *, const char *,
+                              void(CL_CALLBACK *)(cl_program, void *), void *);
 
 // POSIX lets an object's address become a function's; ISO C has no cast for it.
 static void next_of(const char *name, void *function)
@@ -26,22 +30,52 @@ static void next_of(const char *name, void *function)
     memcpy(function, &address, sizeof address);
 }
 
-static void note(cl_kernel kernel)
+static void note(const char *prefix, const char *name, size_t length)
 {
     const char *path = getenv("HUSK_TEST_KERNELS");
     if (!path || !*path)
         return;
-    info_function *info;
-    next_of("clGetKernelInfo", &info);
-    char line[256] = "";
-    if (info(kernel, CL_KERNEL_FUNCTION_NAME, sizeof line - 1, line, NULL) != CL_SUCCESS)
-        return;
-    strcat(line, "\n"); // room was left for it
+    char line[300];
+    snprintf(line, sizeof line, "%s%.*s\n", prefix, (int)(length < 256 ? length : 256), name);
     int file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0666);
     if (file < 0 || write(file, line, strlen(line)) < 0) // one write: lines of several processes do not mix
         fprintf(stderr, "list_kernels: %s cannot be written\n", path);
     if (file >= 0)
         close(file);
+}
+
+static void note_kernel(cl_kernel kernel)
+{
+    info_function *info;
+    next_of("clGetKernelInfo", &info);
+    char name[256] = "";
+    if (info(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, NULL) == CL_SUCCESS)
+        note("", name, strlen(name));
+}
+
+static void note_program(cl_program program)
+{
+    program_info_function *info;
+    next_of("clGetProgramInfo", &info);
+    char names[4096] = "";
+    if (info(program, CL_PROGRAM_KERNEL_NAMES, sizeof names - 1, names, NULL) != CL_SUCCESS)
+        return;
+    for (const char *at = names; *at;) {
+        size_t length = strcspn(at, ";");
+        note("has ", at, length);
+        at += length + (at[length] == ';');
+    }
+}
+
+cl_int clBuildProgram(cl_program program, cl_uint device_count, const cl_device_id *devices, const char *options,
+                      void(CL_CALLBACK *notify)(cl_program, void *), void *user)
+{
+    build_function *build;
+    next_of("clBuildProgram", &build);
+    cl_int code = build(program, device_count, devices, options, notify, user);
+    if (code == CL_SUCCESS)
+        note_program(program);
+    return code;
 }
 
 cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
@@ -50,6 +84,6 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
 {
     enqueue_function *enqueue;
     next_of("clEnqueueNDRangeKernel", &enqueue);
-    note(kernel);
+    note_kernel(kernel);
     return enqueue(queue, kernel, dimensions, offset, global, local, wait_count, wait, event);
 }
