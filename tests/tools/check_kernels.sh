@@ -45,7 +45,7 @@ count)
 esac
 
 # Macros make kernels, too: those that the programs said they have.
-sed -n 's/^has //p' "$work/ran" | grep -v '^husk_runtime_' | sort -u - "$work/all" > "$work/every"
+sed -n 's/^has //p' "$work/ran" | grep '^husk_' | grep -v '^husk_runtime_' | sort -u - "$work/all" > "$work/every"
 grep -v '^has ' "$work/ran" | sort | uniq -c | awk '{ print $2, $1 }' > "$work/times"
 join -a 1 -e 0 -o 0,2.2 "$work/every" "$work/times" | awk -v least="$least" '
     $2 < least { print $1 " was enqueued " $2 " times, " least " are asked for"; few++ }
