@@ -81,6 +81,7 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     // The columns this work-item fills.
     index_t fill_offset[FILL_Y];
     int fill_depth[FILL_Y], fill_row[FILL_Y], fill_column[FILL_Y];
+#pragma unroll
     for (int i = 0; i < FILL_Y; ++i) {
         const index_t column = first_column + (item + i * GROUP_ITEMS) % BLOCK_N;
         const index_t position = column % positions;
@@ -111,10 +112,12 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     // The next tiles, on their way from global to local memory.
     acc_t next_w[FILL_W], next_y[FILL_Y];
 #define FETCH(block) \
+    _Pragma("unroll") \
     for (int i = 0; i < FILL_W; ++i) { \
         const int at = item + i * GROUP_ITEMS, k = (block) * BLOCK_K + at / BLOCK_M; \
         next_w[i] = at < BLOCK_K * BLOCK_M && k < depth ? w[k * padded + at % BLOCK_M] : 0.0f; \
     } \
+    _Pragma("unroll") \
     for (int i = 0; i < FILL_Y; ++i) { \
         const int at = item + i * GROUP_ITEMS; \
         next_y[i] = 0.0f; \
@@ -129,11 +132,13 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
         } \
     }
 #define KEEP(block) \
+    _Pragma("unroll") \
     for (int i = 0; i < FILL_W; ++i) { \
         const int at = item + i * GROUP_ITEMS; \
         if (at < BLOCK_K * BLOCK_M) \
             w_tile[(block) & 1][at / BLOCK_M * A_PITCH + at % BLOCK_M] = next_w[i]; \
     } \
+    _Pragma("unroll") \
     for (int i = 0; i < FILL_Y; ++i) { \
         const int at = item + i * GROUP_ITEMS; \
         if (at < BLOCK_K * BLOCK_N) \
