@@ -4,162 +4,18 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/epilogue.h"
 #include "base/params.h"
-#include "base/tensor.h"
-#include "runtime/map.h"
-#include "select/grid.h"
-#include "select/plan.h"
-
-// ---- the problem ----
+#include "ops/shared_elementwise.h"
 
 // Kinds that are taken from y: ACT_SIGMOID_Y and ACT_TANH_Y in cl/lib/activation_gradient.clh.
 enum { SIGMOID_Y = 9, TANH_Y = 10 };
 
-typedef struct problem {
-    husk__epilogue activation;
-    int32_t kind; // the kernel's
-    bool adds;
-    husk_tensor dx, dy, from; // from: x or y
-} problem;
-
-static void describe(const void *untyped, husk__key *key)
-{
-    const problem *own = untyped;
-    husk__key_i64(key, own->kind);
-    husk__key_i64(key, own->activation.activation);
-    husk__key_f32(key, own->activation.slope);
-    husk__key_i64(key, own->adds);
-    husk__key_tensor(key, &own->dx);
-    husk__key_tensor(key, &own->dy);
-    husk__key_tensor(key, &own->from);
-}
-
-static husk__walk walk_of(const problem *own)
-{
-    const husk_tensor *const tensors[] = {&own->dx, &own->dy, &own->from, NULL};
-    return husk__walk_make(own->dx.rank, own->dx.shape, tensors, HUSK__WALK_Y);
-}
-
-static void classify(const void *untyped, husk__text *text)
-{
-    const problem *own = untyped;
-    const husk__walk walk = walk_of(own);
-    husk__text_format(text, " %s %s %s", husk_dtype_name(own->dy.dtype), husk_act_name(own->activation.activation),
-                      walk.rank < 2 ? "packed" : "strided");
-    husk__class_size(text, "count", husk__walk_count(&walk));
-}
-
-typedef struct arguments {
-    const husk_tensor *dx, *dy, *from;
-} arguments;
-
-// ---- what the two variants share ----
-
-static husk__map *make_state(husk_plan *plan, char options[128])
-{
-    const problem *own = plan->problem;
-    husk__map *state = calloc(1, sizeof *state);
-    plan->state = state; // freed with the plan
-    if (state)
-        state->walk = walk_of(own);
-    snprintf(options, 128, "%s %s%s", husk__dtype_option(own->dy.dtype), plan->configuration->options,
-             own->activation.is_smooth ? " -DACT_SMOOTH" : "");
-    return state;
-}
-
-// A bound that the kind does not have is NaN, which no number reaches.
-static float bound_of(float bound)
-{
-    return isfinite(bound) ? bound : NAN;
-}
-
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
-                       const husk__scope *scope)
-{
-    const problem *own = plan->problem;
-    const arguments *given = untyped;
-    const husk__map_run call = {
-        .y = given->dx,
-        .u = given->dy,
-        .v = given->from,
-        .adds = own->adds,
-        .kind = own->kind,
-        .numbers = {bound_of(own->activation.low), own->activation.slope, bound_of(own->activation.high)}};
-    (void)scratch;
-    return husk__map_launch(plan->state, queue, &call, scope);
-}
-
-// ---- vector: CPU devices ----
-
-// A work-group is worth launching for so many elements: waking a thread takes as long.
-enum { VECTOR_MINIMUM = 65536, VECTOR_MINIMUM_SMOOTH = 16384 };
-
-static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
-{
-    const problem *own = plan->problem;
-    char options[128];
-    husk__map *state = make_state(plan, options);
-    if (!state)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    return husk__map_prepare_vector(plan->context, "activation_backward_vector.cl", options,
-                                    "husk_activation_backward_vector",
-                                    own->activation.is_smooth ? VECTOR_MINIMUM_SMOOTH : VECTOR_MINIMUM,
-                                    3 * husk_dtype_size(own->dy.dtype), state, scope);
-}
-
-static const husk__configuration vector_menu[] = {{.name = "1", .options = ""}};
-
-static const husk__variant vector = {
-    .name = "vector",
-    .family = HUSK__FAMILY_CPU,
-    .configurations = vector_menu,
-    .configuration_count = 1,
-    .prepare = prepare_vector,
-    .run = run,
-};
-
-// ---- grid: GPUs ----
-
-static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
-{
-    char options[128];
-    husk__map *state = make_state(plan, options);
-    if (!state)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    return husk__map_prepare_grid(plan->context, "activation_backward_grid.cl", options,
-                                  "husk_activation_backward_grid", plan->configuration->values[0], state, scope);
-}
-
-static const husk__variant grid = {
-    .name = "grid",
-    .family = HUSK__FAMILY_GPU,
-    .configurations = husk__grid_menu,
-    .configuration_count = HUSK__GRID_CONFIGURATIONS,
-    .supports = husk__grid_supports,
-    .cost = husk__grid_cost,
-    .prepare = prepare_grid,
-    .run = run,
-};
-
-// ---- the operator ----
-
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&vector, &grid, NULL};
-
 const husk__op husk__op_activation_backward = {
-    .name = "activation_backward",
-    .problem_size = sizeof(problem),
-    .variants = variants,
-    .describe = describe,
-    .prewarm = prewarm,
-    .classify = classify,
-};
+    .name = "activation_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
 
 // Whether the derivative is a function of y.
 static bool has_inverse(const husk__epilogue *activation)
@@ -178,71 +34,42 @@ static bool has_inverse(const husk__epilogue *activation)
     }
 }
 
-static husk_status check_tensor(const husk_tensor *tensor, const char *name, const husk_tensor *dy,
+static husk_status check_params(const husk_activation_params *params, const husk_tensor *x, const husk_tensor *y,
                                 const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(tensor, dy->dtype, name, scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_check_shape(tensor, name, dy->rank, dy->shape, "as dy", scope);
-    return status;
-}
-
-// One input: the memory behind it, and dx is it or has nothing of it.
-static husk_status bind_input(husk_queue *queue, const husk_tensor *tensor, const char *name, const husk_tensor *dx,
-                              const husk__scope *scope)
-{
-    husk_status status = husk__tensor_bind(queue, tensor, name, scope);
-    return status == HUSK_OK ? husk__refuse_partial_overlap(dx, "dx", tensor, name, scope) : status;
-}
-
-static husk_status validate(husk_queue *queue, const husk_activation_params *params, const husk_tensor *x,
-                            const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx,
-                            const husk__scope *scope)
-{
     husk_status status = husk__epilogue_check(params->activation, params->slope, "slope", scope);
-    if (status == HUSK_OK && params->accumulate > HUSK_ACCUMULATE_ALL)
+    if (status != HUSK_OK)
+        return status;
+    if (params->accumulate > HUSK_ACCUMULATE_ALL)
         return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
-    if (status == HUSK_OK && !x && !y)
+    if (!x && !y)
         return husk__reject(scope, "x", "is NULL, and so is y");
     const husk__epilogue activation = husk__epilogue_resolve(params->activation, params->slope);
-    if (status == HUSK_OK && !x && !has_inverse(&activation))
+    if (!x && !has_inverse(&activation))
         return husk__reject(scope, "x", "is NULL, but the gradient of %s does not follow from y%s",
                             husk_act_name(params->activation),
                             params->activation == HUSK_ACT_LEAKY_RELU ? " with this slope" : "");
-    if (status == HUSK_OK)
-        status = husk__tensor_check_real(queue, dy, "dy", scope);
-    if (status == HUSK_OK && x)
-        status = check_tensor(x, "x", dy, scope);
-    if (status == HUSK_OK && y)
-        status = check_tensor(y, "y", dy, scope);
-    if (status == HUSK_OK)
-        status = check_tensor(dx, "dx", dy, scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_check_distinct(dx, "dx", scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_bind(queue, dx, "dx", scope);
-    if (status == HUSK_OK && x)
-        status = bind_input(queue, x, "x", dx, scope);
-    if (status == HUSK_OK && y)
-        status = bind_input(queue, y, "y", dx, scope);
-    if (status == HUSK_OK)
-        status = bind_input(queue, dy, "dy", dx, scope);
-    return status;
+    return HUSK_OK;
 }
 
-static problem resolve(const husk_activation_params *params, const arguments *given, bool is_from_y)
+// A bound that the kind does not have is NaN, which no number reaches.
+static float bound_of(float bound)
 {
-    problem own = {.activation = husk__epilogue_resolve(params->activation, params->slope),
-                   .adds = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0,
-                   .dx = *given->dx,
-                   .dy = *given->dy,
-                   .from = *given->from};
-    own.kind = own.activation.is_smooth ? (int32_t)own.activation.activation : 0;
-    if (is_from_y && own.activation.is_smooth)
-        own.kind = own.activation.activation == HUSK_ACT_TANH ? TANH_Y : SIGMOID_Y;
-    husk__tensor_bare(&own.dx);
-    husk__tensor_bare(&own.dy);
-    husk__tensor_bare(&own.from);
+    return isfinite(bound) ? bound : NAN;
+}
+
+static husk__elementwise resolve(const husk_activation_params *params, bool is_from_y)
+{
+    const husk__epilogue activation = husk__epilogue_resolve(params->activation, params->slope);
+    husk__elementwise own = {.inputs = 2,
+                             .kind = activation.is_smooth ? (int32_t)activation.activation : 0,
+                             .numbers = {bound_of(activation.low), activation.slope, bound_of(activation.high)},
+                             .adds = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0,
+                             .is_smooth = activation.is_smooth,
+                             .function = husk_act_name(activation.activation),
+                             .options = activation.is_smooth ? " -DACT_SMOOTH" : ""};
+    if (is_from_y && activation.is_smooth)
+        own.kind = activation.activation == HUSK_ACT_TANH ? TANH_Y : SIGMOID_Y;
     return own;
 }
 
@@ -255,36 +82,26 @@ husk_status husk_activation_backward(husk_queue *queue, const husk_activation_pa
     if (status == HUSK_OK)
         status = husk__params_read(&given, sizeof given, offsetof(husk_activation_params, accumulate), params, &scope);
     if (status == HUSK_OK)
-        status = validate(queue, &given, x, y, dy, dx, &scope);
+        status = check_params(&given, x, y, &scope);
+    if (status == HUSK_OK)
+        status = husk__elementwise_check_backward(queue, x, y, dy, dx, &scope);
     if (status != HUSK_OK)
         return status;
-
     const husk__epilogue activation = husk__epilogue_resolve(given.activation, given.slope);
     const bool is_from_y = y && has_inverse(&activation);
-    const arguments tensors = {dx, dy, is_from_y ? y : x};
-    const problem own = resolve(&given, &tensors, is_from_y);
-    const husk_tensor *const operands[] = {dx, dy, tensors.from};
-    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 3)};
-    return husk__plan_immediate(queue, &husk__op_activation_backward, &own, &wish, &tensors, &scope);
+    const husk__elementwise_arguments tensors = {dx, {dy, is_from_y ? y : x}};
+    return husk__elementwise_call(queue, &husk__op_activation_backward, given.variant, resolve(&given, is_from_y),
+                                  &tensors, &scope);
 }
 
-// Both programs of the device's variant, on one vector of numbers.
+// Both programs of the device's variant.
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    const int64_t shape[] = {64};
-    husk_buffer *buffer;
-    husk_status status = husk_buffer_create(husk_queue_context(queue), 64 * sizeof(float), &buffer, scope->error);
-    if (status != HUSK_OK)
-        return status;
-    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, shape);
     const husk_act activations[] = {HUSK_ACT_RELU, HUSK_ACT_GELU};
+    husk_status status = HUSK_OK;
     for (int i = 0; i < 2 && status == HUSK_OK; ++i) {
         const husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = activations[i]);
-        const arguments tensors = {&x, &x, &x};
-        const problem own = resolve(&params, &tensors, false);
-        const husk__wish wish = {0};
-        status = husk__plan_immediate(queue, &husk__op_activation_backward, &own, &wish, &tensors, scope);
+        status = husk__elementwise_prewarm(queue, &husk__op_activation_backward, resolve(&params, false), scope);
     }
-    husk_buffer_release(buffer);
     return status;
 }
