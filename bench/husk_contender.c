@@ -276,8 +276,11 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
 static void husk_details(void *state, bench_details *details)
 {
     husk_state *s = state;
+    const bench_op *op = bench_op_get(s->job.c->op);
     const husk_plan *plan =
         s->job.plan ? s->job.plan : husk_queue_plan(s->job.queue); // of a call, the last one
+    if (op->is_composed && op->is_composed(s->job.c))
+        plan = NULL;
     husk_context_program_stats(s->job.context, &s->after);
     *details = (bench_details){
         .variant = plan ? husk_plan_variant(plan) : s->job.form,

@@ -47,6 +47,8 @@ typedef struct bench_op {
     /* The library: make the plan and the packed weights, for packed=1 alone; enqueue one run of a set. */
     husk_status (*husk_prepare)(bench_husk_job *job);
     husk_status (*husk_enqueue)(bench_husk_job *job, bench_husk_set *set);
+    /* Whether several of the library's operators compute the case, so that no plan tells about all; NULL: never. */
+    bool (*is_composed)(const bench_case *c);
 
     /* Compare an output with the reference. */
     void (*verify)(const bench_case *c, const bench_data *data, const bench_output *output,

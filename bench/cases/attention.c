@@ -166,10 +166,15 @@ static husk_status enqueue_composed(bench_husk_job *job, bench_husk_set *set)
     return status;
 }
 
+static bool is_composed(const bench_case *c)
+{
+    return c->as.attention.form == COMPOSED;
+}
+
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     const husk_attention_params params = params_of(job->c, job->form);
-    if (job->c->as.attention.form == COMPOSED)
+    if (is_composed(job->c))
         return enqueue_composed(job, set);
     if (is_backward(job->c))
         return husk_attention_backward(job->queue, &params, &set->x, &set->saved[0], &set->saved[1], NULL,
@@ -259,6 +264,7 @@ const bench_op bench_op_attention = {
     .make_data = make_data,
     .make_output = make_output,
     .husk_enqueue = husk_enqueue,
+    .is_composed = is_composed,
     .verify = verify,
     .generate = generate,
 };
