@@ -23,7 +23,7 @@ typedef struct arguments {
 
 typedef struct state {
     const husk__kernel *kernel;
-    int64_t unit_rows, chunk; // blocks
+    int64_t unit_rows, chunk, step; // blocks
     husk__range range;
 } state;
 
@@ -59,13 +59,16 @@ static husk_status prepare_blocks(husk_plan *plan, const husk__scope *scope)
     const int32_t width = (int32_t)traits->vector_width;
     const int64_t padded = husk__attention_padded(configuration, width, own->v.shape[COLUMNS]);
     const int64_t heads = own->q.shape[BATCH] * own->q.shape[HEADS];
-    const int64_t rows =
-        husk__attention_unit_rows(configuration, traits, heads, own->q.shape[LENGTH], padded);
-    state *made = make_state(plan, rows);
+    const int64_t keys = own->k.shape[LENGTH], tile = husk__attention_padded(configuration, width, 1);
+    const int64_t chunk =
+        husk__attention_chunk(configuration, width, keys, own->q.shape[COLUMNS], padded, padded / tile);
+    const int64_t room = keys <= chunk ? INT32_MAX : husk__attention_room(configuration, padded);
+    state *made =
+        make_state(plan, husk__attention_unit_rows(configuration, traits, heads, own->q.shape[LENGTH], room));
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->chunk = husk__attention_chunk(configuration, width, own->k.shape[LENGTH], own->q.shape[COLUMNS], padded,
-                                        padded / husk__attention_padded(configuration, width, 1));
+    made->chunk = chunk;
+    made->step = husk__attention_share(chunk, configuration->values[HUSK__ATTENTION_LINE], tile);
     char options[192];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->q.dtype), configuration->options);
     return husk__kernel_get(plan->context, "attention_blocks.cl", options, "husk_attention_blocks", &made->kernel,
@@ -76,11 +79,12 @@ static husk_status run_blocks(const husk_plan *plan, husk_queue *queue, const vo
                               const husk__scratch *scratch, const husk__scope *scope)
 {
     const state *made = plan->state;
-    husk__arg list[2 * HUSK__ATTENTION_TENSOR_ARGS + 1 + HUSK__ATTENTION_ARGS + 2];
+    husk__arg list[2 * HUSK__ATTENTION_TENSOR_ARGS + 1 + HUSK__ATTENTION_ARGS + 3];
     husk__arg *end = write_args(plan->problem, untyped, list);
     (void)scratch;
     *end++ = HUSK__ARG_I32(made->unit_rows);
     *end++ = HUSK__ARG_I32(made->chunk);
+    *end++ = HUSK__ARG_I32(made->step);
     return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
 }
 

@@ -156,9 +156,10 @@ static husk_status prepare_blocks(husk_plan *plan, const husk__scope *scope)
     const int64_t wide_e = husk__attention_padded(configuration, width, e);
     state *made = make_state(plan,
                              husk__attention_unit_rows(configuration, traits, q->shape[BATCH] * q->shape[HEADS],
-                                                       q->shape[LENGTH], wide_d),
+                                                       q->shape[LENGTH], husk__attention_room(configuration, wide_d)),
                              husk__attention_unit_rows(configuration, traits, k->shape[BATCH] * k->shape[HEADS],
-                                                       k->shape[LENGTH], wide_d + wide_e));
+                                                       k->shape[LENGTH],
+                                                       husk__attention_room(configuration, wide_d + wide_e)));
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     made->queries.chunk =

@@ -224,19 +224,20 @@ husk__arg *husk__attention_write_args(const problem *own, const inputs *given, h
 
 // ---- the CPU family's configurations ----
 
-// Panels of 512 KiB and sums of 128 KiB share a second-level cache of 1 MiB; 128 scores of 12 rows lie in the first.
+// Panels of 512 KiB and sums of 256 KiB at most share a second-level cache of 1 MiB; 256 scores of 12 rows lie in the
+// first beside what streams by. Backward holds two such lines.
 #define TILE_12    "-DTILE_M=12 -DTILE_NV=2" // AVX-512 and NEON: 24 sums and three more in 32 registers
 #define TILE_6     "-DTILE_M=6 -DTILE_NV=2"  // AVX2: 12 sums in 16 registers
-#define ROOM       " -DSTATE_FLOATS=32768 -DLINE=128"
-#define ROOM_OF(columns, floats) " -DMOST_COLUMNS=" #columns " -DPANEL_FLOATS=" #floats ROOM
+#define ROOM_OF(columns, line) \
+    " -DMOST_COLUMNS=" #columns " -DPANEL_FLOATS=131328 -DSTATE_FLOATS=65536 -DLINE=" #line
 const husk__configuration husk__attention_blocks_menu[HUSK__ATTENTION_BLOCKS] = {
-    {"12x2v", TILE_12 ROOM_OF(512, 131328), {12, 2, 512, 131328, 32768, 128}},
-    {"6x2v", TILE_6 ROOM_OF(512, 131328), {6, 2, 512, 131328, 32768, 128}},
+    {"12x2v", TILE_12 ROOM_OF(512, 256), {12, 2, 512, 131328, 65536, 256}},
+    {"6x2v", TILE_6 ROOM_OF(512, 256), {6, 2, 512, 131328, 65536, 256}},
 };
 // Four operands are packed instead of two.
 const husk__configuration husk__attention_backward_blocks_menu[HUSK__ATTENTION_BLOCKS] = {
-    {"12x2v", TILE_12 ROOM_OF(256, 131328), {12, 2, 256, 131328, 32768, 128}},
-    {"6x2v", TILE_6 ROOM_OF(256, 131328), {6, 2, 256, 131328, 32768, 128}},
+    {"12x2v", TILE_12 ROOM_OF(256, 128), {12, 2, 256, 131328, 65536, 128}},
+    {"6x2v", TILE_6 ROOM_OF(256, 128), {6, 2, 256, 131328, 65536, 128}},
 };
 
 bool husk__attention_supports_blocks(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -263,29 +264,47 @@ int64_t husk__attention_padded(const husk__configuration *configuration, int32_t
 }
 
 int64_t husk__attention_unit_rows(const husk__configuration *configuration, const husk_device_traits *traits,
-                                  int64_t units, int64_t rows, int64_t columns)
+                                  int64_t units, int64_t rows, int64_t room)
 {
-    enum { LEAST_TILES = 8, GROUPS_PER_UNIT = 4 };
-    const int64_t tile = configuration->values[HUSK__ATTENTION_TILE_M];
-    const int64_t room = configuration->values[HUSK__ATTENTION_STATE_FLOATS] / columns - tile;
-    const int64_t wanted = GROUPS_PER_UNIT * (int64_t)traits->compute_units;
-    const int64_t parts = husk__max_i64(husk__divide_up(rows, room),
-                                        husk__min_i64(husk__divide_up(wanted, husk__max_i64(units, 1)),
-                                                      husk__divide_up(rows, LEAST_TILES * tile)));
-    const int64_t share = husk__round_up(husk__divide_up(rows, husk__max_i64(parts, 1)), tile);
-    return husk__min_i64(share, room);
+    // To pack and to begin costs a work-group what a few rows cost.
+    enum { LEAST_TILES = 8, GROUPS_PER_UNIT = 4, ROWS_TO_BEGIN = 24 };
+    const int64_t tile = configuration->values[HUSK__ATTENTION_TILE_M], cores = (int64_t)traits->compute_units;
+    const int64_t most = husk__max_i64(husk__divide_up(rows, LEAST_TILES * tile), 1);
+    const int64_t wanted = husk__divide_up(GROUPS_PER_UNIT * cores, husk__max_i64(units, 1));
+    const int64_t least = husk__max_i64(husk__divide_up(rows, room), husk__min_i64(wanted, most));
+    int64_t best = 0, least_cost = INT64_MAX;
+    for (int64_t parts = husk__max_i64(least, 1); parts <= least || parts <= husk__min_i64(most, 2 * wanted); ++parts) {
+        const int64_t share = husk__round_up(husk__divide_up(husk__max_i64(rows, 1), parts), tile);
+        const int64_t groups = units * husk__divide_up(husk__max_i64(rows, 1), share);
+        const int64_t cost = husk__divide_up(groups, cores) * (share + ROWS_TO_BEGIN);
+        if (cost < least_cost) {
+            least_cost = cost;
+            best = share;
+        }
+    }
+    return husk__min_i64(best, room);
+}
+
+int64_t husk__attention_room(const husk__configuration *configuration, int64_t columns)
+{
+    return configuration->values[HUSK__ATTENTION_STATE_FLOATS] / columns -
+           configuration->values[HUSK__ATTENTION_TILE_M];
 }
 
 int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t vector_width, int64_t rows,
                               int64_t turned, int64_t plain_padded, int64_t plain_panels)
 {
-    const int64_t line = configuration->values[HUSK__ATTENTION_LINE];
-    const int64_t room = configuration->values[HUSK__ATTENTION_PANEL_FLOATS] - plain_panels * vector_width;
     enum { MOST_CHUNK = 2048 };
-    const int64_t most = husk__min_i64(room / husk__max_i64(turned + plain_padded, 1) / line * line, MOST_CHUNK);
-    // Several chunks of equal size.
-    const int64_t chunks = husk__divide_up(husk__max_i64(rows, 1), husk__max_i64(most, line));
-    return husk__round_up(husk__divide_up(husk__max_i64(rows, 1), chunks), line);
+    const int64_t room = configuration->values[HUSK__ATTENTION_PANEL_FLOATS] - plain_panels * vector_width;
+    const int64_t tile = husk__attention_padded(configuration, vector_width, 1);
+    const int64_t most = husk__min_i64(room / husk__max_i64(turned + plain_padded, 1) / tile * tile, MOST_CHUNK);
+    return husk__attention_share(rows, most, tile);
+}
+
+int64_t husk__attention_share(int64_t rows, int64_t most, int64_t tile)
+{
+    const int64_t parts = husk__divide_up(husk__max_i64(rows, 1), husk__max_i64(most, tile));
+    return husk__round_up(husk__divide_up(husk__max_i64(rows, 1), parts), tile);
 }
 
 // ---- the GPU family's configurations ----

@@ -77,17 +77,19 @@ extern const husk__configuration husk__attention_backward_blocks_menu[HUSK__ATTE
 bool husk__attention_supports_blocks(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__attention_cost_blocks(const husk__candidate *candidate);
 /*
- * Rows a work-group takes of `rows` in each of `units`, of `columns` f32 each that it adds up: as many as there is
- * room for, fewer where cores would have nothing to do.
+ * Rows a work-group takes of `rows` in each of `units`, `room` at most: so many that cores have little to wait for at
+ * the end. A work-group has room for the sums of so many rows, of `columns` f32 each.
  */
 int64_t husk__attention_unit_rows(const husk__configuration *configuration, const husk_device_traits *traits,
-                                  int64_t units, int64_t rows, int64_t columns);
+                                  int64_t units, int64_t rows, int64_t room);
+int64_t husk__attention_room(const husk__configuration *configuration, int64_t columns);
 /*
  * Rows of the other side that are packed at a time: `turned` columns in turned panels, `plain` columns in each of
- * `plain_count` operands in plain ones.
+ * `plain_count` operands in plain ones. And those of a share, `most` at most, where all shares are about as large.
  */
 int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t vector_width, int64_t rows,
                               int64_t turned, int64_t plain_padded, int64_t plain_panels);
+int64_t husk__attention_share(int64_t rows, int64_t most, int64_t tile);
 int64_t husk__attention_padded(const husk__configuration *configuration, int32_t vector_width, int64_t columns);
 
 /* ---- the GPU family's ---- */

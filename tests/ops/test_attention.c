@@ -88,7 +88,8 @@ START_TEST(large)
         float dropout;
     } sizes[] = {{2, 1, 300, 300, 64, 64, 1, 0},    {1, 1, 20, 3001, 64, 64, 2, 0.1f}, {1, 1, 70, 900, 300, 130, 0, 0},
                  {1, 1, 40, 200, 512, 512, 0, 0},   {4, 2, 1, 1000, 128, 128, 2, 0},   {1, 1, 700, 70, 33, 65, 0, 0},
-                 {1, 1, 130, 256, 64, 64, 0, 0.5f}, {1, 1, 5, 5, 600, 8, 0, 0},        {3, 3, 500, 40, 16, 16, 2, 0}};
+                 {1, 1, 130, 256, 64, 64, 0, 0.5f}, {1, 1, 5, 5, 600, 8, 0, 0},        {3, 3, 500, 40, 16, 16, 2, 0},
+                 {1, 1, 251, 700, 200, 136, 1, 0},  {1, 1, 45, 1101, 64, 64, 0, 0},     {2, 1, 97, 333, 32, 96, 2, 0}};
     husk_ref_random random = {.seed = 7};
     test_attention c = {.batch = 1,
                         .heads = sizes[_i].heads,
@@ -318,7 +319,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     if (test_tier_is("dtypes"))
         return test_main(suite);
-    tcase_add_loop_test(tests, large, 0, 9);
+    tcase_add_loop_test(tests, large, 0, 12);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
     tcase_add_loop_test(tests, nothing, 0, 5);
