@@ -287,8 +287,8 @@ int64_t husk__attention_unit_rows(const husk__configuration *configuration, cons
 
 int64_t husk__attention_room(const husk__configuration *configuration, int64_t columns)
 {
-    return configuration->values[HUSK__ATTENTION_STATE_FLOATS] / columns -
-           configuration->values[HUSK__ATTENTION_TILE_M];
+    const int64_t tile = configuration->values[HUSK__ATTENTION_TILE_M];
+    return (configuration->values[HUSK__ATTENTION_STATE_FLOATS] / columns - tile) / tile * tile;
 }
 
 int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t vector_width, int64_t rows,

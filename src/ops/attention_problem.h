@@ -78,7 +78,8 @@ bool husk__attention_supports_blocks(const husk__candidate *candidate, char reas
 double husk__attention_cost_blocks(const husk__candidate *candidate);
 /*
  * Rows a work-group takes of `rows` in each of `units`, `room` at most: so many that cores have little to wait for at
- * the end. A work-group has room for the sums of so many rows, of `columns` f32 each.
+ * the end. A work-group has room for the sums of so many rows, of `columns` f32 each. Both are whole tiles, so that
+ * every row falls into the same tile however many cores there are, and sums have one order.
  */
 int64_t husk__attention_unit_rows(const husk__configuration *configuration, const husk_device_traits *traits,
                                   int64_t units, int64_t rows, int64_t room);
