@@ -20,10 +20,10 @@
 
 typedef struct {
     const __global data_t *x, *dy, *y;
-    const __global float *pairs;
+    const __global acc_t *pairs;
     __global data_t *dx;
     long dx_stride, x_stride, dy_stride, other_stride; // of a row
-    float scale;
+    acc_t scale;
     int form, accumulates;
 } gradient;
 
@@ -37,7 +37,7 @@ ALWAYS_INLINE vf gather_vf(const __global data_t *p, long stride, int n)
     return load_private(lanes);
 }
 
-ALWAYS_INLINE vf gather_pairs(const __global float *p, long stride, int n)
+ALWAYS_INLINE vf gather_pairs(const __global acc_t *p, long stride, int n)
 {
     acc_t lanes[VW];
     for (int i = 0; i < VW; ++i)
@@ -113,10 +113,10 @@ ALWAYS_INLINE void gradient_row(int form, const gradient *own, const walk *at, l
 // takes.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_reduce_backward_vector(const __global data_t *x_base, long x_offset, const __global data_t *y_base,
-                                 long y_offset, const __global float *pairs_base, long pairs_offset,
+                                 long y_offset, const __global acc_t *pairs_base, long pairs_offset,
                                  const __global data_t *dy_base, long dy_offset, __global data_t *dx_base,
                                  long dx_offset, WALK_PARAMS_4(at), long count, long dx_stride, long x_stride,
-                                 long dy_stride, long other_stride, long total, long share, int form, float scale,
+                                 long dy_stride, long other_stride, long total, long share, int form, acc_t scale,
                                  int accumulates)
 {
     const gradient own = {x_base + x_offset, dy_base + dy_offset, y_base + y_offset, pairs_base + pairs_offset,

@@ -34,9 +34,9 @@ typedef struct {
     long position[LINES];
 } columns;
 
-ALWAYS_INLINE vf turned_vf(vf v, uint sign)
+ALWAYS_INLINE vf turned_vf(vf v, ACC_UINT sign)
 {
-    return as_vf(as_vi(v) ^ (vi)((int)sign));
+    return as_vf(as_vi(v) ^ (vi)((ACC_INT)sign));
 }
 
 ALWAYS_INLINE vf gather_vf(const __global data_t *x, long stride, int n)
@@ -79,7 +79,7 @@ ALWAYS_INLINE vf term(int code, vf v)
 
 // Four lines of one vector of columns, or one line, into what the block has found so far. line: the first one's number.
 ALWAYS_INLINE void add_lines(int code, columns *own, int j, const __global data_t *x, const long *offset, long stride,
-                             int n, int line, int count, uint sign)
+                             int n, int line, int count, ACC_UINT sign)
 {
     const int class = reduction_class(code);
     const bool is_four = count == 4;
@@ -139,7 +139,7 @@ ALWAYS_INLINE void add_lines(int code, columns *own, int j, const __global data_
 }
 
 // The second walk over a block, with the largest known: how many are equal to it, or the sum of e^(x - largest).
-ALWAYS_INLINE void add_second(int code, columns *own, int j, const __global data_t *x, long stride, int n, uint sign)
+ALWAYS_INLINE void add_second(int code, columns *own, int j, const __global data_t *x, long stride, int n, ACC_UINT sign)
 {
     const vf v = turned_vf(load_columns(x, stride, n), sign), largest = own->best[j];
     const vf one = (vf)(1.0f);
@@ -166,8 +166,8 @@ ALWAYS_INLINE void combine_block(int code, columns *own, int j, bool is_first)
         const vi better = is_first ? (vi)(-1) : (from > value) | (from_is_nan & (value == value));
         if (!any(better))
             return;
-        const int *lines = (const int *)(own->line + j);
-        int takes[VW];
+        const ACC_INT *lines = (const ACC_INT *)(own->line + j);
+        ACC_INT takes[VW];
         CONCAT(vstore, VW)(better, 0, takes);
         for (int k = 0; k < VW; ++k)
             own->index[j * VW + k] = takes[k] ? own->position[lines[k]] : own->index[j * VW + k];
@@ -189,7 +189,7 @@ ALWAYS_INLINE void combine_block(int code, columns *own, int j, bool is_first)
 
 // A block of lines of one strip. All literals but code, which is one in every call.
 ALWAYS_INLINE void reduce_block(int code, columns *own, const __global data_t *x, long stride, int width, int lines,
-                                uint sign, bool is_first)
+                                ACC_UINT sign, bool is_first)
 {
     const int class = reduction_class(code);
     const vf none = (vf)(reduction_begin(class).value);
@@ -229,7 +229,7 @@ ALWAYS_INLINE void reduce_block(int code, columns *own, const __global data_t *x
         reduce_block(code_, own, x, stride, width, lines, sign, is_first); \
         break
 ALWAYS_INLINE void reduce_any_block(int code, columns *own, const __global data_t *x, long stride, int width,
-                                    int lines, uint sign, bool is_first)
+                                    int lines, ACC_UINT sign, bool is_first)
 {
     switch (code) {
         CALL(REDUCE_SUM);
@@ -270,18 +270,18 @@ ALWAYS_INLINE vf results_vf(int kind, vf value, vf rest, acc_t count)
 // extent of the innermost kept dimension. y is written where a column is one segment.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_reduce_columns(const __global data_t *x_base, long x_offset, __global uchar *y_base, long y_offset,
-                         __global uint *states_base, long states_offset, WALK_PARAMS_2(kept), WALK_PARAMS_2(reduced),
+                         __global ACC_UINT *states_base, long states_offset, WALK_PARAMS_2(kept), WALK_PARAMS_2(reduced),
                          long inner, long x_stride, long y_stride, long count, long segments, long segment, int width,
                          long units, long share, int kind, int result)
 {
     const __global data_t *x = x_base + x_offset;
-    __global uint *states = states_base + states_offset;
+    __global ACC_UINT *states = states_base + states_offset;
     const long begin = get_group_id(0) * share;
     const long end = min(begin + share, units);
     const long strips = (inner + width - 1) / width;
     const int code = reduction_code(kind);
     const int class = reduction_class(kind);
-    const uint sign = reduction_sign(kind);
+    const ACC_UINT sign = reduction_sign(kind);
     const reduction none = reduction_begin(class);
     columns own;
     WALK_2(kept);

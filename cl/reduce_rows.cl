@@ -30,9 +30,9 @@ ALWAYS_INLINE vf largest_vf(vf v, vf best)
     return ((v > best) | (v != v)) ? v : best;
 }
 
-ALWAYS_INLINE vf turned_vf(vf v, uint sign)
+ALWAYS_INLINE vf turned_vf(vf v, ACC_UINT sign)
 {
-    return as_vf(as_vi(v) ^ (vi)((int)sign));
+    return as_vf(as_vi(v) ^ (vi)((ACC_INT)sign));
 }
 
 ALWAYS_INLINE vf term_sum(int kind, vf v)
@@ -99,18 +99,18 @@ ALWAYS_INLINE acc_t largest_lane(vf v)
 
 ALWAYS_INLINE int sum_lanes(vi counts)
 {
-    int lanes[VW];
+    ACC_INT lanes[VW];
     CONCAT(vstore, VW)(counts, 0, lanes);
     int sum = 0;
     for (int i = 0; i < VW; ++i)
-        sum += lanes[i];
+        sum += (int)lanes[i];
     return sum;
 }
 
 ALWAYS_INLINE reduction best_lane(vf values, vi places, long position, long step)
 {
     acc_t value[VW];
-    int place[VW];
+    ACC_INT place[VW];
     store_private(values, value);
     CONCAT(vstore, VW)(places, 0, place);
     reduction best = reduction_begin(REDUCE_ARGMAX);
@@ -127,7 +127,7 @@ ALWAYS_INLINE reduction best_lane(vf values, vi places, long position, long step
 
 // The functions that reduce a block which lies in `space`. kind is a literal in every call.
 #define DEFINE_BLOCK(name, space, load, load_part) \
-    ALWAYS_INLINE reduction name(int kind, const space *x, int n, uint sign, long position, long step) \
+    ALWAYS_INLINE reduction name(int kind, const space *x, int n, ACC_UINT sign, long position, long step) \
     { \
         const int class = reduction_class(kind); \
         reduction all = reduction_begin(class); \
@@ -151,13 +151,13 @@ ALWAYS_INLINE reduction best_lane(vf values, vi places, long position, long step
             } \
         } else if (class == REDUCE_ARGMAX) { \
             vi at0 = (vi)(INT_MAX), at1 = at0, at2 = at0, at3 = at0; \
-            BLOCK_LOOP(load, load_part, as_float(as_uint(-INFINITY) ^ sign), STEP_ARG) \
+            BLOCK_LOOP(load, load_part, as_acc(as_acc_uint((acc_t)-INFINITY) ^ sign), STEP_ARG) \
             MERGE_ARG(1); \
             MERGE_ARG(2); \
             MERGE_ARG(3); \
             all = best_lane(s0, at0, position, step); \
         } else { \
-            BLOCK_LOOP(load, load_part, as_float(as_uint(-INFINITY) ^ sign), STEP_MAX) \
+            BLOCK_LOOP(load, load_part, as_acc(as_acc_uint((acc_t)-INFINITY) ^ sign), STEP_MAX) \
             all.value = largest_lane(largest_vf(largest_vf(s0, s1), largest_vf(s2, s3))); \
             if (class == REDUCE_MAX_COUNT) { \
                 vi equal = (vi)(0); \
@@ -184,7 +184,7 @@ DEFINE_BLOCK(block_private, acc_t, load_private, LOAD_PRIVATE_PART)
     case kind_: \
         return name(kind_, x, n, sign, position, step)
 #define DEFINE_CHOICE(name, block, space) \
-    ALWAYS_INLINE reduction name(int kind, const space *x, int n, uint sign, long position, long step) \
+    ALWAYS_INLINE reduction name(int kind, const space *x, int n, ACC_UINT sign, long position, long step) \
     { \
         switch (kind) { \
             CALL_BLOCK(block, REDUCE_PRODUCT, x); \
@@ -212,7 +212,7 @@ typedef struct {
 } runs;
 
 // A run at stride 1, block by block.
-ALWAYS_INLINE reduction reduce_run(int kind, uint sign, const __global data_t *x, long length, long position, long step)
+ALWAYS_INLINE reduction reduce_run(int kind, ACC_UINT sign, const __global data_t *x, long length, long position, long step)
 {
     if (length <= BLOCK)
         return reduce_global(kind, x, (int)length, sign, position, step);
@@ -225,7 +225,7 @@ ALWAYS_INLINE reduction reduce_run(int kind, uint sign, const __global data_t *x
 }
 
 // Elements first .. last-1 of a row whose first element is at x.
-ALWAYS_INLINE reduction reduce_segment(int kind, uint sign, const __global data_t *x, runs *over, long first,
+ALWAYS_INLINE reduction reduce_segment(int kind, ACC_UINT sign, const __global data_t *x, runs *over, long first,
                                        long last, acc_t *block)
 {
     const int class = reduction_class(kind);
@@ -275,16 +275,16 @@ ALWAYS_INLINE reduction reduce_segment(int kind, uint sign, const __global data_
 // over the rows; outer: x and the position over a row's runs. y is written where a row is one segment.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_reduce_rows(const __global data_t *x_base, long x_offset, __global uchar *y_base, long y_offset,
-                      __global uint *states_base, long states_offset, WALK_PARAMS_2(kept), WALK_PARAMS_2(outer),
+                      __global ACC_UINT *states_base, long states_offset, WALK_PARAMS_2(kept), WALK_PARAMS_2(outer),
                       long run, long stride, long step, long count, long segments, long segment, long units,
                       long share, int kind, int result)
 {
     const __global data_t *x = x_base + x_offset;
-    __global uint *states = states_base + states_offset;
+    __global ACC_UINT *states = states_base + states_offset;
     const long begin = get_group_id(0) * share;
     const long end = min(begin + share, units);
     const int code = reduction_code(kind);
-    const uint sign = reduction_sign(kind);
+    const ACC_UINT sign = reduction_sign(kind);
     vf vectors[BLOCK / VW + 1]; // aligned, and a vector more for the tails of runs
     acc_t *block = (acc_t *)vectors;
     WALK_2(kept);

@@ -19,7 +19,7 @@
 #endif
 
 // One element as a state.
-inline reduction element_of(int kind, int class, uint sign, acc_t v, long position)
+inline reduction element_of(int kind, int class, ACC_UINT sign, acc_t v, long position)
 {
     reduction one;
     one.value = v;
@@ -35,7 +35,7 @@ inline reduction element_of(int kind, int class, uint sign, acc_t v, long positi
         one.value = 1.0f;
         one.rest = 1.0f;
     } else if (class == REDUCE_MAX || class == REDUCE_ARGMAX || class == REDUCE_MAX_COUNT) {
-        one.value = as_float(as_uint(v) ^ sign);
+        one.value = as_acc(as_acc_uint(v) ^ sign);
         one.rest = v == v ? 1.0f : 0.0f;
     }
     return one;
@@ -45,17 +45,17 @@ inline reduction element_of(int kind, int class, uint sign, acc_t v, long positi
 // outer kept dimensions; outer: x and the position over a row's runs of `run` elements.
 __kernel __attribute__((reqd_work_group_size(WG_INNER, WG_AXIS, 1)))
 void husk_reduce_workgroup(const __global data_t *x_base, long x_offset, __global uchar *y_base, long y_offset,
-                           __global uint *states_base, long states_offset, WALK_PARAMS_2(kept),
+                           __global ACC_UINT *states_base, long states_offset, WALK_PARAMS_2(kept),
                            WALK_PARAMS_2(outer), long run, long stride, long step, long inner, long x_stride,
                            long y_stride, long count, long segments, long segment, long units, int kind, int result)
 {
     const __global data_t *x = x_base + x_offset;
-    __global uint *states = states_base + states_offset;
+    __global ACC_UINT *states = states_base + states_offset;
     const long strips = (inner + WG_INNER - 1) / WG_INNER;
     const int lane = (int)get_local_id(0);
     const int item = (int)get_local_id(1);
     const int class = reduction_class(kind);
-    const uint sign = reduction_sign(kind);
+    const ACC_UINT sign = reduction_sign(kind);
     __local reduction scratch[WG_INNER * WG_AXIS];
     WALK_2(kept);
     WALK_2(outer);

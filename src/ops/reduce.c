@@ -113,8 +113,9 @@ static husk_status run_combine(const husk_plan *plan, husk_queue *queue, const h
     const husk__reduce_launch *own = plan->state;
     const husk__reduce_problem *what = plan->problem;
     const husk__range range = {{(size_t)husk__min_i64(own->rows, 64), 1, 1}, {1, 1, 1}};
+    const uint64_t word = husk__accumulator_size(what->x.dtype);
     husk__arg list[16], *end = list;
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, HUSK__REDUCE_STATE / 4);
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, word);
     *end++ = HUSK__ARG_TENSOR(given->y);
     end = husk__walk_write_args(&own->all_kept, 2, end);
     *end++ = HUSK__ARG_I64(own->count);
@@ -131,10 +132,11 @@ husk_status husk__reduce_run(const husk_plan *plan, husk_queue *queue, const hus
 {
     const husk__reduce_launch *own = plan->state;
     const husk__reduce_problem *what = plan->problem;
+    const uint64_t word = husk__accumulator_size(what->x.dtype);
     husk__arg list[40], *end = list;
     *end++ = HUSK__ARG_TENSOR(given->x);
     *end++ = HUSK__ARG_TENSOR(given->y);
-    *end++ = HUSK__ARG_BUFFER(own->segments > 1 ? scratch->buffer : NULL, 0, HUSK__REDUCE_STATE / 4);
+    *end++ = HUSK__ARG_BUFFER(own->segments > 1 ? scratch->buffer : NULL, 0, word);
     end = husk__walk_write_args(&own->kept, 2, end);
     end = husk__walk_write_args(&own->reduced, 2, end);
     for (size_t i = 0; i < more_count; ++i)
@@ -246,7 +248,7 @@ static husk_status validate(husk_queue *queue, const husk_reduce_params *params,
     if ((uint32_t)params->kind > HUSK_REDUCE_LOG_SUM_EXP)
         return husk__reject(scope, "params", "kind %d is unknown", (int)params->kind);
     const bool is_position = params->kind == HUSK_REDUCE_ARGMAX || params->kind == HUSK_REDUCE_ARGMIN;
-    husk_status status = husk__tensor_check_float(x, "x", scope);
+    husk_status status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK && params->axes >> x->rank != 0)
         status = husk__reject(scope, "params", "axes is 0x%x, which names a dimension that x of rank %d does not have",
                               (unsigned)params->axes, (int)x->rank);

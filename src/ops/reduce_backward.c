@@ -82,7 +82,7 @@ static husk__reduce_problem pairs_problem(const problem *own)
     made.kind = own->kind == HUSK_REDUCE_MAX   ? HUSK__REDUCE_MAX_COUNT
                 : own->kind == HUSK_REDUCE_MIN ? HUSK__REDUCE_MIN_COUNT
                                                : HUSK__REDUCE_PRODUCT_ZEROS;
-    made.y.dtype = HUSK_F32;
+    made.y.dtype = own->x.dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
     int64_t stride = 2;
     for (int32_t d = own->x.rank - 1; d >= 0; --d) {
         const bool is_kept = !(own->reduced >> d & 1);
@@ -98,7 +98,7 @@ static uint64_t pairs_size(const problem *own)
     uint64_t results = 1;
     for (int32_t d = 0; d < own->x.rank; ++d)
         results *= own->reduced >> d & 1 ? 1 : (uint64_t)own->x.shape[d];
-    return has_pairs(own) ? 2 * sizeof(float) * results : 0;
+    return has_pairs(own) ? 2 * husk__accumulator_size(own->x.dtype) * results : 0;
 }
 
 // Tensors: dx, x, dy, and y or the pairs.
@@ -136,7 +136,7 @@ typedef struct launch {
     husk__walk_values outer;
     husk__walk_dimension row;
     int64_t total, share;
-    float scale;
+    double scale;
     husk__range range;
 } launch;
 
@@ -167,7 +167,7 @@ static husk_status prepare(husk_plan *plan, const char *file, const char *kernel
     int64_t reduced = 1;
     for (int32_t d = 0; d < what->x.rank; ++d)
         reduced *= what->reduced >> d & 1 ? what->x.shape[d] : 1;
-    own->scale = what->kind == HUSK_REDUCE_MEAN ? 1.0f / (float)reduced : 1.0f;
+    own->scale = what->kind == HUSK_REDUCE_MEAN ? 1.0 / (double)reduced : 1.0;
     if (has_pairs(what)) {
         const husk__wish wish = {0};
         own->pairs_problem = pairs_problem(what);
@@ -205,7 +205,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     husk__arg list[40], *end = list;
     *end++ = HUSK__ARG_TENSOR(reads_x(what->kind) ? given->x : NULL);
     *end++ = HUSK__ARG_TENSOR(reads_y(what->kind) ? given->y : NULL);
-    *end++ = HUSK__ARG_BUFFER(own->pairs ? scratch->buffer : NULL, 0, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(own->pairs ? scratch->buffer : NULL, 0,
+                              husk__accumulator_size(what->dx.dtype));
     *end++ = HUSK__ARG_TENSOR(given->dy);
     *end++ = HUSK__ARG_TENSOR(given->dx);
     end = husk__walk_write_args(&own->outer, 4, end);
@@ -216,7 +217,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     if (own->share)
         *end++ = HUSK__ARG_I64(own->share);
     *end++ = HUSK__ARG_I32(form_of(what->kind));
-    *end++ = HUSK__ARG_F32(own->scale);
+    *end++ = HUSK__ARG_ACC(what->dx.dtype, own->scale);
     *end++ = HUSK__ARG_I32(what->accumulates);
     return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
 }
@@ -318,14 +319,15 @@ static husk_status check_result(const husk_reduce_params *params, const husk_ten
     return status;
 }
 
-static husk_status validate_numbers(const husk_reduce_params *params, const arguments *given, const husk__scope *scope)
+static husk_status validate_numbers(husk_queue *queue, const husk_reduce_params *params, const arguments *given,
+                                    const husk__scope *scope)
 {
     const husk_tensor *dx = given->dx;
     husk_status status = check_params(params, scope);
     if (status == HUSK_OK && reads_x(params->kind) && !given->x)
         return husk__reject(scope, "x", "is NULL");
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(dx, "dx", scope);
+        status = husk__tensor_check_real(queue, dx, "dx", scope);
     if (status == HUSK_OK && params->axes >> dx->rank != 0)
         status = husk__reject(scope, "params", "axes is 0x%x, which names a dimension that dx of rank %d does not have",
                               (unsigned)params->axes, (int)dx->rank);
@@ -345,7 +347,7 @@ static husk_status validate_numbers(const husk_reduce_params *params, const argu
 static husk_status validate(husk_queue *queue, const husk_reduce_params *params, const arguments *given,
                             const husk__scope *scope)
 {
-    husk_status status = validate_numbers(params, given, scope);
+    husk_status status = validate_numbers(queue, params, given, scope);
     if (status == HUSK_OK && reads_x(params->kind))
         status = husk__tensor_bind(queue, given->x, "x", scope);
     if (status == HUSK_OK && reads_y(params->kind))

@@ -57,8 +57,8 @@ uint32_t husk__reduce_axes(uint32_t axes, int32_t rank);
 husk_status husk__reduce_check_shape(const husk_tensor *y, const char *argument, const husk_tensor *x, uint32_t reduced,
                                      const husk__scope *scope);
 
-/* Bytes a segment's state takes. */
-enum { HUSK__REDUCE_STATE = 16 };
+/* Words a segment's state takes, each of the accumulator's size. */
+enum { HUSK__REDUCE_STATE = 4 };
 
 /* A variant's state: everything a launch needs but the buffers. */
 typedef struct husk__reduce_launch {

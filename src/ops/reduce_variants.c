@@ -49,9 +49,11 @@ static const char *dtype_option(const husk_plan *plan)
     return husk__dtype_option(own->x.dtype);
 }
 
-static uint64_t states_size(const launch *own)
+static uint64_t states_size(const husk__candidate *candidate, const launch *own)
 {
-    return own->segments > 1 ? (uint64_t)(own->rows * own->segments) * HUSK__REDUCE_STATE : 0;
+    const problem *what = candidate->problem;
+    const uint64_t state = HUSK__REDUCE_STATE * husk__accumulator_size(what->x.dtype);
+    return own->segments > 1 ? (uint64_t)(own->rows * own->segments) * state : 0;
 }
 
 // Equal shares of the units, as many as the cores can use.
@@ -95,7 +97,7 @@ static uint64_t workspace_rows(const husk__candidate *candidate)
     geometry shape = husk__reduce_geometry_of(candidate->problem);
     launch own = {.rows = shape.rows, .count = shape.count};
     resolve_rows(&own, &shape);
-    return states_size(&own);
+    return states_size(candidate, &own);
 }
 
 static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
@@ -168,7 +170,7 @@ static uint64_t workspace_columns(const husk__candidate *candidate)
     geometry shape = husk__reduce_geometry_of(candidate->problem);
     launch own = {.rows = shape.rows, .count = shape.count};
     resolve_columns(&own, &shape, lanes_of(candidate->traits));
-    return states_size(&own);
+    return states_size(candidate, &own);
 }
 
 static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
@@ -250,7 +252,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
     geometry shape = husk__reduce_geometry_of(candidate->problem);
     launch own = {.rows = shape.rows, .count = shape.count};
     resolve_workgroup(&own, &shape, candidate->configuration);
-    return states_size(&own);
+    return states_size(candidate, &own);
 }
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)

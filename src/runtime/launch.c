@@ -24,6 +24,13 @@ husk__arg husk__arg_buffer(const husk_buffer *buffer, uint64_t byte_offset, uint
                        .value.i64 = (int64_t)(byte_offset / element_size)};
 }
 
+husk__arg husk__arg_acc(husk_dtype dtype, double number)
+{
+    if (dtype == HUSK_F64)
+        return (husk__arg){.tag = HUSK__TAG_F64, .value.f64 = number};
+    return HUSK__ARG_F32(number);
+}
+
 bool husk__needs_index_64(const husk_context *context, int64_t reach)
 {
     return reach > context->device->index_limit;
@@ -91,6 +98,9 @@ static cl_int set_arguments(cl_kernel cl, const husk__arg *arguments, size_t cou
             break;
         case HUSK__TAG_F32:
             code = clSetKernelArg(cl, (*index)++, sizeof argument->value.f32, &argument->value.f32);
+            break;
+        case HUSK__TAG_F64:
+            code = clSetKernelArg(cl, (*index)++, sizeof argument->value.f64, &argument->value.f64);
             break;
         case HUSK__TAG_LOCAL:
             code = clSetKernelArg(cl, (*index)++, argument->value.bytes, NULL);

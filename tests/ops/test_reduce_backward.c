@@ -185,7 +185,7 @@ START_TEST(narrow_dtypes_too)
 {
     husk_ref_random random = {.seed = 900 + (uint64_t)_i};
     for (int64_t round = 0; round < 6; round++)
-        run_any(round % 2 ? HUSK_F16 : HUSK_BF16, &random, _i, (uint64_t)round);
+        run_any(test_dtype(round), &random, _i, (uint64_t)round);
 }
 END_TEST
 

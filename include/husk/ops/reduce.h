@@ -15,7 +15,7 @@
  * params.axes says which dimensions: bit d is the dimension d from the last (bit 0 the last one, bit 1 the one before
  * it), and 0, the default, all of them. n is the number of elements reduced to one.
  *
- * x: f32, f16 or bf16 (computed in f32), rank 0 to 8, any strides. y: of x's rank with 1 for every reduced dimension,
+ * x: f32, f16, bf16 (both computed in f32) or f64, rank 0 to 8, any strides. y: of x's rank with 1 for every reduced dimension,
  * or without these dimensions (PyTorch's keepdim and ONNX's keepdims say which; here y's shape does); x's dtype, any
  * strides, not overlapping x.
  * ARGMAX and ARGMIN want y of i32 or i64 and give the row-major position within the reduced dimensions: over one axis
@@ -35,7 +35,7 @@
  * (MEAN: that / n + 2^-24 |y|; NORM: 42 * 2^-24 * y). What is tested is less than that for small n and grows as errors
  * of random signs do: (4 + 2 sqrt n) * 2^-24 * sum |x|, for NORM * y. PRODUCT: (4 + 2 sqrt n) * 2^-24 * |y|, while no
  * partial product leaves f32's range. LOG_SUM_EXP: (16 + 2 sqrt n) * 2^-24 * max(1, |y|, |largest x|). The others are
- * exact. f16 and bf16 results are rounded once more.
+ * exact. f16 and bf16 results are rounded once more; in f64 2^-53 takes the place of 2^-24.
  * Squares are not scaled: NORM overflows past 1.8e19 and loses what is below 1e-19.
  *
  * Gradients, with dy the gradient of y, are PyTorch's:
