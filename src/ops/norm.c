@@ -114,14 +114,15 @@ static husk_tensor make_small(const husk_norm_params *params, const husk_tensor 
 {
     const int32_t first = x->rank - get_dimensions(params);
     const int64_t groups = params->kind == HUSK_NORM_GROUP ? (params->groups ? params->groups : 1) : x->shape[1];
+    const husk_dtype statistic = x->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
     const int64_t by_image[] = {x->shape[0], groups};
     if (is_trailing(params) && belonging == HUSK__NORM_STATISTIC)
-        return husk_tensor_make(NULL, HUSK_F32, first, x->shape);
+        return husk_tensor_make(NULL, statistic, first, x->shape);
     if (is_trailing(params))
         return husk_tensor_make(NULL, x->dtype, x->rank - first, x->shape + first);
     if (belonging == HUSK__NORM_PARAMETER || params->kind == HUSK_NORM_BATCH)
-        return husk_tensor_make(NULL, belonging == HUSK__NORM_PARAMETER ? x->dtype : HUSK_F32, 1, &x->shape[1]);
-    return husk_tensor_make(NULL, HUSK_F32, 2, by_image);
+        return husk_tensor_make(NULL, belonging == HUSK__NORM_PARAMETER ? x->dtype : statistic, 1, &x->shape[1]);
+    return husk_tensor_make(NULL, statistic, 2, by_image);
 }
 
 husk_status husk__norm_check_small(const husk_norm_params *params, const husk_tensor *x, const husk_tensor *small,
@@ -261,7 +262,7 @@ static husk_status validate(husk_queue *queue, const husk_norm_params *params, c
                             const husk__scope *scope)
 {
     const husk_tensor *x = given->x;
-    husk_status status = husk__tensor_check_float(x, "x", scope);
+    husk_status status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK)
         status = husk__norm_check_params(params, x, scope);
     if (status == HUSK_OK)

@@ -29,11 +29,11 @@ static husk_status check_like_x(const husk_tensor *x, const husk_tensor *tensor,
     return status;
 }
 
-static husk_status check_numbers(const husk_norm_params *params, const husk__norm_arguments *given,
-                                 const husk__scope *scope)
+static husk_status check_numbers(husk_queue *queue, const husk_norm_params *params,
+                                 const husk__norm_arguments *given, const husk__scope *scope)
 {
     const husk_tensor *x = given->x;
-    husk_status status = husk__tensor_check_float(x, "x", scope);
+    husk_status status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK)
         status = husk__norm_check_params(params, x, scope);
     if (status == HUSK_OK)
@@ -82,7 +82,7 @@ static husk_status bind(husk_queue *queue, const husk_tensor *tensor, const char
 static husk_status validate(husk_queue *queue, const husk_norm_params *params, const husk__norm_arguments *given,
                             const husk__scope *scope)
 {
-    husk_status status = check_numbers(params, given, scope);
+    husk_status status = check_numbers(queue, params, given, scope);
     status = status ? status : bind(queue, given->x, "x", scope);
     status = status ? status : bind(queue, given->scale, "scale", scope);
     status = status ? status : bind(queue, given->mean, "mean", scope);

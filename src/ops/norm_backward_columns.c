@@ -39,7 +39,8 @@ static uint64_t workspace(const husk__candidate *candidate)
 {
     shape own;
     husk__norm_as_columns(candidate->problem, &own);
-    return (uint64_t)(sums_size(&own) + own.images * 6 * own.pitch) * sizeof(float);
+    return (uint64_t)(sums_size(&own) + own.images * 6 * own.pitch) *
+           husk__norm_accumulator_size(candidate->problem);
 }
 
 typedef struct launch {
@@ -121,12 +122,13 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const problem *what = plan->problem;
     const arguments *given = untyped;
     const shape *cut = &own->shape;
-    const int64_t float_size = sizeof(float), pitch = cut->pitch;
+    const uint64_t size = husk__norm_accumulator_size(what);
+    const int64_t pitch = cut->pitch;
     const int32_t mode = husk__norm_mode_to(own->mode, given->x, given->dy, given->dx);
-    const husk__arg sums = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
-    const husk__arg applied = HUSK__ARG_BUFFER(scratch->buffer, sums_size(cut) * float_size, sizeof(float));
-    const husk__arg parts = HUSK__ARG_BUFFER(scratch->buffer, (sums_size(cut) + cut->images * 4 * pitch) * float_size,
-                                             sizeof(float));
+    const husk__arg sums = HUSK__ARG_BUFFER(scratch->buffer, 0, size);
+    const husk__arg applied = HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)sums_size(cut) * size, size);
+    const husk__arg parts = HUSK__ARG_BUFFER(
+        scratch->buffer, (uint64_t)(sums_size(cut) + cut->images * 4 * pitch) * size, size);
     husk_status status = run_partial(own, queue, given, sums, scope);
     if (status == HUSK_OK)
         status = HUSK__LAUNCH(queue, own->finish, &own->finish_range, scope, HUSK__ARG_TENSOR(given->scale),

@@ -79,7 +79,8 @@ static uint64_t workspace(const husk__candidate *candidate)
     walk shape;
     make_walk(candidate->problem, &shape);
     const problem *own = candidate->problem;
-    return own->wants_parameters ? (uint64_t)(2 * shape.pairs * shape.pitch) * sizeof(float) : 0;
+    const uint64_t size = husk__norm_accumulator_size(own);
+    return own->wants_parameters ? (uint64_t)(2 * shape.pairs * shape.pitch) * size : 0;
 }
 
 typedef struct launch {
@@ -159,7 +160,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const launch *own = plan->state;
     const problem *what = plan->problem;
     const arguments *given = untyped;
-    const husk__arg sums = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    const husk__arg sums = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__norm_accumulator_size(what));
     husk_status status = run_sets(plan, queue, given, sums, scope);
     if (status != HUSK_OK || !what->wants_parameters)
         return status;

@@ -37,7 +37,8 @@ static uint64_t workspace(const husk__candidate *candidate)
 {
     shape own;
     husk__norm_as_columns(candidate->problem, &own);
-    return (uint64_t)(moments_size(&own) + own.images * 4 * own.pitch) * sizeof(float);
+    return (uint64_t)(moments_size(&own) + own.images * 4 * own.pitch) *
+           husk__norm_accumulator_size(candidate->problem);
 }
 
 typedef struct launch {
@@ -126,9 +127,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *giv
 {
     const launch *own = plan->state;
     const problem *what = plan->problem;
-    const husk__arg moments = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
-    const husk__arg applied =
-        HUSK__ARG_BUFFER(scratch->buffer, moments_size(&own->shape) * (int64_t)sizeof(float), sizeof(float));
+    const uint64_t size = husk__norm_accumulator_size(what);
+    const husk__arg moments = HUSK__ARG_BUFFER(scratch->buffer, 0, size);
+    const husk__arg applied = HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)moments_size(&own->shape) * size, size);
     husk_status status = what->uses_running ? HUSK_OK : run_partial(own, queue, given, moments, scope);
     if (status == HUSK_OK)
         status = run_finish(plan, queue, given, moments, applied, scope);

@@ -229,6 +229,11 @@ int32_t husk__norm_mode_to(int32_t mode, const husk_tensor *x, const husk_tensor
     return is_in_place ? mode & ~HUSK__NORM_STREAMS : mode;
 }
 
+uint64_t husk__norm_accumulator_size(const problem *own)
+{
+    return husk__accumulator_size(own->tensors[HUSK__NORM_X].dtype);
+}
+
 int64_t husk__norm_share(const husk_device_traits *traits, int64_t units, int64_t unit_elements)
 {
     const int64_t minimum = husk__divide_up(CPU_MINIMUM, husk__max_i64(unit_elements, 1));
@@ -247,9 +252,9 @@ husk__arg *husk__norm_write_statistics(const problem *own, const husk__norm_argu
     *end++ = HUSK__ARG_TENSOR(given->running_variance);
     *end++ = HUSK__ARG_TENSOR(given->mean);
     *end++ = HUSK__ARG_TENSOR(given->rstd);
-    *end++ = HUSK__ARG_F32(own->epsilon);
-    *end++ = HUSK__ARG_F32(own->momentum);
-    *end++ = HUSK__ARG_F32(unbiased);
+    *end++ = HUSK__ARG_ACC(x->dtype, own->epsilon);
+    *end++ = HUSK__ARG_ACC(x->dtype, own->momentum);
+    *end++ = HUSK__ARG_ACC(x->dtype, unbiased);
     return end;
 }
 

@@ -86,6 +86,8 @@ int32_t husk__norm_streams(const husk__norm_problem *problem, const husk_device_
 int32_t husk__norm_mode_to(int32_t mode, const husk_tensor *x, const husk_tensor *dy, const husk_tensor *output);
 
 /* Launching on CPU devices: units that a work-group takes, so that a group has some work and the cores have groups. */
+/* Bytes of what kernels compute with and keep in scratch memory. */
+uint64_t husk__norm_accumulator_size(const husk__norm_problem *problem);
 int64_t husk__norm_share(const husk_device_traits *traits, int64_t units, int64_t unit_elements);
 
 /* Kernel arguments. Each returns the end. */
@@ -115,7 +117,10 @@ extern const husk__variant husk__norm_backward_rows, husk__norm_backward_columns
 
 /* kind, dimensions, groups, epsilon, momentum, accumulate against x. */
 husk_status husk__norm_check_params(const husk_norm_params *params, const husk_tensor *x, const husk__scope *scope);
-/* One of the small tensors: packed, parameters of x's dtype, statistics f32. NULL is right unless is_needed. */
+/*
+ * One of the small tensors: packed, parameters of x's dtype, statistics f32, or f64 as x is. NULL is right unless
+ * is_needed.
+ */
 typedef enum husk__norm_belonging { HUSK__NORM_PARAMETER, HUSK__NORM_STATISTIC } husk__norm_belonging;
 husk_status husk__norm_check_small(const husk_norm_params *params, const husk_tensor *x, const husk_tensor *small,
                                    husk__norm_belonging belonging, bool is_needed, const char *argument,

@@ -22,12 +22,13 @@
  * epsilon 0 means 1e-5: PyTorch's and ONNX's default for all kinds but PyTorch's RMS, which takes 2^-23. momentum 0
  * means 0.1. groups must divide C.
  *
- * Tensors: x and y have the same shape (LAYER, RMS: rank 1 to 8, others: rank 2 to 8) and dtype (f32, f16, bf16). Any
- * strides, as long as neither the dimensions of a set nor those beside it are more than four after those that lie one
- * after the other were merged (UNSUPPORTED otherwise); packed and channels-last ones are fast. y may be x itself,
- * otherwise they must not overlap. scale, bias and their gradients are packed and of x's dtype, each may be NULL;
- * statistics are packed and f32, each may be NULL but what inference needs; RMS has no mean. mean and rstd are what
- * backward reads; they are written without `training`, too: the running mean and its 1 / sqrt(...).
+ * Tensors: x and y have the same shape (LAYER, RMS: rank 1 to 8, others: rank 2 to 8) and dtype (f32, f16, bf16,
+ * f64). Any strides, as long as neither the dimensions of a set nor those beside it are more than four after those that
+ * lie one after the other were merged (UNSUPPORTED otherwise); packed and channels-last ones are fast. y may be x
+ * itself, otherwise they must not overlap. scale, bias and their gradients are packed and of x's dtype, each may be
+ * NULL; statistics are packed and f32 (f64 where x is), each may be NULL but what inference needs; RMS has no mean.
+ * mean and rstd are what backward reads; they are written without `training`, too: the running mean and its 1 /
+ * sqrt(...).
  *
  * A zero-sized x does nothing: no statistic is written. A set that holds NaN or infinity gives NaN throughout, mean and
  * rstd too; RMS: NaN gives NaN, infinity an rstd of 0, so 0 for what is finite and NaN for the infinity.
@@ -40,7 +41,8 @@
  *     |error of mean| <= f u (d + f u m) + 2 u |mean|,   d the mean of |x - mean|
  *     |error of rstd| <= f u rstd (1 + (f u m rstd)^2)
  * In RMS the sum in parentheses is |xhat| alone; without `training` it is so, too, and f is 16. f16 and bf16 are
- * computed in f32 and add half a unit in the last place of what is stored.
+ * computed in f32 and add half a unit in the last place of what is stored; in f64 u = 2^-53, epsilon and momentum
+ * being f32 numbers still.
  */
 #ifndef HUSK_OPS_NORM_H
 #define HUSK_OPS_NORM_H
