@@ -13,7 +13,7 @@
 #include "lib/loss_vector.clh"
 
 // dloss: of the first element; one number where the loss is reduced. Inlined with a literal kind.
-LOSS_INLINE void write_elements(int kind, float beta, const __global data_t *x, long x_step, const __global data_t *t,
+LOSS_INLINE void write_elements(int kind, acc_t beta, const __global data_t *x, long x_step, const __global data_t *t,
                                 long t_step, const __global data_t *w, long w_step, const __global data_t *p,
                                 long p_step, const __global data_t *dloss, long loss_step, acc_t scale,
                                 __global data_t *dx, long dx_step, int n, int flags)
@@ -33,7 +33,7 @@ LOSS_INLINE void write_elements(int kind, float beta, const __global data_t *x, 
     }
 }
 
-LOSS_INLINE void write_kind(int kind, float beta, const __global data_t *x, long x_step, const __global data_t *t,
+LOSS_INLINE void write_kind(int kind, acc_t beta, const __global data_t *x, long x_step, const __global data_t *t,
                             long t_step, const __global data_t *w, long w_step, const __global data_t *p, long p_step,
                             const __global data_t *dloss, long loss_step, acc_t scale, __global data_t *dx,
                             long dx_step, int n, int flags)
@@ -92,7 +92,7 @@ void husk_loss_backward_vector_elements(const __global data_t *x_base, long x_of
 typedef struct {
     int kind, flags, classes;
     long x_class, t_class, w_class, dx_class;
-    float keep, spread; // q is keep times the target and spread
+    acc_t keep, spread; // q is keep times the target and spread
 } options;
 
 LOSS_INLINE void write_zeros(options o, __global data_t *dx)
@@ -213,7 +213,7 @@ LOSS_INLINE void write_row(options o, const __global data_t *x, const __global d
 
 // Neighbouring rows, a lane each: labels[i] is negative where there is none and the gradient 0.
 LOSS_INLINE void write_lanes(options o, const __global data_t *x, const __global data_t *t, long t_step,
-                             const __global data_t *w, const int *labels, const acc_t *weights, acc_t spread_sum,
+                             const __global data_t *w, const ACC_INT *labels, const acc_t *weights, acc_t spread_sum,
                              vf g, __global data_t *dx, long dx_step, int n)
 {
     const bool has_label = o.flags & LOSS_LABELS, is_log = o.kind == LOSS_NEGATIVE_LOG;
@@ -254,7 +254,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset, const __global uchar *t_base,
                                     long t_offset, const __global data_t *w_base, long w_offset,
                                     const __global data_t *dloss_base, long dloss_offset, __global data_t *dx_base,
-                                    long dx_offset, const __global float *weights_base, long weights_offset,
+                                    long dx_offset, const __global acc_t *weights_base, long weights_offset,
                                     int weight_units, LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
     WALK_4(main);
@@ -262,7 +262,7 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
     const long last = min(first + share, total);
     const __global data_t *w = w_base + w_offset;
     const options o = {kind, flags, classes, x_class, t_class, w_class, dx_class,
-                       1.0f - smoothing, smoothing / (float)classes};
+                       1.0f - smoothing, smoothing / (acc_t)classes};
     const int width = flags & LOSS_COLUMNS ? VW : 1;
     const acc_t all = weight_units ? loss_weights(weights_base + weights_offset, weight_units) : (acc_t)divisor;
     const acc_t scale = flags & LOSS_REDUCES ? load_one(dloss_base, dloss_offset) / all : 0.0f;
@@ -281,7 +281,7 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
         vi label = (vi)(0);
         if (flags & LOSS_LABELS)
             label = loss_labels(t_base, t_at, t_step, n, ignored, classes, flags);
-        int labels[VW];
+        ACC_INT labels[VW];
         acc_t weights[VW];
         CONCAT(vstore, VW)(label, 0, labels);
         store_private((vf)(1.0f), weights);
@@ -307,7 +307,7 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_loss_backward_vector_weights(const __global uchar *t_base, long t_offset, const __global data_t *w_base,
-                                       long w_offset, __global float *weights_base, long weights_offset,
+                                       long w_offset, __global acc_t *weights_base, long weights_offset,
                                        LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
     WALK_4(main);
@@ -325,5 +325,5 @@ void husk_loss_backward_vector_weights(const __global uchar *t_base, long t_offs
             walk_next(&main);
         }
     }
-    vstore2((float2)(weight.value, weight.rest), get_group_id(0), weights_base + weights_offset);
+    vstore2((ACC2)(weight.value, weight.rest), get_group_id(0), weights_base + weights_offset);
 }

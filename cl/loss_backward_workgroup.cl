@@ -83,7 +83,7 @@ __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_loss_backward_workgroup_rows(const __global data_t *x_base, long x_offset, const __global uchar *t_base,
                                        long t_offset, const __global data_t *w_base, long w_offset,
                                        const __global data_t *dloss_base, long dloss_offset,
-                                       __global data_t *dx_base, long dx_offset, const __global float *weights_base,
+                                       __global data_t *dx_base, long dx_offset, const __global acc_t *weights_base,
                                        long weights_offset, int weight_units, LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
     __local acc_t scratch[WG];
@@ -93,7 +93,7 @@ void husk_loss_backward_workgroup_rows(const __global data_t *x_base, long x_off
     const int item = (int)get_local_id(0);
     const __global data_t *w = w_base + w_offset;
     const loss_options o = {kind, flags, classes, x_class, t_class, w_class, dx_class, ignored, 1.0f - smoothing,
-                            smoothing / (float)classes};
+                            smoothing / (acc_t)classes};
     const acc_t count = weight_units ? loss_weights(weights_base + weights_offset, weight_units) : (acc_t)divisor;
     acc_t g = flags & LOSS_REDUCES ? load_one(dloss_base, dloss_offset) / count : 0.0f, spread_sum = 0.0f;
     if ((flags & LOSS_LABELS) && smoothing != 0.0f) {
@@ -129,7 +129,7 @@ void husk_loss_backward_workgroup_rows(const __global data_t *x_base, long x_off
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_loss_backward_workgroup_weights(const __global uchar *t_base, long t_offset,
                                           const __global data_t *w_base, long w_offset,
-                                          __global float *weights_base, long weights_offset, LOSS_ROWS_PARAMS,
+                                          __global acc_t *weights_base, long weights_offset, LOSS_ROWS_PARAMS,
                                           LOSS_CLASSES_PARAMS)
 {
     __local acc_t values[WG], rests[WG];
@@ -148,5 +148,5 @@ void husk_loss_backward_workgroup_weights(const __global uchar *t_base, long t_o
     }
     sum = loss_group_sum(sum, values, rests);
     if (get_local_id(0) == 0)
-        vstore2((float2)(sum.value, sum.rest), get_group_id(0), weights_base + weights_offset);
+        vstore2((ACC2)(sum.value, sum.rest), get_group_id(0), weights_base + weights_offset);
 }

@@ -14,7 +14,7 @@
 #include "lib/loss_vector.clh"
 
 // n elements of a run: their losses written, or summed. Inlined with a literal kind.
-LOSS_INLINE acc_t sum_elements(int kind, float beta, const __global data_t *x, long x_step, const __global data_t *t,
+LOSS_INLINE acc_t sum_elements(int kind, acc_t beta, const __global data_t *x, long x_step, const __global data_t *t,
                                long t_step, const __global data_t *w, long w_step, const __global data_t *p,
                                long p_step, __global data_t *loss, long loss_step, int n, int flags)
 {
@@ -35,7 +35,7 @@ LOSS_INLINE acc_t sum_elements(int kind, float beta, const __global data_t *x, l
     return reduce_sum(sum);
 }
 
-LOSS_INLINE acc_t sum_kind(int kind, float beta, const __global data_t *x, long x_step, const __global data_t *t,
+LOSS_INLINE acc_t sum_kind(int kind, acc_t beta, const __global data_t *x, long x_step, const __global data_t *t,
                            long t_step, const __global data_t *w, long w_step, const __global data_t *p, long p_step,
                            __global data_t *loss, long loss_step, int n, int flags)
 {
@@ -50,7 +50,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_loss_vector_elements(const __global data_t *x_base, long x_offset, const __global data_t *t_base,
                                long t_offset, const __global data_t *w_base, long w_offset,
                                const __global data_t *p_base, long p_offset, __global data_t *loss_base,
-                               long loss_offset, __global float *partials_base, long partials_offset,
+                               long loss_offset, __global acc_t *partials_base, long partials_offset,
                                LOSS_ROWS_PARAMS, LOSS_EXTRA_PARAMS)
 {
     WALK_4(main);
@@ -95,7 +95,7 @@ void husk_loss_vector_elements(const __global data_t *x_base, long x_offset, con
 typedef struct {
     int kind, flags, classes;
     long x_class, t_class, w_class, ignored;
-    float keep, spread; // q is keep times the target and spread
+    acc_t keep, spread; // q is keep times the target and spread
 } options;
 
 // sum over c of q_c log softmax_c without the label's part.
@@ -137,7 +137,7 @@ LOSS_INLINE acc_t row_loss(options o, const __global data_t *x, const __global d
 
 // Neighbouring rows, a lane each: labels[i] is negative where there is none.
 LOSS_INLINE vf lanes_loss(options o, const __global data_t *x, const __global data_t *t, long t_step,
-                          const __global data_t *w, const int *labels, vf weights, int n)
+                          const __global data_t *w, const ACC_INT *labels, vf weights, int n)
 {
     const bool has_label = o.flags & LOSS_LABELS;
     acc_t chosen[VW];
@@ -167,14 +167,14 @@ LOSS_INLINE vf lanes_loss(options o, const __global data_t *x, const __global da
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_loss_vector_rows(const __global data_t *x_base, long x_offset, const __global uchar *t_base, long t_offset,
                            const __global data_t *w_base, long w_offset, __global data_t *loss_base, long loss_offset,
-                           __global float *partials_base, long partials_offset, LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
+                           __global acc_t *partials_base, long partials_offset, LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
     WALK_4(main);
     long first = get_group_id(0) * share;
     const long last = min(first + share, total);
     const __global data_t *w = w_base + w_offset;
     const options o = {kind, flags, classes, x_class, t_class, w_class, ignored,
-                       1.0f - smoothing, smoothing / (float)classes};
+                       1.0f - smoothing, smoothing / (acc_t)classes};
     const int width = flags & LOSS_COLUMNS ? VW : 1;
     long column = first % run;
     loss_sum sum = loss_nothing(), weight = loss_nothing();
@@ -189,7 +189,7 @@ void husk_loss_vector_rows(const __global data_t *x_base, long x_offset, const _
                                                  : LANES < (vi)(n) ? (vi)(0) : (vi)(-1);
             const vi is_there = label >= (vi)(0);
             vf weights = is_there ? (vf)(1.0f) : (vf)(0.0f);
-            int labels[VW];
+            ACC_INT labels[VW];
             CONCAT(vstore, VW)(label, 0, labels);
             if ((flags & LOSS_LABELS) && (flags & LOSS_WEIGHT)) {
                 acc_t each[VW];

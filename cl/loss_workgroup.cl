@@ -15,7 +15,7 @@ __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_loss_workgroup_elements(const __global data_t *x_base, long x_offset, const __global data_t *t_base,
                                   long t_offset, const __global data_t *w_base, long w_offset,
                                   const __global data_t *p_base, long p_offset, __global data_t *loss_base,
-                                  long loss_offset, __global float *partials_base, long partials_offset,
+                                  long loss_offset, __global acc_t *partials_base, long partials_offset,
                                   LOSS_ROWS_PARAMS, LOSS_EXTRA_PARAMS)
 {
     __local acc_t values[WG], rests[WG];
@@ -72,7 +72,7 @@ ROW_LOSS(row_loss_alone, loss_softmax_alone, LOSS_ALONE)
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_loss_workgroup_rows(const __global data_t *x_base, long x_offset, const __global uchar *t_base,
                               long t_offset, const __global data_t *w_base, long w_offset,
-                              __global data_t *loss_base, long loss_offset, __global float *partials_base,
+                              __global data_t *loss_base, long loss_offset, __global acc_t *partials_base,
                               long partials_offset, LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
     __local acc_t values[WG], rests[WG];
@@ -82,7 +82,7 @@ void husk_loss_workgroup_rows(const __global data_t *x_base, long x_offset, cons
     const int item = (int)get_local_id(0);
     const __global data_t *w = w_base + w_offset;
     const loss_options o = {kind, flags, classes, x_class, t_class, w_class, 0, ignored, 1.0f - smoothing,
-                            smoothing / (float)classes};
+                            smoothing / (acc_t)classes};
     loss_sum sum = loss_nothing(), weights = loss_nothing();
 #define ROW_HEAD(i) \
     const long row = (i) / run, column = (i)-row * run; \

@@ -67,11 +67,15 @@ static husk_status write_empty(husk_queue *queue, const husk_loss_params *params
 {
     const uint64_t size = husk_dtype_size(loss->dtype);
     const float value = params->reduction == HUSK_LOSS_MEAN ? NAN : 0.0f;
+    const double wide = value;
     const uint16_t narrow = params->reduction == HUSK_LOSS_MEAN ? 0x7fff : 0; // NaN in f16 and in bf16
     if (params->reduction == HUSK_LOSS_NONE)
         return HUSK_OK;
     return husk_buffer_fill(queue, loss->buffer, (uint64_t)loss->offset * size, size,
-                            size == 2 ? (const void *)&narrow : (const void *)&value, (size_t)size);
+                            size == 2   ? (const void *)&narrow
+                            : size == 8 ? (const void *)&wide
+                                        : (const void *)&value,
+                            (size_t)size);
 }
 
 husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,

@@ -50,7 +50,7 @@ typedef struct launch {
     geometry shape;
     int64_t share, units, weight_share, weight_units; // 0 weight_units: no sums of weights are needed
     int32_t flags, kind;
-    float divisor;
+    double divisor;
     size_t items;
 } launch;
 
@@ -179,12 +179,13 @@ static bool needs_weights(const problem *own)
 uint64_t husk__loss_workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
+    const uint64_t size = husk__accumulator_size(own->x.dtype);
     const geometry shape = geometry_of(own);
     launch parts = {0};
     share_out(&shape, &parts);
     if (needs_weights(own))
-        return 2 * sizeof(float) * (uint64_t)husk__divide_up(shape.rows, parts.weight_share);
-    return own->is_backward || own->reduction == HUSK_LOSS_NONE ? 0 : 4 * sizeof(float) * (uint64_t)parts.units;
+        return 2 * size * (uint64_t)husk__divide_up(shape.rows, parts.weight_share);
+    return own->is_backward || own->reduction == HUSK_LOSS_NONE ? 0 : 4 * size * (uint64_t)parts.units;
 }
 
 static int32_t flags_of(const problem *own, const launch *parts)
@@ -215,7 +216,7 @@ husk_status husk__loss_prepare(husk_plan *plan, const husk__scope *scope)
     own->weight_units = needs_weights(what) ? husk__divide_up(own->shape.rows, own->weight_share) : 0;
     own->flags = flags_of(what, own);
     own->kind = what->log_target ? KIND_DIVERGENCE_LOG : (int32_t)what->kind;
-    own->divisor = what->reduction == HUSK_LOSS_MEAN ? (float)own->shape.rows : 1.0f;
+    own->divisor = what->reduction == HUSK_LOSS_MEAN ? (double)own->shape.rows : 1.0;
     own->items = (size_t)plan->configuration->values[0];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(what->x.dtype), plan->configuration->options);
     snprintf(file, sizeof file, "loss%s_%s.cl", direction, form);
@@ -234,7 +235,8 @@ husk_status husk__loss_prepare(husk_plan *plan, const husk__scope *scope)
 
 enum { MOST_ARGUMENTS = 13 + 2 * (2 + HUSK__WALK_TENSORS) + 12 + 7 };
 
-static husk__arg *write_rows(const launch *own, const husk__walk_values *main, int64_t share, husk__arg *end)
+static husk__arg *write_rows(const launch *own, const problem *what, const husk__walk_values *main, int64_t share,
+                             husk__arg *end)
 {
     const dimension *last = &own->shape.last;
     end = husk__walk_write_args(main, 4, end);
@@ -245,7 +247,7 @@ static husk__arg *write_rows(const launch *own, const husk__walk_values *main, i
     *end++ = HUSK__ARG_I64(share);
     *end++ = HUSK__ARG_I32(own->kind);
     *end++ = HUSK__ARG_I32(own->flags);
-    *end++ = HUSK__ARG_F32(own->divisor);
+    *end++ = HUSK__ARG_ACC(what->x.dtype, own->divisor);
     return end;
 }
 
@@ -258,7 +260,7 @@ static husk__arg *write_classes(const launch *own, const problem *what, husk__ar
     *end++ = HUSK__ARG_I64(classes->strides[DX]);
     *end++ = HUSK__ARG_I64(classes->strides[WEIGHT]);
     *end++ = HUSK__ARG_I64(what->ignored);
-    *end++ = HUSK__ARG_F32(what->smoothing);
+    *end++ = HUSK__ARG_ACC(what->x.dtype, what->smoothing);
     return end;
 }
 
@@ -270,8 +272,8 @@ static husk_status sum_weights(const launch *own, const problem *what, const hus
     const husk__range range = {{(size_t)own->weight_units, 1, 1}, {own->items, 1, 1}};
     *end++ = HUSK__ARG_TENSOR(given->target);
     *end++ = HUSK__ARG_TENSOR(given->weight);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
-    end = write_rows(own, main, own->weight_share, end);
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(what->x.dtype));
+    end = write_rows(own, what, main, own->weight_share, end);
     end = write_classes(own, what, end);
     return husk__launch(queue, own->second, &range, list, (size_t)(end - list), scope);
 }
@@ -283,7 +285,7 @@ husk_status husk__loss_run(const husk_plan *plan, husk_queue *queue, const void 
     const problem *what = plan->problem;
     const arguments *given = untyped;
     const husk__walk_values main = husk__walk_prepare(&own->shape.main), extra = husk__walk_prepare(&own->shape.extra);
-    const husk__arg partials = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    const husk__arg partials = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(what->x.dtype));
     const husk__range range = {{(size_t)own->units, 1, 1}, {own->items, 1, 1}}, one = {{1, 1, 1}, {1, 1, 1}};
     const bool has_rows = husk__loss_has_rows(what->kind);
     husk__arg list[MOST_ARGUMENTS], *end = list;
@@ -302,20 +304,21 @@ husk_status husk__loss_run(const husk_plan *plan, husk_queue *queue, const void 
         *end++ = partials;
     if (what->is_backward && has_rows)
         *end++ = HUSK__ARG_I32(own->weight_units);
-    end = write_rows(own, &main, own->share, end);
+    end = write_rows(own, what, &main, own->share, end);
     if (has_rows) {
         end = write_classes(own, what, end);
     } else {
         end = husk__walk_write_args(&extra, 2, end);
         *end++ = HUSK__ARG_I64(own->shape.last.strides[WEIGHT]);
         *end++ = HUSK__ARG_I64(own->shape.last.strides[POSITIVE_WEIGHT]);
-        *end++ = HUSK__ARG_F32(what->beta);
+        *end++ = HUSK__ARG_ACC(what->x.dtype, what->beta);
     }
     if (status == HUSK_OK)
         status = husk__launch(queue, own->main, &range, list, (size_t)(end - list), scope);
     if (status == HUSK_OK && own->second && !what->is_backward)
         status = HUSK__LAUNCH(queue, own->second, &one, scope, partials, HUSK__ARG_TENSOR(given->last),
-                              HUSK__ARG_I64(own->units), HUSK__ARG_I32(own->flags), HUSK__ARG_F32(own->divisor));
+                              HUSK__ARG_I64(own->units), HUSK__ARG_I32(own->flags),
+                              HUSK__ARG_ACC(what->x.dtype, own->divisor));
     return status;
 }
 

@@ -111,13 +111,13 @@ static husk_status check_loss(const husk_loss_params *params, const husk_tensor 
     return status;
 }
 
-static husk_status check_numbers(const husk_loss_params *params, const arguments *given, bool is_backward,
-                                 const husk__scope *scope)
+static husk_status check_numbers(husk_queue *queue, const husk_loss_params *params, const arguments *given,
+                                 bool is_backward, const husk__scope *scope)
 {
     const husk_tensor *x = given->x;
     husk_status status = check_params(params, scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(x, "x", scope);
+        status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK && husk__loss_has_rows(params->kind) && x->rank < 1)
         status = husk__reject(scope, "x", "rank is 0, must be 1 to %d", HUSK_MAX_RANK);
     if (status == HUSK_OK)
@@ -173,7 +173,7 @@ static husk_status bind(husk_queue *queue, const husk_tensor *tensor, const char
 husk_status husk__loss_validate(husk_queue *queue, const husk_loss_params *params, const arguments *given,
                                 bool is_backward, const husk__scope *scope)
 {
-    husk_status status = check_numbers(params, given, is_backward, scope);
+    husk_status status = check_numbers(queue, params, given, is_backward, scope);
     status = status ? status : bind(queue, given->x, "x", scope);
     status = status ? status : bind(queue, given->target, "target", scope);
     status = status ? status : bind(queue, given->weight, "weight", scope);

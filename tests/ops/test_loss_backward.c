@@ -129,14 +129,12 @@ START_TEST(kinds_and_layouts)
 }
 END_TEST
 
-static const husk_dtype narrow_dtypes[] = {HUSK_F16, HUSK_BF16};
-
 // The tier "dtypes".
 START_TEST(narrow_dtypes_too)
 {
     husk_ref_random random = {.seed = 300 + (uint64_t)_i};
     for (uint64_t round = 0; round < 4; round++)
-        run_any(narrow_dtypes[round % 2], &random, round);
+        run_any(test_dtype((int64_t)round), &random, round);
 }
 END_TEST
 
@@ -405,7 +403,7 @@ int main(void)
     TCase *cases = tcase_create(NAME);
     suite_add_tcase(suite, cases);
     if (test_tier_is("dtypes")) {
-        tcase_add_loop_test(cases, narrow_dtypes_too, 0, 20);
+        tcase_add_loop_test(cases, narrow_dtypes_too, 0, 24);
         return test_main(suite);
     }
     tcase_add_loop_test(cases, finite_differences, 0, DIFFERENCES);

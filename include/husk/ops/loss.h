@@ -31,18 +31,18 @@
  * labels' weights where they are labels: NaN where all are ignored, or there is none. (PyTorch's "batchmean" is SUM
  * divided by N.) ONNX's SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss are the same without smoothing.
  *
- * x, target if it is no label, weight, positive_weight, loss and their gradients have one dtype (f32, f16, bf16), any
- * strides. weight: [C] for rows; for BINARY_LOGITS it and positive_weight can be broadcast to x's shape; elsewhere they
- * must be NULL. In NONE, loss may be x or target itself where it has the shape; dx may be x, or a target that is no
- * label, unless it is added to; otherwise outputs must not overlap anything. Gradients by target are not computed.
+ * x, target if it is no label, weight, positive_weight, loss and their gradients have one dtype (f32, f16, bf16, f64),
+ * any strides. weight: [C] for rows; for BINARY_LOGITS it and positive_weight can be broadcast to x's shape; elsewhere
+ * they must be NULL. In NONE, loss may be x or target itself where it has the shape; dx may be x, or a target that is
+ * no label, unless it is added to; otherwise outputs must not overlap anything. Gradients by target are not computed.
  * Sums are in an order that depends on shapes and the device's vector width alone.
  *
  * NaN and infinity go where the formulas send them; a row of -infinity alone is NaN.
  *
- * Error, u = 2^-24. An element's loss: 16 u times the sum of its absolute terms. A logarithm of softmax: that of
- * husk/ops/softmax.h, (16 + 2 sqrt C) u max(1, |itself|, |x|, |max|). Sums of n: (4 + 2 sqrt n) u of their absolute
- * terms. A row's gradient is g (Q p_c - q_c), Q = sum q, p softmax: p errs by (16 + 2 sqrt C + |x - max|) u p, the rest
- * as sums do. 2 u more where it is added, and what denormals cost that become zero.
+ * Error, u = 2^-24, in f64 2^-53. An element's loss: 16 u times the sum of its absolute terms. A logarithm of softmax:
+ * that of husk/ops/softmax.h, (16 + 2 sqrt C) u max(1, |itself|, |x|, |max|). Sums of n: (4 + 2 sqrt n) u of their
+ * absolute terms. A row's gradient is g (Q p_c - q_c), Q = sum q, p softmax: p errs by (16 + 2 sqrt C + |x - max|) u p,
+ * the rest as sums do. 2 u more where it is added, and what denormals cost that become zero.
  */
 #ifndef HUSK_OPS_LOSS_H
 #define HUSK_OPS_LOSS_H
