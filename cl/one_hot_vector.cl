@@ -7,16 +7,17 @@
 #include "lib/vector.clh"
 
 // `count` classes; the label is counted from their first, any number outside of them is none. Compared in int.
-__attribute__((always_inline)) inline void write_row(__global data_t *to, int label, int count, float on, float off,
+__attribute__((always_inline)) inline void write_row(__global data_t *to, int label, int count, float on_, float off_,
                                                      int streams)
 {
+    const vf on = (vf)(on_), off = (vf)(off_);
     const vi lanes = LANES;
     int c = 0;
     if (streams && (ulong)to % (VW * sizeof(data_t)) == 0)
         for (; c + VW <= count; c += VW)
-            STREAM_VF(select((vf)(off), (vf)(on), lanes + c == label), to + c);
+            STREAM_VF(select(off, on, lanes + (vi)(c) == (vi)(label)), to + c);
     for (; c < count; c += VW)
-        store_vf_part(select((vf)(off), (vf)(on), lanes + c == label), to + c, count - c);
+        store_vf_part(select(off, on, lanes + (vi)(c) == (vi)(label)), to + c, count - c);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))

@@ -13,12 +13,12 @@ static bool is_gradient(const husk__concat_call *call)
     return call->op == &husk__op_concat_backward;
 }
 
-static husk_status check_whole(const husk__concat_call *call, const husk_concat_params *params,
+static husk_status check_whole(husk_queue *queue, const husk__concat_call *call, const husk_concat_params *params,
                                const husk__scope *scope)
 {
     const husk_tensor *whole = call->whole;
     const husk_dtype dtype = whole ? whole->dtype : HUSK_F32;
-    husk_status status = is_gradient(call) ? husk__tensor_check_float(whole, call->whole_name, scope)
+    husk_status status = is_gradient(call) ? husk__tensor_check_real(queue, whole, call->whole_name, scope)
                                            : husk__tensor_check_plain(whole, dtype, call->whole_name, scope);
     if (status != HUSK_OK)
         return status;
@@ -109,7 +109,7 @@ husk_status husk__concat_validate(husk_queue *queue, const husk_concat_params *p
         return husk__reject(scope, call->part_name, "is NULL");
     if (call->count == 0)
         return husk__reject(scope, "count", "is 0");
-    husk_status status = check_whole(call, params, scope);
+    husk_status status = check_whole(queue, call, params, scope);
     if (status == HUSK_OK)
         status = check_parts(call, axis_of(params, call->whole), scope);
     return status == HUSK_OK ? bind(queue, call, scope) : status;

@@ -75,7 +75,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     *end++ = HUSK__ARG_I64(given->seed);
     *end++ = HUSK__ARG_I64(given->offset);
     *end++ = HUSK__ARG_I32(threshold);
-    *end++ = HUSK__ARG_F32(is_all ? 0.0 : 1.0 / (1.0 - given->p));
+    *end++ = HUSK__ARG_ACC(own->x.dtype, is_all ? 0.0 : 1.0 / (1.0 - given->p));
     return husk__launch(queue, state->kernel, &state->range, list, (size_t)(end - list), scope);
 }
 
@@ -145,7 +145,7 @@ husk_status husk__dropout_validate(husk_queue *queue, const husk_dropout_params 
         return husk__reject(scope, "params", "p is %g, which is not from 0 to 1", (double)params->p);
     if (params->accumulate > HUSK_ACCUMULATE_ALL)
         return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
-    husk_status status = husk__tensor_check_float(x, x_name, scope);
+    husk_status status = husk__tensor_check_real(queue, x, x_name, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, x->dtype, y_name, scope);
     if (status == HUSK_OK)

@@ -92,7 +92,7 @@ husk_status husk__embedding_validate(husk_queue *queue, const husk_embedding_par
     if (params->accumulate > HUSK_ACCUMULATE_ALL)
         return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
     const bool is_long = indices && indices->dtype == HUSK_I64;
-    husk_status status = husk__tensor_check_float(table, table_name, scope);
+    husk_status status = husk__tensor_check_real(queue, table, table_name, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(indices, is_long ? HUSK_I64 : HUSK_I32, "indices", scope);
     if (status == HUSK_OK)

@@ -201,7 +201,7 @@ static husk_status validate(husk_queue *queue, const husk_one_hot_params *params
     const bool is_long = labels && labels->dtype == HUSK_I64;
     husk_status status = husk__tensor_check_plain(labels, is_long ? HUSK_I64 : HUSK_I32, "labels", scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(y, "y", scope);
+        status = husk__tensor_check_real(queue, y, "y", scope);
     if (status == HUSK_OK)
         status = check_shapes(labels, y, scope);
     if (status == HUSK_OK)

@@ -111,7 +111,7 @@ husk_status husk__pad_validate(husk_queue *queue, const husk_pad_params *params,
 {
     const husk_tensor *x = given->x, *y = given->y;
     const char *x_name = is_gradient ? "dx" : "x", *y_name = is_gradient ? "dy" : "y";
-    husk_status status = is_gradient ? husk__tensor_check_float(y, y_name, scope)
+    husk_status status = is_gradient ? husk__tensor_check_real(queue, y, y_name, scope)
                                      : husk__tensor_check_plain(x, x ? x->dtype : HUSK_F32, x_name, scope);
     if (status == HUSK_OK)
         status = is_gradient ? husk__tensor_check_plain(x, y->dtype, x_name, scope)

@@ -70,7 +70,7 @@ START_TEST(axes_and_layouts)
     husk_ref_random random = {.seed = 90 + (uint64_t)_i};
     for (int64_t round = 0; round < (test_is_long() ? 60 : 20); round++) {
         const concat_case c = concat_case_draw(&random);
-        run_case(&c, test_tier_is("dtypes") ? round % 2 ? HUSK_F16 : HUSK_BF16 : dtypes[round % 8]);
+        run_case(&c, test_tier_is("dtypes") ? test_dtype(round) : dtypes[round % 8]);
     }
 }
 END_TEST

@@ -51,7 +51,7 @@ START_TEST(modes_and_layouts)
     husk_ref_random random = {.seed = 20 + (uint64_t)_i};
     for (int64_t round = 0; round < (test_is_long() ? 120 : 28); round++) {
         const pad_case c = pad_case_draw(&random, (husk_pad_mode)_i, 90);
-        run_case(&c, test_tier_is("dtypes") ? round % 2 ? HUSK_F16 : HUSK_BF16 : dtypes[round % 7], (uint64_t)round);
+        run_case(&c, test_tier_is("dtypes") ? test_dtype(round) : dtypes[round % 7], (uint64_t)round);
     }
 }
 END_TEST

@@ -73,7 +73,8 @@ START_TEST(modes_and_layouts)
     for (int64_t round = 0; round < (test_is_long() ? 120 : 26); round++) {
         pad_case c = pad_case_draw(&random, (husk_pad_mode)_i, 90);
         const bool is_narrow = test_tier_is("dtypes") || round % 6 == 5;
-        const husk_dtype dtype = !is_narrow ? HUSK_F32 : round % 4 < 2 ? HUSK_F16 : HUSK_BF16;
+        const husk_dtype narrow = test_tier_is("dtypes") ? test_dtype(round) : round % 4 < 2 ? HUSK_F16 : HUSK_BF16;
+        const husk_dtype dtype = is_narrow ? narrow : HUSK_F32;
         c.params.accumulate = round % 3 == 2 ? HUSK_ACCUMULATE_INPUTS : 0;
         test_tensor dy = test_input_of(dtype, c.rank, c.y, c.y_layout, (uint64_t)round, 2.0f);
         test_tensor dx = test_inout_of(dtype, c.rank, c.x, c.x_layout, (uint64_t)round + 5, 1.0f);

@@ -37,8 +37,8 @@ HUSK_API husk_status husk_concat(husk_queue *queue, const husk_concat_params *pa
 /*
  * gradients[i] = dy's slice, or += it with HUSK_ACCUMULATE_INPUTS. A gradient that is NULL is not wanted. extents: the
  * inputs' along the axis, count of them; it may be NULL where all gradients are wanted. dy and the gradients have one
- * dtype: f32, f16, bf16; gradients overlap nothing. Exact but for the addition, which is rounded once. Where a slice of
- * dy serves as well, husk_tensor_slice gives it for nothing.
+ * dtype: f32, f16, bf16, f64; gradients overlap nothing. Exact but for the addition, which is rounded once. Where a
+ * slice of dy serves as well, husk_tensor_slice gives it for nothing.
  */
 HUSK_API husk_status husk_concat_backward(husk_queue *queue, const husk_concat_params *params, const int64_t *extents,
                                           const husk_tensor *dy, const husk_tensor *const *gradients, size_t count);

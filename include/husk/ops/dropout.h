@@ -38,10 +38,11 @@ typedef struct husk_dropout_params {
 #define HUSK_DROPOUT_PARAMS(...) (husk_dropout_params) { .size = sizeof(husk_dropout_params), __VA_ARGS__ }
 
 /*
- * x and y: one shape, one dtype (f32, f16, bf16), any strides; y may be x itself, otherwise they must not overlap. A
- * zero-sized tensor does nothing.
+ * x and y: one shape, one dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise they must not overlap.
+ * A zero-sized tensor does nothing.
  * |error| <= 3 * 2^-24 * |y|: the scale's rounding and the product's. What is dropped is exact, and so is everything
- * where p = 0. In f16 and bf16 half a unit in the last place beside that.
+ * where p = 0. In f16 and bf16 half a unit in the last place beside that; in f64 2^-53 instead of 2^-24, and the same
+ * mask: p is an f32 number.
  */
 HUSK_API husk_status husk_dropout(husk_queue *queue, const husk_dropout_params *params, const husk_tensor *x,
                                   const husk_tensor *y);

@@ -4,9 +4,9 @@
  *
  *     y[..., c] = table[indices[...], c]
  *
- * table: [rows, columns], f32, f16 or bf16. indices: any shape of at most 7 dimensions, i32 or i64. y: the indices'
- * shape and one dimension more, the columns, of the table's dtype. Any strides. As PyTorch's embedding and ONNX's
- * Gather along axis 0.
+ * table: [rows, columns], f32, f16, bf16 or f64. indices: any shape of at most 7 dimensions, i32 or i64. y: the
+ * indices' shape and one dimension more, the columns, of the table's dtype. Any strides. As PyTorch's embedding and
+ * ONNX's Gather along axis 0.
  *
  * An index below 0 or not below rows gives a row of NaN, and nothing outside of the table is read. (PyTorch fails, or
  * stops the device, in ONNX indices from -rows on count from the end.)

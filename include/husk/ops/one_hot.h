@@ -5,7 +5,7 @@
  *     y[..., k] = on where k = labels[...], else off
  *
  * labels: any shape of at most 7 dimensions, i32 or i64. y: the labels' shape and one dimension more, the classes, in
- * f32, f16 or bf16. Any strides. As PyTorch's one_hot, whose result is i64, and ONNX's OneHot with axis -1.
+ * f32, f16, bf16 or f64. Any strides. As PyTorch's one_hot, whose result is i64, and ONNX's OneHot with axis -1.
  *
  * A label that is below 0 or no class gives a row of off: so does ONNX, but for labels from -classes on, which count
  * from the end there; PyTorch fails. It has no gradient.
@@ -27,8 +27,8 @@ typedef struct husk_one_hot_params {
 #define HUSK_ONE_HOT_PARAMS(...) (husk_one_hot_params) { .size = sizeof(husk_one_hot_params), __VA_ARGS__ }
 
 /*
- * y must not overlap labels. Exact in f32; in f16 and bf16 on and off rounded. Without labels or classes nothing
- * happens.
+ * y must not overlap labels. Exact in f32 and f64; in f16 and bf16 on and off rounded. Without labels or classes
+ * nothing happens.
  */
 HUSK_API husk_status husk_one_hot(husk_queue *queue, const husk_one_hot_params *params, const husk_tensor *labels,
                                   const husk_tensor *y);

@@ -48,7 +48,7 @@ HUSK_API husk_status husk_pad(husk_queue *queue, const husk_pad_params *params, 
 
 /*
  * dx[i] = the sum of dy[j] over all j that are made of x[i], in an order that the shapes alone decide; what was cut off
- * has gradient 0. dy and dx: one dtype (f32, f16, bf16), any strides; they do not overlap. accumulate:
+ * has gradient 0. dy and dx: one dtype (f32, f16, bf16, f64), any strides; they do not overlap. accumulate:
  * HUSK_ACCUMULATE_INPUTS adds to dx. |error| of a sum of n terms: (n + 4) 2^-24 sum |terms|, of which tests allow
  * 4 + 2 sqrt n (docs/operators.md); exact where n is 1.
  */
