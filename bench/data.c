@@ -137,7 +137,7 @@ uint64_t bench_case_seed(const bench_case *c)
     return hash;
 }
 
-// f32 numbers as the dtype holds them.
+// f32 numbers as the dtype, narrower or wider, holds them.
 static bool narrow(bench_array *array, husk_dtype dtype)
 {
     if (!array->data || array->dtype != HUSK_F32)

@@ -149,6 +149,7 @@ const bench_op bench_op_binary = {
     .flops = flops,
     .bytes = bytes,
     .is_bandwidth = true,
+    .narrows = true,
     .make_data = make_data,
     .make_output = make_output,
     .husk_enqueue = husk_enqueue,

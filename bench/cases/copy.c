@@ -47,7 +47,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 {
     const bench_copy *p = &c->as.copy;
     husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&output->y);
-    husk_ref_copy op = {.x = &x, .dtype = HUSK_F32, .rank = 3, .shape = {p->outer, p->rows, p->columns}};
+    husk_ref_copy op = {.x = &x, .dtype = c->dtype, .rank = 3, .shape = {p->outer, p->rows, p->columns}};
     husk_ref_function function = husk_ref_copy_function(&op);
     husk_ref_report report = {0};
     husk_ref_check(&function, options->seed, &y, &report);
@@ -71,6 +71,7 @@ const bench_op bench_op_copy = {
     .flops = elements,
     .bytes = bytes,
     .is_bandwidth = true,
+    .narrows = true,
     .make_data = make_data,
     .husk_enqueue = husk_enqueue,
     .verify = verify,

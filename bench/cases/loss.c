@@ -181,6 +181,7 @@ const bench_op bench_op_loss = {
     .flops = flops,
     .bytes = bytes,
     .is_bandwidth = true,
+    .narrows = true,
     .make_data = make_data,
     .husk_enqueue = husk_enqueue,
     .verify = verify,

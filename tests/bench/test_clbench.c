@@ -158,7 +158,7 @@ END_TEST
 START_TEST(what_is_not_there_is_unsupported_and_no_error)
 {
     json_t *document =
-        run_json("run --quick --baseline none activation count=4 dtype=f16 gemm m=4 n=4 k=4 dir=bwd_data");
+        run_json("run --quick --baseline none optimizer count=4 dtype=f16 gemm m=4 n=4 k=4 dir=bwd_data");
     const json_t *rows = json_object_get(document, "results");
     for (size_t i = 0; i < 2; i++)
         ck_assert_str_eq(string_of(json_array_get(rows, i), "state"), "unsupported");
