@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the gradients of a multiplication need beside two multiplications, for CPU devices, in one pass over dy:
-// Scratch memory is f32, whatever dy is.
+// Scratch memory is f32, whatever dy is, but for f64, which is all f64.
 //   z = dy * activation'(x or y)   into scratch memory, for the multiplications
 //   dc = beta * z
 //   dbias                          sums of z along columns or rows, first of shares, then of these

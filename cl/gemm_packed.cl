@@ -13,6 +13,7 @@
 //   -DTILE_M, -DTILE_NV, -DVW   the register tile, see lib/tile.clh
 //   -DBLOCK_K=128..1024         most k steps in a block, a multiple of VW
 //   -DSTRIP_FLOATS=...          room for the panels of a strip, about half of the second-level cache
+//   -DHALF_VECTORS              with -DDTYPE_F64, see lib/vector.clh
 //   -DB_PACKED                  B is the output of husk_gemm_pack_b, and is not copied
 //   -DACT_SMOOTH                with the transcendental activations, see lib/activation.clh
 #ifndef BLOCK_K
@@ -42,6 +43,12 @@
 #include "lib/activation.clh"
 #include "lib/gemm.clh"
 
+// The room in accumulators.
+#ifdef DTYPE_F64
+#define STRIP_SIZE (STRIP_FLOATS / 2)
+#else
+#define STRIP_SIZE STRIP_FLOATS
+#endif
 // Rows of the A panel lie this far apart: a power of two would put them all in one set of the cache.
 #define A_ROW (BLOCK_K + VW)
 // Likewise the panels of B, of block_k steps.
@@ -223,7 +230,7 @@ inline void store_tile(const acc_t *lines, __global data_t *c, long c_row, long 
 #undef LOAD_BIAS
     const int whole = columns == TILE_N && c_column == C_UNITS(finish);
     for (int i = 0; i < rows; ++i) {
-        const float row_bias = finish.bias_kind == BIAS_ROW
+        const acc_t row_bias = finish.bias_kind == BIAS_ROW
                                    ? load_either(bias + i * finish.bias_stride, BIAS_UNITS(finish))
                                    : 0.0f;
         const acc_t *line = lines + i * TILE_N;
@@ -511,7 +518,7 @@ ALWAYS_INLINE void keep_tile(const vf *acc, int tile_rows, acc_t *lines)
 // b_step is how far apart two panels lie. Work-group (x, y, z) does columns x * group_columns..., rows
 // y * group_rows..., both multiples of the tile, of group_matrices matrices and one of splits parts of k, split_k steps
 // long; part number s is written c_split * s further on. It takes strip_width columns at a time and block_k steps,
-// BLOCK_K at most: as many panels as STRIP_FLOATS has room for. With in_place, which wants a_step 1, A is not copied.
+// BLOCK_K at most: as many panels as STRIP_SIZE has room for. With in_place, which wants a_step 1, A is not copied.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                                long a_batch, const __global data_t *restrict b_base, long b_offset,
@@ -553,7 +560,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
     acc_t a_panel[TILE_M * A_ROW] __attribute__((aligned(64)));
 #ifndef B_PACKED
     const int panel_size = B_PANEL(block_k);
-    acc_t b_panels[STRIP_FLOATS] __attribute__((aligned(64)));
+    acc_t b_panels[STRIP_SIZE] __attribute__((aligned(64)));
 #endif
     const int strips = (column_end - column_begin + strip_width - 1) / strip_width;
     for (int round = 0; round < min(batch - first, group_matrices) * strips; ++round) {
@@ -708,7 +715,7 @@ __kernel void husk_gemm_add_parts(const __global acc_t *restrict part_base, long
     for (int row = get_group_id(0) * group_rows; row < row_end; ++row) {
         const __global acc_t *parts = part_base + part_offset + matrix * part_batch + (long)row * n;
         __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row;
-        const float row_bias = bias_kind == BIAS_ROW ? load_either(bias + row * bias_stride, bias_units) : 0.0f;
+        const acc_t row_bias = bias_kind == BIAS_ROW ? load_either(bias + row * bias_stride, bias_units) : 0.0f;
         for (int j = 0; j < n; j += VW) {
             const int lanes = lanes_left(n - j);
             vf sum = (vf)(0.0f);

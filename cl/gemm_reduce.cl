@@ -32,7 +32,7 @@ __kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offse
     acc_t sum = 0.0f;
     for (int s = 0; s < splits; ++s)
         sum += load_either(part + s * part_split * part_units, part_units);
-    float value = alpha * sum;
+    acc_t value = alpha * sum;
     if (beta != 0.0f)
         value = MAD(beta, load_either(to, c_units), value);
     if (bias_kind != BIAS_NONE)

@@ -36,18 +36,18 @@ typedef struct {
 } operand;
 
 // A whole four that is aligned.
-inline float4 load_aligned(const __global data_t *from, int units)
+inline ACC4 load_aligned(const __global data_t *from, int units)
 {
 #if DATA_BYTES == 2
     if (units == 2)
-        return *(const __global float4 *)from;
+        return *(const __global ACC4 *)from;
 #endif
 #if defined(DTYPE_F16)
     return vloada_half4(0, from);
 #elif defined(DTYPE_BF16)
     return as_float4(convert_uint4(*(const __global ushort4 *)from) << 16);
 #else
-    return *(const __global float4 *)from;
+    return *(const __global ACC4 *)from;
 #endif
 }
 
@@ -63,14 +63,14 @@ inline int four_step(operand o, uint four, uint block_lines)
 
 // The four elements at (line, step) of a tile whose first element is at x; zeros outside the matrix, whose
 // memory is not touched there.
-inline float4 load_four(const __global data_t *x, operand o, int line, int step, int steps)
+inline ACC4 load_four(const __global data_t *x, operand o, int line, int step, int steps)
 {
     const index_t stride = o.along_k ? o.step_stride : o.line_stride;
     const int inside = line < o.lines && step < steps ? (o.along_k ? steps - step : o.lines - line) : 0;
     const __global data_t *from = x + line * o.line_stride + step * o.step_stride;
     if (inside >= 4 && o.aligned)
         return load_aligned(from, o.units);
-    float4 v = (float4)(0.0f);
+    ACC4 v = (ACC4)(0.0f);
     if (inside > 0)
         v.x = load_either(from, o.units);
     if (inside > 1)
@@ -82,7 +82,7 @@ inline float4 load_four(const __global data_t *x, operand o, int line, int step,
     return v;
 }
 
-inline void store_four(float4 v, __local acc_t *tile, int pitch, operand o, int line, int step)
+inline void store_four(ACC4 v, __local acc_t *tile, int pitch, operand o, int line, int step)
 {
     if (o.along_k) {
         tile[step * pitch + line] = v.x;
@@ -135,7 +135,7 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     __local acc_t a_tiles[2][BLOCK_K * A_PITCH] __attribute__((aligned(16)));
     __local acc_t b_tiles[2][BLOCK_K * B_PITCH] __attribute__((aligned(16)));
     fragment_acc acc;
-    float4 a_next[A_FOURS], b_next[B_FOURS];
+    ACC4 a_next[A_FOURS], b_next[B_FOURS];
     fragment_zero(&acc);
 
     // Step -1 only fetches. The tiles fetched in one step are multiplied in the next.
@@ -189,7 +189,7 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
             const int column = first_column + fragment_column(item_column, j);
             if (row < m && column < n) {
                 __global data_t *to = c + (row * (index_t)c_row + column * (index_t)c_column) * c_units;
-                float value = alpha * fragment_value(&acc, i, j);
+                acc_t value = alpha * fragment_value(&acc, i, j);
                 if (beta != 0.0f)
                     value = MAD(beta, load_either(to, c_units), value);
                 if (bias_kind != BIAS_NONE)

@@ -139,7 +139,8 @@ ALWAYS_INLINE void add_lines(int code, columns *own, int j, const __global data_
 }
 
 // The second walk over a block, with the largest known: how many are equal to it, or the sum of e^(x - largest).
-ALWAYS_INLINE void add_second(int code, columns *own, int j, const __global data_t *x, long stride, int n, ACC_UINT sign)
+ALWAYS_INLINE void add_second(int code, columns *own, int j, const __global data_t *x, long stride, int n,
+                              ACC_UINT sign)
 {
     const vf v = turned_vf(load_columns(x, stride, n), sign), largest = own->best[j];
     const vf one = (vf)(1.0f);
@@ -270,9 +271,9 @@ ALWAYS_INLINE vf results_vf(int kind, vf value, vf rest, acc_t count)
 // extent of the innermost kept dimension. y is written where a column is one segment.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_reduce_columns(const __global data_t *x_base, long x_offset, __global uchar *y_base, long y_offset,
-                         __global ACC_UINT *states_base, long states_offset, WALK_PARAMS_2(kept), WALK_PARAMS_2(reduced),
-                         long inner, long x_stride, long y_stride, long count, long segments, long segment, int width,
-                         long units, long share, int kind, int result)
+                         __global ACC_UINT *states_base, long states_offset, WALK_PARAMS_2(kept),
+                         WALK_PARAMS_2(reduced), long inner, long x_stride, long y_stride, long count, long segments,
+                         long segment, int width, long units, long share, int kind, int result)
 {
     const __global data_t *x = x_base + x_offset;
     __global ACC_UINT *states = states_base + states_offset;

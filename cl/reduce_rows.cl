@@ -212,7 +212,8 @@ typedef struct {
 } runs;
 
 // A run at stride 1, block by block.
-ALWAYS_INLINE reduction reduce_run(int kind, ACC_UINT sign, const __global data_t *x, long length, long position, long step)
+ALWAYS_INLINE reduction reduce_run(int kind, ACC_UINT sign, const __global data_t *x, long length, long position,
+                                   long step)
 {
     if (length <= BLOCK)
         return reduce_global(kind, x, (int)length, sign, position, step);

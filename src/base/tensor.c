@@ -414,6 +414,13 @@ husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argu
     return HUSK_OK;
 }
 
+husk_status husk__tensor_check_number(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
+{
+    if (!tensor || tensor->packed || tensor->dtype != HUSK_F64)
+        return husk__tensor_check_float(tensor, argument, scope);
+    return husk__tensor_check(tensor, argument, scope);
+}
+
 husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argument, husk_dtype dtype,
                                      const char *other, const husk__scope *scope)
 {

@@ -36,7 +36,7 @@ static husk_status check_params(const husk_gemm_params *params, husk_gemm_params
     return status == HUSK_OK ? husk__precision_check(resolved->precision, scope) : status;
 }
 
-// f32, f16 or bf16, of rank 2, or 3 with a batch; resolved into *out, without memory.
+// f32, f16, bf16 or f64, of rank 2, or 3 with a batch; resolved into *out, without memory.
 static husk_status check_matrix(const husk_tensor *tensor, const char *argument, husk_tensor *out,
                                 const husk__scope *scope)
 {
@@ -45,8 +45,9 @@ static husk_status check_matrix(const husk_tensor *tensor, const char *argument,
     husk_status status = husk__tensor_check(tensor, argument, scope);
     if (status != HUSK_OK)
         return status;
-    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; gemm computes f32, f16 and bf16", argument,
+    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16 &&
+        tensor->dtype != HUSK_F64)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; gemm computes f32, f16, bf16 and f64", argument,
                           husk_dtype_name(tensor->dtype));
     if (tensor->rank != 2 && tensor->rank != 3)
         return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3",
@@ -115,6 +116,10 @@ static husk_status check_dtypes(husk__gemm_problem *problem, const husk__scope *
         problem->dtype = dtype;
         narrowest = names[i];
     }
+    for (int i = 0; i < 3 && problem->dtype == HUSK_F64; ++i)
+        if (tensors[i]->dtype != HUSK_F64)
+            return husk__reject(scope, names[i], "is %s, %s is f64, beside which nothing else may stand",
+                                husk_dtype_name(tensors[i]->dtype), narrowest);
     for (int i = 0; i < 3; ++i)
         problem->wide |= tensors[i]->dtype != problem->dtype ? bits[i] : 0;
     if (problem->b_is_packed && (problem->wide & HUSK__GEMM_WIDE_B))
@@ -130,8 +135,10 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
     problem->has_bias = bias != NULL;
     if (!bias)
         return HUSK_OK;
-    husk_status status = husk__tensor_check_float(bias, "bias", scope);
-    if (status == HUSK_OK && bias->dtype != HUSK_F32)
+    husk_status status = husk__tensor_check_number(bias, "bias", scope);
+    if (status == HUSK_OK && problem->dtype == HUSK_F64)
+        status = husk__tensor_check_dtype(bias, "bias", HUSK_F64, "as the matrices", scope);
+    else if (status == HUSK_OK && bias->dtype != HUSK_F32)
         status = husk__tensor_check_dtype(bias, "bias", problem->dtype, "as the matrices, or f32", scope);
     if (status != HUSK_OK)
         return status;
@@ -301,6 +308,8 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
     husk_status status = husk__call_begin(queue, "husk_gemm", &scope);
     if (status == HUSK_OK)
         status = resolve(params, a, b, bias, c, &problem, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "a", &scope);
     if (status != HUSK_OK)
         return status;
     const husk__gemm_run run = {alpha, beta, a, b, c, bias};
@@ -336,6 +345,8 @@ husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params 
         *plan = NULL;
     if (status == HUSK_OK)
         status = resolve(params, a, b, bias, c, &problem, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(context, problem.dtype, "a", &scope);
     if (status == HUSK_OK)
         status = husk__plan_create(context, &husk__op_gemm, &problem, &wish, plan, &scope);
     if (status != HUSK_OK || !b->packed)
@@ -482,7 +493,7 @@ bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON
 
 bool husk__gemm_is_narrow(const husk__gemm_problem *problem)
 {
-    return problem->dtype != HUSK_F32 && !(problem->wide & HUSK__GEMM_WIDE_C);
+    return husk_dtype_size(problem->dtype) < sizeof(float) && !(problem->wide & HUSK__GEMM_WIDE_C);
 }
 
 int32_t husk__gemm_wide_exchanged(int32_t wide)
@@ -501,7 +512,8 @@ double husk__gemm_flops(const husk__candidate *candidate)
 void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
                         size_t capacity)
 {
-    snprintf(options, capacity, "%s %s%s", husk__dtype_option(problem->dtype),
+    snprintf(options, capacity, "%s %s%s%s", husk__dtype_option(problem->dtype),
+             problem->dtype == HUSK_F64 ? "-DHALF_VECTORS " : "",
              problem->activation_is_smooth ? "-DACT_SMOOTH " : "", configuration);
 }
 

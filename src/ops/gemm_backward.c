@@ -47,13 +47,13 @@ static husk_status check_params(const husk_gemm_params *given, husk_gemm_params 
     return status;
 }
 
-// f32, f16 or bf16 of rank 2, or 3 with a batch; resolved into the problem, without memory.
+// f32, f16, bf16 or f64 of rank 2, or 3 with a batch; resolved into the problem, without memory.
 static husk_status check_matrix(const husk_tensor *tensor, const char *name, int which, problem *own,
                                 const husk__scope *scope)
 {
     if (!tensor)
         return HUSK_OK;
-    husk_status status = husk__tensor_check_float(tensor, name, scope);
+    husk_status status = husk__tensor_check_number(tensor, name, scope);
     if (status != HUSK_OK)
         return status;
     if (tensor->rank != 2 && tensor->rank != 3)
@@ -119,6 +119,17 @@ static husk_status check_gradient(const husk_tensor *gradient, const husk_tensor
     return husk__tensor_check_distinct(&one, name, scope);
 }
 
+// f32 beside f16 and bf16.
+static bool stands_beside(const problem *own, const husk_tensor *tensor)
+{
+    return tensor->dtype == HUSK_F32 && own->tensors[DY].dtype != HUSK_F64;
+}
+
+static const char *as_dy(const problem *own)
+{
+    return own->tensors[DY].dtype == HUSK_F64 ? "as dy" : "as dy, or f32";
+}
+
 // A, B and their gradients are dy's dtype or f32.
 static husk_status check_dtypes(const problem *own, const husk__scope *scope)
 {
@@ -127,9 +138,8 @@ static husk_status check_dtypes(const problem *own, const husk__scope *scope)
     husk_status status = HUSK_OK;
     for (int i = 0; i < 4 && status == HUSK_OK; ++i) {
         const husk_tensor *tensor = &own->tensors[which[i]];
-        if (own->has[which[i]] && tensor->dtype != HUSK_F32)
-            status =
-                husk__tensor_check_dtype(tensor, names[i], own->tensors[DY].dtype, "as dy, or f32", scope);
+        if (own->has[which[i]] && !stands_beside(own, tensor))
+            status = husk__tensor_check_dtype(tensor, names[i], own->tensors[DY].dtype, as_dy(own), scope);
     }
     return status;
 }
@@ -167,9 +177,9 @@ static husk_status check_bias(const husk_tensor *dbias, problem *own, const husk
 {
     if (!dbias)
         return HUSK_OK;
-    husk_status status = husk__tensor_check_float(dbias, "dbias", scope);
-    if (status == HUSK_OK && dbias->dtype != HUSK_F32)
-        status = husk__tensor_check_dtype(dbias, "dbias", own->tensors[DY].dtype, "as dy, or f32", scope);
+    husk_status status = husk__tensor_check_number(dbias, "dbias", scope);
+    if (status == HUSK_OK && !stands_beside(own, dbias))
+        status = husk__tensor_check_dtype(dbias, "dbias", own->tensors[DY].dtype, as_dy(own), scope);
     if (status != HUSK_OK)
         return status;
     const int64_t *size = dbias->shape;
@@ -215,7 +225,7 @@ static husk_status check_like_dy(const problem *own, const husk_tensor *tensor, 
                                  const husk__scope *scope)
 {
     const husk_tensor *dy = &own->tensors[DY];
-    husk_status status = husk__tensor_check_float(tensor, name, scope);
+    husk_status status = husk__tensor_check_number(tensor, name, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_dtype(tensor, name, dy->dtype, "as dy", scope);
     return status == HUSK_OK ? husk__tensor_check_shape(tensor, name, dy->rank, dy->shape, "as dy", scope) : status;
@@ -387,6 +397,8 @@ husk_status husk_gemm_backward(husk_queue *queue, const husk_gemm_params *params
     if (status == HUSK_OK)
         status = resolve(params, &given, &own, &wish, &scope);
     if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), own.tensors[DY].dtype, "dy", &scope);
+    if (status == HUSK_OK)
         status = bind(&own, queue, &given.run, &scope);
     if (status != HUSK_OK)
         return status;
@@ -410,6 +422,8 @@ husk_status husk_gemm_backward_plan_create(husk_context *context, const husk_gem
         *plan = NULL;
     if (status == HUSK_OK)
         status = resolve(params, &given, &own, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(context, own.tensors[DY].dtype, "dy", &scope);
     return status == HUSK_OK ? husk__plan_create(context, &husk__op_gemm_backward, &own, &wish, plan, &scope) : status;
 }
 

@@ -94,7 +94,7 @@ typedef struct product {
 
 static bool waits(const product *p)
 {
-    return p->repeats > 1 && p->out_dtype != HUSK_F32;
+    return p->repeats > 1 && husk_dtype_size(p->out_dtype) < sizeof(float);
 }
 
 // The view of packed f32 sums.
@@ -263,11 +263,12 @@ static pass pass_of(const problem *own, int64_t items)
         made.sums = made.rows;
     }
     // Empty tensors have memory as well: what binds it does not ask.
-    made.z_bytes = made.makes_z ? sizeof(float) * (uint64_t)husk__max_i64(all_rows * made.columns, 1) : 0;
+    const uint64_t size = husk__accumulator_size(dy->dtype);
+    made.z_bytes = made.makes_z ? size * (uint64_t)husk__max_i64(all_rows * made.columns, 1) : 0;
     made.z_bytes = (made.z_bytes + 63) / 64 * 64;
-    made.part_bytes = sizeof(float) * (uint64_t)(made.splits * made.sums);
+    made.part_bytes = size * (uint64_t)(made.splits * made.sums);
     if (made.sums > 0 && made.part_bytes == 0)
-        made.part_bytes = sizeof(float);
+        made.part_bytes = size;
     return made;
 }
 
@@ -281,6 +282,12 @@ typedef struct launch {
 static int64_t items_of(const husk__configuration *configuration)
 {
     return configuration->values[0];
+}
+
+// z's, and that of parts of sums.
+static husk_dtype scratch_dtype(const problem *own)
+{
+    return own->tensors[DY].dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
 }
 
 static view view_of_z(const problem *own, const pass *p)
@@ -297,7 +304,7 @@ static product product_for_a(const problem *own, const pass *p)
     const view right = transpose(view_of(&own->tensors[B], own->transpose_b));
     product made =
         make_product(view_of_z(own, p), right, view_of(&own->tensors[DA], own->transpose_a), own->batch);
-    made.left_dtype = p->makes_z ? HUSK_F32 : own->tensors[DY].dtype;
+    made.left_dtype = p->makes_z ? scratch_dtype(own) : own->tensors[DY].dtype;
     made.right_dtype = own->tensors[B].dtype;
     made.out_dtype = own->tensors[DA].dtype;
     return made;
@@ -310,7 +317,7 @@ static product product_for_b(const problem *own, const pass *p)
     product made =
         make_product(left, view_of_z(own, p), view_of(&own->tensors[DB], own->transpose_b), own->batch);
     made.left_dtype = own->tensors[A].dtype;
-    made.right_dtype = p->makes_z ? HUSK_F32 : own->tensors[DY].dtype;
+    made.right_dtype = p->makes_z ? scratch_dtype(own) : own->tensors[DY].dtype;
     made.out_dtype = own->tensors[DB].dtype;
     return made;
 }
@@ -331,7 +338,7 @@ static uint64_t workspace(const husk__candidate *candidate)
     const problem *own = candidate->problem;
     const pass p = pass_of(own, items_of(candidate->configuration));
     uint64_t waiting = 0;
-    if (own->tensors[DY].dtype != HUSK_F32) {
+    if (husk_dtype_size(own->tensors[DY].dtype) < sizeof(float)) {
         const product for_a = makes(own, DA) ? product_for_a(own, &p) : (product){0};
         const product for_b = makes(own, DB) ? product_for_b(own, &p) : (product){0};
         waiting = waiting_bytes(&for_a) > waiting_bytes(&for_b) ? waiting_bytes(&for_a) : waiting_bytes(&for_b);
@@ -415,11 +422,12 @@ static husk_status run_pass(const husk_plan *plan, husk_queue *queue, const argu
     const launch *state = plan->state;
     const problem *own = plan->problem;
     const pass *p = &state->pass;
-    const husk__arg parts = HUSK__ARG_BUFFER(p->part_bytes > 0 ? scratch->buffer : NULL, p->z_bytes, sizeof(float));
+    const uint64_t size = husk__accumulator_size(own->tensors[DY].dtype);
+    const husk__arg parts = HUSK__ARG_BUFFER(p->part_bytes > 0 ? scratch->buffer : NULL, p->z_bytes, size);
     husk__arg list[3 * 4 + 2 + 10 + 4], *end = list;
     end = write_tensor(state, own, given, DY, end);
     end = write_tensor(state, own, given, own->has[FROM] ? FROM : DY, end);
-    *end++ = HUSK__ARG_BUFFER(p->makes_z ? scratch->buffer : NULL, 0, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(p->makes_z ? scratch->buffer : NULL, 0, size);
     end = write_tensor(state, own, given, DC, end);
     *end++ = parts;
     *end++ = HUSK__ARG_I64(own->batch);
@@ -452,7 +460,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const launch *state = plan->state;
     const problem *own = plan->problem;
     const arguments *given = untyped;
-    const husk_tensor in_scratch = {.buffer = scratch->buffer, .dtype = HUSK_F32};
+    const husk_tensor in_scratch = {.buffer = scratch->buffer, .dtype = scratch_dtype(own)};
     const husk_tensor waiting = {.buffer = scratch->buffer,
                                  .dtype = HUSK_F32,
                                  .offset = (int64_t)(waiting_offset(&state->pass) / sizeof(float))};

@@ -28,9 +28,21 @@ static const husk__configuration configurations[] = {
 // Rows below the last full tile are done this many at a time: TAIL_M of the kernel.
 enum { TAIL_M = 4 };
 
+static bool is_double(const husk__candidate *candidate)
+{
+    return ((const husk__gemm_problem *)candidate->problem)->dtype == HUSK_F64;
+}
+
+// Elements of a vector: VW of lib/vector.clh, half as many doubles as floats.
+static int64_t width_of(const husk__candidate *candidate)
+{
+    const int64_t width = candidate->traits->vector_width;
+    return is_double(candidate) && width > 4 ? width / 2 : width;
+}
+
 static int64_t tile_columns(const husk__candidate *candidate)
 {
-    return (int64_t)candidate->configuration->values[TILE_NV] * candidate->traits->vector_width;
+    return (int64_t)candidate->configuration->values[TILE_NV] * width_of(candidate);
 }
 
 // Packed weights lie as columns of C, so rows and columns are only exchanged without them.
@@ -95,25 +107,26 @@ static double tile_efficiency(const husk__candidate *candidate)
 static double copy_a_cost(const husk__gemm_shape *shape, const husk__candidate *candidate)
 {
     const int64_t tile_m = candidate->configuration->values[TILE_M];
-    const int64_t width = candidate->traits->vector_width;
+    const int64_t width = width_of(candidate);
     if (shape->a_step == 1)
         return COPY_A;
     const double kept = (double)tile_m / (double)husk__round_up(tile_m, width);
     return TRANSPOSE_A / kept * (tile_m % width != 0 ? CUT_LINES : 1.0);
 }
 
-// A first-level cache of the devices that these kernels are for: sets, floats in a line; and how many rows of A, read
+// A first-level cache of the devices that these kernels are for: sets, bytes in a line; and how many rows of A, read
 // where they lie, may share a set with panels of B and rows of C streaming by.
-enum { SETS = 64, LINE_FLOATS = 16, MOST_IN_A_SET = 2 };
+enum { SETS = 64, LINE_BYTES = 64, MOST_IN_A_SET = 2 };
 
 // Whether a tile reads its rows of A where they lie: side by side, and not so that they drive each other out.
 static bool is_in_place(const husk__gemm_shape *shape, int64_t rows, husk_dtype dtype)
 {
     int used[SETS] = {0};
-    if (shape->a_step != 1 || dtype != HUSK_F32) // what is narrower is widened once, in a copy
+    const int64_t size = (int64_t)husk_dtype_size(dtype);
+    if (shape->a_step != 1 || size < 4) // what is narrower is widened once, in a copy
         return false;
     for (int64_t i = 0, last = -1; i < rows; ++i) {
-        const int64_t line = i * shape->a_row / LINE_FLOATS;
+        const int64_t line = i * shape->a_row * size / LINE_BYTES;
         if (line != last && ++used[line % SETS] > MOST_IN_A_SET)
             return false;
         last = line;
@@ -126,7 +139,7 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
                          bool b_is_packed)
 {
     const int32_t *values = candidate->configuration->values;
-    const double width = candidate->traits->vector_width;
+    const double width = (double)width_of(candidate);
     const int64_t tile_m = values[TILE_M], rows = husk__min_i64(d->rows, shape->m);
     const int64_t columns = husk__min_i64(d->columns, shape->n);
     const double k = (double)d->steps;
@@ -158,12 +171,15 @@ static void complete(division *d, const husk__gemm_shape *shape, const husk__can
 {
     const husk__gemm_problem *problem = candidate->problem;
     const int32_t *values = candidate->configuration->values;
-    const int64_t tile_n = tile_columns(candidate), width = candidate->traits->vector_width;
+    const int64_t tile_n = tile_columns(candidate), width = width_of(candidate);
     d->in_place = is_in_place(shape, values[TILE_M], problem->dtype);
     // Strips of one width, and blocks of one depth: a narrow last strip costs as much copying of A as a wide one.
-    const int64_t blocks = husk__max_i64(1, husk__divide_up(d->steps, values[BLOCK_K]));
+    // Doubles take twice the room: half the depth, and strips of the same width.
+    const int64_t room = values[STRIP_FLOATS] / (is_double(candidate) ? 2 : 1);
+    const int64_t blocks =
+        husk__max_i64(1, husk__divide_up(d->steps, values[BLOCK_K] / (is_double(candidate) ? 2 : 1)));
     d->block_k = husk__round_up(husk__divide_up(husk__max_i64(d->steps, 1), blocks), width);
-    const int64_t panels = values[STRIP_FLOATS] / (d->block_k * tile_n + width);
+    const int64_t panels = room / (d->block_k * tile_n + width);
     const int64_t columns = husk__min_i64(d->columns, shape->n);
     const int64_t strips = husk__divide_up(columns, panels * tile_n);
     d->strip_width = husk__round_up(husk__divide_up(columns, strips), tile_n);
@@ -190,7 +206,8 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
                   column_tiles = husk__divide_up(shape->n, tile_n);
     const int64_t units = candidate->traits->compute_units;
     const int64_t targets[] = {1, units, 2 * units, 4 * units};
-    const uint64_t part_bytes = (uint64_t)(shape->batch * shape->m * shape->n) * sizeof(float);
+    const uint64_t element = husk__accumulator_size(((const husk__gemm_problem *)candidate->problem)->dtype);
+    const uint64_t part_bytes = (uint64_t)(shape->batch * shape->m * shape->n) * element;
     division best = {.cost = INFINITY};
     for (int t = units > 1 ? 0 : 1; t < 4; ++t) {
         const int64_t matrix_parts = husk__min_i64(shape->batch, targets[t]);
@@ -213,7 +230,7 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
                 d.column_parts = husk__divide_up(shape->n, d.columns);
                 d.steps = splits == 1 ? shape->k
                                       : husk__round_up(husk__divide_up(shape->k, splits),
-                                                       candidate->traits->vector_width);
+                                                       width_of(candidate));
                 d.splits = splits == 1 ? 1 : husk__divide_up(shape->k, d.steps);
                 complete(&d, shape, candidate, b_is_packed);
                 if (d.cost < best.cost)
@@ -224,9 +241,10 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
     return best;
 }
 
-static uint64_t part_bytes_of(const division *d, const husk__gemm_shape *shape)
+static uint64_t part_bytes_of(const division *d, const husk__gemm_shape *shape, const husk__gemm_problem *problem)
 {
-    return d->has_parts ? (uint64_t)(d->splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
+    const uint64_t sums = (uint64_t)(d->splits * shape->batch * shape->m * shape->n);
+    return d->has_parts ? sums * husk__accumulator_size(problem->dtype) : 0;
 }
 
 static bool is_nothing(const husk__gemm_shape *shape)
@@ -241,7 +259,7 @@ static uint64_t workspace(const husk__candidate *candidate)
     if (is_nothing(&shape))
         return 0;
     const division d = divide(&shape, candidate, problem->b_is_packed, MOST_PART_BYTES);
-    return part_bytes_of(&d, &shape);
+    return part_bytes_of(&d, &shape, problem);
 }
 
 static double cost(const husk__candidate *candidate)
@@ -367,7 +385,7 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
     }
     if (d->has_parts) {
         wide |= HUSK__GEMM_WIDE_C;
-        c = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+        c = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(inner.dtype));
         shape.c_row = shape.n;
         shape.c_column = 1;
         shape.c_batch = shape.m * shape.n;
@@ -446,7 +464,7 @@ uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate)
     if (is_few(&problem->shape) || is_nothing(&problem->shape))
         return 0;
     const division d = divide(&problem->shape, &own, true, 0);
-    return part_bytes_of(&d, &problem->shape);
+    return part_bytes_of(&d, &problem->shape, problem);
 }
 
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,

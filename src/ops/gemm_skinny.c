@@ -43,6 +43,10 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
                  "neither m nor n is at most %d with a contiguous large operand", MAX_COUNT);
         return false;
     }
+    if (problem->dtype == HUSK_F64) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "sums are f32");
+        return false;
+    }
     if (!problem->b_is_packed && (problem->wide & (HUSK__GEMM_WIDE_A | HUSK__GEMM_WIDE_B))) {
         snprintf(reason, HUSK__REASON_CAPACITY, "a and b are of two dtypes");
         return false;

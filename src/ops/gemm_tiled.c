@@ -62,13 +62,18 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__gemm_problem *problem = candidate->problem;
     const int32_t *v = candidate->configuration->values;
-    const uint64_t line = (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * sizeof(float);
+    const uint64_t line =
+        (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * husk__accumulator_size(problem->dtype);
     const uint64_t local = 2 * (uint64_t)v[BLOCK_K] * line;
     if ((uint64_t)items_of(candidate->configuration) > candidate->traits->work_group ||
         local > candidate->traits->local_memory) {
         snprintf(reason, HUSK__REASON_CAPACITY,
                  "needs %lld work-items a group and %llu bytes of local memory",
                  (long long)items_of(candidate->configuration), (unsigned long long)local);
+        return false;
+    }
+    if (problem->dtype == HUSK_F64 && v[ITEM_M] == 8 && v[BLOCK_K] > 8) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs more registers for f64 than work-items have");
         return false;
     }
     return husk__gemm_fits_int(&problem->shape, reason);
@@ -84,10 +89,12 @@ static bool has_parts(const husk__candidate *candidate, int64_t splits)
 
 static uint64_t workspace(const husk__candidate *candidate)
 {
-    const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
+    const husk__gemm_problem *problem = candidate->problem;
+    const husk__gemm_shape *shape = &problem->shape;
     int64_t steps;
     const int64_t splits = splits_of(candidate, &steps);
-    return has_parts(candidate, splits) ? (uint64_t)(splits * shape->batch * shape->m * shape->n) * sizeof(float) : 0;
+    const uint64_t sums = (uint64_t)(splits * shape->batch * shape->m * shape->n);
+    return has_parts(candidate, splits) ? sums * husk__accumulator_size(problem->dtype) : 0;
 }
 
 static double cost(const husk__candidate *candidate)
@@ -169,7 +176,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         part.alpha = 1.0f;
         part.beta = 0.0f;
         part.bias = NULL;
-        c = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+        c = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(problem->dtype));
     }
     const husk__range range = {{(size_t)(tiles_of(shape, plan->configuration) * splits), 1, 1},
                                {(size_t)items_of(plan->configuration), 1, 1}};

@@ -38,15 +38,21 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
     return HUSK_OK;
 }
 
+husk_status husk__dtype_check(husk_context *context, husk_dtype dtype, const char *argument,
+                              const husk__scope *scope)
+{
+    if (dtype == HUSK_F64 && !husk_context_has(context, HUSK_FEATURE_F64))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is f64, which this device does not compute in", argument);
+    return HUSK_OK;
+}
+
 husk_status husk__tensor_check_real(husk_queue *queue, const husk_tensor *tensor, const char *argument,
                                     const husk__scope *scope)
 {
     if (!tensor || tensor->packed || tensor->dtype != HUSK_F64)
         return husk__tensor_check_float(tensor, argument, scope);
-    husk_status status = husk__tensor_check(tensor, argument, scope);
-    if (status == HUSK_OK && !husk_context_has(queue->context, HUSK_FEATURE_F64))
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is f64, which this device does not compute in", argument);
-    return status;
+    const husk_status status = husk__tensor_check(tensor, argument, scope);
+    return status == HUSK_OK ? husk__dtype_check(queue->context, tensor->dtype, argument, scope) : status;
 }
 
 // Bytes [first, past) that a tensor may touch in its block.

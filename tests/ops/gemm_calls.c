@@ -399,6 +399,8 @@ START_TEST(test_bad_memory)
     r.c.buffer = NULL;
     refuse(&r, HUSK_INVALID_ARGUMENT, "c");
     r.a.dtype = HUSK_F64;
+    refuse(&r, HUSK_INVALID_ARGUMENT, "b");
+    r.a.dtype = HUSK_I64;
     refuse(&r, HUSK_UNSUPPORTED, "a");
     r.b.dtype = HUSK_I32;
     refuse(&r, HUSK_UNSUPPORTED, "b");

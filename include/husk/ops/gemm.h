@@ -4,7 +4,7 @@
  *
  *     C = activation(alpha * op(A) * op(B) + beta * C + bias)
  *
- *     A     [m, k], or [k, m] with transpose_a      f32, f16 or bf16
+ *     A     [m, k], or [k, m] with transpose_a      f32, f16, bf16 or f64
  *     B     [k, n], or [n, k] with transpose_b      the same, or packed
  *     C     [m, n]                                  the same; read only when beta is not 0
  *     bias  [n], added to every row; or [m, 1], added to every column; or NULL
@@ -12,7 +12,8 @@
  * A, B and C are of one dtype, or some of them f32 and the others f16, or the others bf16: f32 results of f16 matrices,
  * f32 activations times bf16 weights. bias is of the narrow dtype or f32. Whatever is narrower is widened when it is
  * read; sums are f32 from their first product to their last, and rounded once, to nearest, when they are stored. Past
- * f16's range (65504) C is infinite; alpha, beta, bias and activation come before that.
+ * f16's range (65504) C is infinite; alpha, beta, bias and activation come before that. f64 stands alone, bias
+ * included, and is computed in f64; alpha, beta and the activation's slope are f32 numbers there, too.
  *
  * With a third, leading dimension each is a batch of matrices: [batch, ...]; an A or B of rank 2, or whose
  * batch dimension is 1 or has stride 0, serves the whole batch. C has the full batch. bias has none.
@@ -22,8 +23,8 @@
  * m, n or batch of 0 does nothing; k of 0 gives activation(beta * C + bias).
  *
  * Error, per element: |error| <= (4 + 2 sqrt k) * 2^-24 * (|alpha| sum |a b| + |beta c| + |bias|) before
- * the activation, and half a unit in the last place of a C that is f16 or bf16. NaN and infinity propagate as IEEE 754
- * says; denormals may be flushed to zero, f16's are not.
+ * the activation, and half a unit in the last place of a C that is f16 or bf16; in f64 2^-53 instead of 2^-24. NaN
+ * and infinity propagate as IEEE 754 says; denormals may be flushed to zero, f16's are not.
  */
 #ifndef HUSK_OPS_GEMM_H
 #define HUSK_OPS_GEMM_H
@@ -97,12 +98,12 @@ HUSK_API husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, con
  * params: forward's; its variant names one of gemm_backward. accumulate: HUSK_ACCUMULATE_INPUTS adds to da and dc,
  * HUSK_ACCUMULATE_PARAMETERS to db and dbias. PyTorch's autograd through matmul, addmm and baddbmm gives the same.
  *
- * dy, x, y and dc are of one dtype, f32, f16 or bf16; a, b, da, db and dbias each of that, or f32: weights and their
- * gradients may stay f32 beside narrower activations. z, and what adds up over rows or the batch, is f32 meanwhile, and
- * a gradient is rounded once, when it is stored. The gradients' elements must not coincide (batches of stride 0 apart),
- * and no gradient may overlap anything else, but dc may be dy unless it is added to. An empty sum is 0: with m of 0 db
- * is zeros, with n of 0 da. Where beta is 0, so is dc. Sums are cut up by shape alone, and batches are added up in
- * their order: the same call gives the same bits.
+ * dy, x, y and dc are of one dtype, f32, f16, bf16 or f64; a, b, da, db and dbias each of that, or, beside f16 and
+ * bf16, f32: weights and their gradients may stay f32 beside narrower activations. z, and what adds up over rows or the
+ * batch, is f32 meanwhile (of f64: f64), and a gradient is rounded once, when it is stored. The gradients' elements
+ * must not coincide (batches of stride 0 apart), and no gradient may overlap anything else, but dc may be dy unless it
+ * is added to. An empty sum is 0: with m of 0 db is zeros, with n of 0 da. Where beta is 0, so is dc. Sums are cut up
+ * by shape alone, and batches are added up in their order: the same call gives the same bits.
  *
  * Error: |error| <= (4 + 2 sqrt K) * 2^-24 * (|alpha| sum |z b| + |what was there|), K being the products in a sum:
  * n or m, times the batch where that is summed up; half a unit in the last place of f16 or bf16; and beside it, for

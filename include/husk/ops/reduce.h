@@ -15,9 +15,9 @@
  * params.axes says which dimensions: bit d is the dimension d from the last (bit 0 the last one, bit 1 the one before
  * it), and 0, the default, all of them. n is the number of elements reduced to one.
  *
- * x: f32, f16, bf16 (both computed in f32) or f64, rank 0 to 8, any strides. y: of x's rank with 1 for every reduced dimension,
- * or without these dimensions (PyTorch's keepdim and ONNX's keepdims say which; here y's shape does); x's dtype, any
- * strides, not overlapping x.
+ * x: f32, f16 or bf16 (computed in f32), or f64; rank 0 to 8, any strides. y: of x's rank with 1 for every reduced
+ * dimension, or without these dimensions (PyTorch's keepdim and ONNX's keepdims say which; here y's shape does); x's
+ * dtype, any strides, not overlapping x.
  * ARGMAX and ARGMIN want y of i32 or i64 and give the row-major position within the reduced dimensions: over one axis
  * the index along it, over all of them PyTorch's argmax without dim.
  *
