@@ -23,8 +23,8 @@
 POOL_INLINE vi load_positions(const __global void *indices, int are_long, long at, long stride, int n)
 {
     if (n == VW && !are_long && stride == 1)
-        return CONCAT(vload, VW)(0, (const __global int *)indices + at);
-    int lanes[VW];
+        return convert_vi(CONCAT(vload, VW)(0, (const __global int *)indices + at));
+    ACC_INT lanes[VW];
     for (int i = 0; i < VW; ++i)
         lanes[i] = i < n ? (int)load_position(indices, are_long, at + i * stride) : -1;
     return CONCAT(vload, VW)(0, lanes);

@@ -82,7 +82,7 @@ POOL_INLINE void combine_rows_positions(int n, const __global data_t *x, int dep
                        (vi)(position + i * position_step_d + j * position_step_h) + LANES, &best, &best_position);
     }
     store_private(LANES < (vi)(n) ? best : (vf)(-INFINITY), row);
-    CONCAT(vstore, VW)(LANES < (vi)(n) ? best_position : (vi)(-1), 0, positions);
+    CONCAT(vstore, VW)(CONCAT(convert_int, VW)(LANES < (vi)(n) ? best_position : (vi)(-1)), 0, positions);
 }
 
 // Elements 0, stride, 2 stride ... of a private row, n of them at least.
@@ -104,13 +104,13 @@ POOL_INLINE vf load_every(const acc_t *row, int stride, int n)
 POOL_INLINE vi load_every_position(const int *positions, int stride, int n)
 {
     if (stride == 1)
-        return CONCAT(vload, VW)(0, positions);
+        return convert_vi(CONCAT(vload, VW)(0, positions));
     if (stride == 2) {
-        const vi a = CONCAT(vload, VW)(0, positions);
-        const vi b = CONCAT(vload, VW)(0, positions + VW);
+        const vi a = convert_vi(CONCAT(vload, VW)(0, positions));
+        const vi b = convert_vi(CONCAT(vload, VW)(0, positions + VW));
         return EVEN_LANES(vi, a, b);
     }
-    int lanes[VW];
+    ACC_INT lanes[VW];
     for (int i = 0; i < n; ++i)
         lanes[i] = positions[i * stride];
     return CONCAT(vload, VW)(0, lanes);
@@ -368,7 +368,7 @@ POOL_INLINE void pool_planes(int mode, POOL_PARAMS, INDICES_PARAMS, int columns,
             for (int i = 0; i < together * pitch; i += VW) {
                 store_private(nothing_yet(mode), rows + i);
                 if (mode == POOL_MAX_INDICES)
-                    CONCAT(vstore, VW)((vi)(-1), 0, positions + i);
+                    CONCAT(vstore, VW)((CONCAT(int, VW))(-1), 0, positions + i);
             }
             if (mode == POOL_AVG)
                 fill_column_scale(w, width, window_w, stride_w, dilation_w, in_w, limit_w, count_pad,

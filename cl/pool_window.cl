@@ -64,17 +64,17 @@ POOL_INLINE void max_row_positions(const __global data_t *x, int length, int pos
 POOL_INLINE acc_t reduce_positions(vf best, vi best_position, int *position)
 {
     acc_t values[VW];
-    int positions[VW];
+    ACC_INT positions[VW];
     store_private(best, values);
     CONCAT(vstore, VW)(best_position, 0, positions);
     acc_t winner = values[0];
-    int at = positions[0];
+    int at = (int)positions[0];
     for (int i = 1; i < VW; ++i) {
         const bool is_nan = values[i] != values[i];
         const bool ties = values[i] == winner || (is_nan && winner != winner);
         if (values[i] > winner || (is_nan && winner == winner) || (ties && (uint)positions[i] < (uint)at)) {
             winner = values[i];
-            at = positions[i];
+            at = (int)positions[i];
         }
     }
     *position = at;

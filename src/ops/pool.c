@@ -99,7 +99,7 @@ husk_status husk__pool_check_params(const husk_pool_params *given, husk_pool_par
     if (status == HUSK_OK && params->kind != HUSK_POOL_MAX && params->kind != HUSK_POOL_AVG)
         status = husk__reject(scope, "params", "kind is %d, which is none", (int)params->kind);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(x, argument, scope);
+        status = husk__tensor_check_number(x, argument, scope);
     if (status == HUSK_OK && (x->rank < 3 || x->rank > 5))
         status = husk__reject(scope, argument, "rank is %d, must be 3, 4 or 5", (int)x->rank);
     return status;
@@ -340,6 +340,8 @@ husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const h
     husk_status status = husk__call_begin(queue, "husk_pool", &scope);
     if (status == HUSK_OK)
         status = husk__pool_check_params(params, &given, x, "x", &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), x->dtype, "x", &scope);
     if (status == HUSK_OK)
         status = husk__pool_resolve_dimensions(&given, x, dimensions, &scope);
     if (status != HUSK_OK)

@@ -69,7 +69,8 @@ uint64_t husk__pool_backward_workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     const uint64_t index = own->pool.indices_are_long ? sizeof(int64_t) : sizeof(int32_t);
-    return own->recomputes ? (uint64_t)outputs_of(&own->pool) * (index + husk_dtype_size(own->pool.dtype)) : 0;
+    const uint64_t outputs = (uint64_t)outputs_of(&own->pool), size = husk_dtype_size(own->pool.dtype);
+    return own->recomputes ? (outputs * index + size - 1) / size * size + outputs * size : 0;
 }
 
 husk_status husk__pool_backward_indices(const husk_plan *plan, husk_queue *queue, const arguments *given,
@@ -88,8 +89,8 @@ husk_status husk__pool_backward_indices(const husk_plan *plan, husk_queue *queue
     indices->buffer = scratch->buffer;
     husk_tensor y = *indices;
     y.dtype = own->pool.dtype;
-    const size_t index = is_long ? sizeof(int64_t) : sizeof(int32_t);
-    y.offset = outputs_of(&own->pool) * (int64_t)(index / husk_dtype_size(y.dtype));
+    const int64_t index = is_long ? sizeof(int64_t) : sizeof(int32_t);
+    y.offset = husk__divide_up(outputs_of(&own->pool) * index, (int64_t)husk_dtype_size(y.dtype));
     return husk_pool(queue, &params, given->x, &y, indices);
 }
 
@@ -181,6 +182,8 @@ husk_status husk_pool_backward(husk_queue *queue, const husk_pool_params *params
         status = husk__reject(&scope, "dx", "is NULL, and there is no other gradient");
     if (status == HUSK_OK)
         status = husk__pool_check_params(params, &given, dx, "dx", &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), dx->dtype, "dx", &scope);
     if (status == HUSK_OK && (given.accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL))
         status = husk__reject(&scope, "params", "accumulate is %u, which has unknown bits",
                               (unsigned)given.accumulate);

@@ -139,7 +139,7 @@ START_TEST(narrow_dtypes)
         }
         const with_indices with =
             params.kind == HUSK_POOL_MAX ? (with_indices)husk_ref_random_below(&random, 3) : NO_INDICES;
-        test_tensor x = test_input_of((_i + round) % 2 ? HUSK_F16 : HUSK_BF16, rank, shape, test_pick_layout(&random),
+        test_tensor x = test_input_of(test_dtype(_i + round), rank, shape, test_pick_layout(&random),
                                       (uint64_t)round, 2.0f);
         run_all(&params, &x, test_pick_layout(&random), with);
         test_release(&x);

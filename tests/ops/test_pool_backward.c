@@ -227,7 +227,7 @@ START_TEST(narrow_dtypes)
 {
     husk_ref_random random = {.seed = 900 + (uint64_t)_i};
     for (uint64_t round = 0; round < 4; round++)
-        run_any(((uint64_t)_i + round) % 2 ? HUSK_F16 : HUSK_BF16, &random, round);
+        run_any(test_dtype(_i + (int64_t)round), &random, round);
 }
 END_TEST
 

@@ -2,7 +2,7 @@
 /*
  * husk/ops/pool.h: maximum and average pooling in one, two and three dimensions.
  *
- *     x        [N, C, space...]   f32, f16 or bf16; rank 3, 4 or 5, any strides
+ *     x        [N, C, space...]   f32, f16, bf16 or f64; rank 3, 4 or 5, any strides
  *     y        [N, C, out...]     x's dtype, any strides that do not make elements coincide
  *     indices  [N, C, out...]     i32 or i64, or NULL; MAX alone
  *     out = floor((in + pad + pad_end - dilation * (window - 1) - 1) / stride) + 1, or the ceiling of the
@@ -26,7 +26,7 @@
  *     AVG: dy / the count of the window, as forward counts
  *
  * (PyTorch's max_pool_backward and avg_pool_backward; ONNX has no operators for them.) dx [N, C, space...] and dy
- * [N, C, out...]: one dtype (f32, f16, bf16), any strides; dx has no elements that coincide, and overlaps nothing.
+ * [N, C, out...]: one dtype (f32, f16, bf16, f64), any strides; dx has no elements that coincide, and overlaps nothing.
  * Indices are those that forward wrote: elsewhere than under their windows they name no one. Windows may overlap;
  * sums are formed without atomics, in an order that the shapes decide. Error, T windows over the element, their
  * terms t: |error| <= (8 + 2 sqrt T) * 2^-24 * sum |t| (docs/operators.md; a few of them are the counts'
