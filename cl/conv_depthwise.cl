@@ -25,6 +25,7 @@
 #define ACT_USE_ERF erf_vf
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
+#include "lib/shares.clh"
 
 // Pixels of VW channels that are worked on at a time, padding included. Larger rooms repeat fewer of the rows
 // that two blocks share.
@@ -415,13 +416,13 @@ ALWAYS_INLINE void load_weights(int taps_w, int stride, int plane, const __globa
 // This work-item's share of all planes, row by row; the filter is square, of `taps_w` columns.
 ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __global data_t *x,
                                   const __global acc_t *w, const __global data_t *bias, int has_bias,
-                                  __global data_t *y, CONV_PARAMS, ACT_PARAMS)
+                                  __global data_t *y, int item, int items, CONV_PARAMS, ACT_PARAMS)
 {
     const int block_h = min(out_h, max(LEAST_ROWS, BLOCK_FLOATS / (in_w * stride)));
     const int blocks = (out_h + block_h - 1) / block_h, image_planes = groups * filters;
     const long planes = (long)batch * image_planes, units = (planes + fold - 1) / fold * blocks;
-    const long last = units * (get_group_id(0) + 1) / get_num_groups(0);
-    long unit = units * get_group_id(0) / get_num_groups(0);
+    const long last = units * (item + 1) / items;
+    long unit = units * item / items;
     int block = (int)(unit % blocks);
     long plane = unit / blocks * fold, image = plane / image_planes;
     int filter = (int)(plane % image_planes);
@@ -490,7 +491,7 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
 
 // The same for planes whose outputs lie like their inputs, by any filter at stride 1.
 ALWAYS_INLINE void depthwise_flat(const __global data_t *x, const __global acc_t *w, const __global data_t *bias,
-                                  int has_bias, __global data_t *y, CONV_PARAMS, ACT_PARAMS)
+                                  int has_bias, __global data_t *y, int item, int items, CONV_PARAMS, ACT_PARAMS)
 {
     const int size = in_h * in_w, vectors = (size + VW - 1) / VW, taps = kernel_h * kernel_w;
     const __global data_t *end = x + (batch - 1) * x_stride_n + (groups - 1) * x_stride_c + size;
@@ -511,8 +512,8 @@ ALWAYS_INLINE void depthwise_flat(const __global data_t *x, const __global acc_t
 
     const int image_planes = groups * filters;
     const long planes = (long)batch * image_planes;
-    const long last = planes * (get_group_id(0) + 1) / get_num_groups(0);
-    long plane = planes * get_group_id(0) / get_num_groups(0), image = plane / image_planes;
+    const long last = planes * (item + 1) / items;
+    long plane = planes * item / items, image = plane / image_planes;
     int filter = (int)(plane % image_planes);
     for (; plane < last; ++plane) {
         const int channel = filters == 1 ? filter : filter / filters;
@@ -544,7 +545,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
                          const __global acc_t *restrict w_base, long w_offset,
                          const __global data_t *restrict bias_base, long bias_offset, int flags,
-                         __global data_t *restrict y_base, long y_offset, CONV_PARAMS, ACT_PARAMS)
+                         __global data_t *restrict y_base, long y_offset, CONV_PARAMS, SHARES_PARAM,
+                         ACT_PARAMS)
 {
     const __global data_t *x = x_base + x_offset;
     const __global acc_t *w = w_base + w_offset;
@@ -555,6 +557,7 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
                                    (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
     const int span_h = (kernel_h - 1) * dilation_h, span_w = (kernel_w - 1) * dilation_w;
     const int taps = kernel_h * kernel_w;
+    const int items = (int)get_num_groups(0), item = group_place(shares).x;
     const int x_is_flat = x_stride_w == 1 && x_stride_h == in_w;
     const int y_is_flat = y_stride_w == 1 && y_stride_h == out_w;
 
@@ -565,12 +568,12 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
                          dilation_w == 1 && stride_h == stride_w && stride_w <= 2 && x_stride_w == 1 &&
                          y_stride_w == 1;
     if (is_flat && !is_rows) {
-        depthwise_flat(x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS);
+        depthwise_flat(x, w, bias, has_bias, y, item, items, CONV_ARGS, ACT_ARGS);
         return;
     }
 #define ROWS(width, stride, fold) \
     if (kernel_w == width && stride_w == stride && (fold == 2) == FITS_HALF(out_w, stride)) { \
-        depthwise_rows(width, stride, fold, x, w, bias, has_bias, y, CONV_ARGS, ACT_ARGS); \
+        depthwise_rows(width, stride, fold, x, w, bias, has_bias, y, item, items, CONV_ARGS, ACT_ARGS); \
         return; \
     }
     if (is_rows) {
@@ -591,7 +594,6 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
     const int channel_blocks = (groups + VW - 1) / VW;
     const int blocks_h = (out_h + block_h - 1) / block_h, blocks_w = (out_w + block_w - 1) / block_w;
     const long blocks = (long)batch * channel_blocks * blocks_h * blocks_w;
-    const long items = get_num_groups(0), item = get_group_id(0);
 
     acc_t pixels[PIXELS * VW];
     acc_t result[(PIXELS + VW) * VW];
@@ -838,13 +840,14 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x_offset,
                                   const __global acc_t *restrict w_base, long w_offset,
                                   const __global data_t *restrict bias_base, long bias_offset, int flags,
-                                  __global data_t *restrict y_base, long y_offset, CONV_PARAMS, ACT_PARAMS)
+                                  __global data_t *restrict y_base, long y_offset, CONV_PARAMS, SHARES_PARAM,
+                                  ACT_PARAMS)
 {
     const __global data_t *x = x_base + x_offset;
     const __global acc_t *w = w_base + w_offset;
     const __global data_t *bias = bias_base + bias_offset * UNITS(flags & WIDE_BIAS);
     const int has_bias = flags & (HAS_BIAS | WIDE_BIAS); // y is never wide here
-    const long rows = (long)batch * out_h, items = get_num_groups(0), item = get_group_id(0);
+    const long rows = (long)batch * out_h, items = get_num_groups(0), item = group_place(shares).x;
     // Few rows are cut into parts of their channels, for equal shares.
     const int parts = rows >= 16 * items ? 1 : min(4, (groups + VW - 1) / VW);
     const int part_size = ((groups + parts - 1) / parts + VW - 1) / VW * VW;

@@ -30,6 +30,7 @@
 #define ACT_USE_TANH tanh_vf
 #define ACT_USE_ERF erf_vf
 #include "lib/activation.clh"
+#include "lib/shares.clh"
 #include "lib/staging.clh"
 
 #define BLOCK_K 2048
@@ -224,10 +225,11 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                       long w_offset, const __global data_t *restrict bias_base, long bias_offset, int flags,
                       __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
                       __global acc_t *restrict scratch_base, long scratch_offset, long scratch_item, int block_tiles,
-                      int block_rows, int block_columns, int filter_items, ACT_PARAMS)
+                      int block_rows, int block_columns, int filter_items, SHARES_PARAM, ACT_PARAMS)
 {
-    const int group = get_group_id(2), staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
-    const long column_items = get_num_groups(0), column_item = get_group_id(0), filter_item = get_group_id(1);
+    const int3 place = group_place(shares);
+    const int group = place.z, staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
+    const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
     const int depth = channels * kernel_d * kernel_h * kernel_w;
     const int row_tiles = (out_w + TILE_M - 1) / TILE_M;
     const long image_tiles = (long)out_h * row_tiles;
@@ -498,10 +500,12 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                            const __global data_t *restrict bias_base, long bias_offset, int flags,
                            __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
                            __global acc_t *restrict scratch_base, long scratch_offset, long scratch_item,
-                           int block_tiles, int block_rows, int block_columns, int filter_items, ACT_PARAMS)
+                           int block_tiles, int block_rows, int block_columns, int filter_items, SHARES_PARAM,
+                           ACT_PARAMS)
 {
-    const int group = get_group_id(2), staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
-    const long column_items = get_num_groups(0), column_item = get_group_id(0), filter_item = get_group_id(1);
+    const int3 place = group_place(shares);
+    const int group = place.z, staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
+    const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
     const int depth = channels * kernel_d * kernel_h * kernel_w;
     const int row_tiles = (out_w + VW - 1) / VW;
     const long image_tiles = (long)out_h * row_tiles;

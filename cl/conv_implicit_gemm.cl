@@ -26,6 +26,7 @@
 #define ACT_USE_ERF erf_vf
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
+#include "lib/shares.clh"
 
 // Private room, in elements: all panels of a block, and one row of the image.
 #define PANEL_ROOM (96 * 1024)
@@ -245,21 +246,22 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                              const __global data_t *restrict bias_base, long bias_offset, int flags,
                              __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
                              int filter_items, __global acc_t *restrict waiting_base, long waiting_offset,
-                             long waiting_item, ACT_PARAMS)
+                             long waiting_item, SHARES_PARAM, ACT_PARAMS)
 {
     CONV_UNITS
-    const int group = get_group_id(2);
+    const int3 place = group_place(shares);
+    const int group = place.z;
     const int positions = out_d * out_h * out_w;
     const long columns = (long)batch * positions;
     const long column_panels = (columns + TILE_N - 1) / TILE_N;
     const int filter_panels = (filters + TILE_M - 1) / TILE_M;
 
     // This item's share: whole panels of columns and of filters.
-    const long items = get_num_groups(0), item = get_group_id(0);
+    const long items = get_num_groups(0), item = place.x;
     const long column_begin = column_panels * item / items * TILE_N;
     const long column_end = min(columns, column_panels * (item + 1) / items * TILE_N);
-    const int panel_begin = filter_panels * (int)get_group_id(1) / filter_items;
-    const int panel_end = filter_panels * (int)(get_group_id(1) + 1) / filter_items;
+    const int panel_begin = filter_panels * place.y / filter_items;
+    const int panel_end = filter_panels * (place.y + 1) / filter_items;
 
     // Depth of the product: rows of the filter, each of kernel_w taps, cut where that is very wide.
     const int taps_most = min(kernel_w, MAX_TAPS);
@@ -279,7 +281,7 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
 
 #if DATA_BYTES == 2
     __global acc_t *waiting = waiting_base + waiting_offset +
-                              (((long)group * filter_items + get_group_id(1)) * items + item) * waiting_item;
+                              (((long)group * filter_items + place.y) * items + item) * waiting_item;
 #endif
 
     const int y_is_flat =

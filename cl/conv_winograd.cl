@@ -34,6 +34,7 @@
 #define ACT_USE_ERF erf_vf
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
+#include "lib/shares.clh"
 
 #if !defined(TILE_OUT) || (TILE_OUT != 2 && TILE_OUT != 4)
 #error "TILE_OUT, the edge of an output tile, is not set: the host passes -DTILE_OUT=2 or 4"
@@ -525,17 +526,18 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                         const __global data_t *restrict bias_base, long bias_offset, int flags,
                         __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
                         __global acc_t *restrict scratch_base, long scratch_offset, long item_room,
-                        int block_tiles, ACT_PARAMS)
+                        int block_tiles, SHARES_PARAM, ACT_PARAMS)
 {
     CONV_UNITS
-    const int group = get_group_id(2);
+    const int3 place = group_place(shares);
+    const int group = place.z;
     const int tiles_h = (out_h + TILE_OUT - 1) / TILE_OUT, tiles_w = (out_w + TILE_OUT - 1) / TILE_OUT;
     const long tiles = (long)batch * tiles_h * tiles_w;
     const int panels = (filters + TILE_N - 1) / TILE_N;
 
     // This item's share, and its piece of scratch.
-    const long items = get_num_groups(0), item = get_group_id(0);
-    const int filter_items = get_num_groups(1), filter_item = get_group_id(1);
+    const long items = get_num_groups(0), item = place.x;
+    const int filter_items = get_num_groups(1), filter_item = place.y;
     const long item_begin = tiles * item / items, item_end = tiles * (item + 1) / items;
     const int panel_begin = panels * filter_item / filter_items;
     const int panel_end = panels * (filter_item + 1) / filter_items;

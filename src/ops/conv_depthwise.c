@@ -115,7 +115,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
-    return husk__conv_launch(plan, queue, arguments, weights, NULL, 0, scope);
+    return husk__conv_launch(plan, queue, arguments, weights, &HUSK__ARG_SHARES, 1, scope);
 }
 
 const husk__variant husk__conv_depthwise = {

@@ -313,8 +313,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                                HUSK__ARG_I32(state->extra[TILES]),
                                HUSK__ARG_I32(state->extra[ROWS]),
                                HUSK__ARG_I32(state->extra[COLUMNS]),
-                               HUSK__ARG_I32(state->extra[FILTER_ITEMS])};
-    return husk__conv_launch(plan, queue, arguments, weights, extra, 6, scope);
+                               HUSK__ARG_I32(state->extra[FILTER_ITEMS]), HUSK__ARG_SHARES};
+    return husk__conv_launch(plan, queue, arguments, weights, extra, 7, scope);
 }
 
 const husk__variant husk__conv_direct_filters = {

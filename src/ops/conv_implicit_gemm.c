@@ -132,8 +132,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     const husk__arg extra[] = {HUSK__ARG_I32(state->extra[0]),
                                HUSK__ARG_BUFFER(waiting,
                                                 husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
-                               HUSK__ARG_I64(state->extra[1])};
-    return husk__conv_launch(plan, queue, arguments, weights, extra, 3, scope);
+                               HUSK__ARG_I64(state->extra[1]), HUSK__ARG_SHARES};
+    return husk__conv_launch(plan, queue, arguments, weights, extra, 4, scope);
 }
 
 const husk__variant husk__conv_implicit_gemm = {

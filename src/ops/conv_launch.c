@@ -9,7 +9,7 @@
 #include "base/tensor.h"
 #include "ops/conv_problem.h"
 
-enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 6, ACTIVATION_ARGUMENTS = 4, SCRATCH_ALIGNMENT = 256 };
+enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 7, ACTIVATION_ARGUMENTS = 4, SCRATCH_ALIGNMENT = 256 };
 
 int64_t husk__conv_filter_count(const husk__conv_problem *problem)
 {

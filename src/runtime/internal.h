@@ -230,6 +230,7 @@ struct husk_queue {
     husk_buffer *scratch[HUSK__SCRATCH_LEVELS];
     husk__staging *staging;
     uint64_t staging_bytes;
+    cl_mem shares; /* see runtime/shares.c; NULL until a kernel wants it */
     size_t profile_count, profile_capacity;
     husk__profile_entry *profile;
     husk_profile_record *records;
@@ -244,6 +245,9 @@ struct husk_event {
     uint64_t number;
     cl_event cl;
 };
+
+/* What HUSK__ARG_SHARES gives a kernel; NULL with an OpenCL code where there is no memory for it. */
+cl_mem husk__queue_shares(husk_queue *queue, cl_int *code);
 
 /* Where a command's event goes: NULL unless the queue profiles. */
 cl_event *husk__profile_event(husk_queue *queue, cl_event *event);

@@ -77,7 +77,15 @@ static cl_int set_buffer(cl_kernel cl, cl_uint *index, const husk__arg *argument
     return code == CL_SUCCESS ? clSetKernelArg(cl, (*index)++, sizeof offset, &offset) : code;
 }
 
-static cl_int set_arguments(cl_kernel cl, const husk__arg *arguments, size_t count, cl_uint *index)
+static cl_int set_shares(cl_kernel cl, cl_uint index, husk_queue *queue)
+{
+    cl_int code;
+    const cl_mem mem = husk__queue_shares(queue, &code);
+    return mem ? clSetKernelArg(cl, index, sizeof mem, &mem) : code;
+}
+
+static cl_int set_arguments(husk_queue *queue, cl_kernel cl, const husk__arg *arguments, size_t count,
+                            cl_uint *index)
 {
     *index = 0;
     cl_int code = CL_SUCCESS;
@@ -104,6 +112,9 @@ static cl_int set_arguments(cl_kernel cl, const husk__arg *arguments, size_t cou
             break;
         case HUSK__TAG_LOCAL:
             code = clSetKernelArg(cl, (*index)++, argument->value.bytes, NULL);
+            break;
+        case HUSK__TAG_SHARES:
+            code = set_shares(cl, (*index)++, queue);
             break;
         }
     }
@@ -178,7 +189,9 @@ husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const hu
     if (status != HUSK_OK)
         return status;
     cl_uint index;
-    cl_int code = set_arguments(cl, arguments, count, &index);
+    cl_int code = set_arguments(queue, cl, arguments, count, &index);
+    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE) // of HUSK__ARG_SHARES
+        return husk__opencl_failed(queue->context, scope, "clCreateBuffer", code);
     if (code != CL_SUCCESS)
         return husk__fail_opencl(scope, HUSK_INTERNAL, code, "kernel %s: argument %u is refused with %s",
                                  kernel->name, (unsigned)index - 1, husk__opencl_name(code));

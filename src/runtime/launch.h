@@ -43,7 +43,8 @@ typedef enum husk__arg_tag {
     HUSK__TAG_I64X8, /* long8: a pointer to eight numbers that live until the launch */
     HUSK__TAG_F32,
     HUSK__TAG_F64,
-    HUSK__TAG_LOCAL /* bytes of local memory */
+    HUSK__TAG_LOCAL, /* bytes of local memory */
+    HUSK__TAG_SHARES /* SHARES_PARAM of cl/lib/shares.clh: who does which share of the launch, CPU devices */
 } husk__arg_tag;
 
 typedef struct husk__arg {
@@ -77,6 +78,7 @@ husk__arg husk__arg_acc(husk_dtype dtype, double number);
 #define HUSK__ARG_F32(number) ((husk__arg){.tag = HUSK__TAG_F32, .value.f32 = (float)(number)})
 #define HUSK__ARG_ACC(dtype, number) husk__arg_acc(dtype, number)
 #define HUSK__ARG_LOCAL(size) ((husk__arg){.tag = HUSK__TAG_LOCAL, .value.bytes = (size)})
+#define HUSK__ARG_SHARES ((husk__arg){.tag = HUSK__TAG_SHARES})
 
 /* Number of work-groups in each dimension, and work-items a group; 0 groups launch nothing. */
 typedef struct husk__range {

@@ -101,6 +101,8 @@ void husk_queue_release(husk_queue *queue)
     free(queue->profile);
     free(queue->records);
     husk__staging_destroy(queue);
+    if (queue->shares)
+        clReleaseMemObject(queue->shares);
     for (int i = 0; i < HUSK__SCRATCH_LEVELS; ++i)
         husk_buffer_release(queue->scratch[i]);
     for (size_t i = 0; i < queue->kernel_capacity; ++i)
