@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// An array whose elements are chosen at run time is no register: it needs a stack frame.
+__kernel void planted_stack(__global float *y, int n)
+{
+    float x[300];
+    for (int i = 0; i < n; ++i)
+        x[i] = y[i];
+    for (int i = 0; i < n; ++i)
+        y[i] = x[(i * 7) % n];
+}
