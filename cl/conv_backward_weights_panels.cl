@@ -21,6 +21,7 @@
 //   TILE_NV  1..3: vectors of filters in a register tile, TILE_N = TILE_NV*VW
 #include "lib/tile.clh"
 #include "lib/convolution.clh"
+#include "lib/filter_gradient.clh"
 
 #define BLOCK_P 256
 #define PANEL_ROOM (16 * 32 * BLOCK_P)
@@ -148,66 +149,6 @@ inline void copy_patch(const __global data_t *x, const __global data_t *end, con
         }
         copy_run(x + r.x_offset + id * x_stride_d + ih * x_stride_h, x_stride_w, in_w, r.column + s * dilation_w,
                  stride_w, r.length, end, to + r.first);
-    }
-}
-
-// ---- dw ----
-
-// Where a row's element of filter 0 lies in dw.
-inline long row_offset(int row, int kernel_d, int kernel_h, int kernel_w, long w_stride_c, long w_stride_d,
-                       long w_stride_h, long w_stride_w)
-{
-    const int s = row % kernel_w, h = row / kernel_w % kernel_h, d = row / kernel_w / kernel_h % kernel_d;
-    return row / kernel_w / kernel_h / kernel_d * w_stride_c + d * w_stride_d + h * w_stride_h + s * w_stride_w;
-}
-
-#define W_STRIDES_PARAMS \
-    long w_stride_k, long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w, int accumulate
-#define W_STRIDES w_stride_k, w_stride_c, w_stride_d, w_stride_h, w_stride_w, accumulate
-// What `accumulate` says: to add to what is there, and that dw or dbias is f32 beside a narrower dy (UNITS of
-// lib/dtype.clh). Strides of dw are scaled once.
-#define ADDS 1
-#define WIDE 2
-#define W_UNITS \
-    const int w_units = UNITS(accumulate & WIDE); \
-    dw_offset *= w_units; \
-    w_stride_k *= w_units; \
-    w_stride_c *= w_units; \
-    w_stride_d *= w_units; \
-    w_stride_h *= w_units; \
-    w_stride_w *= w_units;
-
-// A block of sums [VW rows][filters], `pitch` apart, to its place in dw.
-inline void write_block(const acc_t *sums, int pitch, __global data_t *dw, int row, int rows, int filters, int is_flat,
-                        int kernel_d, int kernel_h, int kernel_w, W_STRIDES_PARAMS)
-{
-    const int units = UNITS(accumulate & WIDE);
-    if (is_flat) {
-        vf block[VW];
-#define LOAD(i) \
-    if ((i) < VW) \
-        block[i] = load_private(sums + (i) * pitch);
-        REPEAT_16(LOAD)
-#undef LOAD
-        transpose_vf(block);
-        __global data_t *to = dw + row * units;
-#define STORE(i) \
-    if ((i) < VW && (i) < filters) { \
-        __global data_t *at = to + (i) * w_stride_k; \
-        store_vf_either(accumulate & ADDS ? block[i] + load_vf_either(at, rows, units) : block[i], at, rows, units); \
-    }
-        REPEAT_16(STORE)
-#undef STORE
-        return;
-    }
-    for (int i = 0; i < rows; ++i) {
-        const long at = row_offset(row + i, kernel_d, kernel_h, kernel_w, w_stride_c, w_stride_d, w_stride_h,
-                                   w_stride_w);
-        for (int k = 0; k < filters; ++k) {
-            const acc_t sum = sums[i * pitch + k];
-            __global data_t *to = dw + at + k * w_stride_k;
-            store_either(to, accumulate & ADDS ? sum + load_either(to, units) : sum, units);
-        }
     }
 }
 

@@ -35,18 +35,7 @@
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
 #include "lib/shares.clh"
-
-#if !defined(TILE_OUT) || (TILE_OUT != 2 && TILE_OUT != 4)
-#error "TILE_OUT, the edge of an output tile, is not set: the host passes -DTILE_OUT=2 or 4"
-#endif
-
-#define TILE_IN (TILE_OUT + 2)
-#define POINTS (TILE_IN * TILE_IN)
-
-// Pixels of VW channels that a work-item holds: of a rectangle of tiles, and of a strip of one row of tiles.
-#define REGION_ROOM 1024
-#define STRIP_TILES 8
-#define STRIP_WIDTH (STRIP_TILES * TILE_OUT + 2)
+#include "lib/winograd.clh"
 
 // Tensors with more elements lie beyond the second-level cache.
 #define FAR_ELEMENTS (1 << 18)
@@ -58,33 +47,7 @@
 #define PREFETCH_FAR(p)
 #endif
 
-// A rectangle of tiles of one image.
-struct region {
-    int image;
-    int row, column, rows, columns; // of tiles
-    int first, count;               // among the block's tiles
-};
-
-// One dimension of each transform: B^T d, G g and A^T m of the paper.
-ALWAYS_INLINE void transform_input(const vf *d, vf *t)
-{
-#if TILE_OUT == 4
-    const vf a = MAD((vf)(-4.0f), d[2], d[4]), b = MAD((vf)(-4.0f), d[1], d[3]);
-    const vf c = d[4] - d[2], e = 2.0f * (d[3] - d[1]);
-    t[0] = MAD((vf)(4.0f), d[0], MAD((vf)(-5.0f), d[2], d[4]));
-    t[1] = a + b;
-    t[2] = a - b;
-    t[3] = c + e;
-    t[4] = c - e;
-    t[5] = MAD((vf)(4.0f), d[1], MAD((vf)(-5.0f), d[3], d[5]));
-#else
-    t[0] = d[0] - d[2];
-    t[1] = d[1] + d[2];
-    t[2] = d[2] - d[1];
-    t[3] = d[1] - d[3];
-#endif
-}
-
+// G g and A^T m of the paper, one dimension.
 ALWAYS_INLINE void transform_weights(const vf *g, vf *t)
 {
 #if TILE_OUT == 4
@@ -119,14 +82,6 @@ ALWAYS_INLINE void transform_output(const vf *m, vf *t)
 #endif
 }
 
-#if TILE_OUT == 4
-#define EACH_IN(STEP) STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5)
-#define EACH_OUT(STEP) STEP(0) STEP(1) STEP(2) STEP(3)
-#else
-#define EACH_IN(STEP) STEP(0) STEP(1) STEP(2) STEP(3)
-#define EACH_OUT(STEP) STEP(0) STEP(1)
-#endif
-
 // What a filter's width of the last panel is: whole vectors.
 inline int panel_vectors(int filters, int panel)
 {
@@ -137,54 +92,6 @@ inline int panel_vectors(int filters, int panel)
 inline long weights_before(int filters, int channels, int panel)
 {
     return POINTS * ((long)min(panel * TILE_N, (filters + VW - 1) / VW * VW) * channels + (long)panel * VW);
-}
-
-// `length` neighbouring pixels of `lanes` channels, one after another in memory, to vectors of channels. They
-// fill rows of `width` pixels, `gap` elements apart.
-ALWAYS_INLINE void transpose_pixels(const __global data_t *from, long x_stride_c, int lanes, int length,
-                                    const __global data_t *end, int width, int gap, acc_t *to)
-{
-    int column = 0;
-    for (int p = 0; p < length; p += VW) {
-        vf pixels[VW];
-        const int count = min(VW, length - p);
-        if (lanes == VW && from + p + (VW - 1) * x_stride_c + VW <= end) {
-#define TAKE(i) \
-    if ((i) < VW) \
-        pixels[(i) % VW] = load_vf(from + p + (i) * x_stride_c);
-            REPEAT_16(TAKE)
-#undef TAKE
-        } else {
-#define TAKE(i) \
-    if ((i) < VW) \
-        pixels[(i) % VW] = \
-            load_vf_part(from + p + min(i, lanes - 1) * x_stride_c, (i) < lanes ? count : 0);
-            REPEAT_16(TAKE)
-#undef TAKE
-        }
-        transpose_vf(pixels);
-        if (count == VW && column + VW < width) {
-#define PUT(i) \
-    if ((i) < VW) \
-        store_private(pixels[(i) % VW], to + (i) * VW);
-            REPEAT_16(PUT)
-#undef PUT
-            to += VW * VW;
-            column += VW;
-            continue;
-        }
-#define PUT(i) \
-    if ((i) < VW && (i) < count) { \
-        store_private(pixels[(i) % VW], to); \
-        to += VW; \
-        if (++column == width) { \
-            column = 0; \
-            to += gap; \
-        } \
-    }
-        REPEAT_16(PUT)
-#undef PUT
-    }
 }
 
 // The taps of `count` channels of `lanes` filters as vectors of filters, [channel][tap][VW].
@@ -253,117 +160,6 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
                 }
             }
     }
-}
-
-// The largest rectangle of a block's tiles that begins at tile `at` of the whole output and has room.
-inline struct region next_region(long at, int first, int left, int tiles_h, int tiles_w)
-{
-    struct region r;
-    r.image = at / tiles_w / tiles_h;
-    r.row = at / tiles_w % tiles_h;
-    r.column = at % tiles_w;
-    r.first = first;
-    r.rows = 1;
-    r.columns = min(min(left, tiles_w - r.column), (REGION_ROOM / TILE_IN - 2) / TILE_OUT);
-    if (r.columns == tiles_w)
-        r.rows = max(1, min(min(left / tiles_w, tiles_h - r.row),
-                            (REGION_ROOM / (TILE_OUT * tiles_w + 2) - 2) / TILE_OUT));
-    r.count = r.rows * r.columns;
-    return r;
-}
-
-// The inputs of a region's tiles, VW channels of each pixel, with the zeros around the image.
-inline void load_pixels(const __global data_t *x, const __global data_t *end, int lanes, int first_row,
-                        int first_column, int rows, int columns, int in_h, int in_w, long x_stride_c,
-                        long x_stride_h, long x_stride_w, acc_t *pixels)
-{
-    const int top = clamp(-first_row, 0, rows), bottom = clamp(in_h - first_row, top, rows);
-    const int left = clamp(-first_column, 0, columns), right = clamp(in_w - first_column, left, columns);
-    const int width = right - left;
-    for (int i = 0; i < rows; ++i) {
-        const int is_inside = i >= top && i < bottom;
-        acc_t *row = pixels + i * columns * VW;
-        for (int j = 0; j < (is_inside ? left : columns); ++j)
-            store_private((vf)(0.0f), row + j * VW);
-        for (int j = is_inside ? right : columns; j < columns; ++j)
-            store_private((vf)(0.0f), row + j * VW);
-    }
-    if (width == 0 || top == bottom)
-        return;
-    x += (first_row + top) * x_stride_h + (first_column + left) * x_stride_w;
-    pixels += (top * columns + left) * VW;
-    if (x_stride_w == 1 && (x_stride_c != 1 || in_h * in_w == 1)) {
-        const int is_whole = width == in_w && x_stride_h == in_w;
-        const int pieces = is_whole ? 1 : bottom - top;
-        for (int i = 0; i < pieces; ++i)
-            transpose_pixels(x + i * x_stride_h, x_stride_c, lanes,
-                             is_whole ? width * (bottom - top) : width, end, width, (columns - width) * VW,
-                             pixels + i * columns * VW);
-        return;
-    }
-    for (int i = 0; i < bottom - top; ++i)
-        for (int j = 0; j < width; ++j) {
-            const __global data_t *from = x + i * x_stride_h + j * x_stride_w;
-            acc_t *to = pixels + (i * columns + j) * VW;
-            if (x_stride_c == 1) {
-                store_private(load_vf_part(from, lanes), to);
-            } else {
-                store_private((vf)(0.0f), to);
-                for (int c = 0; c < lanes; ++c)
-                    to[c] = load_one(from, c * x_stride_c);
-            }
-        }
-}
-
-// Step 1 for VW channels of a region. The block's `count` tiles are divided evenly among its parts.
-ALWAYS_INLINE void transform_region(const acc_t *pixels, struct region r, int count, int parts,
-                                    long channel_room, int channel_vector, __global acc_t *points,
-                                    long point_stride)
-{
-    const long pitch = (r.columns * TILE_OUT + 2) * VW;
-    const int shortest = count / parts, longer = count % parts;
-    acc_t strip[TILE_IN * STRIP_WIDTH * VW];
-    int tile = r.first;
-    for (int row = 0; row < r.rows; ++row)
-        for (int done = 0; done < r.columns; done += STRIP_TILES) {
-            const int tiles = min(STRIP_TILES, r.columns - done);
-            const acc_t *source = pixels + row * TILE_OUT * pitch + done * TILE_OUT * VW;
-            acc_t *column = strip;
-            for (int j = 0; j < tiles * TILE_OUT + 2; ++j, source += VW, column += VW) {
-                vf d[TILE_IN], point[TILE_IN];
-#define TAKE(i) d[i] = load_private(source + (i) * pitch);
-                EACH_IN(TAKE)
-#undef TAKE
-                transform_input(d, point);
-#define GIVE(i) store_private(point[i], column + (i) * STRIP_WIDTH * VW);
-                EACH_IN(GIVE)
-#undef GIVE
-            }
-            __global acc_t *places[STRIP_TILES];
-            for (int t = 0; t < tiles; ++t, ++tile) {
-                const int part = tile < longer * (shortest + 1) ? tile / (shortest + 1)
-                                                                : (tile - longer) / shortest;
-                const int begin = part * shortest + min(part, longer);
-                const int size = shortest + (part < longer);
-                places[t] = points + begin * channel_room + (channel_vector * size + tile - begin) * VW;
-            }
-            // A row of points of all tiles before the next: few streams of stores, each over neighbouring lines.
-            for (int i = 0; i < TILE_IN; ++i) {
-                const acc_t *from = strip + i * STRIP_WIDTH * VW;
-                const long place = i * TILE_IN * point_stride;
-                for (int t = 0; t < tiles; ++t, from += TILE_OUT * VW) {
-                    __global acc_t *to = places[t] + place;
-                    vf d[TILE_IN], point[TILE_IN];
-#define TAKE(j) d[j] = load_private(from + (j) * VW);
-                    EACH_IN(TAKE)
-#undef TAKE
-                    transform_input(d, point);
-#define GIVE(j) store_acc(point[j], to + (j) * point_stride);
-                    EACH_IN(GIVE)
-#undef GIVE
-                }
-            }
-        }
 }
 
 // One point of a part of a block: inputs [channel vector][rows][VW] times weights [channel][vectors*VW].
@@ -578,7 +374,7 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                 load_pixels(x + r.image * x_stride_n + c * x_stride_c, x_end, min(VW, channels - c),
                             first_row, first_column, r.rows * TILE_OUT + 2, r.columns * TILE_OUT + 2, in_h,
                             in_w, x_stride_c, x_stride_h, x_stride_w, pixels);
-                transform_region(pixels, r, count, parts, channel_room, c / VW, scratch, point_stride);
+                transform_region(TILE_IN, pixels, r, count, parts, channel_room, c / VW, 1, scratch, point_stride);
             }
         }
 

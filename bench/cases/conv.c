@@ -214,8 +214,10 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
         verify_one(&function, "dx", &y, options, verdict);
         return;
     }
-    husk_ref_conv_backward_weights op = {.params = &params, .x = &x, .dy = &dy};
+    husk_ref_conv_backward_weights op = {
+        .params = &params, .x = &x, .dy = &dy, .error_factor = options->error_factor};
     memcpy(op.shape, y.shape, sizeof(op.shape));
+    husk_ref_conv_backward_weights_set_tile(&op);
     const husk_ref_function weights = husk_ref_conv_backward_weights_function(&op);
     verify_one(&weights, "dw", &y, options, verdict);
     if (!c->as.conv.bias)

@@ -25,6 +25,14 @@ int32_t husk__conv_backward_flags(const husk__conv_problem *problem, husk_dtype 
     return (problem->accumulates ? ACCUMULATE : 0) | (output != problem->dtype ? WIDE : 0);
 }
 
+size_t husk__conv_backward_w_arguments(husk__arg *list, const husk__conv_problem *problem)
+{
+    for (int i = 0; i < 5; ++i)
+        list[i] = HUSK__ARG_I64(problem->geometry.w_strides[i]);
+    list[5] = HUSK__ARG_I32(husk__conv_backward_flags(problem, problem->w.dtype));
+    return HUSK__CONV_W_ARGUMENTS;
+}
+
 // Dimensions of dy that lie one after the other are one.
 husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
                                             const husk__range *range, const husk_tensor *dy,
@@ -54,6 +62,7 @@ husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *q
 static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_weights_panels,
     &husk__conv_backward_weights_depthwise,
+    &husk__conv_backward_weights_winograd,
     &husk__conv_backward_weights_tiled,
     NULL,
 };

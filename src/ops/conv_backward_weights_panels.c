@@ -14,10 +14,12 @@ static const husk__configuration MENU[] = {
     {"8x12", "-DTILE_M=8 -DTILE_NV=3", {8, 3, 4}},
 };
 
-enum { BLOCK_P = 256, MOST_SLICES = 16, TILES_WANTED = 128, W_ARGUMENTS = 6 };
+enum { BLOCK_P = 256, MOST_SLICES = 16, TILES_WANTED = 128 };
 
 // Cycles an element: transposing dy, copying a patch whose columns are neighbours, and others.
 static const double TRANSPOSE_CYCLES = 0.4, COPY_CYCLES = 0.25, COPY_STRIDED_CYCLES = 1.5, ITEM_CYCLES = 6000.0;
+// Of a vector of sums, to its place in dw.
+static const double WRITE_CYCLES = 20.0;
 static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
 
 typedef struct layout {
@@ -44,7 +46,8 @@ static double item_cycles(const husk__conv_problem *problem, const husk__configu
     const double panels = (double)husk__divide_up(work->panels, filter_items);
     const double copy = g->x_strides[4] == 1 && g->stride[2] <= 2 ? COPY_CYCLES : COPY_STRIDED_CYCLES;
     return ITEM_CYCLES + positions * (tiles * panels * tile[0] * tile[1] / VECTORS_PER_CYCLE +
-                                      panels * tile[1] * tile[2] * TRANSPOSE_CYCLES + tiles * tile[0] * copy);
+                                      panels * tile[1] * tile[2] * TRANSPOSE_CYCLES + tiles * tile[0] * copy) +
+           tiles * panels * tile[0] * tile[1] * WRITE_CYCLES;
 }
 
 static layout divide(const husk__candidate *candidate)
@@ -97,35 +100,56 @@ static uint64_t workspace(const husk__candidate *candidate)
     return ((const husk__conv_problem *)candidate->problem)->is_bias_alone ? 0 : divide(candidate).parts;
 }
 
+// ---- what other variants share ----
+
+static const husk__configuration *find_configuration(const husk_device_traits *traits)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof MENU / sizeof *MENU && MENU[i].values[2] != (int32_t)traits->vector_width)
+        ++i;
+    return &MENU[i];
+}
+
+static husk_status get_kernel(husk_plan *plan, const husk__configuration *configuration, const char *name,
+                              const husk__kernel **kernel, const husk__scope *scope)
+{
+    char options[128];
+    snprintf(options, sizeof options, "%s %s", husk__dtype_option(((const husk__conv_problem *)plan->problem)->dtype),
+             configuration->options);
+    return husk__kernel_get(plan->context, "conv_backward_weights_panels.cl", options, name, kernel, scope);
+}
+
+husk_status husk__conv_backward_panels_get(husk_plan *plan, const husk__kernel **reduce, const husk__kernel **bias,
+                                           const husk__scope *scope)
+{
+    const husk__configuration *configuration = find_configuration(husk_context_traits(plan->context));
+    husk_status status =
+        get_kernel(plan, configuration, "husk_conv_backward_weights_panels_reduce", reduce, scope);
+    return status == HUSK_OK ? get_kernel(plan, configuration, "husk_conv_backward_weights_bias", bias, scope) : status;
+}
+
+void husk__conv_backward_panels_layout(const husk__candidate *candidate, int64_t *panels, int64_t *rows, int64_t *width)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const int32_t *tile = find_configuration(candidate->traits)->values;
+    *width = (int64_t)tile[1] * tile[2];
+    *panels = husk__divide_up(problem->geometry.filters, *width);
+    *rows = husk__round_up(husk__conv_filter_count(problem), tile[0]);
+}
+
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    static const char *const file = "conv_backward_weights_panels.cl";
     const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration};
-    char options[128];
     state *s = calloc(1, sizeof *s);
     if (!s)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = s; // freed with the plan
     s->work = divide(&candidate);
-    snprintf(options, sizeof options, "%s %s", husk__dtype_option(((const husk__conv_problem *)plan->problem)->dtype),
-             plan->configuration->options);
-    husk_status status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_panels",
-                                          &s->multiply, scope);
+    husk_status status =
+        get_kernel(plan, plan->configuration, "husk_conv_backward_weights_panels", &s->multiply, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_panels_reduce",
-                                  &s->reduce, scope);
-    if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_bias", &s->bias, scope);
+        status = husk__conv_backward_panels_get(plan, &s->reduce, &s->bias, scope);
     return status;
-}
-
-// W_STRIDES_PARAMS.
-static size_t add_strides(husk__arg *list, const husk__conv_problem *problem)
-{
-    for (int i = 0; i < 5; ++i)
-        list[i] = HUSK__ARG_I64(problem->geometry.w_strides[i]);
-    list[5] = HUSK__ARG_I32(husk__conv_backward_flags(problem, problem->w.dtype));
-    return W_ARGUMENTS;
 }
 
 static husk_status multiply(const husk_plan *plan, husk_queue *queue,
@@ -134,7 +158,7 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue,
 {
     const state *s = plan->state;
     const husk__conv_problem *problem = plan->problem;
-    husk__arg list[4 + HUSK__CONV_GEOMETRY_ARGUMENTS + 2 + W_ARGUMENTS];
+    husk__arg list[4 + HUSK__CONV_GEOMETRY_ARGUMENTS + 2 + HUSK__CONV_W_ARGUMENTS];
     size_t count = 0;
     list[count++] = HUSK__ARG_TENSOR(arguments->x);
     list[count++] = HUSK__ARG_TENSOR(arguments->dy);
@@ -143,22 +167,25 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue,
     count += husk__conv_geometry_arguments(list + count, &problem->geometry);
     list[count++] = HUSK__ARG_I32(s->work.filter_items);
     list[count++] = HUSK__ARG_I32(s->work.writes_dw);
-    count += add_strides(list + count, problem);
+    count += husk__conv_backward_w_arguments(list + count, problem);
     const husk__range range = {{(size_t)s->work.slices, (size_t)s->work.row_items,
                                 (size_t)(problem->geometry.groups * s->work.filter_items)},
                                {1, 1, 1}};
     return husk__launch(queue, s->multiply, &range, list, count, scope);
 }
 
-static husk_status reduce(const husk_plan *plan, husk_queue *queue,
-                          const husk__conv_backward_weights_arguments *arguments, husk__arg parts, int64_t slices,
-                          const husk__scope *scope)
+husk_status husk__conv_backward_panels_reduce(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
+                                              const husk__conv_backward_weights_arguments *arguments, husk__arg parts,
+                                              int64_t slices, const husk__scope *scope)
 {
-    const state *s = plan->state;
     const husk__conv_problem *problem = plan->problem;
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    const int32_t *tile = find_configuration(traits)->values;
     const husk__conv_geometry *g = &problem->geometry;
-    const int64_t units = husk__max_i64(1, husk_context_traits(plan->context)->compute_units);
-    husk__arg list[9 + W_ARGUMENTS] = {
+    const int64_t units = husk__max_i64(1, traits->compute_units);
+    const int64_t tiles = husk__divide_up(husk__conv_filter_count(problem), tile[0]);
+    const int64_t panels = husk__divide_up(g->filters, (int64_t)tile[1] * tile[2]);
+    husk__arg list[9 + HUSK__CONV_W_ARGUMENTS] = {
         parts,
         HUSK__ARG_TENSOR(arguments->dw),
         HUSK__ARG_I32(slices),
@@ -169,10 +196,20 @@ static husk_status reduce(const husk_plan *plan, husk_queue *queue,
         HUSK__ARG_I32(g->kernel[1]),
         HUSK__ARG_I32(g->kernel[2]),
     };
-    const size_t count = 9 + add_strides(list + 9, problem);
+    const size_t count = 9 + husk__conv_backward_w_arguments(list + 9, problem);
     const husk__range range = {
-        {(size_t)husk__min_i64(2 * units, s->work.tiles * s->work.panels), (size_t)g->groups, 1}, {1, 1, 1}};
-    return husk__launch(queue, s->reduce, &range, list, count, scope);
+        {(size_t)husk__min_i64(2 * units, tiles * panels), (size_t)g->groups, 1}, {1, 1, 1}};
+    return husk__launch(queue, kernel, &range, list, count, scope);
+}
+
+husk_status husk__conv_backward_panels_bias(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
+                                            const husk__conv_backward_weights_arguments *arguments,
+                                            const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    const int64_t units = husk__max_i64(1, husk_context_traits(plan->context)->compute_units);
+    const husk__range range = {{(size_t)husk__min_i64(4 * units, problem->y.shape[1]), 1, 1}, {1, 1, 1}};
+    return husk__conv_backward_bias_launch(plan, queue, kernel, &range, arguments->dy, arguments->dbias, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
@@ -180,7 +217,6 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 {
     const husk__conv_backward_weights_arguments *arguments = untyped;
     const state *s = plan->state;
-    const husk__conv_problem *problem = plan->problem;
     const bool is_empty = s->work.blocks == 0;
     husk_status status = HUSK_OK;
     if (arguments->dw) {
@@ -188,13 +224,12 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
         if (!is_empty)
             status = multiply(plan, queue, arguments, parts, scope);
         if (status == HUSK_OK && (is_empty || !s->work.writes_dw))
-            status = reduce(plan, queue, arguments, parts, is_empty ? 0 : s->work.slices, scope);
+            status = husk__conv_backward_panels_reduce(plan, queue, s->reduce, arguments, parts,
+                                                       is_empty ? 0 : s->work.slices, scope);
     }
     if (status != HUSK_OK || !arguments->dbias)
         return status;
-    const int64_t units = husk__max_i64(1, husk_context_traits(plan->context)->compute_units);
-    const husk__range range = {{(size_t)husk__min_i64(4 * units, problem->y.shape[1]), 1, 1}, {1, 1, 1}};
-    return husk__conv_backward_bias_launch(plan, queue, s->bias, &range, arguments->dy, arguments->dbias, scope);
+    return husk__conv_backward_panels_bias(plan, queue, s->bias, arguments, scope);
 }
 
 const husk__variant husk__conv_backward_weights_panels = {

@@ -15,7 +15,7 @@ static const husk__configuration MENU[] = {
     {"32x32", "-DBLOCK_M=32 -DBLOCK_N=32 -DBLOCK_K=8 -DITEM_M=4 -DITEM_N=4", {32, 32, 4, 4, 8}},
 };
 
-enum { ITEMS = 64, GROUPS_WANTED = 256, MOST_SLICES = 64, BLOCKS_A_SLICE = 16, W_ARGUMENTS = 6 };
+enum { ITEMS = 64, GROUPS_WANTED = 256, MOST_SLICES = 64, BLOCKS_A_SLICE = 16 };
 
 typedef struct state {
     const husk__kernel *multiply, *reduce, *bias;
@@ -103,21 +103,13 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return status;
 }
 
-static size_t add_strides(husk__arg *list, const husk__conv_problem *problem)
-{
-    for (int i = 0; i < 5; ++i)
-        list[i] = HUSK__ARG_I64(problem->geometry.w_strides[i]);
-    list[5] = HUSK__ARG_I32(husk__conv_backward_flags(problem, problem->w.dtype));
-    return W_ARGUMENTS;
-}
-
 static husk_status multiply(const husk_plan *plan, husk_queue *queue,
                             const husk__conv_backward_weights_arguments *arguments, husk__arg parts,
                             const husk__scope *scope)
 {
     const state *s = plan->state;
     const husk__conv_problem *problem = plan->problem;
-    husk__arg list[4 + HUSK__CONV_GEOMETRY_ARGUMENTS + 1 + W_ARGUMENTS];
+    husk__arg list[4 + HUSK__CONV_GEOMETRY_ARGUMENTS + 1 + HUSK__CONV_W_ARGUMENTS];
     size_t count = 0;
     list[count++] = HUSK__ARG_TENSOR(arguments->x);
     list[count++] = HUSK__ARG_TENSOR(arguments->dy);
@@ -125,7 +117,7 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue,
     list[count++] = HUSK__ARG_TENSOR(arguments->dw);
     count += husk__conv_geometry_arguments(list + count, &problem->geometry);
     list[count++] = HUSK__ARG_I32(s->slices);
-    count += add_strides(list + count, problem);
+    count += husk__conv_backward_w_arguments(list + count, problem);
     return husk__launch(queue, s->multiply, &s->range, list, count, scope);
 }
 
@@ -137,7 +129,7 @@ static husk_status reduce(const husk_plan *plan, husk_queue *queue,
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t columns = husk__conv_filter_count(problem);
-    husk__arg list[8 + W_ARGUMENTS] = {
+    husk__arg list[8 + HUSK__CONV_W_ARGUMENTS] = {
         parts,
         HUSK__ARG_TENSOR(arguments->dw),
         HUSK__ARG_I32(s->slices),
@@ -147,7 +139,7 @@ static husk_status reduce(const husk_plan *plan, husk_queue *queue,
         HUSK__ARG_I32(g->kernel[1]),
         HUSK__ARG_I32(g->kernel[2]),
     };
-    const size_t count = 8 + add_strides(list + 8, problem);
+    const size_t count = 8 + husk__conv_backward_w_arguments(list + 8, problem);
     const husk__range range = {{(size_t)husk__divide_up(columns, ITEMS), (size_t)(g->groups * g->filters), 1},
                                {ITEMS, 1, 1}};
     return husk__launch(queue, s->reduce, &range, list, count, scope);

@@ -83,11 +83,15 @@ typedef struct husk_ref_conv_backward_weights {
     const husk_ref_array *x, *dy;   /* x is not read for the bias' gradient */
     const husk_ref_array *before;   /* what is added to; NULL: nothing */
     int64_t shape[HUSK_MAX_RANK];   /* dw's */
+    double error_factor;            /* as above, of dw */
+    bool has_tile;                  /* errors of dw follow the largest magnitude of a filter's elements in a channel */
 } husk_ref_conv_backward_weights;
 
 husk_ref_value husk_ref_conv_backward_weights_at(const husk_ref_conv_backward_weights *op, const int64_t *index);
 husk_ref_function husk_ref_conv_backward_weights_function(const husk_ref_conv_backward_weights *op);
 void husk_ref_conv_backward_weights_run(const husk_ref_conv_backward_weights *op, const husk_ref_array *dw);
+/* Whether an error factor is Winograd's, docs/operators.md: sets op->has_tile. */
+void husk_ref_conv_backward_weights_set_tile(husk_ref_conv_backward_weights *op);
 /* The same for dbias, of one dimension. */
 husk_ref_value husk_ref_conv_backward_bias_at(const husk_ref_conv_backward_weights *op, const int64_t *index);
 husk_ref_function husk_ref_conv_backward_bias_function(const husk_ref_conv_backward_weights *op);

@@ -23,19 +23,22 @@ static husk_ref_window get_window(const backward *op)
     return husk_ref_conv_get_window(&(husk_ref_conv){.params = op->params, .x = op->dy, .w = &w});
 }
 
-static husk_ref_value finish(const backward *op, husk_ref_value sum, const int64_t *index)
+// sum.magnitude is the sum's own; `largest` what its error follows.
+static husk_ref_value finish(const backward *op, husk_ref_value sum, double factor, double largest,
+                             const int64_t *index)
 {
     if (op->before != NULL) {
         const double before = husk_ref_load(op->before, husk_ref_offset(op->before, index));
         sum.value += before;
         sum.magnitude += fabs(before);
+        largest += fabs(before);
         sum.terms++;
     }
-    sum.bound = husk_ref_sum_bound(0, op->dy->shape[0] * positions(op), sum.magnitude);
+    sum.bound = husk_ref_sum_bound(factor, op->dy->shape[0] * positions(op), largest);
     return sum;
 }
 
-husk_ref_value husk_ref_conv_backward_weights_at(const backward *op, const int64_t *index)
+static husk_ref_value weight_sum(const backward *op, const int64_t *index)
 {
     const husk_ref_array *x = op->x, *dy = op->dy;
     const husk_ref_window window = get_window(op);
@@ -64,7 +67,29 @@ husk_ref_value husk_ref_conv_backward_weights_at(const backward *op, const int64
             sum.terms++;
         } while (husk_ref_index_next(window.space, dy->shape + 2, o));
     }
-    return finish(op, sum, index);
+    return sum;
+}
+
+static double tile_magnitude(const backward *op, const int64_t *index)
+{
+    int64_t at[HUSK_MAX_RANK] = {index[0], index[1]};
+    double largest = 0.0;
+    do
+        largest = fmax(largest, weight_sum(op, at).magnitude);
+    while (husk_ref_index_next(op->dy->rank - 2, op->shape + 2, at + 2));
+    return largest;
+}
+
+// Half of the way, by ratios, between the factors 1 and 25.
+void husk_ref_conv_backward_weights_set_tile(backward *op)
+{
+    op->has_tile = op->error_factor > 5.0 * (4.0 + 2.0 * sqrt((double)(op->dy->shape[0] * positions(op))));
+}
+
+husk_ref_value husk_ref_conv_backward_weights_at(const backward *op, const int64_t *index)
+{
+    const husk_ref_value sum = weight_sum(op, index);
+    return finish(op, sum, op->error_factor, op->has_tile ? tile_magnitude(op, index) : sum.magnitude, index);
 }
 
 husk_ref_value husk_ref_conv_backward_bias_at(const backward *op, const int64_t *index)
@@ -81,7 +106,7 @@ husk_ref_value husk_ref_conv_backward_bias_at(const backward *op, const int64_t 
             sum.magnitude += fabs(term);
             sum.terms++;
         } while (husk_ref_index_next(dy->rank, shape, at));
-    return finish(op, sum, index);
+    return finish(op, sum, 0.0, sum.magnitude, index);
 }
 
 static husk_ref_value weights_at(const void *op, const int64_t *index)
