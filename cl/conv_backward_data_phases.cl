@@ -18,14 +18,6 @@
 
 #define TOGETHER 16 // channels
 
-#if VW == 16
-#define REVERSED(v) ((v).sfedcba9876543210)
-#elif VW == 8
-#define REVERSED(v) ((v).s76543210)
-#else
-#define REVERSED(v) ((v).s3210)
-#endif
-
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_data_flip(
     const __global data_t *restrict w_base, long w_offset, __global data_t *restrict flipped_base, long flipped_offset,
     int all_channels, int channels, int filters, int taps_d, int taps_h, int taps_w, int first_d, int first_h,
@@ -40,8 +32,6 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_
     // The taps are neighbours, in their order.
     const bool is_flat = (taps_w == 1 || step_w * w_stride_w == 1) && (taps_h == 1 || step_h * w_stride_h == taps_w) &&
                          (taps_d == 1 || step_d * w_stride_d == (long)taps_h * taps_w);
-    const __global data_t *w_begin = w_base + w_offset;
-    const long all_taps = filters * taps; // of a channel
     for (int channel = begin, together; channel < end; channel += together) {
         const int group = channel / channels, first = channel % channels;
         together = min(min(TOGETHER, end - channel), channels - first);
@@ -51,12 +41,6 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_
             for (int c = 0; c < together; ++c) {
                 const __global data_t *from = w + c * w_stride_c;
                 __global data_t *flipped = to + c * filters * taps;
-                // A vector that ends at the last tap, in reverse; what is written too far the next filter overwrites.
-                if (is_flat && taps <= VW && from - w_begin >= VW - 1 && k * taps + VW <= all_taps) {
-                    const vf value = REVERSED(load_vf(from - (VW - 1)));
-                    store_vf(value, flipped);
-                    continue;
-                }
                 if (is_flat) {
                     for (long i = 0; i < taps; ++i)
                         store_one(flipped, i, load_one(from, -i));
