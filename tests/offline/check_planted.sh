@@ -69,7 +69,7 @@ fi
 # What is allowed passes, until it grows beyond the kept table.
 if is_there gfx1100; then
     allowed=$HUSK_OFFLINE_DIR/allowed kept=$HUSK_OFFLINE_DIR/kept
-    echo '* planted_s* *; planted' > "$allowed"
+    echo 'amd * planted_s* *; planted' > "$allowed"
     grow() {
         compile frame --allowed "$allowed" "$@" gfx1100
     }

@@ -133,9 +133,8 @@ amd() {
     done
 }
 
-# The binary itself says what a kernel takes: the section .ze_info. Of private memory it says only that there is some:
-# 1 stands for it. A unit that a device does not have ("INVALID opcode dpas") is at most warned of, in the log of a
-# success.
+# The binary itself says what a kernel takes: the section .ze_info. A unit that a device does not have ("INVALID opcode
+# dpas") is at most warned of, in the log of a success.
 intel() {
     preprocessed=
     for target in $targets; do
@@ -168,7 +167,6 @@ intel() {
             $1 == "slm_size:" { local = $2 }
             /- type: / { kind = "" }
             $1 == "usage:" { kind = $2 }
-            /arg_type: +private_base/ { stack = 1 }
             $1 == "size:" && kind ~ /spill|single_space/ { spill += $2 }
             $1 == "size:" && kind ~ /private/ { stack += $2 }
             END { put() }' | sort > "$work/rows"

@@ -5,7 +5,7 @@
 // Every variant of every operator, in each configuration of its menu and each dtype that the operator does not refuse,
 // is given the cases that clbench generates and those of its suite smoke, on a device that compiles and computes
 // nothing (stand_in.h), with 32-bit indices and with 64-bit ones. A configuration that ran with none of the cases fails
-// by its name: then a case is missing (bench/cases, or bench/suites/smoke.txt).
+// by its name: then a case is missing (bench/cases, or bench/suites/smoke.txt). FOLDER/dtypes.txt has the dtypes.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,6 +349,28 @@ static void run_device(const char *folder, const char *name, bool is_gpu, const 
     husk_device_list_release(session.list);
 }
 
+// FOLDER/dtypes.txt: a line for each operator, its name and the dtypes that it took.
+static void write_dtypes(const char *folder)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/dtypes.txt", folder);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        stop(path, strerror(errno));
+    for (const husk__op *const *op = husk__ops; *op; ++op) {
+        unsigned dtypes = 0;
+        for (size_t i = 0; i < row_count; ++i)
+            dtypes |= rows[i].op == *op ? rows[i].dtypes : 0;
+        fprintf(file, "%s", (*op)->name);
+        for (int dtype = 0; dtype < DTYPES; ++dtype)
+            if (dtypes >> dtype & 1)
+                fprintf(file, " %s", husk_dtype_name((husk_dtype)dtype));
+        fprintf(file, "\n");
+    }
+    if (fclose(file) != 0)
+        stop(path, strerror(errno));
+}
+
 static int report(void)
 {
     int missing = 0;
@@ -386,5 +408,6 @@ int main(int count, char **arguments)
         run_device(arguments[1], cpus[i].name, false, "");
         run_device(arguments[1], cpus[i].name, false, "index=16");
     }
+    write_dtypes(arguments[1]);
     return report();
 }

@@ -93,6 +93,23 @@ make_programs() {
             status=1
         fi
     done
+    check_dtypes > "$work/dtypes"
+    cat "$work/dtypes"
+    [ ! -s "$work/dtypes" ] || status=1
+}
+
+# The dtypes that docs/operators.md gives an operator are those that programs were made in: a word of the column.
+check_dtypes() {
+    awk 'FNR == NR { name = $1; $1 = ""; took[name] = $0 " "; next }
+        /^\| [a-z0-9_]+ \|/ {
+            split($0, column, " *[|] *")
+            text = column[7]
+            gsub(/[^a-z0-9]+/, " ", text)
+            count = split(text, word, " ")
+            for (i = 1; i <= count; ++i)
+                if (word[i] ~ /^(f32|f16|bf16|f64)$/ && column[2] in took && !index(took[column[2]], " " word[i] " "))
+                    print "FAILED " column[2] " ran with no tensor of " word[i] ", which docs/operators.md gives it"
+        }' "$programs/dtypes.txt" "$root/docs/operators.md"
 }
 
 # Comments, the numbers of lines and indentation are no part of what is compiled: a hash of the rest names a result.
@@ -164,15 +181,18 @@ awk -F '\t' 'sub(/^FAILED /, "", $6) { print "FAILED " $4 ": " $5 "/" $1 " " $3 
 # Spills and stack frames, less those that are allowed.
 grep -v '^#' "$allowed" | grep ';' | sed 's/ *;.*//' > "$work/allowed"
 : > "$work/needed"
-awk -F '\t' '$5 == "gpu" && split($6, part, "/") == 4 && part[2] + part[3] > 0 {
-        print $4 " " $2 " " $3 "\t" part[2] " bytes of spills, " part[3] " of stack: " $1 }' "$work/cells" |
+awk -F '\t' '
+    FNR == NR { vendor[$1] = $2; next }
+    $5 == "gpu" && split($6, part, "/") == 4 && part[2] + part[3] > 0 {
+        print vendor[$4] " " $4 " " $2 " " $3 "\t" part[2] " bytes of spills, " part[3] " of stack: " $1
+    }' "$work/vendors" "$work/cells" |
     while IFS=$tab read -r name what; do
         is_allowed=no
         while read -r pattern; do
             # shellcheck disable=SC2254 # it is a pattern
             case $name in $pattern) is_allowed=yes && echo "$pattern" >> "$work/needed" ;; esac
         done < "$work/allowed"
-        [ $is_allowed = yes ] || echo "FAILED $name: $what" >> "$work/failures"
+        [ $is_allowed = yes ] || echo "FAILED ${name#* }: $what" >> "$work/failures"
     done
 if [ "$targets" = " $all_targets" ]; then
     sort -u "$work/allowed" | while read -r pattern; do

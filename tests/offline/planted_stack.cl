@@ -3,8 +3,9 @@
 __kernel void planted_stack(__global float *y, int n)
 {
     float x[300];
+    y += n * get_global_id(0);
     for (int i = 0; i < n; ++i)
         x[i] = y[i];
     for (int i = 0; i < n; ++i)
-        y[i] = x[(i * 7) % n];
+        y[i] = x[(int)y[i] % n];
 }
