@@ -209,6 +209,9 @@ if [ -n "$kept" ] && [ -e "$kept" ]; then
     count=$(grep -cv '^FAILED' "$work/changes")
     [ "$count" -eq 0 ] || echo "$count cells differ from $(basename "$kept"): ./run offline --update keeps the new ones"
 fi
+if [ -n "$kept" ] && [ ! -e "$kept" ]; then
+    echo "MISSING $(basename "$kept"): nothing is compared with; ./run offline --update makes it"
+fi
 sort -u "$work/failures"
 [ ! -s "$work/failures" ] || status=1
 if [ "$update" = yes ]; then
