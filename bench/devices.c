@@ -22,6 +22,20 @@ static const char *yes(const json_t *object, const char *key)
     return json_is_true(json_object_get(object, key)) ? "yes" : "no";
 }
 
+static void print_engines(const json_t *engines)
+{
+    if (json_is_null(engines))
+        printf("unknown: the question was not answered");
+    else if (json_array_size(engines) == 0)
+        printf("none");
+    for (size_t i = 0; i < json_array_size(engines); i++) {
+        const json_t *engine = json_array_get(engines, i);
+        printf("%s%s %s (%s)", i ? ", " : "", string_of(engine, "name"), string_of(engine, "state"),
+               string_of(engine, "text"));
+    }
+    putchar('\n');
+}
+
 static void print_device(const json_t *device)
 {
     const json_t *t = json_object_get(device, "traits");
@@ -45,7 +59,25 @@ static void print_device(const json_t *device)
     printf("     work-group   %.0f\n", number_of(t, "work_group"));
     printf("     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n",
            yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
+    printf("     engines      ");
+    print_engines(json_object_get(device, "engines"));
     printf("     extensions   %s\n", string_of(t, "extensions"));
+}
+
+// Each device gets its "engines": null where its driver does not survive the question.
+static void ask_for_engines(bench_contestant *husk, json_t *devices)
+{
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        char reason[BENCH_REASON_TEXT];
+        json_t *reply = NULL;
+        const bool answered =
+            bench_contestant_revive(husk) &&
+            bench_process_call(&husk->process, json_pack("{s:s, s:I}", "do", "engines", "device", (json_int_t)i), 120,
+                               &reply, reason) == BENCH_REPLY_OK;
+        json_t *engines = answered ? json_object_get(reply, "engines") : NULL;
+        json_object_set_new(json_array_get(devices, i), "engines", engines ? json_incref(engines) : json_null());
+        json_decref(reply);
+    }
 }
 
 static void print_notes(const json_t *notes, bool first)
@@ -63,16 +95,18 @@ int bench_command_devices(const bench_options *options)
     bench_contestant husk;
     bench_contestant_start(&husk, "husk", NULL, 1, NULL);
     bool opened = bench_contestant_await(&husk, 120);
-    const json_t *hello = husk.hello, *devices = json_object_get(hello, "devices");
-    const json_t *notes = json_object_get(hello, "notes");
+    // Copies: a worker that has to be started again says hello again.
+    json_t *devices = json_deep_copy(json_object_get(husk.hello, "devices"));
+    json_t *notes = json_deep_copy(json_object_get(husk.hello, "notes"));
     int code = BENCH_EXIT_OK;
     if (!opened)
-        code = !strncmp(string_of(hello, "status"), "HUSK_NO_", 8) ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
+        code = !strncmp(string_of(husk.hello, "status"), "HUSK_NO_", 8) ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
+    else
+        ask_for_engines(&husk, devices);
     if (options->json) {
         json_t *all = json_object();
-        json_object_set_new(all, "devices",
-                            devices ? json_incref((json_t *)(uintptr_t)devices) : json_array());
-        json_object_set_new(all, "notes", notes ? json_incref((json_t *)(uintptr_t)notes) : json_array());
+        json_object_set_new(all, "devices", devices ? json_incref(devices) : json_array());
+        json_object_set_new(all, "notes", notes ? json_incref(notes) : json_array());
         json_object_set_new(all, "error", opened ? json_null() : json_string(husk.why));
         json_dumpf(all, stdout, JSON_INDENT(1));
         putchar('\n');
@@ -89,6 +123,8 @@ int bench_command_devices(const bench_options *options)
     }
     if (!opened)
         fprintf(stderr, "clbench: %s\n", husk.why);
+    json_decref(devices);
+    json_decref(notes);
     bench_contestant_stop(&husk);
     return code;
 }

@@ -107,6 +107,29 @@ static json_t *hello(const bench_husk_session *s)
     return reply;
 }
 
+// The matrix engines that a device may have, each probed.
+static json_t *engines(const bench_husk_session *s, const json_t *request)
+{
+    const size_t index = (size_t)json_integer_value(json_object_get(request, "device"));
+    husk_context *context = NULL;
+    husk_error error = {0};
+    if (!s->list || index >= husk_device_list_count(s->list))
+        return failure("there is no such device");
+    if (husk_context_create(husk_device_list_get(s->list, index), NULL, &context, &error) != HUSK_OK)
+        return failure(error.text);
+    json_t *found = json_array();
+    for (size_t i = 0; husk_engine_name(i); i++) {
+        char text[256];
+        const husk_engine_state state = husk_context_engine(context, i, text, sizeof text);
+        const bool is_for_tests = state == HUSK_ENGINE_OFF && strncmp(husk_engine_name(i), "soft", 4) == 0;
+        if (state != HUSK_ENGINE_ABSENT && !is_for_tests)
+            json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "name", husk_engine_name(i), "state",
+                                                   husk_engine_state_name(state), "text", text));
+    }
+    husk_context_release(context);
+    return json_pack("{s:s, s:o}", "answer", "ok", "engines", found);
+}
+
 static json_t *prewarm(bench_husk_session *s)
 {
     husk_error error = {0};
@@ -193,6 +216,8 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         return hello(s);
     if (!strcmp(what, "prewarm"))
         return prewarm(s);
+    if (!strcmp(what, "engines"))
+        return engines(s, request);
     if (!strcmp(what, "first"))
         return first_result(s, request);
     if (!strcmp(what, "tuning")) {

@@ -59,7 +59,7 @@ typedef struct {
 __attribute__((always_inline))
 inline void multiply_both(fragment_acc *second, fragment_acc *first, __local acc_t *a_tile, __local acc_t *b_tile,
                           operands scores, operands products, int a_first, int a_rows, int b_first, int b_rows, int d,
-                          int e, int item_row, int item_column)
+                          int e, uint item)
 {
     fragment_zero(second);
 #pragma nounroll
@@ -67,20 +67,20 @@ inline void multiply_both(fragment_acc *second, fragment_acc *first, __local acc
         const operands from = part ? products : scores;
         *first = *second;
         multiply_rows(second, a_tile, b_tile, from.a, from.a_row, a_first, a_rows, from.b, from.b_row, b_first, b_rows,
-                      part ? e : d, item_row, item_column);
+                      part ? e : d, item);
     }
 }
 
 // An item's 4 x 4 of rows from `first` on times factor go to, or are added to, the gradient.
 __attribute__((always_inline))
 inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc, int first, int rows, int column,
-                      int columns, int item_row, int item_column, float factor, int adds)
+                      int columns, uint item, float factor, int adds)
 {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            const int row = first + fragment_row(item_row, i), at = column + fragment_column(item_column, j);
+            const int row = first + fragment_row(item, i), at = column + fragment_column(item, j);
             if (row < rows && at < columns) {
                 const float value = acc->sum[i][j] * factor;
                 store_one(to, row * to_row + at, adds ? value + load_one(to, row * to_row + at) : value);
@@ -94,7 +94,7 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
                                                         float factor, int adds)
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], levels[BLOCK], means[BLOCK];
-    const int item_row = get_local_id(0) / SIDE, item_column = get_local_id(0) % SIDE;
+    const uint item = get_local_id(0);
     const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
     const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
     const __global data_t *y = y_base + y_offset + image * y_batch + head * y_head;
@@ -107,27 +107,26 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
     const int limit = attention_seen(&a, min(begin + BLOCK, queries) - 1);
     for (int first = 0; first < limit; first += BLOCK) {
         const operands scores = {a.q, a.k, a.q_row, a.k_row}, products = {dy, a.v, dy_row, a.v_row};
-        multiply_both(&product, &score, a_tile, b_tile, scores, products, begin, queries, first, keys, d, e, item_row,
-                      item_column);
+        multiply_both(&product, &score, a_tile, b_tile, scores, products, begin, queries, first, keys, d, e, item);
         barrier(CLK_LOCAL_MEM_FENCE); // the rows are there, and the weights' last readers done
         fill_kept(weights, &a, begin, first, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int row = fragment_row(item_row, i), query = begin + row;
+            const int row = fragment_row(item, i), query = begin + row;
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                const int key = first + fragment_column(item_column, j);
-                const float kept = weights[fragment_column(item_column, j) * A_PITCH + row];
+                const int key = first + fragment_column(item, j);
+                const float kept = weights[fragment_column(item, j) * A_PITCH + row];
                 const float weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
                 score.sum[i][j] = weight * (product.sum[i][j] * kept - means[row]);
             }
         }
-        store_turned(weights, &score, item_row, item_column);
-        multiply_weights(&sum, weights, b_tile, a.k, a.k_row, first, keys, column, d, item_row, item_column);
+        store_turned(weights, &score, item);
+        multiply_weights(&sum, weights, b_tile, a.k, a.k_row, first, keys, column, d, item);
     }
     put_block(dq_base + dq_offset + image * dq_batch + head * dq_head, dq_row, &sum, begin, queries, column, d,
-              item_row, item_column, factor, adds);
+              item, factor, adds);
 }
 
 // dk or dv may be NULL: has_dk, has_dv.
@@ -139,7 +138,7 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
                                                      float factor, int adds)
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], levels[BLOCK], means[BLOCK];
-    const int item_row = get_local_id(0) / SIDE, item_column = get_local_id(0) % SIDE;
+    const uint item = get_local_id(0);
     const int kv_heads = heads / group, image = get_group_id(1) / kv_heads, kv_head = get_group_id(1) % kv_heads;
     const int begin = get_group_id(0) * BLOCK, column = get_group_id(2) * BLOCK;
     const int makes_dk = has_dk && column < d, makes_dv = has_dv && column < e;
@@ -157,17 +156,17 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
                       y_row, dy, dy_row, first, queries, e);
             const operands scores = {a.k, a.q, a.k_row, a.q_row}, products = {a.v, dy, a.v_row, dy_row};
             multiply_both(&product, &score, a_tile, b_tile, scores, products, begin, keys, first, queries, d, e,
-                          item_row, item_column);
+                          item);
             barrier(CLK_LOCAL_MEM_FENCE);
             fill_kept(weights, &a, first, begin, 0);
             barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int key = begin + fragment_row(item_row, i);
+                const int key = begin + fragment_row(item, i);
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
-                    const int row = fragment_column(item_column, j), query = first + row;
-                    const float kept = weights[row * A_PITCH + fragment_row(item_row, i)];
+                    const int row = fragment_column(item, j), query = first + row;
+                    const float kept = weights[row * A_PITCH + fragment_row(item, i)];
                     const float weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
                     score.sum[i][j] = weight * kept;
                     product.sum[i][j] = weight * (product.sum[i][j] * kept - means[row]);
@@ -178,9 +177,9 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
 #pragma nounroll
             for (int part = 0; part < 2; ++part) {
                 const int is_wanted = part ? makes_dk : makes_dv;
-                store_turned(weights, &score, item_row, item_column);
+                store_turned(weights, &score, item);
                 multiply_weights(&dv_sum, weights, b_tile, part ? a.q : dy, part ? a.q_row : dy_row, first,
-                                 is_wanted ? queries : first, column, part ? d : e, item_row, item_column);
+                                 is_wanted ? queries : first, column, part ? d : e, item);
                 const fragment_acc other = dv_sum;
                 dv_sum = dk_sum;
                 dk_sum = other;
@@ -191,8 +190,8 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
     }
     if (makes_dk)
         put_block(dk_base + dk_offset + image * dk_batch + kv_head * dk_head, dk_row, &dk_sum, begin, keys, column, d,
-                  item_row, item_column, factor, adds);
+                  item, factor, adds);
     if (makes_dv)
         put_block(dv_base + dv_offset + image * dv_batch + kv_head * dv_head, dv_row, &dv_sum, begin, keys, column, e,
-                  item_row, item_column, 1.0f, adds);
+                  item, 1.0f, adds);
 }

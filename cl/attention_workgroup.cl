@@ -14,7 +14,8 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
                                        long sums_row, int has_sums, ATTENTION_PARAMS)
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], part[SIDE * BLOCK];
-    const int item_row = get_local_id(0) / SIDE, item_column = get_local_id(0) % SIDE;
+    const uint item = get_local_id(0);
+    const int item_column = item % SIDE;
     const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
     const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
     ATTENTION_OF(a, image, head);
@@ -28,16 +29,15 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
     }
     const int limit = attention_seen(&a, min(begin + BLOCK, queries) - 1);
     for (int first = 0; first < limit; first += BLOCK) {
-        multiply_rows(&score, a_tile, b_tile, a.q, a.q_row, begin, queries, a.k, a.k_row, first, keys, d, item_row,
-                      item_column);
+        multiply_rows(&score, a_tile, b_tile, a.q, a.q_row, begin, queries, a.k, a.k_row, first, keys, d, item);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int query = begin + fragment_row(item_row, i);
+            const int query = begin + fragment_row(item, i);
             const int seen = query < queries ? attention_seen(&a, query) : 0;
             float most = -INFINITY;
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                const int key = first + fragment_column(item_column, j);
+                const int key = first + fragment_column(item, j);
                 float s = -INFINITY;
                 if (key < seen) {
                     s = score.sum[i][j] * scale;
@@ -47,12 +47,12 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
                 score.sum[i][j] = s;
                 most = fmax(most, s);
             }
-            part[item_column * BLOCK + fragment_row(item_row, i)] = most;
+            part[item_column * BLOCK + fragment_row(item, i)] = most;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int row = fragment_row(item_row, i), query = begin + row;
+            const int row = fragment_row(item, i), query = begin + row;
             float most = greatest[i];
             for (int t = 0; t < SIDE; ++t)
                 most = fmax(most, part[t * BLOCK + row]);
@@ -65,21 +65,21 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
                 const float weight = exp2(score.sum[i][j] - base);
                 sum[i] += weight;
                 output.sum[i][j] *= factor;
-                const int key = first + fragment_column(item_column, j);
+                const int key = first + fragment_column(item, j);
                 score.sum[i][j] = a.threshold && !attention_keeps(&a, query, key) ? 0.0f : weight;
             }
         }
-        store_turned(weights, &score, item_row, item_column);
-        multiply_weights(&output, weights, b_tile, a.v, a.v_row, first, keys, column, e, item_row, item_column);
+        store_turned(weights, &score, item);
+        multiply_weights(&output, weights, b_tile, a.v, a.v_row, first, keys, column, e, item);
         barrier(CLK_LOCAL_MEM_FENCE); // before the greatest are written again
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-        part[item_column * BLOCK + fragment_row(item_row, i)] = sum[i];
+        part[item_column * BLOCK + fragment_row(item, i)] = sum[i];
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const int row = fragment_row(item_row, i), query = begin + row;
+        const int row = fragment_row(item, i), query = begin + row;
         float total = 0.0f;
         for (int t = 0; t < SIDE; ++t)
             total += part[t * BLOCK + row];
@@ -87,7 +87,7 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
         __global data_t *y = y_base + y_offset + image * y_batch + head * y_head + query * y_row;
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            const int at = column + fragment_column(item_column, j);
+            const int at = column + fragment_column(item, j);
             if (query < queries && at < e)
                 store_one(y, at, output.sum[i][j] * factor);
         }

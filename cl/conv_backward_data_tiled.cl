@@ -155,7 +155,7 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
         if (block + 1 < blocks) {
             FETCH(block + 1)
         }
-        fragment_multiply(&acc, w_tile[block & 1], y_tile[block & 1], item_m, item_n);
+        fragment_multiply(&acc, w_tile[block & 1], y_tile[block & 1], item);
         if (block + 1 < blocks) {
             KEEP(block + 1)
         }
@@ -174,14 +174,14 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     // Unrolled, so that the sums are indexed by constants and stay in registers.
 #pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
-        const index_t column = first_column + fragment_column(item_n, j);
+        const index_t column = first_column + fragment_column(item, j);
         const index_t position = column % positions;
         __global data_t *dx = dx_base + dx_offset + column / positions * x_stride_n +
                               position / in_w / in_h * x_stride_d + position / in_w % in_h * x_stride_h +
                               position % in_w * x_stride_w + (index_t)group * channels * x_stride_c;
 #pragma unroll
         for (int i = 0; i < ITEM_M; ++i) {
-            const int channel = first_channel + fragment_row(item_m, i);
+            const int channel = first_channel + fragment_row(item, i);
             acc_t value = fragment_value(&acc, i, j);
             if (column < columns && channel < channels) {
                 if (has_bias)
@@ -203,8 +203,8 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     // A second pass over the item's own elements, not unrolled: see conv_tiled.cl. Nothing is accumulated then.
 #pragma unroll 1
     for (int at = 0; at < ITEM_M * ITEM_N; ++at) {
-        const index_t column = first_column + fragment_column(item_n, at / ITEM_M);
-        const int channel = first_channel + fragment_row(item_m, at % ITEM_M);
+        const index_t column = first_column + fragment_column(item, at / ITEM_M);
+        const int channel = first_channel + fragment_row(item, at % ITEM_M);
         if (column < columns && channel < channels) {
             const index_t position = column % positions;
             __global data_t *dx = dx_base + dx_offset + column / positions * x_stride_n +

@@ -132,7 +132,7 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
         if (block + 1 < blocks) {
             FETCH(block + 1)
         }
-        fragment_multiply(&acc, y_tile[block & 1], x_tile[block & 1], item_m, item_n);
+        fragment_multiply(&acc, y_tile[block & 1], x_tile[block & 1], item);
         if (block + 1 < blocks) {
             KEEP(block + 1)
         }
@@ -147,13 +147,13 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
     // Unrolled, so that the sums are indexed by constants and stay in registers.
 #pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
-        const int column = first_column + fragment_column(item_n, j);
+        const int column = first_column + fragment_column(item, j);
         const index_t at = column / kernel_w / kernel_h / kernel_d * w_stride_c +
                            column / kernel_w / kernel_h % kernel_d * w_stride_d +
                            column / kernel_w % kernel_h * w_stride_h + column % kernel_w * w_stride_w;
 #pragma unroll
         for (int i = 0; i < ITEM_M; ++i) {
-            const int filter = first_filter + fragment_row(item_m, i);
+            const int filter = first_filter + fragment_row(item, i);
             acc_t value = fragment_value(&acc, i, j);
             if (column < columns && filter < filters) {
                 if (slices > 1) {

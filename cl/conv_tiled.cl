@@ -147,7 +147,7 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
         if (block + 1 < blocks) {
             FETCH(block + 1)
         }
-        fragment_multiply(&acc, w_tile[block & 1], x_tile[block & 1], item_m, item_n);
+        fragment_multiply(&acc, w_tile[block & 1], x_tile[block & 1], item);
         if (block + 1 < blocks) {
             KEEP(block + 1)
         }
@@ -165,14 +165,14 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
     // Unrolled, so that the sums are indexed by constants and stay in registers.
 #pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
-        const index_t column = first_column + fragment_column(item_n, j);
+        const index_t column = first_column + fragment_column(item, j);
         const index_t position = column % positions;
         __global data_t *y = y_base + y_offset + column / positions * y_stride_n +
                              position / out_w / out_h * y_stride_d + position / out_w % out_h * y_stride_h +
                              position % out_w * y_stride_w + (index_t)group * filters * y_stride_c;
 #pragma unroll
         for (int i = 0; i < ITEM_M; ++i) {
-            const int filter = first_filter + fragment_row(item_m, i);
+            const int filter = first_filter + fragment_row(item, i);
             acc_t value = fragment_value(&acc, i, j);
             if (column < columns && filter < filters) {
                 if (has_bias)
@@ -193,8 +193,8 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
     // so much code that compilers give up unrolling and put the sums into memory.
 #pragma unroll 1
     for (int at = 0; at < ITEM_M * ITEM_N; ++at) {
-        const index_t column = first_column + fragment_column(item_n, at / ITEM_M);
-        const int filter = first_filter + fragment_row(item_m, at % ITEM_M);
+        const index_t column = first_column + fragment_column(item, at / ITEM_M);
+        const int filter = first_filter + fragment_row(item, at % ITEM_M);
         if (column < columns && filter < filters) {
             const index_t position = column % positions;
             __global data_t *y = y_base + y_offset + column / positions * y_stride_n +

@@ -7,13 +7,13 @@
 // fill the device, K is split over several work-groups whose partial sums gemm_reduce.cl adds, always in
 // the same order.
 //
-//   -DBLOCK_M, -DBLOCK_N, -DBLOCK_K, -DITEM_M, -DITEM_N   see lib/fragment.clh; work-items are
-//                                                         (BLOCK_M / ITEM_M) * (BLOCK_N / ITEM_N)
+//   -DBLOCK_M ...  see lib/fragment.clh: plain multiply-adds (variant tiled), or a matrix engine (variant matrix)
 //   -DINDEX_64     where an element of a tensor lies 2^31 or further from its base
 //   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
 //
-// Menu (local memory with padding): 128x128x8 by 8x8 (256 items, 16.5 KiB), 64x64x16 by 4x4 (256 items,
-// 17 KiB), 64x64x16 by 8x8 (64 items, 17 KiB), 32x32x16 by 4x4 (64 items, 9 KiB).
+// Menu of tiled (local memory with padding): 128x128x8 by 8x8 (256 items, 16.5 KiB), 64x64x16 by 4x4 (256 items,
+// 17 KiB), 64x64x16 by 8x8 (64 items, 17 KiB), 32x32x16 by 4x4 (64 items, 9 KiB). Menu of matrix: 128x128, 64x64 and
+// 32x32 with 64 bytes of each line and part (32, 16 and 8 KiB); src/select/engine.c has the engines' items.
 #include "lib/fragment.clh"
 #include "lib/activation.clh"
 #include "lib/gemm.clh"
@@ -23,6 +23,11 @@
 #define B_FOURS (BLOCK_N * BLOCK_K / 4 / GROUP_ITEMS)
 #if A_FOURS * 4 * GROUP_ITEMS != BLOCK_M * BLOCK_K || B_FOURS * 4 * GROUP_ITEMS != BLOCK_N * BLOCK_K
 #error "the work-items must divide the tiles of A and B in fours"
+#endif
+#if GROUP_ITEMS % (BLOCK_K / 4) != 0 || \
+    A_FOURS > 1 && GROUP_ITEMS % (FOUR_STEPS * (BLOCK_M / 4)) != 0 || \
+    B_FOURS > 1 && GROUP_ITEMS % (FOUR_STEPS * (BLOCK_N / 4)) != 0
+#error "as many fours as there are work-items must be whole lines or whole steps of a tile"
 #endif
 
 // One operand as the loader sees it: lines are rows of A or columns of B. A four lies along the dimension
@@ -35,70 +40,73 @@ typedef struct {
     int units;      // of data_t an element; the strides are scaled
 } operand;
 
-// A whole four that is aligned.
-inline ACC4 load_aligned(const __global data_t *from, int units)
+// An item's fours: the first, and how far apart they lie. GROUP_ITEMS of them are next to each other.
+typedef struct {
+    int line, step, line_add, step_add;
+} share;
+
+inline share share_of(operand o, uint item, uint block_lines)
 {
-#if DATA_BYTES == 2
-    if (units == 2)
-        return *(const __global ACC4 *)from;
-#endif
-#if defined(DTYPE_F16)
-    return vloada_half4(0, from);
-#elif defined(DTYPE_BF16)
-    return as_float4(convert_uint4(*(const __global ushort4 *)from) << 16);
-#else
-    return *(const __global ACC4 *)from;
-#endif
+    const uint side_by_side = FOUR_STEPS * (block_lines / 4);
+    const share along = {item / (BLOCK_K / 4), item % (BLOCK_K / 4) * 4, GROUP_ITEMS / (BLOCK_K / 4), 0};
+    const share across = {item / FOUR_STEPS % (block_lines / 4) * 4,
+                          item / side_by_side * FOUR_STEPS + item % FOUR_STEPS, 0, GROUP_ITEMS / (block_lines / 4)};
+    return o.along_k ? along : across;
 }
 
-inline int four_line(operand o, uint four, uint block_lines)
+// How many of the four elements at (line, step) of a tile lie inside the matrix: 0 or less where none does.
+inline int four_inside(operand o, int line, int step, int steps)
 {
-    return o.along_k ? four / (BLOCK_K / 4) : four % (block_lines / 4) * 4;
-}
-
-inline int four_step(operand o, uint four, uint block_lines)
-{
-    return o.along_k ? four % (BLOCK_K / 4) * 4 : four / (block_lines / 4);
+    return line < o.lines && step < steps ? (o.along_k ? steps - step : o.lines - line) : 0;
 }
 
 // The four elements at (line, step) of a tile whose first element is at x; zeros outside the matrix, whose
 // memory is not touched there.
-inline ACC4 load_four(const __global data_t *x, operand o, int line, int step, int steps)
+inline carried_four load_four(const __global data_t *x, operand o, int line, int step, int steps)
 {
     const index_t stride = o.along_k ? o.step_stride : o.line_stride;
-    const int inside = line < o.lines && step < steps ? (o.along_k ? steps - step : o.lines - line) : 0;
+    const int inside = four_inside(o, line, step, steps);
     const __global data_t *from = x + line * o.line_stride + step * o.step_stride;
     if (inside >= 4 && o.aligned)
-        return load_aligned(from, o.units);
-    ACC4 v = (ACC4)(0.0f);
+        return carried_four_aligned(from, o.units);
+    carried_four v = (carried_four)(0);
     if (inside > 0)
-        v.x = load_either(from, o.units);
+        v.x = carried_one(from, o.units);
     if (inside > 1)
-        v.y = load_either(from + stride, o.units);
+        v.y = carried_one(from + stride, o.units);
     if (inside > 2)
-        v.z = load_either(from + 2 * stride, o.units);
+        v.z = carried_one(from + 2 * stride, o.units);
     if (inside > 3)
-        v.w = load_either(from + 3 * stride, o.units);
+        v.w = carried_one(from + 3 * stride, o.units);
     return v;
 }
 
-inline void store_four(ACC4 v, __local acc_t *tile, int pitch, operand o, int line, int step)
-{
-    if (o.along_k) {
-        tile[step * pitch + line] = v.x;
-        tile[(step + 1) * pitch + line] = v.y;
-        tile[(step + 2) * pitch + line] = v.z;
-        tile[(step + 3) * pitch + line] = v.w;
-    } else {
-        vstore4(v, 0, tile + step * pitch + line);
+// An item's share of the next tile of A or B: into registers, or straight to where it is going.
+#define FETCH(x, fours) \
+    _Pragma("unroll") for (int s = 0; s < fours; ++s) \
+    { \
+        const int line = x##_share.line + s * x##_share.line_add, step = x##_share.step + s * x##_share.step_add; \
+        if (copies_##x) \
+            fragment_copy_four(x##_tiles[next], line, step, \
+                               x##_from + line * o##x.line_stride + step * o##x.step_stride, \
+                               four_inside(o##x, line, step, steps)); \
+        else \
+            x##_next[s] = load_four(x##_from, o##x, line, step, steps); \
     }
-}
+#define KEEP(x, fours, lines) \
+    _Pragma("unroll") for (int s = 0; s < fours; ++s) \
+    { \
+        if (copies_##x) \
+            break; \
+        fragment_keep_four(x##_tiles[next], lines, x##_share.line + s * x##_share.line_add, \
+                           x##_share.step + s * x##_share.step_add, x##_next[s], o##x.along_k); \
+    }
 
 // a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column likewise; any
 // stride is right. a_aligned: one stride of A is 1 and the other a multiple of 4. splits: work-groups that share
 // the K of one tile, k_split steps each (a multiple of BLOCK_K); with more than one, C is the buffer of
 // partial sums, c_batch apart. Work-groups: column blocks, then row blocks, then splits, then the batch.
-__attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
+__attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                               long a_batch, int a_aligned, const __global data_t *restrict b_base,
                               long b_offset, long b_step, long b_column, long b_batch, int b_aligned,
@@ -108,8 +116,6 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
                               float alpha, float beta, ACT_PARAMS)
 {
     const uint item = get_local_id(0); // unsigned: dividing is then shifting
-    const int item_row = item / ITEMS_N;
-    const int item_column = item % ITEMS_N;
     const int column_blocks = (n + BLOCK_N - 1) / BLOCK_N;
     const int row_blocks = (m + BLOCK_M - 1) / BLOCK_M;
     const long group = get_group_id(0);
@@ -132,10 +138,13 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     a += first_row * oa.line_stride + begin * oa.step_stride;
     b += first_column * ob.line_stride + begin * ob.step_stride;
 
-    __local acc_t a_tiles[2][BLOCK_K * A_PITCH] __attribute__((aligned(16)));
-    __local acc_t b_tiles[2][BLOCK_K * B_PITCH] __attribute__((aligned(16)));
+    __local tile_t a_tiles[2][A_TILE] __attribute__((aligned(16)));
+    __local tile_t b_tiles[2][B_TILE] __attribute__((aligned(16)));
     fragment_acc acc;
-    ACC4 a_next[A_FOURS], b_next[B_FOURS];
+    carried_four a_next[A_FOURS], b_next[B_FOURS];
+    const int copies_a = FRAGMENT_COPIES && oa.along_k && oa.aligned;
+    const int copies_b = FRAGMENT_COPIES && ob.along_k && ob.aligned;
+    const share a_share = share_of(oa, item, BLOCK_M), b_share = share_of(ob, item, BLOCK_N);
     fragment_zero(&acc);
 
     // Step -1 only fetches. The tiles fetched in one step are multiplied in the next.
@@ -147,34 +156,15 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
             const int steps = end - begin - (t + 1) * BLOCK_K;
             const __global data_t *a_from = a + (t + 1) * BLOCK_K * oa.step_stride;
             const __global data_t *b_from = b + (t + 1) * BLOCK_K * ob.step_stride;
-#pragma unroll
-            for (int s = 0; s < A_FOURS; ++s) {
-                const uint four = item + s * GROUP_ITEMS;
-                a_next[s] = load_four(a_from, oa, four_line(oa, four, BLOCK_M), four_step(oa, four, BLOCK_M),
-                                      steps);
-            }
-#pragma unroll
-            for (int s = 0; s < B_FOURS; ++s) {
-                const uint four = item + s * GROUP_ITEMS;
-                b_next[s] = load_four(b_from, ob, four_line(ob, four, BLOCK_N), four_step(ob, four, BLOCK_N),
-                                      steps);
-            }
+            FETCH(a, A_FOURS)
+            FETCH(b, B_FOURS)
         }
         if (t >= 0)
-            fragment_multiply(&acc, a_tiles[now], b_tiles[now], item_row, item_column);
+            fragment_multiply(&acc, a_tiles[now], b_tiles[now], item);
         if (more) {
-#pragma unroll
-            for (int s = 0; s < A_FOURS; ++s) {
-                const uint four = item + s * GROUP_ITEMS;
-                store_four(a_next[s], a_tiles[next], A_PITCH, oa, four_line(oa, four, BLOCK_M),
-                           four_step(oa, four, BLOCK_M));
-            }
-#pragma unroll
-            for (int s = 0; s < B_FOURS; ++s) {
-                const uint four = item + s * GROUP_ITEMS;
-                store_four(b_next[s], b_tiles[next], B_PITCH, ob, four_line(ob, four, BLOCK_N),
-                           four_step(ob, four, BLOCK_N));
-            }
+            KEEP(a, A_FOURS, BLOCK_M)
+            KEEP(b, B_FOURS, BLOCK_N)
+            fragment_copies_end();
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -183,10 +173,10 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     __global data_t *c = c_base + (c_offset + part * c_batch) * c_units;
 #pragma unroll
     for (int i = 0; i < ITEM_M; ++i) {
-        const int row = first_row + fragment_row(item_row, i);
+        const int row = first_row + fragment_row(item, i);
 #pragma unroll
         for (int j = 0; j < ITEM_N; ++j) {
-            const int column = first_column + fragment_column(item_column, j);
+            const int column = first_column + fragment_column(item, j);
             if (row < m && column < n) {
                 __global data_t *to = c + (row * (index_t)c_row + column * (index_t)c_column) * c_units;
                 acc_t value = alpha * fragment_value(&acc, i, j);
@@ -208,8 +198,8 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     // the transcendental functions are so much code that compilers give up unrolling and put the sums into memory.
 #pragma unroll 1
     for (int at = 0; at < ITEM_M * ITEM_N; ++at) {
-        const int row = first_row + fragment_row(item_row, at / ITEM_N);
-        const int column = first_column + fragment_column(item_column, at % ITEM_N);
+        const int row = first_row + fragment_row(item, at / ITEM_N);
+        const int column = first_column + fragment_column(item, at % ITEM_N);
         if (row < m && column < n) {
             __global data_t *to = c + (row * (index_t)c_row + column * (index_t)c_column) * c_units;
             store_either(to, activate(load_either(to, c_units), ACT_ARGS), c_units);

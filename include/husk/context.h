@@ -31,6 +31,31 @@ typedef enum husk_cache_mode {
     HUSK_CACHE_OFF = 2
 } husk_cache_mode;
 
+/*
+ * Precision of f32 matrix work, named as PyTorch names it. Never lowered without being asked, by a call's params or
+ * for all calls by the context's. Where no matrix engine (husk/engine.h) serves it, HIGH and MEDIUM are computed as
+ * HIGHEST.
+ *
+ * HIGH takes each factor in two parts and leaves out the product of the low ones. From a sum of k products it differs
+ * by
+ *     |error| <= (3 * 2^-16 + 2 (3 k + 3 k / 4) 2^-24) * sum |a b|      with parts of bf16
+ *     |error| <= (3 * 2^-22 + 2 (3 k + 3 k / 4) 2^-24) * sum |a b|      with parts of TF32 (NVIDIA)
+ * MEDIUM rounds each factor to one part:
+ *     |error| <= (2^-7 + 2^-16 + 2 (k + k / 4) 2^-24) * sum |a b|       bf16
+ *     |error| <= (2^-10 + 2^-22 + 2 (k + k / 4) 2^-24) * sum |a b|      TF32
+ * and a few units of 2^-24 for what follows the sum; husk_plan_error_factor is the bound of a plan. A part rounds to
+ * nearest and errs by 2^-8 (bf16) or 2^-11 (TF32) of the number, so two parts leave 2^-16 or 2^-22 of it, and the
+ * product of two low parts is as small. Engines may cut off where f32 rounds: twice 2^-24 an addition, and once an
+ * instruction, which adds four products or more. NaN stays NaN; an infinite factor gives an infinity or, where HIGH
+ * multiplies it by a low part, NaN. Parts of numbers below 2^-110 may be lost as denormals.
+ */
+typedef enum husk_precision {
+    HUSK_PRECISION_DEFAULT = 0, /* the context's; HIGHEST where that says nothing */
+    HUSK_PRECISION_HIGHEST = 1, /* true f32 */
+    HUSK_PRECISION_HIGH = 2,    /* may use three products of bf16 or TF32 parts */
+    HUSK_PRECISION_MEDIUM = 3   /* may use one product of bf16 or TF32 */
+} husk_precision;
+
 /* Zero means the default throughout. */
 typedef struct husk_context_params {
     uint32_t size;                /* sizeof this struct: HUSK_CONTEXT_PARAMS sets it */
@@ -42,6 +67,7 @@ typedef struct husk_context_params {
     const char *cache_directory;  /* default $XDG_CACHE_HOME/husk, else $HOME/.cache/husk */
     husk_log_callback log;        /* default: silence */
     void *log_user;
+    husk_precision precision;     /* of calls whose params leave it at DEFAULT */
 } husk_context_params;
 
 #define HUSK_CONTEXT_PARAMS(...)                                                                    \

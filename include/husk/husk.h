@@ -20,6 +20,7 @@
 #include <husk/buffer.h>
 #include <husk/tensor.h>
 #include <husk/plan.h>
+#include <husk/engine.h>
 #include <husk/tuning.h>
 
 #include <husk/ops.h>

@@ -14,13 +14,6 @@ HUSK_BEGIN_DECLS
 
 typedef struct husk_plan husk_plan;
 
-/* Precision of f32 matrix work, named as PyTorch names it. Never lowered without being asked. */
-typedef enum husk_precision {
-    HUSK_PRECISION_HIGHEST = 0, /* true f32 */
-    HUSK_PRECISION_HIGH = 1,    /* may use three bf16 products or TF32 times three; today: as HIGHEST */
-    HUSK_PRECISION_MEDIUM = 2   /* may use one bf16 or TF32 product; today: as HIGHEST */
-} husk_precision;
-
 HUSK_API void husk_plan_retain(husk_plan *plan);
 HUSK_API void husk_plan_release(husk_plan *plan);
 /* The variant that was chosen, such as "winograd_4x4", and its configuration, such as "12x32". */

@@ -30,7 +30,7 @@ husk__epilogue husk__epilogue_resolve(husk_act activation, float slope)
 
 husk_status husk__precision_check(husk_precision precision, const husk__scope *scope)
 {
-    if ((int)precision < HUSK_PRECISION_HIGHEST || precision > HUSK_PRECISION_MEDIUM)
+    if ((int)precision < HUSK_PRECISION_DEFAULT || precision > HUSK_PRECISION_MEDIUM)
         return husk__reject(scope, "params", "precision %d is none of husk_precision", (int)precision);
     return HUSK_OK;
 }

@@ -16,6 +16,7 @@ static const husk__variant *const variants[] = {
     &husk__gemm_packed,
     &husk__gemm_skinny,
     &husk__gemm_tiled,
+    &husk__gemm_matrix,
 #ifdef HUSK_WITH_CLBLAST
     &husk__gemm_clblast,
 #endif
@@ -193,9 +194,9 @@ static void set_activation(const husk_gemm_params *params, husk__gemm_problem *p
 }
 
 // Every argument but memory, in the header's order, into a problem.
-static husk_status resolve(const husk_gemm_params *params, const husk_tensor *a, const husk_tensor *b,
-                           const husk_tensor *bias, const husk_tensor *c, husk__gemm_problem *problem,
-                           husk__wish *wish, const husk__scope *scope)
+static husk_status resolve(const husk_context *context, const husk_gemm_params *params, const husk_tensor *a,
+                           const husk_tensor *b, const husk_tensor *bias, const husk_tensor *c,
+                           husk__gemm_problem *problem, husk__wish *wish, const husk__scope *scope)
 {
     husk_gemm_params resolved;
     *problem = (husk__gemm_problem){0};
@@ -217,7 +218,7 @@ static husk_status resolve(const husk_gemm_params *params, const husk_tensor *a,
     problem->transpose_a = resolved.transpose_a != 0;
     problem->transpose_b = resolved.transpose_b != 0;
     problem->b_is_packed = b->packed != NULL;
-    problem->precision = resolved.precision;
+    problem->precision = husk__context_precision(context, resolved.precision);
     status = check_dtypes(problem, scope);
     if (status != HUSK_OK)
         return status;
@@ -263,6 +264,8 @@ static void classify(const void *problem_, husk__text *text)
     if (problem->wide & ~HUSK__GEMM_WIDE_BIAS)
         husk__text_format(text, "/f32%s%s%s", problem->wide & HUSK__GEMM_WIDE_A ? "a" : "",
                           problem->wide & HUSK__GEMM_WIDE_B ? "b" : "", problem->wide & HUSK__GEMM_WIDE_C ? "c" : "");
+    if (problem->precision != HUSK_PRECISION_HIGHEST)
+        husk__text_format(text, "%s", problem->precision == HUSK_PRECISION_HIGH ? " high" : " medium");
     husk__text_format(text, " a=%s b=%s c=%s", shape->a_step == 1 ? "rows" : "columns",
                       problem->b_is_packed ? "packed" : shape->b_column == 1 ? "rows" : "columns",
                       husk__gemm_is_by_columns(shape) ? "columns" : "rows");
@@ -307,7 +310,7 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
     husk__wish wish;
     husk_status status = husk__call_begin(queue, "husk_gemm", &scope);
     if (status == HUSK_OK)
-        status = resolve(params, a, b, bias, c, &problem, &wish, &scope);
+        status = resolve(husk_queue_context(queue), params, a, b, bias, c, &problem, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "a", &scope);
     if (status != HUSK_OK)
@@ -344,7 +347,7 @@ husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params 
     if (plan)
         *plan = NULL;
     if (status == HUSK_OK)
-        status = resolve(params, a, b, bias, c, &problem, &wish, &scope);
+        status = resolve(context, params, a, b, bias, c, &problem, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, problem.dtype, "a", &scope);
     if (status == HUSK_OK)

@@ -45,7 +45,7 @@ typedef struct husk__gemm_problem {
     bool has_bias;
     bool b_is_packed; /* the caller gave packed weights: b's strides mean nothing */
     bool transpose_a, transpose_b;
-    husk_precision precision;
+    husk_precision precision; /* resolved */
     husk__gemm_shape shape;
     /* As lib/activation.clh wants it. */
     int32_t activation;
@@ -132,6 +132,7 @@ extern const husk__op husk__op_gemm;
 extern const husk__variant husk__gemm_packed;
 extern const husk__variant husk__gemm_skinny;
 extern const husk__variant husk__gemm_tiled;
+extern const husk__variant husk__gemm_matrix;
 #ifdef HUSK_WITH_CLBLAST
 extern const husk__variant husk__gemm_clblast;
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Variant tiled: local-memory tiles, for GPUs; with a split of K where there are too few tiles.
-// The kernel is described in cl/gemm_tiled.cl.
+// Variants tiled and matrix: local-memory tiles, for GPUs, multiplied by plain arithmetic or by a matrix engine; with a
+// split of K where there are too few tiles. The kernel is described in cl/gemm_tiled.cl.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/gemm_problem.h"
+#include "select/engine.h"
 
 // What the numbers of a configuration mean: its options, and how well it uses a busy device, in percent.
 enum { BLOCK_M, BLOCK_N, BLOCK_K, ITEM_M, ITEM_N, EFFICIENCY };
@@ -24,18 +25,31 @@ static const husk__configuration configurations[] = {
     {"32x32", TILE(32, 32, 16, 4, 4), {32, 32, 16, 4, 4, 45}},
 };
 
+// Of an engine, whose file knows its items and whose product knows how many steps lie in local memory: K is split in
+// whole tiles of any product. No ITEM_M marks them.
+#define MATRIX(side, efficiency) {#side "x" #side, "", {side, side, 64, 0, 0, efficiency}}
+
+static const husk__configuration matrix_configurations[] = {MATRIX(128, 100), MATRIX(64, 60), MATRIX(32, 30)};
+
 // TILE_PAD of lib/fragment.clh.
 enum { TILE_PAD = 4, MAX_SPLITS = 16, LEAST_TILES_A_SPLIT = 8 };
 
 typedef struct tiled_state {
     const husk__kernel *multiply;
     const husk__kernel *reduce; /* NULL where K is not split */
+    int64_t items;              /* of a work-group */
 } tiled_state;
 
-static int64_t items_of(const husk__configuration *configuration)
+static bool is_matrix(const husk__configuration *configuration)
+{
+    return configuration->values[ITEM_M] == 0;
+}
+
+static int64_t items_of(const husk__configuration *configuration, const husk__engine *engine)
 {
     const int32_t *v = configuration->values;
-    return (int64_t)(v[BLOCK_M] / v[ITEM_M]) * (v[BLOCK_N] / v[ITEM_N]);
+    return engine ? husk__engine_items(engine, v[BLOCK_M])
+                  : (int64_t)(v[BLOCK_M] / v[ITEM_M]) * (v[BLOCK_N] / v[ITEM_N]);
 }
 
 static int64_t tiles_of(const husk__gemm_shape *shape, const husk__configuration *configuration)
@@ -58,25 +72,48 @@ static int64_t splits_of(const husk__candidate *candidate, int64_t *steps)
     return husk__max_i64(1, husk__divide_up(shape->k, *steps));
 }
 
+static bool fits(const husk__candidate *candidate, const husk__engine *engine, uint64_t local,
+                 char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    const int64_t items = items_of(candidate->configuration, engine);
+    if ((uint64_t)items > candidate->traits->work_group || local > candidate->traits->local_memory) {
+        snprintf(reason, HUSK__REASON_CAPACITY,
+                 "needs %lld work-items a group and %llu bytes of local memory",
+                 (long long)items, (unsigned long long)local);
+        return false;
+    }
+    return husk__gemm_fits_int(&problem->shape, reason);
+}
+
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const husk__gemm_problem *problem = candidate->problem;
     const int32_t *v = candidate->configuration->values;
     const uint64_t line =
         (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * husk__accumulator_size(problem->dtype);
-    const uint64_t local = 2 * (uint64_t)v[BLOCK_K] * line;
-    if ((uint64_t)items_of(candidate->configuration) > candidate->traits->work_group ||
-        local > candidate->traits->local_memory) {
-        snprintf(reason, HUSK__REASON_CAPACITY,
-                 "needs %lld work-items a group and %llu bytes of local memory",
-                 (long long)items_of(candidate->configuration), (unsigned long long)local);
-        return false;
-    }
     if (problem->dtype == HUSK_F64 && v[ITEM_M] == 8 && v[BLOCK_K] > 8) {
         snprintf(reason, HUSK__REASON_CAPACITY, "needs more registers for f64 than work-items have");
         return false;
     }
-    return husk__gemm_fits_int(&problem->shape, reason);
+    return fits(candidate, NULL, 2 * (uint64_t)v[BLOCK_K] * line, reason);
+}
+
+// Whether an engine may be there: prepare() sees whether it is.
+static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    const int32_t *v = candidate->configuration->values;
+    if (problem->wide & (HUSK__GEMM_WIDE_A | HUSK__GEMM_WIDE_B)) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "an engine multiplies A and B of one dtype");
+        return false;
+    }
+    const husk__engine *engine = husk__engine_claimed(candidate->traits, problem->dtype, problem->precision);
+    if (!engine) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "no matrix engine for this dtype and precision on this device");
+        return false;
+    }
+    return fits(candidate, engine, HUSK__ENGINE_LINE * (uint64_t)(v[BLOCK_M] + v[BLOCK_N]), reason);
 }
 
 // Whether sums wait in scratch memory for gemm_reduce.cl: those of a split K, and those that are activated in a second
@@ -111,29 +148,62 @@ static double cost(const husk__candidate *candidate)
     return rounds * tile / (1.28 * v[EFFICIENCY]);
 }
 
+// How much faster than plain multiply-adds an engine is, very roughly: the engine wins where it is there.
+static double cost_matrix(const husk__candidate *candidate)
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    const bool has_one_product = problem->dtype != HUSK_F32 || problem->precision == HUSK_PRECISION_MEDIUM;
+    return cost(candidate) / (has_one_product ? 6.0 : 2.0);
+}
+
+// The options of the configuration; an engine's where the variant wants one.
+static husk_status configure(husk_plan *plan, husk__text *options, const husk__scope *scope)
+{
+    const husk__gemm_problem *problem = plan->problem;
+    const husk__configuration *configuration = plan->configuration;
+    tiled_state *state = plan->state;
+    const husk__engine *engine = NULL;
+    husk__product product;
+    if (!is_matrix(configuration)) {
+        husk__text_format(options, "%s", configuration->options);
+    } else if (husk__engine_find(plan->context, problem->dtype, problem->precision, &engine, &product)) {
+        husk__engine_options(engine, product, configuration->values[BLOCK_M], options);
+        plan->error_factor = husk__engine_error_factor(engine, product, problem->shape.k);
+    } else {
+        return husk__fail(scope, HUSK_UNSUPPORTED, "no matrix engine of this device passed its probe");
+    }
+    state->items = items_of(configuration, engine);
+    return options->failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan") : HUSK_OK;
+}
+
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
     tiled_state *state = calloc(1, sizeof *state);
-    char configuration[200], options[280];
+    husk__text configuration = {0};
+    char options[400];
     int64_t steps;
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
+    husk_status status = configure(plan, &configuration, scope);
+    if (status != HUSK_OK)
+        goto cleanup;
     husk__gemm_shape rows = problem->shape; // b may come packed
     husk__gemm_use_rows(&rows);
     const int64_t last_of_b = husk__max_i64(husk__tensor_last(&problem->b), rows.k * rows.b_step);
     const int64_t last = husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), last_of_b),
                                        husk__tensor_last(&problem->c));
     // Tiles reach up to a tile beyond the matrix before they are cut off.
-    snprintf(configuration, sizeof configuration, "%s%s", plan->configuration->options,
-             husk__needs_index_64(plan->context, last) ? " -DINDEX_64" : "");
-    husk__gemm_options(problem, configuration, options, sizeof options);
-    husk_status status =
-        husk__kernel_get(plan->context, "gemm_tiled.cl", options, "husk_gemm_tiled", &state->multiply, scope);
+    if (husk__needs_index_64(plan->context, last))
+        husk__text_format(&configuration, " -DINDEX_64");
+    husk__gemm_options(problem, configuration.bytes, options, sizeof options);
+    status = husk__kernel_get(plan->context, "gemm_tiled.cl", options, "husk_gemm_tiled", &state->multiply, scope);
     if (status == HUSK_OK && has_parts(&candidate, splits_of(&candidate, &steps)))
         status = husk__gemm_reduce_get(plan, &state->reduce, scope);
+cleanup:
+    husk__text_free(&configuration);
     return status;
 }
 
@@ -179,7 +249,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         c = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(problem->dtype));
     }
     const husk__range range = {{(size_t)(tiles_of(shape, plan->configuration) * splits), 1, 1},
-                               {(size_t)items_of(plan->configuration), 1, 1}};
+                               {(size_t)state->items, 1, 1}};
     const bool a_is_aligned = is_aligned(shape->a_step, shape->a_row, shape->a_batch);
     const bool b_is_aligned = is_aligned(shape->b_step, shape->b_column, shape->b_batch);
     husk_status status =
@@ -214,6 +284,19 @@ const husk__variant husk__gemm_tiled = {
     .configuration_count = sizeof configurations / sizeof *configurations,
     .supports = supports,
     .cost = cost,
+    .workspace = workspace,
+    .flops = husk__gemm_flops,
+    .prepare = prepare,
+    .run = run,
+};
+
+const husk__variant husk__gemm_matrix = {
+    .name = "matrix",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = matrix_configurations,
+    .configuration_count = sizeof matrix_configurations / sizeof *matrix_configurations,
+    .supports = supports_matrix,
+    .cost = cost_matrix,
     .workspace = workspace,
     .flops = husk__gemm_flops,
     .prepare = prepare,

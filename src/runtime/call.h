@@ -60,6 +60,8 @@ const husk__log *husk__context_log(const husk_context *context);
 /* The floor above keeps one object of its own in a context (the plan cache). Made once, under a lock. */
 void *husk__context_extension(husk_context *context, void *(*create)(husk_context *context),
                               void (*destroy)(void *extension));
+/* What a call's params ask for, the context's where that is DEFAULT: never DEFAULT. */
+husk_precision husk__context_precision(const husk_context *context, husk_precision asked);
 /* husk_context_params.plan_cache_capacity, resolved. */
 size_t husk__context_plan_cache_capacity(const husk_context *context);
 

@@ -2,6 +2,7 @@
 // Contexts: one device, its memory and programs.
 #include "runtime/internal.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +16,12 @@ enum { DEFAULT_PLAN_CACHE_CAPACITY = 512 };
 static husk_status read_params(const husk_context_params *given, husk_context_params *params,
                                const husk__scope *scope)
 {
-    husk_status status = husk__params_read(params, sizeof *params, sizeof *params, given, scope);
+    husk_status status =
+        husk__params_read(params, sizeof *params, offsetof(husk_context_params, precision), given, scope);
     if (status == HUSK_OK && (unsigned)params->cache > HUSK_CACHE_OFF)
         return husk__reject(scope, "params", "cache is %d, which is no husk_cache_mode", (int)params->cache);
+    if (status == HUSK_OK && (unsigned)params->precision > HUSK_PRECISION_MEDIUM)
+        return husk__reject(scope, "params", "precision %d is none of husk_precision", (int)params->precision);
     return status;
 }
 
@@ -33,6 +37,7 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     context->list = device->list;
     husk__device_list_retain(context->list);
     context->log = (husk__log){params->log, params->log_user};
+    context->precision = params->precision ? params->precision : HUSK_PRECISION_HIGHEST;
     context->plan_cache_capacity =
         params->plan_cache_capacity ? params->plan_cache_capacity : DEFAULT_PLAN_CACHE_CAPACITY;
     husk__pool_init(&context->pool,
@@ -218,6 +223,11 @@ husk_status husk__context_call_begin(const husk_context *context, const char *ca
 const husk__log *husk__context_log(const husk_context *context)
 {
     return &context->log;
+}
+
+husk_precision husk__context_precision(const husk_context *context, husk_precision asked)
+{
+    return asked == HUSK_PRECISION_DEFAULT ? context->precision : asked;
 }
 
 size_t husk__context_plan_cache_capacity(const husk_context *context)

@@ -197,6 +197,7 @@ struct husk_context {
     int action_count;
     void (*actions[HUSK__RELEASE_ACTIONS])(husk_context *context);
     size_t plan_cache_capacity;
+    husk_precision precision; /* never DEFAULT */
     atomic_int features[HUSK__FEATURES]; /* 0 not probed yet, 1 there and right, -1 not */
     _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
 };

@@ -34,6 +34,7 @@ struct husk__plan_cache {
     rejection *rejections;
     char *wishes;
     husk__tuning *tuning;
+    husk__engine_states *engines;
     uint64_t age; /* how often everything was forgotten */
 };
 
@@ -48,7 +49,9 @@ static void *create_cache(husk_context *context)
         cache->bucket_count *= 2;
     cache->buckets = calloc(cache->bucket_count, sizeof *cache->buckets);
     cache->tuning = husk__tuning_create(context);
-    if (!cache->buckets || !cache->tuning) {
+    cache->engines = husk__engine_states_create(context);
+    if (!cache->buckets || !cache->tuning || !cache->engines) {
+        husk__engine_states_destroy(cache->engines);
         husk__tuning_destroy(cache->tuning);
         free(cache->buckets);
         free(cache);
@@ -106,6 +109,7 @@ static void destroy_cache(void *extension)
         free(gone);
     }
     pthread_mutex_destroy(&cache->lock);
+    husk__engine_states_destroy(cache->engines);
     husk__tuning_destroy(cache->tuning);
     free(cache->buckets);
     free(cache->wishes);
@@ -120,6 +124,11 @@ husk__plan_cache *husk__plan_cache_of(husk_context *context)
 const char *husk__plan_cache_wishes(const husk__plan_cache *cache)
 {
     return cache->wishes;
+}
+
+husk__engine_states *husk__plan_cache_engines(const husk__plan_cache *cache)
+{
+    return cache->engines;
 }
 
 husk__tuning *husk__plan_cache_tuning(const husk__plan_cache *cache)

@@ -6,6 +6,7 @@
 #ifndef HUSK_SELECT_PLAN_CACHE_H
 #define HUSK_SELECT_PLAN_CACHE_H
 
+#include "select/engine.h"
 #include "select/plan.h"
 #include "select/tuning.h"
 
@@ -27,6 +28,9 @@ void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_pl
 uint64_t husk__plan_cache_age(husk__plan_cache *cache);
 /* Every plan goes: what they were chosen by has changed. */
 void husk__plan_cache_forget(husk__plan_cache *cache);
+
+/* What the context knows of matrix engines. */
+husk__engine_states *husk__plan_cache_engines(const husk__plan_cache *cache);
 
 /* The context's tuning databases. */
 husk__tuning *husk__plan_cache_tuning(const husk__plan_cache *cache);

@@ -18,6 +18,7 @@
 #include "op.h"
 #include "runtime/internal.h"
 #include "select/op.h"
+#include "select/plan_cache.h"
 #include "stand_in.h"
 #include "suite.h"
 
@@ -61,9 +62,14 @@ static bool is_own(const row *r)
     return strcmp(r->variant->name, "clblast") != 0;
 }
 
+// Of devices with a matrix engine only what takes it is listed: the rest is as on any other.
+static bool only_matrix;
+
 static bool is_of_device(const row *r, bool is_gpu)
 {
     const husk__family family = r->variant->family;
+    if (only_matrix && strcmp(r->variant->name, "matrix") != 0)
+        return false;
     return is_own(r) && (family == HUSK__FAMILY_ANY || (family == HUSK__FAMILY_GPU) == is_gpu);
 }
 
@@ -319,6 +325,14 @@ static void claim_features(husk_context *context)
     }
 }
 
+// The probes of engines, likewise.
+static void claim_engines(husk_context *context)
+{
+    for (size_t i = 0; husk_engine_name(i); ++i)
+        husk_context_engine(context, i, NULL, 0);
+    husk__engine_states_assume(husk__plan_cache_engines(husk__plan_cache_of(context)));
+}
+
 static void open_session(bench_husk_session *s)
 {
     husk_status status = husk_device_list_create(&s->list, &s->error);
@@ -343,6 +357,7 @@ static void run_device(const char *folder, const char *name, bool is_gpu, const 
     setenv("HUSK_LIMITS", limits, 1);
     open_session(&session);
     claim_features(session.context);
+    claim_engines(session.context);
     run_lines(&session, is_gpu);
     husk_queue_release(session.queue);
     husk_context_release(session.context);
@@ -371,6 +386,30 @@ static void write_dtypes(const char *folder)
         stop(path, strerror(errno));
 }
 
+// Each vendor's devices, and where two engines are claimed, each of them.
+static void run_engines(const char *folder)
+{
+    static const struct {
+        const char *platform, *device, *extensions, *engine;
+    } devices[] = {
+        {"NVIDIA CUDA", "stand-in", "", "nv_mma"},
+        {"AMD Accelerated Parallel Processing", "gfx90a", "", "amd_mfma"},
+        {"AMD Accelerated Parallel Processing", "gfx1100", "", "amd_wmma"},
+        {"AMD Accelerated Parallel Processing", "gfx1201", "", "amd_wmma_gfx12"},
+        {"Intel(R) OpenCL Graphics", "stand-in", " cl_intel_subgroup_matrix_multiply_accumulate", "intel_dpas"},
+        {"Intel(R) OpenCL Graphics", "stand-in", " cl_intel_subgroup_matrix_multiply_accumulate", "intel_dpas_8"},
+    };
+    only_matrix = true;
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; ++i) {
+        stand_in_be_gpu_of(devices[i].platform, devices[i].device, devices[i].extensions);
+        setenv("HUSK_ENGINES", devices[i].engine, 1);
+        run_device(folder, "gpu", true, "");
+        run_device(folder, "gpu", true, "index=16");
+    }
+    unsetenv("HUSK_ENGINES");
+    only_matrix = false;
+}
+
 static int report(void)
 {
     int missing = 0;
@@ -393,12 +432,14 @@ int main(int count, char **arguments)
     setenv("HUSK_CACHE", "0", 1);
     setenv("HUSK_TUNING", "0", 1);
     setenv("OCL_ICD_VENDORS", arguments[1], 1); // no platform of this machine is looked at
+    unsetenv("HUSK_ENGINES");
     unsetenv("HUSK_DEVICE");
     unsetenv("HUSK_VARIANT");
     make_rows();
     stand_in_be_gpu();
     run_device(arguments[1], "gpu", true, "");
     run_device(arguments[1], "gpu", true, "index=16");
+    run_engines(arguments[1]);
     static const struct {
         const char *name;
         uint32_t width;

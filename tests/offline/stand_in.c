@@ -4,6 +4,7 @@
 #include "stand_in.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,15 +24,25 @@ typedef struct thing {
 static bool is_gpu = true;
 static cl_uint width = 4;
 static int platform, device;
+static const char *platform_name = "stand-in", *device_name = "stand-in", *more_extensions = "";
 
-void stand_in_be_gpu(void)
+void stand_in_be_gpu_of(const char *platform_, const char *device_, const char *extensions)
 {
     is_gpu = true;
     width = 4;
+    platform_name = platform_;
+    device_name = device_;
+    more_extensions = extensions;
+}
+
+void stand_in_be_gpu(void)
+{
+    stand_in_be_gpu_of("stand-in", "stand-in", "");
 }
 
 void stand_in_be_cpu(uint32_t vector_width)
 {
+    stand_in_be_gpu();
     is_gpu = false;
     width = vector_width;
 }
@@ -109,8 +120,8 @@ cl_int clGetPlatformIDs(cl_uint capacity, cl_platform_id *platforms, cl_uint *co
 
 cl_int clGetPlatformInfo(cl_platform_id id, cl_platform_info what, size_t capacity, void *to, size_t *size)
 {
-    (void)id, (void)what;
-    return answer_text("stand-in", capacity, to, size);
+    (void)id;
+    return answer_text(what == CL_PLATFORM_NAME ? platform_name : "stand-in", capacity, to, size);
 }
 
 cl_int clGetDeviceIDs(cl_platform_id id, cl_device_type type, cl_uint capacity, cl_device_id *devices, cl_uint *count)
@@ -159,9 +170,14 @@ static uint64_t number_of(cl_device_info what)
 cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t capacity, void *to, size_t *size)
 {
     (void)id;
-    if (what == CL_DEVICE_EXTENSIONS)
-        return answer_text("cl_khr_fp64 cl_khr_fp16 cl_khr_subgroups", capacity, to, size);
-    if (what == CL_DEVICE_NAME || what == CL_DEVICE_VENDOR || what == CL_DRIVER_VERSION ||
+    if (what == CL_DEVICE_EXTENSIONS) {
+        char extensions[256];
+        snprintf(extensions, sizeof extensions, "cl_khr_fp64 cl_khr_fp16 cl_khr_subgroups%s", more_extensions);
+        return answer_text(extensions, capacity, to, size);
+    }
+    if (what == CL_DEVICE_NAME)
+        return answer_text(device_name, capacity, to, size);
+    if (what == CL_DEVICE_VENDOR || what == CL_DRIVER_VERSION ||
         what == CL_DEVICE_VERSION || what == CL_DEVICE_OPENCL_C_VERSION)
         return answer_text("stand-in", capacity, to, size);
     if (what == CL_DEVICE_MAX_WORK_ITEM_SIZES) {

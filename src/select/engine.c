@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// The table of matrix engines, the choice among them, and what a context has found out.
+#include "select/engine.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "runtime/call.h"
+#include "select/plan_cache.h"
+
+// ---- the table ----
+
+#define BIT(product) (1u << HUSK__PRODUCT_##product)
+enum {
+    HALVES = BIT(F16) | BIT(BF16),
+    BF16_PARTS = BIT(BF16X3) | BIT(BF16X1),
+    TF32_PARTS = BIT(TF32X3) | BIT(TF32X1),
+    NV_MMA = HALVES | TF32_PARTS
+};
+
+static bool is_gpu(const husk_device_traits *traits)
+{
+    return traits->device_class != HUSK_DEVICE_CPU && traits->device_class != HUSK_DEVICE_SIMULATOR;
+}
+
+// NVIDIA's own platform: inline PTX is for its compiler.
+static bool claims_nv(const husk_device_traits *traits)
+{
+    return is_gpu(traits) && strstr(traits->platform_name, "NVIDIA");
+}
+
+static bool is_amd(const husk_device_traits *traits, const char *name)
+{
+    return is_gpu(traits) && strstr(traits->platform_name, "AMD") && strncmp(traits->name, name, strlen(name)) == 0;
+}
+
+static bool claims_cdna(const husk_device_traits *traits)
+{
+    return is_amd(traits, "gfx9");
+}
+
+static bool claims_rdna3(const husk_device_traits *traits)
+{
+    return is_amd(traits, "gfx11");
+}
+
+static bool claims_rdna4(const husk_device_traits *traits)
+{
+    return is_amd(traits, "gfx12");
+}
+
+static bool claims_dpas(const husk_device_traits *traits)
+{
+    return is_gpu(traits) && strstr(traits->extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
+}
+
+// Declared: its name, and a place for its kernels and its probe. Nothing uses it yet.
+static bool claims_amx(const husk_device_traits *traits)
+{
+    (void)traits;
+    return false;
+}
+
+static bool claims_all(const husk_device_traits *traits)
+{
+    (void)traits;
+    return true;
+}
+
+// name, devices, products, options, lanes, shares of tiles of 128, 64 and 32
+#define FRAGMENTS(engine, who, what, flags, items, ...) \
+    {.name = engine, .claims = who, .products = what, .options = flags, .lanes = items, .share = __VA_ARGS__}
+#define SOFT(engine, what, flags, items, ...) \
+    {.name = engine, .claims = claims_all, .products = what, .options = flags " -DENGINE_SOFT", .lanes = items, \
+     .share = __VA_ARGS__, .is_soft = true}
+#define SHARES(a, b, c, d, e, f) {{a, b}, {c, d}, {e, f}}
+
+static const husk__engine rows[] = {
+    FRAGMENTS("nv_mma", claims_nv, NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    FRAGMENTS("amd_mfma", claims_cdna, HALVES | BIT(F32) | BF16_PARTS, "-DENGINE_AMD_MFMA", 64,
+              SHARES(64, 64, 32, 32, 32, 16)),
+    FRAGMENTS("amd_wmma", claims_rdna3, HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=11", 32,
+              SHARES(64, 32, 32, 32, 16, 16)),
+    FRAGMENTS("amd_wmma_gfx12", claims_rdna4, HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=12", 32,
+              SHARES(64, 32, 32, 32, 16, 16)),
+    FRAGMENTS("intel_dpas", claims_dpas, HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 16,
+              SHARES(32, 32, 32, 16, 16, 16)),
+    FRAGMENTS("intel_dpas_8", claims_dpas, HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 8,
+              SHARES(32, 16, 16, 16, 16, 8)),
+    {.name = "amx", .claims = claims_amx},
+    SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    SOFT("soft_amd_mfma", HALVES | BIT(F32) | BF16_PARTS, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
+    SOFT("soft_amd_wmma", HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    SOFT("soft_amd_wmma_gfx12", HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    SOFT("soft_intel_dpas", HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 16, SHARES(32, 32, 32, 16, 16, 16)),
+    SOFT("soft_intel_dpas_8", HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
+};
+
+enum { ENGINES = sizeof rows / sizeof *rows };
+
+// What the products are called, their -D option, and what they lose before anything is added, in units of 2^-24.
+static const struct {
+    const char *name, *option;
+    int32_t steps, terms;
+    double splitting;
+} products[HUSK__PRODUCTS] = {
+    [HUSK__PRODUCT_F16] = {"f16", "-DPRODUCT_F16", 32, 1, 0.0},
+    [HUSK__PRODUCT_BF16] = {"bf16", "-DPRODUCT_BF16", 32, 1, 0.0},
+    [HUSK__PRODUCT_F32] = {"f32", "-DPRODUCT_F32", 16, 1, 0.0},
+    [HUSK__PRODUCT_BF16X3] = {"bf16x3", "-DPRODUCT_BF16X3", 16, 3, 3.0 * 0x1p8},
+    [HUSK__PRODUCT_BF16X1] = {"bf16x1", "-DPRODUCT_BF16X1", 32, 1, 0x1p17 + 0x1p8},
+    [HUSK__PRODUCT_TF32X3] = {"tf32x3", "-DPRODUCT_TF32X3", 16, 3, 3.0 * 0x1p2},
+    [HUSK__PRODUCT_TF32X1] = {"tf32x1", "-DPRODUCT_TF32X1", 16, 1, 0x1p14 + 0x1p2},
+};
+
+void husk__engine_options(const husk__engine *engine, husk__product product, int32_t tile, husk__text *options)
+{
+    const int32_t *share = engine->share[tile >= 128 ? 0 : tile >= 64 ? 1 : 2];
+    husk__text_format(options,
+                      "%s %s -DLANES=%d -DBLOCK_M=%d -DBLOCK_N=%d -DBLOCK_K=%d -DSUBGROUP_M=%d -DSUBGROUP_N=%d",
+                      engine->options, products[product].option, (int)engine->lanes, (int)tile, (int)tile,
+                      (int)products[product].steps, (int)share[0], (int)share[1]);
+}
+
+int64_t husk__engine_items(const husk__engine *engine, int32_t tile)
+{
+    const int32_t *share = engine->share[tile >= 128 ? 0 : tile >= 64 ? 1 : 2];
+    return (int64_t)engine->lanes * (tile / share[0]) * (tile / share[1]);
+}
+
+int32_t husk__engine_steps(husk__product product)
+{
+    return products[product].steps;
+}
+
+double husk__engine_error_factor(const husk__engine *engine, husk__product product, int64_t k)
+{
+    enum { LEAST_STEPS = 4, EPILOGUE = 4, SPLITS = 16 };
+    const double terms = (double)k * products[product].terms;
+    const double sums = engine->is_soft ? EPILOGUE + 2.0 * sqrt(terms)
+                                        : 2.0 * (terms + terms / LEAST_STEPS) + EPILOGUE + SPLITS;
+    return products[product].splitting + sums;
+}
+
+// ---- which may be used ----
+
+// Whether the list of HUSK_ENGINES has a name, or the first words of one: "amd_wmma" is amd_wmma_gfx12, too.
+static bool is_listed(const char *list, const char *name)
+{
+    while (*list) {
+        const size_t length = strcspn(list, ",");
+        if (length > 0 && strncmp(list, name, length) == 0 && (name[length] == 0 || name[length] == '_'))
+            return true;
+        list += length + (list[length] == ',');
+    }
+    return false;
+}
+
+static bool is_allowed(const husk__engine *engine)
+{
+    const char *list = husk__environment("HUSK_ENGINES");
+    return list ? is_listed(list, engine->name) : !engine->is_soft;
+}
+
+size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__product wanted[HUSK__ENGINE_WANTED])
+{
+    size_t count = 0;
+    if (dtype == HUSK_F16)
+        wanted[count++] = HUSK__PRODUCT_F16;
+    if (dtype == HUSK_BF16)
+        wanted[count++] = HUSK__PRODUCT_BF16;
+    if (dtype != HUSK_F32)
+        return count;
+    if (precision == HUSK_PRECISION_HIGH) {
+        wanted[count++] = HUSK__PRODUCT_TF32X3;
+        wanted[count++] = HUSK__PRODUCT_BF16X3;
+    } else if (precision == HUSK_PRECISION_MEDIUM) {
+        wanted[count++] = HUSK__PRODUCT_TF32X1;
+        wanted[count++] = HUSK__PRODUCT_BF16X1;
+    }
+    wanted[count++] = HUSK__PRODUCT_F32;
+    return count;
+}
+
+const husk__engine *husk__engine_claimed(const husk_device_traits *traits, husk_dtype dtype, husk_precision precision)
+{
+    husk__product wanted[HUSK__ENGINE_WANTED];
+    const size_t count = husk__engine_products(dtype, precision, wanted);
+    for (size_t p = 0; p < count; ++p)
+        for (size_t e = 0; e < ENGINES; ++e)
+            if ((rows[e].products >> wanted[p] & 1) && rows[e].claims(traits) && is_allowed(&rows[e]))
+                return &rows[e];
+    return NULL;
+}
+
+// ---- which are there ----
+
+struct husk__engine_states {
+    pthread_mutex_t lock; // held while an engine is probed
+    signed char known[ENGINES][HUSK__PRODUCTS]; // 0 not probed yet, 1 right, -1 not
+    char reasons[ENGINES][HUSK__ENGINE_REASON]; // of the first refusal
+};
+
+static void warn_of_strangers(husk_context *context)
+{
+    const char *list = husk__environment("HUSK_ENGINES");
+    while (list && *list) {
+        const size_t length = strcspn(list, ",");
+        char item[64];
+        snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), list);
+        bool is_known = strcmp(item, "none") == 0 || strcmp(item, "portable") == 0;
+        for (size_t e = 0; e < ENGINES; ++e)
+            is_known = is_known || is_listed(item, rows[e].name);
+        if (!is_known)
+            husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "HUSK_ENGINES: \"%s\" is no engine", item);
+        list += length + (list[length] == ',');
+    }
+}
+
+husk__engine_states *husk__engine_states_create(husk_context *context)
+{
+    husk__engine_states *states = calloc(1, sizeof *states);
+    if (!states)
+        return NULL;
+    pthread_mutex_init(&states->lock, NULL);
+    warn_of_strangers(context);
+    return states;
+}
+
+void husk__engine_states_destroy(husk__engine_states *states)
+{
+    if (!states)
+        return;
+    pthread_mutex_destroy(&states->lock);
+    free(states);
+}
+
+void husk__engine_states_assume(husk__engine_states *states)
+{
+    pthread_mutex_lock(&states->lock);
+    memset(states->known, 1, sizeof states->known);
+    pthread_mutex_unlock(&states->lock);
+}
+
+static bool is_ready(husk_context *context, husk__engine_states *states, size_t e, husk__product product)
+{
+    const husk__engine *engine = &rows[e];
+    pthread_mutex_lock(&states->lock);
+    signed char *known = &states->known[e][product];
+    if (*known == 0) {
+        char reason[HUSK__ENGINE_REASON] = "";
+        const bool right = engine->probe ? engine->probe(context, engine, product, reason)
+                                         : husk__engine_probe_fragments(context, engine, product, reason);
+        *known = right ? 1 : -1;
+        if (*known < 0) {
+            husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "engine %s is not used for %s: %s",
+                            engine->name, products[product].name, reason);
+            if (!states->reasons[e][0])
+                snprintf(states->reasons[e], sizeof states->reasons[e], "%s: %.180s", products[product].name, reason);
+        }
+    }
+    const bool ready = *known > 0;
+    pthread_mutex_unlock(&states->lock);
+    return ready;
+}
+
+bool husk__engine_find(husk_context *context, husk_dtype dtype, husk_precision precision, const husk__engine **engine,
+                       husk__product *product)
+{
+    husk__product wanted[HUSK__ENGINE_WANTED];
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    const size_t count = cache ? husk__engine_products(dtype, precision, wanted) : 0;
+    for (size_t p = 0; p < count; ++p)
+        for (size_t e = 0; e < ENGINES; ++e) {
+            *engine = &rows[e];
+            *product = wanted[p];
+            if ((rows[e].products >> wanted[p] & 1) && rows[e].claims(husk_context_traits(context)) &&
+                is_allowed(&rows[e]) && is_ready(context, husk__plan_cache_engines(cache), e, wanted[p]))
+                return true;
+        }
+    return false;
+}
+
+// ---- public ----
+
+const char *husk_engine_name(size_t index)
+{
+    return index < ENGINES ? rows[index].name : NULL;
+}
+
+const char *husk_engine_state_name(husk_engine_state state)
+{
+    static const char *const names[] = {"absent", "off", "refused", "ready"};
+    return (unsigned)state < sizeof names / sizeof *names ? names[state] : "unknown";
+}
+
+static husk_engine_state answer(husk_engine_state state, const char *why, char *text, size_t capacity)
+{
+    if (text && capacity > 0)
+        snprintf(text, capacity, "%s", why);
+    return state;
+}
+
+husk_engine_state husk_context_engine(husk_context *context, size_t index, char *text, size_t capacity)
+{
+    if (!context || index >= ENGINES)
+        return answer(HUSK_ENGINE_ABSENT, "no such engine", text, capacity);
+    const husk__engine *engine = &rows[index];
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    if (!engine->claims(husk_context_traits(context)) || !cache)
+        return answer(HUSK_ENGINE_ABSENT, "not one of this device's", text, capacity);
+    if (!is_allowed(engine))
+        return answer(HUSK_ENGINE_OFF, engine->is_soft ? "for tests" : "HUSK_ENGINES leaves it out", text, capacity);
+    husk__engine_states *states = husk__plan_cache_engines(cache);
+    char right[128] = "";
+    for (int p = 0; p < HUSK__PRODUCTS; ++p)
+        if ((engine->products >> p & 1) && is_ready(context, states, index, (husk__product)p)) {
+            strcat(right, *right ? " " : "");
+            strcat(right, products[p].name);
+        }
+    return *right ? answer(HUSK_ENGINE_READY, right, text, capacity)
+                  : answer(HUSK_ENGINE_REFUSED, states->reasons[index], text, capacity);
+}

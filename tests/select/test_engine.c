@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long timeout=300
+// Matrix engines: which are offered, and that one which computes wrongly is found out and not used. The engines here
+// are the soft ones (cl/lib/fragment_soft.clh), of which a mistake is planted in a copy of the kernels.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "select/engine.h"
+#include "support/environment.h"
+#include "support/support.h"
+
+static char last_log[2048];
+
+static void keep_log(void *user, husk_log_level level, const char *text)
+{
+    (void)user;
+    if (level >= HUSK_LOG_WARNING)
+        snprintf(last_log, sizeof last_log, "%s", text);
+}
+
+static husk_context *open_context(void)
+{
+    husk_context *context = NULL;
+    husk_error error = {0};
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.log = keep_log);
+    last_log[0] = 0;
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    return context;
+}
+
+// Whether an engine computes this in a new context.
+static bool finds(husk_dtype dtype, husk_precision precision)
+{
+    const husk__engine *engine;
+    husk__product product;
+    husk_context *context = open_context();
+    const bool found = husk__engine_find(context, dtype, precision, &engine, &product);
+    husk_context_release(context);
+    return found;
+}
+
+// ---- which are offered ----
+
+static size_t index_of(const char *name)
+{
+    size_t i = 0;
+    while (husk_engine_name(i) && strcmp(husk_engine_name(i), name) != 0)
+        ++i;
+    ck_assert_msg(husk_engine_name(i), "there is no engine %s", name);
+    return i;
+}
+
+static bool claims(const char *list, husk_dtype dtype, husk_precision precision)
+{
+    test_setenv("HUSK_ENGINES", list);
+    const husk__engine *engine = husk__engine_claimed(husk_context_traits(test_context()), dtype, precision);
+    return engine && engine->is_soft;
+}
+
+START_TEST(soft_engines_are_there_when_they_are_named)
+{
+    ck_assert(!claims(NULL, HUSK_F16, HUSK_PRECISION_HIGHEST));
+    ck_assert(!claims("none", HUSK_F16, HUSK_PRECISION_HIGHEST));
+    ck_assert(!claims("portable,nv_mma,oft_nv_mma", HUSK_F16, HUSK_PRECISION_HIGHEST));
+    ck_assert(claims("soft_nv_mma", HUSK_F16, HUSK_PRECISION_HIGHEST));
+    ck_assert(claims("amx,soft", HUSK_BF16, HUSK_PRECISION_HIGHEST));
+    ck_assert(claims("soft", HUSK_F32, HUSK_PRECISION_HIGHEST)); // the MFMA of f32
+    ck_assert(!claims("soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGHEST));
+    ck_assert(claims("soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH));
+    ck_assert(claims("soft_amd_wmma", HUSK_F32, HUSK_PRECISION_MEDIUM));
+    ck_assert(!claims("soft", HUSK_F64, HUSK_PRECISION_HIGHEST));
+    test_restore_environment();
+}
+END_TEST
+
+START_TEST(states_say_what_is_used_and_why_not)
+{
+    char text[64];
+    husk_context *context = open_context();
+    test_setenv("HUSK_ENGINES", "none");
+    ck_assert_int_eq(husk_context_engine(context, index_of("soft_nv_mma"), text, sizeof text), HUSK_ENGINE_OFF);
+    ck_assert_str_eq(husk_engine_state_name(HUSK_ENGINE_OFF), "off");
+    ck_assert_str_eq(husk_engine_state_name((husk_engine_state)9), "unknown");
+    ck_assert_int_eq(husk_context_engine(context, 999, text, sizeof text), HUSK_ENGINE_ABSENT);
+    ck_assert_int_eq(husk_context_engine(NULL, 0, NULL, 0), HUSK_ENGINE_ABSENT);
+    husk_context_release(context);
+    test_setenv("HUSK_ENGINES", "soft,tensor_cores");
+    context = open_context();
+    husk_context_engine(context, 0, NULL, 0);
+    ck_assert_msg(strstr(last_log, "\"tensor_cores\" is no engine"), "%s", last_log);
+    husk_context_release(context);
+    test_restore_environment();
+}
+END_TEST
+
+// Every soft engine passes for everything that it claims.
+START_TEST(soft_engines_pass_their_probes)
+{
+    if (test_is_long()) {
+        test_setenv("HUSK_ENGINES", "soft");
+        husk_context *context = open_context();
+        for (size_t i = 0; husk_engine_name(i); ++i) {
+            char text[200];
+            if (strncmp(husk_engine_name(i), "soft", 4) != 0)
+                continue;
+            const husk_engine_state state = husk_context_engine(context, i, text, sizeof text);
+            ck_assert_msg(state == HUSK_ENGINE_READY && !last_log[0], "%s: %s; %s", husk_engine_name(i), text,
+                          last_log);
+        }
+        husk_context_release(context);
+    } else {
+        test_setenv("HUSK_ENGINES", "soft_nv_mma");
+        ck_assert_msg(finds(HUSK_F32, HUSK_PRECISION_HIGH), "%s", last_log);
+    }
+    test_restore_environment();
+}
+END_TEST
+
+// ---- planted mistakes ----
+
+typedef struct mistake {
+    const char *engine;
+    husk_dtype dtype;
+    husk_precision precision;
+    const char *file, *right, *wrong; // in the kernels
+    const char *found;                // part of what the log says
+} mistake;
+
+static const mistake mistakes[] = {
+    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH, "lib/fragment_nv_mma.clh", "return lane / 4 + 8 * i;",
+     "return lane / 4 + 8 * (1 - i);", "integers"},
+    {"soft_nv_mma", HUSK_F16, HUSK_PRECISION_HIGHEST, "lib/fragment_nv_mma.clh", "i < inside ?", "i < inside - 1 ?",
+     "integers"},
+    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH, "lib/fragment_soft.clh",
+     "return part ? tf32_left(element, high) : high;", "return part ? 0.0f : high;", "random numbers"},
+    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_MEDIUM, "lib/fragment_nv_mma.clh", "#error \"LANES is 32 here\"",
+     "#error \"LANES is 32 here\"\n#endif\n#if 1\n#error \"planted\"", "does not build"},
+    {"soft_amd_wmma", HUSK_F32, HUSK_PRECISION_HIGH, "lib/fragment_matrix.clh", "to[lines * BLOCK_K] = bf16_part(",
+     "to[lines * BLOCK_K] = 0 & bf16_part(", "random numbers"},
+    {"soft_amd_mfma", HUSK_F16, HUSK_PRECISION_HIGHEST, "lib/fragment_soft.clh", "return vload_half(",
+     "return element & 0x7c00 ? vload_half(0, (const half *)&element) : 0 * vload_half(", "denormals"},
+    {"soft_amd_mfma", HUSK_BF16, HUSK_PRECISION_HIGHEST, "lib/fragment_matrix.clh",
+     "*(__local carried_four *)to = v;", "*(__local carried_four *)to = v.xxzw;", "integers"},
+    {"soft_amd_wmma", HUSK_BF16, HUSK_PRECISION_HIGHEST, "lib/fragment_soft.clh", "k < FRAGMENT_K;",
+     "k < FRAGMENT_K - 1;", "integers"},
+    {"soft_intel_dpas", HUSK_BF16, HUSK_PRECISION_HIGHEST, "lib/fragment_soft.clh", "SUMS_ELEMENT(*sums, e) = sum;",
+     "SUMS_ELEMENT(*sums, e) = as_float(as_uint(sum) & 0xffff0000u);", "integers"},
+};
+
+// A copy of the kernels, one of them with a mistake.
+static void plant(char *folder, const mistake *m)
+{
+    char command[512], path[256];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "cp -r '%s/cl/.' '%s'", HUSK_SOURCE_DIR, folder);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(path, sizeof path, "%s/%s", folder, m->file);
+    char *text = calloc(1, 1 << 16);
+    FILE *file = fopen(path, "r");
+    ck_assert(text && file && fread(text, 1, (1 << 16) - 1, file) > 0);
+    fclose(file);
+    char *at = strstr(text, m->right);
+    ck_assert_msg(at, "%s has no \"%s\"", m->file, m->right);
+    file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "%.*s%s%s", (int)(at - text), text, m->wrong, at + strlen(m->right));
+    ck_assert_int_eq(fclose(file), 0);
+    free(text);
+}
+
+START_TEST(a_wrong_engine_is_found_out)
+{
+    const mistake *m = &mistakes[_i];
+    char folder[] = "/tmp/husk-engine-XXXXXX", command[64];
+    if (_i > 0 && !test_is_long())
+        return;
+    plant(folder, m);
+    test_setenv("HUSK_KERNEL_DIR", folder);
+    test_setenv("HUSK_ENGINES", m->engine);
+    const bool found = finds(m->dtype, m->precision);
+    test_restore_environment();
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_msg(!found, "mistake %d was not found", _i);
+    ck_assert_msg(strstr(last_log, m->engine) && strstr(last_log, m->found), "mistake %d: %s", _i, last_log);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("engine");
+    TCase *cases = tcase_create("engine");
+    tcase_set_timeout(cases, 300);
+    tcase_add_test(cases, soft_engines_are_there_when_they_are_named);
+    tcase_add_test(cases, states_say_what_is_used_and_why_not);
+    tcase_add_test(cases, soft_engines_pass_their_probes);
+    tcase_add_loop_test(cases, a_wrong_engine_is_found_out, 0, sizeof mistakes / sizeof *mistakes);
+    suite_add_tcase(suite, cases);
+    return test_main(suite);
+}
