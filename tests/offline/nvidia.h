@@ -3,6 +3,9 @@
 #ifndef OFFLINE_NVIDIA_H
 #define OFFLINE_NVIDIA_H
 
+// The vendor's word for inline assembly, which clang keeps for C++ and GNU C.
+#define asm __asm__
+
 // libclc has no native_ functions for nvptx.
 inline float __attribute__((overloadable)) native_exp2(float x)
 {
