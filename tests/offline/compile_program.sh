@@ -137,6 +137,10 @@ amd() {
 # dpas") is at most warned of, in the log of a success.
 intel() {
     preprocessed=
+    # Its header has the functions of this extension under the extension's name, which it defines for no target.
+    case "$options" in
+    *-DENGINE_INTEL_DPAS*) options="$options -Dcl_intel_subgroup_matrix_multiply_accumulate" ;;
+    esac
     for target in $targets; do
         rm -rf "$work/out"
         LD_LIBRARY_PATH=$OCLOC_LIBRARIES${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$OCLOC" compile -file "$program" \
