@@ -16,7 +16,7 @@
 // Transposing costs 0.4 cycles an element of dy, shared by the item's rows; copying 1/16 to 1/4 of the tile's work
 // divided by the panels that share it (most where rows are short or not contiguous).
 //
-//   VW       4, 8 or 16: floats in a vector
+//   VW       4, 8 or 16: floats in a vector; -DHALF_VECTORS with -DDTYPE_F64, see lib/vector.clh
 //   TILE_M   1..16, at most VW where VW is 16: rows in a register tile
 //   TILE_NV  1..3: vectors of filters in a register tile, TILE_N = TILE_NV*VW
 #include "lib/tile.clh"
@@ -24,7 +24,11 @@
 #include "lib/filter_gradient.clh"
 
 #define BLOCK_P 256
+#ifdef DTYPE_F64
+#define PANEL_ROOM (16 * 16 * BLOCK_P)
+#else
 #define PANEL_ROOM (16 * 32 * BLOCK_P)
+#endif
 // Rows of patches lie this far apart: a power of two would put them all in one set of the cache.
 #define A_ROW (BLOCK_P + VW)
 #define MAX_PANELS (PANEL_ROOM / (BLOCK_P * TILE_N))

@@ -14,7 +14,7 @@
 // Tiles: 13x32 on AVX-512 (64, 128, 256 ... filters waste 1.5%), 6x16 on AVX2, 8x12 on NEON. Copying
 // costs about 3/TILE_M of the multiply's time divided by the panels of filters that share it.
 //
-//   VW       4, 8 or 16: floats in a vector
+//   VW       4, 8 or 16: floats in a vector; -DHALF_VECTORS with -DDTYPE_F64, see lib/vector.clh
 //   TILE_M   1..16: filters in a register tile
 //   TILE_NV  1..3: vectors of columns in a register tile, TILE_N = TILE_NV*VW
 #define TILE_A_SPACE __global
@@ -29,7 +29,11 @@
 #include "lib/shares.clh"
 
 // Private room, in elements: all panels of a block, and one row of the image.
+#ifdef DTYPE_F64
+#define PANEL_ROOM (48 * 1024)
+#else
 #define PANEL_ROOM (96 * 1024)
+#endif
 #define MAX_COLUMNS (16 * TILE_N)
 #define ROW_ROOM 4096
 
@@ -203,7 +207,7 @@ ALWAYS_INLINE void multiply_narrow(vf *acc, const __global acc_t *w, const acc_t
     __global data_t *y, const long *offsets, int rows, int count, int direct, long y_stride_c, int y_units
 #define TILE_Y y + (long)first_filter * y_stride_c, offsets + p * TILE_N, rows, count, direct, y_stride_c, y_units
 
-#if DATA_BYTES == 4
+#if DATA_BYTES != 2
 inline void read_tile(TILE_Y_PARAMS, acc_t *tile)
 {
     for (int i = 0; i < TILE_M * TILE_N; i += VW)

@@ -99,6 +99,8 @@ husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const h
     status = husk__conv_read_params(params, &whole, &scope);
     if (status == HUSK_OK)
         status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const husk__conv_arguments arguments = {x, w, bias, y};
@@ -144,6 +146,8 @@ husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params 
     status = husk__conv_read_params(params, &whole, &scope);
     if (status == HUSK_OK)
         status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(context, problem.dtype, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const husk__wish wish = make_wish(&whole, x, w, bias, y);
@@ -222,8 +226,9 @@ husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
     husk__key key;
     husk__conv_packed_key(problem, &key);
     husk_packed *made;
-    status = husk__packed_create(plan, 4 * (uint64_t)husk__max_i64(1, state->packed_count), &problem->w, &key,
-                                 &made, &scope);
+    const uint64_t bytes =
+        husk__accumulator_size(problem->dtype) * (uint64_t)husk__max_i64(1, state->packed_count);
+    status = husk__packed_create(plan, bytes, &problem->w, &key, &made, &scope);
     if (status == HUSK_OK && state->packed_count > 0) {
         status = husk__conv_pack(plan, queue, w, made->buffer, &scope);
         if (status != HUSK_OK)

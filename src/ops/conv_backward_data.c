@@ -99,6 +99,8 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     husk__conv_problem problem;
     husk_status status = resolve(params, arguments, names, &problem, scope);
     if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, names->y, scope);
+    if (status == HUSK_OK)
         status = bind(queue, arguments, names, scope);
     if (status != HUSK_OK || husk__tensor_count(arguments->dx) == 0)
         return status;

@@ -109,7 +109,7 @@ static double cost(const husk__candidate *candidate)
            (double)husk__tensor_count(&problem->w);
 }
 
-// ---- scratch: the filters of all phases in their own dtype, then what the phases give, in f32 ----
+// ---- scratch: the filters of all phases in their own dtype, then what the phases give, in accumulators ----
 
 static bool is_direct(const husk__conv_problem *problem)
 {
@@ -133,7 +133,7 @@ static uint64_t workspace(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
     const int64_t parts = is_direct(problem) ? 0 : phase_count(problem) * slot_elements(problem);
-    return (uint64_t)(filter_elements(problem) + parts) * sizeof(float);
+    return (uint64_t)(filter_elements(problem) + parts) * husk__accumulator_size(problem->dtype);
 }
 
 // ---- preparing ----
@@ -202,8 +202,9 @@ static husk_conv_params make_phase(const husk__conv_problem *problem, const stat
     if (s->is_direct) {
         p->dx = problem->x;
     } else {
-        p->dx = s->is_channels_last ? husk_tensor_make_channels_last(NULL, HUSK_F32, problem->x.rank, shape)
-                                    : husk_tensor_make(NULL, HUSK_F32, problem->x.rank, shape);
+        const husk_dtype dtype = problem->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+        p->dx = s->is_channels_last ? husk_tensor_make_channels_last(NULL, dtype, problem->x.rank, shape)
+                                    : husk_tensor_make(NULL, dtype, problem->x.rank, shape);
         husk__tensor_resolve(&p->dx);
         p->dx.offset = index * s->slot;
     }
@@ -352,8 +353,9 @@ static husk_status interleave(const husk_plan *plan, husk_queue *queue,
     const int64_t rows = x->shape[0] * (s->is_channels_last ? 1 : x->shape[1]) * in[0] * in[1];
     const husk__range range = {{(size_t)husk__min_i64(rows, (int64_t)s->items), 1, 1}, {1, 1, 1}};
     const int32_t flags = husk__conv_backward_flags(plan->problem, x->dtype);
+    const uint64_t size = husk__accumulator_size(((const husk__conv_problem *)plan->problem)->dtype);
     return HUSK__LAUNCH(queue, s->interleave, &range, scope,
-                        HUSK__ARG_BUFFER(scratch->buffer, s->parts_offset * sizeof(float), sizeof(float)),
+                        HUSK__ARG_BUFFER(scratch->buffer, s->parts_offset * size, size),
                         HUSK__ARG_TENSOR(arguments->dx), HUSK__ARG_I32(x->shape[0]), HUSK__ARG_I32(x->shape[1]),
                         HUSK__ARG_I32(in[0]), HUSK__ARG_I32(in[1]), HUSK__ARG_I32(in[2]),
                         HUSK__ARG_I32(s->steps[0]), HUSK__ARG_I32(s->steps[1]), HUSK__ARG_I32(s->steps[2]),

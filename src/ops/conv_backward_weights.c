@@ -83,7 +83,7 @@ static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false, HUSK__CO
 // The shape of weights of which only the filters count, for a call that wants dbias alone.
 static husk_tensor no_weights(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *dy)
 {
-    husk_tensor w = {.dtype = HUSK_F32, .rank = x->rank};
+    husk_tensor w = {.dtype = dy->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32, .rank = x->rank};
     const int64_t groups = params->groups > 0 ? params->groups : 1;
     w.shape[0] = dy->shape[1];
     w.shape[1] = x->shape[1] / groups;
@@ -114,9 +114,9 @@ static husk_status resolve_bias_alone(const husk_conv_params *params,
 static husk_status resolve(const husk_conv_params *params, const husk__conv_backward_weights_arguments *arguments,
                            husk__conv_problem *problem, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_float(arguments->x, "x", scope);
+    husk_status status = husk__tensor_check_number(arguments->x, "x", scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(arguments->dy, "dy", scope);
+        status = husk__tensor_check_number(arguments->dy, "dy", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_dtype(arguments->x, "x", arguments->dy->dtype, "as dy", scope);
     if (status == HUSK_OK && !arguments->dw && !arguments->dbias)
@@ -161,6 +161,8 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     husk__conv_backward_weights_arguments arguments = *given;
     husk__conv_problem problem;
     husk_status status = resolve(params, &arguments, &problem, scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", scope);
     if (status == HUSK_OK)
         status = bind(queue, &arguments, scope);
     if (status != HUSK_OK)

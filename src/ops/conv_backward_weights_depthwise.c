@@ -79,7 +79,9 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const char *rule = NULL;
-    if (g->channels != 1 || g->filters < 1)
+    if (problem->dtype == HUSK_F64)
+        rule = "f64, which panels and tiled compute";
+    else if (g->channels != 1 || g->filters < 1)
         rule = "groups have more or less than one channel";
     else if (g->kernel[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
         rule = "there are more than two dimensions of space";

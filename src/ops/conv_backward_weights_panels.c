@@ -36,17 +36,19 @@ typedef struct state {
     layout work;
 } state;
 
-static double item_cycles(const husk__conv_problem *problem, const husk__configuration *configuration,
-                          const layout *work, int64_t row_items, int64_t filter_items)
+static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t row_items,
+                          int64_t filter_items)
 {
+    const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const int32_t *tile = configuration->values;
+    const int32_t *tile = candidate->configuration->values;
+    const double columns = (double)(tile[1] * husk__conv_vector_width(candidate));
     const double positions = (double)husk__conv_backward_weights_products(problem) / (double)work->slices;
     const double tiles = (double)husk__divide_up(work->tiles, row_items);
     const double panels = (double)husk__divide_up(work->panels, filter_items);
     const double copy = g->x_strides[4] == 1 && g->stride[2] <= 2 ? COPY_CYCLES : COPY_STRIDED_CYCLES;
     return ITEM_CYCLES + positions * (tiles * panels * tile[0] * tile[1] / VECTORS_PER_CYCLE +
-                                      panels * tile[1] * tile[2] * TRANSPOSE_CYCLES + tiles * tile[0] * copy) +
+                                      panels * columns * TRANSPOSE_CYCLES + tiles * tile[0] * copy) +
            tiles * panels * tile[0] * tile[1] * WRITE_CYCLES;
 }
 
@@ -55,10 +57,11 @@ static layout divide(const husk__candidate *candidate)
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const int32_t *tile = candidate->configuration->values;
+    const int64_t columns = tile[1] * husk__conv_vector_width(candidate);
     const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     layout work = {.rows = husk__conv_filter_count(problem)};
     work.tiles = husk__divide_up(work.rows, tile[0]);
-    work.panels = husk__divide_up(g->filters, tile[1] * tile[2]);
+    work.panels = husk__divide_up(g->filters, columns);
     work.blocks = husk__divide_up(husk__conv_backward_weights_products(problem), BLOCK_P);
     const int64_t tiles = husk__max_i64(1, work.tiles * work.panels * g->groups);
     work.slices = husk__min_i64(MOST_SLICES, husk__divide_up(TILES_WANTED, tiles));
@@ -66,8 +69,7 @@ static layout divide(const husk__candidate *candidate)
     for (int64_t down = 1; down <= husk__min_i64(work.tiles, 4 * units); ++down)
         for (int64_t across = 1; across <= husk__min_i64(work.panels, units); ++across) {
             const int64_t rounds = husk__divide_up(work.slices * g->groups * down * across, units);
-            const double cycles =
-                (double)rounds * item_cycles(problem, candidate->configuration, &work, down, across);
+            const double cycles = (double)rounds * item_cycles(candidate, &work, down, across);
             if (work.cycles > 0 && cycles >= work.cycles)
                 continue;
             work.cycles = cycles;
@@ -77,7 +79,8 @@ static layout divide(const husk__candidate *candidate)
     work.writes_dw = work.slices == 1;
     work.parts = work.writes_dw && work.blocks <= 1
                      ? 0
-                     : sizeof(float) * (uint64_t)(work.slices * tiles * tile[0] * tile[1] * tile[2]);
+                     : husk__accumulator_size(problem->dtype) *
+                           (uint64_t)(work.slices * tiles * tile[0] * columns);
     return work;
 }
 
@@ -113,9 +116,10 @@ static const husk__configuration *find_configuration(const husk_device_traits *t
 static husk_status get_kernel(husk_plan *plan, const husk__configuration *configuration, const char *name,
                               const husk__kernel **kernel, const husk__scope *scope)
 {
+    const husk_dtype dtype = ((const husk__conv_problem *)plan->problem)->dtype;
     char options[128];
-    snprintf(options, sizeof options, "%s %s", husk__dtype_option(((const husk__conv_problem *)plan->problem)->dtype),
-             configuration->options);
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(dtype), configuration->options,
+             dtype == HUSK_F64 ? " -DHALF_VECTORS" : "");
     return husk__kernel_get(plan->context, "conv_backward_weights_panels.cl", options, name, kernel, scope);
 }
 
@@ -132,7 +136,7 @@ void husk__conv_backward_panels_layout(const husk__candidate *candidate, int64_t
 {
     const husk__conv_problem *problem = candidate->problem;
     const int32_t *tile = find_configuration(candidate->traits)->values;
-    *width = (int64_t)tile[1] * tile[2];
+    *width = tile[1] * husk__conv_vector_width(candidate);
     *panels = husk__divide_up(problem->geometry.filters, *width);
     *rows = husk__round_up(husk__conv_filter_count(problem), tile[0]);
 }
@@ -180,11 +184,13 @@ husk_status husk__conv_backward_panels_reduce(const husk_plan *plan, husk_queue 
 {
     const husk__conv_problem *problem = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const int32_t *tile = find_configuration(traits)->values;
+    const husk__configuration *configuration = find_configuration(traits);
+    const husk__candidate candidate = {problem, traits, configuration};
+    const int32_t *tile = configuration->values;
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t units = husk__max_i64(1, traits->compute_units);
     const int64_t tiles = husk__divide_up(husk__conv_filter_count(problem), tile[0]);
-    const int64_t panels = husk__divide_up(g->filters, (int64_t)tile[1] * tile[2]);
+    const int64_t panels = husk__divide_up(g->filters, tile[1] * husk__conv_vector_width(&candidate));
     husk__arg list[9 + HUSK__CONV_W_ARGUMENTS] = {
         parts,
         HUSK__ARG_TENSOR(arguments->dw),
@@ -220,7 +226,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const bool is_empty = s->work.blocks == 0;
     husk_status status = HUSK_OK;
     if (arguments->dw) {
-        const husk__arg parts = HUSK__ARG_BUFFER(plan->workspace ? scratch->buffer : NULL, 0, sizeof(float));
+        const uint64_t size = husk__accumulator_size(((const husk__conv_problem *)plan->problem)->dtype);
+        const husk__arg parts = HUSK__ARG_BUFFER(plan->workspace ? scratch->buffer : NULL, 0, size);
         if (!is_empty)
             status = multiply(plan, queue, arguments, parts, scope);
         if (status == HUSK_OK && (is_empty || !s->work.writes_dw))

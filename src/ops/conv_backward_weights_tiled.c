@@ -61,13 +61,13 @@ static uint64_t workspace(const husk__candidate *candidate)
     const int64_t slices = slice_count(candidate);
     return slices == 1 || problem->is_bias_alone
                ? 0
-               : sizeof(float) * (uint64_t)(slices * husk__tensor_count(&problem->w));
+               : husk__accumulator_size(problem->dtype) * (uint64_t)(slices * husk__tensor_count(&problem->w));
 }
 
 static bool is_long(const husk_plan *plan)
 {
     const husk__conv_problem *problem = plan->problem;
-    int64_t furthest = (int64_t)(plan->workspace / sizeof(float));
+    int64_t furthest = (int64_t)(plan->workspace / husk__accumulator_size(problem->dtype));
     const husk_tensor *const tensors[] = {&problem->x, &problem->w, &problem->y};
     for (int i = 0; i < 3; ++i)
         furthest = husk__max_i64(furthest, husk__tensor_last(tensors[i]));
@@ -152,7 +152,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const state *s = plan->state;
     husk_status status = HUSK_OK;
     if (arguments->dw) {
-        const husk__arg parts = HUSK__ARG_BUFFER(plan->workspace ? scratch->buffer : NULL, 0, sizeof(float));
+        const uint64_t size = husk__accumulator_size(((const husk__conv_problem *)plan->problem)->dtype);
+        const husk__arg parts = HUSK__ARG_BUFFER(plan->workspace ? scratch->buffer : NULL, 0, size);
         status = multiply(plan, queue, arguments, parts, scope);
         if (status == HUSK_OK && s->slices > 1)
             status = reduce(plan, queue, arguments, parts, scope);

@@ -138,7 +138,9 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const char *rule = NULL;
-    if (problem->is_bias_alone)
+    if (problem->dtype == HUSK_F64)
+        rule = "f64, which panels and tiled compute";
+    else if (problem->is_bias_alone)
         rule = "dw is not wanted";
     else if (g->kernel[1] != 3 || g->kernel[2] != 3 || g->kernel[0] != 1)
         rule = "the filter is not 3x3";

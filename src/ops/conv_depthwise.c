@@ -50,7 +50,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const char *rule = NULL;
-    if (husk__conv_has_wide_y(candidate->problem, reason))
+    if (husk__conv_has_wide_y(candidate->problem, reason) || husk__conv_is_double(candidate->problem, reason))
         return false;
     if (g->channels != 1)
         rule = "groups have more or less than one channel";

@@ -138,7 +138,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t staged = cut(candidate).staged;
-    if (husk__conv_has_wide_y(candidate->problem, reason))
+    if (husk__conv_has_wide_y(candidate->problem, reason) || husk__conv_is_double(candidate->problem, reason))
         return false;
     if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
         snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats",

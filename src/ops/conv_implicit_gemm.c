@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
 #include "ops/conv_problem.h"
 
 // Named for the register tile, filters x columns. values: TILE_M, TILE_NV, the vector width they are meant for.
@@ -39,7 +40,7 @@ static int64_t packed_count(const husk__conv_problem *problem, const husk__confi
 static int64_t column_panels(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t tile = candidate->configuration->values[1] * candidate->configuration->values[2];
+    const int64_t tile = candidate->configuration->values[1] * husk__conv_vector_width(candidate);
     return husk__divide_up(g->batch * g->out[0] * g->out[1] * g->out[2], tile);
 }
 
@@ -85,7 +86,7 @@ static int64_t waiting_count(const husk__candidate *candidate, const husk__conv_
     const int32_t *values = candidate->configuration->values;
     const int64_t taps = husk__min_i64(g->kernel[2], MAX_TAPS);
     const int64_t lines = g->channels * g->kernel[0] * g->kernel[1] * husk__divide_up(g->kernel[2], taps);
-    if (problem->dtype == HUSK_F32 || lines <= husk__max_i64(1, BLOCK_TAPS / taps))
+    if (husk_dtype_size(problem->dtype) >= sizeof(float) || lines <= husk__max_i64(1, BLOCK_TAPS / taps))
         return 0;
     const int64_t filter_panels = husk__divide_up(g->filters, values[0]);
     return husk__divide_up(filter_panels, work->filter_items) * MAX_PANELS * values[0] * values[1] * values[2];

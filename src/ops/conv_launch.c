@@ -56,6 +56,20 @@ bool husk__conv_has_wide_y(const husk__conv_problem *problem, char *reason)
     return true;
 }
 
+bool husk__conv_is_double(const husk__conv_problem *problem, char *reason)
+{
+    if (problem->dtype != HUSK_F64)
+        return false;
+    snprintf(reason, HUSK__REASON_CAPACITY, "f64, which implicit_gemm and tiled compute");
+    return true;
+}
+
+int64_t husk__conv_vector_width(const husk__candidate *candidate)
+{
+    const int64_t width = candidate->traits->vector_width;
+    return ((const husk__conv_problem *)candidate->problem)->dtype == HUSK_F64 && width > 4 ? width / 2 : width;
+}
+
 // ---- preparing ----
 
 static void set_activation(const husk__conv_problem *problem, husk__conv_state *state)
@@ -82,11 +96,12 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
 {
     const husk__conv_problem *problem = plan->problem;
     const bool is_smooth = husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
-    const bool is_long = plan->variant->family == HUSK__FAMILY_GPU &&
-                         husk__needs_index_64(plan->context, reach(problem));
+    const bool is_gpu = plan->variant->family == HUSK__FAMILY_GPU;
+    const bool is_long = is_gpu && husk__needs_index_64(plan->context, reach(problem));
+    const bool is_halved = !is_gpu && problem->dtype == HUSK_F64;
     char options[256];
-    snprintf(options, sizeof options, "%s %s%s%s", husk__dtype_option(problem->dtype),
-             plan->configuration->options,
+    snprintf(options, sizeof options, "%s %s%s%s%s", husk__dtype_option(problem->dtype),
+             plan->configuration->options, is_halved ? " -DHALF_VECTORS" : "",
              is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");
     *state = calloc(1, sizeof **state);
     if (!*state)
@@ -130,7 +145,8 @@ husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t col
 
 uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count)
 {
-    return problem->has_packed_weights ? 0 : (uint64_t)husk__round_up(packed_count * 4, SCRATCH_ALIGNMENT);
+    const int64_t size = (int64_t)husk__accumulator_size(problem->dtype);
+    return problem->has_packed_weights ? 0 : (uint64_t)husk__round_up(packed_count * size, SCRATCH_ALIGNMENT);
 }
 
 // Measured where arithmetic took twice what the variants' costs say of it, so these are twice the bytes a nanosecond.
@@ -139,7 +155,8 @@ static const double PACKED_RATE = 40.0, PACKED_FROM_MEMORY_RATE = 20.0, CACHED_B
 
 double husk__conv_packing_cost(const husk__conv_problem *problem, int64_t packed_count)
 {
-    const double packed = 4.0 * (double)packed_count, plain = 4.0 * (double)husk__tensor_count(&problem->w);
+    const double size = (double)husk__accumulator_size(problem->dtype);
+    const double packed = size * (double)packed_count, plain = size * (double)husk__tensor_count(&problem->w);
     const double rate = packed + plain > CACHED_BYTES ? PACKED_FROM_MEMORY_RATE : PACKED_RATE;
     return problem->packs_every_call ? packed / rate : 0.0;
 }
@@ -148,9 +165,11 @@ husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk
                             const husk_buffer *packed, const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
-    const husk__conv_geometry *g = &((const husk__conv_problem *)plan->problem)->geometry;
-    return HUSK__LAUNCH(queue, state->pack, &state->pack_range, scope, HUSK__ARG_TENSOR(w),
-                        HUSK__ARG_BUFFER(packed, 0, 4), HUSK__ARG_I32(state->pack_filters),
+    const husk__conv_problem *problem = plan->problem;
+    const husk__conv_geometry *g = &problem->geometry;
+    const husk__arg to = HUSK__ARG_BUFFER(packed, 0, husk__accumulator_size(problem->dtype));
+    return HUSK__LAUNCH(queue, state->pack, &state->pack_range, scope, HUSK__ARG_TENSOR(w), to,
+                        HUSK__ARG_I32(state->pack_filters),
                         HUSK__ARG_I32(state->pack_channels), HUSK__ARG_I32(g->kernel[0]),
                         HUSK__ARG_I32(g->kernel[1]), HUSK__ARG_I32(g->kernel[2]),
                         HUSK__ARG_I64(g->w_strides[0]), HUSK__ARG_I64(g->w_strides[1]),
@@ -164,13 +183,14 @@ husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
 {
     const husk__conv_state *state = plan->state;
     const husk_packed *packed = arguments->w->packed;
+    const uint64_t size = husk__accumulator_size(((const husk__conv_problem *)plan->problem)->dtype);
     if (packed) {
         husk__key key;
         husk__conv_packed_key(plan->problem, &key);
-        *weights = HUSK__ARG_BUFFER(packed->buffer, 0, 4);
+        *weights = HUSK__ARG_BUFFER(packed->buffer, 0, size);
         return husk__packed_check(packed, plan, &key, "w", scope);
     }
-    *weights = HUSK__ARG_BUFFER(state->packed_count ? scratch->buffer : NULL, 0, 4);
+    *weights = HUSK__ARG_BUFFER(state->packed_count ? scratch->buffer : NULL, 0, size);
     return state->packed_count ? husk__conv_pack(plan, queue, arguments->w, scratch->buffer, scope) : HUSK_OK;
 }
 

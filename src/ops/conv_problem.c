@@ -56,8 +56,9 @@ static husk_status check_tensor(const husk_tensor *tensor, const char *name, boo
         return husk__reject(scope, name, "is packed; only the w of husk_conv may be");
     if (tensor->packed && tensor->packed->op != &husk__op_conv)
         return husk__reject(scope, name, "was packed for %s, not for conv", tensor->packed->op->name);
-    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; convolution computes f32, f16 and bf16", name,
+    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16 &&
+        tensor->dtype != HUSK_F64)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; convolution computes f32, f16, bf16 and f64", name,
                           husk_dtype_name(tensor->dtype));
     return HUSK_OK;
 }
@@ -229,13 +230,13 @@ static husk_status check_sizes(const husk__conv_problem *problem, const husk__sc
 husk_status husk__conv_check_bias_dtype(const husk_tensor *bias, const char *name, husk_dtype dtype, const char *of,
                                         const husk__scope *scope)
 {
-    if (bias->dtype == HUSK_F32 || bias->dtype == dtype)
+    if ((bias->dtype == HUSK_F32 && dtype != HUSK_F64) || bias->dtype == dtype)
         return HUSK_OK;
-    return husk__reject(scope, name, "is %s, it must be %s as %s, or f32", husk_dtype_name(bias->dtype),
-                        husk_dtype_name(dtype), of);
+    return husk__reject(scope, name, "is %s, it must be %s as %s%s", husk_dtype_name(bias->dtype),
+                        husk_dtype_name(dtype), of, dtype == HUSK_F64 ? "" : ", or f32");
 }
 
-// Both inputs are of one dtype; the output is too, or f32.
+// Both inputs are of one dtype; the output is too, or f32. Nothing of another dtype stands beside f64.
 static husk_status check_dtypes(const husk__conv_names *names, husk__conv_problem *problem, const husk__scope *scope)
 {
     const husk_tensor *const tensors[] = {&problem->y, &problem->x, &problem->w};
@@ -243,12 +244,12 @@ static husk_status check_dtypes(const husk__conv_names *names, husk__conv_proble
     const int first = names->output == HUSK__CONV_Y ? HUSK__CONV_X : HUSK__CONV_Y;
     problem->dtype = tensors[first]->dtype;
     for (int i = 0; i < 3; ++i) {
-        const bool is_output = i == (int)names->output;
+        const bool may_be_wide = i == (int)names->output && problem->dtype != HUSK_F64;
         if (tensors[i]->dtype == problem->dtype)
             continue;
-        if (!is_output || tensors[i]->dtype != HUSK_F32)
+        if (!may_be_wide || tensors[i]->dtype != HUSK_F32)
             return husk__reject(scope, all[i], "is %s, it must be %s as %s%s", husk_dtype_name(tensors[i]->dtype),
-                                husk_dtype_name(problem->dtype), all[first], is_output ? ", or f32" : "");
+                                husk_dtype_name(problem->dtype), all[first], may_be_wide ? ", or f32" : "");
         problem->wide_output = true;
     }
     if (!problem->has_bias)

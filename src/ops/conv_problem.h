@@ -67,6 +67,10 @@ husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t col
 int32_t husk__conv_flags(const husk__conv_problem *problem);
 /* Whether y is f32 beside narrower x and w, which not every variant computes; then the reason as well. */
 bool husk__conv_has_wide_y(const husk__conv_problem *problem, char *reason);
+/* Likewise whether it is f64. */
+bool husk__conv_is_double(const husk__conv_problem *problem, char *reason);
+/* Elements of a vector of the register tiles: VW of cl/lib/vector.clh with HALF_VECTORS. */
+int64_t husk__conv_vector_width(const husk__candidate *candidate);
 
 extern const husk__op husk__op_conv;
 /* Of the three operators alike: every field of the problem, and the class of its shape. */

@@ -58,7 +58,7 @@ static double cost(const husk__candidate *candidate)
 // Sums that wait for a smooth activation, where y is too narrow for them.
 static uint64_t waiting_bytes(const husk__conv_problem *problem)
 {
-    const bool waits = problem->dtype != HUSK_F32 &&
+    const bool waits = husk_dtype_size(problem->dtype) < sizeof(float) &&
                        husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
     return waits ? 4 * (uint64_t)husk__tensor_count(&problem->y) : 0;
 }
@@ -102,7 +102,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_state *state = plan->state;
     const husk__arg waiting = HUSK__ARG_BUFFER(waiting_bytes(problem) > 0 ? scratch->buffer : NULL,
-                                               husk__conv_packing_bytes(problem, state->packed_count), 4);
+                                               husk__conv_packing_bytes(problem, state->packed_count), sizeof(float));
     return husk__conv_launch(plan, queue, arguments, weights, &waiting, 1, scope);
 }
 

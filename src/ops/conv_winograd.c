@@ -42,6 +42,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const char *rule = NULL;
+    if (husk__conv_is_double(candidate->problem, reason))
+        return false;
     if (g->kernel[1] != 3 || g->kernel[2] != 3 || g->kernel[0] != 1)
         rule = "the filter is not 3x3";
     else if (g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)

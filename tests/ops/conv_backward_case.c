@@ -94,8 +94,8 @@ conv_backward_case conv_backward_draw(husk_ref_random *random, double most_produ
         c.params.accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_ALL : 0;
         c.seed = (uint64_t)husk_ref_random_below(random, 1 << 30);
         if (test_tier_is("dtypes")) {
-            c.dtype = c.seed % 2 ? HUSK_BF16 : HUSK_F16;
-            c.is_wide = c.seed % 5 == 0;
+            c.dtype = test_dtype((int64_t)c.seed);
+            c.is_wide = c.seed % 5 == 0 && c.dtype != HUSK_F64;
         }
         if (conv_backward_resolve(&c) && conv_backward_products(&c) <= most_products)
             return c;
@@ -134,7 +134,7 @@ conv_backward_case conv_backward_plain(int64_t channels, int64_t filters, int64_
                             .params = {.pad = {pad, pad}, .stride = {stride, stride}},
                             .seed = 5};
     if (test_tier_is("dtypes"))
-        c.dtype = (channels + filters) % 2 ? HUSK_BF16 : HUSK_F16;
+        c.dtype = test_dtype(channels + filters);
     conv_backward_resolve(&c);
     return c;
 }

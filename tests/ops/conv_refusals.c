@@ -93,7 +93,19 @@ static void x_negative(call *c)
 }
 static void x_dtype(call *c)
 {
+    c->x.dtype = HUSK_I64;
+}
+static void x_double(call *c)
+{
     c->x.dtype = HUSK_F64;
+}
+static void y_beside_double(call *c)
+{
+    c->x.dtype = c->w.dtype = c->bias.dtype = HUSK_F64;
+}
+static void bias_beside_double(call *c)
+{
+    c->x.dtype = c->w.dtype = c->y.dtype = HUSK_F64;
 }
 static void x_narrow(call *c)
 {
@@ -162,6 +174,10 @@ static void bias_shape(call *c)
 }
 static void bias_dtype(call *c)
 {
+    c->bias.dtype = HUSK_I64;
+}
+static void bias_double(call *c)
+{
     c->bias.dtype = HUSK_F64;
 }
 static void y_shape(call *c)
@@ -211,6 +227,9 @@ static const bad bad_calls[] = {
     {x_rank, HUSK_INVALID_ARGUMENT, "x:"},
     {x_negative, HUSK_INVALID_ARGUMENT, "x:"},
     {x_dtype, HUSK_UNSUPPORTED, "x:"},
+    {x_double, HUSK_INVALID_ARGUMENT, "y:"},
+    {y_beside_double, HUSK_INVALID_ARGUMENT, "y:"},
+    {bias_beside_double, HUSK_INVALID_ARGUMENT, "bias:"},
     {x_narrow, HUSK_INVALID_ARGUMENT, "w:"},
     {w_narrow, HUSK_INVALID_ARGUMENT, "w:"},
     {bias_narrow, HUSK_INVALID_ARGUMENT, "bias:"},
@@ -228,6 +247,7 @@ static const bad bad_calls[] = {
     {bias_rank, HUSK_INVALID_ARGUMENT, "bias:"},
     {bias_shape, HUSK_INVALID_ARGUMENT, "bias:"},
     {bias_dtype, HUSK_UNSUPPORTED, "bias:"},
+    {bias_double, HUSK_INVALID_ARGUMENT, "bias:"},
     {y_shape, HUSK_INVALID_ARGUMENT, "y:"},
     {y_rank, HUSK_INVALID_ARGUMENT, "y:"},
     {y_dtype, HUSK_UNSUPPORTED, "y:"},

@@ -59,7 +59,7 @@ static void make(const conv_backward_case *c, bool has_bias, tensors *t)
     t->dy = c->dtype == HUSK_F32 && test_one_in(&(husk_ref_random){.seed = c->seed}, 3)
                 ? test_input_amid_nan(rank, c->y, c->layouts[2], c->seed + 1, 1.0f)
                 : test_input_of(c->dtype, rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
-    t->bias = test_input_of(c->seed % 3 ? c->dtype : HUSK_F32, 1, &c->x[1], TEST_PACKED, c->seed + 2, 1.0f);
+    t->bias = test_input_of(c->seed % 4 || c->dtype == HUSK_F64 ? c->dtype : HUSK_F32, 1, &c->x[1], TEST_PACKED, c->seed + 2, 1.0f);
     t->dx = c->params.accumulate ? test_inout_of(output, rank, c->x, c->layouts[0], c->seed + 3, 1.0f)
                                  : test_output(output, rank, c->x, c->layouts[0]);
     t->op = (husk_ref_conv_backward_data){.params = &c->params,
@@ -347,6 +347,10 @@ static void w_channels(arguments *a)
 }
 static void w_dtype(arguments *a)
 {
+    a->w.dtype = HUSK_I64;
+}
+static void w_double(arguments *a)
+{
     a->w.dtype = HUSK_F64;
 }
 static void w_memory(arguments *a)
@@ -406,6 +410,7 @@ static const struct {
     {w_rank, HUSK_INVALID_ARGUMENT, "w:"},
     {w_channels, HUSK_INVALID_ARGUMENT, "w:"},
     {w_dtype, HUSK_UNSUPPORTED, "w:"},
+    {w_double, HUSK_INVALID_ARGUMENT, "w:"},
     {w_memory, HUSK_INVALID_ARGUMENT, "w:"},
     {dy_shape, HUSK_INVALID_ARGUMENT, "dy:"},
     {dy_filters, HUSK_INVALID_ARGUMENT, "dy:"},

@@ -428,7 +428,15 @@ static void x_channels(arguments *a)
 }
 static void x_dtype(arguments *a)
 {
+    a->x.dtype = HUSK_I64;
+}
+static void x_double(arguments *a)
+{
     a->x.dtype = HUSK_F64;
+}
+static void dw_wide(arguments *a)
+{
+    a->x.dtype = a->dy.dtype = HUSK_F64;
 }
 static void x_memory(arguments *a)
 {
@@ -500,6 +508,8 @@ static const struct {
     {x_rank, HUSK_INVALID_ARGUMENT, "x:"},
     {x_channels, HUSK_INVALID_ARGUMENT, "dw:"},
     {x_dtype, HUSK_UNSUPPORTED, "x:"},
+    {x_double, HUSK_INVALID_ARGUMENT, "x:"},
+    {dw_wide, HUSK_INVALID_ARGUMENT, "dw:"},
     {x_memory, HUSK_INVALID_ARGUMENT, "x:"},
     {dy_shape, HUSK_INVALID_ARGUMENT, "dy:"},
     {dy_dtype, HUSK_UNSUPPORTED, "dy:"},

@@ -5,7 +5,7 @@
  *     y[n, k, o] = activation(bias[k] + sum over c, r of w[k, c, r] * x[n, g(k) * C/groups + c, i])
  *     with i = o * stride - pad + r * dilation, elements outside x counting as 0, per space dimension
  *
- *     x     [N, C, space...]             f32, f16 or bf16; rank 3, 4 or 5
+ *     x     [N, C, space...]             f32, f16, bf16 or f64; rank 3, 4 or 5
  *     w     [K, C / groups, filter...]   as x, or packed
  *     bias  [K], or NULL                 as x, or f32
  *     y     [N, K, out...]               as x, or f32
@@ -17,12 +17,13 @@
  *
  * f16 and bf16 are widened when they are read; sums are f32 from their first product to their last, and rounded once,
  * to nearest, when y is stored. Past f16's range (65504) y is infinite. Packed weights are f32 inside, whatever w is.
+ * f64 stands alone, bias and gradients included, and is computed in f64; the slope is an f32 number there, too.
  *
  * Error, per element, with J = C / groups * filter elements: |error| <= (4 + 2 sqrt J) * 2^-24 *
- * (sum |w x| + |bias|) before the activation, and half a unit in the last place of f16 or bf16; the Winograd variants'
- * own bounds, which HIGHEST permits, are that times husk_plan_error_factor's ratio and are derived in
- * docs/operators.md (arXiv 1509.09308). Exclude them with the variant option. NaN and infinity propagate,
- * except that Winograd spreads them over the output tile. Denormals may be flushed to zero.
+ * (sum |w x| + |bias|) before the activation, and half a unit in the last place of f16 or bf16; in f64 2^-53 instead of
+ * 2^-24. The Winograd variants' own bounds, which HIGHEST permits, are that times husk_plan_error_factor's ratio and
+ * are derived in docs/operators.md (arXiv 1509.09308). Exclude them with the variant option. NaN and infinity
+ * propagate, except that Winograd spreads them over the output tile. Denormals may be flushed to zero.
  *
  * The gradients, of y = conv(x, w) + bias (PyTorch's conv_backward; ONNX's ConvTranspose is the first one):
  *
