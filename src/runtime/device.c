@@ -223,6 +223,8 @@ static bool limit(husk_device *device, const char *name, uint64_t value)
     } else if (strcmp(name, "vector_width") == 0) {
         if ((value == 4 || value == 8) && value < traits->vector_width)
             traits->vector_width = small;
+    } else if (strcmp(name, "f64") == 0) {
+        traits->has_f64 = traits->has_f64 && value != 0;
     } else if (strcmp(name, "pooled_memory") == 0) {
         device->pooled_memory = value;
     } else if (strcmp(name, "index") == 0) {
@@ -250,7 +252,7 @@ static void apply_limits(husk_device *device)
                 device->list, HUSK_NOTE_WARNING,
                 "HUSK_LIMITS: \"%s\" is not understood; legal: local_memory, work_group, "
                 "compute_units, vector_width, max_allocation, global_memory, pooled_memory, "
-                "index, each =number[K|M|G]",
+                "index, f64, each =number[K|M|G]",
                 item);
     }
     free(copy);

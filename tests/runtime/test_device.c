@@ -182,6 +182,38 @@ START_TEST(limits_lower_traits_and_never_raise_them)
 }
 END_TEST
 
+// What operators say where a device has no f64.
+START_TEST(a_device_without_f64_refuses_it)
+{
+    husk_device_list *limited = NULL;
+    const husk_device *device = NULL;
+    husk_context *context = NULL;
+    husk_queue *queue = NULL;
+    husk_buffer *buffer = NULL;
+    husk_error error = {0};
+    test_setenv("HUSK_LIMITS", "f64=0");
+    test_ok_error(husk_device_list_create(&limited, &error), &error);
+    test_ok_error(husk_device_list_select(limited, NULL, &device, &error), &error);
+    ck_assert(!husk_device_get_traits(device)->has_f64);
+    test_ok_error(husk_context_create(device, NULL, &context, &error), &error);
+    ck_assert(!husk_context_has(context, HUSK_FEATURE_F64));
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    test_ok_error(husk_buffer_create(context, 4096, &buffer, &error), &error);
+    const husk_tensor x = husk_tensor_make(buffer, HUSK_F64, 4, (int64_t[]){1, 1, 3, 3});
+    husk_tensor y = x;
+    y.offset = 100;
+    static const char text[] = "x: is f64, which this device does not compute in";
+    ck_assert_int_eq(husk_unary(queue, &HUSK_UNARY_PARAMS(.op = HUSK_UNARY_EXP), &x, &y), HUSK_UNSUPPORTED);
+    ck_assert_msg(strstr(husk_queue_error(queue)->text, text) != NULL, "%s", husk_queue_error(queue)->text);
+    ck_assert_int_eq(husk_conv(queue, &HUSK_CONV_PARAMS(.pad = {1, 1}), &x, &x, NULL, &y), HUSK_UNSUPPORTED);
+    ck_assert_msg(strstr(husk_queue_error(queue)->text, text) != NULL, "%s", husk_queue_error(queue)->text);
+    husk_buffer_release(buffer);
+    husk_queue_release(queue);
+    husk_context_release(context);
+    husk_device_list_release(limited);
+}
+END_TEST
+
 START_TEST(limits_that_make_no_sense_are_said)
 {
     const char *const bad[] = {"local_memory",  "lokal=3",       "work_group=",
@@ -216,6 +248,7 @@ int main(void)
     tcase_add_test(tests, null_arguments_are_refused);
     tcase_add_test(tests, a_context_keeps_its_device_when_the_list_goes);
     tcase_add_test(tests, limits_lower_traits_and_never_raise_them);
+    tcase_add_test(tests, a_device_without_f64_refuses_it);
     tcase_add_test(tests, limits_that_make_no_sense_are_said);
     suite_add_tcase(suite, tests);
     return test_main(suite);
