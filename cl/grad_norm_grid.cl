@@ -8,22 +8,22 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
-inline float combined(int kind, float a, float b)
+inline acc_t combined(int kind, acc_t a, acc_t b)
 {
-    return kind == GRAD_NORM_EUCLIDEAN ? a + b : as_float(max(as_int(a), as_int(b)));
+    return kind == GRAD_NORM_EUCLIDEAN ? a + b : as_acc(max(as_acc_int(a), as_acc_int(b)));
 }
 
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void husk_grad_norm_grid(LIST_PARAMS, __global float *parts_base, long parts_offset, int kind)
+void husk_grad_norm_grid(LIST_PARAMS, __global acc_t *parts_base, long parts_offset, int kind)
 {
-    __local float parts[WG];
+    __local acc_t parts[WG];
     const int item = (int)get_local_id(0);
     const long number = (long)get_group_id(0);
     LIST_FIND(own, number);
-    float sum = 0.0f;
+    acc_t sum = 0.0f;
     for (int i = item; i < own.count; i += WG) {
-        const float x = load_one(own.p, i);
-        sum = combined(kind, sum, kind == GRAD_NORM_EUCLIDEAN ? x * x : as_float(as_int(x) & MAGNITUDE_BITS));
+        const acc_t x = load_one(own.p, i);
+        sum = combined(kind, sum, kind == GRAD_NORM_EUCLIDEAN ? x * x : as_acc(as_acc_int(x) & MAGNITUDE_BITS));
     }
     parts[item] = sum;
     for (int half_ = WG / 2; half_ > 0; half_ /= 2) {

@@ -6,7 +6,7 @@
 #include "lib/reduce.clh"
 #include "lib/grad_norm.clh"
 
-inline float squares(const __global data_t *p, int count)
+inline acc_t squares(const __global data_t *p, int count)
 {
     vf s0 = (vf)(0.0f), s1 = s0, s2 = s0, s3 = s0;
     int i = 0;
@@ -24,7 +24,7 @@ inline float squares(const __global data_t *p, int count)
     return reduce_sum((s0 + s1) + (s2 + s3));
 }
 
-inline float largest(const __global data_t *p, int count)
+inline acc_t largest(const __global data_t *p, int count)
 {
     vi m0 = (vi)(0), m1 = m0;
     int i = 0;
@@ -34,15 +34,15 @@ inline float largest(const __global data_t *p, int count)
     }
     for (; i < count; i += VW)
         m0 = max(m0, as_vi(load_vf_part(p + i, count - i)) & MAGNITUDE_BITS);
-    int lanes[VW] __attribute__((aligned(64))), most = 0;
+    ACC_INT lanes[VW] __attribute__((aligned(64))), most = 0;
     vstore_vf(max(m0, m1), 0, lanes);
     for (int j = 0; j < VW; ++j)
         most = max(most, lanes[j]);
-    return as_float(most);
+    return as_acc(most);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void husk_grad_norm_vector(LIST_PARAMS, __global float *parts_base, long parts_offset, int kind)
+void husk_grad_norm_vector(LIST_PARAMS, __global acc_t *parts_base, long parts_offset, int kind)
 {
     const long begin = get_group_id(0) * share, end = min(begin + share, units);
     for (long number = begin; number < end; ++number) {

@@ -14,14 +14,14 @@ void husk_grad_scale_grid(LIST_PARAMS, GRAD_SCALE_PARAMS)
     __local int flags[WG];
     const int item = (int)get_local_id(0);
     const long number = (long)get_group_id(0);
-    const float factor = GRAD_SCALE_FACTOR;
+    const acc_t factor = GRAD_SCALE_FACTOR;
     const bool writes = factor != 1.0f || limit != INFINITY;
     LIST_FIND(own, number);
     int bad = 0;
     for (int i = item; i < own.count; i += WG) {
-        const float x = load_one(own.p, i);
-        float y = x * factor;
-        bad |= (as_int(x) & 0x7f800000) == 0x7f800000;
+        const acc_t x = load_one(own.p, i);
+        acc_t y = x * factor;
+        bad |= (as_acc_int(x) & EXPONENT_BITS) == EXPONENT_BITS;
         y = y > limit ? limit : y;
         y = y < -limit ? -limit : y;
         if (writes)

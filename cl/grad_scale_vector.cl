@@ -7,7 +7,7 @@
 #include "lib/vector.clh"
 
 // A NaN stays what it is: comparisons with it are false.
-inline vf within(vf x, float limit)
+inline vf within(vf x, acc_t limit)
 {
     x = x > (vf)(limit) ? (vf)(limit) : x;
     return x < (vf)(-limit) ? (vf)(-limit) : x;
@@ -16,15 +16,16 @@ inline vf within(vf x, float limit)
 // Lanes whose exponent is all ones are not 0.
 inline vi not_finite(vf x)
 {
-    return (as_vi(x) & 0x7f800000) == 0x7f800000;
+    return (as_vi(x) & EXPONENT_BITS) == EXPONENT_BITS;
 }
 
 inline int any_lane(vi v)
 {
-    int lanes[VW] __attribute__((aligned(64))), all = 0;
+    ACC_INT lanes[VW] __attribute__((aligned(64)));
+    int all = 0;
     vstore_vf(v, 0, lanes);
     for (int j = 0; j < VW; ++j)
-        all |= lanes[j];
+        all |= lanes[j] != 0;
     return all;
 }
 
@@ -32,7 +33,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_grad_scale_vector(LIST_PARAMS, GRAD_SCALE_PARAMS)
 {
     const long begin = get_group_id(0) * share, end = min(begin + share, units);
-    const float factor = GRAD_SCALE_FACTOR;
+    const acc_t factor = GRAD_SCALE_FACTOR;
     const bool writes = factor != 1.0f || limit != INFINITY;
     if (!writes && !parts_base)
         return;

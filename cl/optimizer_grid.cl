@@ -10,7 +10,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
-inline float load_gradient(const __global gradient_t *p, long i)
+inline acc_t load_gradient(const __global gradient_t *p, long i)
 {
 #ifdef GRADIENT_F32
     return p[i];
@@ -22,7 +22,7 @@ inline float load_gradient(const __global gradient_t *p, long i)
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_optimizer_grid(OPTIMIZER_KERNEL_PARAMS)
 {
-    const float factor = OPTIMIZER_FACTOR;
+    const acc_t factor = OPTIMIZER_FACTOR;
     if (OPTIMIZER_SKIPS)
         return;
     for (long i = get_global_id(0); i < total; i += get_global_size(0)) {

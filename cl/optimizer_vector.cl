@@ -8,62 +8,39 @@
 #define OPTIMIZER_T vf
 #include "lib/optimizer.clh"
 
-// Vectors of f32, whatever data_t is.
-inline vf load_f32(const __global float *p, int n)
-{
-    if (n >= VW)
-        return LOAD_UNALIGNED(__global, p);
-    float lanes[VW];
-    for (int i = 0; i < VW; ++i)
-        lanes[i] = i < n ? p[i] : 0.0f;
-    return vload_vf(0, lanes);
-}
-
-inline void store_f32(vf v, __global float *p, int n)
-{
-    if (n >= VW) {
-        STORE_UNALIGNED(__global, v, p);
-        return;
-    }
-    float lanes[VW];
-    vstore_vf(v, 0, lanes);
-    for (int i = 0; i < n; ++i)
-        p[i] = lanes[i];
-}
-
 #ifdef GRADIENT_F32
-#define LOAD_GRADIENT load_f32
+#define LOAD_GRADIENT load_acc_part
 #else
 #define LOAD_GRADIENT load_vf_part
 #endif
 
 typedef struct {
     const __global gradient_t *g;
-    __global float *w, *first, *second, *third;
+    __global acc_t *w, *first, *second, *third;
     __global data_t *copy;
 } operands;
 
 // Elements i .. i + n - 1, at most a vector.
-__attribute__((always_inline)) inline void step_vector(const operands *o, float factor, long i, int n,
+__attribute__((always_inline)) inline void step_vector(const operands *o, acc_t factor, long i, int n,
                                                        OPTIMIZER_PARAMS)
 {
-    optimizer_state s = {load_f32(o->w + i, n), (vf)(0.0f), (vf)(0.0f), (vf)(0.0f)};
+    optimizer_state s = {load_acc_part(o->w + i, n), (vf)(0.0f), (vf)(0.0f), (vf)(0.0f)};
     if (flags & OPTIMIZER_FIRST)
-        s.first = load_f32(o->first + i, n);
+        s.first = load_acc_part(o->first + i, n);
     if (flags & OPTIMIZER_SECOND)
-        s.second = load_f32(o->second + i, n);
+        s.second = load_acc_part(o->second + i, n);
     if (flags & OPTIMIZER_THIRD)
-        s.third = load_f32(o->third + i, n);
+        s.third = load_acc_part(o->third + i, n);
     s = optimizer_step(LOAD_GRADIENT(o->g + i, n) * factor, s, OPTIMIZER_ARGS);
-    store_f32(s.w, o->w + i, n);
+    store_acc_part(s.w, o->w + i, n);
     if (o->copy)
         store_vf_part(s.w, o->copy + i, n);
     if (flags & OPTIMIZER_FIRST)
-        store_f32(s.first, o->first + i, n);
+        store_acc_part(s.first, o->first + i, n);
     if (flags & OPTIMIZER_SECOND)
-        store_f32(s.second, o->second + i, n);
+        store_acc_part(s.second, o->second + i, n);
     if (flags & OPTIMIZER_THIRD)
-        store_f32(s.third, o->third + i, n);
+        store_acc_part(s.third, o->third + i, n);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
@@ -71,7 +48,7 @@ void husk_optimizer_vector(OPTIMIZER_KERNEL_PARAMS)
 {
     const operands o = {g_base + g_offset, w_base + w_offset, first_base + first_offset, second_base + second_offset,
                         third_base + third_offset, copy_base ? copy_base + copy_offset : 0};
-    const float factor = OPTIMIZER_FACTOR;
+    const acc_t factor = OPTIMIZER_FACTOR;
     const long begin = get_group_id(0) * share;
     const long end = min(begin + share, total);
     long i = begin;

@@ -17,6 +17,7 @@
 typedef struct problem {
     int64_t units;
     uint32_t dtypes; // bits 1 << dtype
+    husk_dtype accumulator;
 } problem;
 
 typedef struct arguments {
@@ -57,12 +58,11 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     const char *file = is_vector ? "grad_norm_vector.cl" : "grad_norm_grid.cl";
     const char *kernel = is_vector ? "husk_grad_norm_vector" : "husk_grad_norm_grid";
-    const uint32_t dtypes = what->dtypes ? what->dtypes : 1u << HUSK_F32;
     char options[96], finish[64];
     snprintf(finish, sizeof finish, "%s_finish", kernel);
     husk_status status = HUSK_OK;
     for (int dtype = 0; dtype < HUSK__LIST_DTYPES && status == HUSK_OK; ++dtype) {
-        if (!(dtypes >> dtype & 1))
+        if (!(what->dtypes >> dtype & 1))
             continue;
         snprintf(options, sizeof options, "%s %s", husk__dtype_option((husk_dtype)dtype),
                  plan->configuration->options);
@@ -76,7 +76,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return (uint64_t)own->units * sizeof(float);
+    return (uint64_t)own->units * husk__accumulator_size(own->accumulator);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
@@ -85,7 +85,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const problem *what = plan->problem;
     const launch *own = plan->state;
     const arguments *given = untyped;
-    const husk__arg parts = HUSK__ARG_BUFFER(scratch->buffer, 0, sizeof(float));
+    const husk__arg parts = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(what->accumulator));
     const husk__arg more[] = {parts, HUSK__ARG_I32(given->kind)};
     husk_status status =
         husk__list_launch(queue, own->kernels, &given->list, plan->configuration->values[0], more, 2, scope);
@@ -93,7 +93,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
         return status;
     const husk__range one = {{1, 1, 1}, {1, 1, 1}};
     return HUSK__LAUNCH(queue, own->finish, &one, scope, parts, HUSK__ARG_I64(what->units), HUSK__ARG_I32(given->kind),
-                        HUSK__ARG_F32(given->max_norm), HUSK__ARG_TENSOR(given->norm),
+                        HUSK__ARG_ACC(what->accumulator, (double)given->max_norm), HUSK__ARG_TENSOR(given->norm),
                         HUSK__ARG_TENSOR(given->coefficient));
 }
 
@@ -157,7 +157,8 @@ static husk_status validate(husk_queue *queue, const husk_grad_norm_params *para
 
 static husk_status enqueue(husk_queue *queue, const char *variant, const arguments *given, const husk__scope *scope)
 {
-    const problem own = {husk__list_units(&given->list), husk__list_dtypes(&given->list)};
+    const problem own = {husk__list_units(&given->list), husk__list_dtypes(&given->list),
+                         husk__list_accumulator(&given->list)};
     const husk__wish wish = {.variant = variant};
     return husk__plan_immediate(queue, &husk__op_grad_norm, &own, &wish, given, scope);
 }

@@ -17,6 +17,7 @@
 typedef struct problem {
     int64_t units;
     uint32_t dtypes; // bits 1 << dtype
+    husk_dtype accumulator;
     bool checks;
 } problem;
 
@@ -59,12 +60,11 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     const char *file = is_vector ? "grad_scale_vector.cl" : "grad_scale_grid.cl";
     const char *kernel = is_vector ? "husk_grad_scale_vector" : "husk_grad_scale_grid";
-    const uint32_t dtypes = what->dtypes ? what->dtypes : 1u << HUSK_F32;
     char options[96], finish[64];
     snprintf(finish, sizeof finish, "%s_finish", kernel);
     husk_status status = HUSK_OK;
     for (int dtype = 0; dtype < HUSK__LIST_DTYPES && status == HUSK_OK; ++dtype) {
-        if (!(dtypes >> dtype & 1))
+        if (!(what->dtypes >> dtype & 1))
             continue;
         snprintf(options, sizeof options, "%s %s", husk__dtype_option((husk_dtype)dtype),
                  plan->configuration->options);
@@ -78,7 +78,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return own->checks ? (uint64_t)own->units * sizeof(float) : 0;
+    return own->checks ? (uint64_t)own->units * husk__accumulator_size(own->accumulator) : 0;
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
@@ -88,9 +88,10 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const launch *own = plan->state;
     const arguments *given = untyped;
     const husk__arg parts = HUSK__ARG_BUFFER(what->checks && what->units > 0 ? scratch->buffer : NULL, 0,
-                                             sizeof(float));
-    const husk__arg more[] = {HUSK__ARG_TENSOR(given->by), parts, HUSK__ARG_F32(given->factor),
-                              HUSK__ARG_I32(given->divides), HUSK__ARG_F32(given->limit)};
+                                             husk__accumulator_size(what->accumulator));
+    const husk__arg more[] = {HUSK__ARG_TENSOR(given->by), parts,
+                              HUSK__ARG_ACC(what->accumulator, (double)given->factor), HUSK__ARG_I32(given->divides),
+                              HUSK__ARG_ACC(what->accumulator, (double)given->limit)};
     husk_status status =
         husk__list_launch(queue, own->kernels, &given->list, plan->configuration->values[0], more, 5, scope);
     if (status != HUSK_OK || !given->found)
@@ -160,7 +161,8 @@ static husk_status validate(husk_queue *queue, const husk_grad_scale_params *par
 
 static husk_status enqueue(husk_queue *queue, const char *variant, const arguments *given, const husk__scope *scope)
 {
-    const problem own = {husk__list_units(&given->list), husk__list_dtypes(&given->list), given->found != NULL};
+    const problem own = {husk__list_units(&given->list), husk__list_dtypes(&given->list),
+                         husk__list_accumulator(&given->list), given->found != NULL};
     const husk__wish wish = {.variant = variant};
     return husk__plan_immediate(queue, &husk__op_grad_scale, &own, &wish, given, scope);
 }

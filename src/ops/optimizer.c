@@ -26,7 +26,7 @@ typedef struct problem {
 typedef struct arguments {
     const husk_tensor *g, *w, *first, *second, *third, *copy, *by, *skip;
     int32_t kind, flags, divides;
-    float rate, shrink, decay, keep, add, keep2, add2, scale, epsilon;
+    double rate, shrink, decay, keep, add, keep2, add2, scale, epsilon;
 } arguments;
 
 static void describe(const void *untyped, husk__key *key)
@@ -88,16 +88,18 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const problem *what = plan->problem;
     const launch *own = plan->state;
     const arguments *given = untyped;
+    const husk_dtype dtype = what->gradient;
     (void)scratch;
     return HUSK__LAUNCH(queue, own->kernel, &own->range, scope, HUSK__ARG_TENSOR(given->g), HUSK__ARG_TENSOR(given->w),
                         HUSK__ARG_TENSOR(given->first), HUSK__ARG_TENSOR(given->second),
                         HUSK__ARG_TENSOR(given->third), HUSK__ARG_TENSOR(given->copy), HUSK__ARG_TENSOR(given->by),
                         HUSK__ARG_TENSOR(given->skip), HUSK__ARG_I32(given->divides), HUSK__ARG_I64(what->count),
-                        HUSK__ARG_I64(own->share),
-                        HUSK__ARG_I32(given->kind), HUSK__ARG_I32(given->flags), HUSK__ARG_F32(given->rate),
-                        HUSK__ARG_F32(given->shrink), HUSK__ARG_F32(given->decay), HUSK__ARG_F32(given->keep),
-                        HUSK__ARG_F32(given->add), HUSK__ARG_F32(given->keep2), HUSK__ARG_F32(given->add2),
-                        HUSK__ARG_F32(given->scale), HUSK__ARG_F32(given->epsilon));
+                        HUSK__ARG_I64(own->share), HUSK__ARG_I32(given->kind), HUSK__ARG_I32(given->flags),
+                        HUSK__ARG_ACC(dtype, given->rate), HUSK__ARG_ACC(dtype, given->shrink),
+                        HUSK__ARG_ACC(dtype, given->decay), HUSK__ARG_ACC(dtype, given->keep),
+                        HUSK__ARG_ACC(dtype, given->add), HUSK__ARG_ACC(dtype, given->keep2),
+                        HUSK__ARG_ACC(dtype, given->add2), HUSK__ARG_ACC(dtype, given->scale),
+                        HUSK__ARG_ACC(dtype, given->epsilon));
 }
 
 static const husk__configuration vector_menu[] = {{.name = "1", .options = "", .values = {1}}};
@@ -196,15 +198,17 @@ static husk_status check_tensor(const husk_tensor *w, const husk_tensor *tensor,
 static husk_status check_copy(const arguments *given, const husk__scope *scope)
 {
     husk_dtype dtype = given->g->dtype;
+    if (dtype == HUSK_F64)
+        return husk__reject(scope, "copy", "is not NULL: nothing stands beside f64");
     if (dtype == HUSK_F32)
         dtype = given->copy->dtype == HUSK_BF16 ? HUSK_BF16 : HUSK_F16;
     return check_tensor(given->w, given->copy, dtype, "copy", scope);
 }
 
-static husk_status check_number(husk_queue *queue, const husk_tensor *number, const char *argument,
-                                const husk__scope *scope)
+static husk_status check_number(husk_queue *queue, const husk_tensor *number, husk_dtype dtype,
+                                const char *argument, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(number, HUSK_F32, argument, scope);
+    husk_status status = husk__tensor_check_plain(number, dtype, argument, scope);
     if (status == HUSK_OK && husk__tensor_count(number) != 1)
         return husk__reject(scope, argument, "has %lld elements, must have 1", (long long)husk__tensor_count(number));
     return status == HUSK_OK ? husk__tensor_bind(queue, number, argument, scope) : status;
@@ -226,12 +230,17 @@ static husk_status validate(husk_queue *queue, const husk_optimizer_params *para
                {given->by, "scale", 0},
                {given->skip, "skip", 0}};
     const int32_t flags = flags_of(params);
-    husk_status status = husk__tensor_check_plain(given->w, HUSK_F32, "w", scope);
+    const husk_dtype own = given->w && given->w->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+    husk_status status = own == HUSK_F64 ? husk__tensor_check_real(queue, given->w, "w", scope)
+                                         : husk__tensor_check_plain(given->w, HUSK_F32, "w", scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(given->g, "g", scope);
+        status = husk__tensor_check_real(queue, given->g, "g", scope);
+    if (status == HUSK_OK && (given->g->dtype == HUSK_F64) != (own == HUSK_F64))
+        return husk__reject(scope, "g", "is %s, w is %s: nothing stands beside f64",
+                            husk_dtype_name(given->g->dtype), husk_dtype_name(own));
     for (int i = 0; i < 5 && status == HUSK_OK; ++i) {
         if (i < 2 || (flags & all[i].flag))
-            status = check_tensor(given->w, all[i].tensor, i == 0 ? given->g->dtype : HUSK_F32, all[i].name, scope);
+            status = check_tensor(given->w, all[i].tensor, i == 0 ? given->g->dtype : own, all[i].name, scope);
         else if (all[i].tensor)
             status = husk__reject(scope, all[i].name, "is not NULL, but these options keep no such state");
     }
@@ -242,7 +251,7 @@ static husk_status validate(husk_queue *queue, const husk_optimizer_params *para
             status = husk__tensor_bind(queue, all[i].tensor, all[i].name, scope);
     for (int i = 6; i < 8 && status == HUSK_OK; ++i)
         if (all[i].tensor)
-            status = check_number(queue, all[i].tensor, all[i].name, scope);
+            status = check_number(queue, all[i].tensor, own, all[i].name, scope);
     if (status == HUSK_OK && params->divides && !given->by)
         status = husk__reject(scope, "scale", "is NULL, but divides is set");
     for (int i = 1; i < 8; ++i)
@@ -262,19 +271,19 @@ static void resolve(const husk_optimizer_params *params, arguments *given)
     given->divides = params->divides != 0;
     given->kind = is_adam ? HUSK_OPTIMIZER_ADAM : (int32_t)params->kind;
     given->flags = flags_of(params);
-    given->rate = (float)(is_adam ? rate / (1 - pow(beta, step)) : rate);
-    given->shrink = is_decoupled ? (float)(1 - rate * (double)params->weight_decay) : 1.0f;
-    given->decay = is_decoupled ? 0.0f : params->weight_decay;
-    given->epsilon = params->epsilon != 0 ? params->epsilon : 1e-8f;
-    given->keep = is_adam ? (float)beta : params->momentum;
-    given->add = is_adam ? (float)(1 - beta) : 1 - params->dampening;
-    given->keep2 = (float)(is_adam ? beta2 : beta);
-    given->add2 = (float)(1 - (is_adam ? beta2 : beta));
-    given->scale = is_adam ? (float)(1 / sqrt(1 - pow(beta2, step))) : params->momentum;
+    given->rate = is_adam ? rate / (1 - pow(beta, step)) : rate;
+    given->shrink = is_decoupled ? 1 - rate * (double)params->weight_decay : 1.0;
+    given->decay = is_decoupled ? 0.0 : (double)params->weight_decay;
+    given->epsilon = params->epsilon != 0 ? (double)params->epsilon : 1e-8;
+    given->keep = is_adam ? beta : (double)params->momentum;
+    given->add = is_adam ? 1 - beta : 1 - (double)params->dampening;
+    given->keep2 = is_adam ? beta2 : beta;
+    given->add2 = 1 - (is_adam ? beta2 : beta);
+    given->scale = is_adam ? 1 / sqrt(1 - pow(beta2, step)) : (double)params->momentum;
     if (params->kind == HUSK_OPTIMIZER_SGD && step == 1)
-        given->add = 1.0f; // first is the gradient itself
+        given->add = 1.0; // first is the gradient itself
     if (params->kind == HUSK_OPTIMIZER_SGD && step == 1)
-        given->keep = 0.0f;
+        given->keep = 0.0;
 }
 
 husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *params, const husk_tensor *g,

@@ -32,7 +32,12 @@ uint32_t husk__list_dtypes(const husk__list *list)
     for (size_t i = 0; i < list->count; ++i)
         if (husk__tensor_count(list->tensors[i]) > 0)
             dtypes |= 1u << list->tensors[i]->dtype;
-    return dtypes;
+    return dtypes ? dtypes : 1u << husk__list_accumulator(list);
+}
+
+husk_dtype husk__list_accumulator(const husk__list *list)
+{
+    return list->count > 0 && list->tensors[0]->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
 }
 
 // ---- checks ----
@@ -93,7 +98,10 @@ husk_status husk__list_check(husk_queue *queue, const husk__list *list, const ch
     for (size_t i = 0; i < list->count && status == HUSK_OK; ++i) {
         const husk_tensor *tensor = list->tensors[i];
         snprintf(name, sizeof name, "%s[%zu]", argument, i);
-        status = husk__tensor_check_float(tensor, name, scope);
+        status = husk__tensor_check_real(queue, tensor, name, scope);
+        if (status == HUSK_OK && (tensor->dtype == HUSK_F64) != (list->tensors[0]->dtype == HUSK_F64))
+            status = husk__reject(scope, name, "is %s, the first is %s: nothing stands beside f64",
+                                  husk_dtype_name(tensor->dtype), husk_dtype_name(list->tensors[0]->dtype));
         if (status == HUSK_OK)
             status = husk__tensor_check_distinct(tensor, name, scope);
         if (status == HUSK_OK && has_gaps(tensor))
@@ -108,7 +116,7 @@ husk_status husk__list_check_number(husk_queue *queue, const husk__list *list, c
                                     const char *argument, const husk__scope *scope)
 {
     char name[64];
-    husk_status status = husk__tensor_check_plain(number, HUSK_F32, argument, scope);
+    husk_status status = husk__tensor_check_plain(number, husk__list_accumulator(list), argument, scope);
     if (status == HUSK_OK && husk__tensor_count(number) != 1)
         return husk__reject(scope, argument, "has %lld elements, must have 1", (long long)husk__tensor_count(number));
     if (status == HUSK_OK)

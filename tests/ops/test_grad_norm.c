@@ -21,7 +21,8 @@ static void check(void *user, const husk_ref_array *made, husk_ref_report *repor
 // wanted: 1 the norm, 2 the coefficient, 3 both
 static void run_all(husk_grad_norm_params params, const test_list *list, int wanted)
 {
-    test_tensor outputs[2] = {test_output(HUSK_F32, 0, NULL, TEST_PACKED), test_output(HUSK_F32, 0, NULL, TEST_PACKED)};
+    const husk_dtype own = list->list[0]->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+    test_tensor outputs[2] = {test_output(own, 0, NULL, TEST_PACKED), test_output(own, 0, NULL, TEST_PACKED)};
     husk_ref_grad_norm op = {.params = &params, .tensors = list->arrays, .count = list->count};
     for (int v = 0; v < VARIANTS; v++) {
         params.variant = variants[v];
@@ -55,7 +56,7 @@ START_TEST(lists)
         test_list list;
         const husk_grad_norm_params params = HUSK_GRAD_NORM_PARAMS(
             .kind = (husk_grad_norm_kind)(round % 2), .max_norm = (float)TEST_PICK(&random, 0, 1, 30, 100000));
-        test_list_make(&list, &random, test_tier_is("dtypes") ? (husk_dtype)(1 + round / 2 % 2) : dtypes[round % 4],
+        test_list_make(&list, &random, test_tier_is("dtypes") ? test_dtype(round / 2) : dtypes[round % 4],
                        70000);
         run_all(params, &list, (int)TEST_PICK(&random, 1, 2, 3, 3));
         test_list_release(&list);
@@ -183,6 +184,15 @@ START_TEST(bad_input)
     husk_tensor inside = a.tensor;
     inside.rank = 0;
     refuse(HUSK_INVALID_ARGUMENT, "coefficient", NULL, list, 2, norm, &inside);
+    if (husk_context_has(test_context(), HUSK_FEATURE_F64)) { // beside which nothing else stands
+        test_tensor d = test_inout_of(HUSK_F64, 2, shape, TEST_PACKED, 1, 1);
+        list[1] = &d.tensor;
+        refuse(HUSK_INVALID_ARGUMENT, "tensors[1]", NULL, list, 2, norm, NULL);
+        list[0] = &d.tensor;
+        refuse(HUSK_UNSUPPORTED, "norm", NULL, list, 1, norm, NULL);
+        list[0] = &a.tensor;
+        test_release(&d);
+    }
     list[1] = &gaps.tensor;
     refuse(HUSK_INVALID_ARGUMENT, "tensors[1]", NULL, list, 2, norm, NULL);
     list[1] = &whole.tensor;

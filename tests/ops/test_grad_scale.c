@@ -18,19 +18,25 @@ static void check(void *user, const husk_ref_array *made, husk_ref_report *repor
     husk_ref_check(&function, 1, made, report);
 }
 
-static test_tensor number(double value)
+static test_tensor number_of(husk_dtype dtype, double value)
 {
-    test_tensor made = test_inout(0, NULL, TEST_PACKED, 1, 1.0f);
+    test_tensor made = test_inout_of(dtype, 0, NULL, TEST_PACKED, 1, 1.0f);
     husk_ref_store(&made.before, 0, value);
     husk_ref_store(&made.array, 0, value);
     test_input_update(&made);
     return made;
 }
 
+static test_tensor number(double value)
+{
+    return number_of(HUSK_F32, value);
+}
+
 // before: what found holds; by 0: NULL.
 static void run_all(husk_grad_scale_params params, test_list *list, double by, double before)
 {
-    test_tensor factor = number(by), found = number(before);
+    const husk_dtype own = list->list[0]->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+    test_tensor factor = number_of(own, by), found = number_of(own, before);
     bool is_bad = params.keeps && before != 0.0;
     for (size_t i = 0; i < list->count; i++)
         is_bad = husk_ref_grad_scale_found(list->arrays[i]) || is_bad;
@@ -78,7 +84,7 @@ START_TEST(lists)
         test_list list;
         double by;
         const husk_grad_scale_params params = draw(&random, &by);
-        test_list_make(&list, &random, test_tier_is("dtypes") ? (husk_dtype)(1 + round % 2) : dtypes[round % 4],
+        test_list_make(&list, &random, test_tier_is("dtypes") ? test_dtype(round) : dtypes[round % 4],
                        40000);
         if (test_one_in(&random, 2)) { // something that is not finite
             test_tensor *last = &list.tensors[list.count - 1];

@@ -51,13 +51,15 @@ typedef struct memory {
 } memory;
 
 // second is not negative, and larger than third's square.
-static memory make(const husk_optimizer_params *p, int32_t rank, const int64_t *shape, uint64_t seed)
+static memory make_of(husk_dtype dtype, const husk_optimizer_params *p, int32_t rank, const int64_t *shape,
+                      uint64_t seed)
 {
-    memory m = {.g = test_input(rank, shape, TEST_PACKED, seed, 1.0f)};
+    memory m = {.g = test_input_of(dtype, rank, shape, TEST_PACKED, seed, 1.0f)};
     for (int s = 0; s < STATES; s++) {
         m.has[s] = keeps(p, s);
         if (m.has[s])
-            m.states[s] = test_inout(rank, shape, TEST_PACKED, seed + 1 + (uint64_t)s, s == 3 ? 0.5f : 1.0f);
+            m.states[s] =
+                test_inout_of(dtype, rank, shape, TEST_PACKED, seed + 1 + (uint64_t)s, s == 3 ? 0.5f : 1.0f);
         if (!m.has[s] || s < 2)
             continue;
         for (int64_t i = 0; i < husk_ref_array_count(&m.g.array); i++) {
@@ -68,6 +70,11 @@ static memory make(const husk_optimizer_params *p, int32_t rank, const int64_t *
         test_input_update(&m.states[s]);
     }
     return m;
+}
+
+static memory make(const husk_optimizer_params *p, int32_t rank, const int64_t *shape, uint64_t seed)
+{
+    return make_of(HUSK_F32, p, rank, shape, seed);
 }
 
 static void release(memory *m)
@@ -156,22 +163,24 @@ END_TEST
 
 // ---- mixed precision ----
 
-static test_tensor number(double value)
+static test_tensor number_of(husk_dtype dtype, double value)
 {
-    test_tensor made = test_inout(0, NULL, TEST_PACKED, 1, 1.0f);
+    test_tensor made = test_inout_of(dtype, 0, NULL, TEST_PACKED, 1, 1.0f);
     husk_ref_store(&made.before, 0, value);
     husk_ref_store(&made.array, 0, value);
     test_input_update(&made);
     return made;
 }
 
-// Gradients of one dtype, a copy of w in another (f32: none), a scale (0: none) and a flag to leave the step out.
+// Gradients of one dtype, a copy of w in another (f32: none), a scale (0: none) and a flag to leave the step out. Beside
+// gradients in f64 all is f64.
 static void run_mixed(husk_optimizer_params p, husk_dtype gradient, husk_dtype copy, double scale, double flag,
                       int64_t count)
 {
-    memory m = make(&p, 1, &count, 7);
+    const husk_dtype own = gradient == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+    memory m = make_of(own, &p, 1, &count, 7);
     test_tensor rounded = test_inout_of(copy == HUSK_F32 ? HUSK_F16 : copy, 1, &count, TEST_PACKED, 8, 1.0f);
-    test_tensor factor = number(scale), skip = number(flag);
+    test_tensor factor = number_of(own, scale), skip = number_of(own, flag);
     test_release(&m.g);
     m.g = test_input_of(gradient, 1, &count, TEST_PACKED, 9, 1.0f);
     p.scale = scale != 0 ? &factor.tensor : NULL;
@@ -213,7 +222,10 @@ static void run_mixed(husk_optimizer_params p, husk_dtype gradient, husk_dtype c
 START_TEST(mixed_precision)
 {
     static const husk_dtype pairs[][2] = {{HUSK_F16, HUSK_F16},  {HUSK_BF16, HUSK_BF16}, {HUSK_F32, HUSK_F16},
-                                          {HUSK_F32, HUSK_BF16}, {HUSK_F16, HUSK_F32},   {HUSK_F32, HUSK_F32}};
+                                          {HUSK_F32, HUSK_BF16}, {HUSK_F16, HUSK_F32},   {HUSK_F32, HUSK_F32},
+                                          {HUSK_F64, HUSK_F32}};
+    if (pairs[_i][0] == HUSK_F64 && !husk_context_has(test_context(), HUSK_FEATURE_F64))
+        return;
     husk_ref_random random = {.seed = 900 + (uint64_t)_i};
     for (int kind = 0; kind < 4; kind++)
         for (int round = 0; round < (test_is_long() ? 8 : 2); round++) {
@@ -339,6 +351,19 @@ START_TEST(bad_input)
     p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skip = &inside);
     refuse(HUSK_INVALID_ARGUMENT, "skip", &p, g, w, NULL, NULL, NULL);
     refuse(HUSK_UNSUPPORTED, "w", &plain, g, &f16.tensor, NULL, NULL, NULL);
+    if (husk_context_has(test_context(), HUSK_FEATURE_F64)) { // beside which nothing else stands
+        test_tensor e = test_inout_of(HUSK_F64, 2, shape, TEST_PACKED, 6, 1);
+        test_tensor f = test_inout_of(HUSK_F64, 2, shape, TEST_PACKED, 7, 1);
+        refuse(HUSK_INVALID_ARGUMENT, "g", &plain, g, &e.tensor, NULL, NULL, NULL);
+        refuse(HUSK_INVALID_ARGUMENT, "g", &plain, &e.tensor, w, NULL, NULL, NULL);
+        refuse(HUSK_UNSUPPORTED, "first", &adam, &e.tensor, &f.tensor, m, v, NULL);
+        p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = &n.tensor);
+        refuse(HUSK_UNSUPPORTED, "scale", &p, &e.tensor, &f.tensor, NULL, NULL, NULL);
+        p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &f16.tensor);
+        refuse(HUSK_INVALID_ARGUMENT, "copy", &p, &e.tensor, &f.tensor, NULL, NULL, NULL);
+        test_release(&e);
+        test_release(&f);
+    }
     test_release(&f16);
     test_release(&n);
     ck_assert_str_eq(husk_optimizer_kind_name(HUSK_OPTIMIZER_ADAMW), "adamw");
@@ -354,7 +379,7 @@ int main(void)
     Suite *suite = suite_create(NAME);
     TCase *cases = tcase_create(NAME);
     suite_add_tcase(suite, cases);
-    tcase_add_loop_test(cases, mixed_precision, 0, 6);
+    tcase_add_loop_test(cases, mixed_precision, 0, test_tier_is("dtypes") ? 7 : 6);
     if (test_tier_is("dtypes"))
         return test_main(suite);
     tcase_add_loop_test(cases, kinds_and_options, 0, 40);

@@ -24,12 +24,14 @@
  * what forward reads. Nothing of this waits for the device. The host cannot know of a step that was skipped, so `step`
  * counts it; where the very bias correction of PyTorch is wanted after one, the flag has to be read.
  *
+ * f64 stands alone: w, g, states, scale and skip are all f64, without a copy, and everything is computed in f64.
+ *
  * Tensors: the same shape, w and states f32, packed, not overlapping. States that the options do not keep must be NULL:
  * SGD keeps first with momentum; RMSPROP second, with momentum first, with centered third; ADAM and ADAMW first and
  * second, with amsgrad third. A zero-sized parameter does nothing. NaN and infinity go where the formulas send them.
  *
  * Error: each operation's rounding, 2^-24 of its result, carried through the formulas to first order and doubled; and
- * what denormals cost that become zero. Where centered, second - third^2 cancels, and the error grows as that does.
+ * what denormals cost that become zero; in f64 2^-53. Where centered, second - third^2 cancels, and the error grows as that does.
  */
 #ifndef HUSK_OPS_OPTIMIZER_H
 #define HUSK_OPS_OPTIMIZER_H
@@ -69,8 +71,8 @@ typedef struct husk_optimizer_params {
     uint32_t amsgrad;   /* ADAM, ADAMW */
     uint64_t step;      /* 1, 2 ...: this step's number; 0 means 1 */
     const char *variant; /* NULL: chosen */
-    const husk_tensor *scale; /* f32, one element; NULL: 1 */
-    const husk_tensor *skip;  /* f32, one element; NULL: never */
+    const husk_tensor *scale; /* f32 (f64 beside an f64 w), one element; NULL: 1 */
+    const husk_tensor *skip;  /* likewise; NULL: never */
     const husk_tensor *copy;  /* f16 or bf16, and as g unless that is f32; packed, w's shape; NULL: none */
     uint32_t divides;         /* g is multiplied by 1 / scale, which is computed first */
 } husk_optimizer_params;
