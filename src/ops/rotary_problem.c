@@ -236,10 +236,10 @@ static husk_status check_positions(const husk_tensor *x, const husk_tensor *posi
     return status;
 }
 
-static husk_status check_table(const husk_tensor *table, const char *name, int64_t pairs, const husk_tensor *other,
-                               const husk__scope *scope)
+static husk_status check_table(const husk_tensor *table, const char *name, husk_dtype dtype, int64_t pairs,
+                               const husk_tensor *other, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(table, HUSK_F32, name, scope);
+    husk_status status = husk__tensor_check_plain(table, dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32, name, scope);
     if (status == HUSK_OK && (table->rank != 2 || table->shape[1] != pairs))
         return husk__reject(scope, name, "must have rows of %lld columns", (long long)pairs);
     if (status == HUSK_OK && table->shape[0] != other->shape[0])
@@ -253,12 +253,12 @@ static int64_t turned_of(const husk_rotary_params *params, const husk_tensor *x)
     return params->rotary_dimension ? params->rotary_dimension : x->shape[COLUMNS];
 }
 
-static husk_status check_tensors(const husk_rotary_params *params, const arguments *given, bool is_gradient,
-                                 const husk__scope *scope)
+static husk_status check_tensors(husk_queue *queue, const husk_rotary_params *params, const arguments *given,
+                                 bool is_gradient, const husk__scope *scope)
 {
     const char *x_name = is_gradient ? "dy" : "x", *y_name = is_gradient ? "dx" : "y";
     const husk_tensor *x = given->x, *y = given->y;
-    husk_status status = husk__tensor_check_float(x, x_name, scope);
+    husk_status status = husk__tensor_check_real(queue, x, x_name, scope);
     if (status == HUSK_OK)
         status = check_columns(params, x, x_name, scope);
     if (status == HUSK_OK && given->positions)
@@ -266,9 +266,9 @@ static husk_status check_tensors(const husk_rotary_params *params, const argumen
     if (status == HUSK_OK && !given->cosines != !given->sines)
         return husk__reject(scope, given->cosines ? "sines" : "cosines", "is NULL, the other table is not");
     if (status == HUSK_OK && given->cosines)
-        status = check_table(given->cosines, "cosines", turned_of(params, x) / 2, given->cosines, scope);
+        status = check_table(given->cosines, "cosines", x->dtype, turned_of(params, x) / 2, given->cosines, scope);
     if (status == HUSK_OK && given->sines)
-        status = check_table(given->sines, "sines", turned_of(params, x) / 2, given->cosines, scope);
+        status = check_table(given->sines, "sines", x->dtype, turned_of(params, x) / 2, given->cosines, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, x->dtype, y_name, scope);
     if (status == HUSK_OK)
@@ -287,7 +287,7 @@ husk_status husk__rotary_validate(husk_queue *queue, const husk__op *op, const h
     static const char *const names[] = {"positions", "cosines", "sines"};
     husk_status status = check_params(params, scope);
     if (status == HUSK_OK)
-        status = check_tensors(params, given, is_gradient, scope);
+        status = check_tensors(queue, params, given, is_gradient, scope);
     if (status == HUSK_OK)
         status = husk__tensor_bind(queue, given->x, x_name, scope);
     for (int i = 0; i < 3 && status == HUSK_OK; ++i)

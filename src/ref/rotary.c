@@ -31,7 +31,9 @@ static turn turn_of(const husk_ref_rotary *op, const husk_rotary_params *params,
     }
     const double base = params->base != 0.0f ? params->base : 10000.0;
     const double angle = position * pow(base, -(double)pair / (double)pairs);
-    return (turn){cos(angle), sin(angle), 8.0 * HUSK_REF_UNIT + ldexp(fabs(angle) * (double)(pair + 4), -52)};
+    // The check reads what follows as a bound in f32, and divides that by 2^28 for f64: the frequency's part stays.
+    const int exponent = op->x->dtype == HUSK_F64 ? -52 + 28 : -52;
+    return (turn){cos(angle), sin(angle), 8.0 * HUSK_REF_UNIT + ldexp(fabs(angle) * (double)(pair + 4), exponent)};
 }
 
 husk_ref_value husk_ref_rotary_at(const husk_ref_rotary *op, const int64_t *index)

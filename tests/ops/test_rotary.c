@@ -39,14 +39,17 @@ static void run_all(const test_rotary *c, test_tensor *x, test_tensor *y)
     }
 }
 
-// In the tier "dtypes" f16 and bf16 in turns; here every eighth is one of them. A quarter is in place.
+// In the tier "dtypes" the other dtypes in turns; here every eighth is one of them. A quarter is in place.
 START_TEST(options_and_layouts)
 {
     husk_ref_random random = {.seed = 11 + (uint64_t)_i};
     const int64_t rounds = test_is_long() ? 100 : 30;
     const bool is_narrow = test_tier_is("dtypes");
     for (int64_t round = 0; round < rounds; round++) {
-        const husk_dtype dtype = !is_narrow && round % 8 != 7 ? HUSK_F32 : round % 2 ? HUSK_F16 : HUSK_BF16;
+        const husk_dtype dtype = is_narrow        ? test_dtype(round)
+                                 : round % 8 != 7 ? HUSK_F32
+                                 : round % 2      ? HUSK_F16
+                                                  : HUSK_BF16;
         test_rotary c = test_rotary_draw(&random, dtype, (uint64_t)round);
         if (test_one_in(&random, 4)) {
             test_tensor y = test_inout_of(dtype, 4, c.shape, c.layout, (uint64_t)round + 50, 4.0f);

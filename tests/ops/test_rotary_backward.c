@@ -83,7 +83,10 @@ START_TEST(options_and_layouts)
     const int64_t rounds = test_is_long() ? 100 : 30;
     const bool is_narrow = test_tier_is("dtypes");
     for (int64_t round = 0; round < rounds; round++) {
-        const husk_dtype dtype = !is_narrow && round % 8 != 7 ? HUSK_F32 : round % 2 ? HUSK_F16 : HUSK_BF16;
+        const husk_dtype dtype = is_narrow        ? test_dtype(round)
+                                 : round % 8 != 7 ? HUSK_F32
+                                 : round % 2      ? HUSK_F16
+                                                  : HUSK_BF16;
         test_rotary c = test_rotary_draw(&random, dtype, (uint64_t)round);
         const bool adds = test_one_in(&random, 2);
         c.params.accumulate = adds ? HUSK_ACCUMULATE_INPUTS : HUSK_ACCUMULATE_PARAMETERS;

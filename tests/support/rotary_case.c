@@ -48,8 +48,9 @@ test_rotary test_rotary_draw(husk_ref_random *random, husk_dtype dtype, uint64_t
             set(&c.positions, random, is_wild ? -100000 : 0, is_wild && is_long ? INT64_C(1) << 34 : 5000);
     }
     if (c.has_tables) {
-        c.cosines = test_input_of(HUSK_F32, 2, table, test_pick_layout(random), seed + 1, 1.0f);
-        c.sines = test_input_of(HUSK_F32, 2, table, test_pick_layout(random), seed + 2, 1.0f);
+        const husk_dtype own = dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+        c.cosines = test_input_of(own, 2, table, test_pick_layout(random), seed + 1, 1.0f);
+        c.sines = test_input_of(own, 2, table, test_pick_layout(random), seed + 2, 1.0f);
     }
     snprintf(c.text, sizeof c.text, "shape=%lldx%lldx%lldx%lld turned=%lld interleaved=%u base=%g first=%lld%s%s",
              (long long)c.shape[0], (long long)c.shape[1], (long long)c.shape[2], (long long)c.shape[3],

@@ -14,16 +14,17 @@
  * ONNX's RotaryEmbedding has the same attributes, the same default and wants the tables below; its form of three
  * dimensions is a view of this one's four. PyTorch has no such operator.
  *
- * x and y: [batch, heads, length, columns], f32, f16 or bf16, any strides, so that [batch, length, heads, columns] in
- * memory is a view. y may be x itself, otherwise they must not overlap.
+ * x and y: [batch, heads, length, columns], f32, f16, bf16 or f64, any strides, so that [batch, length, heads, columns]
+ * in memory is a view. y may be x itself, otherwise they must not overlap.
  * positions: [length] or [batch, length], i32 or i64, any value; NULL: first_position, first_position + 1 ...
- * cosines, sines: both NULL, or both [rows, r / 2] in f32: cos a and sin a of position 0, 1 ..., for frequencies that
- * are no powers of a base (scaled contexts). A position that has no row gives NaN in what is turned.
+ * cosines, sines: both NULL, or both [rows, r / 2] in f32 (f64 beside f64): cos a and sin a of position 0, 1 ..., for
+ * frequencies that are no powers of a base (scaled contexts). A position that has no row gives NaN in what is turned.
  * Without tables angles are reduced exactly, in whole numbers of 2^-64 turns, where others round p base^(-2 i / r) to
  * f32 first and are off by p 2^-24 at i = 0.
  *
  * |error| <= (8 * 2^-24 + |a| (i + 4) 2^-52) (|x_first| + |x_second|), with tables 3 * 2^-24 of that: three roundings
- * and the sine's and cosine's own error; and the frequency, the i-th power of a ratio that the host makes in f64.
+ * and the sine's and cosine's own error, in f64 with 2^-53 for 2^-24; and the frequency, the i-th power of a ratio that
+ * the host makes in f64.
  * Infinity and NaN go to both of a pair: infinity times a sine of 0 is NaN. Without elements nothing happens.
  */
 #ifndef HUSK_OPS_ROTARY_H
