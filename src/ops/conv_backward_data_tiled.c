@@ -57,8 +57,8 @@ static double cost(const husk__candidate *candidate)
 // Sums that wait for a smooth activation, where dx is too narrow for them.
 static uint64_t waiting_bytes(const husk__conv_problem *problem)
 {
-    const bool waits =
-        husk_dtype_size(problem->dtype) < sizeof(float) && husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
+    const bool waits = husk_dtype_size(problem->dtype) < sizeof(float) &&
+                       husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
     return waits ? 4 * (uint64_t)husk__tensor_count(&problem->x) : 0;
 }
 

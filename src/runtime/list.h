@@ -26,7 +26,10 @@ husk_dtype husk__list_accumulator(const husk__list *list);
 /* Bits 1 << dtype of those that have elements; where none has, the accumulator's. */
 uint32_t husk__list_dtypes(const husk__list *list);
 
-/* Every tensor is of floats, all or none in f64, without gaps and in memory of the queue's context; is_written: no two overlap. */
+/*
+ * Every tensor is of floats, all or none in f64, without gaps and in memory of the queue's context; is_written: no two
+ * overlap.
+ */
 husk_status husk__list_check(husk_queue *queue, const husk__list *list, const char *argument, bool is_written,
                              const husk__scope *scope);
 /* A number of the device beside the list: the accumulator's dtype, one element, bound; overlaps no tensor of it. */

@@ -59,7 +59,8 @@ static void make(const conv_backward_case *c, bool has_bias, tensors *t)
     t->dy = c->dtype == HUSK_F32 && test_one_in(&(husk_ref_random){.seed = c->seed}, 3)
                 ? test_input_amid_nan(rank, c->y, c->layouts[2], c->seed + 1, 1.0f)
                 : test_input_of(c->dtype, rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
-    t->bias = test_input_of(c->seed % 4 || c->dtype == HUSK_F64 ? c->dtype : HUSK_F32, 1, &c->x[1], TEST_PACKED, c->seed + 2, 1.0f);
+    const husk_dtype bias = c->seed % 4 || c->dtype == HUSK_F64 ? c->dtype : HUSK_F32;
+    t->bias = test_input_of(bias, 1, &c->x[1], TEST_PACKED, c->seed + 2, 1.0f);
     t->dx = c->params.accumulate ? test_inout_of(output, rank, c->x, c->layouts[0], c->seed + 3, 1.0f)
                                  : test_output(output, rank, c->x, c->layouts[0]);
     t->op = (husk_ref_conv_backward_data){.params = &c->params,

@@ -172,8 +172,8 @@ static test_tensor number_of(husk_dtype dtype, double value)
     return made;
 }
 
-// Gradients of one dtype, a copy of w in another (f32: none), a scale (0: none) and a flag to leave the step out. Beside
-// gradients in f64 all is f64.
+// Gradients of one dtype, a copy of w in another (f32: none), a scale (0: none) and a flag to leave the step out.
+// Beside gradients in f64 all is f64.
 static void run_mixed(husk_optimizer_params p, husk_dtype gradient, husk_dtype copy, double scale, double flag,
                       int64_t count)
 {

@@ -30,8 +30,9 @@
  * SGD keeps first with momentum; RMSPROP second, with momentum first, with centered third; ADAM and ADAMW first and
  * second, with amsgrad third. A zero-sized parameter does nothing. NaN and infinity go where the formulas send them.
  *
- * Error: each operation's rounding, 2^-24 of its result, carried through the formulas to first order and doubled; and
- * what denormals cost that become zero; in f64 2^-53. Where centered, second - third^2 cancels, and the error grows as that does.
+ * Error: each operation's rounding, 2^-24 of its result (2^-53 in f64), carried through the formulas to first order and
+ * doubled; and what denormals cost that become zero. Where centered, second - third^2 cancels, and the error grows as
+ * that does.
  */
 #ifndef HUSK_OPS_OPTIMIZER_H
 #define HUSK_OPS_OPTIMIZER_H
