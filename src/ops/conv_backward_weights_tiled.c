@@ -23,6 +23,15 @@ typedef struct state {
     husk__range range;
 } state;
 
+static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__conv_problem *problem = candidate->problem;
+    if (problem->dtype != HUSK_F64 || candidate->configuration->values[2] < 8)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "needs more registers for f64 than work-items have");
+    return false;
+}
+
 static double efficiency(const int32_t *tile)
 {
     return tile[0] >= 128 ? 0.8 : tile[2] == 8 ? 0.6 : tile[0] >= 64 ? 0.55 : 0.35;
@@ -170,6 +179,7 @@ const husk__variant husk__conv_backward_weights_tiled = {
     .family = HUSK__FAMILY_GPU,
     .configurations = MENU,
     .configuration_count = sizeof MENU / sizeof *MENU,
+    .supports = supports,
     .cost = cost,
     .workspace = workspace,
     .error_factor = husk__conv_backward_weights_error_factor,
