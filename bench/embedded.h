@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/embedded.h: the suites and kernels that are compiled in; bench/embed.cmake writes the table. */
+/* bench/embedded.h: the suites, kernels and schema that are compiled in; bench/embed.cmake writes the table. */
 #ifndef BENCH_EMBEDDED_H
 #define BENCH_EMBEDDED_H
 

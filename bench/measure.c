@@ -257,5 +257,8 @@ void bench_row_free(bench_row *row)
         json_decref(row->entrants[i].verified);
         bench_samples_free(&row->entrants[i].samples);
     }
+    bench_samples_free(&row->sentinel_before);
+    bench_samples_free(&row->sentinel_after);
+    bench_samples_free(&row->sentinel_samples);
     row->entrant_count = 0;
 }

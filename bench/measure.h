@@ -50,6 +50,8 @@ typedef struct bench_row {
     size_t entrant_count;
     double preparing; /* seconds spent in building programs and the like, beyond what that usually takes */
     double sentinel_drift; /* largest relative change of the sentinel beside this row */
+    /* GFLOP/s of the sentinel before and after each round, and how many samples of the first entrant are of it. */
+    bench_samples sentinel_before, sentinel_after, sentinel_samples;
 } bench_row;
 
 typedef struct bench_measure_options {

@@ -7,29 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "result_file.h"
 #include "run.h"
 #include "text.h"
-
-static const char *string_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
 
 static void add_roof(bench_roofline *r, const json_t *copy)
 {
     char size[32];
-    const double bandwidth = number_of(copy, "gbytes_per_s");
+    const double bandwidth = bench_number_of(copy, "gbytes_per_s");
     // One that is hardly lower than the one before says nothing of its own.
     if (!(bandwidth > 0) || (r->roof_count && bandwidth > 0.85 * r->roofs[r->roof_count - 1].gbytes_per_s))
         return;
-    bench_format_bytes(number_of(copy, "bytes"), size, sizeof size);
+    bench_format_bytes(bench_number_of(copy, "bytes"), size, sizeof size);
     r->roofs[r->roof_count].gbytes_per_s = bandwidth;
     snprintf(r->roofs[r->roof_count++].name, sizeof r->roofs->name, "memory, %s: %.0f GB/s", size, bandwidth);
 }
@@ -39,12 +28,12 @@ static bool take_peaks(const json_t *peaks, bench_roofline *r, char reason[BENCH
 {
     const json_t *all = json_object_get(peaks, "copy"), *fastest = NULL;
     const size_t count = json_array_size(all);
-    r->fma_gflops = number_of(peaks, "fma_gflops");
+    r->fma_gflops = bench_number_of(peaks, "fma_gflops");
     if (!(r->fma_gflops > 0) || count == 0)
         return bench_explain(reason, BENCH_REASON_TEXT, "it has no measured peaks (device.peaks)");
     for (size_t i = 0; i < count; i++)
-        if (!fastest ||
-            number_of(json_array_get(all, i), "gbytes_per_s") > number_of(fastest, "gbytes_per_s"))
+        if (!fastest || bench_number_of(json_array_get(all, i), "gbytes_per_s") >
+                            bench_number_of(fastest, "gbytes_per_s"))
             fastest = json_array_get(all, i);
     add_roof(r, fastest);
     if (count > 2)
@@ -67,19 +56,20 @@ static int series_of(const char *op)
 // Rows of the first device that are right and have everything that a point needs.
 static void take_row(const json_t *row, bench_roofline *r)
 {
-    const double flops = number_of(row, "executed_flops"), bytes = number_of(row, "bytes"),
-                 median = number_of(json_object_get(row, "time"), "median_ns");
-    if (strcmp(string_of(row, "state"), "ok") || json_integer_value(json_object_get(row, "device")) != 0 ||
-        !(flops > 0) || !(bytes > 0) || !(median > 0))
+    const double flops = bench_number_of(row, "executed_flops"), bytes = bench_number_of(row, "bytes"),
+                 median = bench_number_of(json_object_get(row, "time"), "median_ns");
+    if (strcmp(bench_text_of(row, "state"), "ok") ||
+        json_integer_value(json_object_get(row, "device")) != 0 || !(flops > 0) || !(bytes > 0) ||
+        !(median > 0))
         return;
     r->points[r->count++] = (bench_roofline_point){
-        .text = string_of(row, "case"),
-        .op = string_of(row, "op"),
-        .variant = string_of(row, "variant"),
-        .series = series_of(string_of(row, "op")),
+        .text = bench_text_of(row, "case"),
+        .op = bench_text_of(row, "op"),
+        .variant = bench_text_of(row, "variant"),
+        .series = series_of(bench_text_of(row, "op")),
         .intensity = flops / bytes,
         .gflops = flops / median,
-        .percent = number_of(row, "percent_of_peak"),
+        .percent = bench_number_of(row, "percent_of_peak"),
         .median_ns = median,
     };
 }
@@ -88,7 +78,7 @@ bool bench_roofline_make(const json_t *document, bench_roofline *r, char reason[
 {
     memset(r, 0, sizeof *r);
     const json_t *rows = json_object_get(document, "results"), *device = json_object_get(document, "device");
-    if (strcmp(string_of(document, "schema"), "clbench/1"))
+    if (strcmp(bench_text_of(document, "schema"), "clbench/1"))
         return bench_explain(reason, BENCH_REASON_TEXT, "it is no result of clbench (schema clbench/1)");
     if (!take_peaks(json_object_get(device, "peaks"), r, reason))
         return false;
@@ -101,10 +91,11 @@ bool bench_roofline_make(const json_t *document, bench_roofline *r, char reason[
         bench_roofline_free(r);
         return bench_explain(reason, BENCH_REASON_TEXT, "it has no case that is right and was timed");
     }
-    snprintf(r->title, sizeof r->title, "%s", string_of(device, "name"));
+    snprintf(r->title, sizeof r->title, "%s", bench_text_of(device, "name"));
     snprintf(r->subtitle, sizeof r->subtitle, "Husk %s on %.80s %.60s, %.10s: %zu case%s",
-             string_of(document, "husk_version"), string_of(device, "platform"), string_of(device, "driver"),
-             string_of(document, "started"), r->count, r->count == 1 ? "" : "s");
+             bench_text_of(document, "husk_version"), bench_text_of(device, "platform"),
+             bench_text_of(device, "driver"), bench_text_of(document, "started"), r->count,
+             r->count == 1 ? "" : "s");
     return true;
 }
 
@@ -137,20 +128,20 @@ static int write_picture(const bench_roofline *r, const char *path)
 int bench_command_roofline(const bench_options *options)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    json_error_t error;
     bench_roofline roofline;
     if (!options->cases[0]) {
         fprintf(stderr, "clbench: roofline needs a result: clbench roofline RESULT.json [-o PICTURE.svg]\n");
         return BENCH_EXIT_USAGE;
     }
-    json_t *document = json_load_file(options->cases, 0, &error);
-    if (!document || !bench_roofline_make(document, &roofline, reason)) {
-        if (!document && error.line > 0)
-            fprintf(stderr, "clbench: %s is no JSON: line %d: %s\n", options->cases, error.line, error.text);
-        else
-            fprintf(stderr, "clbench: %s: %s\n", options->cases, document ? reason : error.text);
+    json_t *document = bench_result_read(options->cases, reason);
+    if (!document) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
+    if (!bench_roofline_make(document, &roofline, reason)) {
+        fprintf(stderr, "clbench: %s: %s\n", options->cases, reason);
         json_decref(document);
-        return BENCH_EXIT_ERROR;
+        return BENCH_EXIT_USAGE;
     }
     const int code = write_picture(&roofline, options->output_path ? options->output_path : "roofline.svg");
     bench_roofline_free(&roofline);

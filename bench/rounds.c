@@ -33,29 +33,52 @@ void bench_read_peaks(const json_t *reply, bench_peaks *peaks)
     }
 }
 
-// A fixed piece of work before each row: has the machine become slower?
-static void watch_drift(bench_run *r, bench_row *row)
+// A fixed piece of work: its rate, the better of two, for interruptions.
+// 0: it could not be timed.
+static double time_sentinel(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
-    json_t *reply = NULL;
-    if (!bench_contestant_revive(&r->contestants[0]) ||
-        bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "sentinel"),
-                           r->options->max_time, &reply, reason) != BENCH_REPLY_OK)
-        return;
-    double ns = json_number_value(json_object_get(reply, "ns"));
-    double gflops = json_number_value(json_object_get(reply, "gflops"));
-    json_decref(reply);
-    if (ns <= 0)
-        return;
-    if (gflops > r->peaks.fma_gflops)
-        r->peaks.fma_gflops = gflops;
-    if (r->sentinel_ns <= 0)
-        r->sentinel_ns = ns;
-    double drift = ns / r->sentinel_ns - 1;
+    double best = 0;
+    for (int i = 0; i < 2; i++) {
+        json_t *reply = NULL;
+        if (bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "sentinel"),
+                               r->options->max_time, &reply, reason) != BENCH_REPLY_OK)
+            return 0;
+        const double gflops = json_number_value(json_object_get(reply, "gflops"));
+        json_decref(reply);
+        best = gflops > best ? gflops : best;
+    }
+    if (best > r->peaks.fma_gflops)
+        r->peaks.fma_gflops = best;
+    return best;
+}
+
+// Before and after each row: has the machine become slower?
+static double watch_drift(bench_run *r, bench_row *row)
+{
+    const double gflops = time_sentinel(r);
+    if (gflops <= 0)
+        return 0;
+    if (r->sentinel_gflops <= 0)
+        r->sentinel_gflops = gflops;
+    const double drift = r->sentinel_gflops / gflops - 1;
     if (fabs(drift) > fabs(row->sentinel_drift))
         row->sentinel_drift = drift;
     if (fabs(drift) > fabs(r->worst_drift))
         r->worst_drift = drift;
+    return gflops;
+}
+
+static void measure_round(bench_run *r, bench_row *row, const bench_measure_options *options)
+{
+    const size_t samples = row->entrants[0].samples.count;
+    const double before = bench_contestant_revive(&r->contestants[0]) ? watch_drift(r, row) : 0;
+    bench_measure_row(row, options);
+    // A worker that was ended is started anew when it is needed.
+    const double after = before > 0 && r->contestants[0].process.pid ? watch_drift(r, row) : 0;
+    bench_samples_add(&row->sentinel_before, before);
+    bench_samples_add(&row->sentinel_after, after);
+    bench_samples_add(&row->sentinel_samples, (double)(row->entrants[0].samples.count - samples));
 }
 
 static bench_measure_options measure_options(const bench_run *r, size_t rows_left, int64_t round)
@@ -189,9 +212,8 @@ void bench_measure_rounds(bench_run *r)
             show_progress(r, i, row);
             if (round == 0)
                 add_entrants(r, row);
-            watch_drift(r, row);
             bench_measure_options options = measure_options(r, left, round);
-            bench_measure_row(row, &options);
+            measure_round(r, row, &options);
             r->compiling += row->preparing;
             if (round + 1 == rounds && !bench_interrupted) // half a row is none
                 print_row(r, row);

@@ -25,7 +25,7 @@ typedef struct bench_run {
     bench_row *rows;
     size_t row_count;
     bench_peaks peaks;
-    double sentinel_ns, worst_drift;
+    double sentinel_gflops, worst_drift;
     bench_results results;
     bench_table table;
     bool was_cut; /* the budget ended some measurement */

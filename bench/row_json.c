@@ -120,6 +120,20 @@ static json_t *compile_json(const bench_entrant *e)
     return compile;
 }
 
+// Two runs are compared by how fast the machine was beside each round.
+static json_t *sentinels_json(const bench_row *row)
+{
+    json_t *sentinels = json_array();
+    for (size_t i = 0; i < row->sentinel_samples.count; i++) {
+        const double before = row->sentinel_before.values[i], after = row->sentinel_after.values[i];
+        json_array_append_new(sentinels, json_pack("{s:o, s:o, s:I}", "before_gflops",
+                                                   before > 0 ? json_real(before) : json_null(),
+                                                   "after_gflops", after > 0 ? json_real(after) : json_null(),
+                                                   "samples", (json_int_t)row->sentinel_samples.values[i]));
+    }
+    return sentinels;
+}
+
 json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
 {
     const bench_entrant *e = &row->entrants[0];
@@ -163,6 +177,7 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "bytes", number(bench_case_bytes(&row->c)));
     json_object_set_new(object, "temperature", json_string("hot"));
     json_object_set_new(object, "sentinel_drift", number(row->sentinel_drift));
+    json_object_set_new(object, "sentinels", sentinels_json(row));
     json_object_set_new(object, "workspace",
                         e->prepared ? json_incref(json_object_get(e->prepared, "workspace")) : json_null());
     json_object_set_new(object, "baselines", baselines_json(row));

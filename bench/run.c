@@ -103,7 +103,7 @@ static void measure_device(bench_run *r)
     bench_process *husk = &r->contestants[0].process;
     bench_progress_show("measuring the device's peaks");
     memset(&r->peaks, 0, sizeof r->peaks);
-    r->sentinel_ns = 0;
+    r->sentinel_gflops = 0;
     if (bench_process_call(husk, json_pack("{s:s, s:b}", "do", "peaks", "quick", r->options->quick),
                            r->options->max_time, &reply, reason) == BENCH_REPLY_OK &&
         bench_state_of_reply(BENCH_REPLY_OK, reply, reason) == BENCH_STATE_OK) {

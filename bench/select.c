@@ -25,6 +25,23 @@ static bool cases_of_words(const char *words, bench_suite *suite, char reason[BE
     }
 }
 
+// A case names one measurement: what comes again is counted, as if the suite had said "* 2". (Those that are
+// named twice are merged when they are read.)
+static void merge_duplicates(bench_suite *suite)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < suite->count; i++) {
+        size_t first = 0;
+        while (first < kept && strcmp(suite->entries[first].c.canonical, suite->entries[i].c.canonical) != 0)
+            first++;
+        if (first < kept)
+            suite->entries[first].count += suite->entries[i].count;
+        else
+            suite->entries[kept++] = suite->entries[i];
+    }
+    suite->count = kept;
+}
+
 // The same cases with another dtype.
 static bool change_dtype(bench_suite *suite, const char *dtype, char reason[BENCH_REASON_TEXT])
 {
@@ -39,6 +56,7 @@ static bool change_dtype(bench_suite *suite, const char *dtype, char reason[BENC
         if (!bench_case_parse(line, &suite->entries[i].c, reason))
             return false;
     }
+    merge_duplicates(suite);
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "contender.h"
+#include "result_file.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
@@ -94,9 +95,16 @@ static json_t *run_json(const char *arguments)
     snprintf(command, sizeof command, "%s --json %s", arguments, path);
     int code = run("", command);
     ck_assert_msg(code == 0, "clbench %s: exit code %d\n%.2000s", arguments, code, output);
-    json_error_t error;
-    json_t *document = json_load_file(path, 0, &error);
-    ck_assert_msg(document != NULL, "%s", error.text);
+    // It is what the schema says, without anything that the schema does not name.
+    char reason[BENCH_REASON_TEXT];
+    json_t *document = bench_result_read(path, reason), *schema = bench_result_schema();
+    bench_fault fault;
+    ck_assert_msg(document != NULL, "%s", reason);
+    ck_assert_msg(bench_schema_names_all(schema, document, &fault), "%s: %s", fault.place, fault.rule);
+    json_decref(schema);
+    snprintf(command, sizeof command, "sh '%s' '%s' %s", HUSK_TESTS_DIR "/tools/check_schema.sh",
+             HUSK_SOURCE_DIR "/bench/schema/clbench-1.schema.json", path);
+    ck_assert_msg(system(command) == 0, "%s", command);
     unlink(path);
     return document;
 }
@@ -170,8 +178,8 @@ START_TEST(a_picture_needs_a_result)
 {
     const char *none = "OCL_ICD_VENDORS=/nonexistent"; // and no device
     expect(none, "roofline", 2, "RESULT.json");
-    expect(none, "roofline /no/such/file", 1, "/no/such/file");
-    expect(none, "roofline " HUSK_SOURCE_DIR "/README.md", 1, "is no JSON: line 1");
+    expect(none, "roofline /no/such/file", 2, "/no/such/file");
+    expect(none, "roofline " HUSK_SOURCE_DIR "/README.md", 2, "line 1, column 1: no JSON");
     expect(none, "roofline $(ls " HUSK_SOURCE_DIR "/bench/results/*.json | head -n 1) -o -", 0, "</svg>");
     expect(none, "roofline $(ls " HUSK_SOURCE_DIR "/bench/results/*.json | head -n 1) -o /no/such/folder/x",
            1, "could not be written");

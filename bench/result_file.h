@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/result_file.h: reading result files, for everything that takes one (compare, history, report, roofline). A
+ * file is believed only as far as it has been checked: against bench/schema/clbench-1.schema.json, which is compiled
+ * in, and for what a schema cannot say.
+ */
+#ifndef BENCH_RESULT_FILE_H
+#define BENCH_RESULT_FILE_H
+
+#include "case.h"
+#include "json_schema.h"
+
+/*
+ * The document of a result file. NULL: reason is a sentence that names the file, the place and the rule. What it
+ * holds can be relied on as the schema says; besides,
+ * - no two rows are of the same device, case, variant and temperature;
+ * - samples are as many as n says, and their summary is theirs, in the right order;
+ * - a row that is ok was timed, and is of a device that the document has;
+ * - no text has control characters (they are replaced), so that it may be printed.
+ */
+json_t *bench_result_read(const char *path, char reason[BENCH_REASON_TEXT]);
+
+/* The same for a document in memory; name stands for the file in what is said. */
+bool bench_result_check(json_t *document, const char *name, char reason[BENCH_REASON_TEXT]);
+
+/* The schema itself; NULL when memory is short. */
+json_t *bench_result_schema(void);
+
+/* ---- taking things out of a document that was checked ---- */
+
+/* "" and NaN where there is none. */
+const char *bench_text_of(const json_t *object, const char *key);
+double bench_number_of(const json_t *object, const char *key);
+
+#endif
