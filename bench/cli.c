@@ -5,6 +5,9 @@
 
 #include "text.h"
 
+#define MAX_TIME     120.0
+#define COMPILE_TIME 600.0
+
 typedef enum option_kind { FLAG, TEXT, INTEGER, DURATION, DEVICE, MERGED } option_kind;
 
 enum {
@@ -32,7 +35,7 @@ typedef struct option {
 
 static const option options_table[] = {
     {"device", 'd', DEVICE, 0, RUNS | VERIFY | OVERHEAD | TUNE, "D",
-     "gpu, cpu, P:D or part of a name; may be repeated"},
+     "gpu, cpu, P:D or part of a name; run: may be repeated, or all"},
     {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY | OVERHEAD | TUNE, "P",
      "the default device of the platform with this number or name"},
     {"suite", 0, TEXT, AT(suite), RUNS | VERIFY | LIST | TUNE, "S", "a named list of cases (clbench list)"},
@@ -42,9 +45,10 @@ static const option options_table[] = {
      "a variant by name, or all; verify all: in every configuration"},
     {"dtype", 0, TEXT, AT(dtype), RUNS | VERIFY, "T", "the cases with this dtype in place of theirs"},
     {"quick", 0, FLAG, AT(quick), RUNS, NULL, "0.1 s a contender, 20 s in all"},
-    {"budget", 0, DURATION, AT(budget), RUNS | TUNE, "TIME", "time for the whole run, such as 60s; 0: no limit"},
+    {"budget", 0, DURATION, AT(budget), RUNS | TUNE, "TIME",
+     "time for the whole run, such as 60s; 0: no limit"},
     {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY | TUNE, "TIME",
-     "a case that takes longer is ended (default 120s)"},
+     "a case that takes longer is ended (default 120s, and 600s while it compiles)"},
     {"rounds", 'r', INTEGER, AT(rounds), RUNS, "N",
      "measure everything N times, in shuffled order (default 1)"},
     {"warmup", 'w', INTEGER, AT(warmup), RUNS, "N", "runs before measuring, at least (default 3)"},
@@ -52,13 +56,16 @@ static const option options_table[] = {
      "of the shuffling and of the samples that are verified"},
     {"again", 0, FLAG, AT(again), TUNE, NULL, "also the cases that the database has an answer for"},
     {"show", 0, FLAG, AT(show), TUNE, NULL, "say what is in the database"},
-    {"export", 0, TEXT, AT(export_path), TUNE, "FILE", "write what differs from the prediction on this device"},
+    {"export", 0, TEXT, AT(export_path), TUNE, "FILE",
+     "write what differs from the prediction on this device"},
     {"merge", 0, MERGED, 0, TUNE, "FILE...", "take over the entries of other databases"},
     {"compile", 0, FLAG, AT(compile), RUNS, NULL,
      "also each case's first call in new processes, cold and cached"},
     {"startup", 0, FLAG, AT(startup), RUNS, NULL, "also the time to a ready context, cold and warm"},
     {"no-startup", 0, FLAG, AT(no_startup), RUNS, NULL, "leave that out"},
+    {"cold", 0, FLAG, AT(cold), RUNS, NULL, "operands rotate over twice the last-level cache"},
     {"json", 0, TEXT, AT(json_path), RUNS, "FILE", "write results as JSON (schema clbench/1)"},
+    {"resume", 0, TEXT, AT(resume_path), RUNS, "FILE", "go on with the run that wrote this file"},
     {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS, "FILE", "write results as a Markdown table"},
@@ -98,7 +105,8 @@ void bench_cli_help(FILE *file)
         fprintf(file, "  %-22s %s\n", left, o->help);
     }
     fputs(
-        "\nExit codes: 0 all right, 1 error, 2 usage, 3 verification failed, 6 no device, 124 a case timed out.\n",
+        "\nExit codes: 0 all right, 1 error, 2 usage, 3 verification failed, 6 no device, 124 a case timed out,\n"
+        "130 and 143 interrupted: what was measured is kept.\n",
         file);
 }
 
@@ -140,12 +148,25 @@ static bool unknown_option(const char *word, bench_command command, char reason[
                          bench_nearest(name + strspn(name, "-"), names, count));
 }
 
+// What may stand beside --resume: where results go, and how much is said.
+static bool goes_with_resume(const option *o)
+{
+    static const char *const names[] = {"resume", "json", "csv", "md", "quiet", "help", "version"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(o->name, names[i]))
+            return true;
+    }
+    return false;
+}
+
 static bool store(bench_options *options, const option *o, const char *value, char reason[BENCH_REASON_TEXT])
 {
     char *at = (char *)options + o->offset;
     int64_t integer = 0;
     double seconds = 0;
     bool yes = true;
+    if (!goes_with_resume(o) && !options->not_with_resume)
+        options->not_with_resume = o->name;
     switch (o->kind) {
     case FLAG:
         memcpy(at, &yes, sizeof yes);
@@ -234,6 +255,17 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
         return bench_explain(reason, BENCH_REASON_TEXT, "--device and --platform exclude each other");
     if (o->startup && o->no_startup)
         return bench_explain(reason, BENCH_REASON_TEXT, "--startup and --no-startup exclude each other");
+    if (o->resume_path && (o->not_with_resume || o->cases[0]))
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "--resume takes everything else from its file: %s%.100s cannot stand beside it",
+                             o->not_with_resume ? "--" : "",
+                             o->not_with_resume ? o->not_with_resume : o->cases);
+    for (size_t i = 0; i < o->device_count; i++) {
+        if (!strcmp(o->devices[i], "all") && (o->device_count > 1 || !(RUNS & 1 << o->command)))
+            return bench_explain(reason, BENCH_REASON_TEXT,
+                                 o->device_count > 1 ? "--device all excludes further devices"
+                                                     : "--device all is for clbench run");
+    }
     if (o->rounds < 1)
         return bench_explain(reason, BENCH_REASON_TEXT, "--rounds: at least 1 is wanted");
     return true;
@@ -246,7 +278,6 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
     options->rounds = 1;
     options->warmup = 3;
     options->seed = 1;
-    options->max_time = 120;
     int command_at = -1;
     if (!take_command(argc, argv, options, &command_at, reason))
         return false;
@@ -272,5 +303,8 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
             return bench_explain(reason, BENCH_REASON_TEXT, "too many cases on the command line; use --file");
         bench_append(options->cases, sizeof options->cases, "%s%s", options->cases[0] ? " " : "", argv[i]);
     }
+    // A driver may compile for minutes; who gives a time means it.
+    options->compile_time = options->max_time > 0 ? options->max_time : COMPILE_TIME;
+    options->max_time = options->max_time > 0 ? options->max_time : MAX_TIME;
     return check_together(options, reason);
 }

@@ -52,6 +52,9 @@ typedef struct bench_options {
     const char *variant;   /* a name, "all", or NULL */
     const char *dtype;
     const char *json_path, *csv_path, *md_path, *output_path;
+    const char *resume_path;
+    const char
+        *not_with_resume; /* an option that was given and that only the resumed file may decide; NULL: none */
     const char *digests_path; /* verify */
     const char *export_path;              /* tune */
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */
@@ -59,9 +62,11 @@ typedef struct bench_options {
     bool show, again; /* tune */
     bool json; /* devices --json */
     bool list, quiet, quick, help, version;
-    bool compile, startup, no_startup;
+    bool compile, startup, no_startup, cold;
     int64_t rounds, warmup, seed;
     double max_time, budget; /* seconds; budget 0: the command's own, negative: none */
+    double compile_time;     /* seconds for what may compile: max_time, where that was given */
+    char device_texts[BENCH_MAX_DEVICES][24]; /* wishes that "all" stands for */
 } bench_options;
 
 /* False: reason says what is wrong. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "digest.h"
+#include "host.h"
 #include "op.h"
 #include "ref/random.h"
 #include "text.h"
@@ -175,6 +176,15 @@ static bool is_narrow(const bench_case *c)
 bool bench_data_make(const bench_case *c, bench_data *data, char reason[BENCH_REASON_TEXT])
 {
     memset(data, 0, sizeof *data);
+    // Operands, the device's copy of them and the result: what is not there would be taken from others by force.
+    const double needed = 2 * bench_case_bytes(c), there = bench_host_free_memory("");
+    if (there > 0 && needed > there) {
+        char wanted[32], has[32];
+        bench_format_bytes(needed, wanted, sizeof wanted);
+        bench_format_bytes(there, has, sizeof has);
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "memory does not suffice: it takes %s on the host, and %s is free", wanted, has);
+    }
     if (bench_op_get(c->op)->make_data(c, data, bench_case_seed(c)) && (!is_narrow(c) || narrow_data(c, data)))
         return true;
     bench_data_free(c, data);

@@ -7,6 +7,7 @@
 #include "ref/random.h"
 #include "text.h"
 #include "timer.h"
+#include "worker.h"
 
 #define USUAL_PREPARE \
     0.3 // seconds: data, memory and programs from a cache; beyond that something is compiled
@@ -102,7 +103,9 @@ static void prepare(bench_entrant *e, bench_row *row, const bench_measure_option
     json_t *request = json_pack("{s:s, s:s}", "do", "prepare", "case", row->c.canonical);
     if (e->form[0])
         json_object_set_new(request, "form", json_string(e->form));
-    json_t *reply = ask(e, request, options->max_time);
+    if (options->copies > 1)
+        json_object_set_new(request, "copies", json_integer(options->copies));
+    json_t *reply = ask(e, request, options->compile_time > 0 ? options->compile_time : options->max_time);
     if (reply && !e->prepared)
         e->prepared = json_incref(reply);
     json_decref(reply);
@@ -200,6 +203,8 @@ static void interleave(bench_row *row, const bench_measure_options *options, dou
             if (e->state != BENCH_STATE_OK)
                 continue;
             e->stop = bench_decide(&rule, &e->progress, &e->summary);
+            if (e->batch >= BENCH_LONGEST_BATCH && e->stop == BENCH_STOP_NOT_YET)
+                e->stop = BENCH_STOP_TIME; // one that does nothing gets no more precise
             e->is_done = e->stop != BENCH_STOP_NOT_YET;
         }
     }

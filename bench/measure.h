@@ -52,12 +52,18 @@ typedef struct bench_row {
     double sentinel_drift; /* largest relative change of the sentinel beside this row */
     /* GFLOP/s of the sentinel before and after each round, and how many samples of the first entrant are of it. */
     bench_samples sentinel_before, sentinel_after, sentinel_samples;
+    char asked[64]; /* the variant that was asked for; "": none */
+    int64_t rounds; /* in how many it has been measured */
+    int copies;     /* sets of operands that are rotated through; more than one: it is cold */
+    char reproducer[2 * BENCH_CASE_TEXT]; /* the command that measures it alone */
 } bench_row;
 
 typedef struct bench_measure_options {
     bench_stop_rule rule; /* budget_seconds is set by measure from the row's share */
     double row_seconds;   /* what the run's time leaves to this row; 0: no limit */
     double max_time;      /* watchdog of one request */
+    double compile_time;  /* of one that may compile; 0: max_time */
+    int copies;           /* sets of operands that are rotated through; 0 or 1: one, and the row is hot */
     int64_t warmup;
     uint64_t seed; /* of the shuffling and of the verified sample */
     bool verify;   /* false in later rounds */

@@ -32,10 +32,10 @@ double bench_peaks_largest_bandwidth(const bench_peaks *peaks)
     return largest;
 }
 
-double bench_percent_of_peak(double executed_flops, double bytes, bool by_memory_alone, double median_ns,
-                             const bench_peaks *peaks, bool *bound_by_memory)
+double bench_percent_of_peak(double executed_flops, double bytes, double working_set, bool by_memory_alone,
+                             double median_ns, const bench_peaks *peaks, bool *bound_by_memory)
 {
-    double bandwidth = bench_peaks_bandwidth(peaks, bytes);
+    double bandwidth = bench_peaks_bandwidth(peaks, working_set > bytes ? working_set : bytes);
     double by_memory = bandwidth > 0 ? bytes / median_ns / bandwidth : 0;
     double by_arithmetic = 0;
     if (peaks->fma_gflops > 0 && !by_memory_alone)
@@ -45,8 +45,8 @@ double bench_percent_of_peak(double executed_flops, double bytes, bool by_memory
     return nearer > 0 && isfinite(nearer) ? 100 * nearer : NAN;
 }
 
-bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double median_ns,
-                                   const bench_peaks *measured)
+bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double working_set,
+                                   double median_ns, const bench_peaks *measured)
 {
     bench_plausibility p = {.percent_of_peak = NAN};
     bench_peaks own = *measured; // as they are for the case's arithmetic
@@ -59,8 +59,8 @@ bench_plausibility bench_plausible(const bench_case *c, double executed_flops, d
         snprintf(p.reason, sizeof p.reason, "its time is %g ns", median_ns);
         return p;
     }
-    p.percent_of_peak =
-        bench_percent_of_peak(flops, bytes, by_memory_alone, median_ns, peaks, &p.bound_by_memory);
+    p.percent_of_peak = bench_percent_of_peak(flops, bytes, working_set, by_memory_alone, median_ns, peaks,
+                                              &p.bound_by_memory);
     double gflops = flops / median_ns, gbytes = bytes / median_ns;
     double largest = bench_peaks_largest_bandwidth(peaks);
     // A working set may lie in a nearer cache than its size says: only the fastest level of all is a limit.

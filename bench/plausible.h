@@ -13,12 +13,15 @@ typedef struct bench_plausibility {
     char reason[200];
 } bench_plausibility;
 
-/* executed_flops: those that ran; 0: the operator's own count. */
-bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double median_ns,
-                                   const bench_peaks *peaks);
+/*
+ * executed_flops: those that ran; 0: the operator's own count. working_set: bytes that are touched before the same are
+ * touched again, all sets of a cold row together; 0: the case's.
+ */
+bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double working_set,
+                                   double median_ns, const bench_peaks *peaks);
 
 /* The percentage alone, from numbers that the results hold. */
-double bench_percent_of_peak(double executed_flops, double bytes, bool by_memory_alone, double median_ns,
-                             const bench_peaks *peaks, bool *bound_by_memory);
+double bench_percent_of_peak(double executed_flops, double bytes, double working_set, bool by_memory_alone,
+                             double median_ns, const bench_peaks *peaks, bool *bound_by_memory);
 
 #endif

@@ -15,24 +15,43 @@
 #include <sys/prctl.h>
 #endif
 
+#include "host.h"
 #include "text.h"
 #include "timer.h"
 
 volatile sig_atomic_t bench_interrupted;
 
+static bench_process_watcher *watcher;
+
 static void on_interrupt(int signal_number)
 {
-    (void)signal_number;
-    bench_interrupted = 1;
+    bench_interrupted = signal_number;
 }
 
 void bench_catch_interrupt(void)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, before;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        // Who started clbench with nohup, or in the background of a script, wants it to go on.
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+int bench_interrupted_exit(void)
+{
+    return 128 + bench_interrupted;
+}
+
+void bench_process_watch(bench_process_watcher *wanted)
+{
+    watcher = wanted;
 }
 
 #define LONGEST_LINE ((size_t)64 << 20)
+#define KILL_NS      5000000000u // by when a killed process is gone, unless its driver holds it in the system
+#define LEAVE_NS     1000000000u // what one that was asked to leave is given
 
 static void close_both(int pipe_ends[2])
 {
@@ -42,14 +61,33 @@ static void close_both(int pipe_ends[2])
     }
 }
 
+// What a container or a scheduler leaves of the machine, as text; "" where that is all of it.
+static char cores_text[16];
+
+static void count_cores(void)
+{
+    static bool is_counted;
+    bench_host_limits limits;
+    if (is_counted)
+        return;
+    is_counted = true;
+    bench_host_read_limits("", &limits);
+    if (bench_host_usable_cores(&limits) < limits.online)
+        snprintf(cores_text, sizeof cores_text, "%d", bench_host_usable_cores(&limits));
+}
+
 // The parent has no threads, so that between fork and exec everything is allowed.
-static void become_worker(int requests, int replies, const char *const *arguments,
+static void become_worker(int requests, int replies, pid_t parent, const char *const *arguments,
                           const char *const *environment)
 {
+    setpgid(0, 0); // a group of its own: what a driver starts, a compiler for one, is ended with it
 #if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL); // a worker in a hung driver must not outlive clbench
 #endif
-    signal(SIGINT, SIG_IGN); // Ctrl-C is for the parent, which keeps what was measured
+    if (getppid() != parent) // which has ended in between
+        _exit(127);
+    signal(SIGINT, SIG_IGN); // signals to the program are for the parent, which keeps what was measured
+    signal(SIGTTOU, SIG_IGN);
     // The two ends may be where they are to go: move them out of the way first.
     int from = fcntl(requests, F_DUPFD, 10), to = fcntl(replies, F_DUPFD, 10);
     if (from < 0 || to < 0 || dup2(from, BENCH_WORKER_REQUESTS) < 0 || dup2(to, BENCH_WORKER_REPLIES) < 0)
@@ -59,8 +97,15 @@ static void become_worker(int requests, int replies, const char *const *argument
     // What drivers print must not mix with the results on stdout.
     dup2(STDERR_FILENO, STDOUT_FILENO);
     // PoCL's threads are not bound to cores unless it is told to: two of them may share one for as long as the
-    // process lives, which halves every figure at random. (oneDNN's are bound by bench/baseline/onednn.c.)
-    setenv("POCL_AFFINITY", "1", 0);
+    // process lives, which halves every figure at random. (oneDNN's are bound by bench/baseline/onednn.c.) It counts
+    // cores from 0, which are not ours where a set of others was given.
+    if (bench_host_begins_at_0())
+        setenv("POCL_AFFINITY", "1", 0);
+    // It starts a thread for every processor of the machine; more than may run wait for each other.
+    if (cores_text[0]) {
+        setenv("POCL_MAX_PTHREAD_COUNT", cores_text, 0); // until 5.0
+        setenv("POCL_CPU_MAX_CU_COUNT", cores_text, 0);
+    }
     // Husk's pool of a CPU device lies in huge pages where the system gives them on request: so do, by glibc's
     // word, the operands and the packed weights of those that it is compared with.
     setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);
@@ -83,18 +128,21 @@ bool bench_process_start(bench_process *process, const char *const *arguments, c
         fcntl(requests[i], F_SETFD, FD_CLOEXEC);
         fcntl(replies[i], F_SETFD, FD_CLOEXEC);
     }
+    count_cores();
     fflush(NULL);
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        become_worker(requests[0], replies[1], arguments, environment);
+        become_worker(requests[0], replies[1], parent, arguments, environment);
     if (pid < 0) {
         close_both(requests);
         close_both(replies);
         return bench_explain(reason, BENCH_REASON_TEXT, "no worker process: %s", strerror(errno));
     }
+    setpgid(pid, pid); // whoever comes first
     close(requests[0]);
     close(replies[1]);
     process->pid = pid;
+    snprintf(process->at, sizeof process->at, "starting");
     process->requests = requests[1];
     process->replies = replies[0];
     return true;
@@ -108,34 +156,83 @@ static void forget(bench_process *process)
     memset(process, 0, sizeof *process);
 }
 
-void bench_process_kill(bench_process *process)
+// Its end, if it comes in time (a process inside a hung driver may not even follow SIGKILL), and that of its group.
+static bool reap(pid_t pid, uint64_t limit_ns, int *status)
 {
+    const uint64_t start = bench_now_ns();
+    *status = 0;
+    for (long pause_ns = 100000;; pause_ns = pause_ns < 10000000 ? 2 * pause_ns : pause_ns) {
+        siginfo_t about = {0};
+        int got = waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT);
+        if ((got == 0 && about.si_pid == pid) || (got < 0 && errno == ECHILD)) {
+            if (got == 0)
+                kill(-pid, SIGKILL); // what it has started; while it is not waited for, the number is its own
+            waitpid(pid, status, 0);
+            return true;
+        }
+        if (bench_now_ns() - start > limit_ns)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+    }
+}
+
+static void kill_group(pid_t pid)
+{
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL); // its group may not be made yet
+}
+
+bool bench_process_kill(bench_process *process)
+{
+    int status;
     if (!process->pid)
-        return;
-    kill(process->pid, SIGKILL);
-    waitpid(process->pid, NULL, 0);
+        return true;
+    kill_group(process->pid);
+    bool is_gone = reap(process->pid, KILL_NS, &status);
     forget(process);
+    return is_gone;
 }
 
 void bench_process_stop(bench_process *process)
 {
+    int status;
     if (!process->pid)
         return;
     close(process->requests); // end of file: the worker tidies up and leaves
     process->requests = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    for (int i = 0; i < 200; i++) {
-        if (waitpid(process->pid, NULL, WNOHANG) == process->pid) {
-            forget(process);
-            return;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    if (reap(process->pid, LEAVE_NS, &status))
+        forget(process);
+    else
+        bench_process_kill(process);
+}
+
+// What is said of a worker that has not said more itself.
+static const char *doing(const char *what)
+{
+    static const char *const table[][2] = {
+        {"prepare", "making the case ready"},
+        {"verify", "running once to be verified"},
+        {"warm", "warming up"},
+        {"sample", "being measured"},
+        {"release", "releasing what it had used"},
+        {"peaks", "measuring the device's peaks"},
+        {"sentinel", "timing the sentinel"},
+        {"prewarm", "making every operator ready"},
+        {"engines", "asking for matrix engines"},
+        {"overhead", "measuring the overhead of calls"},
+        {"forms", "saying what it can do"},
+    };
+    for (size_t i = 0; what && i < sizeof table / sizeof *table; i++) {
+        if (!strcmp(what, table[i][0]))
+            return table[i][1];
     }
-    bench_process_kill(process);
+    return "answering a request";
 }
 
 bool bench_process_send(bench_process *process, json_t *request)
 {
     char *text = json_dumps(request, JSON_COMPACT);
+    snprintf(process->at, sizeof process->at, "%s", doing(json_string_value(json_object_get(request, "do"))));
     json_decref(request);
     bool sent = text && process->pid;
     size_t size = sent ? strlen(text) : 0, done = 0;
@@ -152,16 +249,40 @@ bool bench_process_send(bench_process *process, json_t *request)
     return sent;
 }
 
+static const char *signal_name(int number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        {SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+        {SIGILL, "SIGILL"},   {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i].number == number)
+            return names[i].name;
+    }
+    return "a signal";
+}
+
 static void say_how_it_died(bench_process *process, char reason[BENCH_REASON_TEXT])
 {
     int status = 0;
-    if (waitpid(process->pid, &status, 0) < 0)
-        snprintf(reason, BENCH_REASON_TEXT, "the worker process is gone");
-    else if (WIFSIGNALED(status))
-        snprintf(reason, BENCH_REASON_TEXT, "the worker process crashed: signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    else
-        snprintf(reason, BENCH_REASON_TEXT, "the worker process left with exit code %d", WEXITSTATUS(status));
+    const char *who = process->who[0] ? process->who : "the worker process";
+    // Its end of the pipe is closed; a driver may have done that, too.
+    if (!reap(process->pid, LEAVE_NS, &status)) {
+        kill_group(process->pid);
+        reap(process->pid, KILL_NS, &status);
+        snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", who, process->at);
+    } else if (WIFSIGNALED(status)) {
+        const int number = WTERMSIG(status);
+        snprintf(reason, BENCH_REASON_TEXT, "%s %s: %s (%s) while %s", who,
+                 number == SIGKILL ? "was ended from outside, perhaps since memory was short" : "crashed",
+                 signal_name(number), strsignal(number), process->at);
+    } else {
+        snprintf(reason, BENCH_REASON_TEXT, "%s ended the process with exit code %d while %s", who,
+                 WEXITSTATUS(status), process->at);
+    }
     forget(process);
 }
 
@@ -195,6 +316,38 @@ static bool read_more(bench_process *process)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
+// A line that says what the worker is doing is kept; anything else is the reply.
+static json_t *take_reply(bench_process *process)
+{
+    for (json_t *line; (line = take_line(process));) {
+        const char *at = json_string_value(json_object_get(line, "at"));
+        if (!at)
+            return line;
+        snprintf(process->at, sizeof process->at, "%s", at);
+        json_decref(line);
+    }
+    return NULL;
+}
+
+static bench_reply give_up(bench_process *process, double seconds, char reason[BENCH_REASON_TEXT])
+{
+    char at[sizeof process->at];
+    const pid_t pid = process->pid;
+    memcpy(at, process->at, sizeof at);
+    bool is_gone = bench_process_kill(process);
+    if (bench_interrupted)
+        snprintf(reason, BENCH_REASON_TEXT, "interrupted while %s", at);
+    else if (is_gone)
+        snprintf(reason, BENCH_REASON_TEXT, "no answer within %.3g s while %s; the worker process was ended",
+                 seconds, at);
+    else
+        snprintf(
+            reason, BENCH_REASON_TEXT,
+            "no answer within %.3g s while %s; the worker process %ld hangs in the driver and cannot be ended",
+            seconds, at, (long)pid);
+    return BENCH_REPLY_TIMEOUT;
+}
+
 bench_reply bench_process_receive(bench_process *process, double seconds, json_t **reply,
                                   char reason[BENCH_REASON_TEXT])
 {
@@ -203,25 +356,18 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
         snprintf(reason, BENCH_REASON_TEXT, "the worker process is not running");
         return BENCH_REPLY_DIED;
     }
-    uint64_t deadline = bench_now_ns() + (uint64_t)(seconds > 0 ? seconds * 1e9 : 0);
-    while (!(*reply = take_line(process))) {
-        uint64_t now = bench_now_ns();
-        if (seconds > 0 && now >= deadline) {
-            bench_process_kill(process);
-            snprintf(reason, BENCH_REASON_TEXT, "no answer within %.3g s; the worker process was ended",
-                     seconds);
-            return BENCH_REPLY_TIMEOUT;
-        }
-        if (bench_interrupted) {
-            bench_process_kill(process);
-            snprintf(reason, BENCH_REASON_TEXT, "interrupted");
-            return BENCH_REPLY_TIMEOUT;
-        }
+    const uint64_t start = bench_now_ns(), limit = (uint64_t)(seconds > 0 ? seconds * 1e9 : 0);
+    while (!(*reply = take_reply(process))) {
+        uint64_t spent = bench_now_ns() - start;
+        if (bench_interrupted || (limit > 0 && spent >= limit))
+            return give_up(process, seconds, reason);
         // Half a second at most, for a signal that came just before the call.
-        uint64_t left = seconds > 0 ? deadline - now : 500000000u;
+        uint64_t left = limit > 0 ? limit - spent : 500000000u;
         int wait_ms = left < 500000000u ? (int)(left / 1000000) + 1 : 500;
         struct pollfd watched = {.fd = process->replies, .events = POLLIN};
         int ready = poll(&watched, 1, wait_ms);
+        if (ready == 0 && watcher)
+            watcher(process->at, (double)(bench_now_ns() - start) * 1e-9);
         if (ready > 0 && !read_more(process)) {
             say_how_it_died(process, reason);
             return BENCH_REPLY_DIED;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/process.h: a worker process and the line protocol on its pipes: one JSON object a line, each request
- * answered by one reply. A worker that does not answer in time is killed; one that died says how.
+ * answered by one reply. Before it, a worker may say in lines of their own ("at") what it is doing. A worker that
+ * does not answer in time is killed, with what it started; one that died says how, and what it was doing.
  */
 #ifndef BENCH_PROCESS_H
 #define BENCH_PROCESS_H
@@ -16,16 +17,22 @@
 typedef struct bench_process {
     pid_t pid; /* 0: not running */
     int requests, replies;
+    char who[32]; /* as reasons name it: "the driver or Husk"; "": "the worker process" */
+    char at[80];  /* what it is doing, behind "while" */
     char *buffer; /* what has arrived of the next line */
     size_t used, capacity;
 } bench_process;
 
-/* environment: names and values in turn, NULL-ended, set beside the parent's; NULL for none. */
+/*
+ * environment: names and values in turn, NULL-ended, set beside the parent's; NULL for none. The worker has a process
+ * group of its own, which a kill ends as a whole, and ends when clbench does, whatever ends that (on Linux).
+ */
 bool bench_process_start(bench_process *process, const char *const *arguments, const char *const *environment,
                          char reason[BENCH_REASON_TEXT]);
 /* Ask it to quit, wait a moment, and kill it if it has not. */
 void bench_process_stop(bench_process *process);
-void bench_process_kill(bench_process *process);
+/* False: it cannot be ended, since its driver hangs inside the system. It is left behind and forgotten. */
+bool bench_process_kill(bench_process *process);
 
 typedef enum bench_reply {
     BENCH_REPLY_OK,
@@ -42,12 +49,18 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
 bench_reply bench_process_call(bench_process *process, json_t *request, double seconds, json_t **reply,
                                char reason[BENCH_REASON_TEXT]);
 
+/* Called twice a second while a reply is waited for: what the worker is doing, and for how long. NULL: nobody is. */
+typedef void bench_process_watcher(const char *at, double seconds);
+void bench_process_watch(bench_process_watcher *watcher);
+
 /*
- * Ctrl-C ends the request that is being waited for (its worker is killed) and sets bench_interrupted, so that
- * what was measured until then can be kept. A second one ends the program.
+ * SIGINT, SIGTERM and SIGHUP end the request that is being waited for (its worker is killed) and set bench_interrupted
+ * to their number, so that what was measured until then can be kept. A second one ends the program.
  */
 void bench_catch_interrupt(void);
 extern volatile sig_atomic_t bench_interrupted;
+/* What a program leaves with that was ended by a signal: 130 after Ctrl-C, 143 after SIGTERM. */
+int bench_interrupted_exit(void);
 
 /* In the worker: the descriptors of its end. */
 enum { BENCH_WORKER_REQUESTS = 3, BENCH_WORKER_REPLIES = 4 };

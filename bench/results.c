@@ -11,7 +11,7 @@
 #include "host.h"
 #include "rival.h"
 
-bool bench_results_begin(bench_results *results, const char *path)
+bool bench_results_begin(bench_results *results, const char *path, json_t *run)
 {
     memset(results, 0, sizeof *results);
     results->path = path;
@@ -20,11 +20,30 @@ bool bench_results_begin(bench_results *results, const char *path)
     json_object_set_new(results->root, "schema", json_string("clbench/1"));
     json_object_set_new(results->root, "husk_version", json_string(husk_version()));
     json_object_set_new(results->root, "started", bench_host_time());
+    json_object_set_new(results->root, "run", run ? run : json_null());
     json_object_set_new(results->root, "host", bench_host_json());
     json_object_set_new(results->root, "device", json_null());
     json_object_set_new(results->root, "timer", json_null());
     json_object_set_new(results->root, "results", results->rows);
     json_object_set_new(results->root, "summary", json_object());
+    bench_results_write(results);
+    return !results->failed;
+}
+
+bool bench_results_resume(bench_results *results, const char *path, json_t *document)
+{
+    memset(results, 0, sizeof *results);
+    results->path = path;
+    results->root = document;
+    results->rows = json_object_get(document, "results");
+    json_t *resumed = json_object_get(document, "resumed");
+    if (!json_is_array(resumed)) {
+        resumed = json_array();
+        json_object_set_new(document, "resumed", resumed);
+    }
+    json_array_append_new(resumed, bench_host_time());
+    json_object_del(document, "finished");
+    json_object_set_new(document, "summary", json_object());
     bench_results_write(results);
     return !results->failed;
 }
@@ -58,24 +77,22 @@ void bench_results_write(bench_results *results)
     }
 }
 
-void bench_results_device(bench_results *results, json_t *device, json_t *timer)
+void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer)
 {
     json_t *devices = json_object_get(results->root, "devices");
     if (!devices) {
-        json_object_set_new(results->root, "devices", json_array());
-        devices = json_object_get(results->root, "devices");
+        devices = json_array();
+        json_object_set_new(results->root, "devices", devices);
+    }
+    if (json_array_size(devices) == 0) {
         json_object_set(results->root, "device", device);
         json_object_set(results->root, "timer", timer);
     }
-    json_array_append_new(devices, device);
+    results->device = index < json_array_size(devices) ? index : json_array_size(devices);
+    if (index >= json_array_size(devices)) // a run that is resumed knows it already
+        json_array_append(devices, device);
+    json_decref(device);
     json_decref(timer);
-}
-
-void bench_results_add(bench_results *results, json_t *row)
-{
-    size_t devices = json_array_size(json_object_get(results->root, "devices"));
-    json_object_set_new(row, "device", json_integer(devices ? (json_int_t)devices - 1 : 0));
-    json_array_append_new(results->rows, row);
     bench_results_write(results);
 }
 
@@ -83,6 +100,35 @@ static bool row_is(const json_t *row, const char *key, const char *wanted)
 {
     const char *value = json_string_value(json_object_get(row, key));
     return value && !strcmp(value, wanted);
+}
+
+static size_t find_row(const bench_results *results, const char *case_line, const char *asked)
+{
+    for (size_t i = 0; case_line && i < json_array_size(results->rows); i++) {
+        const json_t *row = json_array_get(results->rows, i);
+        const char *variant = json_string_value(json_object_get(row, "asked"));
+        if (row_is(row, "case", case_line) && !strcmp(variant ? variant : "", asked ? asked : "") &&
+            (size_t)json_integer_value(json_object_get(row, "device")) == results->device)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+json_t *bench_results_find(const bench_results *results, const char *case_line, const char *asked)
+{
+    return json_array_get(results->rows, find_row(results, case_line, asked));
+}
+
+void bench_results_add(bench_results *results, json_t *row)
+{
+    const size_t at = find_row(results, json_string_value(json_object_get(row, "case")),
+                               json_string_value(json_object_get(row, "asked")));
+    json_object_set_new(row, "device", json_integer((json_int_t)results->device));
+    if (at != SIZE_MAX)
+        json_array_set_new(results->rows, at, row);
+    else
+        json_array_append_new(results->rows, row);
+    bench_results_write(results);
 }
 
 size_t bench_results_count(const json_t *rows, const char *state)
@@ -119,7 +165,7 @@ void bench_results_memory(bench_results *results, int64_t peak_bytes)
                                   scratch));
 }
 
-void bench_results_finish(bench_results *results)
+void bench_results_finish(bench_results *results, bool is_whole)
 {
     static const char *const states[] = {"ok",         "unsupported", "skipped", "failed",
                                          "mistrusted", "suspect",     "error",   "timeout"};
@@ -130,7 +176,8 @@ void bench_results_finish(bench_results *results)
         json_object_set_new(counts, states[i],
                             json_integer((json_int_t)bench_results_count(results->rows, states[i])));
     json_object_set_new(summary, "counts", counts);
-    json_object_set_new(results->root, "finished", bench_host_time());
+    if (is_whole)
+        json_object_set_new(results->root, "finished", bench_host_time());
     bench_results_write(results);
 }
 

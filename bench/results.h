@@ -14,18 +14,24 @@ typedef struct bench_results {
     json_t *root;
     json_t *rows;     /* root's "results", borrowed */
     const char *path; /* NULL: nothing is written */
+    size_t device;    /* index of the one that rows are from */
     bool failed;      /* writing failed; said once */
 } bench_results;
 
-bool bench_results_begin(bench_results *results, const char *path);
-/* The device that the following rows are from. Takes over device and timer. */
-void bench_results_device(bench_results *results, json_t *device, json_t *timer);
-/* Add a row (taken over) and write the file. */
+/* run: what was asked for (taken over), or NULL. */
+bool bench_results_begin(bench_results *results, const char *path, json_t *run);
+/* Go on with a document that bench/resume.h has read (taken over). */
+bool bench_results_resume(bench_results *results, const char *path, json_t *document);
+/* The device that the following rows are from, the index-th of the run. Takes over device and timer. */
+void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer);
+/* Add a row (taken over), in place of what there is of the same case, variant and device, and write the file. */
 void bench_results_add(bench_results *results, json_t *row);
+/* The row of a case, of the variant that was asked for (NULL: none), on the present device; NULL: none. */
+json_t *bench_results_find(const bench_results *results, const char *case_line, const char *asked);
 /* The most device memory in use at once; with several devices, on any of them. */
 void bench_results_memory(bench_results *results, int64_t peak_bytes);
-/* Make the summary and write the file for the last time. */
-void bench_results_finish(bench_results *results);
+/* Make the summary and write the file for the last time; is_whole: everything that was asked for is in it. */
+void bench_results_finish(bench_results *results, bool is_whole);
 void bench_results_write(bench_results *results);
 void bench_results_free(bench_results *results);
 

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host.h"
 #include "op.h"
 #include "plausible.h"
 #include "ref/random.h"
+#include "resume.h"
 #include "run.h"
 #include "startup.h"
 #include "terminal.h"
+#include "text.h"
 #include "timer.h"
 
 double bench_run_elapsed(const bench_run *r)
@@ -81,11 +84,30 @@ static void measure_round(bench_run *r, bench_row *row, const bench_measure_opti
     bench_samples_add(&row->sentinel_samples, (double)(row->entrants[0].samples.count - samples));
 }
 
+#define MOST_COPIES 4096
+
+// Sets of operands that together are twice the last-level cache: none is in it when its turn comes again. 0: hot.
+static int copies_for(const bench_run *r, const bench_row *row)
+{
+    const json_t *device = json_object_get(r->contestants[0].hello, "device");
+    const double bytes = bench_case_bytes(&row->c), wanted = 2 * r->cache_bytes;
+    double room = json_number_value(json_object_get(json_object_get(device, "traits"), "global_memory")) / 4;
+    const double host =
+        bench_host_free_memory("") / (2 * (double)(r->contestant_count + 1)); // each has its own
+    room = host > 0 && host < room ? host : room;
+    double copies = bytes > 0 ? ceil(wanted / bytes) : 0;
+    copies = copies < 2 ? 2 : copies; // one that is larger than that still finds nothing of the run before
+    if (!r->options->cold || !(bytes > 0) || copies > MOST_COPIES || copies * bytes > room)
+        return 0;
+    return (int)copies;
+}
+
 static bench_measure_options measure_options(const bench_run *r, size_t rows_left, int64_t round)
 {
     bench_measure_options options = {
         .rule = {.min_samples = 10, .min_seconds = 0.5, .half_width = 0.01, .max_seconds = 15},
         .max_time = r->options->max_time,
+        .compile_time = r->options->compile_time,
         .warmup = r->options->warmup,
         .seed = (uint64_t)r->options->seed * 1000003u + rows_left,
         .verify = round == 0,
@@ -142,6 +164,21 @@ static void keep_larger(double *value, double other)
         *value = other;
 }
 
+static void keep_peaks(bench_peaks *peaks, const bench_peaks *other)
+{
+    keep_larger(&peaks->fma_gflops, other->fma_gflops);
+    for (int i = 0; i < other->copy_count && i < peaks->copy_count; i++)
+        keep_larger(&peaks->copy[i].gbytes_per_s, other->copy[i].gbytes_per_s);
+}
+
+void bench_keep_peaks(bench_run *r)
+{
+    bench_peaks before = {0};
+    const json_t *devices = json_object_get(r->results.root, "devices");
+    bench_read_peaks(json_object_get(json_array_get(devices, r->results.device), "peaks"), &before);
+    keep_peaks(&r->peaks, &before);
+}
+
 // Faster than the device can be: or were the peaks measured while something else ran? Look again before
 // saying so.
 static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
@@ -158,13 +195,23 @@ static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
                                r->options->max_time, &reply, reason) == BENCH_REPLY_OK)
             bench_read_peaks(reply, &again);
         json_decref(reply);
-        keep_larger(&r->peaks.fma_gflops, again.fma_gflops);
-        for (int i = 0; i < again.copy_count && i < r->peaks.copy_count; i++)
-            keep_larger(&r->peaks.copy[i].gbytes_per_s, again.copy[i].gbytes_per_s);
+        keep_peaks(&r->peaks, &again);
         json_decref(json);
         json = bench_row_json(row, &r->peaks);
     }
     return json;
+}
+
+// Said where somebody has to look into it.
+static void print_reproducer(const bench_row *row, const json_t *json)
+{
+    static const char *const states[] = {"failed", "mistrusted", "suspect", "error", "timeout"};
+    const char *state = json_string_value(json_object_get(json, "state"));
+    for (size_t i = 0; state && i < sizeof states / sizeof *states; i++) {
+        if (!strcmp(state, states[i]))
+            printf("  again: %s\n", row->reproducer);
+    }
+    fflush(stdout);
 }
 
 static void print_row(bench_run *r, bench_row *row)
@@ -178,6 +225,7 @@ static void print_row(bench_run *r, bench_row *row)
     }
     bench_progress_clear();
     bench_table_row(&r->table, json);
+    print_reproducer(row, json);
     for (size_t i = 0; i < row->entrant_count; i++)
         r->was_cut = r->was_cut || (row->entrants[i].summary.n && row->entrants[i].stop == BENCH_STOP_BUDGET);
     bench_results_add(&r->results, json);
@@ -190,6 +238,30 @@ static void show_progress(const bench_run *r, size_t index, const bench_row *row
         snprintf(limit, sizeof limit, " of %.0f", r->budget);
     bench_progress_show("[%zu/%zu, %.0f%s s] %s", index + 1, r->row_count, bench_run_elapsed(r), limit,
                         row->c.canonical);
+}
+
+// What is under way, for the line of progress while a reply is waited for.
+static const bench_run *watched;
+static size_t watched_index;
+static const bench_row *watched_row;
+
+static void show_waiting(const char *at, double seconds)
+{
+    if (watched && watched_row && seconds >= 2)
+        bench_progress_show("[%zu/%zu, %.0f s] %s: %s, %.0f s", watched_index + 1, watched->row_count,
+                            bench_run_elapsed(watched), watched_row->c.canonical, at, seconds);
+}
+
+// Rows of which not every round has been measured are in the file, too: what was measured is kept.
+static void record(bench_run *r, bench_row *row, int64_t round)
+{
+    if (bench_interrupted) // half a row is none
+        return;
+    row->rounds = round + 1;
+    if (round + 1 == r->options->rounds)
+        print_row(r, row);
+    else
+        bench_results_add(&r->results, bench_row_json(row, &r->peaks));
 }
 
 void bench_measure_rounds(bench_run *r)
@@ -210,16 +282,55 @@ void bench_measure_rounds(bench_run *r)
             bench_row *row = &r->rows[order[i]];
             size_t left = (size_t)(rounds - round - 1) * r->row_count + r->row_count - i;
             show_progress(r, i, row);
+            watched = r;
+            watched_index = i;
+            watched_row = row;
+            bench_process_watch(show_waiting);
             if (round == 0)
                 add_entrants(r, row);
             bench_measure_options options = measure_options(r, left, round);
+            options.copies = row->copies = copies_for(r, row);
             measure_round(r, row, &options);
             r->compiling += row->preparing;
-            if (round + 1 == rounds && !bench_interrupted) // half a row is none
-                print_row(r, row);
+            record(r, row, round);
         }
     }
+    bench_process_watch(NULL);
+    watched_row = NULL;
     free(order);
+}
+
+static void write_reproducer(const bench_run *r, bench_row *row)
+{
+    char *text = row->reproducer;
+    const size_t size = sizeof row->reproducer;
+    snprintf(text, size, "clbench run %s", row->c.canonical);
+    const char *variant = row->asked[0] ? row->asked : r->options->variant;
+    if (variant)
+        bench_append(text, size, " --variant %s", variant);
+    if (r->options->cold)
+        bench_append(text, size, " --cold");
+    if (r->options->seed != 1)
+        bench_append(text, size, " --seed %lld", (long long)r->options->seed);
+    if (r->wish)
+        bench_append(text, size, strpbrk(r->wish, " ()") ? " -d '%s'" : " -d %s", r->wish);
+}
+
+// A row is made unless a document that is resumed has it whole.
+static void make_row(bench_run *r, const bench_suite_entry *entry, const char *variant)
+{
+    const json_t *before = bench_results_find(&r->results, entry->c.canonical, variant);
+    if (before && bench_resume_is_whole(before, r->options->rounds)) {
+        r->kept++;
+        return;
+    }
+    bench_row *row = &r->rows[r->row_count++];
+    row->c = entry->c;
+    row->count = entry->count;
+    snprintf(row->asked, sizeof row->asked, "%s", variant ? variant : "");
+    write_reproducer(r, row);
+    if (variant)
+        bench_row_add(row, &r->contestants[0], variant);
 }
 
 bool bench_make_rows(bench_run *r)
@@ -238,21 +349,17 @@ bool bench_make_rows(bench_run *r)
             const char *variant = all ? husk_op_variant(bench_op_row(&entry->c), v) : NULL;
             if (all && !variant)
                 break;
-            bench_row *row = &r->rows[r->row_count++];
-            row->c = entry->c;
-            row->count = entry->count;
-            if (all)
-                bench_row_add(row, &r->contestants[0], variant);
+            make_row(r, entry, variant);
         }
     }
     return r->rows != NULL;
 }
 
 // The peaks may have turned out higher than when the first rows were printed: the document has one figure.
-void bench_settle_peaks(bench_run *r, size_t first_row)
+void bench_settle_peaks(bench_run *r)
 {
     json_t *devices = json_object_get(r->results.root, "devices");
-    json_t *peaks = json_object_get(json_array_get(devices, json_array_size(devices) - 1), "peaks");
+    json_t *peaks = json_object_get(json_array_get(devices, r->results.device), "peaks");
     if (!json_is_object(peaks))
         return;
     json_object_set_new(peaks, "fma_gflops", json_real(r->peaks.fma_gflops));
@@ -260,14 +367,17 @@ void bench_settle_peaks(bench_run *r, size_t first_row)
     for (size_t i = 0; i < json_array_size(copy); i++)
         json_object_set_new(json_array_get(copy, i), "gbytes_per_s",
                             json_real(r->peaks.copy[i].gbytes_per_s));
-    for (size_t i = first_row; i < json_array_size(r->results.rows); i++) {
+    for (size_t i = 0; i < json_array_size(r->results.rows); i++) {
         json_t *row = json_array_get(r->results.rows, i);
+        if ((size_t)json_integer_value(json_object_get(row, "device")) != r->results.device)
+            continue;
         double median = json_number_value(json_object_get(json_object_get(row, "time"), "median_ns"));
         if (!json_is_number(json_object_get(row, "percent_of_peak")) || !(median > 0))
             continue;
         bool by_memory = false;
         double percent = bench_percent_of_peak(json_number_value(json_object_get(row, "executed_flops")),
                                                json_number_value(json_object_get(row, "bytes")),
+                                               json_number_value(json_object_get(row, "working_set")),
                                                json_is_true(json_object_get(row, "is_bandwidth")), median,
                                                &r->peaks, &by_memory);
         json_object_set_new(row, "percent_of_peak", isnan(percent) ? json_null() : json_real(percent));

@@ -19,6 +19,7 @@ typedef struct bench_run {
     bench_contestant contestants[BENCH_MAX_CONTESTANTS]; /* husk first */
     size_t contestant_count;
     const char *wish;
+    size_t device; /* index among those of the run */
     uint64_t start_ns;
     double budget;    /* seconds for everything; 0: no limit */
     double compiling; /* seconds in which programs were built, once; beside the budget */
@@ -26,23 +27,24 @@ typedef struct bench_run {
     size_t row_count;
     bench_peaks peaks;
     double sentinel_gflops, worst_drift;
+    double cache_bytes; /* of the last level, the device's or the host's */
     bench_results results;
     bench_table table;
     bool was_cut; /* the budget ended some measurement */
+    size_t kept;  /* rows that a resumed document had */
 } bench_run;
 
 double bench_run_elapsed(const bench_run *r);
 /* A reply to "peaks". */
 void bench_read_peaks(const json_t *reply, bench_peaks *peaks);
 
-/* One row a case, or a case and variant. False: memory is short. */
+/* One row a case, or a case and variant, without those that a resumed document has. False: memory is short. */
 bool bench_make_rows(bench_run *r);
 /* Measure, print and record them all. */
 void bench_measure_rounds(bench_run *r);
-/*
- * The peaks may have turned out higher than when the first rows were printed: the document has one figure.
- * first_row: the first of this device.
- */
-void bench_settle_peaks(bench_run *r, size_t first_row);
+/* What a resumed document's device had reached counts, too. */
+void bench_keep_peaks(bench_run *r);
+/* The peaks may have turned out higher than when the first rows were printed: the document has one figure. */
+void bench_settle_peaks(bench_run *r);
 
 #endif

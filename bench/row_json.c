@@ -141,9 +141,11 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     bench_state state = e->state;
     const char *reason = e->reason;
     double executed = json_number_value(json_object_get(e->prepared, "executed_flops"));
+    const bool is_cold = row->copies > 1;
+    const double working_set = bench_case_bytes(&row->c) * (is_cold ? row->copies : 1);
     bench_plausibility p = {.percent_of_peak = NAN};
     if (state == BENCH_STATE_OK || state == BENCH_STATE_MISTRUSTED) {
-        p = bench_plausible(&row->c, executed, e->summary.median, peaks);
+        p = bench_plausible(&row->c, executed, working_set, e->summary.median, peaks);
         if (p.is_suspect && state == BENCH_STATE_OK) {
             state = BENCH_STATE_SUSPECT;
             reason = p.reason;
@@ -158,6 +160,9 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "configuration",
                         text(json_string_value(json_object_get(e->prepared, "configuration"))));
     json_object_set_new(object, "choice", text(json_string_value(json_object_get(e->prepared, "choice"))));
+    json_object_set_new(object, "asked", text(row->asked));
+    json_object_set_new(object, "reproduce", text(row->reproducer));
+    json_object_set_new(object, "rounds", json_integer((json_int_t)row->rounds));
     json_object_set_new(object, "count", json_integer(row->count));
     json_object_set_new(object, "state", text(bench_state_text(state)));
     json_object_set_new(object, "reason", state == BENCH_STATE_OK ? json_null() : text(reason));
@@ -175,7 +180,9 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
                         number(executed > 0 ? executed : bench_case_flops(&row->c)));
     json_object_set_new(object, "flops", number(bench_case_flops(&row->c)));
     json_object_set_new(object, "bytes", number(bench_case_bytes(&row->c)));
-    json_object_set_new(object, "temperature", json_string("hot"));
+    json_object_set_new(object, "temperature", json_string(is_cold ? "cold" : "hot"));
+    json_object_set_new(object, "copies", json_integer(is_cold ? row->copies : 1));
+    json_object_set_new(object, "working_set", number(working_set));
     json_object_set_new(object, "sentinel_drift", number(row->sentinel_drift));
     json_object_set_new(object, "sentinels", sentinels_json(row));
     json_object_set_new(object, "workspace",

@@ -11,6 +11,7 @@
 #include "host.h"
 #include "op.h"
 #include "overhead.h"
+#include "resume.h"
 #include "rounds.h"
 #include "startup.h"
 #include "summary.h"
@@ -20,6 +21,7 @@
 
 #define STANDARD_BUDGET 60.0
 #define QUICK_BUDGET    20.0
+#define UNKNOWN_CACHE   (64.0 * 1048576)
 
 static bool wants_baseline(const bench_run *r, const char *name)
 {
@@ -95,6 +97,25 @@ static json_t *timer_json(const bench_peaks *peaks)
     return timer;
 }
 
+// What of the machine may be used, and what cold rows rotate over.
+static void print_host(bench_run *r, const json_t *device)
+{
+    char text[256], bytes[32];
+    bench_host_limits limits;
+    bench_host_read_limits("", &limits);
+    bench_host_limits_text(&limits, text, sizeof text);
+    printf("This process may use %s\n", text);
+    double cache = bench_host_cache("");
+    const json_t *own = json_object_get(json_object_get(device, "traits"), "global_cache");
+    cache = json_number_value(own) > cache ? json_number_value(own) : cache;
+    r->cache_bytes = cache > 0 ? cache : UNKNOWN_CACHE;
+    bench_format_bytes(2 * r->cache_bytes, bytes, sizeof bytes);
+    if (r->options->cold)
+        printf("Cold: operands rotate over %s, twice the last-level cache; rows that cannot are hot\n",
+               bytes);
+    fflush(stdout);
+}
+
 // The device's peaks, and the header that says what is being measured.
 static void measure_device(bench_run *r)
 {
@@ -118,14 +139,17 @@ static void measure_device(bench_run *r)
     json_object_set(device, "notes", json_object_get(r->contestants[0].hello, "notes"));
     bench_progress_clear();
     bench_print_device(device, &r->peaks, cpu_threads(r));
-    bench_results_device(&r->results, device, timer_json(&r->peaks));
+    print_host(r, device);
+    bench_results_device(&r->results, r->device, device, timer_json(&r->peaks));
+    bench_keep_peaks(r);
 }
 
 static void measure_startup(bench_run *r)
 {
     const bench_options *o = r->options;
     bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
-    if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run))
+    if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) ||
+        json_object_get(r->results.root, "startup"))
         return;
     bench_progress_show("creating contexts with every operator prewarmed, with caches and without");
     json_t *startup = bench_startup_json(r->wish, 600);
@@ -156,7 +180,7 @@ static void measure_overhead(bench_run *r)
     json_t *reply = NULL;
     bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
     if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) ||
-        !bench_contestant_revive(&r->contestants[0]))
+        json_object_get(r->results.root, "overhead") || !bench_contestant_revive(&r->contestants[0]))
         return;
     bench_reply status = bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "overhead"),
                                             o->max_time, &reply, reason);
@@ -167,21 +191,8 @@ static void measure_overhead(bench_run *r)
     json_decref(reply);
 }
 
-static int run_device(bench_run *r, size_t index)
+static void begin_table(bench_run *r)
 {
-    char buffer[64];
-    r->wish = bench_device_wish(r->options, index, buffer);
-    r->contestant_count = 1;
-    if (index > 0)
-        putchar('\n');
-    int code = bench_open_husk(&r->contestants[0], r->wish);
-    if (code != BENCH_EXIT_OK) {
-        bench_contestant_stop(&r->contestants[0]);
-        return code;
-    }
-    // The header is for the device that is measured; baselines name themselves below it.
-    measure_device(r);
-    start_baselines(r);
     r->table.rival_count = 0;
     for (size_t i = 1; i < r->contestant_count && r->table.rival_count < BENCH_MAX_RIVALS; i++) {
         if (r->contestants[i].is_usable)
@@ -190,11 +201,56 @@ static int run_device(bench_run *r, size_t index)
     r->table.with_variant = r->options->variant != NULL;
     bench_table_begin(&r->table, &r->suite);
     putchar('\n');
+    if (r->kept)
+        printf("%zu row%s of this device %s in %s; %zu %s measured now.\n\n", r->kept,
+               r->kept == 1 ? "" : "s", r->kept == 1 ? "is" : "are", r->options->resume_path, r->row_count,
+               r->row_count == 1 ? "is" : "are");
     bench_table_header(&r->table);
-    size_t first_row = json_array_size(r->results.rows);
-    if (bench_make_rows(r))
+}
+
+// A run that goes on has the part of its time that the rows which are left had.
+static void share_budget(bench_run *r)
+{
+    if (r->budget > 0 && r->kept > 0)
+        r->budget =
+            bench_run_elapsed(r) + r->budget * (double)r->row_count / (double)(r->row_count + r->kept);
+}
+
+static int open_device(bench_run *r)
+{
+    char reason[BENCH_REASON_TEXT];
+    int code = bench_open_husk(&r->contestants[0], r->wish);
+    if (code == BENCH_EXIT_OK &&
+        !bench_resume_same_device(r->results.root, r->device,
+                                  json_object_get(r->contestants[0].hello, "device"), reason)) {
+        fprintf(stderr, "clbench: %s cannot be resumed: %s\n", r->options->resume_path, reason);
+        code = BENCH_EXIT_USAGE;
+    }
+    if (code != BENCH_EXIT_OK)
+        bench_contestant_stop(&r->contestants[0]);
+    return code;
+}
+
+static int run_device(bench_run *r, size_t index)
+{
+    char buffer[64];
+    r->wish = bench_device_wish(r->options, index, buffer);
+    r->contestant_count = 1;
+    r->kept = r->row_count = 0;
+    if (index > 0)
+        putchar('\n');
+    int code = open_device(r);
+    if (code != BENCH_EXIT_OK)
+        return code;
+    // The header is for the device that is measured; baselines name themselves below it.
+    measure_device(r);
+    start_baselines(r);
+    if (bench_make_rows(r)) {
+        share_budget(r);
+        begin_table(r);
         bench_measure_rounds(r);
-    bench_settle_peaks(r, first_row);
+    }
+    bench_settle_peaks(r);
     for (size_t i = 0; i < r->row_count; i++)
         bench_row_free(&r->rows[i]);
     free(r->rows);
@@ -205,6 +261,7 @@ static int run_device(bench_run *r, size_t index)
         bench_contestant_stop(&r->contestants[i]);
     measure_startup(r);
     bench_overhead_print(json_object_get(r->results.root, "overhead"), false);
+    r->device++;
     return BENCH_EXIT_OK;
 }
 
@@ -272,38 +329,106 @@ static void take_over_stdout(bench_options *options, char path[32])
     }
 }
 
+// One device after another; what one cannot be opened for does not keep the others from being measured.
+static int run_devices(bench_run *r)
+{
+    int code = BENCH_EXIT_OK;
+    size_t devices = r->options->device_count ? r->options->device_count : 1;
+    for (size_t i = 0; i < devices && !bench_interrupted; i++) {
+        int answer = run_device(r, i);
+        code = code == BENCH_EXIT_OK ? answer : code;
+        if (answer == BENCH_EXIT_USAGE) // refused to go on with a file
+            break;
+    }
+    return code;
+}
+
+// Each device's rows by themselves: a mean over two of them says nothing.
+static void print_verdicts(const bench_run *r)
+{
+    const json_t *devices = json_object_get(r->results.root, "devices");
+    const size_t count = json_array_size(devices);
+    for (size_t d = 0; d < count; d++) {
+        bench_results part = r->results;
+        part.rows = json_array();
+        part.path = d + 1 == count ? part.path : NULL;
+        for (size_t i = 0; i < json_array_size(r->results.rows); i++) {
+            json_t *row = json_array_get(r->results.rows, i);
+            if ((size_t)json_integer_value(json_object_get(row, "device")) == d)
+                json_array_append(part.rows, row);
+        }
+        const char *name = json_string_value(json_object_get(json_array_get(devices, d), "name"));
+        if (count > 1)
+            printf("\n%s:", name ? name : "unknown");
+        bench_print_verdict(&part, r->budget, r->was_cut, r->worst_drift);
+        json_decref(part.rows);
+    }
+}
+
+static void say_interrupted(const bench_run *r)
+{
+    const char *path = r->results.path;
+    if (path && strncmp(path, "/dev/", 5))
+        bench_say("interrupted: what was measured is in %s; clbench run --resume %s goes on", path, path);
+    else
+        bench_say("interrupted; --json FILE keeps what was measured, and clbench run --resume FILE goes on");
+}
+
+// The suite, and the document of a run that is gone on with.
+static int begin(bench_run *r, bench_options *options)
+{
+    char reason[BENCH_REASON_TEXT];
+    json_t *document = NULL;
+    if (options->resume_path && !bench_resume_load(options, &r->suite, &document, reason)) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
+    if (!options->resume_path) {
+        int code = check(r);
+        if (code != BENCH_EXIT_OK || options->list)
+            return code;
+        bench_expand_devices(options);
+    } else if (!options->json_path) {
+        options->json_path = options->resume_path;
+    }
+    bool is_default = !strcmp(r->suite.name, "standard"); // a minute, however it was asked for
+    r->budget = options->quick ? QUICK_BUDGET : is_default ? STANDARD_BUDGET : 0;
+    if (options->budget != 0)
+        r->budget = options->budget > 0 ? options->budget : 0;
+    bool good = document ? bench_results_resume(&r->results, options->json_path, document)
+                         : bench_results_begin(&r->results, options->json_path,
+                                               bench_resume_describe(options, &r->suite));
+    return good ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
+}
+
 int bench_command_run(const bench_options *given)
 {
     char stdout_path[32] = "";
     bench_options changed = *given, *options = &changed;
     bench_run r = {.options = options, .start_ns = bench_now_ns()};
-    int code = check(&r);
+    bench_progress_start(options->quiet);
+    if (!options->list)
+        take_over_stdout(options, stdout_path);
+    bench_catch_interrupt();
+    int code = begin(&r, options);
     if (code != BENCH_EXIT_OK || options->list) {
         for (size_t i = 0; code == BENCH_EXIT_OK && i < r.suite.count; i++)
             puts(r.suite.entries[i].c.canonical);
+        bench_results_free(&r.results);
         bench_suite_free(&r.suite);
         return code;
     }
-    bool is_default = !strcmp(r.suite.name, "standard"); // a minute, however it was asked for
-    r.budget = options->quick ? QUICK_BUDGET : is_default ? STANDARD_BUDGET : 0;
-    if (options->budget != 0)
-        r.budget = options->budget > 0 ? options->budget : 0;
-    bench_progress_start(options->quiet);
-    take_over_stdout(options, stdout_path);
-    bench_catch_interrupt();
-    if (!bench_results_begin(&r.results, options->json_path))
-        code = BENCH_EXIT_ERROR;
-    size_t devices = options->device_count ? options->device_count : 1;
-    for (size_t i = 0; i < devices && code == BENCH_EXIT_OK && !bench_interrupted; i++)
-        code = run_device(&r, i);
-    bench_results_finish(&r.results);
-    if (code == BENCH_EXIT_OK) {
-        bench_print_verdict(&r.results, r.budget, r.was_cut, r.worst_drift);
-        code = write_tables(&r) ? exit_code(r.results.rows) : BENCH_EXIT_ERROR;
+    code = run_devices(&r);
+    const bool is_whole = code == BENCH_EXIT_OK && !bench_interrupted;
+    bench_results_finish(&r.results, is_whole);
+    if (json_array_size(r.results.rows)) {
+        print_verdicts(&r);
+        int written = write_tables(&r) ? exit_code(r.results.rows) : BENCH_EXIT_ERROR;
+        code = code == BENCH_EXIT_OK ? written : code;
     }
     if (bench_interrupted)
-        bench_say("interrupted: what was measured until then is kept");
+        say_interrupted(&r);
     bench_results_free(&r.results);
     bench_suite_free(&r.suite);
-    return bench_interrupted ? 130 : code;
+    return bench_interrupted ? bench_interrupted_exit() : code;
 }

@@ -22,6 +22,9 @@ bool bench_select_cases(const bench_options *options, const char *fallback, benc
 /* The wish that -d or -p stand for; NULL: none. buffer is where it may be written. */
 const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64]);
 
+/* "all" among the wishes becomes every device that is usable, simulators left out. */
+void bench_expand_devices(bench_options *options);
+
 /*
  * Start husk's worker on a device. BENCH_EXIT_OK, or BENCH_EXIT_NO_DEVICE or BENCH_EXIT_ERROR after saying
  * why on stderr. A GPU that is present but not usable is said on stdout, before anything else.

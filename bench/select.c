@@ -95,6 +95,39 @@ const char *bench_device_wish(const bench_options *options, size_t index, char b
     return buffer;
 }
 
+static bool is_simulator(const json_t *traits)
+{
+    const char *class = json_string_value(json_object_get(traits, "class"));
+    return class && !strcmp(class, husk_device_class_text(HUSK_DEVICE_SIMULATOR));
+}
+
+void bench_expand_devices(bench_options *options)
+{
+    bench_contestant husk;
+    if (options->device_count != 1 || strcmp(options->devices[0], "all"))
+        return;
+    bench_contestant_start(&husk, "husk", NULL, 1, NULL);
+    bench_contestant_await(&husk, 120); // the list is there even where the default cannot be opened
+    const json_t *devices = json_object_get(husk.hello, "devices");
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const json_t *traits = json_object_get(json_array_get(devices, i), "traits");
+        if (is_simulator(traits) || !json_is_true(json_object_get(traits, "is_available")))
+            continue;
+        if (count == BENCH_MAX_DEVICES) {
+            fprintf(stderr, "clbench: only the first %d devices are measured\n", BENCH_MAX_DEVICES);
+            break;
+        }
+        snprintf(options->device_texts[count], sizeof *options->device_texts, "%lld:%lld",
+                 (long long)json_integer_value(json_object_get(traits, "platform_index")),
+                 (long long)json_integer_value(json_object_get(traits, "device_index")));
+        options->devices[count] = options->device_texts[count];
+        count++;
+    }
+    options->device_count = count; // none: the default, and what opening that says
+    bench_contestant_stop(&husk);
+}
+
 static void print_devices(const json_t *devices)
 {
     if (json_array_size(devices))

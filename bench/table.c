@@ -106,13 +106,17 @@ void bench_table_row(const bench_table *table, const json_t *row)
 {
     const char *state = string_of(row, "state");
     bool has_time = json_is_object(json_object_get(row, "time"));
-    bool is_ok = !strcmp(state, "ok");
+    bool is_ok = !strcmp(state, "ok"), is_cold = !strcmp(string_of(row, "temperature"), "cold");
     bench_progress_clear();
     print_case(table, string_of(row, "case"));
     if (table->with_variant)
         printf("  %-15.15s", string_of(row, "variant"));
     bench_colour colour = is_ok ? BENCH_GOOD : !strcmp(state, "unsupported") ? BENCH_FAINT : BENCH_BAD;
-    printf("  %s%-11s%s", bench_colour_on(colour), is_ok ? "right" : state, bench_colour_off());
+    printf("  %s%-11s%s", bench_colour_on(colour),
+           !is_ok    ? state
+           : is_cold ? "right, cold"
+                     : "right",
+           bench_colour_off());
     if (has_time) {
         print_time(row);
         for (size_t i = 0; i < table->rival_count; i++)

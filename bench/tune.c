@@ -18,7 +18,6 @@
 #define NO_LIMIT         1e9
 #define LEAST_RACE       0.2 // seconds without which a race is not begun
 #define SHARE            1.6 // of the time that is left for a case: most races need less
-#define EXIT_INTERRUPTED 130
 
 typedef enum progress { WAITING, UNDECIDED, DONE } progress;
 
@@ -244,7 +243,7 @@ static int tune_cases(tuner *t)
     int code = print_summary(t);
     if (bench_interrupted)
         bench_say("interrupted: what was found until then is kept");
-    return bench_interrupted ? EXIT_INTERRUPTED : code;
+    return bench_interrupted ? bench_interrupted_exit() : code;
 }
 
 // ---- the database ----

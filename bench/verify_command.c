@@ -13,8 +13,7 @@
 #include "terminal.h"
 #include "text.h"
 
-#define MAX_VARIANTS     32
-#define EXIT_INTERRUPTED 130
+#define MAX_VARIANTS 32
 
 typedef struct tally {
     int64_t right, wrong, refused, mistrusted, errors, timeouts;
@@ -237,7 +236,7 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     print_tallies(v, &total);
     bench_contestant_stop(&v->husk);
     if (bench_interrupted)
-        return EXIT_INTERRUPTED;
+        return bench_interrupted_exit();
     if (total.wrong)
         return BENCH_EXIT_VERIFICATION;
     if (total.errors)

@@ -2,6 +2,7 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #define SAMPLE_NS    10000000u // a sample lasts at least 10 ms
 #define SAMPLE_TICKS 1000u     // or so many steps of the clock
+#define MOST_SAMPLES 1000      // of one request: more come only from one that does nothing
 
 typedef struct worker {
     const bench_contender *contender;
@@ -47,6 +49,30 @@ static void put_text(json_t *object, const char *key, const char *text)
 {
     json_t *value = text ? json_string(text) : NULL;
     json_object_set_new(object, key, value ? value : json_null());
+}
+
+static bool send_reply(json_t *reply)
+{
+    char *text = json_dumps(reply, JSON_COMPACT);
+    json_decref(reply);
+    if (!text)
+        return false;
+    size_t size = strlen(text), done = 0;
+    text[size++] = '\n';
+    while (done < size) {
+        ssize_t wrote = write(BENCH_WORKER_REPLIES, text + done, size - done);
+        if (wrote < 0 && errno != EINTR)
+            break;
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    free(text);
+    return done == size;
+}
+
+// What it is doing, for the parent to know when it ends or hangs. Never while something is timed: the parent wakes up.
+static void say(const char *what)
+{
+    send_reply(json_pack("{s:s}", "at", what));
 }
 
 static void release_slot(worker *w, size_t slot)
@@ -124,6 +150,7 @@ static json_t *do_prepare(worker *w, json_t *request)
     json_int_t slot = json_integer_value(json_object_get(request, "slot"));
     if (slot < 0 || slot >= BENCH_SLOTS)
         return answer_of(BENCH_ERROR, "no such slot");
+    say("making the case's data");
     if (!take_case(w, request))
         return answer_of(BENCH_ERROR, w->reason);
     release_slot(w, (size_t)slot);
@@ -131,12 +158,15 @@ static json_t *do_prepare(worker *w, json_t *request)
         .form = json_string_value(json_object_get(request, "form")),
         .copies = (int)json_integer_value(json_object_get(request, "copies")),
     };
+    say("making its operands and plan");
     uint64_t start = bench_now_ns();
     bench_answer answer =
         w->contender->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
     uint64_t prepared = bench_now_ns();
     if (answer == BENCH_OK)
         answer = w->contender->reset(w->slots[slot], w->reason);
+    if (answer == BENCH_OK)
+        say("running for the first time");
     uint64_t reset = bench_now_ns();
     if (answer == BENCH_OK)
         answer = w->contender->run(w->slots[slot], w->reason);
@@ -180,10 +210,13 @@ static json_t *do_verify(worker *w, json_t *request)
     answer = w->contender->reset(state, w->reason);
     if (answer == BENCH_OK)
         answer = w->contender->run(state, w->reason);
-    if (answer == BENCH_OK)
+    if (answer == BENCH_OK) {
+        say("reading its result");
         answer = w->contender->read(state, &output, w->reason);
+    }
     reply = answer_of(answer, w->reason);
     if (answer == BENCH_OK) {
+        say("being compared with the reference");
         // Baselines are compared by what every operator has, their y.
         bool is_ours = !strcmp(w->contender->name, "husk");
         if (!is_ours)
@@ -224,7 +257,7 @@ static bench_answer find_batch(worker *w, void *state, int64_t *batch)
 {
     uint64_t enough = long_enough(w), ns = 0;
     bench_answer answer = BENCH_OK;
-    for (*batch = 1; answer == BENCH_OK && *batch < (int64_t)1 << 30; *batch *= 2) {
+    for (*batch = 1; answer == BENCH_OK && *batch < BENCH_LONGEST_BATCH; *batch *= 2) {
         answer = time_batch(w, state, *batch, &ns);
         if (ns >= enough && answer == BENCH_OK) // once more: a hiccup must not end it
             answer = time_batch(w, state, *batch, &ns);
@@ -288,7 +321,8 @@ static json_t *do_sample(worker *w, json_t *request)
     bench_answer answer = BENCH_OK;
     uint64_t start = bench_now_ns(), ns = 0;
     batch = batch < 1 ? 1 : batch;
-    for (int64_t i = 0; answer == BENCH_OK && (i < least || bench_now_ns() - start < wanted); i++) {
+    for (int64_t i = 0;
+         answer == BENCH_OK && i < MOST_SAMPLES && (i < least || bench_now_ns() - start < wanted); i++) {
         answer = time_batch(w, state, batch, &ns);
         json_array_append_new(samples, json_real((double)ns / (double)batch));
     }
@@ -338,24 +372,6 @@ static json_t *serve_one(worker *w, const bench_worker_options *options, json_t 
     return reply ? reply : answer_of(BENCH_ERROR, "unknown request");
 }
 
-static bool send_reply(json_t *reply)
-{
-    char *text = json_dumps(reply, JSON_COMPACT);
-    json_decref(reply);
-    if (!text)
-        return false;
-    size_t size = strlen(text), done = 0;
-    text[size++] = '\n';
-    while (done < size) {
-        ssize_t wrote = write(BENCH_WORKER_REPLIES, text + done, size - done);
-        if (wrote < 0 && errno != EINTR)
-            break;
-        done += wrote > 0 ? (size_t)wrote : 0;
-    }
-    free(text);
-    return done == size;
-}
-
 static json_t *hello(worker *w, const bench_worker_options *options, bench_answer answer)
 {
     json_t *reply = answer_of(answer, w->reason);
@@ -380,6 +396,10 @@ int bench_worker_serve(const bench_worker_options *options)
     FILE *requests = fdopen(BENCH_WORKER_REQUESTS, "r");
     if (!requests)
         return 1;
+    // What a driver starts must not hold the pipes open when this process has crashed.
+    fcntl(BENCH_WORKER_REQUESTS, F_SETFD, FD_CLOEXEC);
+    fcntl(BENCH_WORKER_REPLIES, F_SETFD, FD_CLOEXEC);
+    say("opening the device");
     bench_answer answer = w.contender->open(&options->open, &w.session, w.reason);
     bool alive = send_reply(hello(&w, options, answer)) && answer == BENCH_OK;
     char *line = NULL;

@@ -12,6 +12,7 @@
  *     warm     slot runs ns limit_ns batch (runs a sample), settled
  *     sample   slot batch ns         samples: ns of one run each; latency_ns: of single launches
  *     release                        all slots and the case's data
+ *     (before a reply, any number)   at: what it is doing, behind "while"
  *     any other                      is handed to the contender's own table (bench_worker_extra)
  */
 #ifndef BENCH_WORKER_H
@@ -22,6 +23,8 @@
 #include "contender.h"
 
 #define BENCH_SLOTS 8
+/* Runs a sample, at most: what has not lasted long enough by then does nothing. */
+#define BENCH_LONGEST_BATCH ((int64_t)1 << 30)
 
 /* Requests that only one kind of worker understands. NULL: unknown to it. */
 typedef json_t *(*bench_worker_extra)(void *session, const char *what, json_t *request);

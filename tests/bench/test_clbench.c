@@ -174,6 +174,25 @@ START_TEST(what_is_not_there_is_unsupported_and_no_error)
 }
 END_TEST
 
+// Sets of operands are rotated through, where so many have room as twice the last-level cache takes.
+START_TEST(cold_rows_say_so)
+{
+    json_t *document =
+        run_json("run --cold --quick --baseline none softmax outer=256 axis=4096 activation count=100");
+    const json_t *rows = json_object_get(document, "results"), *cold = json_array_get(rows, 0),
+                 *hot = json_array_get(rows, 1);
+    const double cache = json_number_value(json_object_get(json_object_get(document, "host"), "cache"));
+    ck_assert_str_eq(string_of(cold, "state"), "ok");
+    if (!strcmp(string_of(cold, "temperature"), "cold")) { // else memory was too short for that
+        ck_assert_int_ge(json_integer_value(json_object_get(cold, "copies")), 2);
+        ck_assert_double_ge(json_number_value(json_object_get(cold, "working_set")), 2 * cache);
+        ck_assert_ptr_nonnull(strstr(string_of(cold, "reproduce"), " --cold"));
+    }
+    ck_assert_str_eq(string_of(hot, "temperature"), "hot"); // its sets would be too many
+    json_decref(document);
+}
+END_TEST
+
 START_TEST(a_picture_needs_a_result)
 {
     const char *none = "OCL_ICD_VENDORS=/nonexistent"; // and no device
@@ -213,6 +232,7 @@ int main(void)
     tcase_add_test(tests, devices_are_listed);
     tcase_add_test(tests, a_run_writes_the_documented_json);
     tcase_add_test(tests, what_is_not_there_is_unsupported_and_no_error);
+    tcase_add_test(tests, cold_rows_say_so);
     tcase_add_test(tests, a_picture_needs_a_result);
     tcase_add_test(tests, verify_counts_every_variant);
     tcase_add_test(tests, a_pipe_gets_no_escape_sequences);

@@ -60,6 +60,11 @@ START_TEST(options_are_read_in_every_form)
     ck_assert_double_eq(o.budget, 30);
     ck_assert(o.quiet);
     ck_assert_double_lt(accept("--budget 0").budget, 0);
+    ck_assert_double_eq(accept("run").max_time, 120);
+    ck_assert_double_eq(accept("run").compile_time, 600);
+    ck_assert_double_eq(accept("run --max-time 5").compile_time, 5); // who gives a time means it
+    ck_assert_str_eq(accept("run --resume a.json -q --csv b.csv").resume_path, "a.json");
+    ck_assert(accept("run --cold").cold);
     ck_assert(accept("devices --json").json);
     ck_assert(accept("--quick --help").help);
     o = accept("run gemm m=1 n=2 k=3 softmax outer=1 axis=2");
@@ -82,6 +87,10 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("run gemm m=1 --suite a", "exclude");
     refuse("run -d a -p b", "exclude");
     refuse("devices gpu", "unexpected");
+    refuse("run --resume a.json --quick", "--quick cannot stand beside");
+    refuse("run --resume a.json gemm m=1", "gemm m=1 cannot stand beside");
+    refuse("run -d all -d cpu", "excludes further");
+    refuse("verify -d all", "for clbench run");
 }
 END_TEST
 

@@ -1,163 +1,52 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=120 processors=1
+// ctest: timeout=120 processors=1 with=fake_contender
 // Worker processes, the watchdog, interleaving and verification, with contenders that misbehave on purpose.
 // This program is its own worker: the parent starts it again with --worker, as clbench does.
+#define _GNU_SOURCE // RTLD_NEXT
 #include <check.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "contestant.h"
 #include "data.h"
+#include "fake_contender.h"
 #include "measure.h"
 #include "plausible.h"
 #include "results.h"
 #include "timer.h"
 #include "worker.h"
 
-// The fake computes relu; its name says what it does wrong.
-typedef struct fake {
-    const char *name;
-    char form[32];
-    const bench_data *data;
-    float *y;
-    int64_t count, runs;
-} fake;
-
-static const char *fake_name;
-
-static bench_answer fake_open(const bench_open_options *options, void **session,
-                              char reason[BENCH_REASON_TEXT])
-{
-    (void)options;
-    *session = NULL;
-    if (strcmp(fake_name, "closed"))
-        return BENCH_OK;
-    snprintf(reason, BENCH_REASON_TEXT, "it is closed today");
-    return BENCH_ERROR;
-}
-
-static void fake_close(void *session)
-{
-    (void)session;
-}
-
-static void fake_version(void *session, char *text, size_t size)
-{
-    (void)session;
-    snprintf(text, size, "Fake 1.0 %s", fake_name);
-}
-
-static const char *fake_form(void *session, const bench_case *c, size_t index)
-{
-    static const char *const forms[] = {"slow", "fast"};
-    (void)session;
-    (void)c;
-    return !strcmp(fake_name, "forms") && index < 2 ? forms[index] : NULL;
-}
-
-static bench_answer fake_prepare(void *session, const bench_case *c, const bench_data *data,
-                                 const bench_prepare_options *options, void **state,
-                                 char reason[BENCH_REASON_TEXT])
-{
-    (void)session;
-    (void)c;
-    if (!strcmp(fake_name, "refuses")) {
-        snprintf(reason, BENCH_REASON_TEXT, "not today");
-        return BENCH_UNSUPPORTED;
-    }
-    while (!strcmp(fake_name, "hangs"))
-        pause();
-    fake *f = calloc(1, sizeof *f);
-    f->name = fake_name;
-    f->data = data;
-    f->count = data->y.count;
-    f->y = calloc((size_t)f->count, sizeof *f->y);
-    snprintf(f->form, sizeof f->form, "%s", options->form ? options->form : "");
-    *state = f;
-    return BENCH_OK;
-}
-
-static void fake_release(void *state)
-{
-    fake *f = state;
-    free(f->y);
-    free(f);
-}
-
-static void fake_details(void *state, bench_details *details)
-{
-    fake *f = state;
-    *details = (bench_details){.variant = f->form[0] ? f->form : "plain", .builds = 3};
-}
-
-static bench_answer fake_run_batch(void *state, int64_t count, char reason[BENCH_REASON_TEXT])
-{
-    fake *f = state;
-    (void)reason;
-    f->runs += count;
-    if (!strcmp(f->name, "crashes") && f->runs > 3)
-        raise(SIGABRT); // not SIGSEGV, which sanitizers answer themselves
-    for (int64_t i = 0; i < count; i++) {
-        long ns = !strcmp(f->form, "slow") ? 2000000 : 500000;
-        nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
-    }
-    for (int64_t i = 0; i < f->count; i++) {
-        float x = ((const float *)f->data->x.data)[i];
-        f->y[i] = x > 0 ? x : 0;
-    }
-    if (!strcmp(f->name, "wrong"))
-        f->y[f->count - 1] += 0.5f;
-    return BENCH_OK;
-}
-
-static bench_answer fake_run(void *state, char reason[BENCH_REASON_TEXT])
-{
-    return fake_run_batch(state, 1, reason);
-}
-
-static bench_answer fake_reset(void *state, char reason[BENCH_REASON_TEXT])
-{
-    fake *f = state;
-    (void)reason;
-    memcpy(f->y, f->data->y.data, (size_t)f->count * sizeof *f->y);
-    return BENCH_OK;
-}
-
-static bench_answer fake_read(void *state, bench_output *output, char reason[BENCH_REASON_TEXT])
-{
-    fake *f = state;
-    (void)reason;
-    memcpy(output->y.data, f->y, (size_t)f->count * sizeof *f->y);
-    return BENCH_OK;
-}
-
-static const bench_contender contender_fake = {
-    .name = "fake",
-    .description = "does as its name says",
-    .open = fake_open,
-    .close = fake_close,
-    .version = fake_version,
-    .form = fake_form,
-    .prepare = fake_prepare,
-    .release = fake_release,
-    .details = fake_details,
-    .run = fake_run,
-    .run_batch = fake_run_batch,
-    .reset = fake_reset,
-    .read = fake_read,
-};
-
 // What only this worker answers: a driver that says nothing sensible.
 static json_t *fake_extra(void *session, const char *what, json_t *request)
 {
     (void)session;
     (void)request;
-    return strcmp(what, "leave") ? NULL : (_exit(7), (json_t *)NULL);
+    if (!strcmp(what, "leave"))
+        _exit(7);
+    if (strcmp(what, "start a compiler"))
+        return NULL;
+    pid_t pid = fork();
+    while (pid == 0)
+        pause();
+    return json_pack("{s:s, s:I}", "answer", "ok", "pid", (json_int_t)pid);
+}
+
+// The program's own calls come here first: a process inside a hung driver follows no signal.
+static bool signals_are_lost;
+
+int kill(pid_t pid, int number)
+{
+    void *address = dlsym(RTLD_NEXT, "kill");
+    int (*real)(pid_t, int);
+    memcpy(&real, &address, sizeof real);
+    return signals_are_lost ? 0 : real(pid, number);
 }
 
 static bench_contestant start(const char *name)
@@ -253,9 +142,90 @@ START_TEST(a_hang_is_ended)
 }
 END_TEST
 
+START_TEST(a_hang_says_what_it_was_doing)
+{
+    expect_state("hangs", BENCH_STATE_TIMEOUT, "while making its operands and plan");
+}
+END_TEST
+
+START_TEST(a_driver_that_cannot_be_ended_does_not_hang_the_parent)
+{
+    bench_contestant c = start("hangs");
+    const pid_t pid = c.process.pid;
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply,
+        *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", "activation count=10", "slot", 0);
+    uint64_t before = bench_now_ns();
+    signals_are_lost = true;
+    ck_assert_int_eq(bench_process_call(&c.process, request, 0.3, &reply, reason), BENCH_REPLY_TIMEOUT);
+    signals_are_lost = false;
+    ck_assert_uint_lt(bench_now_ns() - before, 30000000000u);
+    ck_assert_msg(strstr(reason, "cannot be ended") != NULL, "%s", reason);
+    ck_assert_int_eq(c.process.pid, 0); // forgotten: the next row gets a new one
+    ck_assert(bench_contestant_revive(&c));
+    bench_contestant_stop(&c);
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+// Whether a process still does something; one that nobody has waited for does not.
+static bool is_running(pid_t pid)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    const bool read = file && fgets(text, sizeof text, file);
+    if (file)
+        fclose(file);
+    const char *end = read ? strrchr(text, ')') : NULL;
+    return end && end[2] != 'Z' && end[2] != 'X';
+}
+
+// A driver's compiler must not outlive the worker that started it.
+START_TEST(what_a_worker_has_started_ends_with_it)
+{
+    for (int way = 0; way < 2; way++) {
+        bench_contestant c = start("good");
+        char reason[BENCH_REASON_TEXT];
+        json_t *reply;
+        ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "start a compiler"), 5,
+                                            &reply, reason),
+                         BENCH_REPLY_OK);
+        const pid_t pid = (pid_t)json_integer_value(json_object_get(reply, "pid"));
+        json_decref(reply);
+        ck_assert(pid > 0);
+        if (way == 0)
+            bench_process_kill(&c.process);
+        bench_contestant_stop(&c);
+        for (int i = 0; i < 200 && is_running(pid); i++)
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        ck_assert(!is_running(pid));
+    }
+}
+END_TEST
+
+START_TEST(one_that_does_nothing_is_suspect)
+{
+    bench_contestant c = start("nothing");
+    bench_row row = make_row("activation count=1000000");
+    bench_measure_options options = quick_options();
+    const bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 200}, {1e8, 20}}, .copy_count = 2};
+    bench_row_add(&row, &c, NULL);
+    bench_measure_row(&row, &options);
+    ck_assert_int_eq(row.entrants[0].state, BENCH_STATE_OK); // what it has computed was right
+    json_t *json = bench_row_json(&row, &peaks);
+    ck_assert_str_eq(json_string_value(json_object_get(json, "state")), "suspect");
+    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(json, "reason")), "bandwidth"));
+    json_decref(json);
+    bench_row_free(&row);
+    bench_contestant_stop(&c);
+}
+END_TEST
+
 START_TEST(a_crash_names_the_signal)
 {
-    expect_state("crashes", BENCH_STATE_ERROR, "signal 6");
+    expect_state("crashes", BENCH_STATE_ERROR, "crashes crashed: SIGABRT");
 }
 END_TEST
 
@@ -328,20 +298,21 @@ START_TEST(results_are_on_disk_after_every_row)
     ck_assert_int_ge(descriptor, 0);
     close(descriptor);
     bench_results results;
-    ck_assert(bench_results_begin(&results, path));
+    ck_assert(bench_results_begin(&results, path, NULL));
     for (int i = 0; i < 3; i++) {
         json_error_t error;
         json_t *baselines = json_pack("[{s:s, s:f}]", "name", "rival", "speedup", i == 2 ? 100.0 : 2.0);
-        bench_results_add(&results,
-                          json_pack("{s:s, s:s, s:s, s:o}", "case", "gemm m=1 n=1 k=1", "op", "gemm", "state",
-                                    i == 2 ? "suspect" : "ok", "baselines", baselines));
+        char name[32];
+        snprintf(name, sizeof name, "gemm m=%d n=1 k=1", i + 1);
+        bench_results_add(&results, json_pack("{s:s, s:s, s:s, s:o}", "case", name, "op", "gemm", "state",
+                                              i == 2 ? "suspect" : "ok", "baselines", baselines));
         json_t *read = json_load_file(path, 0, &error);
         ck_assert_msg(read != NULL, "%s", error.text);
         ck_assert_str_eq(json_string_value(json_object_get(read, "schema")), "clbench/1");
         ck_assert_uint_eq(json_array_size(json_object_get(read, "results")), (size_t)i + 1);
         json_decref(read);
     }
-    bench_results_finish(&results);
+    bench_results_finish(&results, true);
     const json_t *summary = json_object_get(results.root, "summary");
     double mean = json_number_value(json_object_get(json_object_get(summary, "geomean_speedup"), "rival"));
     ck_assert_double_eq_tol(mean, 2, 1e-12);
@@ -355,18 +326,22 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
 {
     bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 200}, {1e8, 20}}, .copy_count = 2};
     bench_row row = make_row("gemm m=1000 n=1000 k=1000");
-    ck_assert(!bench_plausible(&row.c, 2e9, 2e7, &peaks).is_suspect);
-    ck_assert_double_eq_tol(bench_plausible(&row.c, 2e9, 4e7, &peaks).percent_of_peak, 50, 1e-9);
-    ck_assert(bench_plausible(&row.c, 2e9, 1.8e7, &peaks).is_suspect);
+    ck_assert(!bench_plausible(&row.c, 2e9, 0, 2e7, &peaks).is_suspect);
+    ck_assert_double_eq_tol(bench_plausible(&row.c, 2e9, 0, 4e7, &peaks).percent_of_peak, 50, 1e-9);
+    ck_assert(bench_plausible(&row.c, 2e9, 0, 1.8e7, &peaks).is_suspect);
     // Winograd executes fewer operations than the case counts: those are what the device did.
-    ck_assert(!bench_plausible(&row.c, 1e9, 1.2e7, &peaks).is_suspect);
-    ck_assert(bench_plausible(&row.c, 2e9, 0, &peaks).is_suspect);
-    ck_assert(bench_plausible(&row.c, 2e9, INFINITY, &peaks).is_suspect);
+    ck_assert(!bench_plausible(&row.c, 1e9, 0, 1.2e7, &peaks).is_suspect);
+    ck_assert(bench_plausible(&row.c, 2e9, 0, 0, &peaks).is_suspect);
+    ck_assert(bench_plausible(&row.c, 2e9, 0, INFINITY, &peaks).is_suspect);
     bench_row copy = make_row("activation count=12500000");          // 100 MB
-    bench_plausibility p = bench_plausible(&copy.c, 0, 1e7, &peaks); // 10 GB/s
+    bench_plausibility p = bench_plausible(&copy.c, 0, 0, 1e7, &peaks); // 10 GB/s
     ck_assert(p.bound_by_memory && !p.is_suspect);
     ck_assert_double_eq_tol(p.percent_of_peak, 50, 1e-6);
-    ck_assert(bench_plausible(&copy.c, 0, 4e5, &peaks).is_suspect);
+    ck_assert(bench_plausible(&copy.c, 0, 0, 4e5, &peaks).is_suspect);
+    // Cold, a small case is limited by memory, too, not by the cache that it would fit.
+    bench_row small = make_row("activation count=1000"); // 8 KB
+    ck_assert_double_eq_tol(bench_plausible(&small.c, 0, 0, 80, &peaks).percent_of_peak, 50, 1e-6);
+    ck_assert_double_eq_tol(bench_plausible(&small.c, 0, 1e8, 800, &peaks).percent_of_peak, 50, 1e-6);
 }
 END_TEST
 
@@ -399,8 +374,8 @@ int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
     if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
-        fake_name = argv[2];
-        return bench_worker_serve(&(bench_worker_options){.contender = &contender_fake, .extra = fake_extra});
+        fake_set_name(argv[2]);
+        return bench_worker_serve(&(bench_worker_options){.contender = &fake_contender, .extra = fake_extra});
     }
     TCase *tests = tcase_create("worker");
     tcase_set_timeout(tests, 60);
@@ -408,6 +383,10 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_wrong_result_is_found);
     tcase_add_test(tests, a_refusal_is_no_failure);
     tcase_add_test(tests, a_hang_is_ended);
+    tcase_add_test(tests, a_hang_says_what_it_was_doing);
+    tcase_add_test(tests, a_driver_that_cannot_be_ended_does_not_hang_the_parent);
+    tcase_add_test(tests, what_a_worker_has_started_ends_with_it);
+    tcase_add_test(tests, one_that_does_nothing_is_suspect);
     tcase_add_test(tests, a_crash_names_the_signal);
     tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
     tcase_add_test(tests, one_that_cannot_open_says_why);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "resume.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "result_file.h"
+#include "text.h"
+
+// The options that decide what is measured and how, by their names in the document.
+typedef struct member {
+    const char *name;
+    size_t offset;
+} member;
+
+#define AT(name)                             \
+    {                                        \
+#name, offsetof(bench_options, name) \
+    }
+static const member texts[] = {AT(baselines), AT(variant), AT(platform)};
+static const member numbers[] = {AT(rounds), AT(warmup), AT(seed)};
+static const member seconds[] = {AT(max_time), AT(compile_time), AT(budget)};
+static const member flags[] = {AT(quick), AT(cold), AT(compile), AT(startup), AT(no_startup)};
+
+#define COUNT(list)                  (sizeof(list) / sizeof *(list))
+#define MEMBER(type, options, entry) (*(type *)((char *)(uintptr_t)(options) + (entry).offset))
+
+static json_t *text_or_null(const char *text)
+{
+    json_t *value = text ? json_string(text) : NULL;
+    return value ? value : json_null();
+}
+
+json_t *bench_resume_describe(const bench_options *o, const bench_suite *suite)
+{
+    json_t *run = json_object(), *devices = json_array(), *cases = json_array();
+    json_object_set_new(run, "command", json_string(o->command == BENCH_COMMAND_STANDARD ? "" : "run"));
+    json_object_set_new(run, "suite", text_or_null(suite->name));
+    json_object_set_new(run, "title", text_or_null(suite->title));
+    json_object_set_new(run, "is_list", json_boolean(o->cases[0] != '\0'));
+    for (size_t i = 0; i < o->device_count; i++)
+        json_array_append_new(devices, text_or_null(o->devices[i]));
+    json_object_set_new(run, "devices", devices);
+    for (size_t i = 0; i < COUNT(texts); i++)
+        json_object_set_new(run, texts[i].name, text_or_null(MEMBER(const char *, o, texts[i])));
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        json_object_set_new(run, numbers[i].name, json_integer((json_int_t)MEMBER(int64_t, o, numbers[i])));
+    for (size_t i = 0; i < COUNT(seconds); i++)
+        json_object_set_new(run, seconds[i].name, json_real(MEMBER(double, o, seconds[i])));
+    for (size_t i = 0; i < COUNT(flags); i++)
+        json_object_set_new(run, flags[i].name, json_boolean(MEMBER(bool, o, flags[i])));
+    for (size_t i = 0; i < suite->count; i++)
+        json_array_append_new(cases, json_pack("[s, I]", suite->entries[i].c.canonical,
+                                               (json_int_t)suite->entries[i].count));
+    json_object_set_new(run, "cases", cases);
+    return run;
+}
+
+static bool take_suite(const json_t *run, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    const json_t *cases = json_object_get(run, "cases");
+    const char *name = json_string_value(json_object_get(run, "suite"));
+    const char *title = json_string_value(json_object_get(run, "title"));
+    memset(suite, 0, sizeof *suite);
+    snprintf(suite->name, sizeof suite->name, "%s", name ? name : "");
+    snprintf(suite->title, sizeof suite->title, "%s", title ? title : "");
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *entry = json_array_get(cases, i);
+        const char *line = json_string_value(json_array_get(entry, 0));
+        bench_case c;
+        if (!line || !bench_case_parse(line, &c, reason))
+            return line ? false : bench_explain(reason, BENCH_REASON_TEXT, "a case of it is no text");
+        if (!bench_suite_add(suite, &c, json_integer_value(json_array_get(entry, 1))))
+            return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice");
+    }
+    return suite->count > 0 ||
+           bench_explain(reason, BENCH_REASON_TEXT, "it does not say what was to be measured");
+}
+
+static void take_options(const json_t *run, bench_options *o)
+{
+    const char *command = json_string_value(json_object_get(run, "command"));
+    const json_t *devices = json_object_get(run, "devices");
+    o->command = command && !*command ? BENCH_COMMAND_STANDARD : BENCH_COMMAND_RUN;
+    for (size_t i = 0; i < COUNT(texts); i++)
+        MEMBER(const char *, o, texts[i]) = json_string_value(json_object_get(run, texts[i].name));
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        MEMBER(int64_t, o, numbers[i]) = json_integer_value(json_object_get(run, numbers[i].name));
+    for (size_t i = 0; i < COUNT(seconds); i++)
+        MEMBER(double, o, seconds[i]) = json_number_value(json_object_get(run, seconds[i].name));
+    for (size_t i = 0; i < COUNT(flags); i++)
+        MEMBER(bool, o, flags[i]) = json_is_true(json_object_get(run, flags[i].name));
+    o->rounds = o->rounds < 1 ? 1 : o->rounds;
+    o->device_count = 0;
+    for (size_t i = 0; i < json_array_size(devices) && i < BENCH_MAX_DEVICES; i++) {
+        const char *device = json_string_value(json_array_get(devices, i));
+        if (device)
+            o->devices[o->device_count++] = device;
+    }
+    if (json_is_true(json_object_get(run, "is_list")))
+        snprintf(o->cases, sizeof o->cases, "(the cases of %.1000s)", o->resume_path);
+}
+
+bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document,
+                       char reason[BENCH_REASON_TEXT])
+{
+    char why[BENCH_REASON_TEXT];
+    json_t *root = bench_result_read(options->resume_path, why);
+    *document = NULL;
+    if (!root)
+        return bench_explain(reason, BENCH_REASON_TEXT, "cannot be resumed: %.900s", why);
+    const char *path = options->resume_path;
+    const char *version = json_string_value(json_object_get(root, "husk_version"));
+    const json_t *run = json_object_get(root, "run");
+    bool good = version && !strcmp(version, husk_version());
+    if (!good)
+        bench_explain(reason, BENCH_REASON_TEXT,
+                      "%.300s cannot be resumed: it was measured by Husk %.50s, and this is %s", path,
+                      version ? version : "of no version", husk_version());
+    else if (!json_is_object(run))
+        good = bench_explain(reason, BENCH_REASON_TEXT,
+                             "%.300s cannot be resumed: it does not say what was asked for", path);
+    else if (!take_suite(run, suite, why))
+        good = bench_explain(reason, BENCH_REASON_TEXT, "%.300s cannot be resumed: %.500s", path, why);
+    if (!good) {
+        bench_suite_free(suite);
+        json_decref(root);
+        return false;
+    }
+    take_options(run, options);
+    *document = root;
+    return true;
+}
+
+bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,
+                              char reason[BENCH_REASON_TEXT])
+{
+    static const char *const keys[] = {"platform", "name", "driver", "version"};
+    const json_t *before = json_array_get(json_object_get(document, "devices"), index);
+    for (size_t i = 0; before && i < sizeof keys / sizeof *keys; i++) {
+        const char *old = json_string_value(json_object_get(before, keys[i]));
+        const char *now = json_string_value(json_object_get(device, keys[i]));
+        if (strcmp(old ? old : "", now ? now : ""))
+            return bench_explain(
+                reason, BENCH_REASON_TEXT,
+                "its rows cannot stand beside new ones: the device's %s was %.200s, and is %.200s", keys[i],
+                old ? old : "unknown", now ? now : "unknown");
+    }
+    return true;
+}
+
+bool bench_resume_is_whole(const json_t *row, int64_t rounds)
+{
+    const char *state = json_string_value(json_object_get(row, "state"));
+    if (!state || !strcmp(state, "error") || !strcmp(state, "timeout"))
+        return false;
+    return json_integer_value(json_object_get(row, "rounds")) >= rounds;
+}

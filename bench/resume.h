@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/resume.h: a run that was ended, from its file. What was asked for stands in the document ("run"), so that
+ * nothing has to be said again; what may have changed in between, the device, its driver, Husk, is compared.
+ */
+#ifndef BENCH_RESUME_H
+#define BENCH_RESUME_H
+
+#include <jansson.h>
+
+#include "cli.h"
+#include "suite.h"
+
+/* What was asked for, as the document has it. */
+json_t *bench_resume_describe(const bench_options *options, const bench_suite *suite);
+
+/*
+ * Read the document at options->resume_path and take options and suite from it; their texts belong to the document.
+ * False: reason says why it cannot be gone on with.
+ */
+bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document,
+                       char reason[BENCH_REASON_TEXT]);
+
+/* Whether rows from this device may stand beside those of the document's index-th; true where it has none. */
+bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,
+                              char reason[BENCH_REASON_TEXT]);
+
+/* A row that needs no measuring: it came to a result, in as many rounds as were asked for. */
+bool bench_resume_is_whole(const json_t *row, int64_t rounds);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "fake_contender.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// The fake computes relu; its name says what it does wrong.
+typedef struct fake {
+    const char *name;
+    char form[32];
+    const bench_data *data;
+    float *y;
+    int64_t count, runs;
+} fake;
+
+static const char *fake_name;
+
+void fake_set_name(const char *name)
+{
+    fake_name = name;
+}
+
+static bench_answer fake_open(const bench_open_options *options, void **session,
+                              char reason[BENCH_REASON_TEXT])
+{
+    (void)options;
+    *session = NULL;
+    if (strcmp(fake_name, "closed"))
+        return BENCH_OK;
+    snprintf(reason, BENCH_REASON_TEXT, "it is closed today");
+    return BENCH_ERROR;
+}
+
+static void fake_close(void *session)
+{
+    (void)session;
+}
+
+static void fake_version(void *session, char *text, size_t size)
+{
+    (void)session;
+    snprintf(text, size, "Fake 1.0 %s", fake_name);
+}
+
+static const char *fake_form(void *session, const bench_case *c, size_t index)
+{
+    static const char *const forms[] = {"slow", "fast"};
+    (void)session;
+    (void)c;
+    return !strcmp(fake_name, "forms") && index < 2 ? forms[index] : NULL;
+}
+
+static bench_answer fake_prepare(void *session, const bench_case *c, const bench_data *data,
+                                 const bench_prepare_options *options, void **state,
+                                 char reason[BENCH_REASON_TEXT])
+{
+    (void)session;
+    (void)c;
+    if (!strcmp(fake_name, "refuses")) {
+        snprintf(reason, BENCH_REASON_TEXT, "not today");
+        return BENCH_UNSUPPORTED;
+    }
+    while (!strcmp(fake_name, "hangs"))
+        pause();
+    fake *f = calloc(1, sizeof *f);
+    f->name = fake_name;
+    f->data = data;
+    f->count = data->y.count;
+    f->y = calloc((size_t)f->count, sizeof *f->y);
+    snprintf(f->form, sizeof f->form, "%s", options->form ? options->form : "");
+    *state = f;
+    return BENCH_OK;
+}
+
+static void fake_release(void *state)
+{
+    fake *f = state;
+    free(f->y);
+    free(f);
+}
+
+static void fake_details(void *state, bench_details *details)
+{
+    fake *f = state;
+    *details = (bench_details){.variant = f->form[0] ? f->form : "plain", .builds = 3};
+}
+
+static bench_answer fake_run_batch(void *state, int64_t count, char reason[BENCH_REASON_TEXT])
+{
+    fake *f = state;
+    (void)reason;
+    f->runs += count;
+    if (!strcmp(f->name, "crashes") && f->runs > 3)
+        raise(SIGABRT);                             // not SIGSEGV, which sanitizers answer themselves
+    if (!strcmp(f->name, "nothing") && f->runs > 2) // it has been verified by now
+        return BENCH_OK;
+    for (int64_t i = 0; i < count; i++) {
+        long ns = !strcmp(f->form, "slow") ? 2000000 : 500000;
+        nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    }
+    for (int64_t i = 0; i < f->count; i++) {
+        float x = ((const float *)f->data->x.data)[i];
+        f->y[i] = x > 0 ? x : 0;
+    }
+    if (!strcmp(f->name, "wrong"))
+        f->y[f->count - 1] += 0.5f;
+    return BENCH_OK;
+}
+
+static bench_answer fake_run(void *state, char reason[BENCH_REASON_TEXT])
+{
+    return fake_run_batch(state, 1, reason);
+}
+
+static bench_answer fake_reset(void *state, char reason[BENCH_REASON_TEXT])
+{
+    fake *f = state;
+    (void)reason;
+    memcpy(f->y, f->data->y.data, (size_t)f->count * sizeof *f->y);
+    return BENCH_OK;
+}
+
+static bench_answer fake_read(void *state, bench_output *output, char reason[BENCH_REASON_TEXT])
+{
+    fake *f = state;
+    (void)reason;
+    memcpy(output->y.data, f->y, (size_t)f->count * sizeof *f->y);
+    return BENCH_OK;
+}
+
+const bench_contender fake_contender = {
+    .name = "fake",
+    .description = "does as its name says",
+    .open = fake_open,
+    .close = fake_close,
+    .version = fake_version,
+    .form = fake_form,
+    .prepare = fake_prepare,
+    .release = fake_release,
+    .details = fake_details,
+    .run = fake_run,
+    .run_batch = fake_run_batch,
+    .reset = fake_reset,
+    .read = fake_read,
+};

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_contender.h: a contender that computes relu on the host; its name says what it does wrong. */
+#ifndef HUSK_TESTS_FAKE_CONTENDER_H
+#define HUSK_TESTS_FAKE_CONTENDER_H
+
+#include "contender.h"
+
+/* closed, refuses, hangs, crashes, wrong, nothing (computes before it is timed), forms; any other: good. */
+void fake_set_name(const char *name);
+extern const bench_contender fake_contender;
+
+#endif

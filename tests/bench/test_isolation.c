@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=300 processors=2
+// Faults planted in the driver by an OpenCL layer (tests/support/layer): each costs its row, each detector finds its
+// own, and nothing is left running. Programs are not counted here: workers that crash build theirs again.
+#include <check.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#ifndef HUSK_CLBENCH
+#error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
+#endif
+
+static char output[1 << 16], mark[64];
+static const char *const clean = "HUSK_TEST_BUILDS= HUSK_LIMITS=max_allocation=64M";
+
+// Runs clbench through the shell; its exit code, and what it wrote to both streams in output.
+static int run(const char *environment, const char *faults, const char *arguments)
+{
+    char command[4096];
+    snprintf(command, sizeof command,
+             "%s %s %s OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' '%s' %s 2>&1 < /dev/null", mark, clean,
+             environment, HUSK_TEST_LAYER, faults, HUSK_CLBENCH, arguments);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    size_t size = fread(output, 1, sizeof output - 1, pipe);
+    output[size] = '\0';
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const char *environment, const char *faults, const char *arguments, int code)
+{
+    int got = run(environment, faults, arguments);
+    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.4000s", arguments, got, code,
+                  output);
+}
+
+static void expect_said(const char *part)
+{
+    ck_assert_msg(strstr(output, part) != NULL, "'%s' is not in\n%.4000s", part, output);
+}
+
+// Processes of this test that still run: they all have its mark in their environment.
+static int left_running(void)
+{
+    int count = 0;
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    while (processes && (entry = readdir(processes))) {
+        char path[300], text[1 << 15];
+        if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) || atoi(entry->d_name) == getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/%.200s/environ", entry->d_name);
+        FILE *file = fopen(path, "r");
+        size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+        if (file)
+            fclose(file);
+        for (size_t i = 0; i + strlen(mark) <= size; i++)
+            count += !memcmp(text + i, mark, strlen(mark));
+    }
+    if (processes)
+        closedir(processes);
+    return count;
+}
+
+static void expect_nothing_running(void)
+{
+    for (int i = 0; i < 300 && left_running(); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    ck_assert_int_eq(left_running(), 0);
+}
+
+static char path[64];
+
+static json_t *read_result(void)
+{
+    json_error_t error;
+    json_t *document = json_load_file(path, 0, &error);
+    ck_assert_msg(document != NULL, "%s", error.text);
+    return document;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+// Not before 2.3 of ocl-icd, nor before 3.0.0 of Khronos' loader.
+static bool loader_has_layers(void)
+{
+    char command[2048];
+    snprintf(
+        command, sizeof command,
+        "HUSK_TEST_BUILDS= OPENCL_LAYERS='%s' HUSK_TEST_FAULTS=nonsense '%s' devices > /dev/null 2>&1 < /dev/null",
+        HUSK_TEST_LAYER, HUSK_CLBENCH);
+    return system(command) != 0;
+}
+
+#define CASES                                                                                             \
+    "softmax outer=4 axis=50 pool kind=max c=4 h=8 w=8 r=2 s=2 activation count=100 unary count=6000000 " \
+    "reduce outer=2 axis=64 binary rows=8 columns=16"
+
+static const struct {
+    const char *op, *state, *reason;
+} planted[] = {
+    {"softmax", "timeout", "while running for the first time"},
+    {"pool", "error", "the driver or Husk crashed: SIGSEGV"},
+    {"activation", "failed", "1 of 100 outputs wrong"},
+    {"unary", "error", "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+    {"reduce", "ok", ""},
+    {"binary", "ok", ""},
+};
+
+START_TEST(every_fault_costs_its_row_and_no_other)
+{
+    char arguments[400];
+    // The layer by itself does no harm, and the caches are warm afterwards: the limit below is then for the hang.
+    expect("", "", "run --quick --baseline none " CASES, 0);
+    snprintf(arguments, sizeof arguments, "run --quick --max-time 12s --baseline none --json %s " CASES,
+             path);
+    expect("",
+           "hang clFinish after=softmax; crash clEnqueueNDRangeKernel kernel=pool;"
+           "corrupt clEnqueueReadBuffer after=activation; fail=-4 clCreateBuffer over=20000000",
+           arguments, 3);
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    ck_assert_uint_eq(json_array_size(rows), sizeof planted / sizeof *planted);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        ck_assert_str_eq(text_of(row, "op"), planted[i].op);
+        ck_assert_msg(!strcmp(text_of(row, "state"), planted[i].state), "%s: %s: %s", planted[i].op,
+                      text_of(row, "state"), text_of(row, "reason"));
+        ck_assert_msg(strstr(text_of(row, "reason"), planted[i].reason) != NULL, "%s",
+                      text_of(row, "reason"));
+        char again[200];
+        snprintf(again, sizeof again, "again: clbench run %s\n", text_of(row, "case"));
+        ck_assert_msg((strstr(output, again) == NULL) == !strcmp(planted[i].state, "ok"), "%.4000s", output);
+    }
+    json_decref(document);
+    expect_nothing_running();
+}
+END_TEST
+
+START_TEST(the_exit_code_says_the_worst)
+{
+    // A hang alone is 124, a crash alone 1.
+    expect("", "hang clFinish after=softmax",
+           "run --quick --max-time 10s --baseline none softmax outer=4 axis=50 activation count=100", 124);
+    expect("", "crash clEnqueueNDRangeKernel kernel=pool",
+           "run --quick --baseline none pool kind=max c=4 h=8 w=8 r=2 s=2 activation count=100", 1);
+    expect_nothing_running();
+}
+END_TEST
+
+START_TEST(events_that_lie_are_not_trusted)
+{
+    char arguments[200];
+    snprintf(arguments, sizeof arguments, "run --quick --baseline none activation count=100 --json %s", path);
+    expect("", "scale=2 clGetEventProfilingInfo", arguments, 0);
+    expect_said("events are not to be trusted");
+    json_t *document = read_result(), *timer = json_object_get(document, "timer");
+    ck_assert(json_is_false(json_object_get(timer, "events_trusted")));
+    ck_assert_double_gt(json_number_value(json_object_get(timer, "trust_ratio")), 1.25);
+    json_decref(document);
+}
+END_TEST
+
+// From the second case on, threads spin on every processor.
+START_TEST(a_load_in_the_middle_is_noticed)
+{
+    char arguments[300];
+    snprintf(
+        arguments, sizeof arguments,
+        "run --quick --baseline none activation count=100 reduce outer=2 axis=64 binary rows=8 columns=16 --json %s",
+        path);
+    expect("", "load=0 clEnqueueNDRangeKernel kernel=reduce nth=1", arguments, 0);
+    expect_said("The machine's speed changed by up to");
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    ck_assert_double_gt(json_number_value(json_object_get(json_array_get(rows, 2), "sentinel_drift")), 0.03);
+    json_decref(document);
+    expect_nothing_running();
+}
+END_TEST
+
+// A driver that does nothing from the third launch on, when the result has been verified.
+START_TEST(a_device_that_does_nothing_is_suspect)
+{
+    char arguments[200];
+    snprintf(arguments, sizeof arguments, "run --quick --baseline none softmax outer=512 axis=4096 --json %s",
+             path);
+    expect("", "skip clEnqueueNDRangeKernel kernel=softmax nth=3+", arguments, 0);
+    expect_said("suspect");
+    json_t *document = read_result();
+    const json_t *row = json_array_get(json_object_get(document, "results"), 0);
+    ck_assert_msg(strstr(text_of(row, "reason"), "measured cache bandwidth") != NULL, "%s",
+                  text_of(row, "reason"));
+    json_decref(document);
+}
+END_TEST
+
+// Whatever ends clbench, no worker outlives it: not even one that hangs in its driver.
+START_TEST(no_worker_outlives_its_parent)
+{
+    setenv("OPENCL_LAYERS", HUSK_TEST_LAYER, 1);
+    setenv("HUSK_TEST_FAULTS", "hang clFinish after=activation", 1);
+    setenv("HUSK_TEST_MARK", strchr(mark, '=') + 1, 1);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
+            _exit(98);
+        execl(HUSK_CLBENCH, "clbench", "run", "--quick", "--baseline", "none", "activation", "count=100",
+              NULL);
+        _exit(99);
+    }
+    unsetenv("HUSK_TEST_MARK");
+    unsetenv("OPENCL_LAYERS");
+    unsetenv("HUSK_TEST_FAULTS");
+    for (int i = 0; i < 500 && left_running() < 2; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    ck_assert_int_ge(left_running(), 2);
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    expect_nothing_running();
+}
+END_TEST
+
+// PoCL's two drivers are two devices.
+START_TEST(all_devices_are_measured_in_one_run)
+{
+    char arguments[200];
+    snprintf(arguments, sizeof arguments, "run -d all --quick --baseline none activation count=100 --json %s",
+             path);
+    expect("POCL_DEVICES='pthread basic'", "", arguments, 0);
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    const json_t *devices = json_object_get(document, "devices");
+    if (strstr(text_of(json_array_get(devices, 0), "platform"), "Portable")) {
+        ck_assert_uint_eq(json_array_size(devices), 2);
+        ck_assert_uint_eq(json_array_size(rows), 2);
+        for (int i = 0; i < 2; i++) {
+            const json_t *row = json_array_get(rows, (size_t)i);
+            ck_assert_int_eq(json_integer_value(json_object_get(row, "device")), i);
+            ck_assert_str_eq(text_of(row, "state"), "ok");
+        }
+        ck_assert_ptr_nonnull(strstr(text_of(json_array_get(rows, 1), "reproduce"), " -d 0:1"));
+        expect_said("basic");
+    }
+    json_decref(document);
+    // A wish that nothing fits is said, and costs the others nothing.
+    snprintf(arguments, sizeof arguments,
+             "run -d nothing-such -d 0:0 --quick --baseline none activation count=100 --json %s", path);
+    expect("", "", arguments, 6);
+    expect_said("no device fits");
+    document = read_result();
+    ck_assert_uint_eq(json_array_size(json_object_get(document, "results")), 1);
+    json_decref(document);
+}
+END_TEST
+
+int main(void)
+{
+    char made[] = "/tmp/husk-test-isolation-XXXXXX";
+    int descriptor = mkstemp(made);
+    if (descriptor < 0)
+        return EXIT_FAILURE;
+    close(descriptor);
+    snprintf(path, sizeof path, "%s", made);
+    snprintf(mark, sizeof mark, "HUSK_TEST_MARK=%s-%ld", made + strlen(made) - 6, (long)getpid());
+    if (!loader_has_layers()) {
+        puts("this OpenCL loader knows no layers: nothing is planted");
+        unlink(path);
+        return EXIT_SUCCESS;
+    }
+    TCase *tests = tcase_create("isolation");
+    tcase_set_timeout(tests, 250);
+    tcase_add_test(tests, every_fault_costs_its_row_and_no_other);
+    tcase_add_test(tests, the_exit_code_says_the_worst);
+    tcase_add_test(tests, events_that_lie_are_not_trusted);
+    tcase_add_test(tests, a_load_in_the_middle_is_noticed);
+    tcase_add_test(tests, a_device_that_does_nothing_is_suspect);
+    tcase_add_test(tests, no_worker_outlives_its_parent);
+    tcase_add_test(tests, all_devices_are_measured_in_one_run);
+    Suite *suite = suite_create("clbench isolation");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    unlink(path);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

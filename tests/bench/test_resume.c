@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=240 processors=1 with=fake_contender
+// Runs that are ended before they are over: killed at any moment, interrupted, and gone on with. This program is
+// clbench run with a device that computes on the host, so that a run takes seconds and needs no driver.
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "fake_contender.h"
+#include "run.h"
+#include "timer.h"
+#include "worker.h"
+
+#define CASES 8
+#define KILLS 20
+
+// ---- the device ----
+
+static const char *environment(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+static json_t *device_extra(void *session, const char *what, json_t *request)
+{
+    (void)session;
+    (void)request;
+    if (!strcmp(what, "hello"))
+        return json_pack("{s:s, s:[], s:[], s:{s:s, s:s, s:s, s:s, s:{s:s, s:b, s:i}}}", "status", "HUSK_OK",
+                         "devices", "notes", "device", "platform", "Fake", "name", "Host", "driver",
+                         environment("FAKE_DRIVER", "1"), "version", "OpenCL 1.2", "traits", "class", "CPU",
+                         "is_cpu", 1, "compute_units", 1);
+    if (!strcmp(what, "peaks"))
+        return json_pack("{s:s, s:f, s:f, s:f, s:[{s:f, s:f}]}", "answer", "ok", "fma_gflops", 1e6,
+                         "launch_ns", 1e3, "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s", 1e6);
+    if (!strcmp(what, "sentinel"))
+        return json_pack("{s:s, s:f, s:f}", "answer", "ok", "ns", 1e7, "gflops", 10.0);
+    if (!strcmp(what, "memory"))
+        return json_pack("{s:s, s:I}", "answer", "ok", "peak_bytes", (json_int_t)1000);
+    return NULL;
+}
+
+// ---- runs ----
+
+static char folder[] = "/tmp/husk-resume-XXXXXX", cases[64], result[64], said[64];
+
+static void setup(void)
+{
+    strcpy(folder + sizeof folder - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(cases, sizeof cases, "%s/cases.txt", folder);
+    snprintf(result, sizeof result, "%s/result.json", folder);
+    snprintf(said, sizeof said, "%s/said.txt", folder);
+    FILE *file = fopen(cases, "w");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < CASES; i++)
+        fprintf(file, "activation count=%d * %d\n", 100 + i, i + 1);
+    fclose(file);
+}
+
+static void teardown(void)
+{
+    char command[128];
+    unsetenv("FAKE_DRIVER");
+    unsetenv("FAKE_NAME");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static pid_t start(const char *const *arguments)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (!freopen(said, "w", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
+            _exit(98);
+        execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
+        _exit(99);
+    }
+    ck_assert_int_gt(pid, 0);
+    return pid;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static pid_t start_new(const char *more, const char *value)
+{
+    const char *const arguments[] = {"clbench", "run", "--quick", "--budget", "0",  "--baseline", "none",
+                                     "--file",  cases, "--json",  result,     more, value,        NULL};
+    return start(arguments);
+}
+
+static int resume(void)
+{
+    const char *const arguments[] = {"clbench", "run", "--resume", result, NULL};
+    return wait_for(start(arguments));
+}
+
+static void expect_said(const char *part)
+{
+    static char text[20000];
+    FILE *file = fopen(said, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in\n%s", part, text);
+}
+
+static json_t *read_result(void)
+{
+    json_error_t error;
+    json_t *document = json_load_file(result, 0, &error);
+    ck_assert_msg(document != NULL, "%s: line %d", error.text, error.line);
+    return document;
+}
+
+static size_t rows_of(const json_t *document)
+{
+    return json_array_size(json_object_get(document, "results"));
+}
+
+static void nap(long ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static void wait_for_rows(size_t wanted)
+{
+    for (int i = 0; i < 3000; i++, nap(10)) {
+        json_t *document = json_load_file(result, 0, NULL);
+        const size_t rows = rows_of(document);
+        json_decref(document);
+        if (rows >= wanted)
+            return;
+    }
+    ck_abort_msg("%zu rows were not measured in time", wanted);
+}
+
+static void expect_whole(void)
+{
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    ck_assert_uint_eq(rows_of(document), CASES);
+    for (int i = 0; i < CASES; i++) {
+        char line[64];
+        size_t found = 0;
+        snprintf(line, sizeof line, "activation count=%d", 100 + i);
+        for (size_t k = 0; k < CASES; k++) {
+            const json_t *row = json_array_get(rows, k);
+            if (strcmp(json_string_value(json_object_get(row, "case")), line) != 0)
+                continue;
+            found++;
+            ck_assert_str_eq(json_string_value(json_object_get(row, "state")), "ok");
+            ck_assert_int_eq(json_integer_value(json_object_get(row, "count")), i + 1);
+            ck_assert_int_gt(json_array_size(json_object_get(json_object_get(row, "time"), "samples_ns")), 0);
+        }
+        ck_assert_msg(found == 1, "%s: %zu rows", line, found);
+    }
+    ck_assert(json_is_string(json_object_get(document, "finished")));
+    ck_assert_int_eq(json_integer_value(
+                         json_object_get(json_object_get(json_object_get(document, "summary"), "counts"),
+                                         "ok")),
+                     CASES);
+    ck_assert_uint_eq(json_array_size(json_object_get(document, "devices")), 1);
+    json_decref(document);
+}
+
+// Killed at moments that a seed draws, readable each time, and gone on with from there.
+START_TEST(a_run_that_is_killed_is_readable_and_goes_on)
+{
+    size_t before = 0, killed = 0;
+    const char *const again[] = {"clbench", "run", "--resume", result, NULL};
+    srand(6);
+    for (int i = 0; i < KILLS; i++) {
+        pid_t pid = access(result, R_OK) == 0 ? start(again) : start_new(NULL, NULL);
+        for (int wait = 0; wait < 1000 && access(result, R_OK) != 0; wait++)
+            nap(1);
+        nap(rand() % 300);
+        kill(pid, SIGKILL);
+        killed += wait_for(pid) == -SIGKILL;
+        json_t *document = read_result();
+        const size_t rows = rows_of(document);
+        ck_assert_uint_ge(rows, before); // nothing that was measured is lost
+        ck_assert(!json_object_get(document, "finished") || rows == CASES);
+        before = rows;
+        json_decref(document);
+    }
+    ck_assert_uint_gt(killed, 5); // the rest had come to their end
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK); // with nothing left to do
+    expect_whole();
+}
+END_TEST
+
+static void expect_interrupted(int number, int code)
+{
+    pid_t pid = start_new(NULL, NULL);
+    wait_for_rows(2);
+    kill(pid, number);
+    ck_assert_int_eq(wait_for(pid), code);
+    expect_said("--resume");
+    json_t *document = read_result();
+    ck_assert_uint_ge(rows_of(document), 2);
+    ck_assert_uint_lt(rows_of(document), CASES);
+    ck_assert_ptr_null(json_object_get(document, "finished"));
+    json_decref(document);
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_said("are measured now");
+    expect_whole();
+    unlink(result);
+}
+
+START_TEST(what_was_measured_before_a_signal_is_kept)
+{
+    expect_interrupted(SIGINT, 130);
+    expect_interrupted(SIGTERM, 143);
+}
+END_TEST
+
+// Rounds that are missing are a reason to measure a row again; the file has what there is meanwhile.
+START_TEST(rows_with_rounds_missing_are_measured_again)
+{
+    pid_t pid = start_new("--rounds", "2");
+    wait_for_rows(3);
+    kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_for(pid), 143);
+    json_t *document = read_result();
+    ck_assert_int_lt(json_integer_value(
+                         json_object_get(json_array_get(json_object_get(document, "results"), 0), "rounds")),
+                     2);
+    json_decref(document);
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+    document = read_result();
+    for (size_t i = 0; i < CASES; i++)
+        ck_assert_int_eq(json_integer_value(
+                             json_object_get(json_array_get(json_object_get(document, "results"), i),
+                                             "rounds")),
+                         2);
+    json_decref(document);
+}
+END_TEST
+
+START_TEST(rows_that_failed_to_be_measured_are_tried_again)
+{
+    setenv("FAKE_NAME", "crashes", 1);
+    ck_assert_int_eq(wait_for(start_new(NULL, NULL)), BENCH_EXIT_ERROR);
+    json_t *document = read_result();
+    ck_assert_uint_eq(rows_of(document), CASES);
+    const char *reason =
+        json_string_value(json_object_get(json_array_get(json_object_get(document, "results"), 0), "reason"));
+    ck_assert_msg(strstr(reason, "the driver or Husk crashed: SIGABRT") != NULL, "%s", reason);
+    json_decref(document);
+    unsetenv("FAKE_NAME");
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+}
+END_TEST
+
+static void write_result(const char *text)
+{
+    FILE *file = fopen(result, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+// Numbers of two devices, drivers or versions do not go into one file.
+START_TEST(what_has_changed_is_refused)
+{
+    pid_t pid = start_new(NULL, NULL);
+    wait_for_rows(1);
+    kill(pid, SIGKILL);
+    wait_for(pid);
+    json_t *before = read_result();
+    setenv("FAKE_DRIVER", "2", 1);
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said("driver was 1, and is 2");
+    unsetenv("FAKE_DRIVER");
+    json_t *after = read_result();
+    ck_assert_uint_eq(rows_of(after), rows_of(before));
+    json_object_set_new(after, "husk_version", json_string("0.0.0"));
+    ck_assert_int_eq(json_dump_file(after, result, 0), 0);
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said("it was measured by Husk 0.0.0");
+    json_object_del(before, "run");
+    ck_assert_int_eq(json_dump_file(before, result, 0), 0);
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said("what was asked for");
+    write_result("{\"schema\": \"clben");
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said("cannot be resumed");
+    unlink(result);
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    const char *const beside[] = {"clbench", "run", "--resume", result, "--quick", NULL};
+    ck_assert_int_eq(wait_for(start(beside)), BENCH_EXIT_USAGE);
+    expect_said("--quick cannot stand beside it");
+    json_decref(before);
+    json_decref(after);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
+        fake_set_name(environment("FAKE_NAME", "good"));
+        return bench_worker_serve(
+            &(bench_worker_options){.contender = &fake_contender, .extra = device_extra});
+    }
+    if (argc > 1) {
+        bench_options options;
+        char reason[BENCH_REASON_TEXT];
+        if (bench_cli_parse(argc, argv, &options, reason))
+            return bench_command_run(&options);
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
+    TCase *tests = tcase_create("resume");
+    tcase_set_timeout(tests, 200);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_run_that_is_killed_is_readable_and_goes_on);
+    tcase_add_test(tests, what_was_measured_before_a_signal_is_kept);
+    tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
+    tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
+    tcase_add_test(tests, what_has_changed_is_refused);
+    Suite *suite = suite_create("clbench resume");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
