@@ -11,8 +11,9 @@
 // after the product, of three.
 enum { ROWS_OF_TWO, ROWS_OF_THREE, BLOCK_K };
 
-// Rows of x are divided by whole tiles of the widest configuration.
-enum { TILE_HEIGHT = 8 };
+// Rows of x are divided by whole tiles of the widest configuration. Fewer weights are packed in less time than gemm's
+// launch takes.
+enum { TILE_HEIGHT = 8, FEW_WEIGHTS = 16384 };
 
 static const husk__configuration configurations[] = {
     {"8x2", "", {8, 8, 512}}, // 16 or 24 sums: 32 vector registers (AVX-512, NEON)
@@ -116,6 +117,15 @@ static void divide_inputs(const husk__rnn_problem *problem, const husk__rnn_layo
                                          LAUNCH * (double)problem->directions;
 }
 
+// For few rows of inputs it takes longer to pack the weights than to read them where they lie, by a launch of gemm's;
+// unless the weights are few as well, so that the launch takes longer.
+static bool takes_few(const husk__rnn_problem *problem)
+{
+    const int64_t above = problem->layers > 1 ? problem->directions * problem->hidden : 0;
+    const int64_t inputs = husk__max_i64(problem->inputs, above);
+    return husk__rnn_takes_few(problem) && problem->gates * problem->hidden * inputs > FEW_WEIGHTS;
+}
+
 bool husk__rnn_is_far(const husk__rnn_problem *problem, const husk_device_traits *traits)
 {
     return (double)problem->gates * (double)problem->hidden * (double)problem->hidden * 4.0 *
@@ -153,7 +163,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
     husk__rnn_lay_out(problem, panel_units(problem, traits), true, &state->layout);
-    state->takes_few = husk__rnn_takes_few(problem);
+    state->takes_few = takes_few(problem);
     state->is_far = husk__rnn_is_far(problem, traits);
     if (problem->batch > 0)
         husk__rnn_divide(problem, state->layout.pitch / state->layout.panel_units, traits->compute_units,

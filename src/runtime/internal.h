@@ -92,6 +92,7 @@ enum { HUSK__BLOCK_USES = 8 };
 typedef struct husk__block {
     atomic_int references;
     struct husk__block *next; /* in the pool's list of free blocks */
+    uint64_t serial;          /* among its context's, from 1: a cl_mem may have the address of one that is gone */
     cl_mem mem;
     uint64_t bytes;
     bool is_foreign; /* an application's cl_mem: not pooled */
@@ -106,7 +107,8 @@ enum { HUSK__SIZE_CLASSES = 256 };
 typedef struct husk__pool {
     pthread_mutex_t lock;
     husk__block *free[HUSK__SIZE_CLASSES];
-    uint64_t keep_bytes; /* at most that much is kept for use again */
+    uint64_t keep_bytes;   /* at most that much is kept for use again */
+    _Atomic uint64_t made; /* blocks, foreign memory among them */
     husk_memory_stats stats;
 } husk__pool;
 
@@ -115,7 +117,7 @@ void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes);
 void husk__pool_destroy(husk__pool *pool);
 husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
                             const husk__scope *scope);
-husk__block *husk__block_wrap(cl_mem mem, uint64_t bytes);
+husk__block *husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes);
 void husk__block_release(husk_context *context, husk__block *block);
 /* The queue's next command touches the block. */
 void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number);
@@ -160,9 +162,27 @@ typedef struct husk__programs {
 } husk__programs;
 
 void husk__programs_destroy(husk__programs *programs);
-/* The kernel object of a queue, made on first use. */
-husk_status husk__queue_kernel(husk_queue *queue, const husk__kernel *kernel, cl_kernel *cl,
-                               const husk__scope *scope);
+
+/* ---- kernel objects: kernel_object.c ---- */
+
+/*
+ * A queue's own object of a kernel, made on first use, and what its arguments were set to last: one word a scalar, two
+ * a buffer (the block's serial number and the offset). Arguments keep their values from launch to launch, so only those
+ * that differ are set. Like all of a queue it belongs to one thread at a time.
+ */
+typedef struct husk__kernel_object {
+    cl_kernel cl;
+    bool is_known; /* words holds what the arguments are */
+    size_t argument_count;
+    uint64_t *words; /* NULL: there was no memory for it, and every argument is set every time */
+} husk__kernel_object;
+
+husk_status husk__kernel_object_get(husk_queue *queue, const husk__kernel *kernel, husk__kernel_object **object,
+                                    const husk__scope *scope);
+/* *index: arguments that were looked at, the refused one included. */
+cl_int husk__kernel_object_set(husk_queue *queue, husk__kernel_object *object, const husk__arg *arguments,
+                               size_t count, cl_uint *index);
+void husk__kernel_objects_destroy(husk_queue *queue);
 
 /* Binaries on disk. directory NULL: off. */
 typedef struct husk__cache {
@@ -226,7 +246,7 @@ struct husk_queue {
     husk_error error;
     bool profiling;
     size_t kernel_capacity;
-    cl_kernel *kernels; /* by husk__kernel.id */
+    husk__kernel_object *kernels; /* by husk__kernel.id */
     int scratch_level;
     husk_buffer *scratch[HUSK__SCRATCH_LEVELS];
     husk__staging *staging;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arguments and launches.
-#include <stdlib.h>
-#include <string.h>
-
+// Launches. Arguments are set in kernel_object.c.
 #include "runtime/internal.h"
 
 husk__arg husk__arg_tensor(const husk_tensor *tensor)
@@ -36,91 +33,6 @@ bool husk__needs_index_64(const husk_context *context, int64_t reach)
     return reach > context->device->index_limit;
 }
 
-static bool grow_kernels(husk_queue *queue, uint32_t id)
-{
-    size_t capacity = queue->kernel_capacity ? queue->kernel_capacity : 64;
-    while (capacity <= id)
-        capacity *= 2;
-    cl_kernel *kernels = realloc(queue->kernels, capacity * sizeof *kernels);
-    if (!kernels)
-        return false;
-    memset(kernels + queue->kernel_capacity, 0, (capacity - queue->kernel_capacity) * sizeof *kernels);
-    queue->kernels = kernels;
-    queue->kernel_capacity = capacity;
-    return true;
-}
-
-husk_status husk__queue_kernel(husk_queue *queue, const husk__kernel *kernel, cl_kernel *cl,
-                               const husk__scope *scope)
-{
-    if (kernel->id >= queue->kernel_capacity && !grow_kernels(queue, kernel->id))
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for kernel %s", kernel->name);
-    *cl = queue->kernels[kernel->id];
-    if (*cl)
-        return HUSK_OK;
-    cl_int code;
-    *cl = clCreateKernel(kernel->program->cl, kernel->name, &code);
-    if (!*cl)
-        return husk__opencl_failed(queue->context, scope, "clCreateKernel", code);
-    queue->kernels[kernel->id] = *cl;
-    return HUSK_OK;
-}
-
-static cl_int set_buffer(cl_kernel cl, cl_uint *index, const husk__arg *argument)
-{
-    const husk_buffer *buffer = argument->buffer;
-    cl_mem mem = buffer && buffer->block ? buffer->block->mem : NULL;
-    cl_long offset = 0;
-    if (buffer)
-        offset = argument->value.i64 + (cl_long)(buffer->offset / argument->element_size);
-    cl_int code = clSetKernelArg(cl, (*index)++, sizeof mem, mem ? &mem : NULL);
-    return code == CL_SUCCESS ? clSetKernelArg(cl, (*index)++, sizeof offset, &offset) : code;
-}
-
-static cl_int set_shares(cl_kernel cl, cl_uint index, husk_queue *queue)
-{
-    cl_int code;
-    const cl_mem mem = husk__queue_shares(queue, &code);
-    return mem ? clSetKernelArg(cl, index, sizeof mem, &mem) : code;
-}
-
-static cl_int set_arguments(husk_queue *queue, cl_kernel cl, const husk__arg *arguments, size_t count,
-                            cl_uint *index)
-{
-    *index = 0;
-    cl_int code = CL_SUCCESS;
-    for (size_t i = 0; i < count && code == CL_SUCCESS; ++i) {
-        const husk__arg *argument = &arguments[i];
-        switch (argument->tag) {
-        case HUSK__TAG_BUFFER:
-            code = set_buffer(cl, index, argument);
-            break;
-        case HUSK__TAG_I32:
-            code = clSetKernelArg(cl, (*index)++, sizeof argument->value.i32, &argument->value.i32);
-            break;
-        case HUSK__TAG_I64:
-            code = clSetKernelArg(cl, (*index)++, sizeof argument->value.i64, &argument->value.i64);
-            break;
-        case HUSK__TAG_I64X8:
-            code = clSetKernelArg(cl, (*index)++, 8 * sizeof *argument->value.i64x8, argument->value.i64x8);
-            break;
-        case HUSK__TAG_F32:
-            code = clSetKernelArg(cl, (*index)++, sizeof argument->value.f32, &argument->value.f32);
-            break;
-        case HUSK__TAG_F64:
-            code = clSetKernelArg(cl, (*index)++, sizeof argument->value.f64, &argument->value.f64);
-            break;
-        case HUSK__TAG_LOCAL:
-            code = clSetKernelArg(cl, (*index)++, argument->value.bytes, NULL);
-            break;
-        case HUSK__TAG_SHARES:
-            code = set_shares(cl, (*index)++, queue);
-            break;
-        }
-    }
-    return code;
-}
-
 static husk_status check_range(const husk_queue *queue, const husk__kernel *kernel, const husk__range *range,
                                size_t global[3], const husk__scope *scope)
 {
@@ -147,16 +59,20 @@ static husk_status check_range(const husk_queue *queue, const husk__kernel *kern
     return HUSK_OK;
 }
 
+// Parts of one buffer, scratch memory's most of all, are often several arguments: a block is noted once as a rule.
 static void note_uses(husk_queue *queue, const husk__arg *arguments, size_t count)
 {
     const uint64_t number = husk__clock_tick(queue->clock);
-    husk__block *last = NULL; // parts of one buffer, scratch memory's most of all, often follow each other
+    husk__block *noted[4] = {NULL};
+    unsigned next = 0;
     for (size_t i = 0; i < count; ++i) {
-        husk__block *block =
-            arguments[i].tag == HUSK__TAG_BUFFER && arguments[i].buffer ? arguments[i].buffer->block : NULL;
-        if (block && block != last)
-            husk__block_used(block, queue->clock, number);
-        last = block ? block : last;
+        if (arguments[i].tag != HUSK__TAG_BUFFER || !arguments[i].buffer)
+            continue;
+        husk__block *block = arguments[i].buffer->block;
+        if (!block || block == noted[0] || block == noted[1] || block == noted[2] || block == noted[3])
+            continue;
+        husk__block_used(block, queue->clock, number);
+        noted[next++ % 4] = block;
     }
 }
 
@@ -182,24 +98,26 @@ husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const hu
     if (range->groups[0] == 0 || range->groups[1] == 0 || range->groups[2] == 0)
         return HUSK_OK;
     size_t global[3];
-    cl_kernel cl;
+    husk__kernel_object *object;
     husk_status status = check_range(queue, kernel, range, global, scope);
     if (status == HUSK_OK)
-        status = husk__queue_kernel(queue, kernel, &cl, scope);
+        status = husk__kernel_object_get(queue, kernel, &object, scope);
     if (status != HUSK_OK)
         return status;
     cl_uint index;
-    cl_int code = set_arguments(queue, cl, arguments, count, &index);
+    cl_int code = husk__kernel_object_set(queue, object, arguments, count, &index);
     if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE) // of HUSK__ARG_SHARES
         return husk__opencl_failed(queue->context, scope, "clCreateBuffer", code);
     if (code != CL_SUCCESS)
         return husk__fail_opencl(scope, HUSK_INTERNAL, code, "kernel %s: argument %u is refused with %s",
                                  kernel->name, (unsigned)index - 1, husk__opencl_name(code));
     cl_event event = NULL;
-    code = clEnqueueNDRangeKernel(queue->cl, cl, 3, NULL, global, range->items, 0, NULL,
+    code = clEnqueueNDRangeKernel(queue->cl, object->cl, 3, NULL, global, range->items, 0, NULL,
                                   husk__profile_event(queue, &event));
-    if (code != CL_SUCCESS)
+    if (code != CL_SUCCESS) {
+        object->is_known = false;
         return launch_failed(queue, kernel, code, scope);
+    }
     note_uses(queue, arguments, count);
     husk__profile_keep(queue, kernel->name, event);
     return HUSK_OK;

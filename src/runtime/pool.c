@@ -107,21 +107,22 @@ static void wait_for_class(husk__pool *pool, int class)
             husk__clock_finish(block->uses[i].clock);
 }
 
-static husk__block *create_block(cl_mem mem, uint64_t bytes)
+static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
 {
     husk__block *block = calloc(1, sizeof *block);
     if (!block)
         return NULL;
     atomic_init(&block->references, 1);
     pthread_mutex_init(&block->lock, NULL);
+    block->serial = atomic_fetch_add(&pool->made, 1) + 1;
     block->mem = mem;
     block->bytes = bytes;
     return block;
 }
 
-husk__block *husk__block_wrap(cl_mem mem, uint64_t bytes)
+husk__block *husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes)
 {
-    husk__block *block = create_block(mem, bytes);
+    husk__block *block = create_block(&context->pool, mem, bytes);
     if (block) {
         block->is_foreign = true;
         clRetainMemObject(mem);
@@ -166,7 +167,7 @@ static husk_status allocate(husk_context *context, uint64_t bytes, husk__block *
         code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     if (!mem)
         return husk__opencl_failed(context, scope, "clCreateBuffer", code);
-    *block = create_block(mem, bytes);
+    *block = create_block(&context->pool, mem, bytes);
     if (!*block) {
         clReleaseMemObject(mem);
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer's record");

@@ -105,10 +105,7 @@ void husk_queue_release(husk_queue *queue)
         clReleaseMemObject(queue->shares);
     for (int i = 0; i < HUSK__SCRATCH_LEVELS; ++i)
         husk_buffer_release(queue->scratch[i]);
-    for (size_t i = 0; i < queue->kernel_capacity; ++i)
-        if (queue->kernels[i])
-            clReleaseKernel(queue->kernels[i]);
-    free(queue->kernels);
+    husk__kernel_objects_destroy(queue);
     husk__clock_release(queue->clock);
     clReleaseCommandQueue(queue->cl);
     husk_context_release(queue->context);
