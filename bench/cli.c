@@ -18,7 +18,9 @@ enum {
     DEVICES = 1 << BENCH_COMMAND_DEVICES,
     OVERHEAD = 1 << BENCH_COMMAND_OVERHEAD,
     ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE,
-    TUNE = 1 << BENCH_COMMAND_TUNE
+    TUNE = 1 << BENCH_COMMAND_TUNE,
+    COMPARE = 1 << BENCH_COMMAND_COMPARE,
+    FILES = ROOFLINE | COMPARE // commands whose words are files
 };
 
 typedef struct option {
@@ -67,8 +69,11 @@ static const option options_table[] = {
     {"json", 0, TEXT, AT(json_path), RUNS, "FILE", "write results as JSON (schema clbench/1)"},
     {"resume", 0, TEXT, AT(resume_path), RUNS, "FILE", "go on with the run that wrote this file"},
     {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
+    {"json", 0, TEXT, AT(json_path), COMPARE, "FILE", "write the comparison as JSON"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
-    {"md", 0, TEXT, AT(md_path), RUNS, "FILE", "write results as a Markdown table"},
+    {"md", 0, TEXT, AT(md_path), RUNS | COMPARE, "FILE", "write results as a Markdown table"},
+    {"force", 0, FLAG, AT(force), COMPARE, NULL, "compare different devices or drivers nevertheless"},
+    {"fail-on", 0, TEXT, AT(fail_on), COMPARE, "WHAT", "regression (the default), ambiguous or never"},
     {"digests", 0, TEXT, AT(digests_path), VERIFY, "FILE",
      "write a line a result: case, variant, a hash of all its bits"},
     {"output", 'o', TEXT, AT(output_path), ROOFLINE, "FILE", "where the picture goes (default roofline.svg)"},
@@ -79,8 +84,9 @@ static const option options_table[] = {
 };
 #define OPTION_COUNT (sizeof options_table / sizeof *options_table)
 
-static const char *const command_names[BENCH_COMMAND_COUNT] = {"",         "run",      "verify",   "list", "devices",
-                                                                "overhead", "roofline", "tune"};
+static const char *const command_names[BENCH_COMMAND_COUNT] = {"",         "run",     "verify",
+                                                               "list",     "devices", "overhead",
+                                                               "roofline", "tune",    "compare"};
 
 void bench_cli_help(FILE *file)
 {
@@ -94,6 +100,8 @@ void bench_cli_help(FILE *file)
         "  clbench devices [--json]       what is here, which is the default and why\n"
         "  clbench tune [CASE... | --suite S | --file F]     measure which variants to take from now on\n"
         "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n"
+        "  clbench compare OLD.json NEW.json   what became slower or faster, and what is noise\n"
+        "  clbench compare A.json B.json C.json...   devices beside each other\n"
         "  clbench roofline RESULT.json [-o FILE.svg]   a result's cases under the measured roofs\n\n"
         "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
         file);
@@ -105,8 +113,8 @@ void bench_cli_help(FILE *file)
         fprintf(file, "  %-22s %s\n", left, o->help);
     }
     fputs(
-        "\nExit codes: 0 all right, 1 error, 2 usage, 3 verification failed, 6 no device, 124 a case timed out,\n"
-        "130 and 143 interrupted: what was measured is kept.\n",
+        "\nExit codes: 0 all right, 1 error, 2 usage, 3 verification failed, 4 regression, 5 ambiguous, 6 no device,\n"
+        "124 a case timed out, 130 and 143 interrupted: what was measured is kept.\n",
         file);
 }
 
@@ -271,6 +279,16 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
     return true;
 }
 
+static bool take_file(bench_options *options, const char *path, char reason[BENCH_REASON_TEXT])
+{
+    const size_t most = options->command == BENCH_COMMAND_ROOFLINE ? 1 : BENCH_MAX_FILES;
+    if (options->file_count == most)
+        return bench_explain(reason, BENCH_REASON_TEXT, "%.100s: at most %zu file%s", path, most,
+                             most == 1 ? " is wanted" : "s are");
+    options->files[options->file_count++] = path;
+    return true;
+}
+
 bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[BENCH_REASON_TEXT])
 {
     memset(options, 0, sizeof *options);
@@ -295,9 +313,13 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
                 return false;
             continue;
         }
+        if (FILES & (1 << options->command)) {
+            if (!take_file(options, argv[i], reason))
+                return false;
+            continue;
+        }
         if (options->command != BENCH_COMMAND_RUN && options->command != BENCH_COMMAND_VERIFY &&
-            options->command != BENCH_COMMAND_TUNE &&
-            (options->command != BENCH_COMMAND_ROOFLINE || options->cases[0]))
+            options->command != BENCH_COMMAND_TUNE)
             return bench_explain(reason, BENCH_REASON_TEXT, "unexpected word '%.100s'", argv[i]);
         if (strlen(options->cases) + strlen(argv[i]) + 2 > sizeof options->cases)
             return bench_explain(reason, BENCH_REASON_TEXT, "too many cases on the command line; use --file");

@@ -34,11 +34,13 @@ typedef enum bench_command {
     BENCH_COMMAND_OVERHEAD,
     BENCH_COMMAND_ROOFLINE,
     BENCH_COMMAND_TUNE,
+    BENCH_COMMAND_COMPARE,
     BENCH_COMMAND_COUNT
 } bench_command;
 
 #define BENCH_MAX_DEVICES 8
 #define BENCH_MAX_MERGED  16
+#define BENCH_MAX_FILES   16
 
 typedef struct bench_options {
     bench_command command;
@@ -47,7 +49,11 @@ typedef struct bench_options {
     size_t device_count;
     const char *platform;
     const char *suite, *file;
-    char cases[4096];      /* positional words, joined by blanks; roofline: the result's file */
+    char cases[4096];      /* positional words, joined by blanks */
+    const char *files[BENCH_MAX_FILES]; /* roofline, compare: positional words */
+    size_t file_count;
+    bool force;          /* compare */
+    const char *fail_on; /* compare */
     const char *baselines; /* comma-separated; NULL: all that are there; "none" */
     const char *variant;   /* a name, "all", or NULL */
     const char *dtype;

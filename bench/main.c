@@ -60,6 +60,8 @@ int main(int argc, char **argv)
         return bench_command_overhead(&options);
     case BENCH_COMMAND_ROOFLINE:
         return bench_command_roofline(&options);
+    case BENCH_COMMAND_COMPARE:
+        return bench_command_compare(&options);
     default:
         return bench_command_run(&options);
     }

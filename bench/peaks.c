@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "peaks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,8 +230,15 @@ bool bench_meter_sentinel(bench_meter *m, double *ns, double *gflops, char reaso
 {
     if (!m->sentinel_rounds && !find_rounds(m, SENTINEL_NS, &m->sentinel_rounds, reason))
         return false;
-    if (!set_fma(m, m->sentinel_rounds, reason) || !time_launch(m, m->fma, group_count(m), ns, NULL, reason))
-        return false;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (!set_fma(m, m->sentinel_rounds, reason) ||
+            !time_launch(m, m->fma, group_count(m), ns, NULL, reason))
+            return false;
+        // Found while something else ran, it is too short, and its rate would be that of launches.
+        if (*ns > SENTINEL_NS / 2 || m->sentinel_rounds > 1 << 26)
+            break;
+        m->sentinel_rounds = (cl_int)(m->sentinel_rounds * fmin(SENTINEL_NS / *ns, 4)) + 1;
+    }
     *gflops = fma_flops(m, m->sentinel_rounds) / *ns;
     return true;
 }

@@ -129,17 +129,17 @@ int bench_command_roofline(const bench_options *options)
 {
     char reason[BENCH_REASON_TEXT] = "";
     bench_roofline roofline;
-    if (!options->cases[0]) {
+    if (!options->file_count) {
         fprintf(stderr, "clbench: roofline needs a result: clbench roofline RESULT.json [-o PICTURE.svg]\n");
         return BENCH_EXIT_USAGE;
     }
-    json_t *document = bench_result_read(options->cases, reason);
+    json_t *document = bench_result_read(options->files[0], reason);
     if (!document) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
     if (!bench_roofline_make(document, &roofline, reason)) {
-        fprintf(stderr, "clbench: %s: %s\n", options->cases, reason);
+        fprintf(stderr, "clbench: %s: %s\n", options->files[0], reason);
         json_decref(document);
         return BENCH_EXIT_USAGE;
     }

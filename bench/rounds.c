@@ -264,6 +264,15 @@ static void record(bench_run *r, bench_row *row, int64_t round)
         bench_results_add(&r->results, bench_row_json(row, &r->peaks));
 }
 
+// Where a process' memory lies, and what else is decided when it starts, moves its times by several percent: each round
+// has its own, so that the rounds know of it.
+static void renew_workers(bench_run *r)
+{
+    for (size_t i = 0; i < r->contestant_count; i++)
+        if (r->contestants[i].process.pid)
+            bench_process_stop(&r->contestants[i].process);
+}
+
 void bench_measure_rounds(bench_run *r)
 {
     husk_ref_random random = {.seed = (uint64_t)r->options->seed};
@@ -272,6 +281,8 @@ void bench_measure_rounds(bench_run *r)
     for (size_t i = 0; order && i < r->row_count; i++)
         order[i] = i;
     for (int64_t round = 0; order && round < rounds && !bench_interrupted; round++) {
+        if (round > 0)
+            renew_workers(r);
         // One round keeps the suite's order, in which people read it; several are shuffled.
         for (size_t i = r->row_count; rounds > 1 && i > 1; i--) {
             size_t j = (size_t)husk_ref_random_below(&random, (int64_t)i), kept = order[i - 1];

@@ -10,6 +10,7 @@
 
 #include "host.h"
 #include "op.h"
+#include "output.h"
 #include "overhead.h"
 #include "resume.h"
 #include "rounds.h"
@@ -313,22 +314,6 @@ static int check(bench_run *r)
     return BENCH_EXIT_OK;
 }
 
-// "-" is stdout, for data alone: what people read goes to stderr then.
-static void take_over_stdout(bench_options *options, char path[32])
-{
-    const char **const paths[] = {&options->json_path, &options->csv_path, &options->md_path};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (!*paths[i] || strcmp(*paths[i], "-"))
-            continue;
-        if (!path[0]) {
-            fflush(stdout);
-            snprintf(path, 32, "/dev/fd/%d", dup(STDOUT_FILENO));
-            dup2(STDERR_FILENO, STDOUT_FILENO);
-        }
-        *paths[i] = path;
-    }
-}
-
 // One device after another; what one cannot be opened for does not keep the others from being measured.
 static int run_devices(bench_run *r)
 {
@@ -408,7 +393,7 @@ int bench_command_run(const bench_options *given)
     bench_run r = {.options = options, .start_ns = bench_now_ns()};
     bench_progress_start(options->quiet);
     if (!options->list)
-        take_over_stdout(options, stdout_path);
+        bench_output_take_stdout(options, stdout_path);
     bench_catch_interrupt();
     int code = begin(&r, options);
     if (code != BENCH_EXIT_OK || options->list) {

@@ -31,8 +31,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Linear interpolation between order statistics (type 7 of Hyndman and Fan 1996, as in R and NumPy).
-static double quantile(const double *sorted, size_t n, double p)
+double bench_quantile(const double *sorted, size_t n, double p)
 {
     double position = p * (double)(n - 1);
     size_t below = (size_t)position;
@@ -46,7 +45,7 @@ double bench_median(double *values, size_t count)
     if (count == 0)
         return NAN;
     qsort(values, count, sizeof *values, compare_doubles);
-    return quantile(values, count, 0.5);
+    return bench_quantile(values, count, 0.5);
 }
 
 // P(X <= k) for X binomial with n trials of probability 1/2; by logarithms, so that n may be large.
@@ -91,8 +90,8 @@ bool bench_summarise(const bench_samples *samples, bench_summary *s)
     s->median = bench_median(sorted, n);
     s->min = sorted[0];
     s->max = sorted[n - 1];
-    s->q1 = quantile(sorted, n, 0.25);
-    s->q3 = quantile(sorted, n, 0.75);
+    s->q1 = bench_quantile(sorted, n, 0.25);
+    s->q3 = bench_quantile(sorted, n, 0.75);
     size_t low, high;
     bench_median_ranks(n, 0.95, &low, &high);
     s->ci_low = sorted[low];

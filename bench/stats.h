@@ -30,6 +30,9 @@ typedef struct bench_summary {
 /* All NaN and 0 for no samples. False when memory is short. */
 bool bench_summarise(const bench_samples *samples, bench_summary *summary);
 
+/* Of sorted values: between order statistics, linearly (type 7 of Hyndman and Fan 1996, as in R and NumPy). */
+double bench_quantile(const double *sorted, size_t count, double p);
+
 /* Median of count values; reorders them. NaN for none. */
 double bench_median(double *values, size_t count);
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "output.h"
 #include "rival.h"
 #include "terminal.h"
 #include "text.h"
@@ -128,23 +129,6 @@ void bench_table_row(const bench_table *table, const json_t *row)
     fflush(stdout);
 }
 
-static FILE *open_for_writing(const char *path)
-{
-    FILE *file = fopen(path, "w");
-    if (!file)
-        bench_say("clbench: %s cannot be written", path);
-    return file;
-}
-
-static bool close_written(FILE *file, const char *path)
-{
-    bool good = !ferror(file) && fflush(file) == 0;
-    good = fclose(file) == 0 && good;
-    if (!good)
-        bench_say("clbench: %s could not be written", path);
-    return good;
-}
-
 static void csv_text(FILE *file, const char *text)
 {
     fputc('"', file);
@@ -167,7 +151,7 @@ static void csv_number(FILE *file, double value)
 // One line a measured time: ours with an empty baseline, then a line for each form of each baseline.
 bool bench_write_csv(const char *path, const json_t *rows)
 {
-    FILE *file = open_for_writing(path);
+    FILE *file = bench_output_open(path);
     if (!file)
         return false;
     fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
@@ -198,7 +182,7 @@ bool bench_write_csv(const char *path, const json_t *rows)
             }
         }
     }
-    return close_written(file, path);
+    return bench_output_close(file, path);
 }
 
 static void markdown_speedups(FILE *file, const json_t *row, const json_t *means)
@@ -217,7 +201,7 @@ static void markdown_speedups(FILE *file, const json_t *row, const json_t *means
 
 bool bench_write_markdown(const char *path, const json_t *root)
 {
-    FILE *file = open_for_writing(path);
+    FILE *file = bench_output_open(path);
     if (!file)
         return false;
     const json_t *rows = json_object_get(root, "results"), *device = json_object_get(root, "device");
@@ -246,5 +230,5 @@ bool bench_write_markdown(const char *path, const json_t *root)
     json_object_foreach((json_t *)(uintptr_t)means, name, mean)
         fprintf(file, "\nGeometric mean against %s: %.2f\n",
                 strcmp(name, BENCH_BEST) ? name : "the fastest rival of each case", json_number_value(mean));
-    return close_written(file, path);
+    return bench_output_close(file, path);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compare.h"
 #include "ref/random.h"
 #include "result_file.h"
 #include "roofline.h"
@@ -231,6 +232,12 @@ END_TEST
 // What was read is used, so that what the checks let through cannot break what relies on them.
 static void use(const json_t *document)
 {
+    bench_comparison comparison;
+    if (bench_compare(document, 0, document, 0, true, &comparison)) {
+        const char *const names[2] = {"a", "b"};
+        json_decref(bench_comparison_json(&comparison, names));
+        bench_comparison_free(&comparison);
+    }
     bench_roofline roofline;
     char why[BENCH_REASON_TEXT];
     if (!bench_roofline_make(document, &roofline, why))

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+#include "compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "rank_test.h"
+#include "stats.h"
+
+const char *bench_change_text(bench_change change)
+{
+    static const char *const texts[] = {"~", "slower", "faster", "?"};
+    return (size_t)change < sizeof texts / sizeof *texts ? texts[change] : "?";
+}
+
+// ---- rows of both runs ----
+
+static bool has_text(const json_t *row, const char *key, const char *text)
+{
+    return !strcmp(bench_text_of(row, key), text);
+}
+
+static bool is_of(const json_t *row, size_t device)
+{
+    return (size_t)json_integer_value(json_object_get(row, "device")) == device;
+}
+
+const json_t *bench_find_row(const json_t *document, size_t device, const json_t *like)
+{
+    const json_t *rows = json_object_get(document, "results"), *found = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!is_of(row, device) || !has_text(row, "case", bench_text_of(like, "case")) ||
+            !has_text(row, "temperature", bench_text_of(like, "temperature")))
+            continue;
+        if (has_text(row, "variant", bench_text_of(like, "variant"))) // --variant all has several
+            return row;
+        found = row;
+        count++;
+    }
+    return count == 1 ? found : NULL;
+}
+
+// How many rows of that case there are on the device.
+static size_t count_like(const json_t *document, size_t device, const json_t *like)
+{
+    const json_t *rows = json_object_get(document, "results");
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        count += is_of(row, device) && has_text(row, "case", bench_text_of(like, "case")) &&
+                 has_text(row, "temperature", bench_text_of(like, "temperature"));
+    }
+    return count;
+}
+
+static const json_t *match(const json_t *document, size_t device, const json_t *own, size_t own_device,
+                           const json_t *row)
+{
+    const json_t *found = bench_find_row(document, device, row);
+    // One of several variants here must not be compared with the only one there, unless it is the same.
+    if (found && count_like(own, own_device, row) > 1 &&
+        !has_text(found, "variant", bench_text_of(row, "variant")))
+        return NULL;
+    return found;
+}
+
+static bool is_timed(const json_t *row)
+{
+    return has_text(row, "state", "ok") && bench_number_of(json_object_get(row, "time"), "median_ns") > 0;
+}
+
+static bool note_move(bench_comparison *c, const json_t *old_row, const json_t *new_row)
+{
+    const bool was = has_text(old_row, "state", "ok"), is = has_text(new_row, "state", "ok");
+    const bool is_wrong = has_text(new_row, "state", "failed"),
+               was_wrong = has_text(old_row, "state", "failed");
+    bench_move move = {BENCH_MOVE_OTHER, old_row, new_row};
+    if (has_text(new_row, "state", bench_text_of(old_row, "state")) && !is_wrong)
+        return true;
+    if (is_wrong)
+        move.kind = was_wrong ? BENCH_MOVE_STILL_WRONG : BENCH_MOVE_WRONG;
+    else if (was)
+        move.kind = BENCH_MOVE_LOST;
+    else if (is)
+        move.kind = BENCH_MOVE_RIGHT;
+    // "mistrusted" and "suspect" were computed, but prove nothing: that is said, and is no loss.
+    if (move.kind == BENCH_MOVE_LOST &&
+        (has_text(new_row, "state", "suspect") || has_text(new_row, "state", "mistrusted")))
+        move.kind = BENCH_MOVE_OTHER;
+    c->wrong += move.kind == BENCH_MOVE_WRONG;
+    c->lost += move.kind == BENCH_MOVE_LOST;
+    c->moves[c->move_count++] = move;
+    return true;
+}
+
+static bool add_pair(bench_comparison *c, const json_t *old_row, const json_t *new_row)
+{
+    bench_pair *pair = &c->pairs[c->pair_count++];
+    *pair = (bench_pair){.text = bench_text_of(new_row, "case"),
+                         .op = bench_text_of(new_row, "op"),
+                         .variant = bench_text_of(new_row, "variant"),
+                         .ratio = NAN,
+                         .limit = NAN,
+                         .p = NAN};
+    return bench_side_take(&pair->sides[0], old_row, c->is_normalised ? c->rates[0] : NAN) &&
+           bench_side_take(&pair->sides[1], new_row, c->is_normalised ? c->rates[1] : NAN);
+}
+
+static bool pair_rows(bench_comparison *c, const size_t devices[2])
+{
+    for (int side = 0; side < 2; side++) {
+        const json_t *rows = json_object_get(c->documents[side], "results");
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+            const json_t *row = json_array_get(rows, i);
+            if (!is_of(row, devices[side]))
+                continue;
+            const json_t *other =
+                match(c->documents[!side], devices[!side], c->documents[side], devices[side], row);
+            if (!other) {
+                c->only[side][c->only_count[side]++] = row;
+                continue;
+            }
+            if (side == 0)
+                continue;
+            note_move(c, other, row);
+            if (is_timed(other) && is_timed(row) && !add_pair(c, other, row))
+                return false;
+        }
+    }
+    return true;
+}
+
+// ---- verdicts ----
+
+static bool find_noise(bench_comparison *c)
+{
+    bench_side **sides = calloc(c->pair_count + 1, sizeof *sides);
+    bool good = sides != NULL;
+    for (int side = 0; good && side < 2; side++) {
+        for (size_t i = 0; i < c->pair_count; i++) {
+            sides[i] = &c->pairs[i].sides[side];
+            c->has_rounds[side] = c->has_rounds[side] || sides[i]->rounds > 1;
+            c->disturbed[side] += sides[i]->disturbed;
+        }
+        good = bench_sides_noise(sides, c->pair_count);
+    }
+    free(sides);
+    return good;
+}
+
+static double largest(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static bool judge_pairs(bench_comparison *c)
+{
+    double *p = calloc(c->pair_count + 1, sizeof *p);
+    if (!p)
+        return false;
+    for (size_t i = 0; i < c->pair_count; i++) {
+        bench_pair *pair = &c->pairs[i];
+        const bench_side *s = pair->sides;
+        pair->ratio = s[1].typical / s[0].typical;
+        pair->limit = largest(BENCH_LEAST_CHANGE, s[0].noise + s[1].noise);
+        const bool enough = s[0].count >= BENCH_LEAST_SAMPLES && s[1].count >= BENCH_LEAST_SAMPLES;
+        p[i] = enough ? bench_rank_test(s[0].work, s[0].count, s[1].work, s[1].count) : NAN;
+    }
+    const bool good = bench_holm(p, c->pair_count);
+    for (size_t i = 0; good && i < c->pair_count; i++) {
+        bench_pair *pair = &c->pairs[i];
+        const double distance = log(pair->ratio);
+        pair->p = p[i];
+        if (isnan(p[i]) || !isfinite(distance))
+            pair->change = BENCH_UNSURE;
+        else if (p[i] < BENCH_LEVEL && fabs(distance) > pair->limit)
+            pair->change = distance > 0 ? BENCH_SLOWER : BENCH_FASTER;
+        else if (p[i] < BENCH_LEVEL && distance > log(1 + BENCH_UNSURE_CHANGE))
+            pair->change = BENCH_UNSURE; // slower by the samples, and the noise is no excuse for so much
+        c->slower += pair->change == BENCH_SLOWER;
+        c->faster += pair->change == BENCH_FASTER;
+        c->unsure += pair->change == BENCH_UNSURE;
+    }
+    free(p);
+    return good;
+}
+
+static bool is_in(const bench_pair *pair, const char *op)
+{
+    return !op || !strcmp(pair->op, op);
+}
+
+// The mean of the logarithms of its cases' ratios. Its interval is the wider of two: what the noise of the cases says,
+// and how the cases differ from each other (Student's). What it has to exceed is what its usual case has, root of n
+// smaller, and half of that at most: part of the noise is that of a process, which its cases share.
+static bool judge_group(bench_comparison *c, bench_group *group)
+{
+    double mean = 0, squares = 0, noise = 0, *limits = calloc(c->pair_count + 1, sizeof *limits);
+    size_t few = 0;
+    for (size_t i = 0; limits && i < c->pair_count; i++) {
+        const bench_pair *pair = &c->pairs[i];
+        if (!is_in(pair, group->op))
+            continue;
+        group->slower += pair->change == BENCH_SLOWER;
+        group->faster += pair->change == BENCH_FASTER;
+        group->unsure += pair->change == BENCH_UNSURE;
+        if (isnan(pair->p) || !isfinite(log(pair->ratio))) {
+            few++;
+            continue;
+        }
+        const double old_noise = pair->sides[0].noise, new_noise = pair->sides[1].noise;
+        limits[group->count++] = pair->limit;
+        mean += log(pair->ratio);
+        squares += log(pair->ratio) * log(pair->ratio);
+        noise += old_noise * old_noise + new_noise * new_noise;
+    }
+    if (!limits)
+        return false;
+    const double n = (double)group->count;
+    mean /= n;
+    double half = sqrt(noise) / n;
+    if (group->count > 2)
+        half = largest(half, bench_student(group->count - 1) *
+                                 sqrt(largest(squares / n - mean * mean, 0) / (n - 1)));
+    group->ratio = exp(mean);
+    group->low = exp(mean - half);
+    group->high = exp(mean + half);
+    group->limit = largest(BENCH_LEAST_CHANGE, bench_median(limits, group->count) / sqrt(n < 4 ? n : 4));
+    free(limits);
+    if (!group->count)
+        group->change = BENCH_UNSURE;
+    else if (fabs(mean) > half && fabs(mean) > group->limit)
+        group->change = mean > 0 ? BENCH_SLOWER : BENCH_FASTER;
+    else if (few > group->count || (mean > BENCH_LEAST_CHANGE && mean + half > log(1 + BENCH_UNSURE_CHANGE)))
+        group->change = BENCH_UNSURE;
+    return true;
+}
+
+static bool judge_groups(bench_comparison *c)
+{
+    c->groups = calloc(c->pair_count + 1, sizeof *c->groups);
+    if (!c->groups)
+        return false;
+    for (size_t i = 0; i < c->pair_count; i++) {
+        size_t known = 0;
+        while (known < c->group_count && strcmp(c->groups[known].op, c->pairs[i].op) != 0)
+            known++;
+        if (known < c->group_count)
+            continue;
+        c->groups[c->group_count++].op = c->pairs[i].op;
+    }
+    c->group_count++; // all together
+    for (size_t i = 0; i < c->group_count; i++)
+        if (!judge_group(c, &c->groups[i]))
+            return false;
+    return true;
+}
+
+// ---- all of it ----
+
+static const json_t *device_of(const json_t *document, size_t device)
+{
+    const json_t *all = json_object_get(document, "devices");
+    return all ? json_array_get(all, device) : json_object_get(document, "device");
+}
+
+static bool has_sentinels(const json_t *document, size_t device)
+{
+    const json_t *rows = json_object_get(document, "results");
+    bool any = false;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *sentinels = json_object_get(row, "sentinels");
+        bool known = false;
+        if (!is_of(row, device) || !is_timed(row))
+            continue;
+        for (size_t k = 0; k < json_array_size(sentinels); k++) {
+            const json_t *s = json_array_get(sentinels, k);
+            known =
+                known || bench_number_of(s, "before_gflops") > 0 || bench_number_of(s, "after_gflops") > 0;
+        }
+        if (!known)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+bool bench_compare(const json_t *old_document, size_t old_device, const json_t *new_document,
+                   size_t new_device, bool is_same_device, bench_comparison *c)
+{
+    const size_t devices[2] = {old_device, new_device};
+    *c = (bench_comparison){.documents = {old_document, new_document},
+                            .devices = {device_of(old_document, old_device),
+                                        device_of(new_document, new_device)},
+                            .speed = NAN};
+    if (!is_same_device)
+        c->why_not = "they are of different devices or drivers";
+    else if (!has_sentinels(old_document, old_device) || !has_sentinels(new_document, new_device))
+        c->why_not = "not every row says how fast the machine was beside it";
+    c->is_normalised = !c->why_not;
+    c->rates[0] = bench_usual_rate(old_document, old_device);
+    c->rates[1] = bench_usual_rate(new_document, new_device);
+    c->speed = c->rates[1] / c->rates[0];
+    const size_t most = json_array_size(json_object_get(new_document, "results")) +
+                        json_array_size(json_object_get(old_document, "results")) + 1;
+    c->pairs = calloc(most, sizeof *c->pairs);
+    c->moves = calloc(most, sizeof *c->moves);
+    c->only[0] = calloc(most, sizeof *c->only[0]);
+    c->only[1] = calloc(most, sizeof *c->only[1]);
+    if (c->pairs && c->moves && c->only[0] && c->only[1] && pair_rows(c, devices) && find_noise(c) &&
+        judge_pairs(c) && judge_groups(c))
+        return true;
+    bench_comparison_free(c);
+    return false;
+}
+
+int bench_comparison_code(const bench_comparison *c)
+{
+    bool is_slower = c->slower > 0 || c->lost > 0, is_unsure = c->unsure > 0 || c->pair_count == 0;
+    for (size_t i = 0; i < c->group_count; i++) {
+        is_slower = is_slower || c->groups[i].change == BENCH_SLOWER;
+        is_unsure = is_unsure || c->groups[i].change == BENCH_UNSURE;
+    }
+    return c->wrong    ? BENCH_EXIT_VERIFICATION
+           : is_slower ? BENCH_EXIT_REGRESSION
+           : is_unsure ? BENCH_EXIT_AMBIGUOUS
+                       : BENCH_EXIT_OK;
+}
+
+void bench_comparison_free(bench_comparison *c)
+{
+    for (size_t i = 0; c->pairs && i < c->pair_count; i++) {
+        free(c->pairs[i].sides[0].work);
+        free(c->pairs[i].sides[1].work);
+    }
+    free(c->pairs);
+    free(c->groups);
+    free(c->moves);
+    free(c->only[0]);
+    free(c->only[1]);
+    memset(c, 0, sizeof *c);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// clbench compare: two runs, or several devices beside each other.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compare.h"
+#include "compare_devices.h"
+#include "output.h"
+#include "run.h"
+#include "text.h"
+
+typedef struct session {
+    const bench_options *options;
+    json_t *documents[BENCH_MAX_FILES];
+    size_t count;
+    json_t *json; /* of all comparisons */
+    FILE *markdown;
+} session;
+
+// ---- which devices belong together ----
+
+static bool differs(const json_t *a, const json_t *b, const char *key)
+{
+    return strcmp(bench_text_of(a, key), bench_text_of(b, key)) != 0;
+}
+
+// What is different; "" where two runs may be compared.
+static void explain_difference(const json_t *old_document, const json_t *a, const json_t *new_document,
+                               const json_t *b, char *text, size_t size)
+{
+    static const char *const keys[] = {"platform", "name", "driver"};
+    const json_t *a_traits = json_object_get(a, "traits"), *b_traits = json_object_get(b, "traits");
+    const json_t *a_host = json_object_get(old_document, "host"),
+                 *b_host = json_object_get(new_document, "host");
+    const json_int_t a_units = json_integer_value(json_object_get(a_traits, "compute_units")),
+                     b_units = json_integer_value(json_object_get(b_traits, "compute_units"));
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !text[0]; i++)
+        if (differs(a, b, keys[i]))
+            snprintf(text, size, "the %s is \"%.100s\" in one and \"%.100s\" in the other", keys[i],
+                     bench_text_of(a, keys[i]), bench_text_of(b, keys[i]));
+    if (!text[0] && a_units != b_units)
+        snprintf(text, size, "the device has %lld compute units in one and %lld in the other",
+                 (long long)a_units, (long long)b_units);
+    if (!text[0] && json_is_true(json_object_get(a_traits, "is_cpu")) && differs(a_host, b_host, "cpu"))
+        snprintf(text, size, "the CPU is \"%.100s\" in one and \"%.100s\" in the other",
+                 bench_text_of(a_host, "cpu"), bench_text_of(b_host, "cpu"));
+}
+
+static int say_no_device(const char *name)
+{
+    fprintf(stderr, "clbench: %s: no device was measured in it\n", name);
+    return BENCH_EXIT_USAGE;
+}
+
+// ---- what is written ----
+
+static void take(session *s, const bench_comparison *c, const char *const names[2])
+{
+    if (s->json)
+        json_array_append_new(s->json, bench_comparison_json(c, names));
+    if (s->markdown)
+        bench_comparison_markdown(c, names, s->markdown);
+    bench_comparison_print(c, names);
+}
+
+static int severity(int code)
+{
+    static const int order[] = {BENCH_EXIT_OK, BENCH_EXIT_AMBIGUOUS, BENCH_EXIT_REGRESSION,
+                                BENCH_EXIT_VERIFICATION, BENCH_EXIT_ERROR};
+    int at = 0;
+    while (at < 4 && order[at] != code)
+        at++;
+    return at;
+}
+
+static int worse(int a, int b)
+{
+    return severity(a) > severity(b) ? a : b;
+}
+
+// What --fail-on makes of what was found. A wrong result fails always, and so does finding nothing to compare.
+static int leave_with(const bench_options *options, int code, bool any)
+{
+    const char *fail = options->fail_on ? options->fail_on : "regression";
+    if (code == BENCH_EXIT_VERIFICATION || code == BENCH_EXIT_ERROR || (!any && strcmp(fail, "never") != 0))
+        return code;
+    if (!strcmp(fail, "never"))
+        return BENCH_EXIT_OK;
+    return code == BENCH_EXIT_AMBIGUOUS && strcmp(fail, "ambiguous") != 0 ? BENCH_EXIT_OK : code;
+}
+
+// ---- two runs ----
+
+static int compare_devices(session *s, size_t old_device, size_t new_device, bool is_same, bool *any)
+{
+    const char *const names[2] = {s->options->files[0], s->options->files[1]};
+    bench_comparison comparison;
+    if (!bench_compare(s->documents[0], old_device, s->documents[1], new_device, is_same, &comparison)) {
+        fprintf(stderr, "clbench: host memory does not suffice\n");
+        return BENCH_EXIT_ERROR;
+    }
+    take(s, &comparison, names);
+    *any = *any || comparison.groups[comparison.group_count - 1].count > 0;
+    const int code = bench_comparison_code(&comparison);
+    bench_comparison_free(&comparison);
+    return code;
+}
+
+static int compare_two(session *s)
+{
+    const json_t *old = s->documents[0], *new = s->documents[1];
+    char why[400] = "";
+    int code = BENCH_EXIT_OK, compared = 0;
+    bool any = false;
+    for (size_t i = 0; i < 2; i++)
+        if (!bench_device_count(s->documents[i]))
+            return say_no_device(s->options->files[i]);
+    for (size_t k = 0; k < bench_device_count(new); k++) {
+        bool found = false;
+        for (size_t i = 0; i < bench_device_count(old) && !found; i++) {
+            char text[400];
+            explain_difference(old, bench_device_of(old, i), new, bench_device_of(new, k), text, sizeof text);
+            if (text[0]) {
+                snprintf(why, sizeof why, "%s", text);
+                continue;
+            }
+            if (compared++)
+                putchar('\n');
+            code = worse(code, compare_devices(s, i, k, true, &any));
+            found = true;
+        }
+    }
+    if (!compared && !s->options->force) {
+        fprintf(
+            stderr,
+            "clbench: %s and %s are not of the same device and driver: %s; --force compares them nevertheless, "
+            "without taking out how fast the machine was\n",
+            s->options->files[0], s->options->files[1], why);
+        return BENCH_EXIT_USAGE;
+    }
+    if (!compared)
+        code = compare_devices(s, 0, 0, false, &any);
+    return leave_with(s->options, code, any);
+}
+
+// ---- several devices ----
+
+static int show_columns(session *s)
+{
+    bench_column columns[BENCH_MAX_COLUMNS];
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (!bench_device_count(s->documents[i]))
+            return say_no_device(s->options->files[i]);
+        for (size_t k = 0; k < bench_device_count(s->documents[i]) && count < BENCH_MAX_COLUMNS; k++)
+            columns[count++] = (bench_column){s->documents[i], k, s->options->files[i]};
+    }
+    if (count < 2) {
+        fprintf(stderr,
+                "clbench: compare needs two results, or one of several devices: clbench compare OLD NEW\n");
+        return BENCH_EXIT_USAGE;
+    }
+    if (s->json)
+        json_array_append_new(s->json, bench_columns_json(columns, count));
+    if (s->markdown)
+        bench_columns_markdown(columns, count, s->markdown);
+    bench_columns_print(columns, count);
+    return BENCH_EXIT_OK;
+}
+
+static bool check_options(const bench_options *o)
+{
+    const char *const known[] = {"regression", "ambiguous", "never"};
+    for (size_t i = 0; o->fail_on && i < 3; i++)
+        if (!strcmp(o->fail_on, known[i]))
+            return true;
+    if (o->fail_on)
+        fprintf(stderr,
+                "clbench: --fail-on %.60s: regression, ambiguous or never is wanted; the nearest is '%s'\n",
+                o->fail_on, bench_nearest(o->fail_on, known, 3));
+    return !o->fail_on;
+}
+
+// A document of one comparison is that comparison; of several devices, a list of them.
+static bool write_json(const session *s)
+{
+    const json_t *document = json_array_size(s->json) == 1 ? json_array_get(s->json, 0) : s->json;
+    FILE *file = bench_output_open(s->options->json_path);
+    if (file) {
+        json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
+        fputc('\n', file);
+    }
+    return file && bench_output_close(file, s->options->json_path);
+}
+
+int bench_command_compare(const bench_options *given)
+{
+    bench_options options = *given;
+    char reason[BENCH_REASON_TEXT], stdout_path[32] = "";
+    session s = {.options = &options};
+    int code = check_options(&options) ? BENCH_EXIT_OK : BENCH_EXIT_USAGE;
+    if (code == BENCH_EXIT_OK && !options.file_count) {
+        fprintf(stderr, "clbench: compare needs results: clbench compare OLD.json NEW.json\n");
+        return BENCH_EXIT_USAGE;
+    }
+    for (size_t i = 0; code == BENCH_EXIT_OK && i < options.file_count; i++) {
+        s.documents[i] = bench_result_read(options.files[i], reason);
+        if (s.documents[i]) {
+            s.count++;
+            continue;
+        }
+        fprintf(stderr, "clbench: %s\n", reason);
+        code = BENCH_EXIT_USAGE;
+    }
+    if (code == BENCH_EXIT_OK) {
+        bench_output_take_stdout(&options, stdout_path);
+        s.json = options.json_path ? json_array() : NULL;
+        s.markdown = options.md_path ? bench_output_open(options.md_path) : NULL;
+        code = s.count == 2 ? compare_two(&s) : show_columns(&s);
+        const bool is_written = code != BENCH_EXIT_USAGE;
+        bool good = !options.md_path || (s.markdown && bench_output_close(s.markdown, options.md_path));
+        good = (!s.json || !is_written || write_json(&s)) && good;
+        code = good ? code : BENCH_EXIT_ERROR;
+    }
+    for (size_t i = 0; i < s.count; i++)
+        json_decref(s.documents[i]);
+    json_decref(s.json);
+    return code;
+}

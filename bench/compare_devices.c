@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "compare_devices.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare.h"
+#include "stats.h"
+#include "terminal.h"
+#include "text.h"
+
+const json_t *bench_device_of(const json_t *document, size_t device)
+{
+    const json_t *all = json_object_get(document, "devices"), *one = json_object_get(document, "device");
+    return all ? json_array_get(all, device) : device == 0 && json_is_object(one) ? one : NULL;
+}
+
+size_t bench_device_count(const json_t *document)
+{
+    const json_t *all = json_object_get(document, "devices");
+    return all ? json_array_size(all) : json_is_object(json_object_get(document, "device"));
+}
+
+static const json_t *row_in(const bench_column *column, const json_t *like)
+{
+    return bench_find_row(column->document, column->device, like);
+}
+
+static double median_in(const bench_column *column, const json_t *like)
+{
+    const json_t *row = row_in(column, like);
+    return row && !strcmp(bench_text_of(row, "state"), "ok")
+               ? bench_number_of(json_object_get(row, "time"), "median_ns")
+               : NAN;
+}
+
+// How many times as fast as the first; NaN: one of them has no right time.
+static double speed_in(const bench_column *columns, size_t index, const json_t *row)
+{
+    const double first = median_in(&columns[0], row), own = median_in(&columns[index], row);
+    return first > 0 && own > 0 ? first / own : NAN;
+}
+
+static bool is_first_device(const bench_column *column, const json_t *row)
+{
+    return (size_t)json_integer_value(json_object_get(row, "device")) == column->device;
+}
+
+// The geometric mean over an operator's cases; op NULL: over all.
+static double mean_in(const bench_column *columns, size_t index, const char *op, size_t *used)
+{
+    const json_t *rows = json_object_get(columns[0].document, "results");
+    double *ratios = calloc(json_array_size(rows) + 1, sizeof *ratios);
+    *used = 0;
+    for (size_t i = 0; ratios && i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const double speed = speed_in(columns, index, row);
+        if (is_first_device(&columns[0], row) && !isnan(speed) &&
+            (!op || !strcmp(bench_text_of(row, "op"), op)))
+            ratios[(*used)++] = speed;
+    }
+    const double mean = bench_geometric_mean(ratios, *used);
+    free(ratios);
+    return mean;
+}
+
+// The operators of the first column's rows, in their order.
+static size_t list_ops(const bench_column *columns, const char **ops, size_t most)
+{
+    const json_t *rows = json_object_get(columns[0].document, "results");
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const char *op = bench_text_of(json_array_get(rows, i), "op");
+        size_t known = 0;
+        while (known < count && strcmp(ops[known], op) != 0)
+            known++;
+        if (known == count && count < most && is_first_device(&columns[0], json_array_get(rows, i)))
+            ops[count++] = op;
+    }
+    return count;
+}
+
+static char letter(size_t index)
+{
+    return (char)(index < 26 ? 'A' + index : 'a' + (index - 26));
+}
+
+static void format_cell(const bench_column *columns, size_t index, const json_t *row, char text[32])
+{
+    const json_t *own = row_in(&columns[index], row);
+    const double speed = speed_in(columns, index, row);
+    if (!isnan(speed))
+        snprintf(text, 32, "%.2fx", speed);
+    else
+        snprintf(text, 32, "%s",
+                 !own                                        ? "none"
+                 : strcmp(bench_text_of(own, "state"), "ok") ? bench_text_of(own, "state")
+                                                             : "-");
+}
+
+static void describe(const bench_column *column, size_t index, char *text, size_t size)
+{
+    const json_t *device = bench_device_of(column->document, column->device);
+    snprintf(text, size, "%c: %s (%s, driver %s), Husk %s: %s", letter(index), bench_text_of(device, "name"),
+             bench_text_of(device, "platform"), bench_text_of(device, "driver"),
+             bench_text_of(column->document, "husk_version"), column->file);
+}
+
+static void print_means(const bench_column *columns, size_t count, const char *op, int width)
+{
+    size_t used;
+    printf("%s%-*s  %9s", op ? "" : bench_colour_on(BENCH_STRONG), width, op ? op : "all together", "1.00x");
+    for (size_t k = 1; k < count; k++) {
+        const double mean = mean_in(columns, k, op, &used);
+        if (isnan(mean))
+            printf("  %11s", "-");
+        else
+            printf("  %10.2fx", mean);
+    }
+    printf("%s\n", op ? "" : bench_colour_off());
+}
+
+void bench_columns_print(const bench_column *columns, size_t count)
+{
+    const json_t *rows = json_object_get(columns[0].document, "results");
+    const char *ops[64];
+    char text[600];
+    int width = 20;
+    for (size_t k = 0; k < count; k++) {
+        describe(&columns[k], k, text, sizeof text);
+        puts(text);
+    }
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const int length = (int)strlen(bench_text_of(json_array_get(rows, i), "case"));
+        width = length > width ? length : width;
+    }
+    const int terminal = bench_terminal_columns(), room = terminal - 12 - 13 * (int)(count - 1);
+    if (terminal > 0 && width > room)
+        width = room > 24 ? room : 24;
+    printf("\nA's time, and how many times as fast the others are.\n\n%s%-*s  %9s",
+           bench_colour_on(BENCH_STRONG), width, "case", "A");
+    for (size_t k = 1; k < count; k++)
+        printf("  %11c", letter(k));
+    printf("%s\n", bench_colour_off());
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        char cell[32];
+        const char *name = bench_text_of(row, "case");
+        if (!is_first_device(&columns[0], row))
+            continue;
+        bench_format_ns(median_in(&columns[0], row), cell, sizeof cell);
+        if ((int)strlen(name) > width)
+            printf("%.*s~  %9s", width - 1, name, cell);
+        else
+            printf("%-*s  %9s", width, name, cell);
+        for (size_t k = 1; k < count; k++) {
+            format_cell(columns, k, row, cell);
+            printf("  %11s", cell);
+        }
+        putchar('\n');
+    }
+    printf("\nGeometric means:\n");
+    const size_t op_count = list_ops(columns, ops, sizeof ops / sizeof *ops);
+    for (size_t i = 0; i < op_count; i++)
+        print_means(columns, count, ops[i], width);
+    print_means(columns, count, NULL, width);
+}
+
+bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *file)
+{
+    const json_t *rows = json_object_get(columns[0].document, "results");
+    const char *ops[64];
+    char text[600], cell[32];
+    size_t used;
+    for (size_t k = 0; k < count; k++) {
+        describe(&columns[k], k, text, sizeof text);
+        fprintf(file, "- %s\n", text);
+    }
+    fputs("\n| case | A |", file);
+    for (size_t k = 1; k < count; k++)
+        fprintf(file, " %c |", letter(k));
+    fputs("\n|---|", file);
+    for (size_t k = 0; k < count; k++)
+        fputs("---:|", file);
+    fputc('\n', file);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!is_first_device(&columns[0], row))
+            continue;
+        bench_format_ns(median_in(&columns[0], row), cell, sizeof cell);
+        fprintf(file, "| `%s` | %s |", bench_text_of(row, "case"), cell);
+        for (size_t k = 1; k < count; k++) {
+            format_cell(columns, k, row, cell);
+            fprintf(file, " %s |", cell);
+        }
+        fputc('\n', file);
+    }
+    size_t op_count = list_ops(columns, ops, sizeof ops / sizeof *ops - 1);
+    ops[op_count++] = NULL;
+    for (size_t i = 0; i < op_count; i++) {
+        fprintf(file, "| %s | 1.00x |", ops[i] ? ops[i] : "**all together**");
+        for (size_t k = 1; k < count; k++) {
+            const double mean = mean_in(columns, k, ops[i], &used);
+            if (isnan(mean))
+                fputs(" - |", file);
+            else
+                fprintf(file, " %.2fx |", mean);
+        }
+        fputc('\n', file);
+    }
+    return !ferror(file);
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *mean_json(const bench_column *columns, size_t count, const char *op)
+{
+    json_t *speeds = json_array(), *counts = json_array();
+    for (size_t k = 0; k < count; k++) {
+        size_t used;
+        const double mean = mean_in(columns, k, op, &used);
+        json_array_append_new(speeds, number(mean));
+        json_array_append_new(counts, json_integer((json_int_t)used));
+    }
+    return json_pack("{s:o, s:o, s:o}", "op", op ? json_string(op) : json_null(), "speeds", speeds, "counts",
+                     counts);
+}
+
+json_t *bench_columns_json(const bench_column *columns, size_t count)
+{
+    const json_t *rows = json_object_get(columns[0].document, "results");
+    json_t *heads = json_array(), *cases = json_array(), *means = json_array();
+    const char *ops[64];
+    for (size_t k = 0; k < count; k++) {
+        const json_t *device = bench_device_of(columns[k].document, columns[k].device);
+        json_array_append_new(heads, json_pack("{s:s, s:s, s:s, s:s}", "file", columns[k].file, "name",
+                                               bench_text_of(device, "name"), "platform",
+                                               bench_text_of(device, "platform"), "driver",
+                                               bench_text_of(device, "driver")));
+    }
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        json_t *medians = json_array(), *speeds = json_array();
+        for (size_t k = 0; k < count; k++) {
+            json_array_append_new(medians, number(median_in(&columns[k], row)));
+            json_array_append_new(speeds, number(speed_in(columns, k, row)));
+        }
+        json_t *entry = json_pack("{s:s, s:s, s:o, s:o}", "case", bench_text_of(row, "case"), "op",
+                                  bench_text_of(row, "op"), "medians_ns", medians, "speeds", speeds);
+        if (is_first_device(&columns[0], row))
+            json_array_append(cases, entry);
+        json_decref(entry);
+    }
+    const size_t op_count = list_ops(columns, ops, sizeof ops / sizeof *ops);
+    for (size_t i = 0; i < op_count; i++)
+        json_array_append_new(means, mean_json(columns, count, ops[i]));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "schema", "clbench-devices/1", "columns", heads, "results",
+                     cases, "ops", means, "all", mean_json(columns, count, NULL));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/compare_devices.h: several results beside each other, one column a device of a file: how many times as fast
+ * each is as the first. A table to look at, and no test of anything: devices are expected to differ.
+ */
+#ifndef BENCH_COMPARE_DEVICES_H
+#define BENCH_COMPARE_DEVICES_H
+
+#include <stdio.h>
+
+#include "result_file.h"
+
+#define BENCH_MAX_COLUMNS 32
+
+typedef struct bench_column {
+    const json_t *document;
+    size_t device;
+    const char *file;
+} bench_column;
+
+const json_t *bench_device_of(const json_t *document, size_t device);
+size_t bench_device_count(const json_t *document);
+
+/* The rows are those of the first column. */
+void bench_columns_print(const bench_column *columns, size_t count);
+bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *file);
+json_t *bench_columns_json(const bench_column *columns, size_t count);
+
+#endif

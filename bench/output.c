@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "output.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "terminal.h"
+
+FILE *bench_output_open(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        bench_say("clbench: %s cannot be written", path);
+    return file;
+}
+
+bool bench_output_close(FILE *file, const char *path)
+{
+    bool good = !ferror(file) && fflush(file) == 0;
+    good = fclose(file) == 0 && good;
+    if (!good)
+        bench_say("clbench: %s could not be written", path);
+    return good;
+}
+
+void bench_output_take_stdout(bench_options *options, char path[32])
+{
+    const char **const paths[] = {&options->json_path, &options->csv_path, &options->md_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!*paths[i] || strcmp(*paths[i], "-"))
+            continue;
+        if (!path[0]) {
+            fflush(stdout);
+            snprintf(path, 32, "/dev/fd/%d", dup(STDOUT_FILENO));
+            dup2(STDERR_FILENO, STDOUT_FILENO);
+        }
+        *paths[i] = path;
+    }
+}

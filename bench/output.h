@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/output.h: files that results are written to. */
+#ifndef BENCH_OUTPUT_H
+#define BENCH_OUTPUT_H
+
+#include <stdio.h>
+
+#include "cli.h"
+
+/* NULL, and a word on stderr, where it cannot be written. */
+FILE *bench_output_open(const char *path);
+/* False, and a word on stderr, where not all could be written. */
+bool bench_output_close(FILE *file, const char *path);
+
+/*
+ * "-" among the options' files is stdout, for data alone: what people read goes to stderr then. path is where the name
+ * is kept that stands for it.
+ */
+void bench_output_take_stdout(bench_options *options, char path[32]);
+
+#endif

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=120
+// Two runs compared: what changed is found, noise is not taken for a change, and what cannot be compared is said.
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "compare.h"
+#include "compare_devices.h"
+#include "ref/random.h"
+#include "stats.h"
+
+// ---- runs that were never made ----
+
+typedef struct plan {
+    double gemm, conv;   // times of their cases, relative
+    double machine;      // its speed: times are longer, and the sentinel's rate is lower
+    double round_noise;  // of a round's median
+    double sample_noise; // of a sample in it
+    int rounds, samples; // of a round
+    int disturbed;       // this round of each case has half the machine; -1: none
+    bool without_sentinels;
+} plan;
+
+static const plan usual = {1, 1, 1, 0.02, 0.01, 5, 8, -1, false};
+
+static husk_ref_random source;
+
+// About normal, of variance 1: the sum of twelve.
+static double normal(void)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += (double)husk_ref_random_below(&source, 1 << 20) / (1 << 20);
+    return sum;
+}
+
+static json_t *row_of(const char *name, const char *op, double time, const plan *p)
+{
+    json_t *samples = json_array(), *sentinels = json_array();
+    bench_samples all = {0};
+    bench_summary s;
+    for (int round = 0; round < p->rounds; round++) {
+        const double part = round == p->disturbed ? 0.5 : 1;
+        const double middle = time / p->machine / part * exp(p->round_noise * normal());
+        for (int i = 0; i < p->samples; i++)
+            bench_samples_add(&all, middle * exp(p->sample_noise * normal()));
+        json_array_append_new(sentinels, json_pack("{s:f, s:f, s:i}", "before_gflops",
+                                                   200 * p->machine * exp(0.01 * normal()), "after_gflops",
+                                                   200 * p->machine * part, "samples", p->samples));
+    }
+    for (size_t i = 0; i < all.count; i++)
+        json_array_append_new(samples, json_real(all.values[i]));
+    ck_assert(bench_summarise(&all, &s));
+    bench_samples_free(&all);
+    if (p->without_sentinels)
+        json_array_clear(sentinels);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:o, s:[], s:s, s:o}", "case", name,
+                     "op", op, "dtype", "f32", "variant", "v", "state", "ok", "reason", "verify", "gflops",
+                     "gbytes_per_s", "percent_of_peak", "time",
+                     json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:o}", "median_ns", s.median,
+                               "ci_low_ns", s.ci_low, "ci_high_ns", s.ci_high, "min_ns", s.min, "q1_ns", s.q1,
+                               "q3_ns", s.q3, "max_ns", s.max, "n", (json_int_t)s.n, "stop", "quick",
+                               "samples_ns", samples),
+                     "baselines", "temperature", "hot", "sentinels", sentinels);
+}
+
+static json_t *run_of(const plan *p)
+{
+    char reason[BENCH_REASON_TEXT], name[64];
+    json_t *rows = json_array();
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "gemm m=%d n=1 k=1", i + 1);
+        json_array_append_new(rows, row_of(name, "gemm", 1e5 * (i + 1) * p->gemm, p));
+        snprintf(name, sizeof name, "conv c=1 h=1 w=1 k=%d r=1 s=1", i + 1);
+        json_array_append_new(rows, row_of(name, "conv", 2e5 * (i + 1) * p->conv, p));
+    }
+    json_t *document =
+        json_pack("{s:s, s:s, s:s, s:{s:s, s:i}, s:{s:s, s:s, s:s, s:{s:i}}, s:{s:s}, s:o, s:{}}", "schema",
+                  "clbench/1", "husk_version", "0", "started", "2026-01-02T03:04:05Z", "host", "cpu", "c",
+                  "cores", 2, "device", "platform", "p", "name", "device", "driver", "1", "traits",
+                  "compute_units", 2, "timer", "source", "wall", "results", rows, "summary");
+    ck_assert_msg(bench_result_check(document, "made", reason), "%s", reason);
+    return document;
+}
+
+static json_t *row_at(json_t *document, size_t index)
+{
+    return json_array_get(json_object_get(document, "results"), index);
+}
+
+static void set_state(json_t *document, size_t index, const char *state)
+{
+    json_object_set_new(row_at(document, index), "state", json_string(state));
+}
+
+static void compare(json_t *old, json_t *new, bench_comparison *c)
+{
+    ck_assert(bench_compare(old, 0, new, 0, true, c));
+}
+
+static const bench_group *group(const bench_comparison *c, const char *op)
+{
+    for (size_t i = 0; i < c->group_count; i++)
+        if (op ? c->groups[i].op && !strcmp(c->groups[i].op, op) : !c->groups[i].op)
+            return &c->groups[i];
+    ck_abort_msg("no group %s", op ? op : "of all");
+    return NULL;
+}
+
+static void finish(bench_comparison *c, json_t *old, json_t *new)
+{
+    bench_comparison_free(c);
+    json_decref(old);
+    json_decref(new);
+}
+
+// ---- what is found ----
+
+START_TEST(a_slower_operator_is_named)
+{
+    source.seed = 1;
+    plan slow = usual;
+    slow.gemm = 1.15;
+    json_t *old = run_of(&usual), *new = run_of(&slow);
+    bench_comparison c;
+    compare(old, new, &c);
+    ck_assert_int_eq(group(&c, "gemm")->change, BENCH_SLOWER);
+    ck_assert_int_eq(group(&c, "conv")->change, BENCH_SAME);
+    ck_assert_double_eq_tol(group(&c, "gemm")->ratio, 1.15, 0.03);
+    ck_assert_double_eq_tol(group(&c, NULL)->ratio, sqrt(1.15), 0.03);
+    ck_assert_uint_eq(c.pair_count, 8);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_REGRESSION);
+    finish(&c, json_incref(old), json_incref(new));
+    compare(new, old, &c); // and the other way round
+    ck_assert_int_eq(group(&c, "gemm")->change, BENCH_FASTER);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_OK);
+    finish(&c, new, old);
+}
+END_TEST
+
+START_TEST(the_machines_speed_is_taken_out)
+{
+    source.seed = 2;
+    plan slow = usual;
+    slow.machine = 0.8;
+    json_t *old = run_of(&usual), *new = run_of(&slow);
+    bench_comparison c;
+    compare(old, new, &c);
+    ck_assert(c.is_normalised);
+    ck_assert_double_eq_tol(c.speed, 0.8, 0.01);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_OK);
+    bench_comparison_free(&c);
+    // What is not of the same device is not normalised.
+    ck_assert(bench_compare(old, 0, new, 0, false, &c));
+    ck_assert(!c.is_normalised);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_REGRESSION);
+    finish(&c, old, new);
+}
+END_TEST
+
+START_TEST(a_round_in_which_something_else_ran_does_not_count)
+{
+    source.seed = 3;
+    plan disturbed = usual;
+    disturbed.disturbed = 2;
+    json_t *old = run_of(&usual), *new = run_of(&disturbed);
+    bench_comparison c;
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.disturbed[0], 0);
+    ck_assert_uint_eq(c.disturbed[1], 8);
+    ck_assert_uint_eq(c.pairs[0].sides[1].count, 32);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_OK);
+    finish(&c, old, new);
+}
+END_TEST
+
+START_TEST(files_without_sentinels_are_compared_as_they_are)
+{
+    source.seed = 4;
+    plan old_plan = usual;
+    old_plan.without_sentinels = true;
+    json_t *old = run_of(&old_plan), *new = run_of(&usual);
+    bench_comparison c;
+    compare(old, new, &c);
+    ck_assert(!c.is_normalised);
+    ck_assert_uint_eq(c.pairs[0].sides[0].count, 40);
+    ck_assert_double_eq_tol(group(&c, NULL)->ratio, 1, 0.03);
+    finish(&c, old, new);
+}
+END_TEST
+
+START_TEST(few_samples_claim_nothing)
+{
+    source.seed = 5;
+    plan few = usual;
+    few.rounds = 1;
+    few.samples = 9;
+    few.gemm = 2;
+    json_t *old = run_of(&usual), *new = run_of(&few);
+    bench_comparison c;
+    compare(old, new, &c);
+    ck_assert_int_eq(c.pairs[0].change, BENCH_UNSURE);
+    ck_assert(isnan(c.pairs[0].p));
+    ck_assert_uint_eq(c.unsure, 8);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_AMBIGUOUS);
+    finish(&c, old, new);
+}
+END_TEST
+
+START_TEST(states_that_changed_are_named)
+{
+    source.seed = 6;
+    json_t *old = run_of(&usual), *new = run_of(&usual);
+    bench_comparison c;
+    set_state(old, 1, "error");
+    set_state(new, 2, "timeout");
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.move_count, 2);
+    ck_assert_int_eq(c.moves[0].kind, BENCH_MOVE_RIGHT);
+    ck_assert_int_eq(c.moves[1].kind, BENCH_MOVE_LOST);
+    ck_assert_uint_eq(c.pair_count, 6);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_REGRESSION);
+    bench_comparison_free(&c);
+    set_state(new, 0, "failed");
+    compare(old, new, &c);
+    ck_assert_int_eq(c.moves[0].kind, BENCH_MOVE_WRONG);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_VERIFICATION);
+    bench_comparison_free(&c);
+    set_state(old, 0, "failed"); // wrong in both is no news, but it is said
+    compare(old, new, &c);
+    ck_assert_int_eq(c.moves[0].kind, BENCH_MOVE_STILL_WRONG);
+    ck_assert_uint_eq(c.wrong, 0);
+    finish(&c, old, new);
+}
+END_TEST
+
+START_TEST(cases_of_one_run_alone_are_listed)
+{
+    source.seed = 7;
+    json_t *old = run_of(&usual), *new = run_of(&usual);
+    json_object_set_new(row_at(old, 0), "case", json_string("gemm m=77 n=1 k=1"));
+    json_object_set_new(row_at(new, 3), "temperature", json_string("cold"));
+    bench_comparison c;
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.only_count[0], 2);
+    ck_assert_uint_eq(c.only_count[1], 2);
+    ck_assert_uint_eq(c.pair_count, 6);
+    finish(&c, old, new);
+    old = run_of(&usual);
+    new = run_of(&usual);
+    json_array_clear(json_object_get(new, "results"));
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.pair_count, 0);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_AMBIGUOUS);
+    finish(&c, old, new);
+}
+END_TEST
+
+// A build may choose another variant; where several were asked for, each is compared with itself.
+START_TEST(variants_are_compared_with_themselves)
+{
+    source.seed = 8;
+    json_t *old = run_of(&usual), *new = run_of(&usual);
+    bench_comparison c;
+    json_object_set_new(row_at(new, 0), "variant", json_string("w"));
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.pair_count, 8);
+    bench_comparison_free(&c);
+    json_t *second = json_deep_copy(row_at(new, 0));
+    json_object_set_new(second, "variant", json_string("v"));
+    json_array_append_new(json_object_get(new, "results"), second);
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.pair_count, 8);
+    ck_assert_uint_eq(c.only_count[1], 1);
+    ck_assert_str_eq(bench_text_of(c.only[1][0], "variant"), "w");
+    finish(&c, old, new);
+}
+END_TEST
+
+// Of runs that differ by noise alone, at most one in twenty is said to be slower; and of those whose GEMM is 15%
+// slower, at most one in twenty is not.
+START_TEST(noise_is_no_regression)
+{
+    const double noises[] = {0.01, 0.03, 0.06};
+    for (int k = 0; k < 3; k++) {
+        int claimed = 0, found = 0;
+        for (int i = 0; i < 100; i++) {
+            source = (husk_ref_random){.seed = (uint64_t)(1000 * k + i)};
+            plan same = usual, slow = usual;
+            same.round_noise = slow.round_noise = noises[k];
+            slow.gemm = 1.15;
+            json_t *old = run_of(&same), *new = run_of(&same), *slower = run_of(&slow);
+            bench_comparison c;
+            compare(old, new, &c);
+            claimed += bench_comparison_code(&c) == BENCH_EXIT_REGRESSION;
+            bench_comparison_free(&c);
+            compare(old, slower, &c);
+            found += bench_comparison_code(&c) == BENCH_EXIT_REGRESSION &&
+                     (group(&c, "gemm")->change == BENCH_SLOWER || group(&c, "gemm")->slower);
+            finish(&c, old, new);
+            json_decref(slower);
+        }
+        ck_assert_msg(claimed <= 5, "noise %.2f: %d of 100 pairs were said to be slower", noises[k], claimed);
+        ck_assert_msg(found >= 95, "noise %.2f: %d of 100 slower ones were found", noises[k], found);
+    }
+}
+END_TEST
+
+// ---- the command ----
+
+static char folder[] = "/tmp/husk-test-compare-XXXXXX", output[1 << 16];
+
+static void write_run(const char *name, json_t *document)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    ck_assert_int_eq(json_dump_file(document, path, 0), 0);
+    json_decref(document);
+}
+
+// In the folder, with $clbench; both streams are in output.
+static void expect(const char *arguments, int code, const char *part)
+{
+    char command[1000];
+    snprintf(command, sizeof command, "cd %s && OCL_ICD_VENDORS=/nonexistent '%s' %s 2>&1 < /dev/null",
+             folder, HUSK_CLBENCH, arguments);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
+    const int status = pclose(pipe);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code, "%s: not %d but %d\n%s", arguments, code,
+                  WEXITSTATUS(status), output);
+    ck_assert_msg(strstr(output, part) != NULL, "%s: '%s' is not in\n%s", arguments, part, output);
+}
+
+START_TEST(the_command_says_it_and_leaves_with_it)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    source = (husk_ref_random){.seed = 9};
+    plan slow = usual, few = usual;
+    slow.gemm = 1.3;
+    few.rounds = 1;
+    json_t *other = run_of(&usual), *none = run_of(&usual), *wrong = run_of(&usual);
+    json_object_set_new(json_object_get(other, "device"), "driver", json_string("2"));
+    json_object_set_new(none, "device", json_null());
+    json_array_clear(json_object_get(none, "results"));
+    set_state(wrong, 0, "failed");
+    write_run("a.json", run_of(&usual));
+    write_run("b.json", run_of(&usual));
+    write_run("slow.json", run_of(&slow));
+    write_run("few.json", run_of(&few));
+    write_run("other.json", other);
+    write_run("none.json", none);
+    write_run("wrong.json", wrong);
+    expect("compare a.json b.json", 0, "No regression.");
+    expect("compare a.json slow.json", 4, "Slower: gemm.");
+    expect("compare a.json slow.json --fail-on never", 0, "Slower: gemm.");
+    expect("compare a.json few.json", 5, "too few samples");
+    expect("compare a.json few.json --fail-on never", 0, "ambiguous");
+    expect("compare a.json wrong.json", 3, "WRONG now: gemm m=1 n=1 k=1: failed, was ok");
+    expect("compare a.json other.json", 2, "the driver is \"1\" in one and \"2\" in the other; --force");
+    expect("compare a.json other.json --force", 0, "as they are: they are of different devices");
+    expect("compare a.json none.json", 2, "none.json: no device was measured in it");
+    expect("compare a.json other.json slow.json", 0, "all together");
+    ck_assert_ptr_nonnull(strstr(output, "B: device (p, driver 2)"));
+    expect("compare", 2, "clbench compare OLD.json NEW.json");
+    expect("compare a.json", 2, "compare needs two results");
+    expect("compare a.json missing.json", 2, "missing.json: No such file or directory");
+    expect("compare a.json b.json --fail-on slower", 2, "regression, ambiguous or never");
+    expect("compare a.json b.json --csv x", 2, "has no option");
+    expect("compare a.json b.json --json /no/such/folder/x", 1, "cannot be written");
+    expect("compare a.json slow.json --json c.json --md c.md", 4, "Slower");
+    expect("compare a.json slow.json --md - 2> /dev/null", 4, "| `gemm m=1 n=1 k=1` |");
+    char path[200];
+    snprintf(path, sizeof path, "%s/c.json", folder);
+    json_t *document = json_load_file(path, 0, NULL);
+    ck_assert_str_eq(bench_text_of(document, "schema"), "clbench-compare/1");
+    ck_assert_int_eq(json_integer_value(json_object_get(document, "code")), 4);
+    ck_assert_str_eq(bench_text_of(json_array_get(json_object_get(document, "ops"), 0), "change"), "slower");
+    ck_assert_uint_eq(json_array_size(json_object_get(document, "results")), 8);
+    json_decref(document);
+    expect("compare a.json other.json slow.json --json d.json", 0, "A's time");
+    snprintf(path, sizeof path, "%s/d.json", folder);
+    document = json_load_file(path, 0, NULL);
+    ck_assert_uint_eq(json_array_size(json_object_get(document, "columns")), 3);
+    json_decref(document);
+    // Cut off in the middle, as an interrupted copy leaves it.
+    expect("compare a.json b.json; head -c 5000 a.json > cut.json; true", 0, "");
+    expect("compare cut.json b.json", 2, "cut.json: line 1");
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    ck_assert_int_eq(system(path), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("compare");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, a_slower_operator_is_named);
+    tcase_add_test(tests, the_machines_speed_is_taken_out);
+    tcase_add_test(tests, a_round_in_which_something_else_ran_does_not_count);
+    tcase_add_test(tests, files_without_sentinels_are_compared_as_they_are);
+    tcase_add_test(tests, few_samples_claim_nothing);
+    tcase_add_test(tests, states_that_changed_are_named);
+    tcase_add_test(tests, cases_of_one_run_alone_are_listed);
+    tcase_add_test(tests, variants_are_compared_with_themselves);
+    tcase_add_test(tests, noise_is_no_regression);
+    tcase_add_test(tests, the_command_says_it_and_leaves_with_it);
+    Suite *suite = suite_create("compare");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
