@@ -62,8 +62,8 @@ static bool is_disturbed(const json_t *sentinel, double usual)
 // ---- what a case takes ----
 
 // The lower quartile: what else runs on the machine can only add to a time, and adds to some samples more than to
-// others. Sorts the values. width, where it is not NULL, gets half of its 95% interval, relative: by the order statistics that
-// the binomial distribution's normal approximation names.
+// others. Sorts the values. width, where it is not NULL, gets half of its 95% interval, relative: by the order
+// statistics that the binomial distribution's normal approximation names.
 static double quartile(double *values, size_t count, double *width)
 {
     if (!count)
