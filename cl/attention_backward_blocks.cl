@@ -68,7 +68,7 @@ ALWAYS_INLINE void differ_along(acc_t *line, const acc_t *products, const attent
             score = LANES < (vi)(seen - t) ? score : (vf)(-INFINITY);
         vf product = load_private(products + t);
         if (a->threshold)
-            product *= dropout_bits(a, query, key + t) < (vu)(a->threshold) ? (vf)(0.0f) : (vf)(a->keep);
+            product *= drop_vf((vf)(a->keep), dropout_bits(a, query, key + t), a->threshold);
         store_private(exp2_vf(score - level) * (product - mean), line + t);
     }
 }
@@ -147,7 +147,7 @@ ALWAYS_INLINE vf mask_across(const attention *a, int query, int key, int lanes)
     return load_private(line);
 }
 
-ALWAYS_INLINE vu dropout_bits_across(const attention *a, int query, int key)
+ALWAYS_INLINE vwords dropout_bits_across(const attention *a, int query, int key)
 {
     uint low[VW], high[VW], word[VW];
     for (int i = 0; i < VW; ++i) {
@@ -175,7 +175,7 @@ ALWAYS_INLINE void differ_across(acc_t *line, acc_t *products, const attention *
         const vf weight = exp2_vf(score - load_private(levels + t));
         vf kept = (vf)(1.0f);
         if (a->threshold)
-            kept = dropout_bits_across(a, query + t, key) < (vu)(a->threshold) ? (vf)(0.0f) : (vf)(a->keep);
+            kept = drop_vf((vf)(a->keep), dropout_bits_across(a, query + t, key), a->threshold);
         const vf product = load_private(products + t) * kept;
         store_private(weight * kept, line + t);
         store_private(weight * (product - load_private(means + t)), products + t);

@@ -31,20 +31,6 @@ ALWAYS_INLINE void begin_rows(progress to, int rows)
         store_private((vf)(0.0f), to.sums + i * VW);
 }
 
-// What is masked of the scores of one query becomes -inf, and what fills up the last vector.
-ALWAYS_INLINE void mask_line(acc_t *line, const attention *a, int query, int key, int count)
-{
-    const int seen = clamp(attention_seen(a, query) - key, 0, count);
-    for (int t = a->mask_kind == MASK_NONE ? seen / VW * VW : 0; t < count; t += VW) {
-        vf score = load_private(line + t);
-        if (a->mask_kind != MASK_NONE)
-            score += mask_along(a, query, key + t, min(count - t, VW));
-        if (t + VW > seen)
-            score = LANES < (vi)(seen - t) ? score : (vf)(-INFINITY);
-        store_private(score, line + t);
-    }
-}
-
 // The greatest of each of `rows` lines, VW at most: lane i has that of line i, others -inf. A NaN is skipped.
 ALWAYS_INLINE vf greatest_of_lines(const acc_t *lines, int rows, int count)
 {
@@ -59,23 +45,7 @@ ALWAYS_INLINE vf greatest_of_lines(const acc_t *lines, int rows, int count)
         REPEAT_16(MORE)
 #undef MORE
     }
-    // Halves of two lines side by side, until every lane has its own line.
-#define FOLD(i, half) \
-    most[i] = greater_vf(INTERLEAVE(most[i].lo, most[(i) + (half)].lo), INTERLEAVE(most[i].hi, most[(i) + (half)].hi));
-#define FOLD_8(i) FOLD(i, 8)
-#define FOLD_4(i) FOLD(i, 4)
-#if VW >= 16
-    REPEAT_8(FOLD_8)
-#endif
-#if VW >= 8
-    REPEAT_4(FOLD_4)
-#endif
-    FOLD(0, 2)
-    FOLD(1, 2)
-    FOLD(0, 1)
-#undef FOLD_4
-#undef FOLD_8
-#undef FOLD
+    FOLD_EACH(most, greater_vf)
     return most[0];
 }
 
@@ -97,26 +67,8 @@ ALWAYS_INLINE void weigh(acc_t *lines, progress to, acc_t *factors, int rows, in
 #undef GROUP
     for (int i = 0; i < n; ++i) {
         acc_t *line = lines + i * LINE_PITCH;
-        const vf shift = (vf)(shifts[i]);
-        vf sum = load_private(to.sums + i * VW) * factors[i];
-        int t = 0;
-        for (; t + 4 * VW <= count; t += 4 * VW) {
-            vf weights[4];
-#define LOAD(i) weights[i] = load_private(line + t + (i) * VW) - shift;
-            REPEAT_4(LOAD)
-#undef LOAD
-            exp2_each(weights, 4);
-#define KEEP(i) store_private(weights[i], line + t + (i) * VW);
-            REPEAT_4(KEEP)
-#undef KEEP
-            sum += (weights[0] + weights[1]) + (weights[2] + weights[3]);
-        }
-        for (; t < count; t += VW) {
-            const vf weight = exp2_vf(load_private(line + t) - shift);
-            sum += weight;
-            store_private(weight, line + t);
-        }
-        store_private(sum, to.sums + i * VW);
+        const vf sum = load_private(to.sums + i * VW) * factors[i];
+        store_private(weigh_line(line, count, shifts[i], sum), to.sums + i * VW);
     }
 }
 

@@ -14,12 +14,9 @@ typedef husk__attention_problem problem;
 
 enum { BATCH = HUSK__ATTENTION_BATCH, HEADS, LENGTH, COLUMNS };
 
-typedef struct arguments {
-    husk__attention_inputs inputs;
-    const husk_tensor *y, *log_sum_exp;
-} arguments;
+typedef husk__attention_arguments arguments;
 
-// ---- what the two variants share ----
+// ---- what variants share ----
 
 typedef struct state {
     const husk__kernel *kernel;
@@ -43,9 +40,7 @@ static state *make_state(husk_plan *plan, int64_t rows)
 
 static husk__arg *write_args(const problem *own, const arguments *given, husk__arg *end)
 {
-    end = husk__attention_write_tensor(&own->y, given->y, end);
-    end = husk__attention_write_tensor(&own->log_sum_exp, given->log_sum_exp, end);
-    *end++ = HUSK__ARG_I32(given->log_sum_exp != NULL);
+    end = husk__attention_write_outputs(own, given, end);
     return husk__attention_write_args(own, &given->inputs, end);
 }
 
@@ -79,7 +74,7 @@ static husk_status run_blocks(const husk_plan *plan, husk_queue *queue, const vo
                               const husk__scratch *scratch, const husk__scope *scope)
 {
     const state *made = plan->state;
-    husk__arg list[2 * HUSK__ATTENTION_TENSOR_ARGS + 1 + HUSK__ATTENTION_ARGS + 3];
+    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + 3];
     husk__arg *end = write_args(plan->problem, untyped, list);
     (void)scratch;
     *end++ = HUSK__ARG_I32(made->unit_rows);
@@ -120,7 +115,7 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
                                  const husk__scratch *scratch, const husk__scope *scope)
 {
     const state *made = plan->state;
-    husk__arg list[2 * HUSK__ATTENTION_TENSOR_ARGS + 1 + HUSK__ATTENTION_ARGS];
+    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS];
     husk__arg *end = write_args(plan->problem, untyped, list);
     (void)scratch;
     return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
@@ -141,7 +136,7 @@ static const husk__variant workgroup = {
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&blocks, &workgroup, NULL};
+static const husk__variant *const variants[] = {&blocks, &husk__attention_ranges, &workgroup, NULL};
 
 const husk__op husk__op_attention = {
     .name = "attention",
@@ -221,20 +216,21 @@ husk_status husk_attention(husk_queue *queue, const husk_attention_params *param
     return status == HUSK_OK ? enqueue(queue, &options, &given, &scope) : status;
 }
 
-// The device's program, on two queries.
+// The device's programs, on two queries and on more.
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    const int64_t shape[] = {1, 1, 2, 16};
+    static const int64_t lengths[] = {2, 32};
     const husk_attention_params params = HUSK_ATTENTION_PARAMS(0);
-    husk_buffer *buffer;
-    husk_status status = husk_buffer_create(husk_queue_context(queue), 64 * sizeof(float), &buffer, scope->error);
-    if (status != HUSK_OK)
-        return status;
-    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 4, shape);
-    husk_tensor y = x;
-    y.offset = 32;
-    const arguments given = {{.q = &x, .k = &x, .v = &x}, &y, NULL};
-    status = enqueue(queue, &params, &given, scope);
+    husk_buffer *buffer = NULL;
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 1024 * sizeof(float), &buffer, scope->error);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0] && status == HUSK_OK; ++i) {
+        const int64_t shape[] = {1, 1, lengths[i], 16};
+        const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 4, shape);
+        husk_tensor y = x;
+        y.offset = 512;
+        const arguments given = {{.q = &x, .k = &x, .v = &x}, &y, NULL};
+        status = enqueue(queue, &params, &given, scope);
+    }
     husk_buffer_release(buffer);
     return status;
 }

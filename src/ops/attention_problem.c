@@ -193,6 +193,14 @@ husk__arg *husk__attention_write_tensor(const husk_tensor *resolved, const husk_
     return end;
 }
 
+husk__arg *husk__attention_write_outputs(const problem *own, const husk__attention_arguments *given, husk__arg *end)
+{
+    end = husk__attention_write_tensor(&own->y, given->y, end);
+    end = husk__attention_write_tensor(&own->log_sum_exp, given->log_sum_exp, end);
+    *end++ = HUSK__ARG_I32(given->log_sum_exp != NULL);
+    return end;
+}
+
 husk__arg *husk__attention_write_args(const problem *own, const inputs *given, husk__arg *end)
 {
     const bool is_all = given->dropout >= 1.0f; // 2^32 is no uint; a factor of zero drops what the threshold leaves

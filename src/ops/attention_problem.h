@@ -38,6 +38,12 @@ typedef struct husk__attention_inputs {
     float dropout;
 } husk__attention_inputs;
 
+/* What a run of the operator itself is given. */
+typedef struct husk__attention_arguments {
+    husk__attention_inputs inputs;
+    const husk_tensor *y, *log_sum_exp;
+} husk__attention_arguments;
+
 void husk__attention_describe(const void *problem, husk__key *key);
 void husk__attention_classify(const void *problem, husk__text *text);
 
@@ -60,6 +66,10 @@ enum { HUSK__ATTENTION_ARGS = 30, HUSK__ATTENTION_TENSOR_ARGS = 4 };
 husk__arg *husk__attention_write_args(const husk__attention_problem *problem, const husk__attention_inputs *inputs,
                                       husk__arg *arguments);
 husk__arg *husk__attention_write_tensor(const husk_tensor *resolved, const husk_tensor *given, husk__arg *arguments);
+/* y, log_sum_exp and whether it is there. */
+enum { HUSK__ATTENTION_OUTPUT_ARGS = 2 * HUSK__ATTENTION_TENSOR_ARGS + 1 };
+husk__arg *husk__attention_write_outputs(const husk__attention_problem *problem, const husk__attention_arguments *given,
+                                         husk__arg *arguments);
 
 /* ---- the CPU family's configurations, which forward and backward share ---- */
 
@@ -92,6 +102,9 @@ int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t 
                               int64_t turned, int64_t plain_padded, int64_t plain_panels);
 int64_t husk__attention_share(int64_t rows, int64_t most, int64_t tile);
 int64_t husk__attention_padded(const husk__configuration *configuration, int32_t vector_width, int64_t columns);
+
+/* Few queries of each head on many keys. */
+extern const husk__variant husk__attention_ranges;
 
 /* ---- the GPU family's ---- */
 
