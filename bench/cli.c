@@ -20,7 +20,8 @@ enum {
     ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE,
     TUNE = 1 << BENCH_COMMAND_TUNE,
     COMPARE = 1 << BENCH_COMMAND_COMPARE,
-    FILES = ROOFLINE | COMPARE // commands whose words are files
+    HISTORY = 1 << BENCH_COMMAND_HISTORY,
+    FILES = ROOFLINE | COMPARE | HISTORY // commands whose words are files
 };
 
 typedef struct option {
@@ -70,6 +71,7 @@ static const option options_table[] = {
     {"resume", 0, TEXT, AT(resume_path), RUNS, "FILE", "go on with the run that wrote this file"},
     {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
     {"json", 0, TEXT, AT(json_path), COMPARE, "FILE", "write the comparison as JSON"},
+    {"no-history", 0, FLAG, AT(no_history), RUNS, NULL, "do not keep the result in the history"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS | COMPARE, "FILE", "write results as a Markdown table"},
     {"force", 0, FLAG, AT(force), COMPARE, NULL, "compare different devices or drivers nevertheless"},
@@ -84,9 +86,9 @@ static const option options_table[] = {
 };
 #define OPTION_COUNT (sizeof options_table / sizeof *options_table)
 
-static const char *const command_names[BENCH_COMMAND_COUNT] = {"",         "run",     "verify",
-                                                               "list",     "devices", "overhead",
-                                                               "roofline", "tune",    "compare"};
+static const char *const command_names[BENCH_COMMAND_COUNT] = {"",        "run",      "verify",   "list",
+                                                               "devices", "overhead", "roofline", "tune",
+                                                               "compare", "history"};
 
 void bench_cli_help(FILE *file)
 {
@@ -102,6 +104,7 @@ void bench_cli_help(FILE *file)
         "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n"
         "  clbench compare OLD.json NEW.json   what became slower or faster, and what is noise\n"
         "  clbench compare A.json B.json C.json...   devices beside each other\n"
+        "  clbench history [list | show [RESULT]]   what was measured before; compare knows it as last, last~1\n"
         "  clbench roofline RESULT.json [-o FILE.svg]   a result's cases under the measured roofs\n\n"
         "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
         file);

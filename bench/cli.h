@@ -35,6 +35,7 @@ typedef enum bench_command {
     BENCH_COMMAND_ROOFLINE,
     BENCH_COMMAND_TUNE,
     BENCH_COMMAND_COMPARE,
+    BENCH_COMMAND_HISTORY,
     BENCH_COMMAND_COUNT
 } bench_command;
 
@@ -53,6 +54,7 @@ typedef struct bench_options {
     const char *files[BENCH_MAX_FILES]; /* roofline, compare: positional words */
     size_t file_count;
     bool force;          /* compare */
+    bool no_history;     /* run */
     const char *fail_on; /* compare */
     const char *baselines; /* comma-separated; NULL: all that are there; "none" */
     const char *variant;   /* a name, "all", or NULL */

@@ -8,6 +8,7 @@
 
 #include "compare.h"
 #include "compare_devices.h"
+#include "history.h"
 #include "output.h"
 #include "run.h"
 #include "text.h"
@@ -15,6 +16,7 @@
 typedef struct session {
     const bench_options *options;
     json_t *documents[BENCH_MAX_FILES];
+    char paths[BENCH_MAX_FILES][BENCH_PATH_TEXT];
     size_t count;
     json_t *json; /* of all comparisons */
     FILE *markdown;
@@ -197,6 +199,39 @@ static bool write_json(const session *s)
     return file && bench_output_close(file, s->options->json_path);
 }
 
+static bool read_one(session *s, size_t index, const json_t *like, char reason[BENCH_REASON_TEXT])
+{
+    const char *word = s->options->files[index];
+    if (!bench_history_resolve(word, like, s->paths[index], reason))
+        return false;
+    s->documents[index] = bench_result_read(s->paths[index], reason);
+    return s->documents[index] != NULL;
+}
+
+// "last" is of the device of the other one; and "last" alone is compared with what was measured before it.
+static bool read_all(session *s, bench_options *options, char reason[BENCH_REASON_TEXT])
+{
+    if (options->file_count == 1 && bench_history_is_last(options->files[0])) {
+        options->files[1] = options->files[0];
+        options->files[0] = "last";
+        options->file_count = 2;
+        if (!read_one(s, 1, NULL, reason) || !read_one(s, 0, s->documents[1], reason))
+            return false;
+    } else if (options->file_count == 2 && bench_history_is_last(options->files[0])) {
+        const bool both = bench_history_is_last(options->files[1]);
+        if (!read_one(s, 1, NULL, reason) || !read_one(s, 0, both ? NULL : s->documents[1], reason))
+            return false;
+    } else {
+        for (size_t i = 0; i < options->file_count; i++)
+            if (!read_one(s, i, NULL, reason))
+                return false;
+    }
+    for (size_t i = 0; i < options->file_count; i++)
+        options->files[i] = s->paths[i];
+    s->count = options->file_count;
+    return true;
+}
+
 int bench_command_compare(const bench_options *given)
 {
     bench_options options = *given;
@@ -207,12 +242,7 @@ int bench_command_compare(const bench_options *given)
         fprintf(stderr, "clbench: compare needs results: clbench compare OLD.json NEW.json\n");
         return BENCH_EXIT_USAGE;
     }
-    for (size_t i = 0; code == BENCH_EXIT_OK && i < options.file_count; i++) {
-        s.documents[i] = bench_result_read(options.files[i], reason);
-        if (s.documents[i]) {
-            s.count++;
-            continue;
-        }
+    if (code == BENCH_EXIT_OK && !read_all(&s, &options, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         code = BENCH_EXIT_USAGE;
     }
@@ -226,7 +256,7 @@ int bench_command_compare(const bench_options *given)
         good = (!s.json || !is_written || write_json(&s)) && good;
         code = good ? code : BENCH_EXIT_ERROR;
     }
-    for (size_t i = 0; i < s.count; i++)
+    for (size_t i = 0; i < BENCH_MAX_FILES; i++)
         json_decref(s.documents[i]);
     json_decref(s.json);
     return code;

@@ -62,6 +62,8 @@ int main(int argc, char **argv)
         return bench_command_roofline(&options);
     case BENCH_COMMAND_COMPARE:
         return bench_command_compare(&options);
+    case BENCH_COMMAND_HISTORY:
+        return bench_command_history(&options);
     default:
         return bench_command_run(&options);
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "result_file.h"
+#include "history.h"
 #include "run.h"
 #include "text.h"
 
@@ -133,7 +133,9 @@ int bench_command_roofline(const bench_options *options)
         fprintf(stderr, "clbench: roofline needs a result: clbench roofline RESULT.json [-o PICTURE.svg]\n");
         return BENCH_EXIT_USAGE;
     }
-    json_t *document = bench_result_read(options->files[0], reason);
+    char path[BENCH_PATH_TEXT];
+    json_t *document =
+        bench_history_resolve(options->files[0], NULL, path, reason) ? bench_result_read(path, reason) : NULL;
     if (!document) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;

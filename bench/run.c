@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "history.h"
 #include "host.h"
 #include "op.h"
 #include "output.h"
@@ -386,6 +387,14 @@ static int begin(bench_run *r, bench_options *options)
     return good ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
 }
 
+// A disk that is full or read-only is a pity, and no failure of the run.
+static void keep(const bench_run *r)
+{
+    char reason[BENCH_REASON_TEXT];
+    if (!r->options->no_history && !bench_history_keep(r->results.root, reason))
+        bench_say("clbench: the result is not in the history: %s", reason);
+}
+
 int bench_command_run(const bench_options *given)
 {
     char stdout_path[32] = "";
@@ -407,6 +416,7 @@ int bench_command_run(const bench_options *given)
     const bool is_whole = code == BENCH_EXIT_OK && !bench_interrupted;
     bench_results_finish(&r.results, is_whole);
     if (json_array_size(r.results.rows)) {
+        keep(&r);
         print_verdicts(&r);
         int written = write_tables(&r) ? exit_code(r.results.rows) : BENCH_EXIT_ERROR;
         code = code == BENCH_EXIT_OK ? written : code;
