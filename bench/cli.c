@@ -72,6 +72,7 @@ static const option options_table[] = {
     {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
     {"json", 0, TEXT, AT(json_path), COMPARE, "FILE", "write the comparison as JSON"},
     {"no-history", 0, FLAG, AT(no_history), RUNS, NULL, "do not keep the result in the history"},
+    {"peaks", 0, FLAG, AT(peaks), DEVICES, NULL, "also measure what each can do at most"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS | COMPARE, "FILE", "write results as a Markdown table"},
     {"force", 0, FLAG, AT(force), COMPARE, NULL, "compare different devices or drivers nevertheless"},
@@ -99,7 +100,7 @@ void bench_cli_help(FILE *file)
         "  clbench run [CASE... | --suite S | --file F]\n"
         "  clbench verify [CASE... | --suite S | --file F]   every variant against the reference\n"
         "  clbench list [--suite S]       the suites, or a suite's cases\n"
-        "  clbench devices [--json]       what is here, which is the default and why\n"
+        "  clbench devices [--peaks] [--json]   what is here, which is the default and why, what each can do at most\n"
         "  clbench tune [CASE... | --suite S | --file F]     measure which variants to take from now on\n"
         "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n"
         "  clbench compare OLD.json NEW.json   what became slower or faster, and what is noise\n"
@@ -162,7 +163,7 @@ static bool unknown_option(const char *word, bench_command command, char reason[
 // What may stand beside --resume: where results go, and how much is said.
 static bool goes_with_resume(const option *o)
 {
-    static const char *const names[] = {"resume", "json", "csv", "md", "quiet", "help", "version"};
+    static const char *const names[] = {"resume", "json", "csv", "md", "no-history", "quiet", "help", "version"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(o->name, names[i]))
             return true;

@@ -68,7 +68,7 @@ typedef struct bench_options {
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */
     size_t merged_count;
     bool show, again; /* tune */
-    bool json; /* devices --json */
+    bool json, peaks; /* devices */
     bool list, quiet, quick, help, version;
     bool compile, startup, no_startup, cold;
     int64_t rounds, warmup, seed;

@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "measure.h"
+#include "peaks.h"
 #include "run.h"
+#include "terminal.h"
 #include "text.h"
 
 static const char *string_of(const json_t *object, const char *key)
@@ -62,6 +65,46 @@ static void print_device(const json_t *device)
     printf("     engines      ");
     print_engines(json_object_get(device, "engines"));
     printf("     extensions   %s\n", string_of(t, "extensions"));
+    const json_t *measured = json_object_get(device, "peaks");
+    bench_peaks peaks = {0};
+    bench_read_peaks(measured, &peaks);
+    if (json_is_object(measured))
+        bench_print_peaks(&peaks, "     ");
+    else if (measured)
+        printf("     peaks        could not be measured: %s\n", string_of(device, "peaks_error"));
+}
+
+// Each device gets its "peaks" by a worker of its own: null where they cannot be measured, and why in "peaks_error".
+static void ask_for_peaks(json_t *devices)
+{
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        char wish[32], reason[BENCH_REASON_TEXT] = "";
+        json_t *device = json_array_get(devices, i), *traits = json_object_get(device, "traits"),
+               *reply = NULL;
+        bench_contestant husk;
+        snprintf(wish, sizeof wish, "%.0f:%.0f", number_of(traits, "platform_index"),
+                 number_of(traits, "device_index"));
+        bench_progress_show("measuring %s", string_of(device, "name"));
+        bench_contestant_start(&husk, "husk", wish, 1, NULL);
+        bench_reply status = BENCH_REPLY_DIED;
+        if (bench_contestant_await(&husk, 120))
+            status = bench_process_call(&husk.process,
+                                        json_pack("{s:s, s:b, s:i}", "do", "peaks", "quick", 0, "wanted",
+                                                  (1 << BENCH_ARITHMETICS) - 1),
+                                        600, &reply, reason);
+        else
+            snprintf(reason, sizeof reason, "%s", husk.why);
+        const bool good =
+            status == BENCH_REPLY_OK && bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK;
+        json_object_set_new(device, "peaks", good ? json_incref(reply) : json_null());
+        json_t *why = good ? NULL : json_string(reason);
+        if (why)
+            json_object_set_new(device, "peaks_error", why);
+        json_object_del(json_object_get(device, "peaks"), "answer");
+        json_decref(reply);
+        bench_contestant_stop(&husk);
+        bench_progress_clear();
+    }
 }
 
 // Each device gets its "engines": null where its driver does not survive the question.
@@ -103,6 +146,10 @@ int bench_command_devices(const bench_options *options)
         code = !strncmp(string_of(husk.hello, "status"), "HUSK_NO_", 8) ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
     else
         ask_for_engines(&husk, devices);
+    if (opened && options->peaks) {
+        bench_progress_start(options->quiet);
+        ask_for_peaks(devices);
+    }
     if (options->json) {
         json_t *all = json_object();
         json_object_set_new(all, "devices", devices ? json_incref(devices) : json_array());

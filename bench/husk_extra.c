@@ -192,26 +192,13 @@ static json_t *memory(const bench_husk_session *s)
     return reply;
 }
 
-static json_t *peaks_json(const bench_peaks *peaks)
-{
-    json_t *reply = json_object(), *copy = json_array();
-    put_text(reply, "answer", "ok");
-    json_object_set_new(reply, "fma_gflops", json_real(peaks->fma_gflops));
-    for (int i = 0; i < peaks->copy_count; i++)
-        json_array_append_new(copy, json_pack("{s:f, s:f}", "bytes", peaks->copy[i].bytes, "gbytes_per_s",
-                                              peaks->copy[i].gbytes_per_s));
-    json_object_set_new(reply, "copy", copy);
-    json_object_set_new(reply, "launch_ns", json_real(peaks->launch_ns));
-    json_object_set_new(reply, "trust_ratio", json_real(peaks->trust_ratio));
-    return reply;
-}
-
 json_t *bench_husk_extra(void *session, const char *what, json_t *request)
 {
     bench_husk_session *s = session;
     char reason[BENCH_REASON_TEXT] = "";
     double ns = 0, gflops = 0;
     bench_peaks peaks;
+    const unsigned wanted = (unsigned)json_integer_value(json_object_get(request, "wanted"));
     if (!strcmp(what, "hello"))
         return hello(s);
     if (!strcmp(what, "prewarm"))
@@ -231,12 +218,15 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         return overhead ? json_pack("{s:s, s:o}", "answer", "ok", "overhead", overhead) : failure(reason);
     }
     if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel")))
-        s->meter = bench_meter_create(s, reason);
+        s->meter = bench_meter_create(s, wanted, reason);
     if (!strcmp(what, "peaks")) {
-        if (!s->meter ||
-            !bench_meter_peaks(s->meter, json_is_true(json_object_get(request, "quick")), &peaks, reason))
+        if (!s->meter || !bench_meter_peaks(s->meter, json_is_true(json_object_get(request, "quick")),
+                                            wanted,
+                                            &peaks, reason))
             return failure(reason);
-        return peaks_json(&peaks);
+        json_t *reply = bench_peaks_json(&peaks);
+        put_text(reply, "answer", "ok");
+        return reply;
     }
     if (!strcmp(what, "sentinel")) {
         if (!s->meter || !bench_meter_sentinel(s->meter, &ns, &gflops, reason))

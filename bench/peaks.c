@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <husk/opencl.h>
-
 #include "embedded.h"
+#include "meter.h"
 #include "text.h"
 #include "timer.h"
 
@@ -18,7 +17,7 @@
 
 // What moves memory fastest differs: the best of these is the bandwidth of a size. Stores past the caches and reading
 // alone matter where caches end.
-enum { MOVES = 3 };
+enum { MOVES = BENCH_MOVES };
 static const struct {
     const char *kernel;
     int buffers;       // that the working set divides into
@@ -29,20 +28,7 @@ static const struct {
     {"husk_bench_read", 1, (size_t)1 << 20},
 };
 
-struct bench_meter {
-    const husk_device_traits *traits;
-    cl_context context;
-    cl_command_queue queue; // with profiling where the device can
-    bool has_profiling;
-    cl_program program;
-    cl_kernel fma, moves[MOVES];
-    cl_mem from, to;
-    size_t buffer_bytes;
-    int vector, group, groups_a_unit;
-    cl_int sentinel_rounds;
-};
-
-static bool failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT])
+bool bench_meter_failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT])
 {
     if (error != CL_SUCCESS)
         snprintf(reason, BENCH_REASON_TEXT, "measuring the device's peaks: %s failed with OpenCL error %d",
@@ -50,31 +36,40 @@ static bool failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT
     return error != CL_SUCCESS;
 }
 
-static size_t group_count(const bench_meter *m)
+size_t bench_meter_groups(const bench_meter *m)
 {
     size_t units = m->traits->compute_units ? m->traits->compute_units : 1;
     return units * (size_t)m->groups_a_unit;
 }
 
-static bool build(bench_meter *m, cl_device_id device, char reason[BENCH_REASON_TEXT])
+static bool build(bench_meter *m, cl_device_id device, unsigned wanted, char reason[BENCH_REASON_TEXT])
 {
     const char *source = bench_embedded_text("kernels/peaks.cl");
-    char options[64];
+    char options[128];
     cl_int error = CL_INVALID_PROGRAM;
-    snprintf(options, sizeof options, "-cl-std=CL1.2 -DVW=%d -DWG=%d", m->vector, m->group);
+    // Asked of the library, which asks the device: a compiler that does not know its processor's name says less.
+    const bool has_dot = (wanted & 1u << BENCH_PEAK_I8) &&
+                         husk_context_has(m->session->context, HUSK_FEATURE_DOT_I8);
+    snprintf(options, sizeof options, "-cl-std=CL1.2 -DVW=%d -DWG=%d%s%s%s", m->vector, m->group,
+             m->traits->has_f64 ? " -DHAS_F64" : "", m->traits->has_f16 ? " -DHAS_F16" : "",
+             has_dot ? " -DHAS_DOT" : "");
     if (source)
         m->program = clCreateProgramWithSource(m->context, 1, &source, NULL, &error);
-    if (failed(error, "clCreateProgramWithSource", reason))
+    if (bench_meter_failed(error, "clCreateProgramWithSource", reason))
         return false;
     error = clBuildProgram(m->program, 1, &device, options, NULL, NULL);
-    if (failed(error, "clBuildProgram", reason))
+    if (error != CL_SUCCESS) { // the rest is worth less than what every device has
+        bench_append(options, sizeof options, " -DPLAIN");
+        error = clBuildProgram(m->program, 1, &device, options, NULL, NULL);
+    }
+    if (bench_meter_failed(error, "clBuildProgram", reason))
         return false;
     m->fma = clCreateKernel(m->program, "husk_bench_fma", &error);
-    if (failed(error, "clCreateKernel", reason))
+    if (bench_meter_failed(error, "clCreateKernel", reason))
         return false;
     for (int i = 0; i < MOVES; i++) {
         m->moves[i] = clCreateKernel(m->program, move_kinds[i].kernel, &error);
-        if (failed(error, "clCreateKernel", reason))
+        if (bench_meter_failed(error, "clCreateKernel", reason))
             return false;
     }
     return true;
@@ -88,10 +83,10 @@ static bool make_buffers(bench_meter *m, char reason[BENCH_REASON_TEXT])
         m->buffer_bytes /= 2;
     cl_int error = CL_SUCCESS;
     m->from = clCreateBuffer(m->context, CL_MEM_READ_WRITE, m->buffer_bytes, NULL, &error);
-    if (failed(error, "clCreateBuffer", reason))
+    if (bench_meter_failed(error, "clCreateBuffer", reason))
         return false;
     m->to = clCreateBuffer(m->context, CL_MEM_READ_WRITE, m->buffer_bytes, NULL, &error);
-    if (failed(error, "clCreateBuffer", reason))
+    if (bench_meter_failed(error, "clCreateBuffer", reason))
         return false;
     const cl_float one = 1;
     error = clEnqueueFillBuffer(m->queue, m->from, &one, sizeof one, 0, m->buffer_bytes, 0, NULL, NULL);
@@ -99,10 +94,10 @@ static bool make_buffers(bench_meter *m, char reason[BENCH_REASON_TEXT])
         error = clEnqueueFillBuffer(m->queue, m->to, &one, sizeof one, 0, m->buffer_bytes, 0, NULL, NULL);
     if (error == CL_SUCCESS)
         error = clFinish(m->queue);
-    return !failed(error, "clEnqueueFillBuffer", reason);
+    return !bench_meter_failed(error, "clEnqueueFillBuffer", reason);
 }
 
-bench_meter *bench_meter_create(const bench_husk_session *session, char reason[BENCH_REASON_TEXT])
+bench_meter *bench_meter_create(const bench_husk_session *session, unsigned wanted, char reason[BENCH_REASON_TEXT])
 {
     if (husk_context_traits(session->context)->device_class == HUSK_DEVICE_SIMULATOR) {
         bench_explain(reason, BENCH_REASON_TEXT, "the speed of a simulator means nothing");
@@ -111,6 +106,7 @@ bench_meter *bench_meter_create(const bench_husk_session *session, char reason[B
     bench_meter *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
+    m->session = session;
     m->traits = husk_context_traits(session->context);
     m->context = husk_context_opencl(session->context);
     bool is_cpu = m->traits->device_class == HUSK_DEVICE_CPU;
@@ -123,11 +119,12 @@ bench_meter *bench_meter_create(const bench_husk_session *session, char reason[B
     m->has_profiling = error == CL_SUCCESS;
     if (error != CL_SUCCESS)
         m->queue = clCreateCommandQueue(m->context, device, 0, &error);
-    if (failed(error, "clCreateCommandQueue", reason) || !build(m, device, reason) ||
+    if (bench_meter_failed(error, "clCreateCommandQueue", reason) || !build(m, device, wanted, reason) ||
         !make_buffers(m, reason)) {
         bench_meter_release(m);
         return NULL;
     }
+    bench_meter_make_more(m);
     return m;
 }
 
@@ -145,6 +142,12 @@ void bench_meter_release(bench_meter *m)
         if (m->moves[i])
             clReleaseKernel(m->moves[i]);
     }
+    for (int i = 0; i < BENCH_ARITHMETICS; i++) {
+        if (m->arithmetic[i])
+            clReleaseKernel(m->arithmetic[i]);
+    }
+    if (m->local)
+        clReleaseKernel(m->local);
     if (m->program)
         clReleaseProgram(m->program);
     if (m->queue)
@@ -152,9 +155,8 @@ void bench_meter_release(bench_meter *m)
     free(m);
 }
 
-// Wall time of one launch; by_event, when not NULL, receives the device's own figure.
-static bool time_launch(bench_meter *m, cl_kernel kernel, size_t groups, double *ns, double *by_event,
-                        char reason[BENCH_REASON_TEXT])
+bool bench_meter_time(bench_meter *m, cl_kernel kernel, size_t groups, double *ns, double *by_event,
+                      char reason[BENCH_REASON_TEXT])
 {
     size_t global = groups * (size_t)m->group, local = (size_t)m->group;
     cl_event event = NULL;
@@ -173,7 +175,7 @@ static bool time_launch(bench_meter *m, cl_kernel kernel, size_t groups, double 
     }
     if (event)
         clReleaseEvent(event);
-    return !failed(error, "a kernel", reason);
+    return !bench_meter_failed(error, "a kernel", reason);
 }
 
 static bool set_fma(bench_meter *m, cl_int rounds, char reason[BENCH_REASON_TEXT])
@@ -183,12 +185,12 @@ static bool set_fma(bench_meter *m, cl_int rounds, char reason[BENCH_REASON_TEXT
     error |= clSetKernelArg(m->fma, 1, sizeof rounds, &rounds);
     error |= clSetKernelArg(m->fma, 2, sizeof a, &a);
     error |= clSetKernelArg(m->fma, 3, sizeof b, &b);
-    return !failed(error, "clSetKernelArg", reason);
+    return !bench_meter_failed(error, "clSetKernelArg", reason);
 }
 
 static double fma_flops(const bench_meter *m, cl_int rounds)
 {
-    return 2.0 * FMA_PER_ROUND * rounds * m->vector * m->group * (double)group_count(m);
+    return 2.0 * FMA_PER_ROUND * rounds * m->vector * m->group * (double)bench_meter_groups(m);
 }
 
 // Rounds that make the kernel last about so long.
@@ -196,12 +198,13 @@ static bool find_rounds(bench_meter *m, double wanted_ns, cl_int *rounds, char r
 {
     double ns = 0, again = 0;
     // The first launch may compile: some drivers make a kernel ready for a grid only when they see it.
-    if (!set_fma(m, 1, reason) || !time_launch(m, m->fma, group_count(m), &ns, NULL, reason))
+    if (!set_fma(m, 1, reason) || !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, NULL, reason))
         return false;
     for (*rounds = 256; *rounds < 1 << 26; *rounds *= 2) {
-        if (!set_fma(m, *rounds, reason) || !time_launch(m, m->fma, group_count(m), &ns, NULL, reason))
+        if (!set_fma(m, *rounds, reason) ||
+            !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, NULL, reason))
             return false;
-        if (ns > wanted_ns / 4 && !time_launch(m, m->fma, group_count(m), &again, NULL, reason))
+        if (ns > wanted_ns / 4 && !bench_meter_time(m, m->fma, bench_meter_groups(m), &again, NULL, reason))
             return false;
         if (ns > wanted_ns / 4 && again > wanted_ns / 4) // twice: a hiccup must not end it
             break;
@@ -232,7 +235,7 @@ bool bench_meter_sentinel(bench_meter *m, double *ns, double *gflops, char reaso
         return false;
     for (int attempt = 0; attempt < 3; attempt++) {
         if (!set_fma(m, m->sentinel_rounds, reason) ||
-            !time_launch(m, m->fma, group_count(m), ns, NULL, reason))
+            !bench_meter_time(m, m->fma, bench_meter_groups(m), ns, NULL, reason))
             return false;
         // Found while something else ran, it is too short, and its rate would be that of launches.
         if (*ns > SENTINEL_NS / 2 || m->sentinel_rounds > 1 << 26)
@@ -247,7 +250,7 @@ static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, dou
                       char reason[BENCH_REASON_TEXT])
 {
     // One group a compute unit on CPUs, so that a small working set stays in that core's own cache.
-    size_t groups = m->group == 1 ? group_count(m) / (size_t)m->groups_a_unit : group_count(m);
+    size_t groups = m->group == 1 ? bench_meter_groups(m) / (size_t)m->groups_a_unit : bench_meter_groups(m);
     size_t each = bytes / (size_t)move_kinds[kind].buffers;
     each = each < m->buffer_bytes ? each : m->buffer_bytes;
     cl_long vectors = (cl_long)(each / (sizeof(cl_float) * (size_t)m->vector) / groups);
@@ -259,7 +262,8 @@ static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, dou
     error |= clSetKernelArg(kernel, 3, sizeof rounds, &rounds);
     *moved = move_kinds[kind].buffers * (double)vectors * (double)groups * (double)sizeof(cl_float) *
              m->vector * rounds;
-    return !failed(error, "clSetKernelArg", reason) && time_launch(m, kernel, groups, ns, NULL, reason);
+    return !bench_meter_failed(error, "clSetKernelArg", reason) &&
+           bench_meter_time(m, kernel, groups, ns, NULL, reason);
 }
 
 static bool measure_move(bench_meter *m, int kind, bool quick, size_t bytes, double *best,
@@ -312,7 +316,7 @@ static bool measure_launch(bench_meter *m, bench_peaks *peaks, char reason[BENCH
         return false;
     for (int i = 0; i < 50; i++) {
         double ns;
-        if (!time_launch(m, m->fma, 1, &ns, NULL, reason))
+        if (!bench_meter_time(m, m->fma, 1, &ns, NULL, reason))
             return false;
         if (i > 0 && ns < peaks->launch_ns)
             peaks->launch_ns = ns;
@@ -328,7 +332,8 @@ static bool measure_trust(bench_meter *m, bench_peaks *peaks, char reason[BENCH_
         return true;
     cl_int rounds = m->sentinel_rounds < 1 << 27 ? 6 * m->sentinel_rounds : m->sentinel_rounds;
     for (int attempt = 0; attempt < 3; attempt++) {
-        if (!set_fma(m, rounds, reason) || !time_launch(m, m->fma, group_count(m), &ns, &by_event, reason))
+        if (!set_fma(m, rounds, reason) ||
+            !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, &by_event, reason))
             return false;
         peaks->trust_ratio = by_event / ns;
         if (peaks->trust_ratio > 0.8 && peaks->trust_ratio < 1.25)
@@ -337,9 +342,17 @@ static bool measure_trust(bench_meter *m, bench_peaks *peaks, char reason[BENCH_
     return true;
 }
 
-bool bench_meter_peaks(bench_meter *m, bool quick, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+bool bench_meter_peaks(bench_meter *m, bool quick, unsigned wanted, bench_peaks *peaks,
+                       char reason[BENCH_REASON_TEXT])
 {
     memset(peaks, 0, sizeof *peaks);
-    return measure_fma(m, quick, peaks, reason) && measure_copy(m, quick, peaks, reason) &&
-           measure_launch(m, peaks, reason) && measure_trust(m, peaks, reason);
+    bool good = measure_fma(m, quick, peaks, reason) && measure_copy(m, quick, peaks, reason) &&
+                measure_launch(m, peaks, reason) && measure_trust(m, peaks, reason) &&
+                bench_meter_round_trip(m, peaks, reason) &&
+                bench_meter_arithmetic(m, quick, wanted, peaks, reason);
+    if (good && !quick)
+        good = bench_meter_local(m, peaks, reason) && bench_meter_transfers(m, peaks, reason);
+    if (good && !quick)
+        bench_meter_engines(m, peaks);
+    return good;
 }

@@ -2,6 +2,7 @@
 // How near a row comes to what the device can do, and whether that can be true.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "plausible.h"
 #include "results.h"
@@ -32,42 +33,85 @@ double bench_peaks_largest_bandwidth(const bench_peaks *peaks)
     return largest;
 }
 
-double bench_percent_of_peak(double executed_flops, double bytes, double working_set, bool by_memory_alone,
-                             double median_ns, const bench_peaks *peaks, bool *bound_by_memory)
+unsigned bench_wanted_arithmetic(const bench_case *c)
 {
-    double bandwidth = bench_peaks_bandwidth(peaks, working_set > bytes ? working_set : bytes);
-    double by_memory = bandwidth > 0 ? bytes / median_ns / bandwidth : 0;
+    if (bench_case_peak_factor(c) > 1)
+        return 1u << BENCH_PEAK_I8;
+    return c->dtype == HUSK_F64 ? 1u << BENCH_PEAK_F64 : c->dtype == HUSK_F16 ? 1u << BENCH_PEAK_F16 : 0;
+}
+
+bool bench_is_on_engine(const char *variant)
+{
+    return variant && !strcmp(variant, "matrix");
+}
+
+static double engine_peak(husk_dtype dtype, const bench_peaks *peaks)
+{
+    double any = 0;
+    for (int i = 0; i < peaks->engine_count; i++) {
+        if (!strcmp(peaks->engines[i].dtype, husk_dtype_name(dtype)))
+            return peaks->engines[i].gflops;
+        any = peaks->engines[i].gflops;
+    }
+    return dtype == HUSK_F32 ? any / 3 : any; // f32 is three products of narrower numbers
+}
+
+double bench_peaks_arithmetic(const bench_case *c, const char *variant, const bench_peaks *peaks)
+{
+    const double factor = bench_case_peak_factor(c), f32 = peaks->fma_gflops;
+    if (factor > 1)
+        return peaks->arithmetic[BENCH_PEAK_I8] > 0 ? peaks->arithmetic[BENCH_PEAK_I8] : factor * f32;
+    if (bench_is_on_engine(variant))
+        return engine_peak(c->dtype, peaks);
+    if (c->dtype == HUSK_F64)
+        return peaks->arithmetic[BENCH_PEAK_F64];
+    // Narrow numbers may be computed with as they are, or as f32.
+    return c->dtype == HUSK_F16 ? fmax(f32, peaks->arithmetic[BENCH_PEAK_F16]) : f32;
+}
+
+double bench_percent_of_peak(const bench_case *c, const char *variant, double executed_flops,
+                             double working_set, double median_ns, const bench_peaks *peaks,
+                             bool *bound_by_memory)
+{
+    const double bytes = bench_case_bytes(c);
+    const double flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
+    const double bandwidth = bench_peaks_bandwidth(peaks, working_set > bytes ? working_set : bytes);
+    const double peak = bench_peaks_arithmetic(c, variant, peaks);
+    const double by_memory = bandwidth > 0 ? bytes / median_ns / bandwidth : 0;
     double by_arithmetic = 0;
-    if (peaks->fma_gflops > 0 && !by_memory_alone)
-        by_arithmetic = executed_flops / median_ns / peaks->fma_gflops;
-    *bound_by_memory = by_memory > by_arithmetic;
-    double nearer = *bound_by_memory ? by_memory : by_arithmetic;
+    *bound_by_memory = true;
+    if (!bench_case_is_bandwidth(c)) {
+        if (!(peak > 0))
+            return NAN;
+        by_arithmetic = flops / median_ns / peak;
+        *bound_by_memory = by_memory > by_arithmetic;
+    }
+    const double nearer = *bound_by_memory ? by_memory : by_arithmetic;
     return nearer > 0 && isfinite(nearer) ? 100 * nearer : NAN;
 }
 
-bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double working_set,
-                                   double median_ns, const bench_peaks *measured)
+bench_plausibility bench_plausible(const bench_case *c, const char *variant, double executed_flops,
+                                   double working_set, double median_ns, const bench_peaks *peaks)
 {
     bench_plausibility p = {.percent_of_peak = NAN};
-    bench_peaks own = *measured; // as they are for the case's arithmetic
-    const bench_peaks *peaks = &own;
-    own.fma_gflops *= bench_case_peak_factor(c);
-    double bytes = bench_case_bytes(c), flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
-    bool by_memory_alone = bench_case_is_bandwidth(c);
+    const double bytes = bench_case_bytes(c),
+                 flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
+    const double peak = bench_peaks_arithmetic(c, variant, peaks);
+    const bool by_memory_alone = bench_case_is_bandwidth(c);
     if (!(median_ns > 0) || isinf(median_ns)) {
         p.is_suspect = true;
         snprintf(p.reason, sizeof p.reason, "its time is %g ns", median_ns);
         return p;
     }
-    p.percent_of_peak = bench_percent_of_peak(flops, bytes, working_set, by_memory_alone, median_ns, peaks,
-                                              &p.bound_by_memory);
+    p.percent_of_peak =
+        bench_percent_of_peak(c, variant, executed_flops, working_set, median_ns, peaks, &p.bound_by_memory);
     double gflops = flops / median_ns, gbytes = bytes / median_ns;
     double largest = bench_peaks_largest_bandwidth(peaks);
     // A working set may lie in a nearer cache than its size says: only the fastest level of all is a limit.
-    if (peaks->fma_gflops > 0 && !by_memory_alone && gflops > 1.05 * peaks->fma_gflops) {
+    if (peak > 0 && !by_memory_alone && !bench_is_on_engine(variant) && gflops > 1.05 * peak) {
         p.is_suspect = true;
         snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f",
-                 gflops, peaks->fma_gflops);
+                 gflops, peak);
     } else if (largest > 0 && gbytes > 1.05 * largest) {
         p.is_suspect = true;
         snprintf(p.reason, sizeof p.reason, "%.0f GB/s, but the device's measured cache bandwidth is %.0f",

@@ -15,13 +15,21 @@ typedef struct bench_plausibility {
 
 /*
  * executed_flops: those that ran; 0: the operator's own count. working_set: bytes that are touched before the same are
- * touched again, all sets of a cold row together; 0: the case's.
+ * touched again, all sets of a cold row together; 0: the case's. variant: that ran, or NULL.
  */
-bench_plausibility bench_plausible(const bench_case *c, double executed_flops, double working_set,
-                                   double median_ns, const bench_peaks *peaks);
+bench_plausibility bench_plausible(const bench_case *c, const char *variant, double executed_flops,
+                                   double working_set, double median_ns, const bench_peaks *peaks);
 
-/* The percentage alone, from numbers that the results hold. */
-double bench_percent_of_peak(double executed_flops, double bytes, double working_set, bool by_memory_alone,
-                             double median_ns, const bench_peaks *peaks, bool *bound_by_memory);
+/* The percentage alone; NaN: what limits the case was not measured. */
+double bench_percent_of_peak(const bench_case *c, const char *variant, double executed_flops,
+                             double working_set, double median_ns, const bench_peaks *peaks,
+                             bool *bound_by_memory);
+
+/* 10^9 operations a second that the device can do of the case's kind, in its dtype; 0: not measured. */
+double bench_peaks_arithmetic(const bench_case *c, const char *variant, const bench_peaks *peaks);
+/* Whether a matrix engine does the variant's arithmetic: what was measured of that is what it can do at least. */
+bool bench_is_on_engine(const char *variant);
+/* Bits 1 << bench_arithmetic: what has to be measured beside f32 for the case. */
+unsigned bench_wanted_arithmetic(const bench_case *c);
 
 #endif

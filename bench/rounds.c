@@ -22,20 +22,6 @@ double bench_run_elapsed(const bench_run *r)
     return (double)(bench_now_ns() - r->start_ns) * 1e-9;
 }
 
-void bench_read_peaks(const json_t *reply, bench_peaks *peaks)
-{
-    const json_t *copy = json_object_get(reply, "copy");
-    peaks->fma_gflops = json_number_value(json_object_get(reply, "fma_gflops"));
-    peaks->launch_ns = json_number_value(json_object_get(reply, "launch_ns"));
-    peaks->trust_ratio = json_number_value(json_object_get(reply, "trust_ratio"));
-    for (size_t i = 0; i < json_array_size(copy) && i < BENCH_COPY_SIZES; i++) {
-        peaks->copy[i].bytes = json_number_value(json_object_get(json_array_get(copy, i), "bytes"));
-        peaks->copy[i].gbytes_per_s =
-            json_number_value(json_object_get(json_array_get(copy, i), "gbytes_per_s"));
-        peaks->copy_count = (int)i + 1;
-    }
-}
-
 // A fixed piece of work: its rate, the better of two, for interruptions.
 // 0: it could not be timed.
 static double time_sentinel(bench_run *r)
@@ -167,6 +153,8 @@ static void keep_larger(double *value, double other)
 static void keep_peaks(bench_peaks *peaks, const bench_peaks *other)
 {
     keep_larger(&peaks->fma_gflops, other->fma_gflops);
+    for (int i = 0; i < BENCH_ARITHMETICS; i++)
+        keep_larger(&peaks->arithmetic[i], other->arithmetic[i]);
     for (int i = 0; i < other->copy_count && i < peaks->copy_count; i++)
         keep_larger(&peaks->copy[i].gbytes_per_s, other->copy[i].gbytes_per_s);
 }
@@ -191,7 +179,8 @@ static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
         if (!state || strcmp(state, "suspect") || !bench_contestant_revive(&r->contestants[0]))
             break;
         if (bench_process_call(&r->contestants[0].process,
-                               json_pack("{s:s, s:b}", "do", "peaks", "quick", attempt == 0),
+                               json_pack("{s:s, s:b, s:i}", "do", "peaks", "quick", 1, "wanted",
+                                         (int)bench_wanted_arithmetic(&row->c)),
                                r->options->max_time, &reply, reason) == BENCH_REPLY_OK)
             bench_read_peaks(reply, &again);
         json_decref(reply);
@@ -374,6 +363,13 @@ void bench_settle_peaks(bench_run *r)
     if (!json_is_object(peaks))
         return;
     json_object_set_new(peaks, "fma_gflops", json_real(r->peaks.fma_gflops));
+    json_t *arithmetic = json_object_get(peaks, "arithmetic");
+    json_object_set_new(arithmetic, "f32", json_real(r->peaks.fma_gflops));
+    for (int i = 0; i < BENCH_ARITHMETICS; i++) {
+        if (r->peaks.arithmetic[i] > 0)
+            json_object_set_new(arithmetic, bench_arithmetic_name((bench_arithmetic)i),
+                                json_real(r->peaks.arithmetic[i]));
+    }
     json_t *copy = json_object_get(peaks, "copy");
     for (size_t i = 0; i < json_array_size(copy); i++)
         json_object_set_new(json_array_get(copy, i), "gbytes_per_s",
@@ -385,11 +381,15 @@ void bench_settle_peaks(bench_run *r)
         double median = json_number_value(json_object_get(json_object_get(row, "time"), "median_ns"));
         if (!json_is_number(json_object_get(row, "percent_of_peak")) || !(median > 0))
             continue;
+        bench_case c;
+        char reason[BENCH_REASON_TEXT];
+        const char *line = json_string_value(json_object_get(row, "case"));
+        if (!line || !bench_case_parse(line, &c, reason))
+            continue;
         bool by_memory = false;
-        double percent = bench_percent_of_peak(json_number_value(json_object_get(row, "executed_flops")),
-                                               json_number_value(json_object_get(row, "bytes")),
-                                               json_number_value(json_object_get(row, "working_set")),
-                                               json_is_true(json_object_get(row, "is_bandwidth")), median,
+        double percent = bench_percent_of_peak(&c, json_string_value(json_object_get(row, "variant")),
+                                               json_number_value(json_object_get(row, "executed_flops")),
+                                               json_number_value(json_object_get(row, "working_set")), median,
                                                &r->peaks, &by_memory);
         json_object_set_new(row, "percent_of_peak", isnan(percent) ? json_null() : json_real(percent));
         json_object_set_new(row, "bound_by", json_string(by_memory ? "memory" : "arithmetic"));

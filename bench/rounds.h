@@ -35,8 +35,6 @@ typedef struct bench_run {
 } bench_run;
 
 double bench_run_elapsed(const bench_run *r);
-/* A reply to "peaks". */
-void bench_read_peaks(const json_t *reply, bench_peaks *peaks);
 
 /* One row a case, or a case and variant, without those that a resumed document has. False: memory is short. */
 bool bench_make_rows(bench_run *r);

@@ -145,7 +145,8 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     const double working_set = bench_case_bytes(&row->c) * (is_cold ? row->copies : 1);
     bench_plausibility p = {.percent_of_peak = NAN};
     if (state == BENCH_STATE_OK || state == BENCH_STATE_MISTRUSTED) {
-        p = bench_plausible(&row->c, executed, working_set, e->summary.median, peaks);
+        p = bench_plausible(&row->c, json_string_value(json_object_get(e->prepared, "variant")), executed,
+                            working_set, e->summary.median, peaks);
         if (p.is_suspect && state == BENCH_STATE_OK) {
             state = BENCH_STATE_SUSPECT;
             reason = p.reason;

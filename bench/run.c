@@ -13,6 +13,7 @@
 #include "op.h"
 #include "output.h"
 #include "overhead.h"
+#include "plausible.h"
 #include "resume.h"
 #include "rounds.h"
 #include "startup.h"
@@ -127,8 +128,14 @@ static void measure_device(bench_run *r)
     bench_progress_show("measuring the device's peaks");
     memset(&r->peaks, 0, sizeof r->peaks);
     r->sentinel_gflops = 0;
-    if (bench_process_call(husk, json_pack("{s:s, s:b}", "do", "peaks", "quick", r->options->quick),
-                           r->options->max_time, &reply, reason) == BENCH_REPLY_OK &&
+    // All that there is, or what the cases need.
+    unsigned wanted = r->options->quick ? 0 : ~0u;
+    for (size_t i = 0; i < r->suite.count; i++)
+        wanted |= bench_wanted_arithmetic(&r->suite.entries[i].c);
+    if (bench_process_call(husk,
+                           json_pack("{s:s, s:b, s:i}", "do", "peaks", "quick", r->options->quick, "wanted",
+                                     (int)(wanted & 0xffff)),
+                           r->options->compile_time, &reply, reason) == BENCH_REPLY_OK &&
         bench_state_of_reply(BENCH_REPLY_OK, reply, reason) == BENCH_STATE_OK) {
         bench_read_peaks(reply, &r->peaks);
         json_object_del(reply, "answer");

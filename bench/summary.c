@@ -29,6 +29,8 @@ void bench_print_device(const json_t *device, const bench_peaks *peaks, int thre
             "a launch takes %.0f us\n",
             peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
             peaks->copy[peaks->copy_count - 1].gbytes_per_s, peaks->launch_ns * 1e-3);
+    if (peaks->local_gbytes_per_s > 0) // not with --quick
+        bench_print_peaks(peaks, "  ");
     if (!peaks->copy_count)
         printf("timer: wall clock\n");
     else if (peaks->trust_ratio <= 0)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the device can do at most, measured: multiply-adds without memory, and copying.
+// What the device can do at most, measured: multiply-adds without memory, copying, local memory.
 //
 // VW      floats a vector has: the register width of CPU devices (4, 8, 16), 4 elsewhere
 // WG      work-items of a work-group: 1 on CPU devices, which then run explicit vectors
+// HAS_F64, HAS_F16      arithmetic that the device has beside f32
+// HAS_DOT one instruction for four products of u8 by i8
+// PLAIN   f32 alone, and nothing of a compiler's own: for a compiler that refuses the rest
 #if !defined(VW) || !defined(WG)
 #error "peaks.cl needs -DVW=<floats a vector has> and -DWG=<work-items of a work-group>"
 #endif
@@ -85,4 +88,109 @@ __kernel void husk_bench_read(__global const float *restrict from, __global floa
             most0 = max(most0, vload_vf(first + i, from) + change);
     }
     vstore_vf(most0 + most1 + most2 + most3, get_global_id(0), to);
+}
+
+// The same chains for another dtype: T, a vector of it, and how it is stored.
+#define CHAINS(NAME, SCALAR, T, STORE)                                                              \
+    __attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(T)))               \
+    __kernel void NAME(__global SCALAR *out, int rounds, float a_, float b_)                        \
+    {                                                                                               \
+        const T a = (T)((SCALAR)a_), b = (T)((SCALAR)b_);                                           \
+        const SCALAR start = (SCALAR)((float)get_local_id(0) * 0.001f);                             \
+        const SCALAR step = (SCALAR)0.1f;                                                           \
+        T x0 = (T)(start), x1 = x0 + step, x2 = x1 + step, x3 = x2 + step, x4 = x3 + step;          \
+        T x5 = x4 + step, x6 = x5 + step, x7 = x6 + step, x8 = x7 + step, x9 = x8 + step;           \
+        T x10 = x9 + step, x11 = x10 + step;                                                        \
+        for (int i = 0; i < rounds; i++) {                                                          \
+            ROUND ROUND ROUND ROUND                                                                 \
+        }                                                                                           \
+        const T sum = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7)) + ((x8 + x9) + (x10 + x11)); \
+        STORE(sum, get_global_id(0), out);                                                          \
+    }
+
+#if defined(HAS_F64) && !defined(PLAIN)
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#if VW == 16
+CHAINS(husk_bench_fma_f64, double, double8, vstore8)
+#elif VW == 8
+CHAINS(husk_bench_fma_f64, double, double4, vstore4)
+#else
+CHAINS(husk_bench_fma_f64, double, double2, vstore2)
+#endif
+#endif
+
+#if defined(HAS_F16) && !defined(PLAIN)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#if VW >= 8
+CHAINS(husk_bench_fma_f16, half, half16, vstore16)
+#else
+CHAINS(husk_bench_fma_f16, half, half8, vstore8)
+#endif
+#endif
+
+// Products of signed and unsigned bytes, added up in 32 bits, by whatever the device has for that. DOT_OPS: operations
+// of a lane; the host reads them from the end of out.
+#define vi JOIN(int, VW)
+#define vstore_vi JOIN(vstore, VW)
+#if !defined(PLAIN) && defined(cl_khr_integer_dot_product) && \
+    defined(__opencl_c_integer_dot_product_input_4x8bit_packed) && WG > 1
+#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
+#define DOT_OPS 8
+#define DOT_LANE(s, e) s.s##e += dot_4x8packed_us_int(as_uint(a.s##e), as_uint(b.s##e));
+#define DOT(s) DOT_LANE(s, 0) DOT_LANE(s, 1) DOT_LANE(s, 2) DOT_LANE(s, 3)
+#elif !defined(PLAIN) && defined(__clang__) && defined(HAS_DOT) && defined(__x86_64__) && WG == 1
+#define DOT_OPS 8
+#define DOT(s) __asm__("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b));
+#elif !defined(PLAIN) && defined(__clang__) && \
+    (VW == 16 && defined(__AVX512BW__) || VW == 8 && defined(__AVX2__))
+#define DOT_OPS 4 // pairs of 16 bits, widened beforehand; volatile, or the compiler would take it out of the loop
+#define DOT(s)                                                                                      \
+    {                                                                                               \
+        vi product;                                                                                 \
+        __asm__ volatile("vpmaddwd %2, %1, %0" : "=v"(product) : "v"(a), "v"(b));                   \
+        s += product;                                                                               \
+    }
+#else
+#define DOT_OPS 2
+#define DOT(s) s = s * a + b;
+#endif
+
+__attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vi)))
+__kernel void husk_bench_dot(__global int *out, int rounds, int a_, int b_)
+{
+    const vi a = (vi)(a_ + (int)get_local_id(0)), b = (vi)(b_);
+    vi x0 = (vi)(0), x1 = (vi)(1), x2 = (vi)(2), x3 = (vi)(3), x4 = (vi)(4), x5 = (vi)(5);
+    vi x6 = (vi)(6), x7 = (vi)(7), x8 = (vi)(8), x9 = (vi)(9), x10 = (vi)(10), x11 = (vi)(11);
+    for (int i = 0; i < rounds; i++) {
+#define DOTS \
+        DOT(x0) DOT(x1) DOT(x2) DOT(x3) DOT(x4) DOT(x5) DOT(x6) DOT(x7) DOT(x8) DOT(x9) DOT(x10) DOT(x11)
+        DOTS DOTS DOTS DOTS
+    }
+    const vi sum = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7)) + ((x8 + x9) + (x10 + x11));
+    vstore_vi(sum, get_global_id(0), out + 4);
+    if (get_global_id(0) == 0)
+        out[0] = DOT_OPS;
+}
+
+// Local memory: each group reads 8 KiB of its own again and again; what is done with it costs less than reading.
+#define LOCAL_VECTORS (8192 / (4 * VW))
+#define vload_local(i) tile[(i) & (LOCAL_VECTORS - 1)]
+__attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vi)))
+__kernel void husk_bench_local(__global int *out, int rounds)
+{
+    __local vi tile[LOCAL_VECTORS];
+    for (int i = get_local_id(0); i < LOCAL_VECTORS; i += WG)
+        tile[i] = (vi)(i * 0x01000193);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    vi seen0 = (vi)(0), seen1 = (vi)(0), seen2 = (vi)(0), seen3 = (vi)(0);
+    for (int round = 0; round < rounds; round++) {
+        const int first = (int)get_local_id(0) + round;
+        for (int i = 0; i < LOCAL_VECTORS / WG; i += 4) {
+            seen0 ^= vload_local(first + i * WG);
+            seen1 ^= vload_local(first + (i + 1) * WG);
+            seen2 ^= vload_local(first + (i + 2) * WG);
+            seen3 ^= vload_local(first + (i + 3) * WG);
+        }
+    }
+    vstore_vi(seen0 ^ (seen1 * 3) ^ (seen2 * 5) ^ (seen3 * 7), get_global_id(0), out);
 }

@@ -86,6 +86,32 @@ START_TEST(devices_are_listed)
 }
 END_TEST
 
+// Every peak that this device has is a number; what limits what is plain physics.
+START_TEST(peaks_are_measured)
+{
+    ck_assert_int_eq(run("", "devices --peaks --json 2> /dev/null"), 0);
+    json_t *document = json_loads(output, 0, NULL), *devices = json_object_get(document, "devices");
+    ck_assert_uint_ge(json_array_size(devices), 1);
+    const json_t *device = json_array_get(devices, 0), *peaks = json_object_get(device, "peaks");
+    ck_assert(json_is_object(peaks));
+    static const char *const numbers[] = {"fma_gflops", "local_gbytes_per_s", "launch_ns", "round_trip_ns"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        ck_assert_msg(json_number_value(json_object_get(peaks, numbers[i])) > 0, "%s", numbers[i]);
+    const json_t *arithmetic = json_object_get(peaks, "arithmetic");
+    const double f32 = json_number_value(json_object_get(arithmetic, "f32"));
+    const json_t *f64 = json_object_get(arithmetic, "f64");
+    ck_assert_double_gt(f32, 0);
+    ck_assert_double_gt(json_number_value(json_object_get(arithmetic, "i8")), 0);
+    ck_assert(json_is_number(f64) == json_is_true(json_object_get(json_object_get(device, "traits"), "has_f64")));
+    const char *key;
+    json_t *value;
+    size_t transfers = 0;
+    json_object_foreach(json_object_get(peaks, "transfer_gbytes_per_s"), key, value) transfers += json_is_number(value);
+    ck_assert_uint_ge(transfers, 2); // there may be no pinned memory
+    json_decref(document);
+}
+END_TEST
+
 static json_t *run_json(const char *arguments)
 {
     char path[] = "/tmp/husk-test-clbench-XXXXXX", command[1024];
@@ -230,6 +256,7 @@ int main(void)
     tcase_add_test(tests, no_device_exits_with_6);
     tcase_add_test(tests, help_and_lists_need_no_device);
     tcase_add_test(tests, devices_are_listed);
+    tcase_add_test(tests, peaks_are_measured);
     tcase_add_test(tests, a_run_writes_the_documented_json);
     tcase_add_test(tests, what_is_not_there_is_unsupported_and_no_error);
     tcase_add_test(tests, cold_rows_say_so);

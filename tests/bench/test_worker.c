@@ -326,22 +326,33 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
 {
     bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 200}, {1e8, 20}}, .copy_count = 2};
     bench_row row = make_row("gemm m=1000 n=1000 k=1000");
-    ck_assert(!bench_plausible(&row.c, 2e9, 0, 2e7, &peaks).is_suspect);
-    ck_assert_double_eq_tol(bench_plausible(&row.c, 2e9, 0, 4e7, &peaks).percent_of_peak, 50, 1e-9);
-    ck_assert(bench_plausible(&row.c, 2e9, 0, 1.8e7, &peaks).is_suspect);
+    ck_assert(!bench_plausible(&row.c, NULL, 2e9, 0, 2e7, &peaks).is_suspect);
+    ck_assert_double_eq_tol(bench_plausible(&row.c, NULL, 2e9, 0, 4e7, &peaks).percent_of_peak, 50, 1e-9);
+    ck_assert(bench_plausible(&row.c, NULL, 2e9, 0, 1.8e7, &peaks).is_suspect);
     // Winograd executes fewer operations than the case counts: those are what the device did.
-    ck_assert(!bench_plausible(&row.c, 1e9, 0, 1.2e7, &peaks).is_suspect);
-    ck_assert(bench_plausible(&row.c, 2e9, 0, 0, &peaks).is_suspect);
-    ck_assert(bench_plausible(&row.c, 2e9, 0, INFINITY, &peaks).is_suspect);
+    ck_assert(!bench_plausible(&row.c, NULL, 1e9, 0, 1.2e7, &peaks).is_suspect);
+    ck_assert(bench_plausible(&row.c, NULL, 2e9, 0, 0, &peaks).is_suspect);
+    ck_assert(bench_plausible(&row.c, NULL, 2e9, 0, INFINITY, &peaks).is_suspect);
     bench_row copy = make_row("activation count=12500000");          // 100 MB
-    bench_plausibility p = bench_plausible(&copy.c, 0, 0, 1e7, &peaks); // 10 GB/s
+    bench_plausibility p = bench_plausible(&copy.c, NULL, 0, 0, 1e7, &peaks); // 10 GB/s
     ck_assert(p.bound_by_memory && !p.is_suspect);
     ck_assert_double_eq_tol(p.percent_of_peak, 50, 1e-6);
-    ck_assert(bench_plausible(&copy.c, 0, 0, 4e5, &peaks).is_suspect);
+    ck_assert(bench_plausible(&copy.c, NULL, 0, 0, 4e5, &peaks).is_suspect);
+    // Each dtype has a limit of its own; an engine's is what it does at least.
+    bench_row wide = make_row("gemm m=1000 n=1000 k=1000 dtype=f64"),
+              bytes = make_row("quantized_gemm m=100 n=100 k=100");
+    ck_assert_double_nan(bench_plausible(&wide.c, NULL, 0, 0, 4e7, &peaks).percent_of_peak);
+    peaks.arithmetic[BENCH_PEAK_F64] = 50;
+    ck_assert_double_eq_tol(bench_plausible(&wide.c, NULL, 0, 0, 4e7, &peaks).percent_of_peak, 100, 1e-6);
+    ck_assert(bench_plausible(&wide.c, NULL, 0, 0, 3.5e7, &peaks).is_suspect);
+    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 400);
+    peaks.arithmetic[BENCH_PEAK_I8] = 350;
+    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 350);
+    ck_assert(!bench_plausible(&row.c, "matrix", 2e9, 0, 1e6, &peaks).is_suspect);
     // Cold, a small case is limited by memory, too, not by the cache that it would fit.
     bench_row small = make_row("activation count=1000"); // 8 KB
-    ck_assert_double_eq_tol(bench_plausible(&small.c, 0, 0, 80, &peaks).percent_of_peak, 50, 1e-6);
-    ck_assert_double_eq_tol(bench_plausible(&small.c, 0, 1e8, 800, &peaks).percent_of_peak, 50, 1e-6);
+    ck_assert_double_eq_tol(bench_plausible(&small.c, NULL, 0, 0, 80, &peaks).percent_of_peak, 50, 1e-6);
+    ck_assert_double_eq_tol(bench_plausible(&small.c, NULL, 0, 1e8, 800, &peaks).percent_of_peak, 50, 1e-6);
 }
 END_TEST
 
