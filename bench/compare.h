@@ -33,7 +33,6 @@ typedef struct bench_side {
     double half_width;        /* of its 95% interval, relative */
     size_t rounds, disturbed; /* that count, that do not */
     double deviation;         /* of the logarithms of the rounds' quartiles; NaN: one round */
-    double spread;            /* the same, told from their median distance */
     double noise;             /* all of that together, relative: half of a 95% interval */
 } bench_side;
 

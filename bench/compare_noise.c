@@ -5,31 +5,8 @@
 #include <string.h>
 
 #include "compare.h"
+#include "rank_test.h"
 #include "stats.h"
-
-static double median_of(const double *values, size_t count)
-{
-    double *copy = calloc(count + 1, sizeof *copy), median = NAN;
-    if (copy) {
-        memcpy(copy, values, count * sizeof *copy);
-        median = bench_median(copy, count);
-    }
-    free(copy);
-    return median;
-}
-
-// From the median of the distances to the median, as a standard deviation.
-static double robust_deviation(const double *values, size_t count)
-{
-    const double middle = median_of(values, count);
-    double *distances = calloc(count + 1, sizeof *distances), deviation = NAN;
-    for (size_t i = 0; distances && i < count; i++)
-        distances[i] = fabs(values[i] - middle);
-    if (distances && count > 1)
-        deviation = 1.4826 * bench_median(distances, count);
-    free(distances);
-    return deviation;
-}
 
 static double deviation(const double *values, size_t count)
 {
@@ -156,7 +133,6 @@ bool bench_side_take(bench_side *side, const json_t *row, double usual_rate)
         side->typical = quartile(side->work, side->count, &side->half_width);
     }
     side->deviation = good ? deviation(typicals, side->rounds) : NAN;
-    side->spread = good ? robust_deviation(typicals, side->rounds) : NAN;
     free(typicals);
     return good;
 }
@@ -188,9 +164,9 @@ bool bench_sides_noise(bench_side *const *sides, size_t count)
     for (size_t i = 0; i < count; i++) {
         bench_side *s = sides[i];
         const double rounds = s->rounds > 1 ? (double)s->rounds : 1;
-        const double between = isnan(s->spread) ? usual : fmax(s->spread, usual);
         // 1.36: what a quartile varies more than a mean does, of normal values.
-        s->noise = fmax(s->half_width, 1.96 * 1.36 * between / sqrt(rounds));
+        const double own = isnan(s->deviation) ? 0 : bench_student(s->rounds - 1) * s->deviation;
+        s->noise = fmax(s->half_width, 1.36 * fmax(own, 1.96 * usual) / sqrt(rounds));
     }
     return true;
 }
