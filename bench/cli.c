@@ -75,6 +75,7 @@ static const option options_table[] = {
     {"peaks", 0, FLAG, AT(peaks), DEVICES, NULL, "also measure what each can do at most"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS | COMPARE, "FILE", "write results as a Markdown table"},
+    {"plain", 0, TEXT, AT(plain_path), RUNS, "FILE", "write results as lines, name: value unit"},
     {"force", 0, FLAG, AT(force), COMPARE, NULL, "compare different devices or drivers nevertheless"},
     {"fail-on", 0, TEXT, AT(fail_on), COMPARE, "WHAT", "regression (the default), ambiguous or never"},
     {"digests", 0, TEXT, AT(digests_path), VERIFY, "FILE",

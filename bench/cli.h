@@ -59,7 +59,7 @@ typedef struct bench_options {
     const char *baselines; /* comma-separated; NULL: all that are there; "none" */
     const char *variant;   /* a name, "all", or NULL */
     const char *dtype;
-    const char *json_path, *csv_path, *md_path, *output_path;
+    const char *json_path, *csv_path, *md_path, *plain_path, *output_path;
     const char *resume_path;
     const char
         *not_with_resume; /* an option that was given and that only the resumed file may decide; NULL: none */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "network.h"
 #include "rival.h"
 
 bool bench_results_begin(bench_results *results, const char *path, json_t *run)
@@ -176,6 +177,10 @@ void bench_results_finish(bench_results *results, bool is_whole)
         json_object_set_new(counts, states[i],
                             json_integer((json_int_t)bench_results_count(results->rows, states[i])));
     json_object_set_new(summary, "counts", counts);
+    json_t *networks = json_array();
+    for (size_t d = 0; d < json_array_size(json_object_get(results->root, "devices")); d++)
+        json_array_append_new(networks, bench_networks(results->rows, d));
+    json_object_set_new(summary, "networks", networks);
     if (is_whole)
         json_object_set_new(results->root, "finished", bench_host_time());
     bench_results_write(results);

@@ -288,6 +288,8 @@ static bool write_tables(const bench_run *r)
     bool good = !r->results.failed;
     if (r->options->csv_path)
         good = bench_write_csv(r->options->csv_path, r->results.rows) && good;
+    if (r->options->plain_path)
+        good = bench_write_plain(r->options->plain_path, r->results.root) && good;
     if (r->options->md_path)
         good = bench_write_markdown(r->options->md_path, r->results.root) && good;
     return good;

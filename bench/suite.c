@@ -111,11 +111,18 @@ bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
     return good;
 }
 
+const char *bench_suite_text(const char *name)
+{
+    char file[96];
+    snprintf(file, sizeof file, FOLDER "%.64s.txt", name);
+    return bench_embedded_text(file);
+}
+
 bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
     char file[96];
     snprintf(file, sizeof file, FOLDER "%.64s.txt", name);
-    const char *text = bench_embedded_text(file);
+    const char *text = bench_suite_text(name);
     if (text && bench_suite_parse(text, file, suite, reason)) {
         snprintf(suite->name, sizeof suite->name, "%.63s", name);
         return true;

@@ -23,6 +23,9 @@ typedef struct bench_suite {
 /* The index-th suite that is compiled in; NULL past the end. */
 const char *bench_suite_name(size_t index);
 
+/* Its text; NULL: there is none. */
+const char *bench_suite_text(const char *name);
+
 /* One that is compiled in. False: reason says which name is the nearest. */
 bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
 /* A file; reason names file and line. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "network.h"
 #include "rival.h"
 #include "terminal.h"
 #include "text.h"
@@ -200,6 +201,10 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
         printf("Where memory is the limit, %.0f%% of the measured bandwidth is reached (median of %zu).\n",
                memory, by_memory);
     print_rivals(rows);
+    json_t *networks =
+        bench_networks(rows, (size_t)json_integer_value(json_object_get(json_array_get(rows, 0), "device")));
+    bench_networks_print(networks, stdout);
+    json_decref(networks);
     print_memory(json_object_get(results->root, "memory"));
     if (fabs(drift) > 0.03)
         printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",

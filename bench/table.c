@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "network.h"
 #include "output.h"
 #include "rival.h"
 #include "terminal.h"
@@ -148,6 +149,13 @@ static void csv_number(FILE *file, double value)
         fputc(',', file);
 }
 
+static void csv_row_end(FILE *file, const json_t *row)
+{
+    fprintf(file, ",%lld,%s,%s,%lld\n", (long long)json_integer_value(json_object_get(row, "device")),
+            string_of(row, "dtype"), string_of(row, "temperature"),
+            (long long)json_integer_value(json_object_get(row, "count")));
+}
+
 // One line a measured time: ours with an empty baseline, then a line for each form of each baseline.
 bool bench_write_csv(const char *path, const json_t *rows)
 {
@@ -155,7 +163,7 @@ bool bench_write_csv(const char *path, const json_t *rows)
     if (!file)
         return false;
     fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
-          "percent_of_peak\n",
+          "percent_of_peak,device,dtype,temperature,count\n",
           file);
     static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns",
                                         "q1_ns",     "q3_ns",     "n"};
@@ -168,7 +176,7 @@ bool bench_write_csv(const char *path, const json_t *rows)
         csv_number(file, number_of(row, "gflops"));
         csv_number(file, number_of(row, "gbytes_per_s"));
         csv_number(file, number_of(row, "percent_of_peak"));
-        fputc('\n', file);
+        csv_row_end(file, row);
         for (size_t b = 0; b < json_array_size(all); b++) {
             const json_t *forms = json_object_get(json_array_get(all, b), "forms");
             for (size_t f = 0; f < json_array_size(forms); f++) {
@@ -178,9 +186,68 @@ bool bench_write_csv(const char *path, const json_t *rows)
                         string_of(form, "state"));
                 for (size_t k = 0; k < sizeof times / sizeof *times; k++)
                     csv_number(file, number_of(json_object_get(form, "time"), times[k]));
-                fputs(",,,\n", file);
+                fputs(",,,", file);
+                csv_row_end(file, row);
             }
         }
+    }
+    return bench_output_close(file, path);
+}
+
+// A number without a unit's prefix, so that it needs no parsing: nanoseconds, GFLOP/s or GB/s, times.
+static void plain_row(FILE *file, const json_t *row, const json_t *devices)
+{
+    char name[BENCH_CASE_TEXT + 200];
+    const json_t *time = json_object_get(row, "time"), *all = json_object_get(row, "baselines");
+    const bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
+    const double median = number_of(time, "median_ns"),
+                 rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
+                 percent = number_of(row, "percent_of_peak");
+    snprintf(name, sizeof name, "%s", string_of(row, "case"));
+    if (!strcmp(string_of(row, "temperature"), "cold"))
+        bench_append(name, sizeof name, " cold");
+    if (json_array_size(devices) > 1)
+        bench_append(name, sizeof name, " on %lld",
+                     (long long)json_integer_value(json_object_get(row, "device")));
+    if (strcmp(string_of(row, "state"), "ok") != 0) {
+        fprintf(file, "%s state: %s\n", name, string_of(row, "state"));
+        return;
+    }
+    fprintf(file, "%s time: %.10g ns\n", name, median);
+    if (!isnan(rate))
+        fprintf(file, "%s rate: %.10g %s\n", name, rate, is_bandwidth ? "GB/s" : "GFLOP/s");
+    if (!isnan(percent))
+        fprintf(file, "%s peak: %.4g %%\n", name, percent);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const double speedup = number_of(json_array_get(all, i), "speedup");
+        if (!isnan(speedup))
+            fprintf(file, "%s against %s: %.4g x\n", name, string_of(json_array_get(all, i), "name"),
+                    speedup);
+    }
+}
+
+bool bench_write_plain(const char *path, const json_t *root)
+{
+    FILE *file = bench_output_open(path);
+    const json_t *rows = json_object_get(root, "results"), *devices = json_object_get(root, "devices"),
+                 *summary = json_object_get(root, "summary"), *mean;
+    const char *name;
+    if (!file)
+        return false;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        plain_row(file, json_array_get(rows, i), devices);
+    json_object_foreach((json_t *)(uintptr_t)json_object_get(summary, "geomean_speedup"), name, mean)
+        fprintf(file, "mean against %s: %.4g x\n", name, json_number_value(mean));
+    for (size_t d = 0; d < json_array_size(devices); d++) {
+        json_t *networks = bench_networks(rows, d);
+        for (size_t i = 0; i < json_array_size(networks); i++) {
+            const json_t *n = json_array_get(networks, i);
+            const double rate = number_of(n, "per_second");
+            if (!isnan(rate))
+                fprintf(file, "%s %s predicted: %.4g %s/s\n", string_of(n, "name"), string_of(n, "dtype"),
+                        rate, string_of(n, "unit"));
+        }
+        json_decref(networks);
     }
     return bench_output_close(file, path);
 }
@@ -197,6 +264,25 @@ static void markdown_speedups(FILE *file, const json_t *row, const json_t *means
         else
             fprintf(file, " %.2f |", speedup);
     }
+}
+
+static void markdown_row(FILE *file, const json_t *row, bool is_bandwidth)
+{
+    const double median = number_of(json_object_get(row, "time"), "median_ns"),
+                 rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
+                 percent = number_of(row, "percent_of_peak");
+    char text[32] = "";
+    if (!isnan(median))
+        bench_format_ns(median, text, sizeof text);
+    fprintf(file, "| `%s` | %s | %s |", string_of(row, "case"), string_of(row, "state"), text);
+    if (isnan(rate))
+        fputs(" |", file);
+    else
+        fprintf(file, " %.3g %s |", rate, is_bandwidth ? "GB/s" : "GFLOP/s");
+    if (isnan(percent))
+        fputs(" |", file);
+    else
+        fprintf(file, " %.0f |", percent);
 }
 
 bool bench_write_markdown(const char *path, const json_t *root)
@@ -219,16 +305,19 @@ bool bench_write_markdown(const char *path, const json_t *root)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
-        char median[32];
-        bench_format_ns(number_of(json_object_get(row, "time"), "median_ns"), median, sizeof median);
-        fprintf(file, "| `%s` | %s | %s | %.3g %s | %.0f |", string_of(row, "case"), string_of(row, "state"),
-                median, number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
-                is_bandwidth ? "GB/s" : "GFLOP/s", number_of(row, "percent_of_peak"));
+        markdown_row(file, row, is_bandwidth);
         markdown_speedups(file, row, means);
         fputc('\n', file);
     }
     json_object_foreach((json_t *)(uintptr_t)means, name, mean)
         fprintf(file, "\nGeometric mean against %s: %.2f\n",
                 strcmp(name, BENCH_BEST) ? name : "the fastest rival of each case", json_number_value(mean));
+    for (size_t d = 0; d < json_array_size(json_object_get(root, "devices")); d++) {
+        json_t *networks = bench_networks(rows, d);
+        if (json_array_size(networks))
+            fputc('\n', file);
+        bench_networks_markdown(networks, file);
+        json_decref(networks);
+    }
     return bench_output_close(file, path);
 }

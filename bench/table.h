@@ -27,6 +27,8 @@ void bench_table_row(const bench_table *table, const json_t *row);
 
 /* False when the file cannot be written (said on stderr). */
 bool bench_write_csv(const char *path, const json_t *rows);
+/* A line a figure, "name: value unit", for programs that plot or watch them. */
+bool bench_write_plain(const char *path, const json_t *root);
 bool bench_write_markdown(const char *path, const json_t *root);
 
 #endif
