@@ -11,6 +11,9 @@
 #include "host.h"
 #include "network.h"
 #include "rival.h"
+#include "timer.h"
+
+#define MOST_WRITING 20 // notes are written after so many times what writing takes
 
 bool bench_results_begin(bench_results *results, const char *path, json_t *run)
 {
@@ -59,6 +62,7 @@ void bench_results_write(bench_results *results)
 {
     if (!results->path || results->failed)
         return;
+    const uint64_t start = bench_now_ns();
     char temporary[4096];
     bool replace = is_regular(results->path); // not /dev/stdout or a pipe: those get it once, at the end
     if (!replace && !json_object_size(json_object_get(results->root, "summary")))
@@ -70,6 +74,8 @@ void bench_results_write(bench_results *results)
     good = file && fclose(file) == 0 && good;
     if (good && replace)
         good = rename(temporary, results->path) == 0;
+    results->written_ns = bench_now_ns();
+    results->writing_ns = results->written_ns - start;
     if (!good) {
         results->failed = true;
         fprintf(stderr, "clbench: %s could not be written: %s\n", results->path, strerror(errno));
@@ -120,7 +126,7 @@ json_t *bench_results_find(const bench_results *results, const char *case_line, 
     return json_array_get(results->rows, find_row(results, case_line, asked));
 }
 
-void bench_results_add(bench_results *results, json_t *row)
+static void put_row(bench_results *results, json_t *row)
 {
     const size_t at = find_row(results, json_string_value(json_object_get(row, "case")),
                                json_string_value(json_object_get(row, "asked")));
@@ -129,7 +135,19 @@ void bench_results_add(bench_results *results, json_t *row)
         json_array_set_new(results->rows, at, row);
     else
         json_array_append_new(results->rows, row);
+}
+
+void bench_results_add(bench_results *results, json_t *row)
+{
+    put_row(results, row);
     bench_results_write(results);
+}
+
+void bench_results_note(bench_results *results, json_t *row)
+{
+    put_row(results, row);
+    if (bench_now_ns() - results->written_ns >= MOST_WRITING * results->writing_ns)
+        bench_results_write(results);
 }
 
 size_t bench_results_count(const json_t *rows, const char *state)

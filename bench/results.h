@@ -16,6 +16,7 @@ typedef struct bench_results {
     const char *path; /* NULL: nothing is written */
     size_t device;    /* index of the one that rows are from */
     bool failed;      /* writing failed; said once */
+    uint64_t written_ns, writing_ns; /* when it was written last, and how long that took */
 } bench_results;
 
 /* run: what was asked for (taken over), or NULL. */
@@ -26,6 +27,8 @@ bool bench_results_resume(bench_results *results, const char *path, json_t *docu
 void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer);
 /* Add a row (taken over), in place of what there is of the same case, variant and device, and write the file. */
 void bench_results_add(bench_results *results, json_t *row);
+/* The same for a row that is to be replaced soon: the file is written when that takes little of the time between. */
+void bench_results_note(bench_results *results, json_t *row);
 /* The row of a case, of the variant that was asked for (NULL: none), on the present device; NULL: none. */
 json_t *bench_results_find(const bench_results *results, const char *case_line, const char *asked);
 /* The most device memory in use at once; with several devices, on any of them. */

@@ -250,7 +250,7 @@ static void record(bench_run *r, bench_row *row, int64_t round)
     if (round + 1 == r->options->rounds)
         print_row(r, row);
     else
-        bench_results_add(&r->results, bench_row_json(row, &r->peaks));
+        bench_results_note(&r->results, bench_row_json(row, &r->peaks));
 }
 
 // Where a process' memory lies, and what else is decided when it starts, moves its times by several percent: each round

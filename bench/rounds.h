@@ -21,7 +21,8 @@ typedef struct bench_run {
     const char *wish;
     size_t device; /* index among those of the run */
     uint64_t start_ns;
-    double budget;    /* seconds for everything; 0: no limit */
+    double budget;    /* seconds for everything on this device; 0: no limit */
+    double given_budget;
     double compiling; /* seconds in which programs were built, once; beside the budget */
     bench_row *rows;
     size_t row_count;

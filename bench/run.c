@@ -240,31 +240,50 @@ static int open_device(bench_run *r)
     return code;
 }
 
+static const char *device_name(const bench_run *r)
+{
+    const char *name =
+        json_string_value(json_object_get(json_object_get(r->contestants[0].hello, "device"), "name"));
+    return name ? name : "unknown";
+}
+
+// A device that a resumed document has whole is not measured again.
+static void measure_rows(bench_run *r)
+{
+    // The header is for the device that is measured; baselines name themselves below it.
+    measure_device(r);
+    start_baselines(r);
+    share_budget(r);
+    begin_table(r);
+    bench_measure_rounds(r);
+    bench_settle_peaks(r);
+    ask_memory(r);
+}
+
 static int run_device(bench_run *r, size_t index)
 {
     char buffer[64];
     r->wish = bench_device_wish(r->options, index, buffer);
     r->contestant_count = 1;
     r->kept = r->row_count = 0;
-    if (index > 0)
+    r->results.device = r->device;
+    if (index > 0) { // each device has the time that was given
         putchar('\n');
+        r->start_ns = bench_now_ns();
+        r->compiling = 0;
+        r->budget = r->given_budget;
+    }
     int code = open_device(r);
     if (code != BENCH_EXIT_OK)
         return code;
-    // The header is for the device that is measured; baselines name themselves below it.
-    measure_device(r);
-    start_baselines(r);
-    if (bench_make_rows(r)) {
-        share_budget(r);
-        begin_table(r);
-        bench_measure_rounds(r);
-    }
-    bench_settle_peaks(r);
+    if (bench_make_rows(r) && r->row_count > 0)
+        measure_rows(r);
+    else
+        printf("%s: nothing is missing\n", device_name(r));
     for (size_t i = 0; i < r->row_count; i++)
         bench_row_free(&r->rows[i]);
     free(r->rows);
     r->rows = NULL;
-    ask_memory(r);
     measure_overhead(r);
     for (size_t i = 0; i < r->contestant_count; i++)
         bench_contestant_stop(&r->contestants[i]);
@@ -390,6 +409,7 @@ static int begin(bench_run *r, bench_options *options)
     r->budget = options->quick ? QUICK_BUDGET : is_default ? STANDARD_BUDGET : 0;
     if (options->budget != 0)
         r->budget = options->budget > 0 ? options->budget : 0;
+    r->given_budget = r->budget;
     bool good = document ? bench_results_resume(&r->results, options->json_path, document)
                          : bench_results_begin(&r->results, options->json_path,
                                                bench_resume_describe(options, &r->suite));

@@ -201,6 +201,26 @@ START_TEST(what_is_not_there_is_unsupported_and_no_error)
 END_TEST
 
 // Sets of operands are rotated through, where so many have room as twice the last-level cache takes.
+// PoCL starts a thread a processor of the machine, unless it is told what is left of that.
+START_TEST(a_device_has_no_more_units_than_this_process_processors)
+{
+    if (system("taskset -c 0 true > /dev/null 2>&1") != 0)
+        return;
+    const char *bound = "env -u POCL_MAX_PTHREAD_COUNT -u POCL_CPU_MAX_CU_COUNT taskset -c 0";
+    ck_assert_int_eq(run(bound, "devices --json 2> /dev/null"), 0);
+    json_t *document = json_loads(output, 0, NULL);
+    const json_t *device = json_array_get(json_object_get(document, "devices"), 0);
+    if (strstr(string_of(device, "platform"), "Portable"))
+        ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(device, "traits"), "compute_units")), 1);
+    json_decref(document);
+    // And what does not fit is refused before it hurts.
+    expect(bound, "run --quick --baseline none activation count=100000000000", 1, "memory does not suffice");
+    ck_assert_ptr_nonnull(strstr(output, "again: clbench run activation count=100000000000"));
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        ck_assert_ptr_nonnull(strstr(output, "(affinity: 1)"));
+}
+END_TEST
+
 START_TEST(cold_rows_say_so)
 {
     json_t *document =
@@ -259,6 +279,7 @@ int main(void)
     tcase_add_test(tests, peaks_are_measured);
     tcase_add_test(tests, a_run_writes_the_documented_json);
     tcase_add_test(tests, what_is_not_there_is_unsupported_and_no_error);
+    tcase_add_test(tests, a_device_has_no_more_units_than_this_process_processors);
     tcase_add_test(tests, cold_rows_say_so);
     tcase_add_test(tests, a_picture_needs_a_result);
     tcase_add_test(tests, verify_counts_every_variant);

@@ -54,6 +54,17 @@ if [ -r $oclgrind ]; then
     expect 0 Oclgrind env OCL_ICD_VENDORS="$work/two" "$clbench" devices
     expect 0 right env OCL_ICD_VENDORS="$work/two" "$clbench" verify "$small"
     expect 0 right env OCL_ICD_VENDORS="$work/two" "$clbench" verify "$small" -d oclgrind
+    # both in one run; all does not take a simulator (programs that measure peaks alone are not counted)
+    # shellcheck disable=SC2086 # words
+    expect 0 'Oclgrind Simulator:' env HUSK_TEST_BUILDS= OCL_ICD_VENDORS="$work/two" \
+        "$clbench" run $small --quick --baseline none -d 'Portable Computing' -d oclgrind
+    # shellcheck disable=SC2086 # words
+    expect 0 'All 1 results' env HUSK_TEST_BUILDS= OCL_ICD_VENDORS="$work/two" \
+        "$clbench" run $small --quick --baseline none -d all
+    if printf '%s\n' "$output" | grep -q Oclgrind; then
+        echo '-d all measures a simulator'
+        failures=$((failures + 1))
+    fi
 fi
 
 # bad spelling: the nearest valid one
