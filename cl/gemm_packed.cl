@@ -42,6 +42,7 @@
 #define ACT_T vf
 #include "lib/activation.clh"
 #include "lib/gemm.clh"
+#include "lib/gemm_finish.clh"
 
 // The room in accumulators.
 #ifdef DTYPE_F64
@@ -56,15 +57,6 @@
 // What is left of a matrix below the last full tile is done this many rows at a time.
 #define TAIL_M 4
 #define FULL_ABOVE (TILE_M > 2 * TAIL_M ? TILE_M - TAIL_M : TAIL_M)
-
-// Operands may be wide beside narrower ones (UNITS of lib/dtype.clh): `units` of a pointer, by which its strides are
-// scaled already.
-
-// The lanes of a vector that hold columns of the matrix, at most VW.
-inline int lanes_left(int left)
-{
-    return left < VW ? left : VW;
-}
 
 // Copies a block of lines x columns elements, VW x VW at most, transposed: element (i, j) goes to
 // to[j * to_row + i] for j < to_rows; what is missing of the block becomes zeros.
@@ -161,94 +153,6 @@ inline void pack_b(acc_t *to, int panel_size, const __global data_t *from, long 
             for (int p = 0; p < steps; ++p)
                 to[j / TILE_N * panel_size + j % TILE_N + p * TILE_N] =
                     j < columns ? load_either(from + p * step + j * column, units) : 0.0f;
-    }
-}
-
-// What is done to a tile on its way to memory; scale_c is 0 where C must not be read.
-typedef struct {
-    float alpha, scale_c;
-    int bias_kind; // BIAS_NONE except in the last block of K
-    long bias_stride;
-    int activates; // in the last block, where there is an activation
-    int c_units, bias_units;
-} finish_t;
-#if DATA_BYTES == 2
-#define C_UNITS(finish) ((finish).c_units)
-#define BIAS_UNITS(finish) ((finish).bias_units)
-#else // known when compiling
-#define C_UNITS(finish) 1
-#define BIAS_UNITS(finish) 1
-#endif
-
-// Columns of C or bias that do not lie side by side.
-inline vf load_spread(const __global data_t *from, long stride, int lanes, int units)
-{
-    if (stride == units)
-        return load_vf_either(from, lanes, units);
-    acc_t line[VW];
-    for (int i = 0; i < VW; ++i)
-        line[i] = i < lanes ? load_either(from + i * stride, units) : 0.0f;
-    return load_private(line);
-}
-
-inline void store_spread(vf value, __global data_t *to, long stride, int lanes, int units)
-{
-    if (stride == units) {
-        store_vf_either(value, to, lanes, units);
-        return;
-    }
-    acc_t line[VW];
-    store_private(value, line);
-    for (int i = 0; i < lanes; ++i)
-        store_either(to + i * stride, line[i], units);
-}
-
-// One vector of C: lanes of it, stride apart.
-ALWAYS_INLINE void store_vector(vf value, vf bias, __global data_t *to, long stride, int lanes, finish_t finish,
-                                ACT_PARAMS)
-{
-    value = value * finish.alpha + bias;
-    if (finish.scale_c != 0.0f)
-        value = MAD((vf)(finish.scale_c), load_spread(to, stride, lanes, C_UNITS(finish)), value);
-    if (finish.activates)
-        value = activate(value, ACT_ARGS);
-    store_spread(value, to, stride, lanes, C_UNITS(finish));
-}
-
-// lines[i][TILE_N] are the sums of a tile. Where the tile is whole and lies by rows no lane is counted.
-inline void store_tile(const acc_t *lines, __global data_t *c, long c_row, long c_column, int rows, int columns,
-                       const __global data_t *bias, finish_t finish, ACT_PARAMS)
-{
-    vf column_bias[4] = {(vf)(0.0f), (vf)(0.0f), (vf)(0.0f), (vf)(0.0f)};
-#define LOAD_BIAS(i, j) \
-    if ((j) * VW < columns) \
-        column_bias[j] = load_spread(bias + (j) * VW * finish.bias_stride, finish.bias_stride, \
-                                     lanes_left(columns - (j) * VW), BIAS_UNITS(finish));
-    if (finish.bias_kind == BIAS_COLUMN) {
-        TILE_ROW_EACH(0, TILE_NV, LOAD_BIAS)
-    }
-#undef LOAD_BIAS
-    const int whole = columns == TILE_N && c_column == C_UNITS(finish);
-    for (int i = 0; i < rows; ++i) {
-        const acc_t row_bias = finish.bias_kind == BIAS_ROW
-                                   ? load_either(bias + i * finish.bias_stride, BIAS_UNITS(finish))
-                                   : 0.0f;
-        const acc_t *line = lines + i * TILE_N;
-        __global data_t *to = c + i * c_row;
-        if (whole) {
-#define STORE(i, j) \
-    store_vector(vload_vf(j, line), column_bias[j] + row_bias, to + (j) * VW * C_UNITS(finish), C_UNITS(finish), VW, \
-                 finish, ACT_ARGS);
-            TILE_ROW_EACH(0, TILE_NV, STORE)
-#undef STORE
-        } else {
-#define STORE(i, j) \
-    if ((j) * VW < columns) \
-        store_vector(vload_vf(j, line), column_bias[j] + row_bias, to + (j) * VW * c_column, c_column, \
-                     lanes_left(columns - (j) * VW), finish, ACT_ARGS);
-            TILE_ROW_EACH(0, TILE_NV, STORE)
-#undef STORE
-        }
     }
 }
 

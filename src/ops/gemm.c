@@ -13,6 +13,7 @@
 #include "base/tensor.h"
 
 static const husk__variant *const variants[] = {
+    &husk__gemm_amx,
     &husk__gemm_packed,
     &husk__gemm_skinny,
     &husk__gemm_tiled,

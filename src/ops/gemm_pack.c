@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packed weights, by variant: panels for the CPU family (gemm_packed.c), aligned rows for the others.
+// Packed weights, by variant: panels for the CPU family (gemm_packed.c, gemm_amx.c), aligned rows for the others.
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/gemm_problem.h"
@@ -11,6 +11,7 @@ void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key)
     husk__key_i64(key, problem->transpose_b);
     husk__key_i64(key, problem->b.rank);
     husk__key_i64(key, problem->b.dtype);
+    husk__key_i64(key, problem->precision); // in what parts an engine wants them
 }
 
 // Rows of packed weights begin at multiples of four elements.
@@ -74,5 +75,7 @@ husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk
 {
     if (plan->variant == &husk__gemm_packed || plan->variant == &husk__gemm_skinny)
         return husk__gemm_panels_pack(plan, queue, b, packed, scope);
+    if (plan->variant == &husk__gemm_amx)
+        return husk__gemm_amx_pack(plan, queue, b, packed, scope);
     return pack_rows(plan, queue, b, packed, scope);
 }

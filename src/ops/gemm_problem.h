@@ -102,6 +102,10 @@ uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate);
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *run,
                                   const husk__scratch *scratch, const husk__scope *scope);
 
+/* Panels of tiles, the packed weights of amx: gemm_amx.c. */
+husk_status husk__gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                                const husk__scope *scope);
+
 /* ---- the last step alone: gemm_reduce.c ---- */
 
 /* Kernel husk_gemm_reduce: splits partial sums (0: none, so that C = act(beta * C + bias)) into C. */
@@ -130,6 +134,7 @@ husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *que
 
 extern const husk__op husk__op_gemm;
 extern const husk__variant husk__gemm_packed;
+extern const husk__variant husk__gemm_amx;
 extern const husk__variant husk__gemm_skinny;
 extern const husk__variant husk__gemm_tiled;
 extern const husk__variant husk__gemm_matrix;

@@ -108,7 +108,8 @@ static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__
         snprintf(reason, HUSK__REASON_CAPACITY, "an engine multiplies A and B of one dtype");
         return false;
     }
-    const husk__engine *engine = husk__engine_claimed(candidate->traits, problem->dtype, problem->precision);
+    const husk__engine *engine =
+        husk__engine_claimed(HUSK__ENGINE_FRAGMENTS, candidate->traits, problem->dtype, problem->precision);
     if (!engine) {
         snprintf(reason, HUSK__REASON_CAPACITY, "no matrix engine for this dtype and precision on this device");
         return false;
@@ -166,7 +167,8 @@ static husk_status configure(husk_plan *plan, husk__text *options, const husk__s
     husk__product product;
     if (!is_matrix(configuration)) {
         husk__text_format(options, "%s", configuration->options);
-    } else if (husk__engine_find(plan->context, problem->dtype, problem->precision, &engine, &product)) {
+    } else if (husk__engine_find(plan->context, HUSK__ENGINE_FRAGMENTS, problem->dtype, problem->precision, &engine,
+                                 &product)) {
         husk__engine_options(engine, product, configuration->values[BLOCK_M], options);
         plan->error_factor = husk__engine_error_factor(engine, product, problem->shape.k);
     } else {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amx.h"
 #include "base/os.h"
 #include "runtime/call.h"
 #include "select/plan_cache.h"
@@ -58,11 +59,11 @@ static bool claims_dpas(const husk_device_traits *traits)
     return is_gpu(traits) && strstr(traits->extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
 }
 
-// Declared: its name, and a place for its kernels and its probe. Nothing uses it yet.
+// PoCL compiles for the CPU that this process runs on, by a compiler whose assembler knows the instructions.
 static bool claims_amx(const husk_device_traits *traits)
 {
-    (void)traits;
-    return false;
+    return traits->device_class == HUSK_DEVICE_CPU && strstr(traits->platform_name, "Portable Computing") &&
+           husk__cpu_has_amx();
 }
 
 static bool claims_all(const husk_device_traits *traits)
@@ -77,6 +78,10 @@ static bool claims_all(const husk_device_traits *traits)
 #define SOFT(engine, what, flags, items, ...) \
     {.name = engine, .claims = claims_all, .products = what, .options = flags " -DENGINE_SOFT", .lanes = items, \
      .share = __VA_ARGS__, .is_soft = true}
+// name, devices; one work-item multiplies 32 rows by 32 columns
+#define TILES(engine, who, ...) \
+    {.name = engine, .kind = HUSK__ENGINE_AMX, .claims = who, .products = BIT(BF16) | BF16_PARTS, .lanes = 1, \
+     .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
 #define SHARES(a, b, c, d, e, f) {{a, b}, {c, d}, {e, f}}
 
 static const husk__engine rows[] = {
@@ -91,13 +96,14 @@ static const husk__engine rows[] = {
               SHARES(32, 32, 32, 16, 16, 16)),
     FRAGMENTS("intel_dpas_8", claims_dpas, HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 8,
               SHARES(32, 16, 16, 16, 16, 8)),
-    {.name = "amx", .claims = claims_amx},
+    TILES("amx", claims_amx, .permit = husk__permit_amx, .options = ""),
     SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_amd_mfma", HALVES | BIT(F32) | BF16_PARTS, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
     SOFT("soft_amd_wmma", HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_amd_wmma_gfx12", HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_intel_dpas", HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 16, SHARES(32, 32, 32, 16, 16, 16)),
     SOFT("soft_intel_dpas_8", HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
+    TILES("soft_amx", claims_all, .is_soft = true, .options = "-DENGINE_SOFT"),
 };
 
 enum { ENGINES = sizeof rows / sizeof *rows };
@@ -117,13 +123,18 @@ static const struct {
     [HUSK__PRODUCT_TF32X1] = {"tf32x1", "-DPRODUCT_TF32X1", 16, 1, 0x1p14 + 0x1p2},
 };
 
+void husk__engine_product_options(const husk__engine *engine, husk__product product, husk__text *options)
+{
+    husk__text_format(options, "%s %s", engine->options, products[product].option);
+}
+
 void husk__engine_options(const husk__engine *engine, husk__product product, int32_t tile, husk__text *options)
 {
     const int32_t *share = engine->share[tile >= 128 ? 0 : tile >= 64 ? 1 : 2];
-    husk__text_format(options,
-                      "%s %s -DLANES=%d -DBLOCK_M=%d -DBLOCK_N=%d -DBLOCK_K=%d -DSUBGROUP_M=%d -DSUBGROUP_N=%d",
-                      engine->options, products[product].option, (int)engine->lanes, (int)tile, (int)tile,
-                      (int)products[product].steps, (int)share[0], (int)share[1]);
+    husk__engine_product_options(engine, product, options);
+    husk__text_format(options, " -DLANES=%d -DBLOCK_M=%d -DBLOCK_N=%d -DBLOCK_K=%d -DSUBGROUP_M=%d -DSUBGROUP_N=%d",
+                      (int)engine->lanes, (int)tile, (int)tile, (int)products[product].steps, (int)share[0],
+                      (int)share[1]);
 }
 
 int64_t husk__engine_items(const husk__engine *engine, int32_t tile)
@@ -186,13 +197,20 @@ size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__p
     return count;
 }
 
-const husk__engine *husk__engine_claimed(const husk_device_traits *traits, husk_dtype dtype, husk_precision precision)
+static bool may_be(const husk__engine *engine, husk__engine_kind kind, husk__product product,
+                   const husk_device_traits *traits)
+{
+    return engine->kind == kind && (engine->products >> product & 1) && engine->claims(traits) && is_allowed(engine);
+}
+
+const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_device_traits *traits, husk_dtype dtype,
+                                         husk_precision precision)
 {
     husk__product wanted[HUSK__ENGINE_WANTED];
     const size_t count = husk__engine_products(dtype, precision, wanted);
     for (size_t p = 0; p < count; ++p)
         for (size_t e = 0; e < ENGINES; ++e)
-            if ((rows[e].products >> wanted[p] & 1) && rows[e].claims(traits) && is_allowed(&rows[e]))
+            if (may_be(&rows[e], kind, wanted[p], traits))
                 return &rows[e];
     return NULL;
 }
@@ -253,8 +271,10 @@ static bool is_ready(husk_context *context, husk__engine_states *states, size_t 
     signed char *known = &states->known[e][product];
     if (*known == 0) {
         char reason[HUSK__ENGINE_REASON] = "";
-        const bool right = engine->probe ? engine->probe(context, engine, product, reason)
-                                         : husk__engine_probe_fragments(context, engine, product, reason);
+        const char *refusal = engine->permit ? engine->permit() : NULL;
+        const bool right = !refusal && husk__engine_probe(context, engine, product, reason);
+        if (refusal)
+            snprintf(reason, sizeof reason, "%s", refusal);
         *known = right ? 1 : -1;
         if (*known < 0) {
             husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "engine %s is not used for %s: %s",
@@ -268,8 +288,8 @@ static bool is_ready(husk_context *context, husk__engine_states *states, size_t 
     return ready;
 }
 
-bool husk__engine_find(husk_context *context, husk_dtype dtype, husk_precision precision, const husk__engine **engine,
-                       husk__product *product)
+bool husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype, husk_precision precision,
+                       const husk__engine **engine, husk__product *product)
 {
     husk__product wanted[HUSK__ENGINE_WANTED];
     husk__plan_cache *cache = husk__plan_cache_of(context);
@@ -278,8 +298,8 @@ bool husk__engine_find(husk_context *context, husk_dtype dtype, husk_precision p
         for (size_t e = 0; e < ENGINES; ++e) {
             *engine = &rows[e];
             *product = wanted[p];
-            if ((rows[e].products >> wanted[p] & 1) && rows[e].claims(husk_context_traits(context)) &&
-                is_allowed(&rows[e]) && is_ready(context, husk__plan_cache_engines(cache), e, wanted[p]))
+            if (may_be(&rows[e], kind, wanted[p], husk_context_traits(context)) &&
+                is_ready(context, husk__plan_cache_engines(cache), e, wanted[p]))
                 return true;
         }
     return false;

@@ -2,7 +2,7 @@
 /*
  * select/engine.h: matrix engines: which there are, which a device may have, and which have proved themselves.
  *
- * An engine is reached by cl/lib/fragment_*.clh (GPUs) or by kernels of its own. A row of the table says by whose
+ * An engine is reached by cl/lib/fragment_*.clh (GPUs) or by cl/lib/amx.clh (CPUs). A row of the table says by whose
  * devices it may be found; whether it is there is decided by its probe, which multiplies matrices on the device and
  * compares them with what the host computes, once a context for each kind of product, when that is first wanted. A
  * variant asks in supports() whether an engine may be there, and in prepare() for one that is.
@@ -27,6 +27,12 @@ typedef enum husk__product {
     HUSK__PRODUCTS
 } husk__product;
 
+/* How an engine is reached, and so by which kernels. */
+typedef enum husk__engine_kind {
+    HUSK__ENGINE_FRAGMENTS, /* cl/lib/fragment.clh: GPUs */
+    HUSK__ENGINE_AMX        /* cl/lib/amx.clh: CPUs */
+} husk__engine_kind;
+
 enum { HUSK__ENGINE_SIZES = 3, HUSK__ENGINE_WANTED = 3, HUSK__ENGINE_REASON = 200 };
 /* Bytes that a line of a tile takes in local memory, twice as the next tiles are fetched meanwhile. */
 enum { HUSK__ENGINE_LINE = 2 * 64 };
@@ -34,22 +40,19 @@ enum { HUSK__ENGINE_LINE = 2 * 64 };
 typedef struct husk__engine husk__engine;
 struct husk__engine {
     const char *name;
+    husk__engine_kind kind;
     bool is_soft;     /* arithmetic in place of the instruction: for tests, only where HUSK_ENGINES names it */
     uint32_t products; /* bits of husk__product */
     /* Whether devices like this may have it. */
     bool (*claims)(const husk_device_traits *traits);
 
-    /* cl/lib/fragment.clh's: what selects it, items of a sub-group, their share of tiles of 128, 64 and 32 squared. */
-    const char *options;
+    /* NULL where nothing has to be asked for before it may be used: why it may not, or NULL. */
+    const char *(*permit)(void);
+
+    const char *options; /* what selects it */
+    /* Fragments: items of a sub-group, their share of tiles of 128, 64 and 32 squared. */
     int32_t lanes;
     int32_t share[HUSK__ENGINE_SIZES][2];
-
-    /*
-     * Whether it multiplies rightly here; writes why not. NULL: by cl/runtime_engine_probe.cl, for engines reached by
-     * fragments. Called once a context and product, never by two threads at once.
-     */
-    bool (*probe)(husk_context *context, const husk__engine *engine, husk__product product,
-                  char reason[HUSK__ENGINE_REASON]);
 };
 
 extern const husk__engine *const husk__engines[]; /* ends with NULL */
@@ -57,13 +60,16 @@ extern const husk__engine *const husk__engines[]; /* ends with NULL */
 /* The products that compute a multiplication of this dtype in this precision (resolved), best first. */
 size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__product products[HUSK__ENGINE_WANTED]);
 
-/* The first engine that such devices may have and HUSK_ENGINES lets be used, for one of these products; or NULL. */
-const husk__engine *husk__engine_claimed(const husk_device_traits *traits, husk_dtype dtype, husk_precision precision);
+/* The first engine of a kind that such devices may have and HUSK_ENGINES lets be used, for one of these products. */
+const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_device_traits *traits, husk_dtype dtype,
+                                         husk_precision precision);
 /* The first that is there: claimed, not left out, its probe passed. False where none is. */
-bool husk__engine_find(husk_context *context, husk_dtype dtype, husk_precision precision, const husk__engine **engine,
-                       husk__product *product);
+bool husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype, husk_precision precision,
+                       const husk__engine **engine, husk__product *product);
 
-/* -D options of cl/lib/fragment.clh for square tiles of 128, 64 or 32, and the work-items of a group. */
+/* -D options that say what is multiplied, and by what. */
+void husk__engine_product_options(const husk__engine *engine, husk__product product, husk__text *options);
+/* And those of cl/lib/fragment.clh for square tiles of 128, 64 or 32; the work-items of a group. */
 void husk__engine_options(const husk__engine *engine, husk__product product, int32_t tile, husk__text *options);
 int64_t husk__engine_items(const husk__engine *engine, int32_t tile);
 /* k steps of a tile in local memory; 64 is a multiple of all. */
@@ -77,9 +83,12 @@ int32_t husk__engine_steps(husk__product product);
  */
 double husk__engine_error_factor(const husk__engine *engine, husk__product product, int64_t k);
 
-/* The probe of engines that are reached by fragments. */
-bool husk__engine_probe_fragments(husk_context *context, const husk__engine *engine, husk__product product,
-                                  char reason[HUSK__ENGINE_REASON]);
+/*
+ * Whether an engine multiplies rightly on this device, by cl/runtime_engine_probe.cl or cl/runtime_amx_probe.cl; writes
+ * why not. Called once a context and product, never by two threads at once.
+ */
+bool husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
+                        char reason[HUSK__ENGINE_REASON]);
 
 /* What a context knows of its engines. */
 typedef struct husk__engine_states husk__engine_states;

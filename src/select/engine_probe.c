@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Does an engine multiply rightly? Matrices that are multiplied on the device by cl/runtime_engine_probe.cl and here,
-// in exact arithmetic: integers, which have to come out to the bit, f16's denormals, which have to stay, and random
-// numbers within the engine's bound, with a NaN and an infinity among them.
+// Does an engine multiply rightly? Matrices that are multiplied on the device, by cl/runtime_engine_probe.cl or, where
+// it is AMX, cl/runtime_amx_probe.cl, and here, in exact arithmetic: integers, which have to come out to the bit, f16's
+// denormals, which have to stay, and random numbers within the engine's bound, with a NaN and an infinity among them.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,10 +173,16 @@ static husk_status prepare(probe *p, const husk__scope *scope)
 {
     husk__text options = {0};
     husk__text_format(&options, "%s ", husk__dtype_option(dtype_of(p->product)));
-    husk__engine_options(p->engine, p->product, SIDE, &options);
-    husk_status status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a probe")
-                                        : husk__kernel_get(p->context, "runtime_engine_probe.cl", options.bytes,
-                                                           "husk_runtime_engine_probe", &p->kernel, scope);
+    const bool is_amx = p->engine->kind == HUSK__ENGINE_AMX;
+    if (is_amx)
+        husk__engine_product_options(p->engine, p->product, &options);
+    else
+        husk__engine_options(p->engine, p->product, SIDE, &options);
+    husk_status status =
+        options.failed
+            ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a probe")
+            : husk__kernel_get(p->context, is_amx ? "runtime_amx_probe.cl" : "runtime_engine_probe.cl", options.bytes,
+                               is_amx ? "husk_runtime_amx_probe" : "husk_runtime_engine_probe", &p->kernel, scope);
     husk__text_free(&options);
     if (status == HUSK_OK)
         status = husk_queue_create(p->context, NULL, &p->queue, scope->error);
@@ -203,8 +209,8 @@ static husk_status run(probe *p, bool *passed, char reason[HUSK__ENGINE_REASON],
     return status;
 }
 
-bool husk__engine_probe_fragments(husk_context *context, const husk__engine *engine, husk__product product,
-                                  char reason[HUSK__ENGINE_REASON])
+bool husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
+                        char reason[HUSK__ENGINE_REASON])
 {
     probe *p = calloc(1, sizeof *p);
     husk_error error = {0};

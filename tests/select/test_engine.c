@@ -31,12 +31,12 @@ static husk_context *open_context(void)
 }
 
 // Whether an engine computes this in a new context.
-static bool finds(husk_dtype dtype, husk_precision precision)
+static bool finds(husk__engine_kind kind, husk_dtype dtype, husk_precision precision)
 {
     const husk__engine *engine;
     husk__product product;
     husk_context *context = open_context();
-    const bool found = husk__engine_find(context, dtype, precision, &engine, &product);
+    const bool found = husk__engine_find(context, kind, dtype, precision, &engine, &product);
     husk_context_release(context);
     return found;
 }
@@ -55,7 +55,8 @@ static size_t index_of(const char *name)
 static bool claims(const char *list, husk_dtype dtype, husk_precision precision)
 {
     test_setenv("HUSK_ENGINES", list);
-    const husk__engine *engine = husk__engine_claimed(husk_context_traits(test_context()), dtype, precision);
+    const husk__engine *engine =
+        husk__engine_claimed(HUSK__ENGINE_FRAGMENTS, husk_context_traits(test_context()), dtype, precision);
     return engine && engine->is_soft;
 }
 
@@ -112,7 +113,7 @@ START_TEST(soft_engines_pass_their_probes)
         husk_context_release(context);
     } else {
         test_setenv("HUSK_ENGINES", "soft_nv_mma");
-        ck_assert_msg(finds(HUSK_F32, HUSK_PRECISION_HIGH), "%s", last_log);
+        ck_assert_msg(finds(HUSK__ENGINE_FRAGMENTS, HUSK_F32, HUSK_PRECISION_HIGH), "%s", last_log);
     }
     test_restore_environment();
 }
@@ -147,6 +148,12 @@ static const mistake mistakes[] = {
      "k < FRAGMENT_K - 1;", "integers"},
     {"soft_intel_dpas", HUSK_BF16, HUSK_PRECISION_HIGHEST, "lib/fragment_soft.clh", "SUMS_ELEMENT(*sums, e) = sum;",
      "SUMS_ELEMENT(*sums, e) = as_float(as_uint(sum) & 0xffff0000u);", "integers"},
+    {"soft_amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, "lib/amx.clh", "return sum + (even + odd);",
+     "return sum + even;", "integers"},
+    {"soft_amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, "lib/amx.clh", "load_some(from + i * line + 16)",
+     "load_some(from + i * line + 15)", "integers"},
+    {"soft_amx", HUSK_F32, HUSK_PRECISION_HIGH, "lib/amx.clh", "sum = amx_dot(sum, row_a, column_b + 2 * AMX_TILE);",
+     ";", "random numbers"},
 };
 
 // A copy of the kernels, one of them with a mistake.
@@ -179,7 +186,8 @@ START_TEST(a_wrong_engine_is_found_out)
     plant(folder, m);
     test_setenv("HUSK_KERNEL_DIR", folder);
     test_setenv("HUSK_ENGINES", m->engine);
-    const bool found = finds(m->dtype, m->precision);
+    const bool is_amx = strcmp(m->engine, "soft_amx") == 0;
+    const bool found = finds(is_amx ? HUSK__ENGINE_AMX : HUSK__ENGINE_FRAGMENTS, m->dtype, m->precision);
     test_restore_environment();
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     ck_assert_int_eq(system(command), 0);

@@ -70,8 +70,8 @@ HUSK_API husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, floa
 /*
  * Pack B for the plan; the packing is enqueued on the queue, and uses on other queues must be ordered after
  * it (husk_queue_record, husk_queue_wait). The packed B fits every plan of the same k, n, transpose_b, dtype of B,
- * variant and configuration on this context, whatever its m; others refuse it. f16 and bf16 stay what they are, in
- * half the memory. UNSUPPORTED for a batched B, and for an f32 B beside something narrower.
+ * precision, variant and configuration on this context, whatever its m; others refuse it. f16 and bf16 stay what they
+ * are, in half the memory. UNSUPPORTED for a batched B, and for an f32 B beside something narrower.
  */
 HUSK_API husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
                                          husk_packed **packed);

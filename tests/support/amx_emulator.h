@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * support/amx_emulator.h: AMX on x86-64 CPUs that have none.
+ *
+ * The instructions of cl/lib/amx.clh raise SIGILL there; a handler decodes and computes them, as the Software
+ * Developer's Manual says they do, and goes on behind them. So the very machine code of the kernels runs. A program
+ * that calls the function below is linked with this file's husk__cpu_has_amx() and husk__permit_amx() in place of the
+ * library's. On a CPU with AMX nothing is emulated.
+ */
+#ifndef HUSK_TEST_AMX_EMULATOR_H
+#define HUSK_TEST_AMX_EMULATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* From now on there is AMX. False on machines on which that cannot be. */
+bool test_emulate_amx(void);
+/* Instructions computed so far. */
+uint64_t test_amx_emulated(void);
+
+#endif
