@@ -159,12 +159,18 @@ static bool narrow(bench_array *array, husk_dtype dtype)
 // The operands of a case with another dtype: those of the same case in f32, rounded.
 static bool narrow_data(const bench_case *c, bench_data *data)
 {
-    bench_array *const arrays[] = {&data->x, &data->w, &data->bias, &data->y, &data->dy};
+    bench_array *const arrays[] = {&data->x, &data->w, &data->bias, &data->y, &data->dy, &data->h0, &data->c0};
+    const bool keeps = husk_dtype_size(c->dtype) < sizeof(float);
     bool good = true;
     for (size_t i = 0; good && i < sizeof arrays / sizeof *arrays; i++)
         good = narrow(arrays[i], c->dtype);
     for (size_t i = 0; good && i < BENCH_SAVED; i++)
-        good = narrow(&data->saved[i], c->dtype);
+        good = (keeps && bench_op_get(c->op)->keeps_saved >> i & 1) || narrow(&data->saved[i], c->dtype);
+    for (int64_t i = 0; good && i < data->layer_count; i++) {
+        bench_rnn_weights *layer = &data->layers[i];
+        good = narrow(&layer->input, c->dtype) && narrow(&layer->hidden, c->dtype) &&
+               narrow(&layer->input_bias, c->dtype) && narrow(&layer->hidden_bias, c->dtype);
+    }
     return good;
 }
 

@@ -38,6 +38,7 @@ typedef struct bench_op {
 
     /* Whether dtype= makes all floating-point operands that dtype; else the operator is measured in f32 alone. */
     bool narrows;
+    unsigned keeps_saved; /* narrows: bits of what forward has saved that stays f32 beside f16 and bf16 */
 
     /* Operands: shapes, memory and numbers. False: memory is short. */
     bool (*make_data)(const bench_case *c, bench_data *data, uint64_t seed);

@@ -12,7 +12,7 @@
 // husk_rnn_backward_pack: [panel][gates * hidden][PANEL_UNITS], which is a strip (lib/rnn_strips.clh).
 // Cost of a step: 2 * gates * H * H operations a sequence, and one pass over the weights a work-item.
 //
-//   -DVW                  floats in a vector
+//   -DVW                  floats in a vector; -DHALF_VECTORS with -DDTYPE_F64, see lib/vector.clh
 //   -DTILE_ROWS=4..8      the most sequences in a register tile of two vectors
 //   -DBLOCK_K=32..1024    rows of a strip multiplied with all sequences before the next ones are touched
 #define STRIP_VECTORS 2

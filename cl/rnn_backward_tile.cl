@@ -8,7 +8,7 @@
 // sequences: the product of the gates' gradients, of the step behind it, with the hidden weights, through
 // double-buffered tiles in local memory, and the gates at the end. A work-item has one hidden unit and THREAD_ROWS
 // sequences; the weights are read as they lie, hidden units side by side.
-// Local memory: 8 * BLOCK_K * (TILE_UNITS + TILE_THREADS * THREAD_ROWS) bytes.
+// Local memory: 8 * BLOCK_K * (TILE_UNITS + TILE_THREADS * THREAD_ROWS) bytes, of doubles twice that.
 //
 //   -DTILE_UNITS=16|32     hidden units of a work-group, one a work-item of dimension 0
 //   -DTILE_THREADS=4|8     work-items of dimension 1

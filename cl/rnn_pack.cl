@@ -7,7 +7,7 @@
 // rnn_tile (husk_rnn_pack); for rnn_panel (husk_rnn_pack_panels) its vectors [gate][unit vector] are cut into
 // strips, [strip][k][vector]. It has input weights packed alike, with their biases.
 //
-//   -DVW=4|8|16   floats in a vector
+//   -DVW=4|8|16   floats in a vector; -DHALF_VECTORS with -DDTYPE_F64, see lib/vector.clh
 #define TILE_M VW
 #define TILE_NV 1
 #include "lib/tile.clh"

@@ -17,7 +17,7 @@
 // (one product over all inputs, gates fused into the recurrent product).
 //
 //   -DCELL=0..3           0 vanilla, 1 LSTM, 2 GRU with the reset after the product, 3 before it
-//   -DVW                  floats in a vector
+//   -DVW                  floats in a vector; -DHALF_VECTORS with -DDTYPE_F64, see lib/vector.clh
 //   -DUNIT_VECTORS=1..4   vectors of hidden units in a panel; a panel has UNIT_VECTORS * VW units
 //   -DTILE_ROWS=4..8      the most sequences in a register tile: TILE_ROWS * STRIP_VECTORS accumulators and
 //                         STRIP_VECTORS + 1 more vectors should fit the register file; STRIP_VECTORS is 3 for
@@ -72,9 +72,12 @@ typedef struct {
     int present;
 } state_t;
 
-// sigmoid(a) * tanh(b) with one division.
+// sigmoid(a) * tanh(b), with one division where exp is ours.
 inline vf sigmoid_tanh_vf(vf a, vf b)
 {
+#ifdef DTYPE_F64
+    return sigmoid_vf(a) * tanh_vf(b);
+#else
     vf twice = b + b;
     twice = twice > (vf)(20.0f) ? (vf)(20.0f) : twice;
     twice = twice < (vf)(-20.0f) ? (vf)(-20.0f) : twice;
@@ -82,6 +85,7 @@ inline vf sigmoid_tanh_vf(vf a, vf b)
     exp_parts(twice, &power, &rest);
     const vf less_one = MAD(power, rest, power - (vf)(1.0f));
     return less_one / ((less_one + (vf)(2.0f)) * ((vf)(1.0f) + exp_vf(-a)));
+#endif
 }
 
 // One vector of hidden units of one sequence: the gates from the sums of h, the biases and the products of

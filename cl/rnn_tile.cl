@@ -6,7 +6,7 @@
 // a work-group does a tile of TILE_UNITS hidden units and TILE_THREADS * THREAD_ROWS sequences: all gates of
 // h R^T, through double-buffered tiles in local memory, and the gates at the end.
 // A work-item has one hidden unit, all of its gates, and THREAD_ROWS sequences. keeps: as in rnn_panel.cl.
-// Local memory: 8 * BLOCK_K * (gates * TILE_UNITS + TILE_THREADS * THREAD_ROWS) bytes.
+// Local memory: 8 * BLOCK_K * (gates * TILE_UNITS + TILE_THREADS * THREAD_ROWS) bytes, of doubles twice that.
 // After Appleyard et al., "Optimizing performance of recurrent neural networks on GPUs", arXiv 1604.01946.
 //
 //   -DCELL=0..3            0 vanilla, 1 LSTM, 2 GRU with the reset after the product, 3 before it
@@ -31,7 +31,7 @@
 #endif
 
 #include "lib/dtype.clh"
-#define ACT_T float
+#define ACT_T acc_t
 #include "lib/activation.clh"
 
 #define CELL_VANILLA 0

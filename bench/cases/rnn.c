@@ -352,13 +352,13 @@ static bool make_output(const bench_case *c, const bench_data *data, bench_outpu
     int64_t shape[3] = {data->layer_count, r->b, r->hidden};
     if (is_backward(c)) {
         int64_t matrices = (int64_t)weights(r), biases = 2 * data->layer_count * r->gates * r->hidden;
-        return bench_array_make(&output->gradients[MATRICES], HUSK_F32, 1, &matrices, NULL) &&
-               (!r->bias || bench_array_make(&output->gradients[BIASES], HUSK_F32, 1, &biases, NULL)) &&
-               (!r->state || bench_array_make(&output->gradients[H0], HUSK_F32, 3, shape, NULL)) &&
-               (!data->c0.data || bench_array_make(&output->gradients[C0], HUSK_F32, 3, shape, NULL));
+        return bench_array_make(&output->gradients[MATRICES], c->dtype, 1, &matrices, NULL) &&
+               (!r->bias || bench_array_make(&output->gradients[BIASES], c->dtype, 1, &biases, NULL)) &&
+               (!r->state || bench_array_make(&output->gradients[H0], c->dtype, 3, shape, NULL)) &&
+               (!data->c0.data || bench_array_make(&output->gradients[C0], c->dtype, 3, shape, NULL));
     }
-    return bench_array_make(&output->h_n, HUSK_F32, 3, shape, NULL) &&
-           (r->cell != HUSK_RNN_LSTM || bench_array_make(&output->c_n, HUSK_F32, 3, shape, NULL));
+    return bench_array_make(&output->h_n, c->dtype, 3, shape, NULL) &&
+           (r->cell != HUSK_RNN_LSTM || bench_array_make(&output->c_n, c->dtype, 3, shape, NULL));
 }
 
 static husk_rnn_params params_of(const bench_case *c, const char *variant)
@@ -414,14 +414,14 @@ static husk_status enqueue_backward(bench_husk_job *job, bench_husk_set *set)
     husk_rnn_weights list[HUSK_REF_RNN_MAX_WEIGHTS];
     for (int64_t i = 0; i < job->data->layer_count; i++) {
         const int64_t features = layer_input(r, i / r->directions);
-        husk_buffer *matrices = set->gradients[MATRICES].buffer, *biases = set->gradients[BIASES].buffer;
+        const husk_tensor *matrices = &set->gradients[MATRICES], *biases = &set->gradients[BIASES];
         husk_tensor *t = tensors[i];
-        t[0] = husk_tensor_make(matrices, HUSK_F32, 2, (int64_t[]){rows, features});
-        t[1] = husk_tensor_make(matrices, HUSK_F32, 2, (int64_t[]){rows, r->hidden});
-        t[2] = t[3] = husk_tensor_make(biases, HUSK_F32, 1, &rows);
+        t[0] = husk_tensor_make(matrices->buffer, matrices->dtype, 2, (int64_t[]){rows, features});
+        t[1] = husk_tensor_make(matrices->buffer, matrices->dtype, 2, (int64_t[]){rows, r->hidden});
+        t[2] = t[3] = husk_tensor_make(biases->buffer, biases->dtype, 1, &rows);
         place_gradients(r, i, &t[0].offset, &t[1].offset, &t[2].offset);
         t[3].offset = t[2].offset + rows;
-        list[i] = (husk_rnn_weights){&t[0], &t[1], biases ? &t[2] : NULL, biases ? &t[3] : NULL};
+        list[i] = (husk_rnn_weights){&t[0], &t[1], biases->buffer ? &t[2] : NULL, biases->buffer ? &t[3] : NULL};
     }
     husk_rnn_params params = params_of(job->c, job->form);
     husk_rnn_inputs inputs = inputs_of(job, set, false);
@@ -466,7 +466,8 @@ static husk_ref_rnn_weights *ref_weights(const bench_data *data, husk_ref_array 
 // Part of an array of gradients as one weight's.
 static husk_ref_array part_of(const bench_array *all, int64_t offset, int32_t rank, int64_t rows, int64_t columns)
 {
-    return husk_ref_array_make((float *)all->data + offset, HUSK_F32, rank, (int64_t[]){rows, columns});
+    char *at = (char *)all->data + offset * (int64_t)husk_dtype_size(all->dtype);
+    return husk_ref_array_make(at, all->dtype, rank, (int64_t[]){rows, columns});
 }
 
 static void compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient *expected,
@@ -508,8 +509,9 @@ static void compare_all(const bench_case *c, const husk_ref_rnn_backward *op, co
 
 static bool has_nan(const bench_array *array)
 {
+    const husk_ref_array all = bench_ref_array(array);
     for (int64_t i = 0; i < array->count; i++)
-        if (isnan(((const float *)array->data)[i]))
+        if (isnan(husk_ref_load(&all, i)))
             return true;
     return false;
 }
@@ -623,6 +625,8 @@ const bench_op bench_op_rnn = {
     .bytes = bytes,
     .make_data = make_data,
     .make_output = make_output,
+    .narrows = true,
+    .keeps_saved = 1u << SAVED_RESERVE,
     .husk_prepare = husk_prepare,
     .husk_enqueue = husk_enqueue,
     .verify = verify,

@@ -5,6 +5,7 @@
 
 #include "base/tensor.h"
 #include "ops/rnn_problem.h"
+#include "runtime/call.h"
 
 static const husk__variant *const variants[] = {&husk__rnn_panel, &husk__rnn_tile, NULL};
 
@@ -40,6 +41,8 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
         status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
     if (status == HUSK_OK)
         status = husk__rnn_resolve(params, &own_inputs, &own_outputs, &problem, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const husk__rnn_run run = {&own_inputs, &own_outputs};
@@ -68,6 +71,8 @@ husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *p
         status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
     if (status == HUSK_OK)
         status = husk__rnn_resolve(params, &own_inputs, &own_outputs, &problem, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(context, problem.dtype, "x", &scope);
     if (status == HUSK_OK)
         status = husk__plan_create(context, &husk__op_rnn, &problem, &wish, plan, &scope);
     if (status != HUSK_OK || !own_inputs.packed)

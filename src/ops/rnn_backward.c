@@ -8,6 +8,7 @@
 #include "base/tensor.h"
 #include "ops/rnn_backward_problem.h"
 #include "ops/rnn_border.h"
+#include "runtime/call.h"
 
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_run arguments;
@@ -163,12 +164,12 @@ static husk_status resolve_gradients(const husk_rnn_gradients *given, problem *o
     return status;
 }
 
-// What the caller has is kept; what the library works on is f32, packed where it has to be converted.
+// What the caller has is kept; what the library works on is f32 or f64, packed where it has to be converted.
 static void keep_given(problem *own)
 {
     husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
     const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
-    const bool is_narrow = own->forward.dtype != HUSK_F32;
+    const bool is_narrow = husk__rnn_is_narrow(&own->forward);
     for (int i = 0; i < 6; ++i) {
         own->given[i] = *tensors[i];
         if (is_narrow && is_there[i])
@@ -364,6 +365,8 @@ husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, 
         status = read_call(inputs, outputs, output_gradients, gradients, &given, &scope);
     if (status == HUSK_OK)
         status = resolve(params, &given, &own, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(husk_queue_context(queue), own.forward.dtype, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const arguments run = {&given.inputs, &given.outputs, &given.output_gradients, &given.gradients};

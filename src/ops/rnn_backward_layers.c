@@ -60,10 +60,10 @@ static bool needs_previous(const problem *own, int64_t layer)
 
 // ---- sizes ----
 
-static uint64_t reserve(uint64_t *next, int64_t elements)
+static uint64_t reserve(uint64_t *next, uint32_t size, int64_t elements)
 {
     const uint64_t at = *next;
-    *next += (uint64_t)husk__round_up(elements * (int64_t)sizeof(float), ALIGNMENT);
+    *next += (uint64_t)husk__round_up(elements * (int64_t)size, ALIGNMENT);
     return at;
 }
 
@@ -73,7 +73,7 @@ static int64_t border_total(const problem *own)
     const husk__rnn_problem *forward = &own->forward;
     const husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
     const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
-    if (forward->dtype == HUSK_F32)
+    if (!husk__rnn_is_narrow(forward))
         return 0;
     int64_t room = husk__rnn_border_total(forward) + husk__rnn_border_weights_room(forward);
     for (int i = 0; i < 6; ++i)
@@ -86,6 +86,7 @@ void husk__rnn_backward_lay_out(const problem *own, int64_t panel_units, layout 
     const husk__rnn_problem *forward = &own->forward;
     const int64_t rows = forward->steps * forward->batch, directions = forward->directions;
     const int cell = husk__rnn_backward_cell(forward);
+    const uint32_t size = husk__rnn_size(forward);
     *made = (layout){.columns = cell == CELL_GRU_AFTER ? 4 : forward->gates,
                      .previous_parts = cell == CELL_GRU_BEFORE ? 2 : 1,
                      .panel_units = panel_units};
@@ -103,13 +104,13 @@ void husk__rnn_backward_lay_out(const problem *own, int64_t panel_units, layout 
     made->packed_direction = panel_units > 0 ? forward->gates * forward->hidden * made->pitch : 0;
     const int64_t below = rows * directions * forward->hidden;
     uint64_t next = ALIGNMENT; // never nothing: what binds memory does not ask whether tensors are empty
-    made->gradients = reserve(&next, directions * made->gradients_direction);
-    made->previous = reserve(&next, directions * made->previous_direction);
-    made->rows = reserve(&next, directions * made->rows_direction);
-    made->packed = reserve(&next, directions * made->packed_direction);
-    made->below[0] = reserve(&next, forward->layers > 2 ? below : 0);
-    made->below[1] = reserve(&next, forward->layers > 1 ? below : 0);
-    made->border = reserve(&next, border_total(own));
+    made->gradients = reserve(&next, size, directions * made->gradients_direction);
+    made->previous = reserve(&next, size, directions * made->previous_direction);
+    made->rows = reserve(&next, size, directions * made->rows_direction);
+    made->packed = reserve(&next, size, directions * made->packed_direction);
+    made->below[0] = reserve(&next, size, forward->layers > 2 ? below : 0);
+    made->below[1] = reserve(&next, size, forward->layers > 1 ? below : 0);
+    made->border = reserve(&next, size, border_total(own));
     made->total = next + ALIGNMENT;
 }
 
@@ -134,20 +135,21 @@ static husk_tensor scratch_tensor(const husk__scratch *scratch, uint64_t byte_of
                                   const problem *own, int64_t features, int64_t row)
 {
     const husk__rnn_problem *forward = &own->forward;
-    husk_tensor made = husk_tensor_make(scratch ? scratch->buffer : NULL, HUSK_F32, 3,
+    husk_tensor made = husk_tensor_make(scratch ? scratch->buffer : NULL, forward->work, 3,
                                         (int64_t[]){forward->steps, forward->batch, features});
     made.strides[0] = forward->batch * row;
     made.strides[1] = row;
     made.strides[2] = 1;
-    made.offset = (int64_t)(byte_offset / sizeof(float)) + beyond;
+    made.offset = (int64_t)(byte_offset / husk__rnn_size(forward)) + beyond;
     return made;
 }
 
 // Rows first... of a weight [rows, columns] or a bias [rows]; without memory where `given` is NULL.
-static husk_tensor rows_of(const husk_tensor *given, int32_t rank, int64_t first, int64_t rows, int64_t columns,
-                           int64_t row)
+static husk_tensor rows_of(const problem *own, const husk_tensor *given, int32_t rank, int64_t first, int64_t rows,
+                           int64_t columns, int64_t row)
 {
-    husk_tensor made = husk_tensor_make(given ? given->buffer : NULL, HUSK_F32, rank, (int64_t[]){rows, columns});
+    husk_tensor made =
+        husk_tensor_make(given ? given->buffer : NULL, own->forward.work, rank, (int64_t[]){rows, columns});
     made.strides[0] = rank == 2 ? row : 1;
     made.strides[rank - 1] = 1;
     made.offset = (given ? given->offset : 0) + first * made.strides[0];
@@ -204,16 +206,17 @@ static part input_part(const problem *own, const layout *places, const arguments
                                       places->columns * units)};
     const bool wants_input = layer > 0 ? lowest_layer(own) < layer : own->has_dx;
     if (wants_input) {
-        made.b = rows_of(weights ? weights->input : NULL, 2, first * units, rows, features,
+        made.b = rows_of(own, weights ? weights->input : NULL, 2, first * units, rows, features,
                          forward->rows[index].input);
         made.da = input_gradient(own, places, run, scratch, layer);
     }
     if (wanted->input) {
         made.a = layer_input(own, run, layer);
-        made.db = rows_of(gradients ? gradients->input : NULL, 2, first * units, rows, features, wanted->rows.input);
+        made.db = rows_of(own, gradients ? gradients->input : NULL, 2, first * units, rows, features,
+                          wanted->rows.input);
     }
     if (wanted->input_bias)
-        made.dbias = rows_of(gradients ? gradients->input_bias : NULL, 1, first * units, rows, 0, 1);
+        made.dbias = rows_of(own, gradients ? gradients->input_bias : NULL, 1, first * units, rows, 0, 1);
     made.accumulate = own->accumulate & HUSK_ACCUMULATE_PARAMETERS;
     if (adds || direction > 0 || (layer == 0 && own->accumulate & HUSK_ACCUMULATE_INPUTS))
         made.accumulate |= HUSK_ACCUMULATE_INPUTS;
@@ -238,10 +241,11 @@ static part hidden_part(const problem *own, const layout *places, const argument
         made.a = scratch_tensor(scratch, places->previous,
                                 direction * places->previous_direction + previous * units, own, units,
                                 places->previous_parts * units);
-        made.db = rows_of(gradients ? gradients->hidden : NULL, 2, first * units, rows, units, wanted->rows.hidden);
+        made.db = rows_of(own, gradients ? gradients->hidden : NULL, 2, first * units, rows, units,
+                          wanted->rows.hidden);
     }
     if (wanted->hidden_bias)
-        made.dbias = rows_of(gradients ? gradients->hidden_bias : NULL, 1, first * units, rows, 0, 1);
+        made.dbias = rows_of(own, gradients ? gradients->hidden_bias : NULL, 1, first * units, rows, 0, 1);
     return made;
 }
 
@@ -406,7 +410,7 @@ static void add_weights(argument_list *list, const husk_plan *plan, const argume
     const problem *own = plan->problem;
     const state *made = plan->state;
     if (made->pack) {
-        add(list, HUSK__ARG_BUFFER(scratch->buffer, made->layout.packed, sizeof(float)));
+        add(list, HUSK__ARG_BUFFER(scratch->buffer, made->layout.packed, husk__rnn_size(&own->forward)));
         add_i64(list, made->layout.packed_direction);
         return;
     }
@@ -425,6 +429,7 @@ static void add_shared(argument_list *list, const husk_plan *plan, const argumen
     const state *made = plan->state;
     const layout *places = &made->layout;
     const int64_t first = layer * forward->directions;
+    const uint32_t size = husk__rnn_size(forward);
     const bool is_top = layer + 1 == forward->layers;
     const husk_rnn_inputs *inputs = run->inputs;
     const husk_rnn_outputs *output_gradients = run->output_gradients;
@@ -453,12 +458,12 @@ static void add_shared(argument_list *list, const husk_plan *plan, const argumen
     add_state(list, own->has_dh0 ? run->gradients->h0 : NULL, &own->dh0, first);
     add_state(list, own->has_dc0 ? run->gradients->c0 : NULL, &own->dc0, first);
     add_i32(list, (own->accumulate & HUSK_ACCUMULATE_INPUTS) != 0);
-    add(list, HUSK__ARG_BUFFER(scratch->buffer, places->gradients, sizeof(float)));
+    add(list, HUSK__ARG_BUFFER(scratch->buffer, places->gradients, size));
     add_i64(list, places->gradients_direction);
-    add(list, HUSK__ARG_BUFFER(scratch->buffer, places->previous, sizeof(float)));
+    add(list, HUSK__ARG_BUFFER(scratch->buffer, places->previous, size));
     add_i64(list, places->previous_direction);
     add_i32(list, needs_previous(own, layer));
-    add(list, HUSK__ARG_BUFFER(scratch->buffer, places->rows, sizeof(float)));
+    add(list, HUSK__ARG_BUFFER(scratch->buffer, places->rows, size));
     add_i64(list, places->rows_direction);
     add_i32(list, places->rows_pitch);
     add_i32(list, forward->steps);
@@ -481,7 +486,7 @@ static husk_status pack(const husk_plan *plan, husk_queue *queue, const argument
     return HUSK__LAUNCH(queue, made->pack, &range, scope, HUSK__ARG_TENSOR(run->inputs->weights[first].hidden),
                         HUSK__ARG_TENSOR(run->inputs->weights[last].hidden),
                         HUSK__ARG_I64(forward->rows[first].hidden), HUSK__ARG_I64(forward->rows[last].hidden),
-                        HUSK__ARG_BUFFER(scratch->buffer, made->layout.packed, sizeof(float)),
+                        HUSK__ARG_BUFFER(scratch->buffer, made->layout.packed, husk__rnn_size(&own->forward)),
                         HUSK__ARG_I64(made->layout.packed_direction), HUSK__ARG_I32(rows),
                         HUSK__ARG_I32(forward->hidden), HUSK__ARG_I32(PACK_ROWS));
 }
@@ -526,7 +531,7 @@ static husk_status run_steps(const husk_plan *plan, husk_queue *queue, const arg
     return HUSK_OK;
 }
 
-// All tensors of f32.
+// All tensors of f32 or all of f64.
 static husk_status run_layers(const husk_plan *plan, husk_queue *queue, const arguments *run,
                               const husk__scratch *scratch, const husk__scope *scope)
 {
@@ -625,6 +630,6 @@ husk_status husk__rnn_backward_run_layers(const husk_plan *plan, husk_queue *que
                                           const husk__scratch *scratch, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    return own->forward.dtype == HUSK_F32 ? run_layers(plan, queue, untyped, scratch, scope)
-                                          : run_narrow(plan, queue, untyped, scratch, scope);
+    return husk__rnn_is_narrow(&own->forward) ? run_narrow(plan, queue, untyped, scratch, scope)
+                                              : run_layers(plan, queue, untyped, scratch, scope);
 }

@@ -13,9 +13,9 @@ static const husk__configuration configurations[] = {
     {"6x2", "-DTILE_ROWS=6 -DBLOCK_K=512", {6, 512}}, // 12 sums: 16 vector registers (AVX2, SSE)
 };
 
-static int64_t panel_units(const husk_device_traits *traits)
+static int64_t panel_units(const husk__rnn_backward_problem *problem, const husk_device_traits *traits)
 {
-    return STRIP_VECTORS * (int64_t)traits->vector_width;
+    return STRIP_VECTORS * husk__rnn_vector_width(&problem->forward, traits);
 }
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -33,7 +33,8 @@ static double cost(const husk__candidate *candidate)
 static uint64_t workspace(const husk__candidate *candidate)
 {
     husk__rnn_backward_layout layout;
-    husk__rnn_backward_lay_out(candidate->problem, panel_units(candidate->traits), &layout);
+    const int64_t units = panel_units(candidate->problem, candidate->traits);
+    husk__rnn_backward_lay_out(candidate->problem, units, &layout);
     return layout.total;
 }
 
@@ -45,13 +46,14 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    husk__rnn_backward_lay_out(problem, panel_units(traits), &state->layout);
+    husk__rnn_backward_lay_out(problem, panel_units(problem, traits), &state->layout);
     state->is_far = husk__rnn_is_far(&problem->forward, traits);
     if (problem->forward.batch > 0)
-        husk__rnn_divide(&problem->forward, state->layout.pitch / panel_units(traits), traits->compute_units,
+        husk__rnn_divide(&problem->forward, state->layout.pitch / panel_units(problem, traits), traits->compute_units,
                          &state->grid);
     char options[96];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s", plan->configuration->options);
+    snprintf(options, sizeof options, "%s %s", husk__rnn_dtype_options(&problem->forward),
+             plan->configuration->options);
     static const char file[] = "rnn_backward_panel.cl";
     husk_status status =
         husk__kernel_get(plan->context, file, options, "husk_rnn_backward_panel", &state->step, scope);

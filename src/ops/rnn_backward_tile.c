@@ -65,7 +65,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     state->grid.items[0] = (size_t)values[TILE_UNITS];
     state->grid.items[1] = (size_t)values[TILE_THREADS];
     char options[160];
-    snprintf(options, sizeof options, "-DDTYPE_F32 %s", plan->configuration->options);
+    snprintf(options, sizeof options, "%s %s", husk__rnn_dtype_options(&problem->forward),
+             plan->configuration->options);
     husk_status status = husk__kernel_get(plan->context, "rnn_backward_tile.cl", options, "husk_rnn_backward_tile",
                                           &state->step, scope);
     return status == HUSK_OK ? husk__rnn_backward_prepare(plan, state, scope) : status;

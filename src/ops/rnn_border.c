@@ -78,7 +78,7 @@ int64_t husk__rnn_border_total(const husk__rnn_problem *problem)
     const husk_tensor *const states[] = {problem->has_h0 ? &problem->h0 : NULL, problem->has_c0 ? &problem->c0 : NULL,
                                          problem->has_h_n ? &problem->h_n : NULL,
                                          problem->has_c_n ? &problem->c_n : NULL};
-    if (problem->dtype == HUSK_F32)
+    if (!husk__rnn_is_narrow(problem))
         return 0;
     int64_t room = husk__rnn_border_room(&problem->x) + husk__rnn_border_room(&problem->y);
     for (int i = 0; i < 4; ++i)

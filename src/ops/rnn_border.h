@@ -42,7 +42,7 @@ void husk__rnn_border_out(husk__rnn_border *border, husk_queue *queue, const hus
 void husk__rnn_border_weights(husk__rnn_border *border, husk_queue *queue, const husk_rnn_weights *weights,
                               int64_t count, husk_rnn_weights *made);
 
-/* Elements that a tensor, all weights, or everything of a run takes; of f32 a run takes none. */
+/* Elements that a tensor, all weights, or everything of a run takes; of f32 and f64 a run takes none. */
 int64_t husk__rnn_border_room(const husk_tensor *tensor);
 int64_t husk__rnn_border_weights_room(const husk__rnn_problem *problem);
 int64_t husk__rnn_border_total(const husk__rnn_problem *problem);

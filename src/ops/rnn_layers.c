@@ -36,10 +36,10 @@ bool husk__rnn_has_own_inputs(const husk__rnn_state *state, const husk__rnn_run 
     return state->strip_vectors > 0 && !run->outputs->reserve && (run->inputs->packed || !state->takes_few);
 }
 
-static uint64_t reserve(uint64_t *next, int64_t elements)
+static uint64_t reserve(uint64_t *next, uint32_t size, int64_t elements)
 {
     const uint64_t at = *next;
-    *next += (uint64_t)husk__round_up(elements * (int64_t)sizeof(float), ALIGNMENT);
+    *next += (uint64_t)husk__round_up(elements * (int64_t)size, ALIGNMENT);
     return at;
 }
 
@@ -54,25 +54,26 @@ static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_lay
     const int64_t rows = layout->chunk * problem->batch;
     const int64_t output = problem->steps * problem->batch * problem->directions * problem->hidden;
     const int64_t columns = layout->product_columns;
+    const uint32_t size = husk__rnn_size(problem);
     uint64_t next = 0;
-    layout->products = reserve(&next, rows * columns);
+    layout->products = reserve(&next, size, rows * columns);
     layout->products_direction = next - layout->products;
     for (int64_t d = 1; d < problem->directions; ++d)
-        reserve(&next, rows * columns);
-    layout->gathered = reserve(&next, layout->gathers_chunks ? rows * widest_input(problem)
+        reserve(&next, size, rows * columns);
+    layout->gathered = reserve(&next, size, layout->gathers_chunks ? rows * widest_input(problem)
                                       : layout->gathers_x    ? rows * problem->inputs
                                                              : 0);
-    layout->outputs[0] = reserve(&next, problem->layers > 1 && !problem->has_reserve ? output : 0);
-    layout->outputs[1] = reserve(&next, problem->layers > 2 && !problem->has_reserve ? output : 0);
-    layout->states = reserve(&next, problem->directions * 4 * problem->batch * layout->pitch);
-    layout->weights = reserve(&next, problem->directions * layout->weight_stride);
+    layout->outputs[0] = reserve(&next, size, problem->layers > 1 && !problem->has_reserve ? output : 0);
+    layout->outputs[1] = reserve(&next, size, problem->layers > 2 && !problem->has_reserve ? output : 0);
+    layout->states = reserve(&next, size, problem->directions * 4 * problem->batch * layout->pitch);
+    layout->weights = reserve(&next, size, problem->directions * layout->weight_stride);
     if (is_panel && !problem->has_reserve) {
         int64_t input_weights = husk__rnn_input_panels(problem, layout, 0);
         if (problem->layers > 1)
             input_weights = husk__max_i64(input_weights, husk__rnn_input_panels(problem, layout, 1));
-        layout->input_weights = reserve(&next, problem->directions * input_weights);
+        layout->input_weights = reserve(&next, size, problem->directions * input_weights);
     }
-    layout->border = reserve(&next, husk__rnn_border_total(problem));
+    layout->border = reserve(&next, size, husk__rnn_border_total(problem));
     layout->total = next;
 }
 
@@ -136,14 +137,14 @@ bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REAS
 
 // ---- tensors in scratch memory ----
 
-static husk_tensor matrix_at(const husk__scratch *scratch, uint64_t byte_offset, int64_t rows,
-                             int64_t columns)
+static husk_tensor matrix_at(const husk__rnn_problem *problem, const husk__scratch *scratch, uint64_t byte_offset,
+                             int64_t rows, int64_t columns)
 {
     husk_tensor matrix =
-        husk_tensor_make(scratch ? scratch->buffer : NULL, HUSK_F32, 2, (int64_t[]){rows, columns});
+        husk_tensor_make(scratch ? scratch->buffer : NULL, problem->work, 2, (int64_t[]){rows, columns});
     matrix.strides[0] = columns;
     matrix.strides[1] = 1;
-    matrix.offset = (int64_t)(byte_offset / sizeof(float));
+    matrix.offset = (int64_t)(byte_offset / husk__rnn_size(problem));
     return matrix;
 }
 
@@ -151,9 +152,9 @@ static husk_tensor layer_output(const husk__rnn_problem *problem, const husk__sc
                                 uint64_t byte_offset)
 {
     husk_tensor output =
-        husk_tensor_make(scratch->buffer, HUSK_F32, 3,
+        husk_tensor_make(scratch->buffer, problem->work, 3,
                          (int64_t[]){problem->steps, problem->batch, problem->directions * problem->hidden});
-    output.offset = (int64_t)(byte_offset / sizeof(float));
+    output.offset = (int64_t)(byte_offset / husk__rnn_size(problem));
     return output;
 }
 
@@ -173,7 +174,7 @@ static husk_tensor input_rows(const husk__rnn_problem *problem, const husk_tenso
 
 static husk_tensor weight_matrix(const husk__rnn_problem *problem, int64_t index)
 {
-    husk_tensor weights = matrix_at(NULL, 0, problem->gates * problem->hidden,
+    husk_tensor weights = matrix_at(problem, NULL, 0, problem->gates * problem->hidden,
                                     husk__rnn_layer_inputs(problem, index / problem->directions));
     weights.strides[0] = problem->rows[index].input;
     return weights;
@@ -193,14 +194,14 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
     const husk__rnn_layout *layout = &state->layout;
     const int64_t layer = index / problem->directions, columns = problem->gates * problem->hidden;
     const int64_t rows = layout->chunk * problem->batch;
-    husk_tensor a = matrix_at(NULL, 0, rows, husk__rnn_layer_inputs(problem, layer));
+    husk_tensor a = matrix_at(problem, NULL, 0, rows, husk__rnn_layer_inputs(problem, layer));
     if (layer == 0 && !reads_gathered(layout, layer, index % problem->directions))
         a = input_rows(problem, &problem->x, 0, layout->chunk);
     const husk_tensor b = weight_matrix(problem, index);
-    husk_tensor c = matrix_at(NULL, 0, rows, columns);
+    husk_tensor c = matrix_at(problem, NULL, 0, rows, columns);
     if (problem->has_reserve)
         c.strides[0] = husk__rnn_kept(problem) * problem->hidden;
-    const husk_tensor bias = husk_tensor_make(NULL, HUSK_F32, 1, &columns);
+    const husk_tensor bias = husk_tensor_make(NULL, problem->work, 1, &columns);
     const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = problem->precision);
     husk_error error = {0};
     husk_status status =
@@ -215,11 +216,12 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
 husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
+    const char *options = husk__rnn_dtype_options(problem);
     const char *pack = state->strip_vectors > 0 ? "husk_rnn_pack_panels" : "husk_rnn_pack";
     husk_status status =
-        husk__kernel_get(plan->context, "rnn_pack.cl", "-DDTYPE_F32", pack, &state->pack, scope);
+        husk__kernel_get(plan->context, "rnn_pack.cl", options, pack, &state->pack, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, "rnn_pack.cl", "-DDTYPE_F32", "husk_rnn_gather",
+        status = husk__kernel_get(plan->context, "rnn_pack.cl", options, "husk_rnn_gather",
                                   &state->gather, scope);
     const bool is_own = state->strip_vectors > 0 && !state->takes_few && !problem->has_reserve;
     if (problem->steps == 0 || problem->batch == 0 || is_own)
@@ -329,7 +331,7 @@ static husk_status compute_products(const husk_plan *plan, husk_queue *queue, co
     *origin = direction == 1 && !by_step ? problem->steps - first - layout->chunk : first;
     husk_tensor from = input_rows(problem, input, *origin, layout->chunk);
     if (reads_gathered(layout, layer, direction)) {
-        from = matrix_at(scratch, layout->gathered, rows, features);
+        from = matrix_at(problem, scratch, layout->gathered, rows, features);
         husk_tensor to = from;
         to.rank = 3;
         memcpy(to.shape, (int64_t[]){layout->chunk, problem->batch, features}, 3 * sizeof *to.shape);
@@ -347,7 +349,7 @@ static husk_status compute_products(const husk_plan *plan, husk_queue *queue, co
     if (launch->has_own_inputs)
         return husk__rnn_launch_inputs(plan, queue, run, scratch, launch, direction, &from, scope);
     const uint64_t at = layout->products + (direction == 1 ? layout->products_direction : 0);
-    husk_tensor products = matrix_at(scratch, at, rows, problem->gates * problem->hidden);
+    husk_tensor products = matrix_at(problem, scratch, at, rows, problem->gates * problem->hidden);
     if (run->outputs->reserve) {
         products = husk__rnn_reserve_gates(problem, run->outputs->reserve, layer, direction);
         products.shape[1] = problem->gates * problem->hidden;
@@ -386,21 +388,22 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
 {
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
-    const uint64_t stride = (uint64_t)layout->weight_stride * sizeof(float);
+    const uint32_t size = husk__rnn_size(problem);
+    const uint64_t stride = (uint64_t)layout->weight_stride * size;
     const int64_t first = launch->layer * problem->directions;
     launch->has_own_inputs = husk__rnn_has_own_inputs(plan->state, run);
     launch->input_packed_stride = husk__rnn_input_panels(problem, layout, launch->layer);
     if (run->inputs->packed) {
         const uint64_t input_at =
-            (uint64_t)husk__rnn_input_panels_at(problem, layout, launch->layer) * sizeof(float);
+            (uint64_t)husk__rnn_input_panels_at(problem, layout, launch->layer) * size;
         const husk_buffer *packed = run->inputs->packed->buffer;
-        launch->packed = HUSK__ARG_BUFFER(packed, (uint64_t)first * stride, sizeof(float));
-        launch->input_packed = HUSK__ARG_BUFFER(packed, input_at, sizeof(float));
+        launch->packed = HUSK__ARG_BUFFER(packed, (uint64_t)first * stride, size);
+        launch->input_packed = HUSK__ARG_BUFFER(packed, input_at, size);
         return HUSK_OK;
     }
-    const uint64_t input_stride = (uint64_t)launch->input_packed_stride * sizeof(float);
-    launch->packed = HUSK__ARG_BUFFER(scratch->buffer, layout->weights, sizeof(float));
-    launch->input_packed = HUSK__ARG_BUFFER(scratch->buffer, layout->input_weights, sizeof(float));
+    const uint64_t input_stride = (uint64_t)launch->input_packed_stride * size;
+    launch->packed = HUSK__ARG_BUFFER(scratch->buffer, layout->weights, size);
+    launch->input_packed = HUSK__ARG_BUFFER(scratch->buffer, layout->input_weights, size);
     husk_status status = HUSK_OK;
     for (int64_t d = 0; d < problem->directions && status == HUSK_OK; ++d) {
         const husk_rnn_weights *weights = &run->inputs->weights[first + d];
@@ -414,7 +417,7 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
     return status;
 }
 
-// All tensors of f32.
+// All tensors of f32 or all of f64.
 static husk_status run_layers(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                               const husk__scratch *scratch, const husk__scope *scope)
 {
@@ -447,7 +450,7 @@ husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     if (problem->batch == 0)
         return HUSK_OK;
-    if (problem->dtype == HUSK_F32)
+    if (!husk__rnn_is_narrow(problem))
         return run_layers(plan, queue, arguments, scratch, scope);
     husk__rnn_border border;
     husk__rnn_border_begin(&border, scratch->buffer, layout->border);

@@ -14,6 +14,7 @@ void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
 {
     husk__key_i64(key, problem->cell == HUSK_RNN_RELU ? HUSK_RNN_TANH : problem->cell);
     husk__key_i64(key, problem->reset);
+    husk__key_i64(key, problem->work);
     husk__key_i64(key, problem->inputs);
     husk__key_i64(key, problem->hidden);
     husk__key_i64(key, problem->layers);
@@ -28,13 +29,14 @@ husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, cons
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
     const int64_t pitch = state->layout.pitch;
+    const uint32_t size = husk__rnn_size(problem);
     husk_tensor hidden = *weights->hidden, input = *weights->input;
     husk__tensor_resolve(&hidden);
     husk__tensor_resolve(&input);
     const int64_t units = problem->hidden, features = input.shape[1];
     const int64_t depth = has_input ? husk__max_i64(units, features) : units;
-    const int64_t hidden_at = (int64_t)(byte_offset / sizeof(float));
-    const int64_t input_at = (int64_t)(input_byte_offset / sizeof(float));
+    const int64_t hidden_at = (int64_t)(byte_offset / size);
+    const int64_t input_at = (int64_t)(input_byte_offset / size);
     const int64_t first_gates = husk__rnn_has_two_passes(problem) ? problem->gates - 1 : problem->gates;
     const husk__range range = {{(size_t)husk__divide_up(depth, PACK_ROWS_OF_PANEL),
                                 (size_t)(pitch / state->layout.panel_units), has_input ? 2 : 1},
@@ -47,7 +49,7 @@ husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, cons
             HUSK__ARG_I32(weights->hidden_bias != NULL), HUSK__ARG_TENSOR(&input),
             HUSK__ARG_I64(input.shape[0] > 1 ? input.strides[0] : features), HUSK__ARG_TENSOR(weights->input_bias),
             HUSK__ARG_I32(weights->input_bias != NULL),
-            HUSK__ARG_BUFFER(to, (uint64_t)(hidden_at + gate * pitch * units) * sizeof(float), sizeof(float)),
+            HUSK__ARG_BUFFER(to, (uint64_t)(hidden_at + gate * pitch * units) * size, size),
             HUSK__ARG_I64(hidden_at + problem->gates * pitch * units + gate * pitch),
             HUSK__ARG_I64(input_at + gate * pitch * features),
             HUSK__ARG_I64(input_at + problem->gates * pitch * features + gate * pitch), HUSK__ARG_I32(units),
@@ -63,6 +65,7 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
     const husk__rnn_layout *layout = &state->layout;
+    const uint32_t size = husk__rnn_size(problem);
     husk_tensor hidden = *weights->hidden;
     husk__tensor_resolve(&hidden);
     const int64_t first_gates = husk__rnn_has_two_passes(problem) ? problem->gates - 1 : problem->gates;
@@ -73,13 +76,13 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
                                {PACK_ITEMS, 1, 1}};
     husk_status status = HUSK_OK;
     for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates) {
-        const int64_t at = (int64_t)(byte_offset / sizeof(float)) + gate * layout->pitch * problem->hidden;
-        const int64_t bias_at = (int64_t)(byte_offset / sizeof(float)) + biases + gate * layout->pitch;
+        const int64_t at = (int64_t)(byte_offset / size) + gate * layout->pitch * problem->hidden;
+        const int64_t bias_at = (int64_t)(byte_offset / size) + biases + gate * layout->pitch;
         status =
             HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&hidden),
                          HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : problem->hidden),
                          HUSK__ARG_TENSOR(weights->hidden_bias), HUSK__ARG_I32(weights->hidden_bias != NULL),
-                         HUSK__ARG_BUFFER(to, (uint64_t)at * sizeof(float), sizeof(float)),
+                         HUSK__ARG_BUFFER(to, (uint64_t)at * size, size),
                          HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
                          HUSK__ARG_I32(layout->panel_units), HUSK__ARG_I32(gate),
                          HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
@@ -131,14 +134,14 @@ void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, i
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t rows = problem->gates * problem->hidden;
-    *bias = husk_tensor_make(packed->buffer, HUSK_F32, 1, &rows);
+    *bias = husk_tensor_make(packed->buffer, problem->work, 1, &rows);
     bias->offset = index * layout->weight_stride + input_bias_at(problem, layout);
     if (packed->parts[index]) {
         *input = husk_packed_tensor(packed->parts[index]);
         return;
     }
     *input =
-        husk_tensor_make(packed->buffer, HUSK_F32, 2,
+        husk_tensor_make(packed->buffer, problem->work, 2,
                          (int64_t[]){rows, husk__rnn_layer_inputs(problem, index / problem->directions)});
     input->offset = input_copy_at(problem, layout, packed->parts, index);
 }
@@ -148,6 +151,7 @@ static husk_status copy(const husk_plan *plan, husk_queue *queue, const husk_ten
                         const husk_buffer *to, int64_t at, const husk__scope *scope)
 {
     const husk__rnn_state *state = plan->state;
+    const uint32_t size = husk__rnn_size(plan->problem);
     husk_tensor own = *from;
     husk__tensor_resolve(&own);
     const int64_t rows = own.rank == 2 ? own.shape[0] : 1, columns = own.shape[own.rank - 1];
@@ -158,7 +162,7 @@ static husk_status copy(const husk_plan *plan, husk_queue *queue, const husk_ten
                         HUSK__ARG_I64(own.strides[0]), HUSK__ARG_I64(0),
                         HUSK__ARG_I64(own.strides[own.rank - 1]), HUSK__ARG_I32(1), HUSK__ARG_TENSOR(NULL),
                         HUSK__ARG_I32(0), HUSK__ARG_I32(0),
-                        HUSK__ARG_BUFFER(to, (uint64_t)at * sizeof(float), sizeof(float)),
+                        HUSK__ARG_BUFFER(to, (uint64_t)at * size, size),
                         HUSK__ARG_I64(columns), HUSK__ARG_I64(0), HUSK__ARG_I32(rows), HUSK__ARG_I32(0),
                         HUSK__ARG_I32(rows), HUSK__ARG_I32(columns), HUSK__ARG_I32(GATHER_ROWS));
 }
@@ -183,6 +187,7 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_state *state = plan->state;
     const husk__rnn_layout *layout = &state->layout;
+    const uint64_t size = husk__rnn_size(problem);
     husk_status status = HUSK_OK;
     for (int64_t i = 0; i < husk__rnn_weight_count(problem) && status == HUSK_OK; ++i) {
         const int64_t at = i * layout->weight_stride;
@@ -190,12 +195,11 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
             const int64_t layer = i / problem->directions;
             const int64_t input_at = husk__rnn_input_panels_at(problem, layout, layer) +
                                      i % problem->directions * husk__rnn_input_panels(problem, layout, layer);
-            status = husk__rnn_pack_panels(plan, queue, &weights[i], packed->buffer, (uint64_t)at * sizeof(float),
-                                           true, (uint64_t)input_at * sizeof(float), scope);
+            status = husk__rnn_pack_panels(plan, queue, &weights[i], packed->buffer, (uint64_t)at * size, true,
+                                           (uint64_t)input_at * size, scope);
             continue;
         }
-        status = husk__rnn_pack_hidden(plan, queue, &weights[i], packed->buffer, (uint64_t)at * sizeof(float),
-                                       scope);
+        status = husk__rnn_pack_hidden(plan, queue, &weights[i], packed->buffer, (uint64_t)at * size, scope);
         if (status == HUSK_OK && weights[i].input_bias)
             status = copy(plan, queue, weights[i].input_bias, packed->buffer,
                           at + input_bias_at(problem, layout), scope);
@@ -206,14 +210,14 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
     return status;
 }
 
-static husk_status pack_f32(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
+static husk_status pack_work(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                             husk_packed **packed, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t count = husk__rnn_weight_count(problem);
     const husk_tensor logical =
-        husk_tensor_make(NULL, HUSK_F32, 3,
+        husk_tensor_make(NULL, problem->work, 3,
                          (int64_t[]){count, problem->gates * problem->hidden, problem->hidden});
     husk__key key = {0};
     husk__rnn_packed_key(problem, &key);
@@ -226,7 +230,7 @@ static husk_status pack_f32(const husk_plan *plan, husk_queue *queue, const husk
     const int64_t elements = ((const husk__rnn_state *)plan->state)->strip_vectors > 0
                                  ? husk__rnn_input_panels_at(problem, layout, problem->layers)
                                  : input_copy_at(problem, layout, parts, count);
-    const uint64_t bytes = (uint64_t)elements * sizeof(float);
+    const uint64_t bytes = (uint64_t)elements * husk__rnn_size(problem);
     if (status == HUSK_OK)
         status = husk__packed_create(plan, bytes, &logical, &key, packed, scope);
     if (status != HUSK_OK) {
@@ -247,13 +251,13 @@ static husk_status pack_f32(const husk_plan *plan, husk_queue *queue, const husk
     return status;
 }
 
-// Packed weights are f32, whatever they were.
+// Packed weights of f16 and bf16 are f32.
 husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                            husk_packed **packed, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = plan->problem;
-    if (problem->dtype == HUSK_F32)
-        return pack_f32(plan, queue, weights, packed, scope);
+    if (!husk__rnn_is_narrow(problem))
+        return pack_work(plan, queue, weights, packed, scope);
     husk__scratch scratch;
     husk_status status = husk__scratch_begin(
         queue, (uint64_t)husk__rnn_border_weights_room(problem) * sizeof(float), &scratch, scope);
@@ -264,7 +268,7 @@ husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_
     husk__rnn_border_weights(&border, queue, weights, husk__rnn_weight_count(problem), border.weights);
     status = border.status;
     if (status == HUSK_OK)
-        status = pack_f32(plan, queue, border.weights, packed, scope);
+        status = pack_work(plan, queue, border.weights, packed, scope);
     husk__scratch_end(queue, &scratch);
     return status;
 }

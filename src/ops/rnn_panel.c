@@ -34,7 +34,7 @@ static int64_t strip_vectors(const husk__rnn_problem *problem)
 
 static int64_t panel_units(const husk__rnn_problem *problem, const husk_device_traits *traits)
 {
-    return unit_vectors(problem) * traits->vector_width;
+    return unit_vectors(problem) * husk__rnn_vector_width(problem, traits);
 }
 
 // ---- how work is divided ----
@@ -48,11 +48,12 @@ static const double NEAR_BYTES = 1048576.0, SHARED_BYTES = 50331648.0;
 static double step_time(const husk__rnn_problem *problem, double rows, double share, double items)
 {
     const double elements = (double)problem->gates * (double)problem->hidden * (double)problem->hidden;
-    const double bytes = elements * 4.0 * share, all = elements * 4.0 * (double)problem->directions;
+    const double size = husk__rnn_size(problem), floats = size / sizeof(float);
+    const double bytes = elements * size * share, all = elements * size * (double)problem->directions;
     const double rate = bytes <= NEAR_BYTES   ? NEAR
                         : all <= SHARED_BYTES ? SHARED
                                               : fmin(55.0, FAR_PER_DEVICE / items);
-    return fmax(bytes / rate, 2.0 * elements * share * rows / FLOPS_PER_CORE);
+    return fmax(bytes / rate, 2.0 * floats * elements * share * rows / FLOPS_PER_CORE);
 }
 
 // Sequences are divided among work-items, so that a launch does all steps; or hidden units, or both, a launch
@@ -109,7 +110,7 @@ static void divide_inputs(const husk__rnn_problem *problem, const husk__rnn_layo
     // A row or two take as long as a few: the weights are read all the same.
     double time = 2.0 * (double)husk__max_i64(rows, 4) * (double)(problem->gates * problem->hidden) *
                   (double)husk__max_i64(problem->inputs, problem->layers > 1 ? problem->hidden : 0) / FLOPS_PER_CORE;
-    time *= (double)problem->directions;
+    time *= (double)problem->directions * (husk__rnn_size(problem) / sizeof(float));
     const double groups = (double)(grid->groups[0] * (size_t)problem->directions);
     grid->makes_inputs =
         layout->chunk == problem->steps && grid->groups[1] == 1 &&
@@ -128,7 +129,7 @@ static bool takes_few(const husk__rnn_problem *problem)
 
 bool husk__rnn_is_far(const husk__rnn_problem *problem, const husk_device_traits *traits)
 {
-    return (double)problem->gates * (double)problem->hidden * (double)problem->hidden * 4.0 *
+    return (double)problem->gates * (double)problem->hidden * (double)problem->hidden * husk__rnn_size(problem) *
                (double)problem->directions >
            (traits->global_cache > 0 ? (double)traits->global_cache : SHARED_BYTES);
 }
@@ -175,8 +176,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const bool is_three = state->strip_vectors == 3;
     const int cell = problem->gates == 1 ? 0 : problem->gates == 4 ? 1 : is_three ? 2 : 3;
     char options[160];
-    snprintf(options, sizeof options, "-DDTYPE_F32 -DCELL=%d -DUNIT_VECTORS=%d -DTILE_ROWS=%d -DBLOCK_K=%d",
-             cell, (int)state->unit_vectors, values[is_three ? ROWS_OF_THREE : ROWS_OF_TWO],
+    snprintf(options, sizeof options, "%s -DCELL=%d -DUNIT_VECTORS=%d -DTILE_ROWS=%d -DBLOCK_K=%d",
+             husk__rnn_dtype_options(problem), cell, (int)state->unit_vectors,
+             values[is_three ? ROWS_OF_THREE : ROWS_OF_TWO],
              values[BLOCK_K]);
     husk_status status =
         husk__kernel_get(plan->context, "rnn_panel.cl", options, "husk_rnn_panel", &state->step, scope);

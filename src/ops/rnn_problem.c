@@ -110,7 +110,7 @@ husk_tensor husk__rnn_reserve_gates(const husk__rnn_problem *problem, const husk
 {
     const int64_t columns = husk__rnn_kept(problem) * problem->hidden;
     husk_tensor gates =
-        husk_tensor_make(reserve->buffer, HUSK_F32, 2, (int64_t[]){problem->steps * problem->batch, columns});
+        husk_tensor_make(reserve->buffer, problem->work, 2, (int64_t[]){problem->steps * problem->batch, columns});
     gates.strides[0] = columns;
     gates.strides[1] = 1;
     gates.offset = reserve->offset + layer * husk__rnn_reserve_layer(problem) +
@@ -121,7 +121,7 @@ husk_tensor husk__rnn_reserve_gates(const husk__rnn_problem *problem, const husk
 husk_tensor husk__rnn_reserve_output(const husk__rnn_problem *problem, const husk_tensor *reserve, int64_t layer)
 {
     husk_tensor output =
-        husk_tensor_make(reserve->buffer, HUSK_F32, 3,
+        husk_tensor_make(reserve->buffer, problem->work, 3,
                          (int64_t[]){problem->steps, problem->batch, problem->directions * problem->hidden});
     output.offset = reserve->offset + layer * husk__rnn_reserve_layer(problem) +
                     problem->directions * husk__rnn_reserve_direction(problem);
@@ -142,9 +142,10 @@ static husk_status describe_tensor(const husk_tensor *tensor, const char *name, 
         return status;
     if (tensor->packed)
         return husk__reject(scope, name, "is packed; packed weights go into inputs.packed");
-    const bool is_float = tensor->dtype == HUSK_F32 || tensor->dtype == HUSK_F16 || tensor->dtype == HUSK_BF16;
+    const bool is_float = tensor->dtype == HUSK_F32 || tensor->dtype == HUSK_F16 || tensor->dtype == HUSK_BF16 ||
+                          tensor->dtype == HUSK_F64;
     if (dtype != HUSK_I32 && !is_float)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; recurrent layers are of f32, f16 or bf16", name,
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; recurrent layers are of f32, f16, bf16 or f64", name,
                           husk_dtype_name(tensor->dtype));
     if (tensor->dtype != dtype)
         return husk__reject(scope, name, "is %s, it must be %s%s", husk_dtype_name(tensor->dtype),
@@ -209,8 +210,9 @@ static husk_status resolve_state(const husk_tensor *tensor, const char *name,
 static husk_status resolve_inputs(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
                                   const husk__scope *scope)
 {
-    const bool is_narrow = inputs->x && (inputs->x->dtype == HUSK_F16 || inputs->x->dtype == HUSK_BF16);
-    problem->dtype = is_narrow ? inputs->x->dtype : HUSK_F32;
+    const husk_dtype dtype = inputs->x ? inputs->x->dtype : HUSK_F32;
+    problem->dtype = dtype == HUSK_F16 || dtype == HUSK_BF16 || dtype == HUSK_F64 ? dtype : HUSK_F32;
+    problem->work = dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
     husk_status status = describe_tensor(inputs->x, "x", problem->dtype, 3, &problem->x, scope);
     if (status != HUSK_OK)
         return status;
@@ -237,7 +239,7 @@ static husk_status resolve_inputs(const husk_rnn_inputs *inputs, husk__rnn_probl
 static husk_status resolve_reserve(const husk_tensor *tensor, husk__rnn_problem *problem, const husk__scope *scope)
 {
     const int64_t count = husk__rnn_reserve_count(problem);
-    husk_status status = describe_tensor(tensor, "reserve", HUSK_F32, 1, &problem->reserve, scope);
+    husk_status status = describe_tensor(tensor, "reserve", problem->work, 1, &problem->reserve, scope);
     if (status == HUSK_OK)
         status = check_last_stride(&problem->reserve, "reserve", scope);
     if (status != HUSK_OK)
@@ -378,7 +380,7 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
     return status;
 }
 
-// What the caller has is kept; what the library works on is f32, packed where it had to be converted.
+// What the caller has is kept; what the library works on is f32 or f64, packed where it had to be converted.
 static void keep_given(husk__rnn_problem *problem)
 {
     husk_tensor *const own[] = {&problem->x, &problem->y, &problem->h0, &problem->c0, &problem->h_n, &problem->c_n};
@@ -387,21 +389,21 @@ static void keep_given(husk__rnn_problem *problem)
     husk_tensor *const kept[] = {&given->x, &given->y, &given->h0, &given->c0, &given->h_n, &given->c_n};
     for (int i = 0; i < 6; ++i) {
         *kept[i] = *own[i];
-        if (problem->dtype != HUSK_F32 && is_there[i])
+        if (husk__rnn_is_narrow(problem) && is_there[i])
             *own[i] = husk__rnn_as_f32(own[i]);
     }
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
         given->rows[i] = problem->rows[i];
-        if (problem->dtype != HUSK_F32)
+        if (husk__rnn_is_narrow(problem))
             problem->rows[i] =
                 (husk__rnn_rows){husk__rnn_layer_inputs(problem, i / problem->directions), problem->hidden};
     }
 }
 
-// The larger of 64 MiB and twice the tensors as f32, all layers' weights among them.
+// The larger of 64 MiB and twice the tensors as they are worked on, all layers' weights among them.
 static uint64_t default_limit(const husk__rnn_problem *problem)
 {
-    husk_tensor weights = {.dtype = HUSK_F32, .rank = 1};
+    husk_tensor weights = {.dtype = problem->work, .rank = 1};
     const husk_tensor *const tensors[] = {&problem->x, &problem->y, &weights,
                                           problem->has_reserve ? &problem->reserve : NULL};
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i)

@@ -25,6 +25,7 @@ typedef struct husk__rnn_given {
 
 typedef struct husk__rnn_problem {
     husk_dtype dtype; /* of all but lengths and the reserve; tensors of f16 and bf16 are f32 and packed below */
+    husk_dtype work;  /* of the reserve, scratch memory and packed weights: f64 of f64, else f32 */
     husk__rnn_given given;
     husk_rnn_cell cell;
     husk_gru_reset reset; /* RESET_AFTER for everything but a GRU */
@@ -41,6 +42,31 @@ typedef struct husk__rnn_run {
     const husk_rnn_inputs *inputs;
     const husk_rnn_outputs *outputs;
 } husk__rnn_run;
+
+/* f16 and bf16: what lies in memory is converted at the border. */
+static inline bool husk__rnn_is_narrow(const husk__rnn_problem *problem)
+{
+    return problem->dtype != problem->work;
+}
+
+/* Bytes of an element of scratch memory, the reserve and packed weights. */
+static inline uint32_t husk__rnn_size(const husk__rnn_problem *problem)
+{
+    return problem->work == HUSK_F64 ? 8 : 4;
+}
+
+/* Elements of a vector: VW of cl/lib/vector.clh with the options below. */
+static inline int64_t husk__rnn_vector_width(const husk__rnn_problem *problem, const husk_device_traits *traits)
+{
+    const int64_t width = traits->vector_width;
+    return problem->work == HUSK_F64 && width > 4 ? width / 2 : width;
+}
+
+/* What every kernel is built with. */
+static inline const char *husk__rnn_dtype_options(const husk__rnn_problem *problem)
+{
+    return problem->work == HUSK_F64 ? "-DDTYPE_F64 -DHALF_VECTORS" : "-DDTYPE_F32";
+}
 
 static inline int64_t husk__rnn_weight_count(const husk__rnn_problem *problem)
 {

@@ -25,15 +25,16 @@ static husk__arg *add_shared(husk__arg *end, const husk_plan *plan, const husk__
     const husk__rnn_problem *problem = plan->problem;
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t first = launch->layer * problem->directions;
+    const uint32_t size = husk__rnn_size(problem);
     if (run->outputs->reserve) {
         const husk_tensor gates = husk__rnn_reserve_gates(problem, run->outputs->reserve, launch->layer, 0);
         *end++ = HUSK__ARG_TENSOR(&gates);
         *end++ = HUSK__ARG_I64(problem->batch * husk__rnn_kept(problem) * problem->hidden);
         *end++ = HUSK__ARG_I64(husk__rnn_reserve_direction(problem));
     } else {
-        *end++ = HUSK__ARG_BUFFER(scratch->buffer, layout->products, sizeof(float));
+        *end++ = HUSK__ARG_BUFFER(scratch->buffer, layout->products, size);
         *end++ = HUSK__ARG_I64(problem->batch * problem->gates * problem->hidden); // by gemm
-        *end++ = HUSK__ARG_I64(layout->products_direction / sizeof(float));
+        *end++ = HUSK__ARG_I64(layout->products_direction / size);
     }
     *end++ = HUSK__ARG_I32(launch->inputs_first);
     *end++ = HUSK__ARG_I32(launch->inputs_first_reverse);
@@ -49,7 +50,7 @@ static husk__arg *add_shared(husk__arg *end, const husk_plan *plan, const husk__
     *end++ = HUSK__ARG_I64(launch->y->strides[1]);
     end = add_state(end, run->outputs->h_n, &problem->h_n, first);
     end = add_state(end, run->outputs->c_n, &problem->c_n, first);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, layout->states, sizeof(float));
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, layout->states, size);
     *end++ = HUSK__ARG_I32(problem->steps);
     *end++ = HUSK__ARG_I32(problem->batch);
     *end++ = HUSK__ARG_I32(problem->hidden);
@@ -90,7 +91,7 @@ husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, co
     const uint64_t at = state->layout.products + (direction == 1 ? state->layout.products_direction : 0);
     husk__arg arguments[MAX_ARGUMENTS];
     husk__arg *end = add_shared(arguments, plan, run, scratch, launch);
-    arguments[0] = HUSK__ARG_BUFFER(scratch->buffer, at, sizeof(float));
+    arguments[0] = HUSK__ARG_BUFFER(scratch->buffer, at, husk__rnn_size(problem));
     end = add_panel(end, plan, launch, rows, direction, grid->input_rows, grid->input_panels, problem->batch);
     *end++ = HUSK__ARG_I32(0);
     *end++ = HUSK__ARG_I32(0);

@@ -68,7 +68,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                      : husk__rnn_has_two_passes(problem) ? 3
                                                          : 2;
     char options[160];
-    snprintf(options, sizeof options, "-DDTYPE_F32 -DCELL=%d %s", cell, plan->configuration->options);
+    snprintf(options, sizeof options, "%s -DCELL=%d %s", husk__rnn_dtype_options(problem), cell,
+             plan->configuration->options);
     husk_status status =
         husk__kernel_get(plan->context, "rnn_tile.cl", options, "husk_rnn_tile", &state->step, scope);
     return status == HUSK_OK ? husk__rnn_prepare(plan, state, scope) : status;

@@ -210,8 +210,7 @@ static void scan_for_nan(const husk_ref_array *actual, husk_ref_report *report)
 // holds it, and is what it rounds to if not.
 static void expect_stored(husk_dtype dtype, double actual, double *value, double *bound)
 {
-    if (dtype == HUSK_F64) // u is 2^-53 instead of 2^-24; the reference's own roundings are as large
-        *bound = ldexp(*bound, -28);
+    *bound = husk_ref_bound_in(dtype, *bound);
     double rounding = husk_ref_round_bound(dtype, fabs(*value) + *bound);
     if (rounding == 0.0 || !isfinite(*value))
         return;

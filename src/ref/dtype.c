@@ -33,6 +33,11 @@ double husk_ref_round(husk_dtype dtype, double value)
     }
 }
 
+double husk_ref_bound_in(husk_dtype dtype, double bound)
+{
+    return dtype == HUSK_F64 ? ldexp(bound, -28) : bound;
+}
+
 double husk_ref_round_bound(husk_dtype dtype, double magnitude)
 {
     int exponent = 0;

@@ -80,6 +80,11 @@ static inline int64_t husk_ref_offset(const husk_ref_array *array, const int64_t
 double husk_ref_round(husk_dtype dtype, double value);
 /* The most that storing a computed number of this magnitude can change it. 0 for f32: it is in every bound already. */
 double husk_ref_round_bound(husk_dtype dtype, double magnitude);
+/*
+ * A bound of what f32 computes, for a result of this dtype: f64 is computed in f64, whose u is 2^-53 instead of 2^-24,
+ * twice, since the reference's own roundings are as large.
+ */
+double husk_ref_bound_in(husk_dtype dtype, double bound);
 double husk_ref_f16_load(uint16_t bits);
 uint16_t husk_ref_f16_store(double value);
 double husk_ref_bf16_load(uint16_t bits);

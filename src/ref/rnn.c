@@ -453,12 +453,12 @@ static bool check_step(const husk_ref_rnn *op, const husk_ref_array *y, const hu
         return false;
     for (int64_t i = 0; i < kept; i++) {
         const int64_t index[3] = {row, time * batch + b, i};
-        husk_ref_report_add(report, 3, index, numbers[i].value, numbers[i].error,
+        husk_ref_report_add(report, 3, index, numbers[i].value, husk_ref_bound_in(reserve->dtype, numbers[i].error),
                             husk_ref_load(reserve, gates + index[1] * kept + i));
     }
     for (int64_t j = 0; layer + 1 < layers && j < hidden; j++) {
         const int64_t index[3] = {time, b, direction * hidden + j};
-        husk_ref_report_add(report, 3, index, next.h[j], next.h_error[j],
+        husk_ref_report_add(report, 3, index, next.h[j], husk_ref_bound_in(reserve->dtype, next.h_error[j]),
                             husk_ref_load(reserve, husk_ref_rnn_reserve_output(op, layer) +
                                                        (time * batch + b) * directions * hidden + index[2]));
     }
@@ -496,6 +496,7 @@ static void emit_to_reports(void *user, output which, const int64_t index[3], nu
     if (array == NULL)
         return;
     husk_ref_report *report = to->reports[which];
+    value.error = husk_ref_bound_in(array->dtype, value.error);
     const double rounding =
         value.error > 0.0 ? husk_ref_round_bound(array->dtype, fabs(value.value) + value.error) : 0.0;
     husk_ref_report_add(report, 3, index, value.value, value.error + rounding,
@@ -567,7 +568,8 @@ bool husk_ref_rnn_check(const husk_ref_rnn *op, const husk_ref_array *y, const h
                         husk_ref_report *state_report)
 {
     comparison to = {{y, h_n, c_n}, {y_report, state_report, state_report}};
-    sequence s = {.observed = y->dtype == HUSK_F32 ? y : NULL, .emit = emit_to_reports, .user = &to};
+    const bool is_rounded = y->dtype == HUSK_F16 || y->dtype == HUSK_BF16;
+    sequence s = {.observed = is_rounded ? NULL : y, .emit = emit_to_reports, .user = &to};
     if (!sequence_create(op, &s))
         return false;
     husk_ref_random random = {.seed = seed};

@@ -466,9 +466,10 @@ void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_r
             continue;
         const int64_t at = husk_ref_position_of(gradient->rank, gradient->shape, index);
         const double there = before != NULL ? husk_ref_load(before, husk_ref_offset(before, index)) : 0.0;
-        const double bound =
-            gradient->bounds[at] + (before != NULL ? husk_ref_sum_bound(0.0, gradient->terms, fabs(there)) : 0.0) +
-            (before != NULL ? u * fabs(gradient->values[at]) : 0.0);
+        const double bound = husk_ref_bound_in(
+            actual->dtype, gradient->bounds[at] +
+                               (before != NULL ? husk_ref_sum_bound(0.0, gradient->terms, fabs(there)) : 0.0) +
+                               (before != NULL ? u * fabs(gradient->values[at]) : 0.0));
         const double rounding =
             bound > 0.0 ? husk_ref_round_bound(actual->dtype, fabs(gradient->values[at] + there) + bound) : 0.0;
         husk_ref_report_add(report, gradient->rank, index, gradient->values[at] + there, bound + rounding,

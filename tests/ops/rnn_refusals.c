@@ -147,7 +147,7 @@ static void spoil(husk_tensor *tensor, const char *argument, husk_status wanted_
     tensor->shape[0] = -1;
     refused(HUSK_INVALID_ARGUMENT, argument);
     *tensor = good;
-    tensor->dtype = good.dtype == HUSK_I32 ? HUSK_F32 : HUSK_F64;
+    tensor->dtype = good.dtype == HUSK_I32 ? HUSK_F32 : HUSK_I64;
     refused(wanted_dtype, argument);
     *tensor = good;
     tensor->dtype = (husk_dtype)77;
@@ -185,9 +185,13 @@ START_TEST(test_mixed_dtypes)
     for (int i = 0; i < 6; i++) {
         tensors[i]->dtype = i % 2 ? HUSK_F16 : HUSK_BF16;
         refused(HUSK_INVALID_ARGUMENT, names[i]);
+        tensors[i]->dtype = HUSK_F64;
+        refused(HUSK_INVALID_ARGUMENT, names[i]);
         tensors[i]->dtype = HUSK_F32;
     }
     c.x.tensor.dtype = HUSK_F16;
+    refused(HUSK_INVALID_ARGUMENT, "h0");
+    c.x.tensor.dtype = HUSK_F64;
     refused(HUSK_INVALID_ARGUMENT, "h0");
     c.x.tensor.dtype = HUSK_F32;
 }

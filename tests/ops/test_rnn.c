@@ -57,11 +57,11 @@ START_TEST(test_drawn)
 }
 END_TEST
 
-// f16 and bf16, by every way and variant.
-static void verify_narrow(int number)
+// f16, bf16 and f64, by every way and variant.
+static void verify_dtype(husk_dtype dtype, int number)
 {
     rnn_shape shape = draw(3000 + number);
-    shape.dtype = number % 2 ? HUSK_BF16 : HUSK_F16;
+    shape.dtype = dtype;
     rnn_case c;
     rnn_case_make(&shape, &c);
     rnn_case_verify(&c, NULL, (rnn_way)(number % RNN_WAYS));
@@ -71,7 +71,59 @@ static void verify_narrow(int number)
 
 START_TEST(test_narrow)
 {
-    verify_narrow(_i);
+    verify_dtype(_i % 2 ? HUSK_BF16 : HUSK_F16, _i);
+}
+END_TEST
+
+START_TEST(test_dtypes)
+{
+    verify_dtype(test_dtype(_i), _i);
+}
+END_TEST
+
+// An LSTM of doubles: panels and a tail, packed and not, sequences that end. Weights packed for f32 are others.
+START_TEST(test_double)
+{
+    rnn_shape shape = {.dtype = HUSK_F64,
+                       .cell = HUSK_RNN_LSTM,
+                       .steps = 6,
+                       .batch = 9,
+                       .inputs = 21,
+                       .hidden = 29,
+                       .layers = 2,
+                       .bidirectional = true,
+                       .has_lengths = true,
+                       .has_h0 = true,
+                       .has_c0 = true,
+                       .has_h_n = true,
+                       .has_c_n = true,
+                       .has_input_bias = true,
+                       .has_hidden_bias = true,
+                       .are_rows_apart = _i == 1,
+                       .x_layout = _i == 2 ? TEST_SPREAD : TEST_PACKED,
+                       .seed = 640};
+    if (!husk_context_has(test_context(), HUSK_FEATURE_F64))
+        return;
+    rnn_case c, other;
+    rnn_case_make(&shape, &c);
+    rnn_case_verify(&c, "panel", RNN_IMMEDIATE);
+    rnn_case_verify(&c, "panel", RNN_PLAN_PACKED);
+    shape.dtype = HUSK_F32;
+    rnn_case_make(&shape, &other);
+    husk_plan *plan = NULL;
+    husk_packed *packed = NULL;
+    husk_error error;
+    c.params.variant = other.params.variant = "panel";
+    test_ok_error(husk_rnn_plan_create(test_context(), &other.params, &other.inputs, &other.outputs, &plan, &error),
+                  &error);
+    test_ok(husk_rnn_plan_pack(plan, test_queue(), other.weights, &packed));
+    c.inputs.weights = NULL;
+    c.inputs.packed = packed;
+    test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT, "packed");
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    rnn_case_release(&other);
+    rnn_case_release(&c);
 }
 END_TEST
 
@@ -444,13 +496,15 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("rnn");
-    TCase *numbers = tcase_create("numbers"), *edges = tcase_create("edges"), *last = tcase_create("counts");
+    TCase *numbers = tcase_create("numbers"), *edges = tcase_create("edges"), *doubles = tcase_create("doubles"),
+          *last = tcase_create("counts");
     if (test_tier_is("dtypes")) {
-        tcase_add_loop_test(numbers, test_narrow, 0, 120);
+        tcase_add_loop_test(numbers, test_dtypes, 0, 180);
         suite_add_tcase(suite, numbers);
         return test_main(suite);
     }
     tcase_add_loop_test(numbers, test_narrow, 0, 8);
+    tcase_add_loop_test(doubles, test_double, 0, 3);
     tcase_add_loop_test(numbers, test_everything, 0, 5 * VARIANTS);
     tcase_add_loop_test(numbers, test_drawn, 0, test_is_long() ? LONG_CASES : SHORT_CASES);
     tcase_add_loop_test(numbers, test_batches, 0, 15);
@@ -467,6 +521,7 @@ int main(void)
     tcase_add_test(last, test_counts);
     suite_add_tcase(suite, numbers);
     suite_add_tcase(suite, edges);
+    suite_add_tcase(suite, doubles);
     suite_add_tcase(suite, rnn_refusals());
     suite_add_tcase(suite, last);
     return test_main(suite);

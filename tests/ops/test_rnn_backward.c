@@ -105,7 +105,7 @@ static void make(const config *c, training *t)
     rnn_case_make(&c->shape, &t->c);
     const int64_t count = husk_rnn_reserve_size(&t->c.params, &t->c.x.tensor);
     ck_assert_int_ge(count, 0);
-    t->reserve = test_output(HUSK_F32, 1, &count, TEST_PACKED);
+    t->reserve = test_output(c->shape.dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32, 1, &count, TEST_PACKED);
     t->c.outputs.reserve = &t->reserve.tensor;
     ck_assert(rnn_case_run(&t->c, c->forward, RNN_IMMEDIATE));
     test_fetch(&t->reserve);
@@ -448,25 +448,62 @@ START_TEST(with_everything)
 }
 END_TEST
 
-// f16 and bf16: every cell with everything, in two layouts.
-START_TEST(narrow)
+// f16, bf16 and f64: every cell with everything, in two layouts.
+static config narrow_config(husk_dtype dtype, int i)
 {
-    config c = everything(shape_of(_i % CELLS, 4, 6, 9, 21));
-    c.shape.dtype = _i / CELLS % 2 ? HUSK_BF16 : HUSK_F16;
+    config c = everything(shape_of(i % CELLS, 4, 6, 9, 21));
+    c.shape.dtype = dtype;
     c.shape.layers = 2;
     c.shape.bidirectional = c.shape.has_lengths = true;
-    c.shape.are_rows_apart = _i / (2 * CELLS);
+    c.shape.are_rows_apart = i / (2 * CELLS);
     c.shape.x_layout = c.dx_layout = c.shape.are_rows_apart ? TEST_REVERSED : TEST_PACKED;
-    c.accumulate = _i / (2 * CELLS) ? HUSK_ACCUMULATE_ALL : 0;
+    c.accumulate = i / (2 * CELLS) ? HUSK_ACCUMULATE_ALL : 0;
+    return c;
+}
+
+START_TEST(narrow)
+{
+    const config c = narrow_config(_i / CELLS % 2 ? HUSK_BF16 : HUSK_F16, _i);
     run_all(&c);
 }
 END_TEST
 
-START_TEST(narrow_dtypes)
+START_TEST(each_dtype)
+{
+    const config c = narrow_config(test_dtype(_i / CELLS), _i);
+    run_all(&c);
+}
+END_TEST
+
+START_TEST(drawn_dtypes)
 {
     config c = draw(2000 + _i);
-    c.shape.dtype = _i % 2 ? HUSK_BF16 : HUSK_F16;
+    c.shape.dtype = test_dtype(_i);
     run_all(&c);
+}
+END_TEST
+
+// Doubles by the device's own variant alone.
+START_TEST(doubles)
+{
+    config c = everything(shape_of(2 + _i, 5, 7, 9, 21));
+    c.shape.dtype = HUSK_F64;
+    c.shape.layers = 2;
+    c.shape.bidirectional = c.shape.has_lengths = c.shape.are_rows_apart = true;
+    c.accumulate = _i ? HUSK_ACCUMULATE_ALL : 0;
+    if (!husk_context_has(test_context(), HUSK_FEATURE_F64))
+        return;
+    training t;
+    make(&c, &t);
+    husk_ref_report report = {0};
+    ck_assert(husk_ref_rnn_reserve_check(&t.forward, &t.c.y.array, &t.reserve.array, &report));
+    test_accept("rnn", c.forward, "the reserve of doubles", &report);
+    husk_ref_rnn_gradients expected;
+    const husk_ref_rnn_backward op = reference_of(&t);
+    ck_assert(husk_ref_rnn_backward_run(&op, &expected));
+    run_variant(&t, &expected, NULL);
+    husk_ref_rnn_gradients_release(&expected);
+    release(&t);
 }
 END_TEST
 
@@ -742,7 +779,7 @@ static void spoil(husk_tensor *tensor, const char *argument, bool is_gradient)
     tensor->shape[tensor->rank - 1]--;
     refused(HUSK_INVALID_ARGUMENT, argument);
     *tensor = was;
-    tensor->dtype = HUSK_F64;
+    tensor->dtype = HUSK_I64;
     refused(HUSK_UNSUPPORTED, argument);
     *tensor = was;
     tensor->offset += 1 << 20;
@@ -853,14 +890,15 @@ int main(void)
 {
     Suite *suite = suite_create(name);
     TCase *reference = tcase_create("reference"), *numbers = tcase_create("numbers");
-    TCase *refusals = tcase_create("refusals"), *last = tcase_create("counts");
+    TCase *refusals = tcase_create("refusals"), *wide = tcase_create("doubles"), *last = tcase_create("counts");
     if (test_tier_is("dtypes")) {
-        tcase_add_loop_test(numbers, narrow, 0, 4 * CELLS);
-        tcase_add_loop_test(numbers, narrow_dtypes, 0, 60);
+        tcase_add_loop_test(numbers, each_dtype, 0, 6 * CELLS);
+        tcase_add_loop_test(numbers, drawn_dtypes, 0, 90);
         suite_add_tcase(suite, numbers);
         return test_main(suite);
     }
     tcase_add_loop_test(numbers, narrow, 0, 2);
+    tcase_add_loop_test(wide, doubles, 0, 1);
     tcase_add_loop_test(reference, differences, 0, 8 * CELLS);
     tcase_add_loop_test(reference, adjoint, 0, 4);
     tcase_add_loop_test(numbers, with_everything, 0, 2 * CELLS);
@@ -884,6 +922,7 @@ int main(void)
     suite_add_tcase(suite, reference);
     suite_add_tcase(suite, numbers);
     suite_add_tcase(suite, refusals);
+    suite_add_tcase(suite, wide);
     suite_add_tcase(suite, last);
     return test_main(suite);
 }

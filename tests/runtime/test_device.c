@@ -207,6 +207,15 @@ START_TEST(a_device_without_f64_refuses_it)
     ck_assert_msg(strstr(husk_queue_error(queue)->text, text) != NULL, "%s", husk_queue_error(queue)->text);
     ck_assert_int_eq(husk_conv(queue, &HUSK_CONV_PARAMS(.pad = {1, 1}), &x, &x, NULL, &y), HUSK_UNSUPPORTED);
     ck_assert_msg(strstr(husk_queue_error(queue)->text, text) != NULL, "%s", husk_queue_error(queue)->text);
+    const husk_tensor sequence = husk_tensor_make(buffer, HUSK_F64, 3, (int64_t[]){1, 1, 3});
+    const husk_tensor matrix = husk_tensor_make(buffer, HUSK_F64, 2, (int64_t[]){3, 3});
+    husk_tensor states = sequence;
+    states.offset = 100;
+    const husk_rnn_weights weights = {&matrix, &matrix, NULL, NULL};
+    ck_assert_int_eq(husk_rnn(queue, &HUSK_RNN_PARAMS(.hidden_size = 3),
+                              &HUSK_RNN_INPUTS(.x = &sequence, .weights = &weights), &HUSK_RNN_OUTPUTS(.y = &states)),
+                     HUSK_UNSUPPORTED);
+    ck_assert_msg(strstr(husk_queue_error(queue)->text, text) != NULL, "%s", husk_queue_error(queue)->text);
     husk_buffer_release(buffer);
     husk_queue_release(queue);
     husk_context_release(context);

@@ -14,17 +14,17 @@
  *   and z, r, n). The number of gates G is 1, 4 (LSTM) or 3 (GRU).
  *
  *   T time steps, B batch, I input features, H hidden features, L layers, D directions (2 if bidirectional)
- *     x        [T, B, I]        f32, f16 or bf16, any strides; time is the first dimension. All others but lengths and
- *                               reserve have its dtype
+ *     x        [T, B, I]        f32, f16, bf16 or f64, any strides; time is the first dimension. All others but
+ *                               lengths and reserve have its dtype
  *     lengths  [B]              i32, or NULL; see below
- *     h0, c0   [L * D, B, H]    f32, or NULL for zeros; layer first, then direction; c0 LSTM alone
+ *     h0, c0   [L * D, B, H]    or NULL for zeros; layer first, then direction; c0 LSTM alone
  *     weights  L * D of them, layer first, then direction: input [G H, I_l], hidden [G H, H], input_bias and
  *              hidden_bias [G H] or NULL; I_l is I in the first layer and D H above it
  *     y        [T, B, D H]      forward direction's features first
  *     h_n, c_n [L * D, B, H]    or NULL; the states after each sequence's last step
- *     reserve  [R]              f32, or NULL; for training: receives what husk_rnn_backward reads, the gates of all
- *                               steps and lower layers' outputs; R of husk_rnn_reserve_size at least. Without it a run
- *                               is as fast as inference can be
+ *     reserve  [R]              f32, or f64 beside f64, or NULL; for training: receives what husk_rnn_backward reads,
+ *                               the gates of all steps and lower layers' outputs; R of husk_rnn_reserve_size at least.
+ *                               Without it a run is as fast as inference can be
  *   Weights and states are packed row-major, or strided with a last stride of 1.
  *
  * lengths lie in device memory, between 0 and T (others are clamped); sequence b takes lengths[b] steps. Past
@@ -33,9 +33,10 @@
  *
  * T, B of 0: y is empty, h_n = h0, c_n = c0. Outputs must not overlap inputs or each other.
  * f16 and bf16 are storage: they become f32 in scratch memory and everything is computed in f32, the states from step
- * to step too, which are rounded in y, h_n and c_n alone. Packed weights are f32 and serve all three.
+ * to step too, which are rounded in y, h_n and c_n alone. Packed weights are f32 and serve all three. f64 is computed
+ * in f64, where the device has it, and its packed weights are f64.
  * Error: one step's bound is that of GEMM with k = I_l + H on the gates' sums, times the slopes of the
- * activations (at most 1); see docs/operators.md.
+ * activations (at most 1); see docs/operators.md. In f64 with 2^-53 instead of 2^-24.
  */
 #ifndef HUSK_OPS_RNN_H
 #define HUSK_OPS_RNN_H
@@ -122,7 +123,7 @@ HUSK_API husk_status husk_rnn_plan_pack(husk_plan *plan, husk_queue *queue, cons
                                         husk_packed **packed);
 
 /*
- * Elements (f32) of the reserve for this x: about L * D * T * B * H times 5 for an LSTM, 4 for a GRU (3 with
+ * Elements of the reserve for this x: about L * D * T * B * H times 5 for an LSTM, 4 for a GRU (3 with
  * RESET_BEFORE), 1 for others, and T * B * D * H for each layer but the top one. -1 where husk_rnn would refuse the
  * params, or x is no [T, B, I]. x needs no memory.
  */
@@ -151,7 +152,7 @@ HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk
  * gates and states of all steps, less than the reserve has; it is not done piecewise, so params.workspace_limit may
  * make it UNSUPPORTED. Sums are cut up by shape alone: the same call gives the same bits.
  *
- * Gradients of f16 and bf16 have x's dtype, too, and are computed in f32; with accumulate the sum is rounded once. The
+ * Gradients have x's dtype; those of f16 and bf16 are computed in f32, and with accumulate the sum is rounded once. The
  * states before each step are read from y, as it was rounded.
  * Error, beside what the reserve's and y's own rounding bring: one step's bound is that of GEMM with k = G H on the
  * state's gradient and 16 * 2^-24 of each gate's terms; weights' gradients add GEMM's with k = T B. See ref/rnn.h.
