@@ -21,7 +21,8 @@ enum {
     TUNE = 1 << BENCH_COMMAND_TUNE,
     COMPARE = 1 << BENCH_COMMAND_COMPARE,
     HISTORY = 1 << BENCH_COMMAND_HISTORY,
-    FILES = ROOFLINE | COMPARE | HISTORY // commands whose words are files
+    REPORT = 1 << BENCH_COMMAND_REPORT,
+    FILES = ROOFLINE | COMPARE | HISTORY | REPORT // commands whose words are files
 };
 
 typedef struct option {
@@ -80,7 +81,7 @@ static const option options_table[] = {
     {"fail-on", 0, TEXT, AT(fail_on), COMPARE, "WHAT", "regression (the default), ambiguous or never"},
     {"digests", 0, TEXT, AT(digests_path), VERIFY, "FILE",
      "write a line a result: case, variant, a hash of all its bits"},
-    {"output", 'o', TEXT, AT(output_path), ROOFLINE, "FILE", "where the picture goes (default roofline.svg)"},
+    {"output", 'o', TEXT, AT(output_path), ROOFLINE | REPORT, "FILE", "where the picture or the page goes"},
     {"list", 'l', FLAG, AT(list), RUNS | VERIFY | LIST | TUNE, NULL, "list the cases and do nothing else"},
     {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no progress"},
     {"help", 'h', FLAG, AT(help), ALL, NULL, "this text"},
@@ -90,7 +91,7 @@ static const option options_table[] = {
 
 static const char *const command_names[BENCH_COMMAND_COUNT] = {"",        "run",      "verify",   "list",
                                                                "devices", "overhead", "roofline", "tune",
-                                                               "compare", "history"};
+                                                               "compare", "history",  "report"};
 
 void bench_cli_help(FILE *file)
 {
@@ -107,6 +108,7 @@ void bench_cli_help(FILE *file)
         "  clbench compare OLD.json NEW.json   what became slower or faster, and what is noise\n"
         "  clbench compare A.json B.json C.json...   devices beside each other\n"
         "  clbench history [list | show [RESULT]]   what was measured before; compare knows it as last, last~1\n"
+        "  clbench report RESULT.json... [-o FILE.html]   results as one page: plots, baselines, networks, the table\n"
         "  clbench roofline RESULT.json [-o FILE.svg]   a result's cases under the measured roofs\n\n"
         "A case: clbench run gemm m=512 n=512 k=512; docs/clbench.md has the grammar.\n\nOptions:\n",
         file);
@@ -164,7 +166,8 @@ static bool unknown_option(const char *word, bench_command command, char reason[
 // What may stand beside --resume: where results go, and how much is said.
 static bool goes_with_resume(const option *o)
 {
-    static const char *const names[] = {"resume", "json", "csv", "md", "no-history", "quiet", "help", "version"};
+    static const char *const names[] = {"resume",     "json",  "csv",  "md",
+                                        "no-history", "quiet", "help", "version"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(o->name, names[i]))
             return true;

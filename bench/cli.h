@@ -36,6 +36,7 @@ typedef enum bench_command {
     BENCH_COMMAND_TUNE,
     BENCH_COMMAND_COMPARE,
     BENCH_COMMAND_HISTORY,
+    BENCH_COMMAND_REPORT,
     BENCH_COMMAND_COUNT
 } bench_command;
 
@@ -51,7 +52,7 @@ typedef struct bench_options {
     const char *platform;
     const char *suite, *file;
     char cases[4096];      /* positional words, joined by blanks */
-    const char *files[BENCH_MAX_FILES]; /* roofline, compare: positional words */
+    const char *files[BENCH_MAX_FILES]; /* roofline, compare, history, report: positional words */
     size_t file_count;
     bool force;          /* compare */
     bool no_history;     /* run */

@@ -81,7 +81,7 @@ static size_t list_ops(const bench_column *columns, const char **ops, size_t mos
     return count;
 }
 
-static char letter(size_t index)
+char bench_column_letter(size_t index)
 {
     return (char)(index < 26 ? 'A' + index : 'a' + (index - 26));
 }
@@ -102,9 +102,9 @@ static void format_cell(const bench_column *columns, size_t index, const json_t 
 static void describe(const bench_column *column, size_t index, char *text, size_t size)
 {
     const json_t *device = bench_device_of(column->document, column->device);
-    snprintf(text, size, "%c: %s (%s, driver %s), Husk %s: %s", letter(index), bench_text_of(device, "name"),
-             bench_text_of(device, "platform"), bench_text_of(device, "driver"),
-             bench_text_of(column->document, "husk_version"), column->file);
+    snprintf(text, size, "%c: %s (%s, driver %s), Husk %s: %s", bench_column_letter(index),
+             bench_text_of(device, "name"), bench_text_of(device, "platform"),
+             bench_text_of(device, "driver"), bench_text_of(column->document, "husk_version"), column->file);
 }
 
 static void print_means(const bench_column *columns, size_t count, const char *op, int width)
@@ -141,7 +141,7 @@ void bench_columns_print(const bench_column *columns, size_t count)
     printf("\nA's time, and how many times as fast the others are.\n\n%s%-*s  %9s",
            bench_colour_on(BENCH_STRONG), width, "case", "A");
     for (size_t k = 1; k < count; k++)
-        printf("  %11c", letter(k));
+        printf("  %11c", bench_column_letter(k));
     printf("%s\n", bench_colour_off());
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
@@ -179,7 +179,7 @@ bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *fil
     }
     fputs("\n| case | A |", file);
     for (size_t k = 1; k < count; k++)
-        fprintf(file, " %c |", letter(k));
+        fprintf(file, " %c |", bench_column_letter(k));
     fputs("\n|---|", file);
     for (size_t k = 0; k < count; k++)
         fputs("---:|", file);

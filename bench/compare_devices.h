@@ -21,6 +21,9 @@ typedef struct bench_column {
 const json_t *bench_device_of(const json_t *document, size_t device);
 size_t bench_device_count(const json_t *document);
 
+/* What a column is called: A, B, ... */
+char bench_column_letter(size_t index);
+
 /* The rows are those of the first column. */
 void bench_columns_print(const bench_column *columns, size_t count);
 bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *file);

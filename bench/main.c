@@ -64,6 +64,8 @@ int main(int argc, char **argv)
         return bench_command_compare(&options);
     case BENCH_COMMAND_HISTORY:
         return bench_command_history(&options);
+    case BENCH_COMMAND_REPORT:
+        return bench_command_report(&options);
     default:
         return bench_command_run(&options);
     }

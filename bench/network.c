@@ -119,7 +119,7 @@ static void add_network(json_t *networks, const char *mark, const char *dtype, c
     }
     if (found && found == suite.count)
         json_array_append_new(networks, score(name, unit, amount, dtype, layers, found));
-    else if (2 * found > suite.count)
+    else if (4 * found >= 3 * suite.count)
         json_array_append_new(networks, json_pack("{s:s, s:s, s:I, s:I, s:s}", "name", name, "dtype",
                                                   *dtype ? dtype : "f32", "distinct", (json_int_t)suite.count,
                                                   "missing", (json_int_t)(suite.count - found),
@@ -152,7 +152,7 @@ static bool is_scored(const json_t *network)
     return json_object_get(network, "per_second") != NULL;
 }
 
-static void format_head(const json_t *n, char *text, size_t size)
+void bench_network_text(const json_t *n, char *text, size_t size)
 {
     const double rate = bench_number_of(n, "per_second"), rival = bench_number_of(n, "best_rival_seconds"),
                  seconds = bench_number_of(n, "seconds");
@@ -191,7 +191,7 @@ void bench_networks_print(const json_t *networks, FILE *file)
     char text[BENCH_CASE_TEXT + 400];
     for (size_t i = 0; i < json_array_size(networks); i++) {
         const json_t *n = json_array_get(networks, i), *top = json_object_get(n, "top");
-        format_head(n, text, sizeof text);
+        bench_network_text(n, text, sizeof text);
         fprintf(file, "%s.\n", text);
         for (size_t k = 0; k < json_array_size(top); k++) {
             format_layer(json_array_get(top, k), text, sizeof text);
@@ -205,7 +205,7 @@ void bench_networks_markdown(const json_t *networks, FILE *file)
     char text[BENCH_CASE_TEXT + 400];
     for (size_t i = 0; i < json_array_size(networks); i++) {
         const json_t *n = json_array_get(networks, i), *top = json_object_get(n, "top");
-        format_head(n, text, sizeof text);
+        bench_network_text(n, text, sizeof text);
         fprintf(file, "- %s\n", text);
         for (size_t k = 0; k < json_array_size(top); k++)
             fprintf(file, "  - %.1f%%: `%s` x %lld\n", 100 * bench_number_of(json_array_get(top, k), "share"),

@@ -91,6 +91,7 @@ bool bench_roofline_make(const json_t *document, bench_roofline *r, char reason[
         bench_roofline_free(r);
         return bench_explain(reason, BENCH_REASON_TEXT, "it has no case that is right and was timed");
     }
+    snprintf(r->id, sizeof r->id, "title");
     snprintf(r->title, sizeof r->title, "%s", bench_text_of(device, "name"));
     snprintf(r->subtitle, sizeof r->subtitle, "Husk %s on %.80s %.60s, %.10s: %zu case%s",
              bench_text_of(document, "husk_version"), bench_text_of(device, "platform"),

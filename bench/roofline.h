@@ -26,6 +26,7 @@ typedef struct bench_roofline_point {
 
 typedef struct bench_roofline {
     char title[256], subtitle[256];
+    char id[32]; /* of its title, where it is a part of a page */
     double fma_gflops;
     struct {
         double gbytes_per_s;

@@ -63,9 +63,16 @@ static const char *const shapes[] = {
 };
 #define SERIES ((int)(sizeof shapes / sizeof *shapes))
 
-static int style_of(int series)
+// Of the operators that are there, each has its own, as long as there are enough.
+static int style_of(const canvas *c, int series)
 {
-    return series < SERIES - 1 ? series : SERIES - 1;
+    bool is_there[BENCH_OP_COUNT + 1] = {false};
+    int rank = 0;
+    for (size_t i = 0; i < c->r->count; i++)
+        is_there[c->r->points[i].series] = true;
+    for (int i = 0; i < series; i++)
+        rank += is_there[i];
+    return rank < SERIES - 1 ? rank : SERIES - 1;
 }
 
 static void write_text(FILE *file, const char *text)
@@ -226,15 +233,17 @@ static void draw_point(canvas *c, const bench_roofline_point *p)
     char median[32];
     const double x = at_x(c, p->intensity), y = at_y(c, p->gflops);
     bench_format_ns(p->median_ns, median, sizeof median);
-    fprintf(c->file, "<g class=\"p s%d\" transform=\"translate(%.1f,%.1f)\"><title>", style_of(p->series), x,
-            y);
+    fprintf(c->file, "<g class=\"p s%d\" transform=\"translate(%.1f,%.1f)\"><title>", style_of(c, p->series),
+            x, y);
     write_text(c->file, p->text);
-    fprintf(c->file, "\n%s%s%s, %.4g GFLOP/s executed, %.3g operations a byte", p->variant,
-            p->variant[0] ? ": " : "", median, p->gflops, p->intensity);
+    fputc('\n', c->file);
+    write_text(c->file, p->variant);
+    fprintf(c->file, "%s%s, %.4g GFLOP/s executed, %.3g operations a byte", p->variant[0] ? ": " : "", median,
+            p->gflops, p->intensity);
     if (!isnan(p->percent))
         fprintf(c->file, ", %.0f%% of the peak", p->percent);
     fprintf(c->file, "</title><circle class=\"hit\" r=\"10\"/><path d=\"%s\"/></g>\n",
-            shapes[style_of(p->series)]);
+            shapes[style_of(c, p->series)]);
     keep_clear(c, (box){x - 7, y - 7, x + 7, y + 7});
 }
 
@@ -357,7 +366,7 @@ static void draw_legend(const canvas *c)
         snprintf(text, sizeof text, "%s (%zu)",
                  series < BENCH_OP_COUNT ? bench_op_text((bench_op_kind)series) : "other", count);
         fprintf(c->file, "<g class=\"k s%d\" transform=\"translate(%.1f,88)\"><path d=\"%s\"/></g>",
-                style_of(series), x + 7, shapes[style_of(series)]);
+                style_of(c, series), x + 7, shapes[style_of(c, series)]);
         fprintf(c->file, "<text x=\"%.1f\" y=\"92\">%s</text>\n", x + 19, text);
         x += 40 + 7.2 * (double)strlen(text);
     }
@@ -369,9 +378,8 @@ void bench_roofline_draw(const bench_roofline *roofline, FILE *file)
     find_range(&c);
     fprintf(file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
-            "aria-labelledby=\"title\">\n",
-            WIDTH, HEIGHT);
-    fputs("<title id=\"title\">Roofline of ", file);
+            "aria-labelledby=\"%s\">\n<title id=\"%s\">Roofline of ",
+            WIDTH, HEIGHT, roofline->id, roofline->id);
     write_text(file, roofline->title);
     fputs("</title>\n", file);
     fputs(style, file);

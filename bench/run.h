@@ -16,6 +16,7 @@ int bench_command_overhead(const bench_options *options);
 int bench_command_roofline(const bench_options *options);
 int bench_command_compare(const bench_options *options);
 int bench_command_history(const bench_options *options);
+int bench_command_report(const bench_options *options);
 
 /* The cases that the options name: positional ones, a file, a suite, or fallback. False: reason. */
 bool bench_select_cases(const bench_options *options, const char *fallback, bench_suite *suite,

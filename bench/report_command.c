@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// clbench report: results as a page.
+#include <stdio.h>
+#include <string.h>
+
+#include "history.h"
+#include "output.h"
+#include "report.h"
+#include "run.h"
+
+static int write_page(const bench_column *columns, size_t count, const char *path)
+{
+    const bool is_stdout = !strcmp(path, "-");
+    FILE *file = is_stdout ? stdout : bench_output_open(path);
+    if (!file)
+        return BENCH_EXIT_ERROR;
+    bench_report_write(columns, count, file);
+    if (is_stdout)
+        return fflush(stdout) == 0 ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
+    if (!bench_output_close(file, path))
+        return BENCH_EXIT_ERROR;
+    printf("The report is %s\n", path);
+    return BENCH_EXIT_OK;
+}
+
+int bench_command_report(const bench_options *options)
+{
+    bench_column columns[BENCH_MAX_COLUMNS];
+    json_t *documents[BENCH_MAX_FILES] = {NULL};
+    char path[BENCH_PATH_TEXT], reason[BENCH_REASON_TEXT];
+    size_t count = 0;
+    int code = BENCH_EXIT_OK;
+    if (!options->file_count) {
+        fprintf(stderr, "clbench: report needs a result: clbench report RESULT.json... [-o report.html]\n");
+        return BENCH_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < options->file_count && code == BENCH_EXIT_OK; i++) {
+        if (bench_history_resolve(options->files[i], NULL, path, reason))
+            documents[i] = bench_result_read(path, reason);
+        if (!documents[i] || !bench_device_count(documents[i])) {
+            fprintf(stderr, documents[i] ? "clbench: %s: no device was measured in it\n" : "clbench: %s\n",
+                    documents[i] ? options->files[i] : reason);
+            code = BENCH_EXIT_USAGE;
+        }
+        for (size_t k = 0; documents[i] && k < bench_device_count(documents[i]) && count < BENCH_MAX_COLUMNS;
+             k++)
+            columns[count++] = (bench_column){documents[i], k, options->files[i]};
+    }
+    if (code == BENCH_EXIT_OK)
+        code = write_page(columns, count, options->output_path ? options->output_path : "report.html");
+    for (size_t i = 0; i < BENCH_MAX_FILES; i++)
+        json_decref(documents[i]);
+    return code;
+}
