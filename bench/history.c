@@ -138,7 +138,7 @@ char **bench_history_names(size_t *count)
                 break;
             texts = larger;
         }
-        snprintf(texts[(*count)++], sizeof *texts, "%s", entry->d_name);
+        snprintf(texts[(*count)++], sizeof *texts, "%.63s", entry->d_name);
     }
     if (directory)
         closedir(directory);

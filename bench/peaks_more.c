@@ -212,15 +212,15 @@ bool bench_meter_round_trip(bench_meter *m, bench_peaks *peaks, char reason[BENC
 
 // ---- engines ----
 
-// GFLOP/s of gemm's variant for engines on a square that fills the device; 0 where it does not take that dtype.
-static double time_engine(const bench_husk_session *session, const char *dtype, int edge)
+// GFLOP/s of gemm's variant for an engine on a square that fills the device; 0 where it does not take that dtype.
+static double time_engine(const bench_husk_session *session, const char *variant, const char *dtype, int edge)
 {
     char line[128], reason[BENCH_REASON_TEXT];
     bench_case c;
     bench_data data;
     void *state = NULL;
     double best = 0;
-    const bench_prepare_options options = {.form = "matrix"};
+    const bench_prepare_options options = {.form = variant};
     snprintf(line, sizeof line, "gemm m=%d n=%d k=%d dtype=%s", edge, edge, edge, dtype);
     if (!bench_case_parse(line, &c, reason) || !bench_data_make(&c, &data, reason))
         return 0;
@@ -238,26 +238,39 @@ static double time_engine(const bench_husk_session *session, const char *dtype, 
     return best;
 }
 
+// A square that fills what the engine is part of; nobody waits for the ones that tests compute in its place.
+static int edge_for(const char *engine)
+{
+    return !strncmp(engine, "soft", 4) ? 128 : strstr(engine, "amx") ? 2048 : 4096;
+}
+
+static void measure_engine(bench_meter *m, const char *engine, const char *text, bench_peaks *peaks)
+{
+    static const char *const dtypes[] = {"f16", "bf16"};
+    for (size_t d = 0; d < 2 && peaks->engine_count < BENCH_ENGINE_PEAKS; d++) {
+        double gflops = 0;
+        if (strstr(text, dtypes[d]))
+            gflops = time_engine(m->session, strstr(engine, "amx") ? "amx" : "matrix", dtypes[d], edge_for(engine));
+        if (gflops <= 0)
+            continue;
+        const int at = peaks->engine_count++;
+        snprintf(peaks->engines[at].name, sizeof peaks->engines[at].name, "%s", engine);
+        snprintf(peaks->engines[at].dtype, sizeof peaks->engines[at].dtype, "%s", dtypes[d]);
+        peaks->engines[at].gflops = gflops;
+    }
+}
+
 // Its instruction is reached only through the library, whose best product says what it can do at least.
 void bench_meter_engines(bench_meter *m, bench_peaks *peaks)
 {
-    static const char *const dtypes[] = {"f16", "bf16"};
     char text[256];
+    bool is_measured[2] = {false}; // of those of one kind the library takes the first that is ready
     for (size_t i = 0; husk_engine_name(i); i++) {
-        if (husk_context_engine(m->session->context, i, text, sizeof text) != HUSK_ENGINE_READY)
+        bool *done = &is_measured[strstr(husk_engine_name(i), "amx") != NULL];
+        if (*done || husk_context_engine(m->session->context, i, text, sizeof text) != HUSK_ENGINE_READY)
             continue;
-        const bool is_soft = !strncmp(husk_engine_name(i), "soft", 4);
-        for (size_t d = 0; d < 2 && peaks->engine_count < BENCH_ENGINE_PEAKS; d++) {
-            const double gflops =
-                strstr(text, dtypes[d]) ? time_engine(m->session, dtypes[d], is_soft ? 128 : 4096) : 0;
-            if (gflops <= 0)
-                continue;
-            const int at = peaks->engine_count++;
-            snprintf(peaks->engines[at].name, sizeof peaks->engines[at].name, "%s", husk_engine_name(i));
-            snprintf(peaks->engines[at].dtype, sizeof peaks->engines[at].dtype, "%s", dtypes[d]);
-            peaks->engines[at].gflops = gflops;
-        }
-        return; // the library takes the first that is ready
+        *done = true;
+        measure_engine(m, husk_engine_name(i), text, peaks);
     }
 }
 

@@ -42,7 +42,7 @@ unsigned bench_wanted_arithmetic(const bench_case *c)
 
 bool bench_is_on_engine(const char *variant)
 {
-    return variant && !strcmp(variant, "matrix");
+    return variant && (!strcmp(variant, "matrix") || !strcmp(variant, "amx"));
 }
 
 static double engine_peak(husk_dtype dtype, const bench_peaks *peaks)

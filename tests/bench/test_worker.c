@@ -349,6 +349,7 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
     peaks.arithmetic[BENCH_PEAK_I8] = 350;
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 350);
     ck_assert(!bench_plausible(&row.c, "matrix", 2e9, 0, 1e6, &peaks).is_suspect);
+    ck_assert(!bench_plausible(&row.c, "amx", 2e9, 0, 1e6, &peaks).is_suspect);
     // Cold, a small case is limited by memory, too, not by the cache that it would fit.
     bench_row small = make_row("activation count=1000"); // 8 KB
     ck_assert_double_eq_tol(bench_plausible(&small.c, NULL, 0, 0, 80, &peaks).percent_of_peak, 50, 1e-6);
