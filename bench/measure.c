@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ref/random.h"
+#include "terminal.h"
 #include "text.h"
 #include "timer.h"
 #include "worker.h"
@@ -248,9 +249,12 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
         bench_contestant *c = row->entrants[i].contestant;
         json_t *reply = NULL;
         char reason[BENCH_REASON_TEXT];
-        if (row->entrants[i].slot == 0 && c->process.pid)
+        // What was measured is right; that its worker has to be started anew is worth a word.
+        if (row->entrants[i].slot == 0 && c->process.pid &&
             bench_process_call(&c->process, json_pack("{s:s}", "do", "release"), options->max_time, &reply,
-                               reason);
+                               reason) != BENCH_REPLY_OK &&
+            !bench_interrupted)
+            bench_say("after %s: %s", row->c.canonical, reason);
         json_decref(reply);
     }
 }

@@ -207,6 +207,26 @@ START_TEST(a_device_that_does_nothing_is_suspect)
 }
 END_TEST
 
+// One that dies when it tidies up has been measured before, and its successor measures the rest. A device that dies of
+// being measured has no peaks, and rows nevertheless.
+START_TEST(what_fails_beside_the_rows_is_said)
+{
+    const char *two = "run --quick --baseline none activation count=100 reduce outer=2 axis=64";
+    expect("HUSK_LIMITS=pooled_memory=0", "crash clReleaseMemObject after=activation", two, 0);
+    expect_said("after activation count=100: the driver or Husk crashed: SIGSEGV");
+    expect_said("All 2 results are right");
+    expect("", "crash clEnqueueNDRangeKernel kernel=husk_bench_fma", two, 0);
+    expect_said("peaks could not be measured: the driver or Husk crashed");
+    expect_said("All 2 results are right");
+    expect("", "fail=-36 clFinish after=activation", two, 1); // the device is lost: a new worker, a new context
+    expect_said("HUSK_DEVICE_LOST");
+    expect_said("1 of 2 results are right");
+    expect("", "crash clCreateContext", two, 1);
+    expect_said("while opening the device");
+    expect_nothing_running();
+}
+END_TEST
+
 // Whatever ends clbench, no worker outlives it: not even one that hangs in its driver.
 START_TEST(no_worker_outlives_its_parent)
 {
@@ -287,6 +307,7 @@ int main(void)
     tcase_add_test(tests, events_that_lie_are_not_trusted);
     tcase_add_test(tests, a_load_in_the_middle_is_noticed);
     tcase_add_test(tests, a_device_that_does_nothing_is_suspect);
+    tcase_add_test(tests, what_fails_beside_the_rows_is_said);
     tcase_add_test(tests, no_worker_outlives_its_parent);
     tcase_add_test(tests, all_devices_are_measured_in_one_run);
     Suite *suite = suite_create("clbench isolation");
