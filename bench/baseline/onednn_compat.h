@@ -143,21 +143,21 @@ static inline dnnl_status_t onednn_add(dnnl_primitive_desc_t *pd, dnnl_engine_t 
     return dnnl.binary_primitive_desc_create(pd, engine, dnnl_binary_add, src, other, src, attr);
 }
 
-static inline dnnl_status_t onednn_vanilla_rnn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_vanilla_rnn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                                dnnl_alg_kind_t kind, dnnl_rnn_direction_t direction,
                                                const onednn_rnn_mds *m, const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.vanilla_rnn_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, kind, direction,
+    return dnnl.vanilla_rnn_forward_primitive_desc_create(pd, engine, prop, kind, direction,
                                                           m->src, m->src_iter, m->weights, m->weights_iter,
                                                           m->bias, m->dst, m->dst_iter, dnnl_rnn_flags_undef,
                                                           0, 0, attr);
 }
 
-static inline dnnl_status_t onednn_lstm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_lstm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                         dnnl_rnn_direction_t direction, const onednn_rnn_mds *m,
                                         const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.lstm_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, direction, m->src,
+    return dnnl.lstm_forward_primitive_desc_create(pd, engine, prop, direction, m->src,
                                                    m->src_iter, m->src_iter_c, m->weights, m->weights_iter,
                                                    NULL, NULL, m->bias, m->dst, m->dst_iter, m->dst_iter_c,
                                                    dnnl_rnn_flags_undef, attr);
@@ -178,6 +178,27 @@ static inline dnnl_status_t onednn_gru(dnnl_primitive_desc_t *pd, dnnl_engine_t 
 }
 
 /* Gradients; forward: the descriptor of the pass that they belong to. */
+static inline dnnl_status_t onednn_vanilla_rnn_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                        dnnl_alg_kind_t kind, dnnl_rnn_direction_t direction,
+                                                        const onednn_rnn_mds *m,
+                                                        const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.vanilla_rnn_backward_primitive_desc_create(
+        pd, engine, dnnl_backward, kind, direction, m->src, m->src_iter, m->weights, m->weights_iter, m->bias, m->dst,
+        m->dst_iter, m->src, m->src_iter, m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
+        dnnl_rnn_flags_undef, 0, 0, forward, NULL);
+}
+
+static inline dnnl_status_t onednn_lstm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                 dnnl_rnn_direction_t direction, const onednn_rnn_mds *m,
+                                                 const_dnnl_primitive_desc_t forward)
+{
+    return dnnl.lstm_backward_primitive_desc_create(
+        pd, engine, dnnl_backward, direction, m->src, m->src_iter, m->src_iter_c, m->weights, m->weights_iter, NULL,
+        NULL, m->bias, m->dst, m->dst_iter, m->dst_iter_c, m->src, m->src_iter, m->src_iter_c, m->weights,
+        m->weights_iter, NULL, NULL, m->bias, m->dst, m->dst_iter, m->dst_iter_c, dnnl_rnn_flags_undef, forward, NULL);
+}
+
 static inline dnnl_status_t onednn_convolution_backward_data(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                              dnnl_alg_kind_t kind, const onednn_md *diff_src,
                                                              const onednn_md *weights, const onednn_md *diff_dst,
@@ -404,24 +425,24 @@ static inline dnnl_status_t onednn_add(dnnl_primitive_desc_t *pd, dnnl_engine_t 
     return onednn_pd_of(dnnl.binary_desc_init(&op, dnnl_binary_add, src, other, src), pd, &op, engine, attr);
 }
 
-static inline dnnl_status_t onednn_vanilla_rnn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_vanilla_rnn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                                dnnl_alg_kind_t kind, dnnl_rnn_direction_t direction,
                                                const onednn_rnn_mds *m, const_dnnl_primitive_attr_t attr)
 {
     dnnl_rnn_desc_t op;
-    return onednn_pd_of(dnnl.vanilla_rnn_forward_desc_init(&op, dnnl_forward_inference, kind, direction,
+    return onednn_pd_of(dnnl.vanilla_rnn_forward_desc_init(&op, prop, kind, direction,
                                                            m->src, m->src_iter, m->weights, m->weights_iter,
                                                            m->bias, m->dst, m->dst_iter, dnnl_rnn_flags_undef,
                                                            0, 0),
                         pd, &op, engine, attr);
 }
 
-static inline dnnl_status_t onednn_lstm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+static inline dnnl_status_t onednn_lstm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                         dnnl_rnn_direction_t direction, const onednn_rnn_mds *m,
                                         const_dnnl_primitive_attr_t attr)
 {
     dnnl_rnn_desc_t op;
-    return onednn_pd_of(dnnl.lstm_forward_desc_init(&op, dnnl_forward_inference, direction, m->src,
+    return onednn_pd_of(dnnl.lstm_forward_desc_init(&op, prop, direction, m->src,
                                                     m->src_iter, m->src_iter_c, m->weights, m->weights_iter,
                                                     m->bias, m->dst, m->dst_iter, m->dst_iter_c,
                                                     dnnl_rnn_flags_undef),
@@ -442,6 +463,33 @@ static inline dnnl_status_t onednn_gru(dnnl_primitive_desc_t *pd, dnnl_engine_t 
 }
 
 /* Gradients; forward: the descriptor of the pass that they belong to. */
+static inline dnnl_status_t onednn_vanilla_rnn_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                        dnnl_alg_kind_t kind, dnnl_rnn_direction_t direction,
+                                                        const onednn_rnn_mds *m,
+                                                        const_dnnl_primitive_desc_t forward)
+{
+    dnnl_rnn_desc_t op;
+    return onednn_backward_pd_of(
+        dnnl.vanilla_rnn_backward_desc_init(&op, dnnl_backward, kind, direction, m->src, m->src_iter, m->weights,
+                                            m->weights_iter, m->bias, m->dst, m->dst_iter, m->src, m->src_iter,
+                                            m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
+                                            dnnl_rnn_flags_undef, 0, 0),
+        pd, &op, engine, forward);
+}
+
+static inline dnnl_status_t onednn_lstm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                 dnnl_rnn_direction_t direction, const onednn_rnn_mds *m,
+                                                 const_dnnl_primitive_desc_t forward)
+{
+    dnnl_rnn_desc_t op;
+    return onednn_backward_pd_of(
+        dnnl.lstm_backward_desc_init(&op, dnnl_backward, direction, m->src, m->src_iter, m->src_iter_c, m->weights,
+                                     m->weights_iter, m->bias, m->dst, m->dst_iter, m->dst_iter_c, m->src, m->src_iter,
+                                     m->src_iter_c, m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
+                                     m->dst_iter_c, dnnl_rnn_flags_undef),
+        pd, &op, engine, forward);
+}
+
 static inline dnnl_status_t onednn_convolution_backward_data(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                              dnnl_alg_kind_t kind, const onednn_md *diff_src,
                                                              const onednn_md *weights, const onednn_md *diff_dst,

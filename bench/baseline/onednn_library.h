@@ -25,6 +25,7 @@
     X(stream_wait)                    \
     X(stream_destroy)                 \
     X(memory_desc_equal)              \
+    X(memory_desc_get_size)           \
     X(memory_create)                  \
     X(memory_get_data_handle)         \
     X(memory_destroy)                 \
@@ -72,7 +73,9 @@
     X(batch_normalization_forward_primitive_desc_create)    \
     X(batch_normalization_backward_primitive_desc_create)   \
     X(layer_normalization_forward_primitive_desc_create)    \
-    X(layer_normalization_backward_primitive_desc_create)
+    X(layer_normalization_backward_primitive_desc_create)   \
+    X(vanilla_rnn_backward_primitive_desc_create)           \
+    X(lstm_backward_primitive_desc_create)
 #else
 #define ONEDNN_FUNCTIONS_VERSION(X)                   \
     X(memory_desc_init_by_strides)                    \
@@ -101,7 +104,9 @@
     X(batch_normalization_forward_desc_init)          \
     X(batch_normalization_backward_desc_init)         \
     X(layer_normalization_forward_desc_init)          \
-    X(layer_normalization_backward_desc_init)
+    X(layer_normalization_backward_desc_init)         \
+    X(vanilla_rnn_backward_desc_init)                 \
+    X(lstm_backward_desc_init)
 #endif
 
 #define ONEDNN_FUNCTIONS(X) ONEDNN_FUNCTIONS_COMMON(X) ONEDNN_FUNCTIONS_VERSION(X)

@@ -20,7 +20,7 @@ typedef struct onednn_session {
     int threads;
 } onednn_session;
 
-#define ONEDNN_MAX_ARGUMENTS 12
+#define ONEDNN_MAX_ARGUMENTS 24
 
 typedef struct onednn_step {
     onednn_stage stage;

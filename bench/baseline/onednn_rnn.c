@@ -9,9 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "onednn_op.h"
+#include "onednn_rnn.h"
 
-enum { OWN_WEIGHTS = 1, ALL_LAYERS = 2, TWO_STEPS = 4 };
+enum {
+    OWN_WEIGHTS = ONEDNN_RNN_OWN_WEIGHTS,
+    ALL_LAYERS = ONEDNN_RNN_ALL_LAYERS,
+    TWO_STEPS = ONEDNN_RNN_TWO_STEPS
+};
 
 static bool reset_after(const bench_rnn *r)
 {
@@ -33,6 +37,7 @@ static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
     const bench_rnn *r = &c->as.rnn;
     const char *lack = r->lengths                                 ? "sequences of different length"
                        : !(r->t && r->b && r->input && r->hidden) ? "empty tensors"
+                       : c->dir != BENCH_FWD                      ? onednn_rnn_backward_lacks(c)
                                                                   : NULL;
     if (lack)
         snprintf(reason, BENCH_REASON_TEXT, "%s", lack);
@@ -101,6 +106,8 @@ static bool make_operands(const bench_case *c, onednn_operands *operands)
 static bool applies(const bench_case *c, unsigned flags)
 {
     const bench_rnn *r = &c->as.rnn;
+    if (c->dir != BENCH_FWD && flags & TWO_STEPS)
+        return false;
     if (flags & ALL_LAYERS)
         return r->layers > 1 && r->directions == 1 && r->input == r->hidden;
     return true;
@@ -151,13 +158,13 @@ static dnnl_status_t make_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, co
         r->directions == 2 ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
     switch (r->cell) {
     case HUSK_RNN_LSTM:
-        return onednn_lstm(pd, engine, direction, mds, attr);
+        return onednn_lstm(pd, engine, dnnl_forward_inference, direction, mds, attr);
     case HUSK_RNN_GRU:
         return onednn_gru(pd, engine, reset_after(r), direction, mds, attr);
     case HUSK_RNN_RELU:
-        return onednn_vanilla_rnn(pd, engine, dnnl_eltwise_relu, direction, mds, attr);
+        return onednn_vanilla_rnn(pd, engine, dnnl_forward_inference, dnnl_eltwise_relu, direction, mds, attr);
     default:
-        return onednn_vanilla_rnn(pd, engine, dnnl_eltwise_tanh, direction, mds, attr);
+        return onednn_vanilla_rnn(pd, engine, dnnl_forward_inference, dnnl_eltwise_tanh, direction, mds, attr);
     }
 }
 
@@ -222,6 +229,10 @@ static void add_span(onednn_program *program, const bench_case *c, const onednn_
 static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
                   unsigned flags)
 {
+    if (c->dir != BENCH_FWD) {
+        onednn_rnn_backward_build(program, c, operands, flags);
+        return;
+    }
     const bench_rnn *r = &c->as.rnn;
     const int64_t x_dims[3] = {r->t, r->b, r->input}, y_dims[3] = {r->t, r->b, r->directions * r->hidden};
     const onednn_md *x_md = onednn_program_md_packed(program, 3, x_dims);
@@ -251,6 +262,7 @@ static const onednn_way ways[] = {
 
 extern const onednn_op onednn_op_rnn;
 const onednn_op onednn_op_rnn = {.ways = ways,
+                                 .has_backward = true,
                                  .reference_is_fast = true,
                                  .supports = supports,
                                  .make_operands = make_operands};

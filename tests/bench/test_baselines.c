@@ -128,6 +128,10 @@ static const char *const cases[] = {
     "rnn cell=gru t=5 b=3 input=12 hidden=12 layers=2 packed=1",
     "rnn cell=gru t=5 b=3 input=8 hidden=12 reset=before state=1 bidir=1",
     "rnn cell=gru t=5 b=3 input=8 hidden=12 reset=before packed=1",
+    "rnn cell=tanh t=5 b=3 input=8 hidden=12 dir=bwd",
+    "rnn cell=relu t=5 b=1 input=33 hidden=65 bias=0 state=1 dir=bwd",
+    "rnn cell=lstm t=5 b=16 input=32 hidden=32 dir=bwd",
+    "rnn cell=lstm t=4 b=3 input=9 hidden=12 state=1 dir=bwd",
 };
 
 // CLBlast compiles for seconds: a few cases, which still meet both of its algorithms and the epilogue.
@@ -341,6 +345,7 @@ START_TEST(onednn_refuses_what_it_lacks)
 {
     static const char *const lacking[] = {
         "rnn cell=lstm t=5 b=3 input=8 hidden=12 lengths=1",
+        "rnn cell=gru t=5 b=3 input=8 hidden=12 dir=bwd",
         "pool kind=max c=5 h=8 w=8 r=2 s=2 indices=1",
         "gemm m=4 n=5 k=0",
     };
