@@ -14,12 +14,12 @@
 // What forward has left, and the output's gradient: one head of one batch.
 typedef struct {
     const __global data_t *y, *dy;
-    const __global float *sums;
+    const __global acc_t *sums;
     long y_row, dy_row, sums_row;
 } saved;
 
 #define SAVED_PARAMS \
-    ATTENTION_TENSOR(y), ATTENTION_TENSOR(dy), const __global float *sums_base, long sums_offset, long sums_batch, \
+    ATTENTION_TENSOR(y), ATTENTION_TENSOR(dy), const __global acc_t *sums_base, long sums_offset, long sums_batch, \
     long sums_head, long sums_row
 #define SAVED_OF(name, image, head) \
     const saved name = {y_base + y_offset + (image) * y_batch + (head) * y_head, \
@@ -27,14 +27,14 @@ typedef struct {
                         sums_base + sums_offset + (image) * sums_batch + (head) * sums_head, y_row, dy_row, sums_row}
 
 // What scores are diminished by, in powers of two; a row that sees nothing has weights of zero.
-ALWAYS_INLINE float level_of(const saved *s, int query)
+ALWAYS_INLINE acc_t level_of(const saved *s, int query)
 {
-    const float sum = s->sums[query * s->sums_row];
+    const acc_t sum = s->sums[query * s->sums_row];
     return sum == -INFINITY ? INFINITY : sum * LOG2_E;
 }
 
 // The sum of dy y along a row.
-ALWAYS_INLINE float mean_of(const saved *s, int query, int columns)
+ALWAYS_INLINE acc_t mean_of(const saved *s, int query, int columns)
 {
     const __global data_t *y = s->y + query * s->y_row, *dy = s->dy + query * s->dy_row;
     vf sum = (vf)(0.0f);
@@ -44,7 +44,7 @@ ALWAYS_INLINE float mean_of(const saved *s, int query, int columns)
 }
 
 // A row of sums times factor goes to, or is added to, the gradient.
-ALWAYS_INLINE void put_row(__global data_t *to, const acc_t *sums, int columns, float factor, int adds)
+ALWAYS_INLINE void put_row(__global data_t *to, const acc_t *sums, int columns, acc_t factor, int adds)
 {
     for (int j = 0; j < columns; j += VW) {
         const int lanes = min(columns - j, VW);
@@ -57,7 +57,7 @@ ALWAYS_INLINE void put_row(__global data_t *to, const acc_t *sums, int columns, 
 
 // Scores and dy v^T of one query with `count` keys become ds.
 ALWAYS_INLINE void differ_along(acc_t *line, const acc_t *products, const attention *a, int query, int key, int count,
-                                float level, float mean)
+                                acc_t level, acc_t mean)
 {
     const int seen = min(attention_seen(a, query) - key, count);
     for (int t = 0; t < count; t += VW) {
@@ -106,10 +106,10 @@ ALWAYS_INLINE void descend(const attention *a, const saved *s, acc_t *outputs, i
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_attention_backward_blocks_queries(__global data_t *dq_base, long dq_offset, long dq_batch,
                                                      long dq_head, long dq_row, SAVED_PARAMS, ATTENTION_PARAMS,
-                                                     float factor, int adds, int unit_rows, int chunk)
+                                                     acc_t factor, int adds, int unit_rows, int chunk)
 {
-    acc_t panels[PANEL_FLOATS] __attribute__((aligned(64)));
-    acc_t state[STATE_FLOATS] __attribute__((aligned(64)));
+    acc_t panels[PANEL_ROOM] __attribute__((aligned(64)));
+    acc_t state[STATE_ROOM] __attribute__((aligned(64)));
     const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
     const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * unit_rows;
     const int rows = min(unit_rows, queries - begin);
@@ -220,10 +220,10 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf))
 __kernel void husk_attention_backward_blocks_keys(__global data_t *dk_base, long dk_offset, long dk_batch, long dk_head,
                                                   long dk_row, __global data_t *dv_base, long dv_offset, long dv_batch,
                                                   long dv_head, long dv_row, int has_dk, int has_dv, SAVED_PARAMS,
-                                                  ATTENTION_PARAMS, float factor, int adds, int unit_rows, int chunk)
+                                                  ATTENTION_PARAMS, acc_t factor, int adds, int unit_rows, int chunk)
 {
-    acc_t panels[PANEL_FLOATS] __attribute__((aligned(64)));
-    acc_t state[STATE_FLOATS] __attribute__((aligned(64)));
+    acc_t panels[PANEL_ROOM] __attribute__((aligned(64)));
+    acc_t state[STATE_ROOM] __attribute__((aligned(64)));
     acc_t levels[MOST_QUERIES + VW], means[MOST_QUERIES + VW];
     const int kv_heads = heads / group, image = get_group_id(1) / kv_heads, kv_head = get_group_id(1) % kv_heads;
     const int begin = get_group_id(0) * unit_rows, rows = min(unit_rows, keys - begin);

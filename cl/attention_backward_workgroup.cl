@@ -7,21 +7,21 @@
 #include "lib/attention_workgroup.clh"
 
 #define SAVED_PARAMS \
-    ATTENTION_TENSOR(y), ATTENTION_TENSOR(dy), const __global float *sums_base, long sums_offset, long sums_batch, \
+    ATTENTION_TENSOR(y), ATTENTION_TENSOR(dy), const __global acc_t *sums_base, long sums_offset, long sums_batch, \
     long sums_head, long sums_row
 
 // What scores are diminished by, in powers of two, and the sum of dy y along the row, of BLOCK queries from `first` on.
 // A row that sees nothing has weights of zero.
 __attribute__((always_inline))
-inline void load_rows(__local acc_t *levels, __local acc_t *means, const __global float *sums, long sums_row,
+inline void load_rows(__local acc_t *levels, __local acc_t *means, const __global acc_t *sums, long sums_row,
                       const __global data_t *y, long y_row, const __global data_t *dy, long dy_row, int first,
                       int queries, int columns)
 {
     const int i = get_local_id(0), query = first + i;
     if (i >= BLOCK)
         return;
-    const float sum = query < queries ? sums[query * sums_row] : -INFINITY;
-    float mean = 0.0f;
+    const acc_t sum = query < queries ? sums[query * sums_row] : -INFINITY;
+    acc_t mean = 0.0f;
     for (int j = 0; j < columns && query < queries; ++j)
         mean = MAD(load_one(y, query * y_row + j), load_one(dy, query * dy_row + j), mean);
     levels[i] = sum == -INFINITY ? INFINITY : sum * LOG2_E;
@@ -30,7 +30,7 @@ inline void load_rows(__local acc_t *levels, __local acc_t *means, const __globa
 
 // A score times scale with what the mask adds; -infinity where the key is not seen.
 __attribute__((always_inline))
-inline float score_of(const attention *a, float product, int query, int key)
+inline acc_t score_of(const attention *a, acc_t product, int query, int key)
 {
     if (query >= a->queries || key >= attention_seen(a, query))
         return -INFINITY;
@@ -46,6 +46,32 @@ inline void fill_kept(__local acc_t *tile, const attention *a, int query, int ke
         const int keeps = !a->threshold || attention_keeps(a, query + (rows_are_keys ? i : p),
                                                            key + (rows_are_keys ? p : i));
         tile[p * A_PITCH + i] = keeps ? a->keep : 0.0f;
+    }
+}
+
+// Doubles take twice the registers, and so does what is done to sixteen of them at once: it is done to one after
+// another in local memory. The tile is [column][row]; rows are queries or keys.
+#ifdef DTYPE_F64
+#define IN_TURN 1
+#define SECOND_SQUARE SQUARE
+#else
+#define IN_TURN 0
+#define SECOND_SQUARE 1
+#endif
+__attribute__((always_inline))
+inline void differ_in_turn(__local acc_t *scores, __local acc_t *products, const attention *a, int query, int key,
+                           int rows_are_keys, const __local acc_t *levels, const __local acc_t *means)
+{
+#pragma nounroll
+    for (int n = get_local_id(0); n < BLOCK * BLOCK; n += ITEMS) {
+        const int column = n / BLOCK, row = n % BLOCK, at = column * A_PITCH + row;
+        const int i = rows_are_keys ? column : row, own_query = query + i;
+        const int own_key = key + (rows_are_keys ? row : column);
+        const acc_t kept = !a->threshold || attention_keeps(a, own_query, own_key) ? a->keep : 0.0f;
+        const acc_t weight = exp2(score_of(a, scores[at], own_query, own_key) - levels[i]);
+        const acc_t difference = weight * (products[at] * kept - means[i]);
+        scores[at] = rows_are_keys ? weight * kept : difference;
+        products[at] = difference;
     }
 }
 
@@ -74,7 +100,7 @@ inline void multiply_both(fragment_acc *second, fragment_acc *first, __local acc
 // An item's 4 x 4 of rows from `first` on times factor go to, or are added to, the gradient.
 __attribute__((always_inline))
 inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc, int first, int rows, int column,
-                      int columns, uint item, float factor, int adds)
+                      int columns, uint item, acc_t factor, int adds)
 {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -82,7 +108,7 @@ inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc,
         for (int j = 0; j < 4; ++j) {
             const int row = first + fragment_row(item, i), at = column + fragment_column(item, j);
             if (row < rows && at < columns) {
-                const float value = acc->sum[i][j] * factor;
+                const acc_t value = acc->sum[i][j] * factor;
                 store_one(to, row * to_row + at, adds ? value + load_one(to, row * to_row + at) : value);
             }
         }
@@ -91,9 +117,9 @@ inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc,
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base, long dq_offset, long dq_batch,
                                                         long dq_head, long dq_row, SAVED_PARAMS, ATTENTION_PARAMS,
-                                                        float factor, int adds)
+                                                        acc_t factor, int adds)
 {
-    __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], levels[BLOCK], means[BLOCK];
+    __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], seconds[SECOND_SQUARE], levels[BLOCK], means[BLOCK];
     const uint item = get_local_id(0);
     const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
     const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
@@ -109,6 +135,12 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
         const operands scores = {a.q, a.k, a.q_row, a.k_row}, products = {dy, a.v, dy_row, a.v_row};
         multiply_both(&product, &score, a_tile, b_tile, scores, products, begin, queries, first, keys, d, e, item);
         barrier(CLK_LOCAL_MEM_FENCE); // the rows are there, and the weights' last readers done
+#if IN_TURN
+        store_turned(weights, &score, item);
+        store_turned(seconds, &product, item);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        differ_in_turn(weights, seconds, &a, begin, first, 0, levels, means);
+#else
         fill_kept(weights, &a, begin, first, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
@@ -117,12 +149,13 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const int key = first + fragment_column(item, j);
-                const float kept = weights[fragment_column(item, j) * A_PITCH + row];
-                const float weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
+                const acc_t kept = weights[fragment_column(item, j) * A_PITCH + row];
+                const acc_t weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
                 score.sum[i][j] = weight * (product.sum[i][j] * kept - means[row]);
             }
         }
         store_turned(weights, &score, item);
+#endif
         multiply_weights(&sum, weights, b_tile, a.k, a.k_row, first, keys, column, d, item);
     }
     put_block(dq_base + dq_offset + image * dq_batch + head * dq_head, dq_row, &sum, begin, queries, column, d,
@@ -135,9 +168,9 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
                                                      long dk_head, long dk_row, __global data_t *dv_base,
                                                      long dv_offset, long dv_batch, long dv_head, long dv_row,
                                                      int has_dk, int has_dv, SAVED_PARAMS, ATTENTION_PARAMS,
-                                                     float factor, int adds)
+                                                     acc_t factor, int adds)
 {
-    __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], levels[BLOCK], means[BLOCK];
+    __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], seconds[SECOND_SQUARE], levels[BLOCK], means[BLOCK];
     const uint item = get_local_id(0);
     const int kv_heads = heads / group, image = get_group_id(1) / kv_heads, kv_head = get_group_id(1) % kv_heads;
     const int begin = get_group_id(0) * BLOCK, column = get_group_id(2) * BLOCK;
@@ -158,6 +191,12 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
             multiply_both(&product, &score, a_tile, b_tile, scores, products, begin, keys, first, queries, d, e,
                           item);
             barrier(CLK_LOCAL_MEM_FENCE);
+#if IN_TURN
+            store_turned(weights, &score, item);
+            store_turned(seconds, &product, item);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            differ_in_turn(weights, seconds, &a, first, begin, 1, levels, means);
+#else
             fill_kept(weights, &a, first, begin, 0);
             barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
@@ -166,20 +205,23 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
                     const int row = fragment_column(item, j), query = first + row;
-                    const float kept = weights[row * A_PITCH + fragment_row(item, i)];
-                    const float weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
+                    const acc_t kept = weights[row * A_PITCH + fragment_row(item, i)];
+                    const acc_t weight = exp2(score_of(&a, score.sum[i][j], query, key) - levels[row]);
                     score.sum[i][j] = weight * kept;
                     product.sum[i][j] = weight * (product.sum[i][j] * kept - means[row]);
                 }
             }
+#endif
             // Barriers under a condition are dear to some compilers: a product that is not wanted has no steps. The
             // sums change places so that one piece of code makes both.
 #pragma nounroll
             for (int part = 0; part < 2; ++part) {
                 const int is_wanted = part ? makes_dk : makes_dv;
-                store_turned(weights, &score, item);
-                multiply_weights(&dv_sum, weights, b_tile, part ? a.q : dy, part ? a.q_row : dy_row, first,
-                                 is_wanted ? queries : first, column, part ? d : e, item);
+                if (!IN_TURN)
+                    store_turned(weights, &score, item);
+                multiply_weights(&dv_sum, IN_TURN && part ? seconds : weights, b_tile, part ? a.q : dy,
+                                 part ? a.q_row : dy_row, first, is_wanted ? queries : first, column, part ? d : e,
+                                 item);
                 const fragment_acc other = dv_sum;
                 dv_sum = dk_sum;
                 dk_sum = other;

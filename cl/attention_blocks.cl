@@ -11,7 +11,7 @@
 #include "lib/attention_blocks.clh"
 
 // Of the rows of a work-group, where chunks of keys follow each other; a tile reads as many more as a vector holds.
-#define MOST_ROWS (STATE_FLOATS / TILE_N + 16)
+#define MOST_ROWS (STATE_ROOM / TILE_N + 16)
 
 // What some queries have come to.
 typedef struct {
@@ -110,12 +110,12 @@ ALWAYS_INLINE void ask_ahead(const __global data_t *q, long q_row, int d, const 
 }
 
 // n rows of results. sums may be NULL.
-ALWAYS_INLINE void finish_rows(const progress from, int n, int columns, float keep, __global data_t *y, long y_row,
-                               __global float *sums, long sums_row)
+ALWAYS_INLINE void finish_rows(const progress from, int n, int columns, acc_t keep, __global data_t *y, long y_row,
+                               __global acc_t *sums, long sums_row)
 {
     for (int i = 0; i < n; ++i) {
-        const float sum = sum_lanes(load_private(from.sums + i * VW));
-        const float factor = sum == 0.0f ? 0.0f : keep / sum;
+        const acc_t sum = sum_lanes(load_private(from.sums + i * VW));
+        const acc_t factor = sum == 0.0f ? 0.0f : keep / sum;
         for (int j = 0; j < columns; j += VW)
             store_vf_part(load_private(from.outputs + i * from.pitch + j) * factor, y + i * y_row + j,
                           min(columns - j, VW));
@@ -125,14 +125,14 @@ ALWAYS_INLINE void finish_rows(const progress from, int n, int columns, float ke
 }
 
 // unit_rows queries a work-group; chunk keys are packed and `step` done at a time, multiples of TILE_N, step at most
-// LINE. Where a chunk does not hold all keys, unit_rows fit STATE_FLOATS with 16 more. log_sum_exp may be NULL.
+// LINE. Where a chunk does not hold all keys, unit_rows fit STATE_ROOM with 16 more. log_sum_exp may be NULL.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_attention_blocks(__global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row,
-                                    __global float *sums_base, long sums_offset, long sums_batch, long sums_head,
+                                    __global acc_t *sums_base, long sums_offset, long sums_batch, long sums_head,
                                     long sums_row, int has_sums, ATTENTION_PARAMS, int unit_rows, int chunk, int step)
 {
-    acc_t panels[PANEL_FLOATS] __attribute__((aligned(64)));
-    acc_t state[STATE_FLOATS] __attribute__((aligned(64)));
+    acc_t panels[PANEL_ROOM] __attribute__((aligned(64)));
+    acc_t state[STATE_ROOM] __attribute__((aligned(64)));
     acc_t greatest[MOST_ROWS], sums[MOST_ROWS * VW];
     const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
     // The last queries and the first ones in turn: where they see unequal numbers of keys, neighbours are even.
@@ -144,7 +144,7 @@ __kernel void husk_attention_blocks(__global data_t *y_base, long y_offset, long
     const int limit = attention_seen(&a, begin + rows - 1), at_once = keys <= chunk;
     acc_t *plain = panels + chunk * d;
     __global data_t *y = y_base + y_offset + image * y_batch + head * y_head + begin * y_row;
-    __global float *out = sums_base + sums_offset + image * sums_batch + head * sums_head + begin * sums_row;
+    __global acc_t *out = sums_base + sums_offset + image * sums_batch + head * sums_head + begin * sums_row;
     int first = 0;
     do { // once even where nothing is seen
         const int count = min(chunk, limit - first);

@@ -14,6 +14,7 @@
 // number of keys alone, so the bits do not depend on the number of work-groups. After Dao and others, "Flash-Decoding
 // for long-context inference" (pytorch.org/blog/flash-decoding).
 //
+//   -DVW                     see lib/vector.clh; f64 takes -DHALF_VECTORS, too
 //   -DTILE_M=4 -DTILE_NV=4   rows that are done at once where there are more than one; vectors of values
 //   -DLINE=...               scores of a row that are held at once, a multiple of VW
 //   -DMOST_ROWS=...          queries of a work-group
@@ -247,7 +248,7 @@ ALWAYS_INLINE void add_range(extent *total, acc_t *outputs, const extent *part, 
 }
 
 ALWAYS_INLINE void finish(const extent *total, const acc_t *outputs, int columns, acc_t keep, __global data_t *y,
-                          __global float *log_sum_exp)
+                          __global acc_t *log_sum_exp)
 {
     const acc_t factor = total->sum == 0.0f ? 0.0f : keep / total->sum;
     for (int j = 0; j < columns; j += VW)
@@ -257,7 +258,7 @@ ALWAYS_INLINE void finish(const extent *total, const acc_t *outputs, int columns
 }
 
 #define OUTPUT_PARAMS \
-    __global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row, __global float *sums_base, \
+    __global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row, __global acc_t *sums_base, \
     long sums_offset, long sums_batch, long sums_head, long sums_row, int has_sums
 #define Y_OF(image, head, query) \
     (y_base + y_offset + (image) * y_batch + (head) * y_head + (query) * y_row)

@@ -10,7 +10,7 @@
 // log_sum_exp may be NULL.
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row,
-                                       __global float *sums_base, long sums_offset, long sums_batch, long sums_head,
+                                       __global acc_t *sums_base, long sums_offset, long sums_batch, long sums_head,
                                        long sums_row, int has_sums, ATTENTION_PARAMS)
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], part[SIDE * BLOCK];
@@ -20,7 +20,7 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
     const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
     ATTENTION_OF(a, image, head);
     fragment_acc output, score;
-    float greatest[4], sum[4];
+    acc_t greatest[4], sum[4];
     fragment_zero(&output);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -34,11 +34,11 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
         for (int i = 0; i < 4; ++i) {
             const int query = begin + fragment_row(item, i);
             const int seen = query < queries ? attention_seen(&a, query) : 0;
-            float most = -INFINITY;
+            acc_t most = -INFINITY;
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const int key = first + fragment_column(item, j);
-                float s = -INFINITY;
+                acc_t s = -INFINITY;
                 if (key < seen) {
                     s = score.sum[i][j] * scale;
                     if (a.mask_kind != MASK_NONE)
@@ -53,16 +53,16 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const int row = fragment_row(item, i), query = begin + row;
-            float most = greatest[i];
+            acc_t most = greatest[i];
             for (int t = 0; t < SIDE; ++t)
                 most = fmax(most, part[t * BLOCK + row]);
-            const float base = most == -INFINITY ? 0.0f : most;
-            const float factor = exp2(greatest[i] - base);
+            const acc_t base = most == -INFINITY ? 0.0f : most;
+            const acc_t factor = exp2(greatest[i] - base);
             greatest[i] = most;
             sum[i] *= factor;
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                const float weight = exp2(score.sum[i][j] - base);
+                const acc_t weight = exp2(score.sum[i][j] - base);
                 sum[i] += weight;
                 output.sum[i][j] *= factor;
                 const int key = first + fragment_column(item, j);
@@ -80,10 +80,10 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int row = fragment_row(item, i), query = begin + row;
-        float total = 0.0f;
+        acc_t total = 0.0f;
         for (int t = 0; t < SIDE; ++t)
             total += part[t * BLOCK + row];
-        const float factor = total == 0.0f ? 0.0f : keep / total;
+        const acc_t factor = total == 0.0f ? 0.0f : keep / total;
         __global data_t *y = y_base + y_offset + image * y_batch + head * y_head + query * y_row;
 #pragma unroll
         for (int j = 0; j < 4; ++j) {

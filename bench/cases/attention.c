@@ -257,6 +257,8 @@ const bench_op bench_op_attention = {
     .gradients = {[BENCH_BWD] = "attention_backward"},
     .fields = fields,
     .common = BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
+    .narrows = true,
+    .keeps_saved = 1u << 3, // log_sum_exp
     .normalise = normalise,
     .resolve = resolve,
     .flops = flops,

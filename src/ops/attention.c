@@ -51,21 +51,20 @@ static husk_status prepare_blocks(husk_plan *plan, const husk__scope *scope)
     const problem *own = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
     const husk__configuration *configuration = plan->configuration;
-    const int32_t width = (int32_t)traits->vector_width;
-    const int64_t padded = husk__attention_padded(configuration, width, own->v.shape[COLUMNS]);
+    const husk__attention_tile tile = husk__attention_tile_of(configuration, traits, own->q.dtype);
+    const int64_t padded = husk__attention_padded(&tile, own->v.shape[COLUMNS]);
     const int64_t heads = own->q.shape[BATCH] * own->q.shape[HEADS];
-    const int64_t keys = own->k.shape[LENGTH], tile = husk__attention_padded(configuration, width, 1);
+    const int64_t keys = own->k.shape[LENGTH];
     const int64_t chunk =
-        husk__attention_chunk(configuration, width, keys, own->q.shape[COLUMNS], padded, padded / tile);
-    const int64_t room = keys <= chunk ? INT32_MAX : husk__attention_room(configuration, padded);
-    state *made =
-        make_state(plan, husk__attention_unit_rows(configuration, traits, heads, own->q.shape[LENGTH], room));
+        husk__attention_chunk(&tile, keys, own->q.shape[COLUMNS], padded, padded / tile.columns);
+    const int64_t room = keys <= chunk ? INT32_MAX : husk__attention_room(&tile, padded);
+    state *made = make_state(plan, husk__attention_unit_rows(&tile, traits, heads, own->q.shape[LENGTH], room));
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     made->chunk = chunk;
-    made->step = husk__attention_share(chunk, configuration->values[HUSK__ATTENTION_LINE], tile);
+    made->step = husk__attention_share(chunk, configuration->values[HUSK__ATTENTION_LINE], tile.columns);
     char options[192];
-    snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->q.dtype), configuration->options);
+    snprintf(options, sizeof options, "%s %s", husk__attention_options(own->q.dtype), configuration->options);
     return husk__kernel_get(plan->context, "attention_blocks.cl", options, "husk_attention_blocks", &made->kernel,
                             scope);
 }
@@ -166,7 +165,7 @@ static husk_status validate(husk_queue *queue, const husk_attention_params *para
 {
     const husk_tensor *const others[] = {given->inputs.q, given->inputs.k, given->inputs.v, given->inputs.mask};
     static const char *const names[] = {"q", "k", "v", "mask"};
-    husk_status status = husk__attention_check(params, &given->inputs, scope);
+    husk_status status = husk__attention_check(queue, params, &given->inputs, scope);
     if (status == HUSK_OK)
         status = check_outputs(given, scope);
     if (status == HUSK_OK)

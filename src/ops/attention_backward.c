@@ -71,7 +71,7 @@ static husk__arg *write_saved(const problem *own, const arguments *given, husk__
     end = husk__attention_write_tensor(&own->dy, given->dy, end);
     end = husk__attention_write_tensor(&own->forward.log_sum_exp, given->log_sum_exp, end);
     end = husk__attention_write_args(&own->forward, &given->inputs, end);
-    *end++ = HUSK__ARG_F32(own->forward.scale);
+    *end++ = HUSK__ARG_ACC(own->forward.q.dtype, husk__attention_scale(&own->forward));
     *end++ = HUSK__ARG_I32(own->adds);
     return end;
 }
@@ -132,7 +132,7 @@ static husk_status get_kernels(husk_plan *plan, const char *file, const char *qu
     const problem *own = plan->problem;
     state *made = plan->state;
     char options[192];
-    snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->dy.dtype), plan->configuration->options);
+    snprintf(options, sizeof options, "%s %s", husk__attention_options(own->dy.dtype), plan->configuration->options);
     husk_status status = HUSK_OK;
     if (has_elements(&own->gradient[BY_Q]))
         status = husk__kernel_get(plan->context, file, options, queries, &made->queries.kernel, scope);
@@ -148,24 +148,21 @@ static husk_status prepare_blocks(husk_plan *plan, const husk__scope *scope)
     const problem *own = plan->problem;
     const husk_tensor *q = &own->forward.q, *k = &own->forward.k;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const husk__configuration *configuration = plan->configuration;
-    const int32_t width = (int32_t)traits->vector_width;
+    const husk__attention_tile tile = husk__attention_tile_of(plan->configuration, traits, q->dtype);
     const int64_t d = q->shape[COLUMNS], e = own->forward.v.shape[COLUMNS];
-    const int64_t tile = husk__attention_padded(configuration, width, 1);
-    const int64_t wide_d = husk__attention_padded(configuration, width, d);
-    const int64_t wide_e = husk__attention_padded(configuration, width, e);
+    const int64_t wide_d = husk__attention_padded(&tile, d), wide_e = husk__attention_padded(&tile, e);
     state *made = make_state(plan,
-                             husk__attention_unit_rows(configuration, traits, q->shape[BATCH] * q->shape[HEADS],
-                                                       q->shape[LENGTH], husk__attention_room(configuration, wide_d)),
-                             husk__attention_unit_rows(configuration, traits, k->shape[BATCH] * k->shape[HEADS],
+                             husk__attention_unit_rows(&tile, traits, q->shape[BATCH] * q->shape[HEADS],
+                                                       q->shape[LENGTH], husk__attention_room(&tile, wide_d)),
+                             husk__attention_unit_rows(&tile, traits, k->shape[BATCH] * k->shape[HEADS],
                                                        k->shape[LENGTH],
-                                                       husk__attention_room(configuration, wide_d + wide_e)));
+                                                       husk__attention_room(&tile, wide_d + wide_e)));
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     made->queries.chunk =
-        husk__attention_chunk(configuration, width, k->shape[LENGTH], d + e, wide_d, wide_d / tile);
-    made->keys.chunk = husk__attention_chunk(configuration, width, q->shape[LENGTH], d + e, wide_d + wide_e,
-                                             (wide_d + wide_e) / tile);
+        husk__attention_chunk(&tile, k->shape[LENGTH], d + e, wide_d, wide_d / tile.columns);
+    made->keys.chunk = husk__attention_chunk(&tile, q->shape[LENGTH], d + e, wide_d + wide_e,
+                                             (wide_d + wide_e) / tile.columns);
     return get_kernels(plan, "attention_backward_blocks.cl", "husk_attention_backward_blocks_queries",
                        "husk_attention_backward_blocks_keys", scope);
 }
@@ -270,7 +267,7 @@ static husk_status validate(husk_queue *queue, const husk_attention_params *para
     const husk_tensor *const read[] = {given->inputs.q, given->inputs.k,    given->inputs.v, given->inputs.mask,
                                        given->y,        given->log_sum_exp, given->dy};
     static const char *const names[] = {"q", "k", "v", "mask", "y", "log_sum_exp", "dy"};
-    husk_status status = husk__attention_check(params, &given->inputs, scope);
+    husk_status status = husk__attention_check(queue, params, &given->inputs, scope);
     if (status == HUSK_OK)
         status = check_tensors(given, scope);
     if (status == HUSK_OK)

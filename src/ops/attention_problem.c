@@ -70,7 +70,8 @@ husk_status husk__attention_check_tensor(const husk_tensor *tensor, const char *
 
 husk_status husk__attention_check_sums(const husk_tensor *log_sum_exp, const husk_tensor *q, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(log_sum_exp, HUSK_F32, "log_sum_exp", scope);
+    const husk_dtype dtype = q->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+    husk_status status = husk__tensor_check_plain(log_sum_exp, dtype, "log_sum_exp", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(log_sum_exp, "log_sum_exp", 3, q->shape, "batch, heads and queries", scope);
     return status;
@@ -93,12 +94,13 @@ static husk_status check_mask(const husk_tensor *mask, const husk_tensor *q, con
     return HUSK_OK;
 }
 
-husk_status husk__attention_check(const husk_attention_params *params, const inputs *given, const husk__scope *scope)
+husk_status husk__attention_check(husk_queue *queue, const husk_attention_params *params, const inputs *given,
+                                  const husk__scope *scope)
 {
     const husk_tensor *q = given->q, *k = given->k, *v = given->v;
     husk_status status = check_params(params, scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_float(q, "q", scope);
+        status = husk__tensor_check_real(queue, q, "q", scope);
     if (status == HUSK_OK && q->rank != 4)
         return husk__reject(scope, "q", "rank is %d, must be 4: batch, heads, length, columns", (int)q->rank);
     if (status == HUSK_OK)
@@ -177,12 +179,19 @@ problem husk__attention_resolve(const husk_attention_params *params, const input
     husk__attention_resolve_tensor(&own.v, given->v);
     own.mask = resolve_mask(given->mask, given->q, given->k);
     own.scale = params->scale;
-    if (own.scale == 0.0f && own.q.shape[COLUMNS] > 0)
-        own.scale = (float)(1.0 / sqrt((double)own.q.shape[COLUMNS]));
     if (given->mask)
         own.mask_kind =
             given->mask->dtype == HUSK_U8 ? HUSK__ATTENTION_MASK_BOOLEAN : HUSK__ATTENTION_MASK_ADDED;
     return own;
+}
+
+double husk__attention_scale(const problem *own)
+{
+    const int64_t columns = own->q.shape[COLUMNS];
+    if (own->scale != 0.0f || columns == 0)
+        return own->scale;
+    const double scale = 1.0 / sqrt((double)columns);
+    return own->q.dtype == HUSK_F64 ? scale : (float)scale;
 }
 
 husk__arg *husk__attention_write_tensor(const husk_tensor *resolved, const husk_tensor *given, husk__arg *end)
@@ -221,12 +230,12 @@ husk__arg *husk__attention_write_args(const problem *own, const inputs *given, h
     *end++ = HUSK__ARG_I32(keys);
     *end++ = HUSK__ARG_I32(own->q.shape[COLUMNS]);
     *end++ = HUSK__ARG_I32(own->v.shape[COLUMNS]);
-    *end++ = HUSK__ARG_F32((double)own->scale * 1.4426950408889634);
+    *end++ = HUSK__ARG_ACC(own->q.dtype, husk__attention_scale(own) * 1.4426950408889634);
     *end++ = HUSK__ARG_I64(shift);
     *end++ = HUSK__ARG_I64(given->seed);
     *end++ = HUSK__ARG_I64(given->offset);
     *end++ = HUSK__ARG_I32(is_all ? UINT32_MAX : (uint32_t)rint(given->dropout * 4294967296.0));
-    *end++ = HUSK__ARG_F32(is_all ? 0.0 : 1.0 / (1.0 - given->dropout));
+    *end++ = HUSK__ARG_ACC(own->q.dtype, is_all ? 0.0 : 1.0 / (1.0 - given->dropout));
     return end;
 }
 
@@ -265,18 +274,42 @@ double husk__attention_cost_blocks(const husk__candidate *candidate)
     return is_small == (candidate->traits->vector_width == 8) ? 1.0 : 2.0;
 }
 
-int64_t husk__attention_padded(const husk__configuration *configuration, int32_t vector_width, int64_t columns)
+int32_t husk__attention_lanes(const husk_device_traits *traits, husk_dtype dtype)
 {
-    const int64_t tile = (int64_t)configuration->values[HUSK__ATTENTION_TILE_NV] * vector_width;
-    return husk__round_up(husk__max_i64(columns, 1), tile);
+    const int32_t lanes = (int32_t)traits->vector_width;
+    return dtype == HUSK_F64 && lanes > 4 ? lanes / 2 : lanes;
 }
 
-int64_t husk__attention_unit_rows(const husk__configuration *configuration, const husk_device_traits *traits,
-                                  int64_t units, int64_t rows, int64_t room)
+const char *husk__attention_options(husk_dtype dtype)
+{
+    return dtype == HUSK_F64 ? "-DDTYPE_F64 -DHALF_VECTORS" : husk__dtype_option(dtype);
+}
+
+husk__attention_tile husk__attention_tile_of(const husk__configuration *configuration,
+                                             const husk_device_traits *traits, husk_dtype dtype)
+{
+    const int32_t *values = configuration->values;
+    const int64_t size = (int64_t)husk__accumulator_size(dtype), lanes = husk__attention_lanes(traits, dtype);
+    return (husk__attention_tile){
+        .rows = values[HUSK__ATTENTION_TILE_M],
+        .columns = lanes * values[HUSK__ATTENTION_TILE_NV],
+        .lanes = lanes,
+        .panel_room = values[HUSK__ATTENTION_PANEL_FLOATS] * (int64_t)sizeof(float) / size,
+        .state_room = values[HUSK__ATTENTION_STATE_FLOATS] * (int64_t)sizeof(float) / size,
+    };
+}
+
+int64_t husk__attention_padded(const husk__attention_tile *tile, int64_t columns)
+{
+    return husk__round_up(husk__max_i64(columns, 1), tile->columns);
+}
+
+int64_t husk__attention_unit_rows(const husk__attention_tile *own, const husk_device_traits *traits, int64_t units,
+                                  int64_t rows, int64_t room)
 {
     // To pack and to begin costs a work-group what a few rows cost.
     enum { LEAST_TILES = 8, GROUPS_PER_UNIT = 4, ROWS_TO_BEGIN = 24 };
-    const int64_t tile = configuration->values[HUSK__ATTENTION_TILE_M], cores = (int64_t)traits->compute_units;
+    const int64_t tile = own->rows, cores = (int64_t)traits->compute_units;
     const int64_t most = husk__max_i64(husk__divide_up(rows, LEAST_TILES * tile), 1);
     const int64_t wanted = husk__divide_up(GROUPS_PER_UNIT * cores, husk__max_i64(units, 1));
     const int64_t least = husk__max_i64(husk__divide_up(rows, room), husk__min_i64(wanted, most));
@@ -293,20 +326,18 @@ int64_t husk__attention_unit_rows(const husk__configuration *configuration, cons
     return husk__min_i64(best, room);
 }
 
-int64_t husk__attention_room(const husk__configuration *configuration, int64_t columns)
+int64_t husk__attention_room(const husk__attention_tile *tile, int64_t columns)
 {
-    const int64_t tile = configuration->values[HUSK__ATTENTION_TILE_M];
-    return (configuration->values[HUSK__ATTENTION_STATE_FLOATS] / columns - tile) / tile * tile;
+    return (tile->state_room / columns - tile->rows) / tile->rows * tile->rows;
 }
 
-int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t vector_width, int64_t rows,
-                              int64_t turned, int64_t plain_padded, int64_t plain_panels)
+int64_t husk__attention_chunk(const husk__attention_tile *tile, int64_t rows, int64_t turned, int64_t plain_padded,
+                              int64_t plain_panels)
 {
     enum { MOST_CHUNK = 2048 };
-    const int64_t room = configuration->values[HUSK__ATTENTION_PANEL_FLOATS] - plain_panels * vector_width;
-    const int64_t tile = husk__attention_padded(configuration, vector_width, 1);
-    const int64_t most = husk__min_i64(room / husk__max_i64(turned + plain_padded, 1) / tile * tile, MOST_CHUNK);
-    return husk__attention_share(rows, most, tile);
+    const int64_t room = tile->panel_room - plain_panels * tile->lanes, row = husk__max_i64(turned + plain_padded, 1);
+    const int64_t most = husk__min_i64(room / row / tile->columns * tile->columns, MOST_CHUNK);
+    return husk__attention_share(rows, most, tile->columns);
 }
 
 int64_t husk__attention_share(int64_t rows, int64_t most, int64_t tile)
@@ -324,7 +355,12 @@ const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES] 
 
 bool husk__attention_supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
+    const problem *own = candidate->problem;
     const int32_t side = candidate->configuration->values[0];
+    if (own->q.dtype == HUSK_F64 && side == 16) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "leaves f64 to work-groups whose tiles take half as much local memory");
+        return false;
+    }
     if ((uint64_t)(side * side) <= candidate->traits->work_group)
         return true;
     snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", side * side);

@@ -25,7 +25,7 @@ enum { HUSK__ATTENTION_BATCH, HUSK__ATTENTION_HEADS, HUSK__ATTENTION_LENGTH, HUS
  */
 typedef struct husk__attention_problem {
     husk_causal causal;
-    float scale; /* without the logarithm's base */
+    float scale; /* as it was given; husk__attention_scale says what 0 means */
     bool drops;
     husk__attention_mask mask_kind;
     husk_tensor q, k, v, mask, y, log_sum_exp; /* log_sum_exp of rank 0: not wanted */
@@ -48,18 +48,21 @@ void husk__attention_describe(const void *problem, husk__key *key);
 void husk__attention_classify(const void *problem, husk__text *text);
 
 /* params, q, k, v and mask: everything about them but overlaps. */
-husk_status husk__attention_check(const husk_attention_params *params, const husk__attention_inputs *inputs,
-                                  const husk__scope *scope);
+husk_status husk__attention_check(husk_queue *queue, const husk_attention_params *params,
+                                  const husk__attention_inputs *inputs, const husk__scope *scope);
 /* A tensor of the operator's, [batch, heads, length, columns] of q's dtype, whose columns lie side by side. */
 husk_status husk__attention_check_tensor(const husk_tensor *tensor, const char *name, const husk_tensor *q,
                                          const int64_t *shape, const char *other, const husk__scope *scope);
-/* [batch, heads, queries] of f32. */
+/* [batch, heads, queries] of f32, or f64 beside f64. */
 husk_status husk__attention_check_sums(const husk_tensor *log_sum_exp, const husk_tensor *q, const husk__scope *scope);
 husk_status husk__attention_bind(husk_queue *queue, const husk__attention_inputs *inputs, const husk__scope *scope);
 /* Everything of the problem that these say; y and log_sum_exp are the caller's to fill in. */
 husk__attention_problem husk__attention_resolve(const husk_attention_params *params,
                                                 const husk__attention_inputs *inputs);
 void husk__attention_resolve_tensor(husk_tensor *tensor, const husk_tensor *given);
+
+/* Without the logarithm's base, in the precision that kernels of q's dtype compute in. */
+double husk__attention_scale(const husk__attention_problem *problem);
 
 /* ATTENTION_PARAMS of cl/lib/attention.clh; a tensor's own arguments. */
 enum { HUSK__ATTENTION_ARGS = 30, HUSK__ATTENTION_TENSOR_ARGS = 4 };
@@ -84,6 +87,16 @@ enum {
 enum { HUSK__ATTENTION_BLOCKS = 2 };
 extern const husk__configuration husk__attention_blocks_menu[HUSK__ATTENTION_BLOCKS];
 extern const husk__configuration husk__attention_backward_blocks_menu[HUSK__ATTENTION_BLOCKS];
+/* Lanes of the kernels' vectors, and -D options of the dtype: vectors of doubles are as long as those of floats. */
+int32_t husk__attention_lanes(const husk_device_traits *traits, husk_dtype dtype);
+const char *husk__attention_options(husk_dtype dtype);
+/* A configuration on a device, in a dtype; rooms are as large in any. */
+typedef struct husk__attention_tile {
+    int64_t rows, columns, lanes;   /* of a register tile; of a vector */
+    int64_t panel_room, state_room; /* accumulators */
+} husk__attention_tile;
+husk__attention_tile husk__attention_tile_of(const husk__configuration *configuration,
+                                             const husk_device_traits *traits, husk_dtype dtype);
 bool husk__attention_supports_blocks(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__attention_cost_blocks(const husk__candidate *candidate);
 /*
@@ -91,17 +104,17 @@ double husk__attention_cost_blocks(const husk__candidate *candidate);
  * the end. A work-group has room for the sums of so many rows, of `columns` f32 each. Both are whole tiles, so that
  * every row falls into the same tile however many cores there are, and sums have one order.
  */
-int64_t husk__attention_unit_rows(const husk__configuration *configuration, const husk_device_traits *traits,
-                                  int64_t units, int64_t rows, int64_t room);
-int64_t husk__attention_room(const husk__configuration *configuration, int64_t columns);
+int64_t husk__attention_unit_rows(const husk__attention_tile *tile, const husk_device_traits *traits, int64_t units,
+                                  int64_t rows, int64_t room);
+int64_t husk__attention_room(const husk__attention_tile *tile, int64_t columns);
 /*
  * Rows of the other side that are packed at a time: `turned` columns in turned panels, `plain` columns in each of
  * `plain_count` operands in plain ones. And those of a share, `most` at most, where all shares are about as large.
  */
-int64_t husk__attention_chunk(const husk__configuration *configuration, int32_t vector_width, int64_t rows,
-                              int64_t turned, int64_t plain_padded, int64_t plain_panels);
+int64_t husk__attention_chunk(const husk__attention_tile *tile, int64_t rows, int64_t turned, int64_t plain_padded,
+                              int64_t plain_panels);
 int64_t husk__attention_share(int64_t rows, int64_t most, int64_t tile);
-int64_t husk__attention_padded(const husk__configuration *configuration, int32_t vector_width, int64_t columns);
+int64_t husk__attention_padded(const husk__attention_tile *tile, int64_t columns);
 
 /* Few queries of each head on many keys. */
 extern const husk__variant husk__attention_ranges;

@@ -38,11 +38,11 @@ static int64_t units_of(const problem *own)
     return own->k.shape[BATCH] * own->k.shape[HEADS];
 }
 
-// As the kernel's pitch; so many columns in any precision.
+// As the kernel's pitch.
 static int64_t padded(const problem *own, const husk_device_traits *traits, int dimension)
 {
     const husk_tensor *of = dimension == 0 ? &own->q : &own->v;
-    return husk__round_up(husk__max_i64(of->shape[COLUMNS], 1), traits->vector_width);
+    return husk__round_up(husk__max_i64(of->shape[COLUMNS], 1), husk__attention_lanes(traits, of->dtype));
 }
 
 // Keys in a range: a function of their number alone. Fewer than some hundred are not worth a work-group; and more than
@@ -134,7 +134,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     made->join_groups = (husk__range){
         {(size_t)own->q.shape[LENGTH], (size_t)(own->q.shape[BATCH] * own->q.shape[HEADS]), 1}, {1, 1, 1}};
     char options[192];
-    snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->q.dtype), plan->configuration->options);
+    snprintf(options, sizeof options, "%s %s", husk__attention_options(own->q.dtype), plan->configuration->options);
     husk_status status = husk__kernel_get(plan->context, "attention_ranges.cl", options, "husk_attention_ranges",
                                           &made->kernel, scope);
     if (status == HUSK_OK && splits)

@@ -31,7 +31,8 @@ static void run_all(const test_attention *c)
 {
     const int64_t sums_shape[] = {c->batch, c->heads, c->queries};
     test_tensor y = test_attention_output(c, c->heads, c->queries, c->e, false, 0);
-    test_tensor sums = test_output(HUSK_F32, 3, sums_shape, c->layout == 1 ? TEST_REVERSED : TEST_PADDED);
+    test_tensor sums = test_output(c->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32, 3, sums_shape,
+                                   c->layout == 1 ? TEST_REVERSED : TEST_PADDED);
     husk_ref_attention op = test_attention_reference(c);
     husk_ref_expected expected, expected_sums;
     ck_assert(husk_ref_attention_prepare(&op));
@@ -64,15 +65,14 @@ static void run_all(const test_attention *c)
     test_release(&sums);
 }
 
-// In the tier "dtypes" f16 and bf16 in turns; here every eighth is f16.
+// In the tier "dtypes" the other dtypes in turns; here every eighth is f16.
 START_TEST(options_and_layouts)
 {
     husk_ref_random random = {.seed = 100 + (uint64_t)_i};
     const int64_t rounds = test_is_long() ? 60 : 16;
     const bool is_narrow = test_tier_is("dtypes");
     for (int64_t round = 0; round < rounds; round++) {
-        const husk_dtype narrow = is_narrow && round % 2 ? HUSK_BF16 : HUSK_F16;
-        const husk_dtype dtype = is_narrow || round % 8 == 7 ? narrow : HUSK_F32;
+        const husk_dtype dtype = is_narrow ? test_dtype(round) : round % 8 == 7 ? HUSK_F16 : HUSK_F32;
         test_attention c = test_attention_draw(&random, dtype, round % 8 == 3 ? 150 : 60, (uint64_t)(round + 20 * _i));
         run_all(&c);
         test_attention_release(&c);
@@ -80,7 +80,8 @@ START_TEST(options_and_layouts)
 }
 END_TEST
 
-// Several lines of scores, several chunks of keys, several work-groups of queries; rows of many columns.
+// Several lines of scores, several chunks of keys, several work-groups of queries; rows of many columns. In the tier
+// "dtypes" in f64, of which a chunk has half as many.
 START_TEST(large)
 {
     static const struct {
@@ -94,7 +95,8 @@ START_TEST(large)
                  {1, 1, 1, 1900, 64, 80, 0, 0},     {8, 1, 1, 2310, 40, 33, 2, 0.3f},   {6, 2, 3, 1100, 20, 130, 2, 0},
                  {1, 1, 32, 520, 9, 16, 1, 0},      {2, 2, 2, 600, 1100, 1030, 1, 0},   {1, 1, 1, 513, 128, 64, 1, 0}};
     husk_ref_random random = {.seed = 7};
-    test_attention c = {.batch = 1,
+    test_attention c = {.dtype = test_tier_is("dtypes") ? test_dtype(2) : HUSK_F32,
+                        .batch = 1,
                         .heads = sizes[_i].heads,
                         .kv_heads = sizes[_i].kv_heads,
                         .queries = sizes[_i].queries,
@@ -301,6 +303,7 @@ START_TEST(bad_input)
     REFUSED(INVALID_ARGUMENT, "v", g.v.rank = 3);
     REFUSED(UNSUPPORTED, "q", g.q = whole.tensor);
     REFUSED(UNSUPPORTED, "k", g.k = whole.tensor);
+    REFUSED(UNSUPPORTED, husk_context_has(test_context(), HUSK_FEATURE_F64) ? "k" : "q", g.q.dtype = HUSK_F64);
     REFUSED(UNSUPPORTED, "v", g.v.dtype = HUSK_F16);
     REFUSED(UNSUPPORTED, "y", g.y.dtype = HUSK_F16);
     REFUSED(UNSUPPORTED, "mask", g.mask = whole.tensor);
@@ -343,9 +346,9 @@ int main(void)
     TCase *tests = tcase_create("attention");
     tcase_add_loop_test(tests, options_and_layouts, 0, 6);
     suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, large, 0, 18);
     if (test_tier_is("dtypes"))
         return test_main(suite);
-    tcase_add_loop_test(tests, large, 0, 18);
     tcase_add_loop_test(tests, the_same_bits_by_ranges, 0, 3);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);

@@ -5,9 +5,9 @@
  *     s = scale q k^T + mask,  p = softmax(s) over the keys,  y = dropout(p) v      for every head of every batch
  *
  * q: [batch, heads, queries, d], k: [batch, kv_heads, keys, d], v: [batch, kv_heads, keys, e], y: [batch, heads,
- * queries, e]; one dtype, f32, f16 or bf16. Any strides whose last is 1: [batch, length, heads, d] in memory is a view.
- * heads is a multiple of kv_heads; head h reads h / (heads / kv_heads), rounded down: grouped queries, as PyTorch with
- * enable_gqa and ONNX do. e may differ from d.
+ * queries, e]; one dtype, f32, f16, bf16 or, where the device has it, f64. Any strides whose last is 1: [batch, length,
+ * heads, d] in memory is a view. heads is a multiple of kv_heads; head h reads h / (heads / kv_heads), rounded down:
+ * grouped queries, as PyTorch with enable_gqa and ONNX do. e may differ from d.
  *
  * mask: NULL, or of at most 4 dimensions, aligned at their ends, each 1 or that of [batch, heads, queries, keys]; any
  * strides. Of q's dtype it is added to the scores; as u8 it says which keys take part, 0: not (PyTorch's and ONNX's
@@ -17,18 +17,18 @@
  * dropout: p with this probability set to zero, else divided by 1 - dropout; which, is as husk_dropout says for the
  * element's number in [batch, heads, queries, keys], so the gradient meets the same mask.
  *
- * log_sum_exp: NULL, or [batch, heads, queries] in f32, any strides: log sum e^s of every row, natural logarithm, which
- * the gradient needs. As PyTorch's fused attention saves it; ONNX has none.
+ * log_sum_exp: NULL, or [batch, heads, queries] in f32, beside f64 in f64, any strides: log sum e^s of every row,
+ * natural logarithm, which the gradient needs. As PyTorch's fused attention saves it; ONNX has none.
  *
  * A row that sees no key gives zeros, and -infinity in log_sum_exp (PyTorch since 2.5 and its fused kernels; softmax
  * alone would give NaN). A row with a score of NaN or +infinity gives NaN. A key that is left out has weight zero, not
  * none: NaN or infinity in its value give NaN, as in a product, where the key is among those computed with others.
  * Scores are never held as a whole: memory is linear in the lengths. Without queries or columns nothing happens.
  *
- * Error, u = 2^-24, A = scale sum |q k| + |mask| of a score: a score errs by delta = (12 + 2 sqrt d) u A + 8 u |s - log
- * sum e^s|, its weight by that factor, and products and sums as any, so |error| <= sum p delta (|v| + sum p |v|) +
- * (16 + 2 sqrt keys) u sum p |v|, all times 1 / (1 - dropout); of log_sum_exp sum p delta + 16 u (1 + |log sum e^s|) +
- * 2 sqrt keys u. See docs/operators.md.
+ * Error, u = 2^-24 (f64: 2^-53), A = scale sum |q k| + |mask| of a score: a score errs by delta = (12 + 2 sqrt d) u A
+ * + 8 u |s - log sum e^s|, its weight by that factor, and products and sums as any, so |error| <= sum p delta (|v| +
+ * sum p |v|) + (16 + 2 sqrt keys) u sum p |v|, all times 1 / (1 - dropout); of log_sum_exp sum p delta + 16 u (1 +
+ * |log sum e^s|) + 2 sqrt keys u. See docs/operators.md.
  */
 #ifndef HUSK_OPS_ATTENTION_H
 #define HUSK_OPS_ATTENTION_H
