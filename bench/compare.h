@@ -17,7 +17,7 @@
 typedef enum bench_change { BENCH_SAME, BENCH_SLOWER, BENCH_FASTER, BENCH_UNSURE } bench_change;
 
 #define BENCH_SENTINEL_NOISE 0.03  /* its rate moves so much by itself: not taken out of a single round */
-#define BENCH_DISTURBED      0.1   /* a round in which it moved more does not count, if enough are left */
+#define BENCH_DISTURBED      0.06  /* a round beside which it was lower by more does not count, if three are left */
 #define BENCH_UNKNOWN_NOISE  0.015 /* of a round, taken for granted where there is only one */
 
 /* "~", "slower", "faster", "?" */
@@ -73,7 +73,7 @@ typedef struct bench_comparison {
     bool is_normalised;
     const char *why_not; /* normalised; NULL where it is */
     double speed;        /* the machine's in the new run / in the old one, by the sentinel; NaN: not known */
-    double rates[2];     /* GFLOP/s of the sentinel: the middle of each run */
+    double rates[2];     /* GFLOP/s of the sentinel: the usual one of each run */
     size_t disturbed[2]; /* rounds in which something else ran */
     bool has_rounds[2];  /* measured in more than one round */
     bench_pair *pairs;
@@ -101,7 +101,7 @@ int bench_comparison_code(const bench_comparison *comparison);
 /* A row of that device, by case and temperature (and by variant where that alone is not one row). */
 const json_t *bench_find_row(const json_t *document, size_t device, const json_t *like);
 
-/* The middle of the sentinel's rates beside all rounds on a device; NaN: there are none. */
+/* The upper quartile of the sentinel's rates beside all rounds on a device; NaN: there are none. */
 double bench_usual_rate(const json_t *document, size_t device);
 /* Fill in a side but for its noise, which takes all rows of a run. usual_rate NaN: not normalised. */
 bool bench_side_take(bench_side *side, const json_t *row, double usual_rate);

@@ -28,12 +28,12 @@ static double rate_of(const json_t *sentinel)
     return isnan(after) ? before : isnan(before) ? after : sqrt(before * after);
 }
 
-// Something else ran for a part of the round: the rate moved while it lasted, or is far below the usual one.
+// Something else ran beside the round: the rate before or after it is below the usual one.
 static bool is_disturbed(const json_t *sentinel, double usual)
 {
     const double before = bench_number_of(sentinel, "before_gflops"),
-                 after = bench_number_of(sentinel, "after_gflops"), rate = rate_of(sentinel);
-    return fabs(log(after / before)) > BENCH_DISTURBED || log(usual / rate) > BENCH_DISTURBED; // NaN: false
+                 after = bench_number_of(sentinel, "after_gflops");
+    return log(usual / before) > BENCH_DISTURBED || log(usual / after) > BENCH_DISTURBED; // NaN: false
 }
 
 // ---- what a case takes ----
@@ -75,7 +75,8 @@ double bench_usual_rate(const json_t *document, size_t device)
                 rates[count++] = rate;
         }
     }
-    const double usual = rates ? bench_median(rates, count) : NAN;
+    bench_median(rates, rates ? count : 0); // sorts
+    const double usual = rates && count ? bench_quantile(rates, count, 0.75) : NAN;
     free(rates);
     return usual;
 }
@@ -128,7 +129,7 @@ bool bench_side_take(bench_side *side, const json_t *row, double usual_rate)
     if (good) {
         take_rounds(side, usual_rate, true, typicals);
         // Too little would be left: then all of it, with the noise that it has.
-        if (side->count < BENCH_LEAST_SAMPLES || 2 * side->disturbed > rounds)
+        if (side->disturbed && (side->count < BENCH_LEAST_SAMPLES || side->rounds < 3))
             take_rounds(side, usual_rate, false, typicals);
         side->typical = quartile(side->work, side->count, &side->half_width);
     }

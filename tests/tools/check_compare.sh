@@ -23,7 +23,7 @@ measure() { # measure FILE [ENVIRONMENT]
     [ -s "$1" ] && return
     # shellcheck disable=SC2086 # words
     ${MEASURE:-} env POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 ${2:-A=} \
-        "$clbench" run --no-history --quick --rounds 5 --baseline none -q --json "$1.new" $cases > "$1.txt"
+        "$clbench" run --no-history --quick --budget 0 --rounds 5 --baseline none -q --json "$1.new" $cases > "$1.txt"
     mv "$1.new" "$1"
 }
 
