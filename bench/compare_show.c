@@ -123,7 +123,9 @@ static void verdict(const bench_comparison *c, char *text, size_t size)
     const bench_group *all = &c->groups[c->group_count - 1];
     if (all->change == BENCH_SLOWER && !ops)
         bench_append(text, size, "Slower as a whole. ");
-    if (!is_slower && all->change != BENCH_SLOWER)
+    if (!all->count)
+        bench_append(text, size, "Nothing could be judged. ");
+    else if (!is_slower && all->change != BENCH_SLOWER)
         bench_append(text, size, "No regression. ");
     if (c->faster)
         bench_append(text, size, "%zu case%s faster. ", c->faster, c->faster == 1 ? " is" : "s are");

@@ -362,6 +362,7 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     expect("compare a.json slow.json", 4, "Slower: gemm.");
     expect("compare a.json slow.json --fail-on never", 0, "Slower: gemm.");
     expect("compare a.json few.json", 5, "too few samples");
+    ck_assert_ptr_nonnull(strstr(output, "Nothing could be judged."));
     expect("compare a.json few.json --fail-on never", 0, "ambiguous");
     expect("compare a.json wrong.json", 3, "WRONG now: gemm m=1 n=1 k=1: failed, was ok");
     expect("compare a.json other.json", 2, "the driver is \"1\" in one and \"2\" in the other; --force");
