@@ -504,7 +504,7 @@ int main(void)
         return test_main(suite);
     }
     tcase_add_loop_test(numbers, test_narrow, 0, 8);
-    tcase_add_loop_test(doubles, test_double, 0, 3);
+    tcase_add_loop_test(doubles, test_double, 0, test_is_long() ? 3 : 0); // its programs are many
     tcase_add_loop_test(numbers, test_everything, 0, 5 * VARIANTS);
     tcase_add_loop_test(numbers, test_drawn, 0, test_is_long() ? LONG_CASES : SHORT_CASES);
     tcase_add_loop_test(numbers, test_batches, 0, 15);
