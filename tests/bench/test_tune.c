@@ -347,7 +347,7 @@ START_TEST(a_crash_or_a_hang_costs_one_candidate)
     if (!is_pocl())
         return;
     plant("    *(volatile __global int *)8 = 1;\n");
-    expect("tune --budget 0 " POOL, 1, "the worker process");
+    expect("tune --budget 0 " POOL, 1, "the driver or Husk crashed: SIGSEGV");
     ck_assert_ptr_nonnull(strstr(output, "1 of 1 cases"));
     unlink(path);
     plant("    volatile int i = 1;\n    while (i)\n        i = 1;\n");
