@@ -169,6 +169,7 @@ START_TEST(what_was_not_measured_leaves_no_trace)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
             json_object_set_new(json_array_get(rows, i), keys[k], json_null());
         json_array_clear(json_object_get(json_array_get(rows, i), "baselines"));
+        json_object_del(json_array_get(rows, i), "sentinels"); // there were no samples
     }
     ck_assert_msg(bench_result_check(root, "made", reason), "%s", reason);
     const bench_column column = {root, 0, "a.json"};
