@@ -6,19 +6,18 @@
 //   column = (image, depth, row, column of dx), k = (filter, depth, row, column of the filter)
 //
 // A column meets dy where its index + pad - the filter element's is a multiple of the stride: the others are zeros that
-// are multiplied all the same, which wastes the stride's share of the arithmetic. Weights come packed and padded by
-// husk_conv_backward_data_tiled_pack, [group][k][channels rounded up to BLOCK_M].
+// are multiplied all the same, which wastes the stride's share of the arithmetic. Weights come packed by
+// husk_conv_backward_data_tiled_pack, [group] and then as lib/packed_lines.clh has them.
 //
-//   BLOCK_M, BLOCK_N, BLOCK_K   the work-group's tile
-//   ITEM_M, ITEM_N              a work-item's share of it, multiples of 4; the work-group has
-//                               (BLOCK_N/ITEM_N) x (BLOCK_M/ITEM_M) work-items, at least BLOCK_K
-#include "lib/fragment.clh"
+//   -DBLOCK_M ...  see lib/fragment.clh: plain multiply-adds (variant tiled), or a matrix engine (variant matrix); the
+//                  menus are conv_tiled.cl's
+#include "lib/packed_lines.clh"
 #include "lib/activation.clh"
 #include "lib/convolution.clh"
 
-// Elements of each local tile that one work-item fills.
-#define FILL_W ((BLOCK_K * BLOCK_M + GROUP_ITEMS - 1) / GROUP_ITEMS)
-#define FILL_Y ((BLOCK_K * BLOCK_N + GROUP_ITEMS - 1) / GROUP_ITEMS)
+#if GROUP_ITEMS % BLOCK_N != 0 || GROUP_ITEMS < BLOCK_K
+#error "a work-item fills one column, and there are at least BLOCK_K of them"
+#endif
 
 // What one k stands for.
 struct tap {
@@ -26,29 +25,49 @@ struct tap {
     int depth, row, column; // of the filter's element
 };
 
+// Where a column's positions of dy are counted from, and how.
+struct walk {
+    index_t offset; // of its image in dy
+    int depth, row, column;
+    int stride_d, stride_h, stride_w, out_d, out_h, out_w;
+    index_t y_stride_d, y_stride_h, y_stride_w;
+};
+
+// An element of dy, zero where none meets the column.
+inline carried_t gradient(const __global data_t *dy, struct walk from, const __local struct tap *at)
+{
+    const int d = from.depth - at->depth, h = from.row - at->row, w = from.column - at->column;
+    const int od = d / from.stride_d, oh = h / from.stride_h, ow = w / from.stride_w;
+    if (d >= 0 && h >= 0 && w >= 0 && od * from.stride_d == d && oh * from.stride_h == h && ow * from.stride_w == w &&
+        od < from.out_d && oh < from.out_h && ow < from.out_w)
+        return carried_one(dy + (from.offset + at->offset + od * from.y_stride_d + oh * from.y_stride_h +
+                                 ow * from.y_stride_w), 1);
+    return 0;
+}
+
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void husk_conv_backward_data_tiled_pack(const __global data_t *restrict w_base, long w_offset,
-                                   __global acc_t *restrict packed_base, long packed_offset, int filters,
+                                   __global carried_t *restrict packed_base, long packed_offset, int filters,
                                    int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
                                    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
-    const index_t padded = (channels + BLOCK_M - 1) / BLOCK_M * BLOCK_M;
-    const index_t channel = get_global_id(0), k = get_global_id(1), group = get_global_id(2);
     const index_t depth = (index_t)filters * kernel_d * kernel_h * kernel_w;
-    if (channel >= padded || k >= depth)
+    const index_t all_lines = packed_lines(channels), all_steps = packed_steps(depth);
+    const index_t channel = get_global_id(0), k = get_global_id(1), group = get_global_id(2);
+    if (channel >= all_lines || k >= all_steps)
         return;
     const int s = k % kernel_w, h = k / kernel_w % kernel_h, d = k / kernel_w / kernel_h % kernel_d;
     const index_t filter = k / kernel_w / kernel_h / kernel_d;
-    acc_t value = 0.0f;
-    if (channel < channels)
-        value = load_one(w_base, w_offset + (group * filters + filter) * w_stride_k + channel * w_stride_c +
-                                     d * w_stride_d + h * w_stride_h + s * w_stride_w);
-    packed_base[packed_offset + (group * depth + k) * padded + channel] = value;
+    carried_t value = 0;
+    if (channel < channels && k < depth)
+        value = carried_one(w_base + w_offset + (group * filters + filter) * w_stride_k + channel * w_stride_c +
+                                d * w_stride_d + h * w_stride_h + s * w_stride_w, 1);
+    packed_base[packed_offset + group * all_lines * all_steps + packed_at(all_lines, all_steps, channel, k)] = value;
 }
 
-__kernel __attribute__((reqd_work_group_size(ITEMS_N, ITEMS_M, 1)))
+FRAGMENT_ATTRIBUTE __kernel __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
 void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long dy_offset,
-                                   const __global acc_t *restrict w_base, long w_offset,
+                                   const __global carried_t *restrict w_base, long w_offset,
                                    const __global data_t *restrict bias_base, long bias_offset, int flags,
                                    __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS, int accumulate,
                                    __global acc_t *restrict waiting_base, long waiting_offset, ACT_PARAMS)
@@ -60,109 +79,66 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     x_stride_d *= units;
     x_stride_h *= units;
     x_stride_w *= units;
-    __local acc_t w_tile[2][BLOCK_K * A_PITCH];
-    __local acc_t y_tile[2][BLOCK_K * B_PITCH];
     __local struct tap taps[2][BLOCK_K];
+    FRAGMENT_TILES
 
+    const uint item = get_local_id(0); // unsigned: dividing is then shifting
     const int group = get_group_id(2);
-    const int item_n = get_local_id(0), item_m = get_local_id(1);
-    const int item = item_m * ITEMS_N + item_n;
     const int first_channel = get_group_id(1) * BLOCK_M;
     const index_t first_column = (index_t)get_group_id(0) * BLOCK_N;
-    const index_t padded = (channels + BLOCK_M - 1) / BLOCK_M * BLOCK_M;
     const index_t positions = (index_t)in_d * in_h * in_w;
     const index_t columns = batch * positions;
     const int depth = filters * kernel_d * kernel_h * kernel_w;
-    const int blocks = (depth + BLOCK_K - 1) / BLOCK_K;
+    const index_t all_lines = packed_lines(channels), all_steps = packed_steps(depth), first_line = first_channel;
 
     const __global data_t *dy = dy_base + dy_offset + (index_t)group * filters * y_stride_c;
-    const __global acc_t *w = w_base + w_offset + (index_t)group * depth * padded + first_channel;
+    const __global carried_t *packed = w_base + w_offset + group * all_lines * all_steps;
+    const share packed_share = share_of(PACKED_ALONG_K, item, BLOCK_M);
 
-    // The columns this work-item fills.
-    index_t fill_offset[FILL_Y];
-    int fill_depth[FILL_Y], fill_row[FILL_Y], fill_column[FILL_Y];
-#pragma unroll
-    for (int i = 0; i < FILL_Y; ++i) {
-        const index_t column = first_column + (item + i * GROUP_ITEMS) % BLOCK_N;
-        const index_t position = column % positions;
-        fill_depth[i] = (int)(position / in_w / in_h) + pad_d;
-        fill_row[i] = (int)(position / in_w % in_h) + pad_h;
-        fill_column[i] = (int)(position % in_w) + pad_w;
-        fill_offset[i] = column / positions * y_stride_n;
-        if (column >= columns)
-            fill_depth[i] = INT_MIN / 2; // never inside
-    }
-
-    fragment_acc acc;
-    fragment_zero(&acc);
+    // The column this work-item fills.
+    const int my_line = item % BLOCK_N, my_step = item / BLOCK_N * 4;
+    const index_t my_column = first_column + my_line, my_position = my_column % positions;
+    struct walk from = {my_column / positions * y_stride_n,
+                        my_column < columns ? (int)(my_position / in_w / in_h) + pad_d : INT_MIN / 2, // never inside
+                        (int)(my_position / in_w % in_h) + pad_h,
+                        (int)(my_position % in_w) + pad_w,
+                        stride_d, stride_h, stride_w, out_d, out_h, out_w,
+                        y_stride_d, y_stride_h, y_stride_w};
 
 #define DECODE(block) \
     if (item < BLOCK_K) { \
         const int k = (block) * BLOCK_K + item; \
-        struct tap t; \
-        t.depth = k / kernel_w / kernel_h % kernel_d * dilation_d; \
-        t.row = k / kernel_w % kernel_h * dilation_h; \
-        t.column = k % kernel_w * dilation_w; \
-        t.offset = (index_t)(k / kernel_w / kernel_h / kernel_d) * y_stride_c; \
+        struct tap at; \
+        at.depth = k / kernel_w / kernel_h % kernel_d * dilation_d; \
+        at.row = k / kernel_w % kernel_h * dilation_h; \
+        at.column = k % kernel_w * dilation_w; \
+        at.offset = (index_t)(k / kernel_w / kernel_h / kernel_d) * y_stride_c; \
         if (k >= depth) \
-            t.depth = INT_MAX / 2; /* before every image */ \
-        taps[(block) & 1][item] = t; \
+            at.depth = INT_MAX / 2; /* before every image */ \
+        taps[(block) & 1][item] = at; \
     }
 
     // The next tiles, on their way from global to local memory.
-    acc_t next_w[FILL_W], next_y[FILL_Y];
-#define FETCH(block) \
-    _Pragma("unroll") \
-    for (int i = 0; i < FILL_W; ++i) { \
-        const int at = item + i * GROUP_ITEMS, k = (block) * BLOCK_K + at / BLOCK_M; \
-        next_w[i] = at < BLOCK_K * BLOCK_M && k < depth ? w[k * padded + at % BLOCK_M] : 0.0f; \
-    } \
-    _Pragma("unroll") \
-    for (int i = 0; i < FILL_Y; ++i) { \
-        const int at = item + i * GROUP_ITEMS; \
-        next_y[i] = 0.0f; \
-        if (at < BLOCK_K * BLOCK_N) { \
-            const struct tap t = taps[(block) & 1][at / BLOCK_N]; \
-            const int d = fill_depth[i] - t.depth, h = fill_row[i] - t.row, s = fill_column[i] - t.column; \
-            const int od = d / stride_d, oh = h / stride_h, os = s / stride_w; \
-            if (d >= 0 && h >= 0 && s >= 0 && od * stride_d == d && oh * stride_h == h && os * stride_w == s && \
-                od < out_d && oh < out_h && os < out_w) \
-                next_y[i] = load_one(dy, fill_offset[i] + t.offset + od * y_stride_d + oh * y_stride_h + \
-                                             os * y_stride_w); \
-        } \
+    carried_four a_next[A_FOURS], b_next[B_FOURS];
+#define FETCH(t, next) \
+    FETCH_PACKED(t, next) \
+    _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
+    { \
+        const __local struct tap *four = taps[(t) & 1] + my_step + s * (GROUP_ITEMS / BLOCK_N * 4); \
+        b_next[s] = (carried_four)(gradient(dy, from, four), gradient(dy, from, four + 1), \
+                                   gradient(dy, from, four + 2), gradient(dy, from, four + 3)); \
     }
-#define KEEP(block) \
-    _Pragma("unroll") \
-    for (int i = 0; i < FILL_W; ++i) { \
-        const int at = item + i * GROUP_ITEMS; \
-        if (at < BLOCK_K * BLOCK_M) \
-            w_tile[(block) & 1][at / BLOCK_M * A_PITCH + at % BLOCK_M] = next_w[i]; \
-    } \
-    _Pragma("unroll") \
-    for (int i = 0; i < FILL_Y; ++i) { \
-        const int at = item + i * GROUP_ITEMS; \
-        if (at < BLOCK_K * BLOCK_N) \
-            y_tile[(block) & 1][at / BLOCK_N * B_PITCH + at % BLOCK_N] = next_y[i]; \
-    }
+    // The table of the tile after the next replaces that of the present one, which was read before the last barrier.
+#define KEEP(t, next) \
+    KEEP_PACKED(t, next) \
+    _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
+        fragment_keep_four(b_tiles[next], BLOCK_N, my_line, my_step + s * (GROUP_ITEMS / BLOCK_N * 4), b_next[s], 1); \
+    DECODE((t) + 1)
 
     DECODE(0)
-    DECODE(1)
     barrier(CLK_LOCAL_MEM_FENCE);
-    FETCH(0)
-    KEEP(0)
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int block = 0; block < blocks; ++block) {
-        if (block + 1 < blocks) {
-            FETCH(block + 1)
-        }
-        fragment_multiply(&acc, w_tile[block & 1], y_tile[block & 1], item);
-        if (block + 1 < blocks) {
-            KEEP(block + 1)
-        }
-        // The table of block + 2 replaces that of block, which was last read before the last barrier.
-        DECODE(block + 2)
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    const int tiles = (depth + BLOCK_K - 1) / BLOCK_K;
+    FRAGMENT_LOOP(tiles, FETCH, KEEP)
 
 #if defined(ACT_SMOOTH) && DATA_BYTES == 2
     // dx's elements, packed, in scratch memory.
@@ -210,7 +186,7 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
             __global data_t *dx = dx_base + dx_offset + column / positions * x_stride_n +
                                   position / in_w / in_h * x_stride_d + position / in_w % in_h * x_stride_h +
                                   position % in_w * x_stride_w + ((index_t)group * channels + channel) * x_stride_c;
-            #if DATA_BYTES == 2
+#if DATA_BYTES == 2
             store_either(dx, activate(waiting[WAITING_AT(column, channel)], ACT_ARGS), units);
 #else
             store_one(dx, 0, activate(load_one(dx, 0), ACT_ARGS));

@@ -5,19 +5,19 @@
 //   dw[filter][column] = sum over p of dy[filter][p] * patch[column][p]
 //   column = (channel, depth, row, column of the filter), p = (image, depth, row, column of dy)
 //
-// A work-group computes BLOCK_M filters x BLOCK_N columns of a slice of the positions, BLOCK_K at a time; both local
-// tiles exist twice, as in conv_tiled.cl. Where a position lies is decoded once a block, into a small local table. The
-// slices, whose number the shape alone decides, are added in their order by the second kernel; one alone goes to dw.
+// A work-group computes BLOCK_M filters x BLOCK_N columns of a slice of the positions, BLOCK_K at a time, by the loop
+// of lib/fragment_loop.clh. Where a position lies is decoded once a block, into a small local table; neighbouring
+// work-items fill neighbouring positions, four each. The slices, whose number the shape alone decides, are added in
+// their order by the second kernel; one alone goes to dw.
 //
-//   BLOCK_M, BLOCK_N, BLOCK_K   the work-group's tile
-//   ITEM_M, ITEM_N              a work-item's share of it, multiples of 4; the work-group has
-//                               (BLOCK_N/ITEM_N) x (BLOCK_M/ITEM_M) work-items, at least BLOCK_K
-#include "lib/fragment.clh"
+//   -DBLOCK_M ...  see lib/fragment.clh: plain multiply-adds (variant tiled), or a matrix engine (variant matrix); the
+//                  menus are conv_tiled.cl's
+#include "lib/fragment_loop.clh"
 #include "lib/convolution.clh"
 
-// Elements of each local tile that one work-item fills; neighbours fill neighbouring positions.
-#define FILL_Y ((BLOCK_K * BLOCK_M + GROUP_ITEMS - 1) / GROUP_ITEMS)
-#define FILL_X ((BLOCK_K * BLOCK_N + GROUP_ITEMS - 1) / GROUP_ITEMS)
+#if GROUP_ITEMS < BLOCK_K
+#error "there are at least BLOCK_K work-items"
+#endif
 
 // What `accumulate` says: to add to what is there, and that dw or dbias is f32 beside a narrower dy.
 #define ADDS 1
@@ -28,7 +28,29 @@ struct position {
     int depth, row, column;     // of x, at the filter's first element
 };
 
-__kernel __attribute__((reqd_work_group_size(ITEMS_N, ITEMS_M, 1)))
+// What one column stands for: channel and element of the filter.
+struct element {
+    index_t offset; // of the channel in x
+    int depth, row, column;
+};
+
+// An element of dy, zero beyond the last; and the one of x that it meets, zero outside the image.
+inline carried_t gradient(const __global data_t *dy, index_t filter_offset, const __local struct position *at)
+{
+    return filter_offset >= 0 && at->y_offset >= 0 ? carried_one(dy + (filter_offset + at->y_offset), 1) : 0;
+}
+
+inline carried_t pixel(const __global data_t *x, struct element e, const __local struct position *at, int in_d,
+                       int in_h, int in_w, long x_stride_d, long x_stride_h, long x_stride_w)
+{
+    const int d = at->depth + e.depth, h = at->row + e.row, w = at->column + e.column;
+    if ((uint)d < (uint)in_d && (uint)h < (uint)in_h && (uint)w < (uint)in_w)
+        return carried_one(x + (at->x_offset + e.offset + (index_t)(d * x_stride_d + h * x_stride_h + w * x_stride_w)),
+                           1);
+    return 0;
+}
+
+FRAGMENT_ATTRIBUTE __kernel __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
 void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, long x_offset,
                                       const __global data_t *restrict dy_base, long dy_offset,
                                       __global acc_t *restrict parts_base, long parts_offset,
@@ -37,39 +59,41 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
                                       long w_stride_w, int accumulate)
 {
     const int w_units = UNITS(accumulate & WIDE);
-    __local acc_t y_tile[2][BLOCK_K * A_PITCH];
-    __local acc_t x_tile[2][BLOCK_K * B_PITCH];
     __local struct position table[2][BLOCK_K];
+    FRAGMENT_TILES
 
+    const uint item = get_local_id(0); // unsigned: dividing is then shifting
     const int group = get_group_id(2) / slices, slice = get_group_id(2) % slices;
-    const int item_n = get_local_id(0), item_m = get_local_id(1);
-    const int item = item_m * ITEMS_N + item_n;
     const int first_filter = get_group_id(1) * BLOCK_M, first_column = get_group_id(0) * BLOCK_N;
     const int columns = channels * kernel_d * kernel_h * kernel_w;
     const long total = (long)batch * out_d * out_h * out_w;
     const long all_blocks = (total + BLOCK_K - 1) / BLOCK_K;
     const long begin = all_blocks * slice / slices * BLOCK_K;
     const long end = min(total, all_blocks * (slice + 1) / slices * BLOCK_K);
-    const int blocks = (int)((end - begin + BLOCK_K - 1) / BLOCK_K);
+    const int tiles = (int)((end - begin + BLOCK_K - 1) / BLOCK_K);
 
     const __global data_t *x = x_base + x_offset + (index_t)group * channels * x_stride_c;
     const __global data_t *dy = dy_base + dy_offset + (index_t)group * filters * y_stride_c;
 
-    // The columns this work-item fills: channel and element of the filter.
-    index_t fill_offset[FILL_X];
-    int fill_depth[FILL_X], fill_row[FILL_X], fill_column[FILL_X];
-    for (int i = 0; i < FILL_X; ++i) {
-        const int column = first_column + (item + i * GROUP_ITEMS) / BLOCK_K;
-        fill_depth[i] = column / kernel_w / kernel_h % kernel_d * dilation_d;
-        fill_row[i] = column / kernel_w % kernel_h * dilation_h;
-        fill_column[i] = column % kernel_w * dilation_w;
-        fill_offset[i] = (index_t)(column / kernel_w / kernel_h / kernel_d) * x_stride_c;
-        if (column >= columns)
-            fill_depth[i] = INT_MAX / 2; // never inside
+    // The lines this work-item fills: filters of A, channels and elements of the filter of B.
+    const share a_share = share_of(1, item, BLOCK_M), b_share = share_of(1, item, BLOCK_N);
+    index_t lines_of_a[A_FOURS]; // where they lie in dy
+    struct element lines_of_b[B_FOURS];
+#pragma unroll
+    for (int s = 0; s < A_FOURS; ++s) {
+        const int filter = first_filter + a_share.line + s * a_share.line_add;
+        lines_of_a[s] = filter < filters ? (index_t)filter * y_stride_c : -1;
     }
-
-    fragment_acc acc;
-    fragment_zero(&acc);
+#pragma unroll
+    for (int s = 0; s < B_FOURS; ++s) {
+        const int column = first_column + b_share.line + s * b_share.line_add;
+        lines_of_b[s].depth = column / kernel_w / kernel_h % kernel_d * dilation_d;
+        lines_of_b[s].row = column / kernel_w % kernel_h * dilation_h;
+        lines_of_b[s].column = column % kernel_w * dilation_w;
+        lines_of_b[s].offset = (index_t)(column / kernel_w / kernel_h / kernel_d) * x_stride_c;
+        if (column >= columns)
+            lines_of_b[s].depth = INT_MAX / 2; // never inside
+    }
 
 #define DECODE(block) \
     if (item < BLOCK_K) { \
@@ -77,69 +101,49 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
         const long positions = (long)out_d * out_h * out_w; \
         const int n = (int)(at / positions), p = (int)(at % positions); \
         const int od = p / out_w / out_h, oh = p / out_w % out_h, ow = p % out_w; \
-        struct position t; \
-        t.depth = od * stride_d - pad_d; \
-        t.row = oh * stride_h - pad_h; \
-        t.column = ow * stride_w - pad_w; \
-        t.x_offset = (index_t)n * x_stride_n; \
-        t.y_offset = (index_t)n * y_stride_n + od * y_stride_d + oh * y_stride_h + ow * y_stride_w; \
+        struct position place; \
+        place.depth = od * stride_d - pad_d; \
+        place.row = oh * stride_h - pad_h; \
+        place.column = ow * stride_w - pad_w; \
+        place.x_offset = (index_t)n * x_stride_n; \
+        place.y_offset = (index_t)n * y_stride_n + od * y_stride_d + oh * y_stride_h + ow * y_stride_w; \
         if (at >= end) { \
-            t.depth = INT_MIN / 2; /* before every image */ \
-            t.y_offset = -1; \
+            place.depth = INT_MIN / 2; /* before every image */ \
+            place.y_offset = -1; \
         } \
-        table[(block) & 1][item] = t; \
+        table[(block) & 1][item] = place; \
     }
 
     // The next tiles, on their way from global to local memory.
-    acc_t next_y[FILL_Y], next_x[FILL_X];
-#define FETCH(block) \
-    for (int i = 0; i < FILL_Y; ++i) { \
-        const int at = item + i * GROUP_ITEMS, filter = first_filter + at / BLOCK_K; \
-        const index_t from = table[(block) & 1][at % BLOCK_K].y_offset; \
-        next_y[i] = at < BLOCK_K * BLOCK_M && filter < filters && from >= 0 \
-                        ? load_one(dy, from + (index_t)filter * y_stride_c) : 0.0f; \
+    carried_four a_next[A_FOURS], b_next[B_FOURS];
+#define PIXEL(line, four) pixel(x, line, four, in_d, in_h, in_w, x_stride_d, x_stride_h, x_stride_w)
+#define FETCH(t, next) \
+    _Pragma("unroll") for (int s = 0; s < A_FOURS; ++s) \
+    { \
+        const __local struct position *four = table[(t) & 1] + a_share.step + s * a_share.step_add; \
+        const index_t line = lines_of_a[s]; \
+        a_next[s] = (carried_four)(gradient(dy, line, four), gradient(dy, line, four + 1), \
+                                   gradient(dy, line, four + 2), gradient(dy, line, four + 3)); \
     } \
-    for (int i = 0; i < FILL_X; ++i) { \
-        const int at = item + i * GROUP_ITEMS; \
-        next_x[i] = 0.0f; \
-        if (at < BLOCK_K * BLOCK_N) { \
-            const struct position t = table[(block) & 1][at % BLOCK_K]; \
-            const int id = t.depth + fill_depth[i], ih = t.row + fill_row[i], iw = t.column + fill_column[i]; \
-            if ((uint)id < (uint)in_d && (uint)ih < (uint)in_h && (uint)iw < (uint)in_w) \
-                next_x[i] = load_one(x, t.x_offset + fill_offset[i] + id * x_stride_d + ih * x_stride_h + \
-                                            iw * x_stride_w); \
-        } \
+    _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
+    { \
+        const __local struct position *four = table[(t) & 1] + b_share.step + s * b_share.step_add; \
+        b_next[s] = (carried_four)(PIXEL(lines_of_b[s], four), PIXEL(lines_of_b[s], four + 1), \
+                                   PIXEL(lines_of_b[s], four + 2), PIXEL(lines_of_b[s], four + 3)); \
     }
-#define KEEP(block) \
-    for (int i = 0; i < FILL_Y; ++i) { \
-        const int at = item + i * GROUP_ITEMS; \
-        if (at < BLOCK_K * BLOCK_M) \
-            y_tile[(block) & 1][at % BLOCK_K * A_PITCH + at / BLOCK_K] = next_y[i]; \
-    } \
-    for (int i = 0; i < FILL_X; ++i) { \
-        const int at = item + i * GROUP_ITEMS; \
-        if (at < BLOCK_K * BLOCK_N) \
-            x_tile[(block) & 1][at % BLOCK_K * B_PITCH + at / BLOCK_K] = next_x[i]; \
-    }
+    // The table of the tile after the next replaces that of the present one, which was read before the last barrier.
+#define KEEP(t, next) \
+    _Pragma("unroll") for (int s = 0; s < A_FOURS; ++s) \
+        fragment_keep_four(a_tiles[next], BLOCK_M, a_share.line + s * a_share.line_add, \
+                           a_share.step + s * a_share.step_add, a_next[s], 1); \
+    _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
+        fragment_keep_four(b_tiles[next], BLOCK_N, b_share.line + s * b_share.line_add, \
+                           b_share.step + s * b_share.step_add, b_next[s], 1); \
+    DECODE((t) + 1)
 
     DECODE(0)
-    DECODE(1)
     barrier(CLK_LOCAL_MEM_FENCE);
-    FETCH(0)
-    KEEP(0)
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int block = 0; block < blocks; ++block) {
-        if (block + 1 < blocks) {
-            FETCH(block + 1)
-        }
-        fragment_multiply(&acc, y_tile[block & 1], x_tile[block & 1], item);
-        if (block + 1 < blocks) {
-            KEEP(block + 1)
-        }
-        // The table of block + 2 replaces that of block, which was last read before the last barrier.
-        DECODE(block + 2)
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    FRAGMENT_LOOP(tiles, FETCH, KEEP)
 
     const index_t all_filters = (index_t)get_num_groups(2) / slices * filters;
     __global acc_t *parts = parts_base + parts_offset + (slice * all_filters + (index_t)group * filters) * columns;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Matrix multiplication for GPUs: C = act(alpha * op(A) * op(B) + beta * C + bias).
 //
-// A work-group computes a BLOCK_M x BLOCK_N tile of C. It walks K in steps of BLOCK_K; tiles of A and B
-// pass through local memory in two buffers, so that the next pair is fetched while this one is multiplied
-// and one barrier a step is enough. The multiplication is lib/fragment.clh's. Where C has too few tiles to
+// A work-group computes a BLOCK_M x BLOCK_N tile of C. It walks K in steps of BLOCK_K by the loop of
+// lib/fragment_loop.clh. The multiplication is lib/fragment.clh's. Where C has too few tiles to
 // fill the device, K is split over several work-groups whose partial sums gemm_reduce.cl adds, always in
 // the same order.
 //
@@ -14,21 +13,9 @@
 // Menu of tiled (local memory with padding): 128x128x8 by 8x8 (256 items, 16.5 KiB), 64x64x16 by 4x4 (256 items,
 // 17 KiB), 64x64x16 by 8x8 (64 items, 17 KiB), 32x32x16 by 4x4 (64 items, 9 KiB). Menu of matrix: 128x128, 64x64 and
 // 32x32 with 64 bytes of each line and part (32, 16 and 8 KiB); src/select/engine.c has the engines' items.
-#include "lib/fragment.clh"
+#include "lib/fragment_loop.clh"
 #include "lib/activation.clh"
 #include "lib/gemm.clh"
-
-// Elements travel from global to local memory in fours.
-#define A_FOURS (BLOCK_M * BLOCK_K / 4 / GROUP_ITEMS)
-#define B_FOURS (BLOCK_N * BLOCK_K / 4 / GROUP_ITEMS)
-#if A_FOURS * 4 * GROUP_ITEMS != BLOCK_M * BLOCK_K || B_FOURS * 4 * GROUP_ITEMS != BLOCK_N * BLOCK_K
-#error "the work-items must divide the tiles of A and B in fours"
-#endif
-#if GROUP_ITEMS % (BLOCK_K / 4) != 0 || \
-    A_FOURS > 1 && GROUP_ITEMS % (FOUR_STEPS * (BLOCK_M / 4)) != 0 || \
-    B_FOURS > 1 && GROUP_ITEMS % (FOUR_STEPS * (BLOCK_N / 4)) != 0
-#error "as many fours as there are work-items must be whole lines or whole steps of a tile"
-#endif
 
 // One operand as the loader sees it: lines are rows of A or columns of B. A four lies along the dimension
 // that is contiguous in memory.
@@ -39,20 +26,6 @@ typedef struct {
     int aligned;    // every whole four starts at a multiple of its size
     int units;      // of data_t an element; the strides are scaled
 } operand;
-
-// An item's fours: the first, and how far apart they lie. GROUP_ITEMS of them are next to each other.
-typedef struct {
-    int line, step, line_add, step_add;
-} share;
-
-inline share share_of(operand o, uint item, uint block_lines)
-{
-    const uint side_by_side = FOUR_STEPS * (block_lines / 4);
-    const share along = {item / (BLOCK_K / 4), item % (BLOCK_K / 4) * 4, GROUP_ITEMS / (BLOCK_K / 4), 0};
-    const share across = {item / FOUR_STEPS % (block_lines / 4) * 4,
-                          item / side_by_side * FOUR_STEPS + item % FOUR_STEPS, 0, GROUP_ITEMS / (block_lines / 4)};
-    return o.along_k ? along : across;
-}
 
 // How many of the four elements at (line, step) of a tile lie inside the matrix: 0 or less where none does.
 inline int four_inside(operand o, int line, int step, int steps)
@@ -82,7 +55,7 @@ inline carried_four load_four(const __global data_t *x, operand o, int line, int
 }
 
 // An item's share of the next tile of A or B: into registers, or straight to where it is going.
-#define FETCH(x, fours) \
+#define FETCH_SIDE(x, fours, next) \
     _Pragma("unroll") for (int s = 0; s < fours; ++s) \
     { \
         const int line = x##_share.line + s * x##_share.line_add, step = x##_share.step + s * x##_share.step_add; \
@@ -93,7 +66,7 @@ inline carried_four load_four(const __global data_t *x, operand o, int line, int
         else \
             x##_next[s] = load_four(x##_from, o##x, line, step, steps); \
     }
-#define KEEP(x, fours, lines) \
+#define KEEP_SIDE(x, fours, lines, next) \
     _Pragma("unroll") for (int s = 0; s < fours; ++s) \
     { \
         if (copies_##x) \
@@ -101,6 +74,15 @@ inline carried_four load_four(const __global data_t *x, operand o, int line, int
         fragment_keep_four(x##_tiles[next], lines, x##_share.line + s * x##_share.line_add, \
                            x##_share.step + s * x##_share.step_add, x##_next[s], o##x.along_k); \
     }
+#define FETCH(t, next) \
+    const int steps = end - begin - (t) * BLOCK_K; \
+    const __global data_t *a_from = a + (t) * BLOCK_K * oa.step_stride; \
+    const __global data_t *b_from = b + (t) * BLOCK_K * ob.step_stride; \
+    FETCH_SIDE(a, A_FOURS, next) \
+    FETCH_SIDE(b, B_FOURS, next)
+#define KEEP(t, next) \
+    KEEP_SIDE(a, A_FOURS, BLOCK_M, next) \
+    KEEP_SIDE(b, B_FOURS, BLOCK_N, next)
 
 // a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column likewise; any
 // stride is right. a_aligned: one stride of A is 1 and the other a multiple of 4. splits: work-groups that share
@@ -138,36 +120,13 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     a += first_row * oa.line_stride + begin * oa.step_stride;
     b += first_column * ob.line_stride + begin * ob.step_stride;
 
-    __local tile_t a_tiles[2][A_TILE] __attribute__((aligned(16)));
-    __local tile_t b_tiles[2][B_TILE] __attribute__((aligned(16)));
-    fragment_acc acc;
+    FRAGMENT_TILES
     carried_four a_next[A_FOURS], b_next[B_FOURS];
     const int copies_a = FRAGMENT_COPIES && oa.along_k && oa.aligned;
     const int copies_b = FRAGMENT_COPIES && ob.along_k && ob.aligned;
-    const share a_share = share_of(oa, item, BLOCK_M), b_share = share_of(ob, item, BLOCK_N);
-    fragment_zero(&acc);
-
-    // Step -1 only fetches. The tiles fetched in one step are multiplied in the next.
+    const share a_share = share_of(oa.along_k, item, BLOCK_M), b_share = share_of(ob.along_k, item, BLOCK_N);
     const int tiles = (end - begin + BLOCK_K - 1) / BLOCK_K;
-    for (int t = -1; t < tiles; ++t) {
-        const int more = t + 1 < tiles;
-        const int now = t & 1, next = now ^ 1;
-        if (more) {
-            const int steps = end - begin - (t + 1) * BLOCK_K;
-            const __global data_t *a_from = a + (t + 1) * BLOCK_K * oa.step_stride;
-            const __global data_t *b_from = b + (t + 1) * BLOCK_K * ob.step_stride;
-            FETCH(a, A_FOURS)
-            FETCH(b, B_FOURS)
-        }
-        if (t >= 0)
-            fragment_multiply(&acc, a_tiles[now], b_tiles[now], item);
-        if (more) {
-            KEEP(a, A_FOURS, BLOCK_M)
-            KEEP(b, B_FOURS, BLOCK_N)
-            fragment_copies_end();
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    FRAGMENT_LOOP(tiles, FETCH, KEEP)
 
     const __global data_t *bias = bias_base + bias_offset * bias_units;
     __global data_t *c = c_base + (c_offset + part * c_batch) * c_units;

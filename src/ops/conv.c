@@ -37,6 +37,9 @@ void husk__conv_classify(const void *given, husk__text *text)
 {
     const husk__conv_problem *problem = given;
     const husk__conv_geometry *g = &problem->geometry;
+    husk__text_format(text, "%s", problem->precision == HUSK_PRECISION_HIGH     ? " high"
+                                  : problem->precision == HUSK_PRECISION_MEDIUM ? " medium"
+                                                                                : "");
     husk__text_format(text, " %s%s %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
                       husk_dtype_name(problem->dtype), problem->wide_output ? "/f32" : "",
                       g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""
@@ -100,7 +103,7 @@ husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const h
     if (status == HUSK_OK)
         status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
     if (status == HUSK_OK)
-        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", &scope);
+        status = husk__conv_suit(husk_queue_context(queue), &problem, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const husk__conv_arguments arguments = {x, w, bias, y};
@@ -147,7 +150,7 @@ husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params 
     if (status == HUSK_OK)
         status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
     if (status == HUSK_OK)
-        status = husk__dtype_check(context, problem.dtype, "x", &scope);
+        status = husk__conv_suit(context, &problem, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const husk__wish wish = make_wish(&whole, x, w, bias, y);
@@ -297,6 +300,7 @@ static const husk__variant *const VARIANTS[] = {
     &husk__conv_winograd_4x4,
     &husk__conv_depthwise,
     &husk__conv_tiled,
+    &husk__conv_matrix,
     &husk__conv_tiled_depthwise,
     &husk__conv_direct_filters,
     &husk__conv_direct_positions,

@@ -22,6 +22,7 @@ double husk__conv_backward_data_error_factor(const husk__candidate *candidate)
 static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_data_phases,
     &husk__conv_backward_data_tiled,
+    &husk__conv_backward_data_matrix,
     NULL,
 };
 
@@ -99,7 +100,7 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     husk__conv_problem problem;
     husk_status status = resolve(params, arguments, names, &problem, scope);
     if (status == HUSK_OK)
-        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, names->y, scope);
+        status = husk__conv_suit(husk_queue_context(queue), &problem, names->y, scope);
     if (status == HUSK_OK)
         status = bind(queue, arguments, names, scope);
     if (status != HUSK_OK || husk__tensor_count(arguments->dx) == 0)

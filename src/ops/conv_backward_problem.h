@@ -18,9 +18,10 @@ typedef struct husk__conv_backward_weights_arguments {
 } husk__conv_backward_weights_arguments;
 
 extern const husk__op husk__op_conv_backward_data, husk__op_conv_backward_weights;
-extern const husk__variant husk__conv_backward_data_phases, husk__conv_backward_data_tiled;
+extern const husk__variant husk__conv_backward_data_phases, husk__conv_backward_data_tiled,
+    husk__conv_backward_data_matrix;
 extern const husk__variant husk__conv_backward_weights_panels, husk__conv_backward_weights_depthwise,
-    husk__conv_backward_weights_winograd, husk__conv_backward_weights_tiled;
+    husk__conv_backward_weights_winograd, husk__conv_backward_weights_tiled, husk__conv_backward_weights_matrix;
 
 /* Products in the sum of one element of dx, and the factor of its bound. */
 int64_t husk__conv_backward_data_products(const husk__conv_problem *problem);

@@ -64,6 +64,7 @@ static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_weights_depthwise,
     &husk__conv_backward_weights_winograd,
     &husk__conv_backward_weights_tiled,
+    &husk__conv_backward_weights_matrix,
     NULL,
 };
 
@@ -162,7 +163,7 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     husk__conv_problem problem;
     husk_status status = resolve(params, &arguments, &problem, scope);
     if (status == HUSK_OK)
-        status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", scope);
+        status = husk__conv_suit(husk_queue_context(queue), &problem, "x", scope);
     if (status == HUSK_OK)
         status = bind(queue, &arguments, scope);
     if (status != HUSK_OK)

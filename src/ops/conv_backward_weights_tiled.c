@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
-// cl/conv_backward_weights_tiled.cl: the gradients of convolution by weights and bias, on GPUs.
+// Variants tiled and matrix of the gradients of convolution by weights and bias, for GPUs: multiplied by plain
+// arithmetic or by a matrix engine. The kernels are described in cl/conv_backward_weights_tiled.cl.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/conv_backward_problem.h"
-
-// Named for the work-group's tile, filters x columns. values: BLOCK_M, BLOCK_N, ITEM_M, ITEM_N, BLOCK_K.
-static const husk__configuration MENU[] = {
-    {"128x128", "-DBLOCK_M=128 -DBLOCK_N=128 -DBLOCK_K=8 -DITEM_M=8 -DITEM_N=8", {128, 128, 8, 8, 8}},
-    {"64x64", "-DBLOCK_M=64 -DBLOCK_N=64 -DBLOCK_K=16 -DITEM_M=4 -DITEM_N=4", {64, 64, 4, 4, 16}},
-    {"64x64_small", "-DBLOCK_M=64 -DBLOCK_N=64 -DBLOCK_K=8 -DITEM_M=8 -DITEM_N=8", {64, 64, 8, 8, 8}},
-    {"32x32", "-DBLOCK_M=32 -DBLOCK_N=32 -DBLOCK_K=8 -DITEM_M=4 -DITEM_N=4", {32, 32, 4, 4, 8}},
-};
+#include "ops/conv_tiles.h"
 
 enum { ITEMS = 64, GROUPS_WANTED = 256, MOST_SLICES = 64, BLOCKS_A_SLICE = 16 };
 
@@ -26,48 +20,41 @@ typedef struct state {
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const husk__conv_problem *problem = candidate->problem;
-    if (problem->dtype != HUSK_F64 || candidate->configuration->values[2] < 8)
+    if (problem->dtype != HUSK_F64 || candidate->configuration->values[HUSK__TILE_ITEM_M] < 8)
         return true;
     snprintf(reason, HUSK__REASON_CAPACITY, "needs more registers for f64 than work-items have");
     return false;
 }
 
-static double efficiency(const int32_t *tile)
+// Filters by elements of them.
+static husk__conv_tiles whole_tiles_of(const husk__conv_problem *problem)
 {
-    return tile[0] >= 128 ? 0.8 : tile[2] == 8 ? 0.6 : tile[0] >= 64 ? 0.55 : 0.35;
+    return (husk__conv_tiles){problem->geometry.groups, problem->geometry.filters, husk__conv_filter_count(problem),
+                              husk__conv_backward_weights_products(problem), 1};
 }
 
-static int64_t tile_count(const husk__candidate *candidate)
+// Slices by the shape alone: the order of the sums must not depend on the device.
+static husk__conv_tiles tiles_of(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
-    const husk__conv_problem *problem = candidate->problem;
-    const int32_t *tile = candidate->configuration->values;
-    return husk__divide_up(husk__conv_filter_count(problem), tile[1]) *
-           husk__divide_up(problem->geometry.filters, tile[0]) * problem->geometry.groups;
-}
-
-// By the shape alone: the order of the sums must not depend on the device.
-static int64_t slice_count(const husk__candidate *candidate)
-{
-    const int64_t tiles = husk__max_i64(1, tile_count(candidate));
-    const int64_t blocks = husk__conv_backward_weights_products(candidate->problem) /
-                           (candidate->configuration->values[4] * BLOCKS_A_SLICE);
-    const int64_t slices = husk__min_i64(MOST_SLICES, husk__divide_up(GROUPS_WANTED, tiles));
-    return husk__max_i64(1, husk__min_i64(slices, blocks));
+    husk__conv_tiles tiles = whole_tiles_of(problem);
+    const husk__range range = husk__conv_tiles_range(configuration, &tiles, 1);
+    const int64_t count = husk__max_i64(1, (int64_t)(range.groups[0] * range.groups[1] * range.groups[2]));
+    const int64_t blocks = tiles.steps / (configuration->values[HUSK__TILE_STEPS] * BLOCKS_A_SLICE);
+    const int64_t slices = husk__min_i64(MOST_SLICES, husk__divide_up(GROUPS_WANTED, count));
+    tiles.slices = husk__max_i64(1, husk__min_i64(slices, blocks));
+    return tiles;
 }
 
 static double cost(const husk__candidate *candidate)
 {
-    const int32_t *tile = candidate->configuration->values;
-    const int64_t units = husk__max_i64(1, candidate->traits->compute_units), slices = slice_count(candidate);
-    const double rounds = (double)husk__divide_up(tile_count(candidate) * slices, units);
-    const double depth = (double)husk__conv_backward_weights_products(candidate->problem) / (double)slices;
-    return 5000.0 + rounds * (double)tile[0] * tile[1] * depth / (128.0 * efficiency(tile));
+    const husk__conv_tiles tiles = tiles_of(candidate->problem, candidate->configuration);
+    return husk__conv_tiles_cost(candidate, &tiles);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
-    const int64_t slices = slice_count(candidate);
+    const int64_t slices = tiles_of(problem, candidate->configuration).slices;
     return slices == 1 || problem->is_bias_alone
                ? 0
                : husk__accumulator_size(problem->dtype) * (uint64_t)(slices * husk__tensor_count(&problem->w));
@@ -87,28 +74,30 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     static const char *const file = "conv_backward_weights_tiled.cl";
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
-    const int32_t *tile = plan->configuration->values;
-    char options[256];
+    const husk__conv_tiles tiles = tiles_of(problem, plan->configuration);
+    husk__text configuration = {0};
+    char options[400];
+    int64_t items;
     state *s = calloc(1, sizeof *s);
     if (!s)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = s; // freed with the plan
-    s->slices = slice_count(&candidate);
-    s->range = (husk__range){{(size_t)husk__divide_up(husk__conv_filter_count(problem), tile[1]),
-                              (size_t)husk__divide_up(problem->geometry.filters, tile[0]),
-                              (size_t)(problem->geometry.groups * s->slices)},
-                             {(size_t)(tile[1] / tile[3]), (size_t)(tile[0] / tile[2]), 1}};
-    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(problem->dtype), plan->configuration->options,
+    husk_status status = husk__conv_tiles_configure(plan, tiles.steps, &configuration, &items, scope);
+    if (status != HUSK_OK)
+        goto cleanup;
+    s->slices = tiles.slices;
+    s->range = husk__conv_tiles_range(plan->configuration, &tiles, items);
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(problem->dtype), configuration.bytes,
              is_long(plan) ? " -DINDEX_64" : "");
-    husk_status status =
-        husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled", &s->multiply, scope);
+    status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled", &s->multiply, scope);
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled_reduce",
                                   &s->reduce, scope);
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled_bias", &s->bias,
                                   scope);
+cleanup:
+    husk__text_free(&configuration);
     return status;
 }
 
@@ -177,9 +166,23 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 const husk__variant husk__conv_backward_weights_tiled = {
     .name = "tiled",
     .family = HUSK__FAMILY_GPU,
-    .configurations = MENU,
-    .configuration_count = sizeof MENU / sizeof *MENU,
+    .configurations = husk__conv_tiled_menu,
+    .configuration_count = HUSK__CONV_TILED_MENU,
     .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .error_factor = husk__conv_backward_weights_error_factor,
+    .flops = husk__conv_flops,
+    .prepare = prepare,
+    .run = run,
+};
+
+const husk__variant husk__conv_backward_weights_matrix = {
+    .name = "matrix",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = husk__conv_matrix_menu,
+    .configuration_count = HUSK__CONV_MATRIX_MENU,
+    .supports = husk__conv_matrix_supports,
     .cost = cost,
     .workspace = workspace,
     .error_factor = husk__conv_backward_weights_error_factor,

@@ -80,28 +80,32 @@ static void set_activation(const husk__conv_problem *problem, husk__conv_state *
     state->high = epilogue.high;
 }
 
-// The furthest element of any tensor. Packed weights are rounded up, by less than 128 filters.
+// The furthest element of any tensor. Packed weights are rounded up: lines by less than 128, products by less than 32.
 static int64_t reach(const husk__conv_problem *problem)
 {
-    const int64_t packed = 128 * husk__tensor_count(&problem->w);
+    const husk__conv_geometry *g = &problem->geometry;
+    const int64_t taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
+    const int64_t forward = husk__round_up(g->filters, 128) * husk__round_up(g->channels * taps, 32);
+    const int64_t backward = husk__round_up(g->channels, 128) * husk__round_up(g->filters * taps, 32);
     const husk_tensor *tensors[] = {&problem->x, &problem->w, &problem->y};
-    int64_t furthest = husk__max_i64(packed, husk__tensor_count(&problem->y));
+    int64_t furthest =
+        husk__max_i64(g->groups * husk__max_i64(forward, backward), husk__tensor_count(&problem->y));
     for (size_t i = 0; i < 3; ++i)
         furthest = husk__max_i64(furthest, husk__tensor_last(tensors[i]));
     return furthest;
 }
 
-husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
-                               husk__conv_state **state, const husk__scope *scope)
+husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, const char *file, const char *kernel,
+                                    const char *pack, husk__conv_state **state, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const bool is_smooth = husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
     const bool is_gpu = plan->variant->family == HUSK__FAMILY_GPU;
     const bool is_long = is_gpu && husk__needs_index_64(plan->context, reach(problem));
     const bool is_halved = !is_gpu && problem->dtype == HUSK_F64;
-    char options[256];
+    char options[400];
     snprintf(options, sizeof options, "%s %s%s%s%s", husk__dtype_option(problem->dtype),
-             plan->configuration->options, is_halved ? " -DHALF_VECTORS" : "",
+             configuration, is_halved ? " -DHALF_VECTORS" : "",
              is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");
     *state = calloc(1, sizeof **state);
     if (!*state)
@@ -114,6 +118,12 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, file, options, pack, &(*state)->pack, scope);
     return status;
+}
+
+husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
+                               husk__conv_state **state, const husk__scope *scope)
+{
+    return husk__conv_prepare_with(plan, plan->configuration->options, file, kernel, pack, state, scope);
 }
 
 // Among splits that are predicted to take nearly the same the finest is taken: where something else has a part of

@@ -296,6 +296,13 @@ husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_
     return check_sizes(problem, scope);
 }
 
+husk_status husk__conv_suit(husk_context *context, husk__conv_problem *problem, const char *of,
+                            const husk__scope *scope)
+{
+    problem->precision = husk__context_precision(context, problem->precision);
+    return husk__dtype_check(context, problem->dtype, of, scope);
+}
+
 husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk__scope *scope)
 {
     if (params->activation != HUSK_ACT_NONE)

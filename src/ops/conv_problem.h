@@ -44,7 +44,7 @@ typedef struct husk__conv_arguments {
 typedef struct husk__conv_state {
     const husk__kernel *kernel, *pack;
     husk__range range, pack_range;
-    int64_t packed_count; /* elements of the packed weights */
+    int64_t packed_count; /* elements of the packed weights, of the accumulator's size */
     int64_t pack_filters, pack_channels;
     int64_t extra[6];       /* the variant's own */
     float low, slope, high; /* of a piecewise linear activation, see cl/lib/activation.clh */
@@ -78,7 +78,7 @@ void husk__conv_describe(const void *problem, husk__key *key);
 void husk__conv_classify(const void *problem, husk__text *text);
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
 extern const husk__variant husk__conv_direct_filters, husk__conv_direct_positions;
-extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_tiled_depthwise;
+extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_matrix, husk__conv_tiled_depthwise;
 
 /* The caller's params, which may be NULL or an older version's, as ours. */
 husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
@@ -104,6 +104,9 @@ husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int
 /* A bias is of the inputs' dtype, which argument `of` has, or f32. */
 husk_status husk__conv_check_bias_dtype(const husk_tensor *bias, const char *name, husk_dtype dtype, const char *of,
                                         const husk__scope *scope);
+/* Whether the device has the dtype, which argument `of` has. The precision, if not given, becomes the context's. */
+husk_status husk__conv_suit(husk_context *context, husk__conv_problem *problem, const char *of,
+                            const husk__scope *scope);
 /* What gradients ask of params: no activation, known bits of accumulate. */
 husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk__scope *scope);
 /* The part of it that needs no bias and y; shape has x's rank. */
@@ -124,6 +127,9 @@ void husk__conv_packed_key(const husk__conv_problem *problem, husk__key *key);
 /* A state with the activation filled in and both kernels of a file made; NULL state on failure. */
 husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
                                husk__conv_state **state, const husk__scope *scope);
+/* The same with the options of the configuration given, where they are more than those of its row. */
+husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, const char *file, const char *kernel,
+                                    const char *pack, husk__conv_state **state, const husk__scope *scope);
 /* Bytes of scratch that packing weights anew takes, aligned for what lies behind. */
 uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count);
 /* Nanoseconds that packing adds to a call; 0 where weights come packed or the caller can pack them once. */

@@ -1,58 +1,22 @@
 // SPDX-License-Identifier: MIT
-// cl/conv_tiled.cl and cl/conv_tiled_depthwise.cl: convolution on GPUs.
-#include <stdio.h>
-
-#include "base/checked.h"
+// Variants tiled and matrix: implicit GEMM for GPUs, multiplied by plain arithmetic or by a matrix engine. The kernel
+// is described in cl/conv_tiled.cl.
 #include "base/epilogue.h"
 #include "base/tensor.h"
-#include "ops/conv_problem.h"
+#include "ops/conv_tiles.h"
 
-// Named for the work-group's tile. values: BLOCK_M, BLOCK_N, ITEM_M, ITEM_N.
-static const husk__configuration MENU[] = {
-    {"128x128", "-DBLOCK_M=128 -DBLOCK_N=128 -DBLOCK_K=8 -DITEM_M=8 -DITEM_N=8", {128, 128, 8, 8}},
-    {"64x64", "-DBLOCK_M=64 -DBLOCK_N=64 -DBLOCK_K=16 -DITEM_M=4 -DITEM_N=4", {64, 64, 4, 4}},
-    {"64x64_small", "-DBLOCK_M=64 -DBLOCK_N=64 -DBLOCK_K=8 -DITEM_M=8 -DITEM_N=8", {64, 64, 8, 8}},
-    {"32x32", "-DBLOCK_M=32 -DBLOCK_N=32 -DBLOCK_K=8 -DITEM_M=4 -DITEM_N=4", {32, 32, 4, 4}},
-};
-static const husk__configuration MENU_DEPTHWISE[] = {{"direct", "-DGROUP=64", {64}}};
-
-enum { PACK_ITEMS = 32 }; // of both packing kernels
-
-// How much of a compute unit's arithmetic a tile reaches, by the ratio of multiplications to local loads.
-static double efficiency(const int32_t *tile)
-{
-    return tile[0] >= 128 ? 0.8 : tile[2] == 8 ? 0.6 : tile[0] >= 64 ? 0.55 : 0.35;
-}
-
-static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
+// Filters by positions of y.
+static husk__conv_tiles tiles_of(const husk__conv_problem *problem)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    return g->groups * husk__round_up(g->filters, configuration->values[0]) *
-           husk__conv_filter_count(problem);
+    return (husk__conv_tiles){g->groups, g->filters, g->batch * g->out[0] * g->out[1] * g->out[2],
+                              husk__conv_filter_count(problem), 1};
 }
 
-static void count_groups(const husk__conv_problem *problem, const husk__configuration *configuration,
-                         size_t groups[3])
-{
-    const husk__conv_geometry *g = &problem->geometry;
-    groups[0] =
-        (size_t)husk__divide_up(g->batch * g->out[0] * g->out[1] * g->out[2], configuration->values[1]);
-    groups[1] = (size_t)husk__divide_up(g->filters, configuration->values[0]);
-    groups[2] = (size_t)g->groups;
-}
-
-// Whole rounds of work-groups over the compute units: a large tile is no use where it leaves units idle.
 static double cost(const husk__candidate *candidate)
 {
-    const husk__conv_problem *problem = candidate->problem;
-    const int32_t *tile = candidate->configuration->values;
-    size_t groups[3];
-    count_groups(problem, candidate->configuration, groups);
-    const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
-    const double rounds = (double)husk__divide_up((int64_t)(groups[0] * groups[1] * groups[2]), units);
-    const double lanes = 128.0,
-                 products = (double)tile[0] * tile[1] * (double)husk__conv_filter_count(problem);
-    return 5000.0 + rounds * products / (lanes * efficiency(tile));
+    const husk__conv_tiles tiles = tiles_of(candidate->problem);
+    return husk__conv_tiles_cost(candidate, &tiles);
 }
 
 // Sums that wait for a smooth activation, where y is too narrow for them.
@@ -65,31 +29,16 @@ static uint64_t waiting_bytes(const husk__conv_problem *problem)
 
 static uint64_t workspace(const husk__candidate *candidate)
 {
+    const husk__conv_tiles tiles = tiles_of(candidate->problem);
     return husk__conv_packing_bytes(candidate->problem,
-                                    packed_count(candidate->problem, candidate->configuration)) +
+                                    husk__conv_tiles_packed_count(candidate->configuration, &tiles)) +
            waiting_bytes(candidate->problem);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__conv_problem *problem = plan->problem;
-    const int32_t *tile = plan->configuration->values;
-    husk__conv_state *state;
-    husk_status status =
-        husk__conv_prepare(plan, "conv_tiled.cl", "husk_conv_tiled", "husk_conv_tiled_pack", &state, scope);
-    if (status != HUSK_OK)
-        return status;
-    const int64_t padded = husk__round_up(problem->geometry.filters, tile[0]);
-    state->packed_count = packed_count(problem, plan->configuration);
-    count_groups(problem, plan->configuration, state->range.groups);
-    state->range.items[0] = (size_t)(tile[1] / tile[3]);
-    state->range.items[1] = (size_t)(tile[0] / tile[2]);
-    state->range.items[2] = 1;
-    state->pack_range =
-        (husk__range){{(size_t)(padded / PACK_ITEMS), (size_t)husk__conv_filter_count(problem),
-                       (size_t)problem->geometry.groups},
-                      {PACK_ITEMS, 1, 1}};
-    return HUSK_OK;
+    const husk__conv_tiles tiles = tiles_of(plan->problem);
+    return husk__conv_tiles_prepare(plan, &tiles, "conv_tiled.cl", "husk_conv_tiled", "husk_conv_tiled_pack", scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
@@ -109,8 +58,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
 const husk__variant husk__conv_tiled = {
     .name = "tiled",
     .family = HUSK__FAMILY_GPU,
-    .configurations = MENU,
-    .configuration_count = sizeof MENU / sizeof *MENU,
+    .configurations = husk__conv_tiled_menu,
+    .configuration_count = HUSK__CONV_TILED_MENU,
     .cost = cost,
     .workspace = workspace,
     .error_factor = husk__conv_error_factor,
@@ -119,79 +68,16 @@ const husk__variant husk__conv_tiled = {
     .run = run,
 };
 
-// ---- depthwise ----
-
-static bool supports_depthwise(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    if (((const husk__conv_problem *)candidate->problem)->geometry.channels == 1)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "groups have more or less than one channel");
-    return false;
-}
-
-// Bound by memory: a tenth of what the tile of a matrix would waste.
-static double cost_depthwise(const husk__candidate *candidate)
-{
-    const husk__conv_problem *problem = candidate->problem;
-    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return 5000.0 + husk__conv_flops(candidate) / (units * 16.0) +
-           (double)husk__tensor_count(&problem->x) / units / 16.0;
-}
-
-static int64_t depthwise_packed_count(const husk__conv_problem *problem)
-{
-    return problem->geometry.groups * problem->geometry.filters * husk__conv_filter_count(problem);
-}
-
-static uint64_t depthwise_workspace(const husk__candidate *candidate)
-{
-    return husk__conv_packing_bytes(candidate->problem, depthwise_packed_count(candidate->problem));
-}
-
-static husk_status depthwise_prepare(husk_plan *plan, const husk__scope *scope)
-{
-    const husk__conv_problem *problem = plan->problem;
-    const husk__conv_geometry *g = &problem->geometry;
-    const int64_t group = plan->configuration->values[0];
-    husk__conv_state *state;
-    husk_status status = husk__conv_prepare(plan, "conv_tiled_depthwise.cl", "husk_conv_tiled_depthwise",
-                                            "husk_conv_tiled_depthwise_pack", &state, scope);
-    if (status != HUSK_OK)
-        return status;
-    const int64_t outputs = g->groups * g->filters * g->out[0] * g->out[1] * g->out[2];
-    state->packed_count = depthwise_packed_count(problem);
-    state->pack_channels = g->groups;
-    state->extra[0] = g->y_strides[1] == 1 && g->groups > 1;
-    state->range =
-        (husk__range){{(size_t)husk__divide_up(outputs, group), (size_t)g->batch, 1}, {(size_t)group, 1, 1}};
-    state->pack_range = (husk__range){{(size_t)husk__divide_up(husk__conv_filter_count(problem), PACK_ITEMS),
-                                       (size_t)(g->groups * g->filters), 1},
-                                      {PACK_ITEMS, 1, 1}};
-    return HUSK_OK;
-}
-
-static husk_status depthwise_run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                                 const husk__scratch *scratch, const husk__scope *scope)
-{
-    const husk__conv_state *state = plan->state;
-    husk__arg weights;
-    husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
-    if (status != HUSK_OK)
-        return status;
-    const husk__arg extra[] = {HUSK__ARG_I32(state->extra[0])};
-    return husk__conv_launch(plan, queue, arguments, weights, extra, 1, scope);
-}
-
-const husk__variant husk__conv_tiled_depthwise = {
-    .name = "tiled_depthwise",
+const husk__variant husk__conv_matrix = {
+    .name = "matrix",
     .family = HUSK__FAMILY_GPU,
-    .configurations = MENU_DEPTHWISE,
-    .configuration_count = sizeof MENU_DEPTHWISE / sizeof *MENU_DEPTHWISE,
-    .supports = supports_depthwise,
-    .cost = cost_depthwise,
-    .workspace = depthwise_workspace,
+    .configurations = husk__conv_matrix_menu,
+    .configuration_count = HUSK__CONV_MATRIX_MENU,
+    .supports = husk__conv_matrix_supports,
+    .cost = cost,
+    .workspace = workspace,
     .error_factor = husk__conv_error_factor,
     .flops = husk__conv_flops,
-    .prepare = depthwise_prepare,
-    .run = depthwise_run,
+    .prepare = prepare,
+    .run = run,
 };

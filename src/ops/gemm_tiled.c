@@ -163,19 +163,17 @@ static husk_status configure(husk_plan *plan, husk__text *options, const husk__s
     const husk__gemm_problem *problem = plan->problem;
     const husk__configuration *configuration = plan->configuration;
     tiled_state *state = plan->state;
-    const husk__engine *engine = NULL;
-    husk__product product;
-    if (!is_matrix(configuration)) {
-        husk__text_format(options, "%s", configuration->options);
-    } else if (husk__engine_find(plan->context, HUSK__ENGINE_FRAGMENTS, problem->dtype, problem->precision, &engine,
-                                 &product)) {
-        husk__engine_options(engine, product, configuration->values[BLOCK_M], options);
-        plan->error_factor = husk__engine_error_factor(engine, product, problem->shape.k);
+    husk_status status = HUSK_OK;
+    if (is_matrix(configuration)) {
+        status = husk__engine_configure(plan, problem->dtype, problem->precision, configuration->values[BLOCK_M],
+                                        problem->shape.k, options, &state->items, scope);
     } else {
-        return husk__fail(scope, HUSK_UNSUPPORTED, "no matrix engine of this device passed its probe");
+        husk__text_format(options, "%s", configuration->options);
+        state->items = items_of(configuration, NULL);
     }
-    state->items = items_of(configuration, engine);
-    return options->failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan") : HUSK_OK;
+    if (status == HUSK_OK && options->failed)
+        status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    return status;
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)

@@ -11,6 +11,7 @@
 #include "base/amx.h"
 #include "base/os.h"
 #include "runtime/call.h"
+#include "select/plan.h"
 #include "select/plan_cache.h"
 
 // ---- the table ----
@@ -303,6 +304,19 @@ bool husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype
                 return true;
         }
     return false;
+}
+
+husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_precision precision, int32_t tile, int64_t k,
+                                   husk__text *options, int64_t *items, const husk__scope *scope)
+{
+    const husk__engine *engine;
+    husk__product product;
+    if (!husk__engine_find(plan->context, HUSK__ENGINE_FRAGMENTS, dtype, precision, &engine, &product))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "no matrix engine of this device passed its probe");
+    husk__engine_options(engine, product, tile, options);
+    *items = husk__engine_items(engine, tile);
+    plan->error_factor = husk__engine_error_factor(engine, product, k);
+    return HUSK_OK;
 }
 
 // ---- public ----

@@ -13,6 +13,7 @@
 #include <husk/engine.h>
 #include <husk/plan.h>
 
+#include "base/error.h"
 #include "base/text.h"
 
 /* What is multiplied; cl/lib/fragment_matrix.clh. Sums are f32. */
@@ -72,6 +73,12 @@ void husk__engine_product_options(const husk__engine *engine, husk__product prod
 /* And those of cl/lib/fragment.clh for square tiles of 128, 64 or 32; the work-items of a group. */
 void husk__engine_options(const husk__engine *engine, husk__product product, int32_t tile, husk__text *options);
 int64_t husk__engine_items(const husk__engine *engine, int32_t tile);
+/*
+ * For prepare(): such options of the engine that is there for a product of sums of k terms, its work-items, and the
+ * plan's error factor. HUSK_UNSUPPORTED where none passed its probe.
+ */
+husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_precision precision, int32_t tile, int64_t k,
+                                   husk__text *options, int64_t *items, const husk__scope *scope);
 /* k steps of a tile in local memory; 64 is a multiple of all. */
 int32_t husk__engine_steps(husk__product product);
 
