@@ -8,6 +8,7 @@
 // bands end.
 //
 //   husk_pool_backward_planes_max   dy goes to the saved position, if that is the band's: one addition an output
+//   husk_pool_backward_planes_anew  the same without positions, which are found in x: lib/pool_anew.clh
 //   husk_pool_backward_planes_avg   a row of outputs becomes the row of shares that all rows of its windows get: for
 //                                   every phase of the stride a sum of unaligned vectors, or, for large windows, a fill
 //
@@ -17,6 +18,7 @@
 // Needs stride 1 of dx and dy along the width. A band is BAND elements at most; windows reach over at most BAND.
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/pool_anew.clh"
 #include "lib/pool_backward.clh"
 #include "lib/pool_vector.clh"
 
@@ -157,16 +159,87 @@ void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows,
     }
 }
 
-// ---- averages by gathering, for small windows ----
+// ---- maximum, found anew ----
 
-#if VW == 16
-#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3, \
-                              (a).s4, (b).s4, (a).s5, (b).s5, (a).s6, (b).s6, (a).s7, (b).s7))
-#elif VW == 8
-#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1, (a).s2, (b).s2, (a).s3, (b).s3))
-#else
-#define MIX_LANES(a, b) ((vf)((a).s0, (b).s0, (a).s1, (b).s1))
-#endif
+// The band's strips.
+POOL_INLINE void find_band(int window, int stride, band_place at, POOL_BACKWARD_PARAMS, ANEW_PARAMS)
+{
+    const int advance = VW - (window - 1) / stride; // outputs from a strip to the next
+    const int o_h = cover_first(at.first + pad_h, window, stride, 1);
+    const int o_w = cover_first(at.left + pad_w, window, stride, 1);
+    const int right = at.left + at.columns;
+    const __global data_t *x = source_base + source_offset, *dy = y_base + y_offset;
+    anew_strip strip;
+    strip.x_begin = x;
+    strip.x_end = x + (batch - 1) * source_stride_n + (channels - 1) * source_stride_c +
+                  (in_h - 1) * source_stride_h + in_w;
+    strip.dy_begin = dy;
+    strip.dy_end = dy + (batch - 1) * y_stride_n + (channels - 1) * y_stride_c + (out_h - 1) * y_stride_h + out_w;
+    strip.x_stride = source_stride_h;
+    strip.dy_stride = y_stride_h;
+    strip.dx_stride = x_stride_h;
+    strip.ahead = (at.last - at.first) * source_stride_h;
+    strip.top = o_h * stride - pad_h;
+    strip.in_h = in_h;
+    strip.first = at.first - strip.top;
+    strip.rows = at.last - strip.top;
+    strip.outputs = out_h - o_h;
+    strip.in_w = in_w;
+    strip.accumulate = accumulate;
+    x += at.n * source_stride_n + at.c * source_stride_c + strip.top * source_stride_h;
+    dy += at.n * y_stride_n + at.c * y_stride_c + o_h * y_stride_h;
+    __global data_t *dx = x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c + strip.top * x_stride_h;
+    bool is_right = true;
+#define MAKE_STRIPS(exact) \
+    for (int o = o_w, from = at.left; from < right; o += advance) { \
+        const int distance = stride == 1 ? 1 : VW; /* of a row's loads */ \
+        strip.left = o * stride - pad_w; \
+        strip.x = x + strip.left; \
+        strip.dy = dy + o; \
+        strip.dx = dx + strip.left; \
+        strip.alive = lanes_between(-o, out_w - o); \
+        strip.floor = select((vf)(0.0f), (vf)(-INFINITY), expand_mask(strip.alive)); \
+        for (int i = 0; i < 3; ++i) \
+            strip.inside[i] = lanes_between(-strip.left - i * distance, in_w - strip.left - i * distance); \
+        const int to = min(right, strip.left + stride * VW); \
+        for (int i = 0; i < 2; ++i) \
+            strip.own[i] = lanes_between(from - strip.left - i * VW, to - strip.left - i * VW); \
+        is_right &= anew_make(exact, window, stride, &strip); \
+        from = to; \
+    }
+    if (!accumulate) {
+        MAKE_STRIPS(false)
+    }
+    if (accumulate || !is_right) {
+        MAKE_STRIPS(true)
+    }
+#undef MAKE_STRIPS
+}
+
+// Needs windows of 2 x 2 or 3 x 3 at stride 1 or 2, no depth and no dilation, x and dx of stride 1 along the width.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_pool_backward_planes_anew(POOL_BACKWARD_PARAMS, ANEW_PARAMS, int rows, int columns, long unit_count,
+                                    long share)
+{
+    const long first = get_group_id(0) * share;
+    const long last = min(first + share, unit_count);
+    band_place at = first_place(first, rows, columns, channels, in_h, in_w);
+#define FIND_BANDS(window, stride) \
+    for (long unit = first; unit < last; ++unit, next_place(&at, rows, columns, channels, in_h, in_w)) \
+        find_band(window, stride, at, POOL_BACKWARD_ARGS, ANEW_ARGS);
+    if (window_w == 3 && stride_w == 2) {
+        FIND_BANDS(3, 2)
+    } else if (window_w == 3) {
+        FIND_BANDS(3, 1)
+    } else if (stride_w == 2) {
+        FIND_BANDS(2, 2)
+    } else {
+        FIND_BANDS(2, 1)
+    }
+#undef FIND_BANDS
+}
+
+// ---- averages by gathering, for small windows ----
 
 #define MOST_WINDOW 64 // elements of a window
 #define GATHER_ROOM (2 * BAND)

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/norm_problem.h"
+#include "runtime/groups.h"
 
 typedef husk__norm_problem problem;
 typedef husk__norm_dimension dimension;
@@ -194,8 +195,6 @@ bool husk__norm_as_columns(const problem *own, husk__norm_columns *made)
 // ---- launching ----
 
 enum {
-    CPU_GROUPS_PER_UNIT = 4,
-    CPU_MINIMUM = 16384, // elements that are worth a work-group: waking a thread costs as much
     GPU_GROUPS_PER_UNIT = 16,
     LANES = 32,
     LIST = 4 // dimensions of the kernels' lists
@@ -236,8 +235,7 @@ uint64_t husk__norm_accumulator_size(const problem *own)
 
 int64_t husk__norm_share(const husk_device_traits *traits, int64_t units, int64_t unit_elements)
 {
-    const int64_t minimum = husk__divide_up(CPU_MINIMUM, husk__max_i64(unit_elements, 1));
-    return husk__max_i64(husk__divide_up(units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
+    return husk__group_share(traits, units, 40.0 + 0.25 * (double)unit_elements);
 }
 
 husk__arg *husk__norm_write_statistics(const problem *own, const husk__norm_arguments *given, husk__arg *end)

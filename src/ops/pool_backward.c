@@ -16,6 +16,8 @@ static void describe(const void *untyped, husk__key *key)
     const problem *own = untyped;
     husk__pool_describe(&own->pool, key);
     husk__key_i64(key, own->accumulates + 2 * own->recomputes);
+    for (int i = 0; i < 5; ++i)
+        husk__key_i64(key, own->source_strides[i]);
 }
 
 static void classify(const void *untyped, husk__text *text)
@@ -167,6 +169,9 @@ static problem resolve(const husk_pool_params *params, const arguments *given, c
     const husk_tensor saved =
         saved_tensor(given->dy, dx.shape[1] > 1 && dx.strides[1] == 1, positions > INT32_MAX);
     own.pool = husk__pool_resolve(params, given->dx, given->dy, &saved, dimensions);
+    const husk__pool_problem by_x = husk__pool_resolve(params, given->x, given->dy, &saved, dimensions);
+    if (memcmp(own.pool.in, by_x.in, sizeof by_x.in) == 0)
+        memcpy(own.source_strides, by_x.x_strides, sizeof by_x.x_strides);
     return own;
 }
 

@@ -12,6 +12,7 @@ typedef struct husk__pool_backward_problem {
     husk__pool_problem pool; /* x is dx, y is dy; MAX has indices always */
     bool accumulates;
     bool recomputes; /* MAX: forward finds the indices anew, into scratch memory, where pool.indices_strides are */
+    int64_t source_strides[5]; /* x's where it recomputes, and no dimensions were merged otherwise than dx's; else 0 */
 } husk__pool_backward_problem;
 
 typedef struct husk__pool_backward_arguments {

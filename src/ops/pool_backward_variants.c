@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/pool_backward_problem.h"
+#include "runtime/groups.h"
 
 typedef husk__pool_backward_problem problem;
 typedef husk__pool_backward_arguments arguments;
@@ -17,14 +18,17 @@ typedef struct launch {
     husk__range range;
     int32_t rows, columns; // planes: of a band
     int32_t by_fills;      // planes, average: see cl/pool_backward_planes.cl
+    bool is_anew;          // planes, maximum: found by the kernel itself
     int64_t units;         // CPU variants: units in all
     int64_t share;         // ... that a work-group takes
 } launch;
 
+#define OPERATION_TIME 0.5 // nanoseconds, of what costs are counted in
 enum {
     CPU_GROUPS_PER_UNIT = 4,
-    CPU_MINIMUM = 32768, // operations that are worth a work-group: waking a thread costs as much
-    BAND = 8192          // of cl/pool_backward_planes.cl
+    BAND = 8192,       // of cl/pool_backward_planes.cl
+    ANEW_BAND = 3136,  // elements of a band of maxima found anew: x and dx of it stay in the first-level cache
+    ANEW_COLUMNS = 256 // of one, at most
 };
 
 // ---- numbers that judge a problem ----
@@ -68,7 +72,14 @@ static bool positions_fit(const husk__pool_problem *own)
 
 // ---- what the variants share ----
 
-static husk_status prepare(husk_plan *plan, const char *variant, launch **made, const husk__scope *scope)
+static const char *name_of(const husk__pool_problem *own)
+{
+    return own->kind == HUSK_POOL_AVG ? "avg" : "max";
+}
+
+// The kernel is husk_pool_backward_VARIANT_WHAT.
+static husk_status prepare(husk_plan *plan, const char *variant, const char *what, launch **made,
+                           const husk__scope *scope)
 {
     const problem *own = plan->problem;
     launch *state = calloc(1, sizeof *state);
@@ -79,20 +90,17 @@ static husk_status prepare(husk_plan *plan, const char *variant, launch **made, 
     char file[64], options[96], kernel[64];
     const bool needs_index_64 = husk__needs_index_64(plan->context, inputs_of(&own->pool));
     snprintf(file, sizeof file, "pool_backward_%s.cl", variant);
-    snprintf(kernel, sizeof kernel, "husk_pool_backward_%s_%s", variant,
-             own->pool.kind == HUSK_POOL_AVG ? "avg" : "max");
-    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->pool.dtype),
-             plan->configuration->options, needs_index_64 ? " -DINDEX_64" : "");
+    snprintf(kernel, sizeof kernel, "husk_pool_backward_%s_%s", variant, what);
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->pool.dtype), plan->configuration->options,
+             needs_index_64 ? " -DINDEX_64" : "");
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
 }
 
-// Equal shares of the units, as many as the cores can use; cost is a unit's operations.
+// Equal shares of the units; cost is a unit's operations.
 static void share_out(launch *own, const husk_plan *plan, int64_t units, double cost)
 {
-    const int64_t compute_units = husk_context_traits(plan->context)->compute_units;
-    const int64_t minimum = (int64_t)fmax(1.0, (double)CPU_MINIMUM / cost);
     own->units = units;
-    own->share = husk__max_i64(husk__divide_up(units, CPU_GROUPS_PER_UNIT * compute_units), minimum);
+    own->share = husk__group_share(husk_context_traits(plan->context), units, cost * OPERATION_TIME);
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 
@@ -113,8 +121,7 @@ static husk__arg *write_strides(const int64_t strides[5], husk__arg *end)
 // POOL_BACKWARD_PARAMS and, for MAX, SAVED_PARAMS; then at most 5 of a variant.
 enum { MOST_ARGUMENTS = 2 + 25 + 10 + 7 + 5 };
 
-static husk__arg *write_problem(const problem *what, const arguments *given, const husk_tensor *indices,
-                                husk__arg *end)
+static husk__arg *write_geometry(const problem *what, const arguments *given, husk__arg *end)
 {
     const husk__pool_problem *own = &what->pool;
     *end++ = HUSK__ARG_TENSOR(given->dx);
@@ -131,7 +138,13 @@ static husk__arg *write_problem(const problem *what, const arguments *given, con
     *end++ = HUSK__ARG_I32(own->count_pad);
     *end++ = HUSK__ARG_I32(what->accumulates);
     end = write_strides(own->x_strides, end);
-    end = write_strides(own->y_strides, end);
+    return write_strides(own->y_strides, end);
+}
+
+static husk__arg *write_problem(const problem *what, const arguments *given, const husk_tensor *indices, husk__arg *end)
+{
+    const husk__pool_problem *own = &what->pool;
+    end = write_geometry(what, given, end);
     if (own->kind == HUSK_POOL_AVG)
         return end;
     *end++ = HUSK__ARG_TENSOR(indices);
@@ -225,14 +238,48 @@ static int64_t band_rows(const husk__pool_problem *own, int64_t columns, int64_t
     return husk__divide_up(plane_rows, husk__divide_up(plane_rows, rows));
 }
 
-static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
+// Maxima that the kernel finds itself, without positions: the common windows of images.
+static bool is_anew(const problem *what)
+{
+    const husk__pool_problem *own = &what->pool;
+    const int64_t window = own->window[POOL_W], stride = own->stride[POOL_W];
+    return what->recomputes && what->source_strides[4] == 1 && own->in[POOL_D] == 1 && own->out[POOL_D] == 1 &&
+           own->window[POOL_D] == 1 && own->pad[POOL_D] == 0 && own->dilation[POOL_H] == 1 &&
+           own->dilation[POOL_W] == 1 && own->window[POOL_H] == window && own->stride[POOL_H] == stride &&
+           (window == 2 || window == 3) && (stride == 1 || stride == 2);
+}
+
+static uint64_t workspace_planes(const husk__candidate *candidate)
+{
+    return is_anew(candidate->problem) ? 0 : husk__pool_backward_workspace(candidate);
+}
+
+// Vector operations of a strip's row: what is made of x, and of the outputs.
+static double anew_cost(const husk__pool_problem *own, double lanes)
+{
+    const double strips = ceil((double)own->in[POOL_W] / (lanes * (double)own->stride[POOL_W] - 2.0));
+    return 200.0 + (double)own->in[POOL_H] * strips * 40.0;
+}
+
+static void shape_anew(launch *state, const husk_plan *plan)
+{
+    const problem *what = plan->problem;
+    const husk__pool_problem *own = &what->pool;
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    const int64_t parts = husk__divide_up(own->in[POOL_W], ANEW_COLUMNS);
+    const int64_t columns = husk__divide_up(own->in[POOL_W], parts);
+    const int64_t most = husk__max_i64(ANEW_BAND / columns, 8);
+    const int64_t bands = husk__divide_up(own->in[POOL_H], most);
+    state->columns = (int32_t)columns;
+    state->rows = (int32_t)husk__divide_up(own->in[POOL_H], bands);
+    const int64_t units = own->batch * own->channels * parts * husk__divide_up(own->in[POOL_H], state->rows);
+    share_out(state, plan, units, anew_cost(own, (double)lanes_of(traits)) / (double)(bands * parts));
+}
+
+static void shape_planes(launch *state, const husk_plan *plan)
 {
     const husk__pool_problem *own = &((const problem *)plan->problem)->pool;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    launch *state;
-    husk_status status = prepare(plan, "planes", &state, scope);
-    if (status != HUSK_OK)
-        return status;
     const int64_t columns = husk__min_i64(own->in[POOL_W], BAND), plane_rows = own->in[POOL_D] * own->in[POOL_H];
     const int64_t rows = band_rows(own, columns, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units);
     const int64_t bands = husk__divide_up(plane_rows, rows) * husk__divide_up(own->in[POOL_W], columns);
@@ -241,7 +288,42 @@ static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
     state->rows = (int32_t)rows;
     state->by_fills = fills_cost(own, lanes) < phases_cost(own, lanes);
     share_out(state, plan, own->batch * own->channels * bands, plane_cost(own, traits) / (double)bands);
+}
+
+static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
+{
+    const problem *what = plan->problem;
+    const bool finds = is_anew(what);
+    launch *state;
+    husk_status status = prepare(plan, "planes", finds ? "anew" : name_of(&what->pool), &state, scope);
+    if (status != HUSK_OK)
+        return status;
+    state->is_anew = finds;
+    if (finds)
+        shape_anew(state, plan);
+    else
+        shape_planes(state, plan);
     return HUSK_OK;
+}
+
+static husk_status run_planes(const husk_plan *plan, husk_queue *queue, const void *untyped,
+                              const husk__scratch *scratch, const husk__scope *scope)
+{
+    const problem *what = plan->problem;
+    const launch *own = plan->state;
+    const arguments *given = untyped;
+    if (!own->is_anew)
+        return run_units(plan, queue, given, scratch, scope);
+    husk__arg list[MOST_ARGUMENTS], *end = write_geometry(what, given, list);
+    *end++ = HUSK__ARG_TENSOR(given->x);
+    *end++ = HUSK__ARG_I64(what->source_strides[0]);
+    *end++ = HUSK__ARG_I64(what->source_strides[1]);
+    *end++ = HUSK__ARG_I64(what->source_strides[3]);
+    *end++ = HUSK__ARG_I32(own->rows);
+    *end++ = HUSK__ARG_I32(own->columns);
+    *end++ = HUSK__ARG_I64(own->units);
+    *end++ = HUSK__ARG_I64(own->share);
+    return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
 }
 
 const husk__variant husk__pool_backward_planes = {
@@ -251,9 +333,9 @@ const husk__variant husk__pool_backward_planes = {
     .configuration_count = 1,
     .supports = supports_planes,
     .cost = cost_planes,
-    .workspace = husk__pool_backward_workspace,
+    .workspace = workspace_planes,
     .prepare = prepare_planes,
-    .run = run_units,
+    .run = run_planes,
 };
 
 // ---- channels ----
@@ -292,7 +374,7 @@ static husk_status prepare_channels(husk_plan *plan, const husk__scope *scope)
     const husk__pool_problem *own = &((const problem *)plan->problem)->pool;
     const husk_device_traits *traits = husk_context_traits(plan->context);
     launch *state;
-    husk_status status = prepare(plan, "channels", &state, scope);
+    husk_status status = prepare(plan, "channels", name_of(own), &state, scope);
     if (status == HUSK_OK)
         share_out(state, plan, channels_units(own, traits), channels_unit_cost(own, traits));
     return status;
@@ -332,7 +414,7 @@ static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
     const problem *own = plan->problem;
     const int64_t items = plan->configuration->values[0];
     launch *state;
-    husk_status status = prepare(plan, "direct", &state, scope);
+    husk_status status = prepare(plan, "direct", name_of(&own->pool), &state, scope);
     if (status != HUSK_OK)
         return status;
     const int64_t most = GPU_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;

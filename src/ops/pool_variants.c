@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/pool_problem.h"
+#include "runtime/groups.h"
 
 typedef husk__pool_problem problem;
 
@@ -20,10 +21,9 @@ typedef struct launch {
     int64_t share;   // ... that a work-group takes
 } launch;
 
+#define OPERATION_TIME 0.5 // nanoseconds, of what costs are counted in
 enum {
-    CPU_GROUPS_PER_UNIT = 4,
-    CPU_MINIMUM = 32768, // operations that are worth a work-group: waking a thread costs as much
-    PLANES_ROW = 4096,  // ROW of cl/pool_planes.cl
+    PLANES_ROW = 4096, // ROW of cl/pool_planes.cl
     PLANES_LARGEST_SUM = 64
 };
 
@@ -82,13 +82,11 @@ static husk_status prepare(husk_plan *plan, const char *variant, launch **made, 
     return husk__kernel_get(plan->context, file, options, kernel, &state->kernel, scope);
 }
 
-// Equal shares of the units, as many as the cores can use; cost is a unit's operations.
+// Equal shares of the units; cost is a unit's operations.
 static void share_out(launch *own, const husk_plan *plan, int64_t units, double cost)
 {
-    const int64_t compute_units = husk_context_traits(plan->context)->compute_units;
-    const int64_t minimum = (int64_t)fmax(1.0, (double)CPU_MINIMUM / cost);
     own->units = units;
-    own->share = husk__max_i64(husk__divide_up(units, CPU_GROUPS_PER_UNIT * compute_units), minimum);
+    own->share = husk__group_share(husk_context_traits(plan->context), units, cost * OPERATION_TIME);
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/softmax_backward_problem.h"
+#include "runtime/groups.h"
 
 typedef husk__softmax_backward_problem problem;
 typedef husk__softmax_backward_arguments arguments;
@@ -14,8 +15,7 @@ typedef husk__softmax_backward_launch launch;
 
 enum {
     BLOCK = 4096, // of cl/softmax_backward_rows.cl
-    GROUPS_PER_UNIT = 4,
-    MINIMUM = 16384 // elements that are worth a work-group: waking a thread costs as much
+    GROUPS_PER_UNIT = 4
 };
 
 static int64_t lanes_of(const husk_device_traits *traits)
@@ -23,13 +23,17 @@ static int64_t lanes_of(const husk_device_traits *traits)
     return traits->vector_width > 4 ? traits->vector_width : 4;
 }
 
-// Equal shares of the units, as many as the cores can use.
+// Nanoseconds of one core, of a row or a block.
+static double time_of(int64_t elements)
+{
+    return 20.0 + 0.2 * (double)elements;
+}
+
+// Equal shares of the units.
 static void share_out(launch *own, const husk_device_traits *traits, int64_t units, int64_t unit_elements)
 {
-    const int64_t minimum = husk__divide_up(MINIMUM, husk__max_i64(unit_elements, 1));
     own->units = units;
-    own->share =
-        husk__max_i64(husk__divide_up(units, GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
+    own->share = husk__group_share(traits, units, time_of(unit_elements));
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/softmax_problem.h"
+#include "runtime/groups.h"
 
 typedef husk__softmax_problem problem;
 typedef husk__softmax_arguments arguments;
@@ -16,8 +17,7 @@ typedef husk__softmax_launch launch;
 enum {
     ROWS_PRIVATE = 65536, // ROW and BLOCK of cl/softmax_rows.cl
     ROWS_BLOCK = 4096,
-    CPU_GROUPS_PER_UNIT = 4,
-    CPU_MINIMUM = 16384 // elements that are worth a work-group: waking a thread costs as much
+    CPU_GROUPS_PER_UNIT = 4
 };
 
 static bool rows_are_split(const geometry *shape, const husk_device_traits *traits)
@@ -48,13 +48,19 @@ static uint64_t workspace_rows(const husk__candidate *candidate)
     return (uint64_t)(shape.row_count * rows_blocks(&shape)) * 2 * husk__accumulator_size(shape.dtype);
 }
 
-// Equal shares of the units, as many as the cores can use.
-static void share_out(launch *own, const husk_device_traits *traits, int64_t units, int64_t unit_elements)
+// Nanoseconds of one core.
+#define ELEMENT_TIME 0.25
+
+static double row_time(int64_t extent)
 {
-    const int64_t minimum = husk__divide_up(CPU_MINIMUM, husk__max_i64(unit_elements, 1));
+    return 30.0 + ELEMENT_TIME * (double)extent;
+}
+
+// Equal shares of the units; unit_time: nanoseconds of one core.
+static void share_out(launch *own, const husk_device_traits *traits, int64_t units, double unit_time)
+{
     own->units = units;
-    own->share =
-        husk__max_i64(husk__divide_up(units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
+    own->share = husk__group_share(traits, units, unit_time);
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 
@@ -66,12 +72,12 @@ static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     const char *file = "softmax_rows.cl", *options = husk__dtype_option(own->shape.dtype);
     if (!rows_are_split(&own->shape, traits)) {
-        share_out(own, traits, own->shape.row_count, own->shape.axis.extent);
+        share_out(own, traits, own->shape.row_count, row_time(own->shape.axis.extent));
         return husk__kernel_get(plan->context, file, options, "husk_softmax_rows", &own->kernels[0], scope);
     }
     own->block = ROWS_BLOCK;
     own->row_blocks = (int32_t)rows_blocks(&own->shape);
-    share_out(own, traits, own->shape.row_count * own->row_blocks, ROWS_BLOCK);
+    share_out(own, traits, own->shape.row_count * own->row_blocks, row_time(ROWS_BLOCK));
     husk_status status =
         husk__kernel_get(plan->context, file, options, "husk_softmax_rows_partial", &own->kernels[0], scope);
     if (status == HUSK_OK)
@@ -205,7 +211,7 @@ static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
         const int64_t strips = husk__divide_up(own->shape.inner.extent, width);
         own->width = (int32_t)width;
         share_out(own, traits, husk__strided_count(&own->shape.outer) * strips,
-                  width * own->shape.axis.extent);
+                  ELEMENT_TIME * (double)(width * own->shape.axis.extent));
     }
     return husk__kernel_get(plan->context, "softmax_columns.cl", husk__dtype_option(own->shape.dtype),
                             "husk_softmax_columns", &own->kernels[0], scope);

@@ -6,18 +6,19 @@
 #include <husk/context.h>
 
 #include "base/checked.h"
+#include "runtime/groups.h"
 
-enum { GROUPS_PER_UNIT = 4, GRID_GROUPS_PER_UNIT = 16, SHARE_MULTIPLE = 64 };
+enum { GRID_GROUPS_PER_UNIT = 16, SHARE_MULTIPLE = 64 };
 enum { ADDS = 1, STREAMS = 2 }; // MAP_ADDS and MAP_STREAMS in cl/lib/map.clh
 
-// Several work-groups a core even out the cores' speeds.
 husk_status husk__map_prepare_vector(husk_context *context, const char *file, const char *options, const char *kernel,
                                      int64_t minimum, uint64_t bytes, husk__map *map, const husk__scope *scope)
 {
     const husk_device_traits *traits = husk_context_traits(context);
     map->total = husk__walk_count(&map->walk);
-    const int64_t share = husk__divide_up(map->total, GROUPS_PER_UNIT * (int64_t)traits->compute_units);
-    map->share = husk__round_up(husk__max_i64(share, minimum), SHARE_MULTIPLE);
+    const int64_t units = husk__divide_up(map->total, SHARE_MULTIPLE);
+    const double unit_time = (double)HUSK__WAKING_TIME / (double)minimum * SHARE_MULTIPLE;
+    map->share = SHARE_MULTIPLE * husk__group_share(traits, units, unit_time);
     map->range = (husk__range){{(size_t)husk__divide_up(map->total, map->share), 1, 1}, {1, 1, 1}};
     map->streams = traits->global_cache > 0 && bytes * (uint64_t)map->total > traits->global_cache;
     return husk__kernel_get(context, file, options, kernel, &map->kernel, scope);

@@ -26,9 +26,9 @@ typedef struct husk__map_run {
 } husk__map_run;
 
 /*
- * For CPU devices and for GPUs: builds the program, options being the operator's own. A work-group is worth launching
- * for `minimum` elements; bytes: of an element in all tensors together. items: work-items a group. map->walk must be
- * there before.
+ * For CPU devices and for GPUs: builds the program, options being the operator's own. `minimum` elements take as long
+ * as waking a thread; bytes: of an element in all tensors together. items: work-items a group. map->walk must be there
+ * before.
  */
 husk_status husk__map_prepare_vector(husk_context *context, const char *file, const char *options, const char *kernel,
                                      int64_t minimum, uint64_t bytes, husk__map *map, const husk__scope *scope);
