@@ -7,6 +7,7 @@
 
 #define MAX_TIME     120.0
 #define COMPILE_TIME 600.0
+#define LISTING_TIME 30.0 // doctor: some drivers start a compiler or wake a card
 
 typedef enum option_kind { FLAG, TEXT, INTEGER, DURATION, DEVICE, MERGED } option_kind;
 
@@ -16,6 +17,7 @@ enum {
     VERIFY = 1 << BENCH_COMMAND_VERIFY,
     LIST = 1 << BENCH_COMMAND_LIST,
     DEVICES = 1 << BENCH_COMMAND_DEVICES,
+    DOCTOR = 1 << BENCH_COMMAND_DOCTOR,
     OVERHEAD = 1 << BENCH_COMMAND_OVERHEAD,
     ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE,
     TUNE = 1 << BENCH_COMMAND_TUNE,
@@ -38,7 +40,7 @@ typedef struct option {
 #define AT(member) offsetof(bench_options, member)
 
 static const option options_table[] = {
-    {"device", 'd', DEVICE, 0, RUNS | VERIFY | OVERHEAD | TUNE, "D",
+    {"device", 'd', DEVICE, 0, RUNS | VERIFY | DOCTOR | OVERHEAD | TUNE, "D",
      "gpu, cpu, P:D or part of a name; run: may be repeated, or all"},
     {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY | OVERHEAD | TUNE, "P",
      "the default device of the platform with this number or name"},
@@ -49,9 +51,10 @@ static const option options_table[] = {
      "a variant by name, or all; verify all: in every configuration"},
     {"dtype", 0, TEXT, AT(dtype), RUNS | VERIFY, "T", "the cases with this dtype in place of theirs"},
     {"quick", 0, FLAG, AT(quick), RUNS, NULL, "0.1 s a contender, 20 s in all"},
-    {"budget", 0, DURATION, AT(budget), RUNS | TUNE, "TIME",
+    {"quick", 0, FLAG, AT(quick), DOCTOR, NULL, "look at the system alone, and compute nothing"},
+    {"budget", 0, DURATION, AT(budget), RUNS | TUNE | DOCTOR, "TIME",
      "time for the whole run, such as 60s; 0: no limit"},
-    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY | TUNE, "TIME",
+    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY | TUNE | DOCTOR, "TIME",
      "a case that takes longer is ended (default 120s, and 600s while it compiles)"},
     {"rounds", 'r', INTEGER, AT(rounds), RUNS, "N",
      "measure everything N times, in shuffled order (default 1)"},
@@ -70,7 +73,7 @@ static const option options_table[] = {
     {"cold", 0, FLAG, AT(cold), RUNS, NULL, "operands rotate over twice the last-level cache"},
     {"json", 0, TEXT, AT(json_path), RUNS, "FILE", "write results as JSON (schema clbench/1)"},
     {"resume", 0, TEXT, AT(resume_path), RUNS, "FILE", "go on with the run that wrote this file"},
-    {"json", 0, FLAG, AT(json), DEVICES | OVERHEAD, NULL, "print JSON"},
+    {"json", 0, FLAG, AT(json), DEVICES | DOCTOR | OVERHEAD, NULL, "print JSON"},
     {"json", 0, TEXT, AT(json_path), COMPARE, "FILE", "write the comparison as JSON"},
     {"no-history", 0, FLAG, AT(no_history), RUNS, NULL, "do not keep the result in the history"},
     {"peaks", 0, FLAG, AT(peaks), DEVICES, NULL, "also measure what each can do at most"},
@@ -90,7 +93,7 @@ static const option options_table[] = {
 #define OPTION_COUNT (sizeof options_table / sizeof *options_table)
 
 static const char *const command_names[BENCH_COMMAND_COUNT] = {"",        "run",      "verify",   "list",
-                                                               "devices", "overhead", "roofline", "tune",
+                                                               "devices", "doctor", "overhead", "roofline", "tune",
                                                                "compare", "history",  "report"};
 
 void bench_cli_help(FILE *file)
@@ -103,6 +106,7 @@ void bench_cli_help(FILE *file)
         "  clbench verify [CASE... | --suite S | --file F]   every variant against the reference\n"
         "  clbench list [--suite S]       the suites, or a suite's cases\n"
         "  clbench devices [--peaks] [--json]   what is here, which is the default and why, what each can do at most\n"
+        "  clbench doctor [-d D] [--quick] [--json]   what is wrong with this machine, and what to do about it\n"
         "  clbench tune [CASE... | --suite S | --file F]     measure which variants to take from now on\n"
         "  clbench overhead [--json]      what a call costs beyond the bare enqueue of its kernels\n"
         "  clbench compare OLD.json NEW.json   what became slower or faster, and what is noise\n"
@@ -335,6 +339,7 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
     }
     // A driver may compile for minutes; who gives a time means it.
     options->compile_time = options->max_time > 0 ? options->max_time : COMPILE_TIME;
-    options->max_time = options->max_time > 0 ? options->max_time : MAX_TIME;
+    if (options->max_time <= 0)
+        options->max_time = options->command == BENCH_COMMAND_DOCTOR ? LISTING_TIME : MAX_TIME;
     return check_together(options, reason);
 }

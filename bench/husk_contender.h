@@ -27,7 +27,7 @@ bench_husk_job *bench_husk_job_of(void *state);
 
 /*
  * bench_worker_extra of husk's worker: "hello" (device, notes, status), "devices", "prewarm", "peaks",
- * "sentinel", "memory", "overhead", "first", "tuning".
+ * "sentinel", "trust", "memory", "overhead", "first", "tuning".
  */
 json_t *bench_husk_extra(void *session, const char *what, json_t *request);
 

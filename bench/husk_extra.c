@@ -217,7 +217,7 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         json_t *overhead = bench_overhead_measure(s, reason);
         return overhead ? json_pack("{s:s, s:o}", "answer", "ok", "overhead", overhead) : failure(reason);
     }
-    if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel")))
+    if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel") || !strcmp(what, "trust")))
         s->meter = bench_meter_create(s, wanted, reason);
     if (!strcmp(what, "peaks")) {
         if (!s->meter || !bench_meter_peaks(s->meter, json_is_true(json_object_get(request, "quick")),
@@ -232,6 +232,11 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         if (!s->meter || !bench_meter_sentinel(s->meter, &ns, &gflops, reason))
             return failure(reason);
         return json_pack("{s:s, s:f, s:f}", "answer", "ok", "ns", ns, "gflops", gflops);
+    }
+    if (!strcmp(what, "trust")) {
+        if (!s->meter || !bench_meter_trust(s->meter, &ns, reason))
+            return failure(reason);
+        return json_pack("{s:s, s:f}", "answer", "ok", "ratio", ns);
     }
     return NULL;
 }

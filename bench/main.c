@@ -7,6 +7,7 @@
 
 #include <husk/husk.h>
 
+#include "doctor.h"
 #include "husk_contender.h"
 #include "run.h"
 #include "worker.h"
@@ -32,6 +33,8 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); // a worker that died is found out by reading from it
     if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT))
         return serve(argv);
+    if (argc == 4 && !strcmp(argv[1], BENCH_PROBE_ARGUMENT))
+        return bench_doctor_probe(argv[2], argv[3]);
     if (!bench_cli_parse(argc, argv, &options, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
@@ -54,6 +57,8 @@ int main(int argc, char **argv)
         return bench_command_list(&options);
     case BENCH_COMMAND_DEVICES:
         return bench_command_devices(&options);
+    case BENCH_COMMAND_DOCTOR:
+        return bench_command_doctor(&options);
     case BENCH_COMMAND_TUNE:
         return bench_command_tune(&options);
     case BENCH_COMMAND_OVERHEAD:

@@ -325,18 +325,21 @@ static bool measure_launch(bench_meter *m, bench_peaks *peaks, char reason[BENCH
 }
 
 // One kernel of 50 ms or more, by event and by wall.
-static bool measure_trust(bench_meter *m, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+bool bench_meter_trust(bench_meter *m, double *ratio, char reason[BENCH_REASON_TEXT])
 {
     double ns = 0, by_event = 0;
+    *ratio = 0;
     if (!m->has_profiling)
         return true;
+    if (!m->sentinel_rounds && !find_rounds(m, SENTINEL_NS, &m->sentinel_rounds, reason))
+        return false;
     cl_int rounds = m->sentinel_rounds < 1 << 27 ? 6 * m->sentinel_rounds : m->sentinel_rounds;
     for (int attempt = 0; attempt < 3; attempt++) {
         if (!set_fma(m, rounds, reason) ||
             !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, &by_event, reason))
             return false;
-        peaks->trust_ratio = by_event / ns;
-        if (peaks->trust_ratio > 0.8 && peaks->trust_ratio < 1.25)
+        *ratio = by_event / ns;
+        if (*ratio > 0.8 && *ratio < 1.25)
             break; // anything else is said only when it lasts: other work on the machine delays a finish
     }
     return true;
@@ -347,7 +350,7 @@ bool bench_meter_peaks(bench_meter *m, bool quick, unsigned wanted, bench_peaks 
 {
     memset(peaks, 0, sizeof *peaks);
     bool good = measure_fma(m, quick, peaks, reason) && measure_copy(m, quick, peaks, reason) &&
-                measure_launch(m, peaks, reason) && measure_trust(m, peaks, reason) &&
+                measure_launch(m, peaks, reason) && bench_meter_trust(m, &peaks->trust_ratio, reason) &&
                 bench_meter_round_trip(m, peaks, reason) &&
                 bench_meter_arithmetic(m, quick, wanted, peaks, reason);
     if (good && !quick)

@@ -65,6 +65,9 @@ bool bench_meter_peaks(bench_meter *meter, bool quick, unsigned wanted, bench_pe
 /* About 10 ms of multiply-adds: its time, and the GFLOP/s it reached. */
 bool bench_meter_sentinel(bench_meter *meter, double *ns, double *gflops, char reason[BENCH_REASON_TEXT]);
 
+/* One long kernel's time by events over that by the wall clock; 0: the device times no events. */
+bool bench_meter_trust(bench_meter *meter, double *ratio, char reason[BENCH_REASON_TEXT]);
+
 /* "f64", "f16", "i8"; "to_device" and so on: names in the JSON document. */
 const char *bench_arithmetic_name(bench_arithmetic arithmetic);
 const char *bench_transfer_name(bench_transfer transfer);

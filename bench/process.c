@@ -217,6 +217,7 @@ static const char *doing(const char *what)
         {"release", "releasing what it had used"},
         {"peaks", "measuring the device's peaks"},
         {"sentinel", "timing the sentinel"},
+        {"trust", "comparing its clocks"},
         {"prewarm", "making every operator ready"},
         {"engines", "asking for matrix engines"},
         {"overhead", "measuring the overhead of calls"},

@@ -11,6 +11,7 @@ int bench_command_run(const bench_options *options);
 int bench_command_verify(const bench_options *options);
 int bench_command_list(const bench_options *options);
 int bench_command_devices(const bench_options *options);
+int bench_command_doctor(const bench_options *options);
 int bench_command_tune(const bench_options *options);
 int bench_command_overhead(const bench_options *options);
 int bench_command_roofline(const bench_options *options);

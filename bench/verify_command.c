@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure.h"
+#include "case_check.h"
 #include "op.h"
 #include "run.h"
 #include "terminal.h"
@@ -28,32 +28,9 @@ typedef struct verification {
     tally tallies[BENCH_OP_COUNT][BENCH_DIRECTIONS][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
 } verification;
 
-static json_t *ask(verification *v, json_t *request, bench_state *state, char reason[BENCH_REASON_TEXT])
+static void count_right(const json_t *reply, tally *t)
 {
-    json_t *reply = NULL;
-    *state = BENCH_STATE_ERROR;
-    if (!bench_contestant_revive(&v->husk)) {
-        json_decref(request);
-        snprintf(reason, BENCH_REASON_TEXT, "%s", v->husk.why);
-        return NULL;
-    }
-    bench_reply status = bench_process_call(&v->husk.process, request, v->options->max_time, &reply, reason);
-    *state = bench_state_of_reply(status, reply, reason);
-    const char *answer = json_string_value(json_object_get(reply, "answer"));
-    if (answer && !strcmp(answer, "lost"))
-        bench_process_kill(&v->husk.process);
-    return reply;
-}
-
-static void check_pass(const json_t *reply, tally *t, bench_state *state, char reason[BENCH_REASON_TEXT])
-{
-    const char *text = json_string_value(json_object_get(reply, "text"));
-    double ratio = json_number_value(json_object_get(reply, "max_ratio"));
-    snprintf(reason, BENCH_REASON_TEXT, "%s", text ? text : "");
-    if (!json_is_true(json_object_get(reply, "pass"))) {
-        *state = BENCH_STATE_FAILED;
-        return;
-    }
+    const double ratio = json_number_value(json_object_get(reply, "max_ratio"));
     if (json_is_true(json_object_get(reply, "mistrusted")))
         t->mistrusted++;
     else
@@ -85,26 +62,16 @@ static void write_digest(verification *v, const bench_case *c, const char *varia
 
 static void verify_one(verification *v, const bench_case *c, const char *variant, tally *t)
 {
-    char reason[BENCH_REASON_TEXT] = "";
-    bench_state state;
-    json_t *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", c->canonical, "slot", 0);
-    if (variant)
-        json_object_set_new(request, "form", json_string(variant));
-    json_t *reply = ask(v, request, &state, reason);
+    bench_check check;
+    const bench_check_options options = {
+        .form = variant, .max_time = v->options->max_time, .seed = v->options->seed};
+    bench_check_case(&v->husk, c, &options, &check);
+    const bench_state state = check.state;
+    note_configuration(t, json_string_value(json_object_get(check.prepared, "configuration")));
+    write_digest(v, c, variant, check.verified);
     if (state == BENCH_STATE_OK)
-        note_configuration(t, json_string_value(json_object_get(reply, "configuration")));
-    json_decref(reply);
-    if (state == BENCH_STATE_OK) {
-        reply =
-            ask(v,
-                json_pack("{s:s, s:i, s:I}", "do", "verify", "slot", 0, "seed", (json_int_t)v->options->seed),
-                &state, reason);
-        if (state == BENCH_STATE_OK) {
-            write_digest(v, c, variant, reply);
-            check_pass(reply, t, &state, reason);
-        }
-        json_decref(reply);
-    }
+        count_right(check.verified, t);
+    bench_check_free(&check);
     if (bench_interrupted)
         return;
     t->refused += state == BENCH_STATE_UNSUPPORTED;
@@ -115,7 +82,7 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
         return;
     bench_progress_clear();
     printf("%s%s%s  %s  %s\n    clbench verify %s%s%s\n", bench_colour_on(BENCH_BAD), bench_state_text(state),
-           bench_colour_off(), variant ? variant : "(chosen)", reason, c->canonical,
+           bench_colour_off(), variant ? variant : "(chosen)", check.reason, c->canonical,
            variant ? " --variant " : "", variant ? variant : "");
     fflush(stdout);
 }

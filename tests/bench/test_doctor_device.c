@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,long timeout=200 processors=2
+// clbench doctor and devices that do what is wrong, planted by an OpenCL layer (tests/support/layer): results, clocks,
+// speed, crashes; and drivers that break the list for all others. Programs are not counted here: each run of the doctor
+// builds what measures speed. The default tier checks gemm alone, long every operator.
+#include <check.h>
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "support/main.h"
+
+#ifndef HUSK_CLBENCH
+#error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
+#endif
+
+static char said[1 << 18], folder[] = "/tmp/husk-doctor-XXXXXX";
+static json_t *document;
+
+static int run(const char *environment, const char *faults, const char *arguments)
+{
+    char command[4096];
+    snprintf(
+        command, sizeof command,
+        "HUSK_TEST_BUILDS= HUSK_LIMITS=max_allocation=64M OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' %s '%s' doctor --json "
+        "%s 2> /dev/null < /dev/null",
+        HUSK_TEST_LAYER, faults, environment, HUSK_CLBENCH, arguments);
+    FILE *pipe = popen(command, "r");
+    if (!pipe)
+        return -1;
+    const size_t size = fread(said, 1, sizeof said - 1, pipe);
+    said[size] = '\0';
+    const int status = pclose(pipe);
+    json_decref(document);
+    document = json_loads(said, 0, NULL);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect_code(int code, const char *environment, const char *faults, const char *arguments)
+{
+    const int got = run(environment, faults, arguments);
+    ck_assert_msg(got == code, "exit code %d instead of %d\n%.3000s", got, code, said);
+    ck_assert_msg(document != NULL, "%.3000s", said);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static const json_t *find(const char *id)
+{
+    size_t i;
+    const json_t *finding;
+    json_array_foreach(json_object_get(document, "findings"), i, finding)
+    {
+        if (!strcmp(text_of(finding, "id"), id))
+            return finding;
+    }
+    return NULL;
+}
+
+static const json_t *expect(const char *level, const char *id, const char *words)
+{
+    const json_t *finding = find(id);
+    ck_assert_msg(finding != NULL, "no %s in\n%.3000s", id, said);
+    ck_assert_msg(!strcmp(text_of(finding, "level"), level), "%s is %s", id, text_of(finding, "level"));
+    ck_assert_msg(strstr(text_of(finding, "text"), words) != NULL, "%s lacks '%s': %.1500s", id, words,
+                  text_of(finding, "text"));
+    return finding;
+}
+
+#define GEMM "--budget 10ms " // time for the first operator alone
+
+START_TEST(a_sound_device_has_no_problem)
+{
+    // The machine may be busy, which is noted, and no problem.
+    expect_code(0, "", "", test_is_long() ? "--budget 600" : GEMM);
+    ck_assert_ptr_null(find("miscomputes"));
+    ck_assert_ptr_null(find("operator_fails"));
+    expect("ok", "clock", "agrees with the wall clock");
+    if (test_is_long())
+        expect("ok", "results", "operators and gradients computed right");
+    else
+        expect("note", "not_all_checked", "only 1 of ");
+    ck_assert(find("speed") || find("contended") || find("slows_down"));
+}
+END_TEST
+
+START_TEST(a_device_that_miscomputes_is_named_with_the_operator_and_its_variant)
+{
+    expect_code(3, "", "corrupt clEnqueueReadBuffer after=gemm", GEMM);
+    const json_t *finding = expect("problem", "miscomputes", "gemm is computed wrong by its variant ");
+    const char *again = text_of(finding, "reproduce");
+    ck_assert_msg(!strncmp(again, "clbench verify gemm m=64 n=64 k=64 --variant ", 45), "%s", again);
+    ck_assert_ptr_nonnull(strstr(again, " -d 0:0"));
+}
+END_TEST
+
+START_TEST(an_operator_that_crashes_is_named)
+{
+    expect_code(1, "", "crash clEnqueueNDRangeKernel kernel=gemm", GEMM);
+    expect("problem", "operator_fails", "gemm does not end well");
+    ck_assert_ptr_nonnull(strstr(said, "SIGSEGV"));
+}
+END_TEST
+
+START_TEST(an_operator_that_hangs_is_named)
+{
+    expect_code(1, "", "hang clFinish after=gemm", GEMM "--max-time 5");
+    expect("problem", "operator_fails", "no answer within 10 s");
+}
+END_TEST
+
+START_TEST(events_that_lie_are_noted)
+{
+    expect_code(0, "", "scale=2 clGetEventProfilingInfo", GEMM);
+    expect("note", "clock_lies", "2.0");
+}
+END_TEST
+
+// What depends on times is tried again where the machine was busy with something else.
+static void examine_until_found(const char *id, const char *faults)
+{
+    for (int attempt = 0; attempt < 3; attempt++) {
+        expect_code(0, "", faults, GEMM);
+        if (find(id))
+            return;
+    }
+}
+
+START_TEST(a_device_that_slows_down_is_noted)
+{
+    examine_until_found("slows_down", "delay=30 clFinish after=husk_bench_fma nth=120+");
+    expect("note", "slows_down", "throttles, or other work began");
+}
+END_TEST
+
+// Slow at first, then fast: the first rule that holds decides.
+START_TEST(a_device_with_other_work_is_noted)
+{
+    examine_until_found("contended", "delay=0 clFinish after=husk_bench_fma nth=110+;"
+                                     "delay=20 clFinish after=husk_bench_fma nth=30+");
+    expect("note", "contended", "other work runs on it");
+}
+END_TEST
+
+START_TEST(a_device_that_cannot_be_opened_is_a_problem)
+{
+    expect_code(1, "", "crash clCreateContext", GEMM);
+    expect("problem", "device_unusable", "SIGSEGV");
+}
+END_TEST
+
+START_TEST(a_list_that_crashes_or_hangs_is_no_device)
+{
+    expect_code(6, "", "crash clGetDeviceIDs", "--quick");
+    expect("problem", "listing_crashes", "SIGSEGV");
+    expect_code(6, "", "hang clGetPlatformIDs", "--quick --max-time 2");
+    expect("problem", "listing_hangs", "no answer within 2 s while listing all platforms and devices");
+}
+END_TEST
+
+static size_t left_in_tmp(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir("/tmp");
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        count += !strncmp(entry->d_name, "clbench-doctor-", 15);
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+// A driver that crashes takes the whole list with it; the others are looked at without it.
+START_TEST(a_broken_driver_does_not_hide_the_sound_ones)
+{
+    char command[600], environment[300];
+    const size_t before = left_in_tmp();
+    snprintf(command, sizeof command, "cp /etc/OpenCL/vendors/*.icd '%s' && echo '%s' > '%s/broken.icd'",
+             folder, HUSK_TEST_ICD_LIBRARY, folder);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(environment, sizeof environment, "OCL_ICD_VENDORS='%s' HUSK_TEST_ICD=crash", folder);
+    expect_code(1, environment, "", "--quick");
+    expect("problem", "icd_crashes", "broken.icd");
+    expect("ok", "device", "");
+    ck_assert_uint_eq(left_in_tmp(), before);
+}
+END_TEST
+
+// Not before 2.3 of ocl-icd, nor before 3.0.0 of Khronos' loader.
+static bool loader_has_layers(void)
+{
+    return run("", "nonsense", "--quick") != 0;
+}
+
+int main(void)
+{
+    if (!mkdtemp(folder))
+        return EXIT_FAILURE;
+    if (!loader_has_layers()) {
+        puts("this OpenCL loader knows no layers: nothing is planted");
+        rmdir(folder);
+        return EXIT_SUCCESS;
+    }
+    TCase *tests = tcase_create("devices");
+    tcase_set_timeout(tests, 1000);
+    tcase_add_test(tests, a_sound_device_has_no_problem);
+    tcase_add_test(tests, a_device_that_miscomputes_is_named_with_the_operator_and_its_variant);
+    tcase_add_test(tests, an_operator_that_crashes_is_named);
+    tcase_add_test(tests, an_operator_that_hangs_is_named);
+    tcase_add_test(tests, events_that_lie_are_noted);
+    tcase_add_test(tests, a_device_that_slows_down_is_noted);
+    tcase_add_test(tests, a_device_with_other_work_is_noted);
+    tcase_add_test(tests, a_device_that_cannot_be_opened_is_a_problem);
+    tcase_add_test(tests, a_list_that_crashes_or_hangs_is_no_device);
+    tcase_add_test(tests, a_broken_driver_does_not_hide_the_sound_ones);
+    Suite *suite = suite_create("clbench doctor on devices");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    json_decref(document);
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command) != 0 || failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
