@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the doctor does in a process of its own, since drivers crash and hang: load one driver and list it, or list
-// everything as a program would. It answers as a worker does (bench/process.h): one line, and lines that say where it is.
+// everything as a program would. It answers as a worker does (bench/process.h): one line, and before it lines that say
+// where it is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

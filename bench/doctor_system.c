@@ -286,7 +286,7 @@ static void explain_driver_that_is_there(const json_t *icd, int vendor, cause *c
         snprintf(
             c->todo, sizeof c->todo, "%s",
             vendors[vendor].id == VENDOR_NVIDIA
-                ? "run nvidia-smi: kernel module and libraries of different versions, or a card that has failed; dmesg says which"
+                ? "run nvidia-smi: versions of kernel module and libraries differ, or the card has failed; see dmesg"
                 : "look into dmesg, and whether this version of the driver supports the card");
     }
 }

@@ -28,8 +28,8 @@ static int run(const char *environment, const char *faults, const char *argument
     char command[4096];
     snprintf(
         command, sizeof command,
-        "HUSK_TEST_BUILDS= HUSK_LIMITS=max_allocation=64M OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' %s '%s' doctor --json "
-        "%s 2> /dev/null < /dev/null",
+        "HUSK_TEST_BUILDS= HUSK_LIMITS=max_allocation=64M OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' %s '%s' doctor "
+        "--json %s 2> /dev/null < /dev/null",
         HUSK_TEST_LAYER, faults, environment, HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     if (!pipe)
