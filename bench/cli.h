@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/cli.h: the command line. One table holds every option: parsing, the help text and the spelling help
- * come from it.
+ * bench/cli.h: the command line. One table holds every command and option (bench/cli_table.h): parsing, the help text,
+ * the spelling help, the manual's page and the completions come from it.
  */
 #ifndef BENCH_CLI_H
 #define BENCH_CLI_H
@@ -29,15 +29,15 @@ typedef enum bench_command {
     BENCH_COMMAND_STANDARD = 0, /* no command: the standard suite */
     BENCH_COMMAND_RUN,
     BENCH_COMMAND_VERIFY,
+    BENCH_COMMAND_TUNE,
     BENCH_COMMAND_LIST,
     BENCH_COMMAND_DEVICES,
     BENCH_COMMAND_DOCTOR,
     BENCH_COMMAND_OVERHEAD,
-    BENCH_COMMAND_ROOFLINE,
-    BENCH_COMMAND_TUNE,
     BENCH_COMMAND_COMPARE,
     BENCH_COMMAND_HISTORY,
     BENCH_COMMAND_REPORT,
+    BENCH_COMMAND_ROOFLINE,
     BENCH_COMMAND_COUNT
 } bench_command;
 
@@ -71,7 +71,7 @@ typedef struct bench_options {
     size_t merged_count;
     bool show, again; /* tune */
     bool json, peaks; /* devices */
-    bool list, quiet, quick, help, version;
+    bool list, dry_run, quiet, quick, help, version;
     bool compile, startup, no_startup, cold;
     int64_t rounds, warmup, seed;
     double max_time, budget; /* seconds; budget 0: the command's own, negative: none */
@@ -81,6 +81,7 @@ typedef struct bench_options {
 
 /* False: reason says what is wrong. */
 bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[BENCH_REASON_TEXT]);
-void bench_cli_help(FILE *file);
+/* A command's own options; of BENCH_COMMAND_STANDARD everything. */
+void bench_cli_help(bench_command command, FILE *file);
 
 #endif

@@ -25,7 +25,7 @@ int bench_command_list(const bench_options *options)
 {
     char reason[BENCH_REASON_TEXT];
     bench_suite suite;
-    if (!options->suite && !options->file)
+    if (!options->suite && !options->file && !options->cases[0])
         return list_suites();
     if (!bench_select_cases(options, NULL, &suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);

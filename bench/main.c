@@ -7,6 +7,7 @@
 
 #include <husk/husk.h>
 
+#include "cli_pages.h"
 #include "doctor.h"
 #include "husk_contender.h"
 #include "run.h"
@@ -35,12 +36,14 @@ int main(int argc, char **argv)
         return serve(argv);
     if (argc == 4 && !strcmp(argv[1], BENCH_PROBE_ARGUMENT))
         return bench_doctor_probe(argv[2], argv[3]);
+    if (argc == 3 && !strcmp(argv[1], BENCH_GENERATE_ARGUMENT))
+        return bench_cli_generate(argv[2], stdout) ? BENCH_EXIT_OK : BENCH_EXIT_USAGE;
     if (!bench_cli_parse(argc, argv, &options, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
     if (options.help) {
-        bench_cli_help(stdout);
+        bench_cli_help(options.command, stdout);
         return BENCH_EXIT_OK;
     }
     if (options.version) {

@@ -3,19 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "case_list.h"
 #include "run.h"
 #include "text.h"
 
 // Positional words: a word without '=' begins a case.
 static bool cases_of_words(const char *words, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
-    char copy[sizeof((bench_options *)0)->cases], line[2 * BENCH_CASE_TEXT] = "", *position = NULL;
-    bench_case c;
+    char copy[sizeof((bench_options *)0)->cases], line[sizeof copy] = "", *position = NULL;
     snprintf(copy, sizeof copy, "%s", words);
     for (char *word = strtok_r(copy, " \t\n", &position);; word = strtok_r(NULL, " \t\n", &position)) {
         bool begins = !word || !strchr(word, '=');
         if (begins && line[0]) {
-            if (!bench_case_parse(line, &c, reason) || !bench_suite_add(suite, &c, 1))
+            if (!bench_case_list_add(line, suite, 1, reason))
                 return false;
             line[0] = '\0';
         }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "case_list.h"
 #include "embedded.h"
 #include "text.h"
 
@@ -49,10 +50,12 @@ void bench_suite_free(bench_suite *suite)
     memset(suite, 0, sizeof *suite);
 }
 
-// Cut "* 4" off the end of a case; 1 when it is not there, 0 when it is wrong.
+// Cut "* 4" off the end of a case; 1 when it is not there, 0 when it is wrong. A star within a word is a range's.
 static int64_t take_count(char *line)
 {
     char *star = strchr(line, '*');
+    while (star && star > line && star[-1] != ' ' && star[-1] != '\t')
+        star = strchr(star + 1, '*');
     if (!star)
         return 1;
     *star = '\0';
@@ -79,14 +82,11 @@ static bool parse_line(char *line, bench_suite *suite, char reason[BENCH_REASON_
     }
     if (strspn(line, " \t\r") == strlen(line))
         return true;
-    bench_case c;
     int64_t count = take_count(line);
     if (!count)
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "after '*' a number is wanted: how often the layer occurs");
-    if (!bench_case_parse(line, &c, reason))
-        return false;
-    return bench_suite_add(suite, &c, count) || bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
+    return bench_case_list_add(line, suite, count, reason);
 }
 
 bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,

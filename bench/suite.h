@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/suite.h: named lists of cases. A suite is a text file: a case a line; `#` begins a comment; the first
- * comment line is the suite's title; `* 4` after a case says how often the network has that layer.
+ * comment line is the suite's title; `* 4` after a case, behind a blank, says how often the network has that layer.
+ * Values may be lists and ranges (bench/case_list.h), for a case each.
  */
 #ifndef BENCH_SUITE_H
 #define BENCH_SUITE_H

@@ -132,7 +132,8 @@ static void examine(int code)
     snprintf(
         command, sizeof command,
         "env -i ${LD_PRELOAD:+LD_PRELOAD=\"$LD_PRELOAD\"} ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
-        "LSAN_OPTIONS=\"$LSAN_OPTIONS\" HOME='%s/home' HUSK_DOCTOR_ROOT='%s' %s '%s' doctor --quick --json 2> /dev/null < /dev/null",
+        "LSAN_OPTIONS=\"$LSAN_OPTIONS\" HOME='%s/home' "
+        "HUSK_DOCTOR_ROOT='%s' %s '%s' doctor --quick --json 2> /dev/null < /dev/null",
         root, root, variables, HUSK_CLBENCH);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);

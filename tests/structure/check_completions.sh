@@ -1,11 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check_completions.sh CLBENCH SOURCE: bash offers every option and suite, and zsh's file knows every option.
+# check_completions.sh CLBENCH SOURCE: the manual's page and the completions are what clbench makes of its table of
+# commands and options; bash offers every option, suite, operator and key.
 set -euo pipefail
 clbench=$1
-folder=$2/bench/completions
+root=$2
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+# same PAGE FILE: the file that is kept is what is made now.
+same() {
+    made=$("$clbench" --generate "$1"; echo end)
+    kept=$(cat "$root/$2"; echo end)
+    [ "$made" = "$kept" ] || fail "$2 is not what the table makes: clbench --generate $1 > $2"
+}
+same man docs/clbench.1
+same bash bench/completions/clbench
+same zsh bench/completions/_clbench
+if "$clbench" --generate nonsense > /dev/null 2>&1; then fail "--generate takes any word"; fi
+
 # shellcheck source=/dev/null
-. "$folder/clbench"
+. "$root/bench/completions/clbench"
 
 offers() { # offers WORD...: what is offered for the last of them
     COMP_WORDS=("$clbench" "$@")
@@ -14,19 +32,20 @@ offers() { # offers WORD...: what is offered for the last of them
     printf '%s\n' "${COMPREPLY[@]}"
 }
 
-fail() {
-    echo "$*"
-    exit 1
-}
-
 count=0
-for option in $("$clbench" --help | grep -oE '^ +(-[a-zA-Z])? +--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
-    grep -qx -- "$option" <<< "$(offers run "$option")" || fail "bash does not offer $option"
-    grep -q -- "$option\\b" "$folder/_clbench" || fail "zsh's file lacks $option"
-    count=$((count + 1))
+for command in run verify tune list devices doctor overhead compare history report roofline; do
+    grep -qx -- "$command" <<< "$(offers "$command")" || fail "bash does not offer $command"
+    "$clbench" "$command" --help | grep -q "^  clbench $command " ||
+        fail "clbench $command --help does not say how it is used"
+    for option in $("$clbench" "$command" --help | grep -oE '^ +(-[a-zA-Z])? +--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        grep -qx -- "$option" <<< "$(offers "$command" "$option")" || fail "bash does not offer $option to $command"
+        count=$((count + 1))
+    done
 done
-[ "$count" -ge 15 ] || fail "only $count options were found in clbench --help"
-grep -qx verify <<< "$(offers ver)" || fail "bash does not complete commands"
+[ "$count" -ge 80 ] || fail "only $count options were found in the helps of all commands"
 grep -qx standard <<< "$(offers run --suite "")" || fail "bash does not offer the suites"
 grep -qx conv <<< "$(offers run co)" || fail "bash does not offer the operators"
+grep -qx axis= <<< "$(offers run softmax outer=1 ax)" || fail "bash does not offer the keys"
+grep -qx f16 <<< "$(offers run --dtype f)" || fail "bash does not offer values"
+if grep -qx -- --digests <<< "$(offers run --dig)"; then fail "bash offers run what only verify has"; fi
 echo "$count options"

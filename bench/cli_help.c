@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The help: of clbench with all that it knows, of a command with its own.
+#include <string.h>
+
+#include "cli_table.h"
+#include "text.h"
+
+static void print_usage(FILE *file, const bench_cli_command *command)
+{
+    fprintf(file, "  clbench%s%s %s\n      %s\n", command->name[0] ? " " : "", command->name, command->usage,
+            command->help);
+}
+
+static void print_option(FILE *file, const bench_cli_option *o)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%c%c --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->name,
+             o->argument ? " " : "", o->argument ? o->argument : "");
+    fprintf(file, "  %-22s %s\n", left, o->help);
+}
+
+static void print_commands(FILE *file)
+{
+    fputs(
+        "clbench: deep-learning primitives on an OpenCL device: right, how fast, how near the device's limit,\n"
+        "and how many times faster than this machine's CPU libraries.\n\n",
+        file);
+    for (size_t i = 0; bench_cli_command_at(i); i++)
+        print_usage(file, bench_cli_command_at(i));
+    fputs("\nA case: clbench run gemm m=512 n=512 k=512; values may be lists and ranges\n"
+          "(m=1,16,256..4096*2), for a case each. "
+          "docs/clbench.md has the grammar; clbench COMMAND --help the options of one command.\n",
+          file);
+}
+
+void bench_cli_help(bench_command command, FILE *file)
+{
+    const bool all = command == BENCH_COMMAND_STANDARD;
+    const bench_cli_option *o;
+    if (all)
+        print_commands(file);
+    else
+        print_usage(file, bench_cli_command_at(command));
+    fputs("\nOptions:\n", file);
+    for (size_t i = 0; (o = bench_cli_option_at(i)); i++) {
+        if (all || bench_cli_knows(command, o))
+            print_option(file, o);
+    }
+    fputs("\nExit codes:", file);
+    for (const bench_cli_line *line = bench_cli_exit_codes; line->name; line++)
+        fprintf(file, "\n  %-14s %s", line->name, line->text);
+    fputc('\n', file);
+}
