@@ -8,6 +8,7 @@
 #include "run.h"
 #include "terminal.h"
 #include "text.h"
+#include "timer.h"
 
 static const char *string_of(const json_t *object, const char *key)
 {
@@ -77,6 +78,8 @@ static void print_device(const json_t *device)
 // Each device gets its "peaks" by a worker of its own: null where they cannot be measured, and why in "peaks_error".
 static void ask_for_peaks(json_t *devices)
 {
+    const uint64_t start = bench_now_ns();
+    char left[32];
     for (size_t i = 0; i < json_array_size(devices); i++) {
         char wish[32], reason[BENCH_REASON_TEXT] = "";
         json_t *device = json_array_get(devices, i), *traits = json_object_get(device, "traits"),
@@ -84,7 +87,9 @@ static void ask_for_peaks(json_t *devices)
         bench_contestant husk;
         snprintf(wish, sizeof wish, "%.0f:%.0f", number_of(traits, "platform_index"),
                  number_of(traits, "device_index"));
-        bench_progress_show("measuring %s", string_of(device, "name"));
+        bench_time_left(left, (double)(bench_now_ns() - start) * 1e-9, i, json_array_size(devices));
+        bench_progress_show("[%zu/%zu%s] measuring %s", i + 1, json_array_size(devices), left,
+                            string_of(device, "name"));
         bench_contestant_start(&husk, "husk", wish, 1, NULL);
         bench_reply status = BENCH_REPLY_DIED;
         if (bench_contestant_await(&husk, 120))
@@ -113,6 +118,7 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices)
     for (size_t i = 0; i < json_array_size(devices); i++) {
         char reason[BENCH_REASON_TEXT];
         json_t *reply = NULL;
+        bench_progress_show("[%zu/%zu] asking for matrix engines", i + 1, json_array_size(devices));
         const bool answered =
             bench_contestant_revive(husk) &&
             bench_process_call(&husk->process, json_pack("{s:s, s:I}", "do", "engines", "device", (json_int_t)i), 120,
@@ -142,14 +148,14 @@ int bench_command_devices(const bench_options *options)
     json_t *devices = json_deep_copy(json_object_get(husk.hello, "devices"));
     json_t *notes = json_deep_copy(json_object_get(husk.hello, "notes"));
     int code = BENCH_EXIT_OK;
+    bench_progress_start(options->quiet);
     if (!opened)
         code = !strncmp(string_of(husk.hello, "status"), "HUSK_NO_", 8) ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
     else
         ask_for_engines(&husk, devices);
-    if (opened && options->peaks) {
-        bench_progress_start(options->quiet);
+    if (opened && options->peaks)
         ask_for_peaks(devices);
-    }
+    bench_progress_clear();
     if (options->json) {
         json_t *all = json_object();
         json_object_set_new(all, "devices", devices ? json_incref(devices) : json_array());

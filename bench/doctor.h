@@ -25,7 +25,7 @@
 #include "cli.h"
 #include "text.h"
 
-#define BENCH_PROBE_ARGUMENT "--probe" /* clbench --probe icd LIBRARY, clbench --probe devices "" */
+#define BENCH_PROBE_ARGUMENT "--probe" /* clbench --probe icd LIBRARY, clbench --probe devices WISH */
 #define BENCH_DOCTOR_PATH    1024
 #define BENCH_DOCTOR_GROUPS  64
 

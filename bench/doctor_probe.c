@@ -105,8 +105,8 @@ static json_t *examine_icd(const char *library)
     return list_icd(list);
 }
 
-// As every program that uses Husk lists them: through the loader, all at once.
-static json_t *list_devices(void)
+// As every program that uses Husk lists them: through the loader, all at once. is_default is what a wish chooses.
+static json_t *list_devices(const char *wish)
 {
     husk_device_list *list = NULL;
     husk_error error = {0};
@@ -116,7 +116,8 @@ static json_t *list_devices(void)
         return failure(husk_status_name(status), error.text);
     json_t *devices = json_array();
     const husk_device *chosen = NULL;
-    husk_device_list_select(list, NULL, &chosen, NULL);
+    husk_error unfit = {0};
+    husk_device_list_select(list, wish[0] ? wish : NULL, &chosen, &unfit);
     for (size_t i = 0; i < husk_device_list_count(list); i++) {
         json_t *device = bench_device_json(husk_device_list_get(list, i));
         json_object_set_new(device, "is_default", json_boolean(husk_device_list_get(list, i) == chosen));
@@ -124,7 +125,8 @@ static json_t *list_devices(void)
     }
     json_t *notes = bench_notes_json(list);
     husk_device_list_release(list);
-    return json_pack("{s:s, s:o, s:o}", "answer", "ok", "devices", devices, "notes", notes);
+    return json_pack("{s:s, s:o, s:o, s:o}", "answer", "ok", "devices", devices, "notes",
+                     notes, "unfit", text_json(unfit.text));
 }
 
 int bench_doctor_probe(const char *what, const char *argument)
@@ -132,7 +134,7 @@ int bench_doctor_probe(const char *what, const char *argument)
     // What a driver starts must not hold the pipes open when this process has crashed.
     fcntl(BENCH_WORKER_REQUESTS, F_SETFD, FD_CLOEXEC);
     fcntl(BENCH_WORKER_REPLIES, F_SETFD, FD_CLOEXEC);
-    send_line(!strcmp(what, "icd") ? examine_icd(argument) : list_devices());
+    send_line(!strcmp(what, "icd") ? examine_icd(argument) : list_devices(argument));
     // The answer is there: what a driver does at the end of a process is not asked.
     _exit(0);
 }

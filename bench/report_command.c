@@ -7,6 +7,7 @@
 #include "output.h"
 #include "report.h"
 #include "run.h"
+#include "terminal.h"
 
 static int write_page(const bench_column *columns, size_t count, const char *path)
 {
@@ -34,10 +35,13 @@ int bench_command_report(const bench_options *options)
         fprintf(stderr, "clbench: report needs a result: clbench report RESULT.json... [-o report.html]\n");
         return BENCH_EXIT_USAGE;
     }
+    bench_progress_start(options->quiet);
     for (size_t i = 0; i < options->file_count && code == BENCH_EXIT_OK; i++) {
+        bench_progress_show("[%zu/%zu] reading %s", i + 1, options->file_count, options->files[i]);
         if (bench_history_resolve(options->files[i], NULL, path, reason))
             documents[i] = bench_result_read(path, reason);
         if (!documents[i] || !bench_device_count(documents[i])) {
+            bench_progress_clear();
             fprintf(stderr, documents[i] ? "clbench: %s: no device was measured in it\n" : "clbench: %s\n",
                     documents[i] ? options->files[i] : reason);
             code = BENCH_EXIT_USAGE;
@@ -46,6 +50,7 @@ int bench_command_report(const bench_options *options)
              k++)
             columns[count++] = (bench_column){documents[i], k, options->files[i]};
     }
+    bench_progress_clear();
     if (code == BENCH_EXIT_OK)
         code = write_page(columns, count, options->output_path ? options->output_path : "report.html");
     for (size_t i = 0; i < BENCH_MAX_FILES; i++)

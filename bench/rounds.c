@@ -248,10 +248,14 @@ static void print_row(bench_run *r, bench_row *row)
 
 static void show_progress(const bench_run *r, size_t index, const bench_row *row)
 {
-    char limit[32] = "";
+    char limit[32] = "", left[32], round[64] = "";
+    const size_t done = (size_t)r->round * r->row_count + index, all = (size_t)r->options->rounds * r->row_count;
     if (r->budget > 0)
         snprintf(limit, sizeof limit, " of %.0f", r->budget);
-    bench_progress_show("[%zu/%zu, %.0f%s s] %s", index + 1, r->row_count, bench_run_elapsed(r), limit,
+    if (r->options->rounds > 1)
+        snprintf(round, sizeof round, "round %lld of %lld, ", (long long)r->round + 1, (long long)r->options->rounds);
+    bench_time_left(left, bench_run_elapsed(r) - r->rows_began, done, all);
+    bench_progress_show("[%s%zu/%zu, %.0f%s s%s] %s", round, index + 1, r->row_count, bench_run_elapsed(r), limit, left,
                         row->c.canonical);
 }
 
@@ -295,7 +299,9 @@ void bench_measure_rounds(bench_run *r)
     int64_t rounds = r->options->rounds;
     for (size_t i = 0; order && i < r->row_count; i++)
         order[i] = i;
+    r->rows_began = bench_run_elapsed(r);
     for (int64_t round = 0; order && round < rounds && !bench_interrupted; round++) {
+        r->round = round;
         if (round > 0)
             renew_workers(r);
         // One round keeps the suite's order, in which people read it; several are shuffled.

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "baseline_choice.h"
+#include "dry_run.h"
 #include "history.h"
 #include "host.h"
 #include "op.h"
@@ -26,45 +28,6 @@
 #define QUICK_BUDGET    20.0
 #define UNKNOWN_CACHE   (64.0 * 1048576)
 
-static bool wants_baseline(const bench_run *r, const char *name)
-{
-    const char *list = r->options->baselines;
-    if (!list) // the reference is no rival, and CLBlast compiles longer than --quick lasts
-        return strcmp(name, "ref") && !(r->options->quick && !strcmp(name, "clblast"));
-    if (!strcmp(list, "all"))
-        return true;
-    for (const char *at = list; *at;) {
-        size_t length = strcspn(at, ",");
-        if (strlen(name) == length && !strncmp(at, name, length))
-            return true;
-        at += length + (at[length] == ',');
-    }
-    return false;
-}
-
-// Every name in --baseline must be one that is built in.
-static bool check_baselines(const bench_options *options, char reason[BENCH_REASON_TEXT])
-{
-    const char *known[16] = {"all", "none"};
-    size_t count = 2;
-    for (size_t i = 1; bench_contender_get(i) && count < 16; i++)
-        known[count++] = bench_contender_get(i)->name;
-    for (const char *at = options->baselines; at && *at;) {
-        char name[64];
-        size_t length = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        bool found = false;
-        for (size_t i = 0; i < count; i++)
-            found = found || !strcmp(known[i], name);
-        if (!found)
-            return bench_explain(reason, BENCH_REASON_TEXT,
-                                 "unknown or not built in: baseline '%s'; the nearest is '%s'", name,
-                                 bench_nearest(name, known, count));
-        at += length + (at[length] == ',');
-    }
-    return true;
-}
-
 static int cpu_threads(const bench_run *r)
 {
     const json_t *device = json_object_get(r->contestants[0].hello, "device"),
@@ -79,7 +42,7 @@ static void start_baselines(bench_run *r)
     int threads = cpu_threads(r);
     for (size_t i = 1; bench_contender_get(i) && r->contestant_count < BENCH_MAX_CONTESTANTS; i++) {
         const char *name = bench_contender_get(i)->name;
-        if (!wants_baseline(r, name))
+        if (!bench_baseline_is_wanted(r->options, name))
             continue;
         bench_contestant_start(&r->contestants[r->contestant_count++], name, r->wish, threads, NULL);
     }
@@ -319,7 +282,7 @@ static int check(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
     const bench_options *o = r->options;
-    if (!bench_select_cases(o, "standard", &r->suite, reason) || !check_baselines(o, reason)) {
+    if (!bench_select_cases(o, "standard", &r->suite, reason) || !bench_baselines_check(o, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
@@ -388,6 +351,14 @@ static void say_interrupted(const bench_run *r)
         bench_say("interrupted; --json FILE keeps what was measured, and clbench run --resume FILE goes on");
 }
 
+static double budget_of(const bench_options *options, const bench_suite *suite)
+{
+    if (options->budget != 0)
+        return options->budget > 0 ? options->budget : 0;
+    // A minute for the standard suite, however it was asked for.
+    return options->quick ? QUICK_BUDGET : !strcmp(suite->name, "standard") ? STANDARD_BUDGET : 0;
+}
+
 // The suite, and the document of a run that is gone on with.
 static int begin(bench_run *r, bench_options *options)
 {
@@ -399,16 +370,13 @@ static int begin(bench_run *r, bench_options *options)
     }
     if (!options->resume_path) {
         int code = check(r);
-        if (code != BENCH_EXIT_OK || options->list)
+        if (code != BENCH_EXIT_OK || options->list || options->dry_run)
             return code;
         bench_expand_devices(options);
     } else if (!options->json_path) {
         options->json_path = options->resume_path;
     }
-    bool is_default = !strcmp(r->suite.name, "standard"); // a minute, however it was asked for
-    r->budget = options->quick ? QUICK_BUDGET : is_default ? STANDARD_BUDGET : 0;
-    if (options->budget != 0)
-        r->budget = options->budget > 0 ? options->budget : 0;
+    r->budget = budget_of(options, &r->suite);
     r->given_budget = r->budget;
     bool good = document ? bench_results_resume(&r->results, options->json_path, document)
                          : bench_results_begin(&r->results, options->json_path,
@@ -424,19 +392,44 @@ static void keep(const bench_run *r)
         bench_say("clbench: the result is not in the history: %s", reason);
 }
 
+#define DEVICE_SECONDS       8.0 // peaks and the workers' start
+#define DEVICE_SECONDS_QUICK 2.0
+#define CONTENDER_SECONDS    0.9 // of one in a row: made ready, verified, warmed up, and half a second of samples
+#define CONTENDER_QUICK      0.25
+
+static int dry_run(const bench_options *options, const bench_suite *suite)
+{
+    bench_dry_run dry = {
+        .options = options, .suite = suite, .done = "measured", .rounds = (size_t)options->rounds};
+    const bool all = options->variant && !strcmp(options->variant, "all");
+    for (size_t i = 1; bench_contender_get(i) && dry.baseline_count < BENCH_MAX_CONTESTANTS; i++) {
+        if (bench_baseline_is_wanted(options, bench_contender_get(i)->name))
+            dry.baselines[dry.baseline_count++] = bench_contender_get(i)->name;
+    }
+    for (size_t i = 0; i < suite->count; i++)
+        dry.rows += all ? bench_variant_count(&suite->entries[i].c) : 1;
+    const double turns = (double)(dry.rows * dry.rounds * (1 + dry.baseline_count));
+    dry.seconds = turns * (options->quick ? CONTENDER_QUICK : CONTENDER_SECONDS) +
+                  (options->quick ? DEVICE_SECONDS_QUICK : DEVICE_SECONDS);
+    dry.budget = budget_of(options, suite);
+    return bench_dry_run_print(&dry);
+}
+
 int bench_command_run(const bench_options *given)
 {
     char stdout_path[32] = "";
     bench_options changed = *given, *options = &changed;
     bench_run r = {.options = options, .start_ns = bench_now_ns()};
     bench_progress_start(options->quiet);
-    if (!options->list)
+    if (!options->list && !options->dry_run)
         bench_output_take_stdout(options, stdout_path);
     bench_catch_interrupt();
     int code = begin(&r, options);
-    if (code != BENCH_EXIT_OK || options->list) {
-        for (size_t i = 0; code == BENCH_EXIT_OK && i < r.suite.count; i++)
+    if (code != BENCH_EXIT_OK || options->list || options->dry_run) {
+        for (size_t i = 0; code == BENCH_EXIT_OK && options->list && i < r.suite.count; i++)
             puts(r.suite.entries[i].c.canonical);
+        if (code == BENCH_EXIT_OK && !options->list)
+            code = dry_run(options, &r.suite);
         bench_results_free(&r.results);
         bench_suite_free(&r.suite);
         return code;

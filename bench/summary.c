@@ -80,15 +80,48 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Median of the percentages of the rows that arithmetic bounds, or memory.
-static double median_percent(const json_t *rows, const char *bound, size_t *count)
+// What limits rows, and where their data lie.
+typedef struct limits {
+    double launch_ns, cache_bytes; // 0: not known
+} limits;
+
+typedef enum place { BY_ARITHMETIC, IN_CACHES, IN_MEMORY, BY_LAUNCH, PLACES } place;
+
+static limits limits_of(const bench_results *results)
+{
+    const json_t *first = json_array_get(results->rows, 0), *devices = json_object_get(results->root, "devices");
+    const json_t *device = json_array_get(devices, (size_t)json_integer_value(json_object_get(first, "device")));
+    const json_t *peaks = json_object_get(device, "peaks"), *traits = json_object_get(device, "traits");
+    const double host = json_number_value(json_object_get(json_object_get(results->root, "host"), "cache"));
+    const double own = json_number_value(json_object_get(traits, "global_cache"));
+    // A GPU has nothing of the host's caches.
+    const bool is_cpu = json_is_true(json_object_get(traits, "is_cpu"));
+    return (limits){json_number_value(json_object_get(peaks, "launch_ns")), is_cpu && host > own ? host : own};
+}
+
+// The best time that memory allows a row is its percentage of the median: where a launch takes longer, the row says
+// nothing about memory.
+static place place_of(const json_t *row, const limits *l)
+{
+    const double percent = json_number_value(json_object_get(row, "percent_of_peak"));
+    const double median = json_number_value(json_object_get(json_object_get(row, "time"), "median_ns"));
+    if (strcmp(string_of(row, "bound_by"), "memory") != 0)
+        return BY_ARITHMETIC;
+    if (percent / 100 * median < l->launch_ns)
+        return BY_LAUNCH;
+    const double bytes = fmax(json_number_value(json_object_get(row, "working_set")),
+                              json_number_value(json_object_get(row, "bytes")));
+    return bytes <= l->cache_bytes ? IN_CACHES : IN_MEMORY;
+}
+
+// Median of the percentages of the rows of a place.
+static double median_percent(const json_t *rows, const limits *l, place wanted, size_t *count)
 {
     double *values = calloc(json_array_size(rows) + 1, sizeof *values), median = NAN;
     *count = 0;
     for (size_t i = 0; values && i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *percent = json_object_get(row, "percent_of_peak");
-        if (json_is_number(percent) && !strcmp(string_of(row, "bound_by"), bound) &&
-            !strcmp(string_of(row, "state"), "ok"))
+        if (json_is_number(percent) && !strcmp(string_of(row, "state"), "ok") && place_of(row, l) == wanted)
             values[(*count)++] = json_number_value(percent);
     }
     if (*count) {
@@ -97,6 +130,29 @@ static double median_percent(const json_t *rows, const char *bound, size_t *coun
     }
     free(values);
     return median;
+}
+
+static void print_limits(const bench_results *results)
+{
+    const limits l = limits_of(results);
+    double median[PLACES];
+    size_t count[PLACES];
+    for (int i = 0; i < PLACES; i++)
+        median[i] = median_percent(results->rows, &l, (place)i, &count[i]);
+    if (count[BY_ARITHMETIC])
+        printf("Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n",
+               median[BY_ARITHMETIC], count[BY_ARITHMETIC]);
+    if (count[IN_CACHES] || count[IN_MEMORY])
+        printf("Where memory is the limit, of what copying or reading as much data reaches: ");
+    if (count[IN_CACHES])
+        printf("%.0f%% where the data lie in caches (median of %zu)%s", median[IN_CACHES], count[IN_CACHES],
+               count[IN_MEMORY] ? ", " : ".\n");
+    if (count[IN_MEMORY])
+        printf("%.0f%% where they do not (median of %zu).\n", median[IN_MEMORY], count[IN_MEMORY]);
+    if (count[BY_LAUNCH])
+        printf("%zu case%s not counted there: %s data move in less time than a launch takes (%.0f us).\n",
+               count[BY_LAUNCH], count[BY_LAUNCH] == 1 ? " is" : "s are", count[BY_LAUNCH] == 1 ? "its" : "their",
+               l.launch_ns * 1e-3);
 }
 
 static void print_counts(const json_t *rows)
@@ -189,17 +245,9 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     const json_t *rows = results->rows;
     if (!json_array_size(rows))
         return;
-    size_t by_arithmetic, by_memory;
-    double arithmetic = median_percent(rows, "arithmetic", &by_arithmetic);
-    double memory = median_percent(rows, "memory", &by_memory);
     putchar('\n');
     print_counts(rows);
-    if (by_arithmetic)
-        printf("Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n",
-               arithmetic, by_arithmetic);
-    if (by_memory)
-        printf("Where memory is the limit, %.0f%% of the measured bandwidth is reached (median of %zu).\n",
-               memory, by_memory);
+    print_limits(results);
     print_rivals(rows);
     json_t *networks =
         bench_networks(rows, (size_t)json_integer_value(json_object_get(json_array_get(rows, 0), "device")));

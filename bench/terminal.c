@@ -64,6 +64,16 @@ void bench_progress_show(const char *format, ...)
     has_line = true;
 }
 
+void bench_time_left(char text[32], double spent, size_t done, size_t all)
+{
+    const double left = done ? spent / (double)done * (double)(all > done ? all - done : 0) : 0;
+    text[0] = '\0';
+    if (done && left < 100)
+        snprintf(text, 32, ", about %.0f s left", left);
+    else if (done)
+        snprintf(text, 32, ", about %.0f min left", left / 60);
+}
+
 void bench_say(const char *format, ...)
 {
     va_list arguments;

@@ -28,6 +28,8 @@ int bench_terminal_columns(void);
 /* Replace the line of progress. Nothing where stderr is no terminal or quiet was asked for. */
 void bench_progress_start(bool quiet);
 void bench_progress_show(const char *format, ...) BENCH_PRINTF(1, 2);
+/* ", about 12 s left", by what done of all things took; "" before the first is done. */
+void bench_time_left(char text[32], double spent, size_t done, size_t all);
 /* Remove it: before anything is printed on stdout. */
 void bench_progress_clear(void);
 /* A line of its own on stderr, above the progress. */

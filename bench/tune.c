@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dry_run.h"
 #include "host.h"
 #include "run.h"
 #include "terminal.h"
@@ -204,10 +205,13 @@ static void run_case(tuner *t, size_t index, size_t cases_left)
         .again = t->options->again,
         .entries = t->database.entries,
     };
+    char time_left[32];
+    bench_time_left(time_left, (double)(bench_now_ns() - t->start_ns) * 1e-9, t->suite.count - cases_left,
+                    t->suite.count);
     if (t->budget < NO_LIMIT)
         bench_progress_show("[%zu left, %.0f s] %s", cases_left, left, c->canonical);
     else
-        bench_progress_show("[%zu left] %s", cases_left, c->canonical);
+        bench_progress_show("[%zu left%s] %s", cases_left, time_left, c->canonical);
     bench_race_run(&t->husk, c, &options, &race);
     if (!bench_interrupted) {
         keep(t, &race, c);
@@ -323,6 +327,23 @@ static int run(tuner *t, const char *wish)
     return code;
 }
 
+static double budget_of(const bench_options *options)
+{
+    return options->budget > 0 ? options->budget : options->budget < 0 ? NO_LIMIT : BUDGET;
+}
+
+#define RACE_SECONDS 1.5 // what a case takes where nothing limits it
+
+static int dry_run(const bench_options *options, const bench_suite *suite)
+{
+    bench_dry_run dry = {.options = options, .suite = suite, .done = "tuned", .rounds = 1};
+    for (size_t i = 0; i < suite->count; i++)
+        dry.rows += bench_variant_count(&suite->entries[i].c);
+    dry.seconds = (double)suite->count * RACE_SECONDS;
+    dry.budget = options->budget < 0 ? 0 : budget_of(options);
+    return bench_dry_run_print(&dry);
+}
+
 int bench_command_tune(const bench_options *options)
 {
     tuner t = {.options = options, .start_ns = bench_now_ns(), .budget = options->budget};
@@ -331,13 +352,18 @@ int bench_command_tune(const bench_options *options)
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
+    if (options->dry_run) {
+        const int code = dry_run(options, &t.suite);
+        bench_suite_free(&t.suite);
+        return code;
+    }
     if (options->list) {
         for (size_t i = 0; i < t.suite.count; i++)
             puts(t.suite.entries[i].c.canonical);
         bench_suite_free(&t.suite);
         return BENCH_EXIT_OK;
     }
-    t.budget = options->budget > 0 ? options->budget : options->budget < 0 ? NO_LIMIT : BUDGET;
+    t.budget = budget_of(options);
     // What is compared with is the prediction, so workers see neither databases nor wishes.
     const char *place = getenv("HUSK_TUNING");
     char *wish = place ? bench_copy_text(place) : NULL;

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "case_check.h"
+#include "dry_run.h"
 #include "op.h"
 #include "run.h"
 #include "terminal.h"
 #include "text.h"
+#include "timer.h"
 
 #define MAX_VARIANTS 32
 
@@ -184,6 +186,18 @@ static void print_tallies(const verification *v, tally *total)
     fflush(stdout);
 }
 
+#define CHECK_SECONDS 0.03 // one small case by one variant, compiled before
+
+static int dry_run(const bench_options *options, const bench_suite *suite)
+{
+    bench_dry_run dry = {.options = options, .suite = suite, .done = "verified", .rounds = 1};
+    const bool is_one = options->variant && strcmp(options->variant, "all") != 0;
+    for (size_t i = 0; i < suite->count; i++)
+        dry.rows += is_one ? 1 : bench_variant_count(&suite->entries[i].c) + !options->variant;
+    dry.seconds = (double)dry.rows * CHECK_SECONDS;
+    return bench_dry_run_print(&dry);
+}
+
 static int verify_device(verification *v, const bench_suite *suite, const char *wish)
 {
     tally total = {0};
@@ -194,9 +208,12 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     }
     const json_t *device = json_object_get(v->husk.hello, "device");
     const char *name = json_string_value(json_object_get(device, "name"));
+    const uint64_t start = bench_now_ns();
+    char left[32];
     printf("%s: %zu cases, every variant\n", name ? name : "the device", suite->count);
     for (size_t i = 0; i < suite->count && !bench_interrupted; i++) {
-        bench_progress_show("[%zu/%zu] %s", i + 1, suite->count, suite->entries[i].c.canonical);
+        bench_time_left(left, (double)(bench_now_ns() - start) * 1e-9, i, suite->count);
+        bench_progress_show("[%zu/%zu%s] %s", i + 1, suite->count, left, suite->entries[i].c.canonical);
         verify_case(v, &suite->entries[i].c);
     }
     bench_progress_clear();
@@ -218,6 +235,11 @@ int bench_command_verify(const bench_options *options)
     if (!bench_select_cases(options, "smoke", &suite, reason) || !add_generated(options, &suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
+    }
+    if (options->dry_run) {
+        const int code = dry_run(options, &suite);
+        bench_suite_free(&suite);
+        return code;
     }
     FILE *digests = NULL;
     if (options->digests_path && !options->list && !(digests = fopen(options->digests_path, "w"))) {

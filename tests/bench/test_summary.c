@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=30
+// The verdict's lines on what limits the rows: by where their data lie, and without those that a launch limits.
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "summary.h"
+
+static char said[4096];
+static json_t *root;
+
+static void setup(void)
+{
+    root = json_pack("{s:{s:f}, s:[{s:s, s:{s:f, s:b}, s:{s:f}}], s:[]}", "host", "cache", 32e6, "devices",
+                     "name", "device", "traits", "global_cache", 1e6, "is_cpu", 1, "peaks", "launch_ns",
+                     10000.0, "results");
+    ck_assert_ptr_nonnull(root);
+}
+
+static void teardown(void)
+{
+    json_decref(root);
+}
+
+static void add(const char *bound, double percent, double median_ns, double bytes)
+{
+    json_array_append_new(json_object_get(root, "results"),
+                          json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:{s:f}, s:f, s:f, s:[]}", "case",
+                                    "softmax outer=1 axis=2", "op", "softmax", "state", "ok", "bound_by",
+                                    bound, "device", 0, "percent_of_peak", percent, "time", "median_ns",
+                                    median_ns, "bytes", bytes, "working_set", bytes, "baselines"));
+}
+
+// What it prints; stdout is a file meanwhile.
+static void print_verdict(void)
+{
+    FILE *file = tmpfile();
+    bench_results results = {.root = root, .rows = json_object_get(root, "results")};
+    ck_assert_ptr_nonnull(file);
+    fflush(stdout);
+    const int before = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    bench_print_verdict(&results, 0, false, 0);
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    rewind(file);
+    said[fread(said, 1, sizeof said - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void expect_said(const char *part)
+{
+    ck_assert_msg(strstr(said, part) != NULL, "'%s' is not in\n%s", part, said);
+}
+
+START_TEST(memory_is_judged_by_where_the_data_lie)
+{
+    add("arithmetic", 80, 1e6, 1e6);
+    add("memory", 40, 1e6, 2e6);
+    add("memory", 50, 1e6, 32e6); // as much as the last level holds
+    add("memory", 60, 1e6, 4e6);
+    add("memory", 90, 1e7, 33e6);
+    add("memory", 2, 1e5, 1e4); // 2 us of data, and a launch takes 10
+    print_verdict();
+    expect_said("Where arithmetic is the limit, 80% of the measured peak is reached (median of 1).\n");
+    expect_said(
+        "Where memory is the limit, of what copying or reading as much data reaches: 50% where the data lie in caches "
+        "(median of 3), 90% where they do not (median of 1).\n");
+    expect_said("1 case is not counted there: its data move in less time than a launch takes (10 us).\n");
+}
+END_TEST
+
+START_TEST(what_there_is_none_of_is_not_said)
+{
+    add("memory", 90, 1e7, 33e6);
+    print_verdict();
+    ck_assert_ptr_null(strstr(said, "arithmetic is the limit"));
+    ck_assert_ptr_null(strstr(said, "in caches"));
+    ck_assert_ptr_null(strstr(said, "not counted"));
+    expect_said("reaches: 90% where they do not (median of 1).\n");
+}
+END_TEST
+
+// A GPU's data are not in the host's caches.
+START_TEST(a_gpu_has_its_own_cache)
+{
+    json_t *traits = json_object_get(json_array_get(json_object_get(root, "devices"), 0), "traits");
+    json_object_set_new(traits, "is_cpu", json_false());
+    add("memory", 90, 1e7, 33e5);
+    add("memory", 70, 1e7, 1e5);
+    add("memory", 1, 1e5, 1e5);
+    add("memory", 1, 1e5, 1e5);
+    print_verdict();
+    expect_said("70% where the data lie in caches (median of 1), 90% where they do not (median of 1).\n");
+    expect_said("2 cases are not counted there: their data");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("verdict");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, memory_is_judged_by_where_the_data_lie);
+    tcase_add_test(tests, what_there_is_none_of_is_not_said);
+    tcase_add_test(tests, a_gpu_has_its_own_cache);
+    Suite *suite = suite_create("the verdict's limits");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
