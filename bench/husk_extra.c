@@ -196,7 +196,7 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
 {
     bench_husk_session *s = session;
     char reason[BENCH_REASON_TEXT] = "";
-    double ns = 0, gflops = 0;
+    double ns = 0, gflops = 0, gbytes = 0;
     bench_peaks peaks;
     const unsigned wanted = (unsigned)json_integer_value(json_object_get(request, "wanted"));
     if (!strcmp(what, "hello"))
@@ -231,7 +231,9 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
     if (!strcmp(what, "sentinel")) {
         if (!s->meter || !bench_meter_sentinel(s->meter, &ns, &gflops, reason))
             return failure(reason);
-        return json_pack("{s:s, s:f, s:f}", "answer", "ok", "ns", ns, "gflops", gflops);
+        if (json_is_true(json_object_get(request, "memory")) && !bench_meter_memory_sentinel(s->meter, &gbytes, reason))
+            return failure(reason);
+        return json_pack("{s:s, s:f, s:f, s:f}", "answer", "ok", "ns", ns, "gflops", gflops, "gbytes_per_s", gbytes);
     }
     if (!strcmp(what, "trust")) {
         if (!s->meter || !bench_meter_trust(s->meter, &ns, reason))

@@ -269,5 +269,7 @@ void bench_row_free(bench_row *row)
     bench_samples_free(&row->sentinel_before);
     bench_samples_free(&row->sentinel_after);
     bench_samples_free(&row->sentinel_samples);
+    bench_samples_free(&row->memory_before);
+    bench_samples_free(&row->memory_after);
     row->entrant_count = 0;
 }

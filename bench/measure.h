@@ -52,6 +52,7 @@ typedef struct bench_row {
     double sentinel_drift; /* largest relative change of the sentinel beside this row */
     /* GFLOP/s of the sentinel before and after each round, and how many samples of the first entrant are of it. */
     bench_samples sentinel_before, sentinel_after, sentinel_samples;
+    bench_samples memory_before, memory_after; /* GB/s of memory's */
     char asked[64]; /* the variant that was asked for; "": none */
     int64_t rounds; /* in how many it has been measured */
     int copies;     /* sets of operands that are rotated through; more than one: it is cold */

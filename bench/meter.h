@@ -21,7 +21,7 @@ struct bench_meter {
     cl_mem from, to;
     size_t buffer_bytes;
     int vector, group, groups_a_unit;
-    cl_int sentinel_rounds;
+    cl_int sentinel_rounds, memory_rounds; /* 0: not found yet */
 };
 
 /* True, with reason, where the call failed. */

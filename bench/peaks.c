@@ -13,6 +13,7 @@
 
 #define FMA_PER_ROUND (12 * 4)
 #define SENTINEL_NS   10e6
+#define MEMORY_SENTINEL_NS 3e6
 #define MAX_COPY_NS   500e6
 
 // What moves memory fastest differs: the best of these is the bandwidth of a size. Stores past the caches and reading
@@ -264,6 +265,23 @@ static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, dou
              m->vector * rounds;
     return !bench_meter_failed(error, "clSetKernelArg", reason) &&
            bench_meter_time(m, kernel, groups, ns, NULL, reason);
+}
+
+// Copying all that the two buffers hold, which no cache does: once, but for a few milliseconds at least.
+bool bench_meter_memory_sentinel(bench_meter *m, double *gbytes_per_s, char reason[BENCH_REASON_TEXT])
+{
+    const size_t bytes = 2 * m->buffer_bytes;
+    double ns = 0, moved = 0;
+    if (!m->memory_rounds) {
+        if (!time_move(m, 0, bytes, 1, &ns, &moved, reason) || // may compile
+            !time_move(m, 0, bytes, 1, &ns, &moved, reason))
+            return false;
+        m->memory_rounds = ns < MEMORY_SENTINEL_NS ? (cl_int)(MEMORY_SENTINEL_NS / ns) + 1 : 1;
+    }
+    if (!time_move(m, 0, bytes, m->memory_rounds, &ns, &moved, reason))
+        return false;
+    *gbytes_per_s = moved / ns;
+    return true;
 }
 
 static bool measure_move(bench_meter *m, int kind, bool quick, size_t bytes, double *best,

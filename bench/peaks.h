@@ -65,6 +65,8 @@ bool bench_meter_peaks(bench_meter *meter, bool quick, unsigned wanted, bench_pe
 /* About 10 ms of multiply-adds: its time, and the GFLOP/s it reached. */
 bool bench_meter_sentinel(bench_meter *meter, double *ns, double *gflops, char reason[BENCH_REASON_TEXT]);
 
+/* The same for memory: copying more than caches hold. GB/s, read and written. */
+bool bench_meter_memory_sentinel(bench_meter *meter, double *gbytes_per_s, char reason[BENCH_REASON_TEXT]);
 /* One long kernel's time by events over that by the wall clock; 0: the device times no events. */
 bool bench_meter_trust(bench_meter *meter, double *ratio, char reason[BENCH_REASON_TEXT]);
 

@@ -25,17 +25,21 @@ double bench_run_elapsed(const bench_run *r)
 }
 
 // A fixed piece of work: its rate, the better of two, for interruptions.
-// 0: it could not be timed.
-static double time_sentinel(bench_run *r)
+// 0: it could not be timed. memory: GB/s of a fixed copy.
+static double time_sentinel(bench_run *r, double *memory)
 {
     char reason[BENCH_REASON_TEXT];
     double best = 0;
+    *memory = 0;
     for (int i = 0; i < 2; i++) {
         json_t *reply = NULL;
-        if (bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "sentinel"),
+        if (bench_process_call(&r->contestants[0].process,
+                               json_pack("{s:s, s:b}", "do", "sentinel", "memory", i == 0),
                                r->options->max_time, &reply, reason) != BENCH_REPLY_OK)
             return 0;
         const double gflops = json_number_value(json_object_get(reply, "gflops"));
+        if (i == 0)
+            *memory = json_number_value(json_object_get(reply, "gbytes_per_s"));
         json_decref(reply);
         best = gflops > best ? gflops : best;
     }
@@ -44,12 +48,22 @@ static double time_sentinel(bench_run *r)
     return best;
 }
 
-// Before and after each row: has the machine become slower?
-static double watch_drift(bench_run *r, bench_row *row)
+// Against the fastest copy so far: a first one may have been the slow one.
+static void watch_memory(bench_run *r, double memory)
 {
-    const double gflops = time_sentinel(r);
+    if (memory > r->memory_rate)
+        r->memory_rate = memory;
+    if (memory > 0 && r->memory_rate / memory - 1 > r->worst_memory_drift)
+        r->worst_memory_drift = r->memory_rate / memory - 1;
+}
+
+// Before and after each row: has the machine become slower?
+static double watch_drift(bench_run *r, bench_row *row, double *memory)
+{
+    const double gflops = time_sentinel(r, memory);
     if (gflops <= 0)
         return 0;
+    watch_memory(r, *memory);
     if (r->sentinel_gflops <= 0)
         r->sentinel_gflops = gflops;
     const double drift = r->sentinel_gflops / gflops - 1;
@@ -63,12 +77,15 @@ static double watch_drift(bench_run *r, bench_row *row)
 static void measure_round(bench_run *r, bench_row *row, const bench_measure_options *options)
 {
     const size_t samples = row->entrants[0].samples.count;
-    const double before = bench_contestant_revive(&r->contestants[0]) ? watch_drift(r, row) : 0;
+    double memory_before = 0, memory_after = 0;
+    const double before = bench_contestant_revive(&r->contestants[0]) ? watch_drift(r, row, &memory_before) : 0;
     bench_measure_row(row, options);
     // A worker that was ended is started anew when it is needed.
-    const double after = before > 0 && r->contestants[0].process.pid ? watch_drift(r, row) : 0;
+    const double after = before > 0 && r->contestants[0].process.pid ? watch_drift(r, row, &memory_after) : 0;
     bench_samples_add(&row->sentinel_before, before);
     bench_samples_add(&row->sentinel_after, after);
+    bench_samples_add(&row->memory_before, memory_before);
+    bench_samples_add(&row->memory_after, memory_after);
     bench_samples_add(&row->sentinel_samples, (double)(row->entrants[0].samples.count - samples));
 }
 

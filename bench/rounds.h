@@ -28,6 +28,7 @@ typedef struct bench_run {
     size_t row_count;
     bench_peaks peaks;
     double sentinel_gflops, worst_drift;
+    double memory_rate, worst_memory_drift; /* GB/s of the fastest fixed copy; how much longer the slowest took */
     double rows_began; /* seconds, when the first row's turn came */
     int64_t round;     /* that is being measured */
     double cache_bytes; /* of the last level, the device's or the host's */

@@ -120,16 +120,22 @@ static json_t *compile_json(const bench_entrant *e)
     return compile;
 }
 
+static json_t *rate(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
 // Two runs are compared by how fast the machine was beside each round.
 static json_t *sentinels_json(const bench_row *row)
 {
     json_t *sentinels = json_array();
     for (size_t i = 0; i < row->sentinel_samples.count; i++) {
-        const double before = row->sentinel_before.values[i], after = row->sentinel_after.values[i];
-        json_array_append_new(sentinels, json_pack("{s:o, s:o, s:I}", "before_gflops",
-                                                   before > 0 ? json_real(before) : json_null(),
-                                                   "after_gflops", after > 0 ? json_real(after) : json_null(),
-                                                   "samples", (json_int_t)row->sentinel_samples.values[i]));
+        json_array_append_new(
+            sentinels, json_pack("{s:o, s:o, s:o, s:o, s:I}", "before_gflops", rate(row->sentinel_before.values[i]),
+                                 "after_gflops", rate(row->sentinel_after.values[i]), "before_gbytes_per_s",
+                                 rate(row->memory_before.values[i]), "after_gbytes_per_s",
+                                 rate(row->memory_after.values[i]), "samples",
+                                 (json_int_t)row->sentinel_samples.values[i]));
     }
     return sentinels;
 }

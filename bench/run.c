@@ -90,7 +90,7 @@ static void measure_device(bench_run *r)
     bench_process *husk = &r->contestants[0].process;
     bench_progress_show("measuring the device's peaks");
     memset(&r->peaks, 0, sizeof r->peaks);
-    r->sentinel_gflops = 0;
+    r->sentinel_gflops = r->memory_rate = 0;
     // All that there is, or what the cases need.
     unsigned wanted = r->options->quick ? 0 : ~0u;
     for (size_t i = 0; i < r->suite.count; i++)
@@ -337,7 +337,7 @@ static void print_verdicts(const bench_run *r)
         const char *name = json_string_value(json_object_get(json_array_get(devices, d), "name"));
         if (count > 1)
             printf("\n%s:", name ? name : "unknown");
-        bench_print_verdict(&part, r->budget, r->was_cut, r->worst_drift);
+        bench_print_verdict(&part, r->budget, r->was_cut, r->worst_drift, r->worst_memory_drift);
         json_decref(part.rows);
     }
 }

@@ -74,6 +74,8 @@ void bench_print_startup(const json_t *startup)
     print_start("start with empty caches", json_object_get(startup, "cold"));
 }
 
+#define MEMORY_DRIFT 0.15 // what copying moves by itself
+
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -240,7 +242,8 @@ static void print_memory(const json_t *memory)
     printf(".\n");
 }
 
-void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift)
+void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift,
+                         double memory_drift)
 {
     const json_t *rows = results->rows;
     if (!json_array_size(rows))
@@ -257,6 +260,9 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     if (fabs(drift) > 0.03)
         printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
                100 * fabs(drift));
+    if (memory_drift > MEMORY_DRIFT)
+        printf("Its memory was up to %.0f%% slower at times: other work uses it.\n",
+               100 * (1 - 1 / (1 + memory_drift)));
     if (was_cut)
         printf("Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n",
                budget);

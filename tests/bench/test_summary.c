@@ -37,7 +37,7 @@ static void add(const char *bound, double percent, double median_ns, double byte
 }
 
 // What it prints; stdout is a file meanwhile.
-static void print_verdict(void)
+static void print_verdict_of(double slower)
 {
     FILE *file = tmpfile();
     bench_results results = {.root = root, .rows = json_object_get(root, "results")};
@@ -45,13 +45,18 @@ static void print_verdict(void)
     fflush(stdout);
     const int before = dup(STDOUT_FILENO);
     dup2(fileno(file), STDOUT_FILENO);
-    bench_print_verdict(&results, 0, false, 0);
+    bench_print_verdict(&results, 0, false, 0, slower);
     fflush(stdout);
     dup2(before, STDOUT_FILENO);
     close(before);
     rewind(file);
     said[fread(said, 1, sizeof said - 1, file)] = '\0';
     fclose(file);
+}
+
+static void print_verdict(void)
+{
+    print_verdict_of(0);
 }
 
 static void expect_said(const char *part)
@@ -102,6 +107,16 @@ START_TEST(a_gpu_has_its_own_cache)
 }
 END_TEST
 
+START_TEST(memory_that_became_slower_is_said)
+{
+    add("memory", 90, 1e7, 33e6);
+    print_verdict_of(0.1); // it does so by itself
+    ck_assert_ptr_null(strstr(said, "memory was"));
+    print_verdict_of(1);
+    expect_said("Its memory was up to 50% slower at times: other work uses it.\n");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("verdict");
@@ -109,6 +124,7 @@ int main(void)
     tcase_add_test(tests, memory_is_judged_by_where_the_data_lie);
     tcase_add_test(tests, what_there_is_none_of_is_not_said);
     tcase_add_test(tests, a_gpu_has_its_own_cache);
+    tcase_add_test(tests, memory_that_became_slower_is_said);
     Suite *suite = suite_create("the verdict's limits");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
