@@ -313,6 +313,22 @@ static void explain_gpu(bench_doctor *d, const json_t *gpu, size_t closed)
                         "%s", c.todo);
 }
 
+// The bus is hidden, and somebody's render node is there: a container was given it, or a virtual machine has one.
+static void explain_render_node(bench_doctor *d)
+{
+    size_t i;
+    const json_t *device;
+    json_array_foreach(d->devices, i, device)
+    {
+        if (is_gpu(device))
+            return;
+    }
+    bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "render_node_without_device",
+                                          "/dev/dri has a render node, and no GPU is an OpenCL device"),
+                        "if it is a card for computing, install its driver: AMD %s; Intel %s",
+                        bench_doctor_packages("AMD"), bench_doctor_packages("Intel"));
+}
+
 void bench_doctor_system(bench_doctor *d)
 {
     size_t i, missing = 0;
@@ -335,6 +351,8 @@ void bench_doctor_system(bench_doctor *d)
         if (!json_is_true(json_object_get(gpu, "served")))
             explain_gpu(d, gpu, closed);
     }
+    if (is_unknown && !closed)
+        explain_render_node(d);
     if (json_array_size(d->gpus) == 0 && !is_unknown)
         bench_doctor_find(d, BENCH_FINDING_OK, "no_gpu", "the system shows no GPU for computing");
 }

@@ -151,7 +151,7 @@ static void print_notes(const json_t *notes)
         const char *kind = json_string_value(json_object_get(note, "kind"));
         const char *text = json_string_value(json_object_get(note, "text"));
         if (kind && text && !strcmp(kind, "missing_gpu")) {
-            printf("warning: %s\n", text);
+            printf("warning: %s (clbench doctor says more)\n", text);
             fflush(stdout);
         }
     }
@@ -179,5 +179,7 @@ int bench_open_husk(bench_contestant *husk, const char *wish)
     // The library's text lists the devices; the list here is for a driver that fails later.
     if (!no_platform && !no_device)
         print_devices(json_object_get(husk->hello, "devices"));
+    if (no_platform || no_device)
+        fprintf(stderr, "clbench doctor looks for what is missing.\n");
     return no_platform || no_device ? BENCH_EXIT_NO_DEVICE : BENCH_EXIT_ERROR;
 }

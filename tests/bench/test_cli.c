@@ -67,6 +67,12 @@ START_TEST(options_are_read_in_every_form)
     ck_assert(accept("run --cold").cold);
     ck_assert(accept("devices --json").json);
     ck_assert(accept("--quick --help").help);
+    ck_assert(accept("tune -n").dry_run);
+    ck_assert_str_eq(accept("list gemm m=1,2 n=1..3 k=4").cases, "gemm m=1,2 n=1..3 k=4");
+    o = accept("doctor --quick -d gpu --json");
+    ck_assert_int_eq(o.command, BENCH_COMMAND_DOCTOR);
+    ck_assert_double_eq(o.max_time, 30); // a driver is not given what a case is
+    ck_assert_double_eq(accept("doctor --max-time 5").max_time, 5);
     o = accept("run gemm m=1 n=2 k=3 softmax outer=1 axis=2");
     ck_assert_str_eq(o.cases, "gemm m=1 n=2 k=3 softmax outer=1 axis=2");
 }
@@ -87,6 +93,9 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("run gemm m=1 --suite a", "exclude");
     refuse("run -d a -p b", "exclude");
     refuse("devices gpu", "unexpected");
+    refuse("doctor gpu", "unexpected");
+    refuse("doctor -d all", "for clbench run");
+    refuse("list --dry-run", "no option");
     refuse("run --resume a.json --quick", "--quick cannot stand beside");
     refuse("run --resume a.json gemm m=1", "gemm m=1 cannot stand beside");
     refuse("run -d all -d cpu", "excludes further");

@@ -129,12 +129,11 @@ static void examine(int code)
 {
     char command[4096];
     // Sanitizers have their options in the environment; everything else is the test's own.
-    snprintf(
-        command, sizeof command,
-        "env -i ${LD_PRELOAD:+LD_PRELOAD=\"$LD_PRELOAD\"} ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
-        "LSAN_OPTIONS=\"$LSAN_OPTIONS\" HOME='%s/home' "
-        "HUSK_DOCTOR_ROOT='%s' %s '%s' doctor --quick --json 2> /dev/null < /dev/null",
-        root, root, variables, HUSK_CLBENCH);
+    snprintf(command, sizeof command,
+             "env -i ${LD_PRELOAD:+LD_PRELOAD=\"$LD_PRELOAD\"} ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
+             "LSAN_OPTIONS=\"$LSAN_OPTIONS\" HOME='%s/home' "
+             "HUSK_DOCTOR_ROOT='%s' %s '%s' doctor --quick --json 2> /dev/null < /dev/null",
+             root, root, variables, HUSK_CLBENCH);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     const size_t size = fread(said, 1, sizeof said - 1, pipe);
@@ -482,6 +481,19 @@ START_TEST(a_gpu_of_which_only_the_device_file_is_here)
 }
 END_TEST
 
+START_TEST(a_render_node_of_an_unknown_card)
+{
+    char command[200];
+    snprintf(command, sizeof command, "rm -r '%s/sys/bus' '%s/dev/kfd'", root, root);
+    ck_assert_int_eq(system(command), 0);
+    examine(0); // the driver shows a GPU: it is that one's
+    ck_assert_ptr_null(find("render_node_without_device"));
+    let("HUSK_TEST_ICD=empty");
+    examine(6);
+    expect("note", "render_node_without_device", "no GPU is an OpenCL device", "intel-opencl-icd");
+}
+END_TEST
+
 // ---- the host ----
 
 START_TEST(limits_of_a_container_are_noted)
@@ -558,6 +570,7 @@ int main(void)
         a_gpu_without_render_nodes,
         device_files_that_are_closed,
         a_gpu_of_which_only_the_device_file_is_here,
+        a_render_node_of_an_unknown_card,
         limits_of_a_container_are_noted,
         folders_that_cannot_be_used_are_said,
         a_disk_that_is_full_is_said,
