@@ -161,8 +161,19 @@ void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows,
 
 // ---- maximum, found anew ----
 
-// The band's strips.
-POOL_INLINE void find_band(int window, int stride, band_place at, POOL_BACKWARD_PARAMS, ANEW_PARAMS)
+// Elements past the caches, but for those before and behind whole vectors.
+POOL_INLINE void copy_past(const __global data_t *from, __global data_t *to, int count)
+{
+    int i = min(count, (int)(-((ulong)to / DATA_BYTES) % VW));
+    store_vf_part(load_vf_part(from, i), to, i);
+    for (; i + VW <= count; i += VW)
+        STREAM_VF(load_vf(from + i), to + i);
+    store_vf_part(load_vf_part(from + i, count - i), to + i, count - i);
+}
+
+// The band's strips. stage: where they go first, if they are to go past the caches, else NULL.
+POOL_INLINE void find_band(int window, int stride, band_place at, __global data_t *stage, POOL_BACKWARD_PARAMS,
+                           ANEW_PARAMS)
 {
     const int advance = VW - (window - 1) / stride; // outputs from a strip to the next
     const int o_h = cover_first(at.first + pad_h, window, stride, 1);
@@ -177,7 +188,7 @@ POOL_INLINE void find_band(int window, int stride, band_place at, POOL_BACKWARD_
     strip.dy_end = dy + (batch - 1) * y_stride_n + (channels - 1) * y_stride_c + (out_h - 1) * y_stride_h + out_w;
     strip.x_stride = source_stride_h;
     strip.dy_stride = y_stride_h;
-    strip.dx_stride = x_stride_h;
+    strip.dx_stride = stage ? at.columns : x_stride_h;
     strip.ahead = (at.last - at.first) * source_stride_h;
     strip.top = o_h * stride - pad_h;
     strip.in_h = in_h;
@@ -188,7 +199,8 @@ POOL_INLINE void find_band(int window, int stride, band_place at, POOL_BACKWARD_
     strip.accumulate = accumulate;
     x += at.n * source_stride_n + at.c * source_stride_c + strip.top * source_stride_h;
     dy += at.n * y_stride_n + at.c * y_stride_c + o_h * y_stride_h;
-    __global data_t *dx = x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c + strip.top * x_stride_h;
+    __global data_t *to_dx = x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c + at.first * x_stride_h;
+    __global data_t *dx = (stage ? stage - at.left : to_dx) - strip.first * strip.dx_stride;
     bool is_right = true;
 #define MAKE_STRIPS(exact) \
     for (int o = o_w, from = at.left; from < right; o += advance) { \
@@ -214,19 +226,27 @@ POOL_INLINE void find_band(int window, int stride, band_place at, POOL_BACKWARD_
         MAKE_STRIPS(true)
     }
 #undef MAKE_STRIPS
+    if (stage && x_stride_h == at.columns) {
+        copy_past(stage, to_dx, (at.last - at.first) * at.columns);
+    } else if (stage) {
+        for (int h = at.first; h < at.last; ++h, stage += at.columns, to_dx += x_stride_h)
+            copy_past(stage, to_dx + at.left, at.columns);
+    }
 }
 
 // Needs windows of 2 x 2 or 3 x 3 at stride 1 or 2, no depth and no dilation, x and dx of stride 1 along the width.
+// stage: a band for every work-group, where dx is larger than the caches.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_pool_backward_planes_anew(POOL_BACKWARD_PARAMS, ANEW_PARAMS, int rows, int columns, long unit_count,
-                                    long share)
+void husk_pool_backward_planes_anew(POOL_BACKWARD_PARAMS, ANEW_PARAMS, __global data_t *stage_base,
+                                    long stage_offset, int rows, int columns, long unit_count, long share)
 {
     const long first = get_group_id(0) * share;
     const long last = min(first + share, unit_count);
+    __global data_t *stage = stage_base ? stage_base + stage_offset + (long)get_group_id(0) * rows * columns : 0;
     band_place at = first_place(first, rows, columns, channels, in_h, in_w);
 #define FIND_BANDS(window, stride) \
     for (long unit = first; unit < last; ++unit, next_place(&at, rows, columns, channels, in_h, in_w)) \
-        find_band(window, stride, at, POOL_BACKWARD_ARGS, ANEW_ARGS);
+        find_band(window, stride, at, stage, POOL_BACKWARD_ARGS, ANEW_ARGS);
     if (window_w == 3 && stride_w == 2) {
         FIND_BANDS(3, 2)
     } else if (window_w == 3) {
@@ -237,6 +257,8 @@ void husk_pool_backward_planes_anew(POOL_BACKWARD_PARAMS, ANEW_PARAMS, int rows,
         FIND_BANDS(2, 1)
     }
 #undef FIND_BANDS
+    if (stage)
+        END_STREAM();
 }
 
 // ---- averages by gathering, for small windows ----

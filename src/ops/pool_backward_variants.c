@@ -18,7 +18,7 @@ typedef struct launch {
     husk__range range;
     int32_t rows, columns; // planes: of a band
     int32_t by_fills;      // planes, average: see cl/pool_backward_planes.cl
-    bool is_anew;          // planes, maximum: found by the kernel itself
+    bool is_anew, streams; // planes, maximum: found by the kernel itself; dx is stored past the caches
     int64_t units;         // CPU variants: units in all
     int64_t share;         // ... that a work-group takes
 } launch;
@@ -97,10 +97,10 @@ static husk_status prepare(husk_plan *plan, const char *variant, const char *wha
 }
 
 // Equal shares of the units; cost is a unit's operations.
-static void share_out(launch *own, const husk_plan *plan, int64_t units, double cost)
+static void share_out(launch *own, const husk_device_traits *traits, int64_t units, double cost)
 {
     own->units = units;
-    own->share = husk__group_share(husk_context_traits(plan->context), units, cost * OPERATION_TIME);
+    own->share = husk__group_share(traits, units, cost * OPERATION_TIME);
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 
@@ -249,11 +249,6 @@ static bool is_anew(const problem *what)
            (window == 2 || window == 3) && (stride == 1 || stride == 2);
 }
 
-static uint64_t workspace_planes(const husk__candidate *candidate)
-{
-    return is_anew(candidate->problem) ? 0 : husk__pool_backward_workspace(candidate);
-}
-
 // Vector operations of a strip's row: what is made of x, and of the outputs.
 static double anew_cost(const husk__pool_problem *own, double lanes)
 {
@@ -261,11 +256,9 @@ static double anew_cost(const husk__pool_problem *own, double lanes)
     return 200.0 + (double)own->in[POOL_H] * strips * 40.0;
 }
 
-static void shape_anew(launch *state, const husk_plan *plan)
+static void shape_anew(launch *state, const problem *what, const husk_device_traits *traits)
 {
-    const problem *what = plan->problem;
     const husk__pool_problem *own = &what->pool;
-    const husk_device_traits *traits = husk_context_traits(plan->context);
     const int64_t parts = husk__divide_up(own->in[POOL_W], ANEW_COLUMNS);
     const int64_t columns = husk__divide_up(own->in[POOL_W], parts);
     const int64_t most = husk__max_i64(ANEW_BAND / columns, 8);
@@ -273,7 +266,21 @@ static void shape_anew(launch *state, const husk_plan *plan)
     state->columns = (int32_t)columns;
     state->rows = (int32_t)husk__divide_up(own->in[POOL_H], bands);
     const int64_t units = own->batch * own->channels * parts * husk__divide_up(own->in[POOL_H], state->rows);
-    share_out(state, plan, units, anew_cost(own, (double)lanes_of(traits)) / (double)(bands * parts));
+    share_out(state, traits, units, anew_cost(own, (double)lanes_of(traits)) / (double)(bands * parts));
+    const uint64_t bytes = (uint64_t)inputs_of(own) * 2 * husk_dtype_size(own->dtype);
+    state->streams = traits->global_cache > 0 && bytes > traits->global_cache && !what->accumulates;
+}
+
+// Where dx goes past the caches, a band for every work-group.
+static uint64_t workspace_planes(const husk__candidate *candidate)
+{
+    const problem *what = candidate->problem;
+    if (!is_anew(what))
+        return husk__pool_backward_workspace(candidate);
+    launch made = {0};
+    shape_anew(&made, what, candidate->traits);
+    const uint64_t band = (uint64_t)made.rows * (uint64_t)made.columns * husk_dtype_size(what->pool.dtype);
+    return made.streams ? (uint64_t)made.range.groups[0] * band : 0;
 }
 
 static void shape_planes(launch *state, const husk_plan *plan)
@@ -287,7 +294,7 @@ static void shape_planes(launch *state, const husk_plan *plan)
     state->columns = (int32_t)columns;
     state->rows = (int32_t)rows;
     state->by_fills = fills_cost(own, lanes) < phases_cost(own, lanes);
-    share_out(state, plan, own->batch * own->channels * bands, plane_cost(own, traits) / (double)bands);
+    share_out(state, traits, own->batch * own->channels * bands, plane_cost(own, traits) / (double)bands);
 }
 
 static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
@@ -300,7 +307,7 @@ static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
         return status;
     state->is_anew = finds;
     if (finds)
-        shape_anew(state, plan);
+        shape_anew(state, what, husk_context_traits(plan->context));
     else
         shape_planes(state, plan);
     return HUSK_OK;
@@ -319,6 +326,10 @@ static husk_status run_planes(const husk_plan *plan, husk_queue *queue, const vo
     *end++ = HUSK__ARG_I64(what->source_strides[0]);
     *end++ = HUSK__ARG_I64(what->source_strides[1]);
     *end++ = HUSK__ARG_I64(what->source_strides[3]);
+    if (own->streams)
+        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk_dtype_size(what->pool.dtype));
+    else
+        *end++ = HUSK__ARG_TENSOR(NULL);
     *end++ = HUSK__ARG_I32(own->rows);
     *end++ = HUSK__ARG_I32(own->columns);
     *end++ = HUSK__ARG_I64(own->units);
@@ -376,7 +387,7 @@ static husk_status prepare_channels(husk_plan *plan, const husk__scope *scope)
     launch *state;
     husk_status status = prepare(plan, "channels", name_of(own), &state, scope);
     if (status == HUSK_OK)
-        share_out(state, plan, channels_units(own, traits), channels_unit_cost(own, traits));
+        share_out(state, traits, channels_units(own, traits), channels_unit_cost(own, traits));
     return status;
 }
 

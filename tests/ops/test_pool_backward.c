@@ -383,6 +383,28 @@ START_TEST(special_gradients)
 }
 END_TEST
 
+// What is stored past the caches is what another variant makes: an element is under one window, so bits are the same.
+START_TEST(past_the_caches)
+{
+    const int64_t shape[] = {1, 2, 1500, 1501}, out[] = {1, 2, 750, 750}; // 18 MB, and 18 MB of x
+    husk_pool_params params = HUSK_POOL_PARAMS(.window = {2, 2}, .stride = {2, 2});
+    test_tensor x = test_input(4, shape, TEST_PACKED, 3, 1.0f), dy = test_input(4, out, TEST_PACKED, 4, 1.0f);
+    test_tensor made[2];
+    for (int i = 0; i < 2; i++) {
+        params.variant = i ? "direct:64" : "planes";
+        made[i] = test_output(HUSK_F32, 4, shape, TEST_PACKED);
+        test_ok(husk_pool_backward(test_queue(), &params, &x.tensor, NULL, &dy.tensor, &made[i].tensor));
+        test_fetch(&made[i]);
+    }
+    ck_assert_mem_eq(made[0].array.data, made[1].array.data,
+                     (size_t)husk_ref_array_count(&made[0].array) * sizeof(float));
+    test_release(&x);
+    test_release(&dy);
+    test_release(&made[0]);
+    test_release(&made[1]);
+}
+END_TEST
+
 // Ten runs, the same bits, where windows overlap.
 START_TEST(ten_runs_agree)
 {
@@ -583,6 +605,7 @@ int main(void)
     tcase_add_loop_test(tests, options_and_layouts, 0, 40);
     tcase_add_loop_test(tests, known_shapes, 0, CASES);
     tcase_add_loop_test(tests, special_values, 0, 24);
+    tcase_add_test(tests, past_the_caches);
     tcase_add_loop_test(tests, windows_over_nothing, 0, 8);
     tcase_add_loop_test(tests, special_gradients, 0, 2);
     tcase_add_loop_test(tests, ten_runs_agree, 0, 4);
