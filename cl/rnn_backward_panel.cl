@@ -30,17 +30,18 @@ typedef struct {
 
 // Everything a work-item works with, for its own direction.
 typedef struct {
-    const __global data_t *kept;   // [time][batch][kept][hidden]
+    const __global data_t *kept; // [time][batch][kept][hidden]
     const __global data_t *panels;
     const __global int *lengths;
     const __global data_t *y, *dy;
     state_t h0, c0, dh_n, dc_n, dh0, dc0;
-    __global data_t *gradients; // [time][batch][columns][hidden]
-    __global data_t *previous;  // [time][batch][hidden], the states before; or h' and r . h' side by side
+    __global data_t *gradients; // [time of the chunk][batch][columns][hidden]
+    __global data_t *previous;  // the same of [hidden], the states before; or of h' and r . h' side by side
     __global data_t *rows;      // two of [batch][rows_pitch]: the step buffers, written in turn
     __global data_t *carry;     // [batch][pitch]: c's gradient, or the part of h's that no product makes
     long y_time, y_row, dy_time, dy_row, rows_pitch, pitch;
     int has_dy, has_previous, has_lengths, reverse, steps_total, batch, hidden, cell, is_far, adds;
+    int first_time; // of gradients and previous
 } layer_t;
 
 inline int length_of(const layer_t *l, int sequence)
@@ -72,26 +73,41 @@ inline vf tanh_slope(vf value)
     return ((vf)(1.0f) - value) * ((vf)(1.0f) + value);
 }
 
+// The time at which a step of all sequences is done: the last step of direction 1 is the first in time.
+inline int time_of(const layer_t *l, int step)
+{
+    return l->reverse ? l->steps_total - 1 - step : step;
+}
+
+// Whether a sequence of that length has this step.
+inline int is_running(const layer_t *l, int step, int length)
+{
+    const int time = time_of(l, step);
+    return time >= 0 && time < length;
+}
+
 // A sequence at a step, and a vector of its hidden units.
 typedef struct {
-    int sequence, step, unit, lanes;
-    long row, previous_row; // of this step's time and of the step's before
+    int sequence, unit, lanes;
+    int is_first;         // of the sequence's steps: before it there are the initial states
+    int time_before;      // of the step before
+    long row, row_before; // of this step's time and of the step's before, among all
+    long chunk_row;       // of this step's time in the chunk
     __global data_t *to, *step_row;
 } place_t;
 
 inline vf previous_state(const layer_t *l, const place_t *p)
 {
-    if (p->step == 0)
+    if (p->is_first)
         return load_state(l->h0, p->sequence, p->unit, p->lanes);
-    const long time = p->previous_row / l->batch;
-    return load_lanes(l->y + time * l->y_time + p->sequence * l->y_row + p->unit, p->lanes);
+    return load_lanes(l->y + p->time_before * l->y_time + p->sequence * l->y_row + p->unit, p->lanes);
 }
 
 inline void put_previous(const layer_t *l, const place_t *p, int part, vf value)
 {
     if (l->has_previous) {
         const int parts = l->cell == CELL_GRU_BEFORE ? 2 : 1;
-        store_lanes(value, l->previous + (p->row * parts + part) * l->hidden + p->unit, p->lanes);
+        store_lanes(value, l->previous + (p->chunk_row * parts + part) * l->hidden + p->unit, p->lanes);
     }
 }
 
@@ -112,9 +128,9 @@ inline void finish_first(const layer_t *l, const place_t *p, vf dh, vf *carry)
     } while (0)
     if (l->cell == CELL_LSTM) {
         const vf in = GATE(0), forget = GATE(1), candidate = GATE(2), out = GATE(3), c = tanh_vf(GATE(4));
-        const long beyond = (p->previous_row - p->row) * kept_of(l->cell) * l->hidden;
-        const vf before = p->step == 0 ? load_state(l->c0, p->sequence, p->unit, p->lanes)
-                                       : load_lanes(kept + beyond + 4L * l->hidden, p->lanes);
+        const long beyond = (p->row_before - p->row) * kept_of(l->cell) * l->hidden;
+        const vf before = p->is_first ? load_state(l->c0, p->sequence, p->unit, p->lanes)
+                                      : load_lanes(kept + beyond + 4L * l->hidden, p->lanes);
         const vf dc = MAD(dh * out, tanh_slope(c), *carry);
         PUT_BOTH(0, 0, dc * candidate * sigmoid_slope(in));
         PUT_BOTH(1, 1, dc * before * sigmoid_slope(forget));
@@ -165,33 +181,37 @@ inline void put_zeros(const layer_t *l, const place_t *p)
         put_previous(l, p, 1, (vf)(0.0f));
 }
 
-// Rows first..first + rows of the batch, step `step`, or -1 for the initial states' gradients, one panel, one pass.
+// Rows first..first + rows of the batch, step `step`, or -1 for the initial states' gradients of sequences that end
+// with time, one panel, one pass. Direction 1 comes to those of the others when it has passed their last time.
 inline void run_panel(const layer_t *l, int pass, int step, int first, int rows, int panel, const int *lengths,
                       const acc_t *sums)
 {
     const int second = pass == PASS_SECOND;
+    const int time = time_of(l, step);
     for (int i = 0; i < rows; ++i) {
         place_t p;
         p.sequence = first + i;
-        p.step = step;
-        const int running = step >= 0 && step < lengths[i];
-        const int is_last = step + 1 == lengths[i];
-        if (second && !running)
+        const int running = is_running(l, step, lengths[i]);
+        const int is_initial = l->reverse ? time == lengths[i] : step < 0;
+        const int is_last = l->reverse ? time == 0 : step + 1 == lengths[i];
+        if (!running && (second || (step < 0 && !is_initial)))
             continue;
-        const int time = l->reverse && running ? lengths[i] - 1 - step : step;
+        p.is_first = l->reverse ? time + 1 == lengths[i] : step == 0;
+        p.time_before = l->reverse ? time + 1 : time - 1;
         p.row = (long)time * l->batch + p.sequence;
-        p.previous_row = p.row + (l->reverse ? l->batch : -l->batch);
+        p.row_before = (long)p.time_before * l->batch + p.sequence;
+        p.chunk_row = p.row - (long)l->first_time * l->batch;
         for (int u = 0; u < STRIP_VECTORS; ++u) {
             p.unit = panel * PANEL_UNITS + u * VW;
             p.lanes = lanes_left(l->hidden - p.unit);
             if (p.lanes == 0)
                 break;
-            p.to = l->gradients + p.row * columns_of(l->cell) * l->hidden + p.unit;
+            p.to = l->gradients + p.chunk_row * columns_of(l->cell) * l->hidden + p.unit;
             p.step_row = l->rows + ((step & 1) * (long)l->batch + p.sequence) * l->rows_pitch + p.unit;
-            if (step >= 0 && !running) {
+            if (step >= 0 && !running)
                 put_zeros(l, &p);
+            if (!running && !is_initial)
                 continue;
-            }
             __global data_t *carry_at = l->carry + p.sequence * l->pitch + p.unit;
             const vf sum = load_private(sums + (i * STRIP_VECTORS + u) * VW);
             vf carry = (vf)(0.0f);
@@ -213,7 +233,7 @@ inline void run_panel(const layer_t *l, int pass, int step, int first, int rows,
                 if (l->cell > CELL_LSTM)
                     dh += carry;
             }
-            if (step < 0) {
+            if (is_initial) {
                 store_state(dh, l->dh0, p.sequence, p.unit, p.lanes, l->adds);
                 store_state(carry, l->dc0, p.sequence, p.unit, p.lanes, l->adds);
                 continue;
@@ -240,7 +260,7 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
     int any = 0;
     for (int i = 0; i < rows; ++i) {
         lengths[i] = length_of(l, first + i);
-        needed[i] = from_step < lengths[i];
+        needed[i] = is_running(l, from_step, lengths[i]);
         any |= needed[i];
     }
     const __global data_t *from = l->rows + ((from_step & 1) * (long)l->batch + first) * l->rows_pitch + k_begin;
@@ -252,8 +272,10 @@ inline void run_block(const layer_t *l, int pass, int step, int first, int rows,
     }
 }
 
-// Work-group (x, y, z) does panels x * group_panels..., sequences y * group_rows... of direction z, steps step_begin
-// down to step_begin - steps + 1, of which -1 stands for the initial states' gradients; direction 1 ran backwards.
+// Work-group (x, y, z) does panels x * group_panels..., sequences y * group_rows... of direction first_direction + z,
+// steps step_begin down to step_begin - steps + 1, of which -1 stands for the initial states' gradients; direction 1
+// ran backwards. They are steps of the chunk chunk_begin..chunk_end - 1, whose gradients and states before there is
+// room for; packed weights, gradients, previous and rows are those of direction first_direction and the next.
 // passes: PASS_FIRST, PASS_SECOND or both; both, or several steps, only where one work-group has all panels.
 // adds: the initial states' gradients are added to. rows holds, a direction: two step buffers [batch][rows_pitch], and
 // what is carried, [batch][pitch]. What a has_ flag says is absent may be any pointer.
@@ -277,10 +299,12 @@ __kernel void husk_rnn_backward_panel(const __global data_t *restrict kept_base,
                                       long gradients_direction, __global data_t *previous_base, long previous_offset,
                                       long previous_direction, int has_previous, __global data_t *rows_base,
                                       long rows_offset, long rows_direction, int rows_pitch, int steps_total,
-                                      int batch, int hidden, int cell, int group_panels, int group_rows, int is_far,
-                                      int step_begin, int steps, int passes)
+                                      int batch, int hidden, int cell, int first_direction, int chunk_begin,
+                                      int chunk_end, int group_panels, int group_rows, int is_far, int step_begin,
+                                      int steps, int passes)
 {
-    const long direction = get_group_id(2);
+    const long place = get_group_id(2);
+    const long direction = first_direction + place;
     const int panels = (hidden + PANEL_UNITS - 1) / PANEL_UNITS;
     const int panel_begin = get_group_id(0) * group_panels;
     const int panel_end = min(panels, panel_begin + group_panels);
@@ -288,7 +312,7 @@ __kernel void husk_rnn_backward_panel(const __global data_t *restrict kept_base,
     const int row_end = min(batch, row_begin + group_rows);
     layer_t l;
     l.kept = kept_base + kept_offset + direction * kept_direction;
-    l.panels = packed_base + packed_offset + direction * packed_direction;
+    l.panels = packed_base + packed_offset + place * packed_direction;
     l.lengths = lengths_base + lengths_offset;
     l.y = y_base + y_offset + direction * hidden;
     l.dy = dy_base + dy_offset + direction * hidden;
@@ -303,9 +327,9 @@ __kernel void husk_rnn_backward_panel(const __global data_t *restrict kept_base,
     STATE(dh0)
     STATE(dc0)
 #undef STATE
-    l.gradients = gradients_base + gradients_offset + direction * gradients_direction;
-    l.previous = previous_base + previous_offset + direction * previous_direction;
-    l.rows = rows_base + rows_offset + direction * rows_direction;
+    l.gradients = gradients_base + gradients_offset + place * gradients_direction;
+    l.previous = previous_base + previous_offset + place * previous_direction;
+    l.rows = rows_base + rows_offset + place * rows_direction;
     l.carry = l.rows + 2L * batch * rows_pitch;
     l.y_time = y_time;
     l.y_row = y_row;
@@ -317,6 +341,7 @@ __kernel void husk_rnn_backward_panel(const __global data_t *restrict kept_base,
     l.has_previous = has_previous;
     l.has_lengths = has_lengths;
     l.reverse = direction == 1;
+    l.first_time = l.reverse ? steps_total - chunk_end : chunk_begin;
     l.steps_total = steps_total;
     l.batch = batch;
     l.hidden = hidden;

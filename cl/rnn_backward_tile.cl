@@ -62,9 +62,10 @@ inline acc_t tanh_slope(acc_t value)
     return (1.0f - value) * (1.0f + value);
 }
 
-// The arguments are those of husk_rnn_backward_panel (rnn_backward_panel.cl) up to cell, but for the weights, which are
-// given as they lie, those of both directions. Work-group (x, y, z) does units x * TILE_UNITS..., sequences
-// y * TILE_ROWS... of direction z in one pass of time step `step`; -1 stands for the initial states' gradients.
+// The arguments are those of husk_rnn_backward_panel (rnn_backward_panel.cl) up to chunk_end, but for the weights,
+// which are given as they lie, those of both directions. Work-group (x, y, z) does units x * TILE_UNITS..., sequences
+// y * TILE_ROWS... of direction first_direction + z in one pass of time step `step`; -1 stands for the initial states'
+// gradients of sequences that end with time.
 __attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, 1)))
 __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, long kept_offset, long kept_direction,
                                      const __global data_t *restrict weights_base, long weights_offset,
@@ -86,7 +87,8 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
                                      long gradients_direction, __global data_t *previous_base, long previous_offset,
                                      long previous_direction, int has_previous, __global data_t *rows_base,
                                      long rows_offset, long rows_direction, int rows_pitch, int steps_total,
-                                     int batch, int hidden, int cell, int step, int pass)
+                                     int batch, int hidden, int cell, int first_direction, int chunk_begin,
+                                     int chunk_end, int step, int pass)
 {
     const int lane = get_local_id(0);
     const int thread = get_local_id(1) * TILE_UNITS + lane;
@@ -94,7 +96,12 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
     const int unit = first_unit + lane;
     const int first_row = get_group_id(1) * TILE_ROWS;
     const int my_row = get_local_id(1) * THREAD_ROWS;
-    const long direction = get_group_id(2);
+    const long place = get_group_id(2);
+    const long direction = first_direction + place;
+    const int reverse = direction == 1;
+    const int time = reverse ? steps_total - 1 - step : step;
+    const int time_before = reverse ? time + 1 : time - 1;
+    const int first_time = reverse ? steps_total - chunk_end : chunk_begin;
     const int second = pass == PASS_SECOND;
     const int from_step = second ? step : step + 1; // whose gates' gradients are multiplied
     const int k_begin = second ? 2 * hidden : 0;
@@ -105,7 +112,7 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
     const __global data_t *weights =
         (direction ? reverse_base + reverse_offset : weights_base + weights_offset) + first_unit;
     const long row_of_weights = direction ? reverse_row : weights_row;
-    __global data_t *step_buffers = rows_base + rows_offset + direction * rows_direction;
+    __global data_t *step_buffers = rows_base + rows_offset + place * rows_direction;
     __global data_t *carried = step_buffers + 2L * batch * rows_pitch;
     const __global data_t *from = step_buffers + ((from_step & 1) * (long)batch + first_row) * rows_pitch;
 
@@ -143,20 +150,23 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
         if (b >= batch)
             continue;
         const int length = has_lengths ? clamp(lengths_base[lengths_offset + b], 0, steps_total) : steps_total;
-        const int running = step >= 0 && step < length;
-        if (second && !running)
+        const int running = time >= 0 && time < length;
+        // Direction 1 comes to the initial states' gradients when it has passed a sequence's last time.
+        const int is_initial = reverse ? time == length : step < 0;
+        if (!running && (second || (step < 0 && !is_initial)))
             continue;
-        const int time = direction == 1 && running ? length - 1 - step : step;
-        const int time_before = direction == 1 ? time + 1 : time - 1;
+        const int is_first = reverse ? time_before == length : step == 0;
+        const int is_last = reverse ? time == 0 : step + 1 == length;
         const long row = (long)time * batch + b;
+        const long chunk_row = row - (long)first_time * batch;
         const __global data_t *kept =
             kept_base + kept_offset + direction * kept_direction + row * kept_of(cell) * hidden + unit;
-        __global data_t *to = gradients_base + gradients_offset + direction * gradients_direction +
-                              row * columns_of(cell) * hidden + unit;
+        __global data_t *to = gradients_base + gradients_offset + place * gradients_direction +
+                              chunk_row * columns_of(cell) * hidden + unit;
         __global data_t *step_row = step_buffers + ((step & 1) * (long)batch + b) * rows_pitch + unit;
         const int parts = cell == CELL_GRU_BEFORE ? 2 : 1;
         __global data_t *previous =
-            previous_base + previous_offset + direction * previous_direction + row * parts * hidden + unit;
+            previous_base + previous_offset + place * previous_direction + chunk_row * parts * hidden + unit;
         __global data_t *carry_at = carried + (long)b * hidden + unit;
         if (step >= 0 && !running) { // zeros, which the multiplications over all steps read
             for (int column = 0; column < columns_of(cell); ++column)
@@ -165,12 +175,13 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
                 store_one(step_row, (long)gate * hidden, 0.0f);
             for (int part = 0; has_previous && part < parts; ++part)
                 store_one(previous, (long)part * hidden, 0.0f);
-            continue;
         }
+        if (!running && !is_initial)
+            continue;
         acc_t h = 0.0f;
-        if (step > 0)
+        if (running && !is_first)
             h = load_one(y_base + y_offset, time_before * y_time + b * y_row + direction * hidden + unit);
-        else if (step == 0 && has_h0)
+        else if (running && has_h0)
             h = load_one(h0_base + h0_offset, direction * h0_direction + b * h0_row + unit);
 #define GATE(gate) load_one(kept, (long)(gate) * hidden)
 #define PUT(column, value) store_one(to, (long)(column) * hidden, value)
@@ -189,7 +200,7 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
             continue;
         }
         acc_t dh, carry = 0.0f;
-        if (step + 1 == length) {
+        if (is_last) {
             dh = has_dh_n ? load_one(dh_n_base + dh_n_offset, direction * dh_n_direction + b * dh_n_row + unit) : 0.0f;
             if (cell == CELL_LSTM && has_dc_n)
                 carry = load_one(dc_n_base + dc_n_offset, direction * dc_n_direction + b * dc_n_row + unit);
@@ -200,7 +211,7 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
             if (cell > CELL_LSTM)
                 dh += carry;
         }
-        if (step < 0) {
+        if (is_initial) {
             __global data_t *dh0 = dh0_base + dh0_offset + direction * dh0_direction + b * dh0_row + unit;
             __global data_t *dc0 = dc0_base + dc0_offset + direction * dc0_direction + b * dc0_row + unit;
             if (has_dh0)
@@ -216,7 +227,7 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
         if (cell == CELL_LSTM) {
             const acc_t in = GATE(0), forget = GATE(1), candidate = GATE(2), out = GATE(3), c = tanh(GATE(4));
             acc_t before = 0.0f;
-            if (step > 0)
+            if (!is_first)
                 before = load_one(kept, (long)(time_before - time) * batch * kept_of(cell) * hidden + 4L * hidden);
             else if (has_c0)
                 before = load_one(c0_base + c0_offset, direction * c0_direction + b * c0_row + unit);

@@ -1,335 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The gradients of recurrent layers: the public call, from its arguments to a problem. How a run goes is in
-// rnn_backward_layers.c, the variants are rnn_backward_panel.c and rnn_backward_tile.c.
-#include <stddef.h>
-#include <string.h>
-
-#include "base/params.h"
+// The gradients of recurrent layers: the operator and the public calls. Validation is in rnn_backward_problem.c and
+// rnn_backward_plan.c, how a run goes in rnn_backward_layers.c; the variants are rnn_backward_panel.c and
+// rnn_backward_tile.c.
 #include "base/tensor.h"
 #include "ops/rnn_backward_problem.h"
-#include "ops/rnn_border.h"
 #include "runtime/call.h"
 
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_run arguments;
 
-// A call's structs, in this version's form.
-typedef struct call {
-    husk_rnn_inputs inputs;
-    husk_rnn_outputs outputs, output_gradients;
-    husk_rnn_gradients gradients;
-} call;
-
-// ---- structs of callers built against other versions ----
-
-static husk_status read_outputs(const husk_rnn_outputs *given, const char *name, husk_rnn_outputs *outputs,
-                                const husk__scope *scope)
-{
-    if (!given)
-        return husk__reject(scope, name, "is NULL");
-    return husk__struct_read(outputs, sizeof *outputs, offsetof(husk_rnn_outputs, reserve), given, name, scope);
-}
-
-static husk_status read_call(const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
-                             const husk_rnn_outputs *output_gradients, const husk_rnn_gradients *gradients,
-                             call *own, const husk__scope *scope)
-{
-    husk_status status = husk__rnn_read(inputs, outputs, &own->inputs, &own->outputs, scope);
-    if (status == HUSK_OK)
-        status = read_outputs(output_gradients, "output_gradients", &own->output_gradients, scope);
-    if (status == HUSK_OK && !gradients)
-        status = husk__reject(scope, "gradients", "is NULL");
-    if (status == HUSK_OK)
-        status = husk__struct_read(&own->gradients, sizeof own->gradients, sizeof own->gradients, gradients,
-                                   "gradients", scope);
-    // Of the outputs only these are read.
-    own->outputs.h_n = own->outputs.c_n = NULL;
-    return status;
-}
-
-// ---- tensors ----
-
-typedef enum demand { ANY_STRIDES = 1, IS_GRADIENT = 2 } demand;
-
-// Numbers, shape and strides of an optional tensor; a copy without memory.
-static husk_status resolve_tensor(const problem *own, const husk_tensor *tensor, const char *name, int32_t rank,
-                                  const int64_t *shape, const char *meaning, unsigned demands, husk_tensor *out,
-                                  bool *is_present, const husk__scope *scope)
-{
-    *is_present = tensor != NULL;
-    if (!tensor)
-        return HUSK_OK;
-    husk_status status = husk__tensor_check_plain(tensor, own->forward.dtype, name, scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_check_shape(tensor, name, rank, shape, meaning, scope);
-    if (status != HUSK_OK)
-        return status;
-    *out = *tensor;
-    husk__tensor_resolve(out);
-    out->buffer = NULL;
-    out->offset = 0;
-    if (!(demands & ANY_STRIDES) && shape[rank - 1] > 1 && out->strides[rank - 1] != 1)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: its last stride is %lld, it must be 1", name,
-                          (long long)out->strides[rank - 1]);
-    return demands & IS_GRADIENT ? husk__tensor_check_distinct(out, name, scope) : HUSK_OK;
-}
-
-static husk_status resolve_output_gradients(const husk_rnn_outputs *given, problem *own, const husk__scope *scope)
-{
-    const husk__rnn_problem *forward = &own->forward;
-    static const char states[] = "[layers * directions, batch, hidden]";
-    const int64_t state[3] = {husk__rnn_weight_count(forward), forward->batch, forward->hidden};
-    if (!given->y && !given->h_n && !given->c_n)
-        return husk__reject(scope, "output_gradients", "y, h_n and c_n are all NULL; one at least must be there");
-    husk_status status = resolve_tensor(own, given->y, "output_gradients.y", 3, forward->y.shape, "as y", 0, &own->dy,
-                                        &own->has_dy, scope);
-    if (status == HUSK_OK)
-        status = resolve_tensor(own, given->h_n, "output_gradients.h_n", 3, state, states, 0, &own->dh_n,
-                                &own->has_dh_n, scope);
-    if (status == HUSK_OK && given->c_n && forward->cell != HUSK_RNN_LSTM)
-        status = husk__reject(scope, "output_gradients.c_n", "is given, but only an LSTM has a cell state");
-    if (status == HUSK_OK)
-        status = resolve_tensor(own, given->c_n, "output_gradients.c_n", 3, state, states, 0, &own->dc_n,
-                                &own->has_dc_n, scope);
-    return status;
-}
-
-enum { PARTS = 4, NAME = 64 };
-
-// "gradients.weights[12].input_bias"
-static const char *weight_name(int64_t index, int part, char name[NAME])
-{
-    static const char *const parts[PARTS] = {".input", ".hidden", ".input_bias", ".hidden_bias"};
-    char *at = name;
-    memcpy(at, "gradients.weights[", 18);
-    at += 18;
-    if (index >= 10)
-        *at++ = (char)('0' + index / 10 % 10);
-    *at++ = (char)('0' + index % 10);
-    *at++ = ']';
-    memcpy(at, parts[part], strlen(parts[part]) + 1);
-    return name;
-}
-
-static husk_status resolve_weight(const husk_rnn_weights *given, int64_t index, problem *own,
-                                  const husk__scope *scope)
-{
-    const husk__rnn_problem *forward = &own->forward;
-    husk__rnn_wanted *wanted = &own->wanted[index];
-    const int64_t rows = forward->gates * forward->hidden;
-    const int64_t shapes[PARTS][2] = {{rows, husk__rnn_layer_inputs(forward, index / forward->directions)},
-                                      {rows, forward->hidden}, {rows, 0}, {rows, 0}};
-    const husk_tensor *const tensors[PARTS] = {given->input, given->hidden, given->input_bias, given->hidden_bias};
-    bool *const wants[PARTS] = {&wanted->input, &wanted->hidden, &wanted->input_bias, &wanted->hidden_bias};
-    int64_t *const row[2] = {&wanted->rows.input, &wanted->rows.hidden};
-    husk_status status = HUSK_OK;
-    char name[NAME];
-    for (int i = 0; i < PARTS && status == HUSK_OK; ++i) {
-        husk_tensor resolved;
-        if (i < 2)
-            *row[i] = shapes[i][1];
-        if (!tensors[i])
-            continue;
-        status = resolve_tensor(own, tensors[i], weight_name(index, i, name), i < 2 ? 2 : 1, shapes[i],
-                                "as the weight itself", IS_GRADIENT, &resolved, wants[i], scope);
-        if (status == HUSK_OK && i < 2 && rows > 1)
-            *row[i] = resolved.strides[0];
-    }
-    return status;
-}
-
-static husk_status resolve_gradients(const husk_rnn_gradients *given, problem *own, const husk__scope *scope)
-{
-    const husk__rnn_problem *forward = &own->forward;
-    static const char states[] = "[layers * directions, batch, hidden]";
-    const int64_t state[3] = {husk__rnn_weight_count(forward), forward->batch, forward->hidden};
-    husk_status status = resolve_tensor(own, given->x, "gradients.x", 3, forward->x.shape, "as x",
-                                        ANY_STRIDES | IS_GRADIENT, &own->dx, &own->has_dx, scope);
-    if (status == HUSK_OK)
-        status = resolve_tensor(own, given->h0, "gradients.h0", 3, state, states, IS_GRADIENT, &own->dh0, &own->has_dh0,
-                                scope);
-    if (status == HUSK_OK && given->c0 && forward->cell != HUSK_RNN_LSTM)
-        status = husk__reject(scope, "gradients.c0", "is given, but only an LSTM has a cell state");
-    if (status == HUSK_OK)
-        status = resolve_tensor(own, given->c0, "gradients.c0", 3, state, states, IS_GRADIENT, &own->dc0, &own->has_dc0,
-                                scope);
-    bool is_any = own->has_dx || own->has_dh0 || own->has_dc0;
-    for (int64_t i = 0; given->weights && i < husk__rnn_weight_count(forward) && status == HUSK_OK; ++i) {
-        const husk__rnn_wanted *wanted = &own->wanted[i];
-        status = resolve_weight(&given->weights[i], i, own, scope);
-        is_any = is_any || wanted->input || wanted->hidden || wanted->input_bias || wanted->hidden_bias;
-    }
-    if (status == HUSK_OK && !is_any)
-        status = husk__reject(scope, "gradients", "all are NULL; one gradient at least must be wanted");
-    return status;
-}
-
-// What the caller has is kept; what the library works on is f32 or f64, packed where it has to be converted.
-static void keep_given(problem *own)
-{
-    husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
-    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
-    const bool is_narrow = husk__rnn_is_narrow(&own->forward);
-    for (int i = 0; i < 6; ++i) {
-        own->given[i] = *tensors[i];
-        if (is_narrow && is_there[i])
-            *tensors[i] = husk__rnn_as_f32(tensors[i]);
-    }
-    for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i) {
-        own->given_rows[i] = own->wanted[i].rows;
-        if (is_narrow)
-            own->wanted[i].rows = own->forward.rows[i];
-    }
-}
-
-static husk_status resolve(const husk_rnn_params *params, const call *given, problem *own, husk__wish *wish,
-                           const husk__scope *scope)
-{
-    *own = (problem){0};
-    husk_status status =
-        husk__rnn_resolve(params, &given->inputs, &given->outputs, &own->forward, wish, scope);
-    if (status != HUSK_OK)
-        return status;
-    if (!given->outputs.reserve)
-        return husk__reject(scope, "reserve", "is NULL; forward writes one where it is given one");
-    husk_rnn_params read;
-    husk__rnn_problem unused;
-    status = husk__rnn_read_params(params, &read, &unused, scope);
-    own->accumulate = read.accumulate;
-    if (status == HUSK_OK)
-        status = resolve_output_gradients(&given->output_gradients, own, scope);
-    if (status == HUSK_OK)
-        status = resolve_gradients(&given->gradients, own, scope);
-    if (status == HUSK_OK)
-        keep_given(own);
-    return status;
-}
-
-// ---- memory ----
-
-static husk_status bind_all(husk_queue *queue, const husk_tensor *const *tensors, const char *const *names,
-                            size_t count, const husk__scope *scope)
-{
-    husk_status status = HUSK_OK;
-    for (size_t i = 0; i < count && status == HUSK_OK; ++i)
-        status = tensors[i] ? husk__tensor_bind(queue, tensors[i], names[i], scope) : HUSK_OK;
-    return status;
-}
-
-// A gradient against one layer's weights or their gradients, as far as `parts`.
-static husk_status refuse_weights(const husk_tensor *gradient, const char *name, const husk_rnn_weights *weights,
-                                  int parts, const char *other, const husk__scope *scope)
-{
-    const husk_tensor *const tensors[PARTS] = {weights->input, weights->hidden, weights->input_bias,
-                                               weights->hidden_bias};
-    husk_status status = HUSK_OK;
-    for (int i = 0; i < parts && status == HUSK_OK; ++i)
-        status = husk__refuse_overlap(gradient, name, tensors[i], other, scope);
-    return status;
-}
-
-enum { INPUTS = 9, STATES = 3 };
-
-// One gradient against everything that is read, and the gradients before it: `states` of x, h0 and c0, all weights
-// before `index`, and `parts` of those of `index`.
-static husk_status refuse_overlaps(const problem *own, const arguments *run, const husk_tensor *gradient,
-                                   const char *name, int states, int64_t index, int parts, const husk__scope *scope)
-{
-    static const char *const names[INPUTS] = {"x",       "lengths", "h0", "c0", "y",
-                                              "reserve", "output_gradients.y", "output_gradients.h_n",
-                                              "output_gradients.c_n"};
-    const husk_tensor *const inputs[INPUTS] = {run->inputs->x,           run->inputs->lengths,
-                                               run->inputs->h0,          run->inputs->c0,
-                                               run->outputs->y,          run->outputs->reserve,
-                                               run->output_gradients->y, run->output_gradients->h_n,
-                                               run->output_gradients->c_n};
-    static const char *const before_names[STATES] = {"gradients.x", "gradients.h0", "gradients.c0"};
-    const husk_tensor *const before[STATES] = {run->gradients->x, run->gradients->h0, run->gradients->c0};
-    husk_status status = HUSK_OK;
-    for (int i = 0; i < INPUTS && status == HUSK_OK; ++i)
-        status = husk__refuse_overlap(gradient, name, inputs[i], names[i], scope);
-    for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward) && status == HUSK_OK; ++i)
-        status = refuse_weights(gradient, name, &run->inputs->weights[i], PARTS, "weights", scope);
-    for (int i = 0; i < states && status == HUSK_OK; ++i)
-        status = husk__refuse_overlap(gradient, name, before[i], before_names[i], scope);
-    for (int64_t i = 0; i <= index && status == HUSK_OK; ++i)
-        status = refuse_weights(gradient, name, &run->gradients->weights[i], i < index ? PARTS : parts,
-                                "gradients.weights", scope);
-    return status;
-}
-
-static husk_status bind_gradients(const problem *own, husk_queue *queue, const arguments *run,
-                                  const husk__scope *scope)
-{
-    static const char *const names[STATES] = {"gradients.x", "gradients.h0", "gradients.c0"};
-    const husk_tensor *const states[STATES] = {run->gradients->x, run->gradients->h0, run->gradients->c0};
-    husk_status status = bind_all(queue, states, names, STATES, scope);
-    for (int i = 0; i < STATES && status == HUSK_OK; ++i)
-        if (states[i])
-            status = refuse_overlaps(own, run, states[i], names[i], i, -1, 0, scope);
-    const husk_rnn_weights *weights = run->gradients->weights;
-    for (int64_t i = 0; weights && i < husk__rnn_weight_count(&own->forward); ++i) {
-        const husk_tensor *const tensors[PARTS] = {weights[i].input, weights[i].hidden, weights[i].input_bias,
-                                                   weights[i].hidden_bias};
-        for (int part = 0; part < PARTS && status == HUSK_OK; ++part) {
-            char name[NAME];
-            if (!tensors[part])
-                continue;
-            status = husk__tensor_bind(queue, tensors[part], weight_name(i, part, name), scope);
-            if (status == HUSK_OK)
-                status = refuse_overlaps(own, run, tensors[part], name, STATES, i, part, scope);
-        }
-    }
-    return status;
-}
-
-static husk_status bind(const problem *own, husk_queue *queue, const arguments *run, const husk__scope *scope)
-{
-    static const char *const names[] = {"output_gradients.y", "output_gradients.h_n", "output_gradients.c_n"};
-    const husk_tensor *const tensors[] = {run->output_gradients->y, run->output_gradients->h_n,
-                                          run->output_gradients->c_n};
-    const husk__rnn_run forward = {run->inputs, run->outputs};
-    husk_status status = husk__rnn_bind(&own->forward, queue, &forward, scope);
-    if (status == HUSK_OK)
-        status = bind_all(queue, tensors, names, 3, scope);
-    return status == HUSK_OK ? bind_gradients(own, queue, run, scope) : status;
-}
-
 // ---- the operator ----
-
-// Strides alone: shapes follow from forward's.
-static void key_strides(husk__key *key, const husk_tensor *tensor, bool is_present)
-{
-    husk__key_i64(key, is_present);
-    for (int d = 0; is_present && d < 3; ++d)
-        husk__key_i64(key, tensor->strides[d]);
-}
-
-static void describe(const void *untyped, husk__key *key)
-{
-    const problem *own = untyped;
-    husk__rnn_describe(&own->forward, key);
-    husk__key_i64(key, own->accumulate);
-    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
-    for (int i = 0; i < 6; ++i)
-        key_strides(key, &own->given[i], is_there[i]);
-    int64_t wants[2] = {0, 0};
-    for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i) {
-        const husk__rnn_wanted *wanted = &own->wanted[i];
-        const int64_t bits = wanted->input + 2 * wanted->hidden + 4 * wanted->input_bias + 8 * wanted->hidden_bias;
-        wants[i / 16] = (int64_t)((uint64_t)wants[i / 16] | (uint64_t)bits << (4 * (i % 16)));
-        const husk__rnn_rows *rows = &own->given_rows[i];
-        const bool is_packed = rows->input == husk__rnn_layer_inputs(&own->forward, i / own->forward.directions) &&
-                               rows->hidden == own->forward.hidden;
-        if (!bits || is_packed) // packed rows, the usual case, take no room
-            continue;
-        husk__key_i64(key, i);
-        husk__key_i64(key, rows->input);
-        husk__key_i64(key, rows->hidden);
-    }
-    husk__key_i64(key, wants[0]);
-    husk__key_i64(key, wants[1]);
-}
 
 static void classify(const void *untyped, husk__text *text)
 {
@@ -345,12 +25,12 @@ const husk__op husk__op_rnn_backward = {
     .name = "rnn_backward",
     .problem_size = sizeof(problem),
     .variants = variants,
-    .describe = describe,
+    .describe = husk__rnn_backward_describe,
     .prewarm = prewarm,
     .classify = classify,
 };
 
-// ---- the call ----
+// ---- the calls ----
 
 husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
                               const husk_rnn_outputs *outputs, const husk_rnn_outputs *output_gradients,
@@ -359,19 +39,62 @@ husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, 
     husk__scope scope;
     problem own;
     husk__wish wish;
-    call given;
+    husk__rnn_backward_call given;
     husk_status status = husk__call_begin(queue, "husk_rnn_backward", &scope);
     if (status == HUSK_OK)
-        status = read_call(inputs, outputs, output_gradients, gradients, &given, &scope);
+        status = husk__rnn_backward_read(inputs, outputs, output_gradients, gradients, &given, &scope);
     if (status == HUSK_OK)
-        status = resolve(params, &given, &own, &wish, &scope);
+        status = husk__rnn_backward_resolve(params, &given, &own, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), own.forward.dtype, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const arguments run = {&given.inputs, &given.outputs, &given.output_gradients, &given.gradients};
-    status = bind(&own, queue, &run, &scope);
+    status = husk__rnn_backward_bind(&own, queue, &run, &scope);
     return status == HUSK_OK ? husk__plan_immediate(queue, &husk__op_rnn_backward, &own, &wish, &run, &scope) : status;
+}
+
+husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_params *params,
+                                          const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
+                                          const husk_rnn_outputs *output_gradients,
+                                          const husk_rnn_gradients *gradients, husk_plan **plan, husk_error *error)
+{
+    husk__scope scope;
+    problem own;
+    husk__wish wish;
+    husk__rnn_backward_call given;
+    if (plan)
+        *plan = NULL;
+    husk_status status = husk__context_call_begin(context, "husk_rnn_backward_plan_create", error, &scope);
+    if (status == HUSK_OK && !plan)
+        return husk__reject(&scope, "plan", "is NULL");
+    if (status == HUSK_OK)
+        status = husk__rnn_backward_read(inputs, outputs, output_gradients, gradients, &given, &scope);
+    if (status == HUSK_OK)
+        status = husk__rnn_backward_resolve(params, &given, &own, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__dtype_check(context, own.forward.dtype, "x", &scope);
+    return status == HUSK_OK ? husk__plan_create(context, &husk__op_rnn_backward, &own, &wish, plan, &scope) : status;
+}
+
+husk_status husk_rnn_backward_plan_run(husk_plan *plan, husk_queue *queue, const husk_rnn_inputs *inputs,
+                                       const husk_rnn_outputs *outputs, const husk_rnn_outputs *output_gradients,
+                                       const husk_rnn_gradients *gradients)
+{
+    husk__scope scope;
+    husk__rnn_backward_call given;
+    husk_status status = husk__call_begin(queue, "husk_rnn_backward_plan_run", &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_check(plan, &husk__op_rnn_backward, queue, &scope);
+    if (status == HUSK_OK)
+        status = husk__rnn_backward_read(inputs, outputs, output_gradients, gradients, &given, &scope);
+    if (status != HUSK_OK)
+        return status;
+    const arguments run = {&given.inputs, &given.outputs, &given.output_gradients, &given.gradients};
+    status = husk__rnn_backward_check_run(plan->problem, &run, &scope);
+    if (status == HUSK_OK)
+        status = husk__rnn_backward_bind(plan->problem, queue, &run, &scope);
+    return status == HUSK_OK ? husk__plan_execute(plan, queue, &run, &scope) : status;
 }
 
 // ---- prewarming ----

@@ -38,6 +38,14 @@ static uint64_t workspace(const husk__candidate *candidate)
     return layout.total;
 }
 
+// Chunks are done one after the other, and each is divided alike.
+static void divide(const husk__rnn_backward_problem *problem, const husk_device_traits *traits,
+                   husk__rnn_backward_state *state)
+{
+    const husk__rnn_problem launched = husk__rnn_backward_launched(problem, &state->layout);
+    husk__rnn_divide(&launched, state->layout.pitch / state->layout.panel_units, traits->compute_units, &state->grid);
+}
+
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__rnn_backward_problem *problem = plan->problem;
@@ -49,8 +57,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     husk__rnn_backward_lay_out(problem, panel_units(problem, traits), &state->layout);
     state->is_far = husk__rnn_is_far(&problem->forward, traits);
     if (problem->forward.batch > 0)
-        husk__rnn_divide(&problem->forward, state->layout.pitch / panel_units(problem, traits), traits->compute_units,
-                         &state->grid);
+        divide(problem, traits, state);
     char options[96];
     snprintf(options, sizeof options, "%s %s", husk__rnn_dtype_options(&problem->forward),
              plan->configuration->options);

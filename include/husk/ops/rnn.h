@@ -148,9 +148,16 @@ HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk
  * input weights' gradients are wanted, as it is multiplied by those zeros. A sequence of no steps hands h_n's gradient
  * to h0. ReLU's slope at 0 is 0. PyTorch's autograd through RNN, LSTM, GRU and packed sequences gives the same.
  *
- * No gradient may overlap anything else. T, B of 0: weights' gradients are 0. Needs scratch memory for one layer's
- * gates and states of all steps, less than the reserve has; it is not done piecewise, so params.workspace_limit may
- * make it UNSUPPORTED. Sums are cut up by shape alone: the same call gives the same bits.
+ * No gradient may overlap anything else. T, B of 0: weights' gradients are 0.
+ *
+ * Scratch memory is one layer's gates and states of all steps, less than the reserve has. Where that is more than the
+ * limit (params.workspace_limit, or husk_plan_workspace's default), one direction is done after the other, and as many
+ * time steps at once as fit; the least is one step's. Besides there are, always: the hidden weights of a direction, two
+ * steps' gates and one's states; with more than one layer a layer's outputs [T, B, D H], with more than two twice that;
+ * and of f16 and bf16 all tensors of the call in f32. Below that it is UNSUPPORTED. What the multiplications take for
+ * themselves, as husk_gemm_backward does, is not counted. Sums of weights' and biases' gradients go from chunk to
+ * chunk: the bits may depend on how many steps fit, and so on the limit. Nothing else but shapes, strides and options
+ * decides how sums are cut up: the same call gives the same bits.
  *
  * Gradients have x's dtype; those of f16 and bf16 are computed in f32, and with accumulate the sum is rounded once. The
  * states before each step are read from y, as it was rounded.
@@ -170,6 +177,21 @@ typedef struct husk_rnn_gradients {
 HUSK_API husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
                                        const husk_rnn_outputs *outputs, const husk_rnn_outputs *output_gradients,
                                        const husk_rnn_gradients *gradients);
+
+/*
+ * Plans, as for husk_rnn: in every run the same tensors are there, and wanted, with the same shapes and strides;
+ * buffers and offsets do not count. Weights are never packed: they change from step to step of training, and each run
+ * packs the hidden ones itself.
+ */
+HUSK_API husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_params *params,
+                                                   const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
+                                                   const husk_rnn_outputs *output_gradients,
+                                                   const husk_rnn_gradients *gradients, husk_plan **plan,
+                                                   husk_error *error);
+HUSK_API husk_status husk_rnn_backward_plan_run(husk_plan *plan, husk_queue *queue, const husk_rnn_inputs *inputs,
+                                                const husk_rnn_outputs *outputs,
+                                                const husk_rnn_outputs *output_gradients,
+                                                const husk_rnn_gradients *gradients);
 
 HUSK_END_DECLS
 
