@@ -51,6 +51,7 @@ if(HUSK_ONEDNN_LIBRARY AND onednn_version VERSION_GREATER_EQUAL 2.5)
     husk_baseline_file("${HUSK_ONEDNN_LIBRARY}" file)
     target_sources(husk_bench PRIVATE baseline/onednn.c baseline/onednn_library.c baseline/onednn_program.c
         baseline/onednn_conv_backward.c baseline/onednn_gemm_backward.c baseline/onednn_rnn_backward.c
+        baseline/onednn_quantized.c
         ${onednn_sources})
     target_compile_definitions(husk_bench PUBLIC HUSK_WITH_ONEDNN=1)
     target_compile_definitions(husk_bench PRIVATE "HUSK_ONEDNN_LIBRARY=\"${file}\"")

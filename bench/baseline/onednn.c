@@ -186,7 +186,7 @@ static void free_operands(onednn_operands *o)
 {
     float *all[] =
         {o->x,        o->w, o->bias, o->y, o->h0, o->c0, o->h_n, o->c_n, o->input_weights, o->hidden_weights,
-         o->gate_bias, o->dy};
+         o->gate_bias, o->dy, o->scales, o->scaled_bias};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     for (int i = 0; i < BENCH_SAVED; i++)
@@ -390,7 +390,7 @@ static bench_answer reset(void *opaque, char reason[BENCH_REASON_TEXT])
     state *s = opaque;
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < s->copies && status == dnnl_success; i++) {
-        bench_operand_copy(s->operands[i].y, s->data->y.data, s->data->y.count);
+        bench_operand_copy_array(s->operands[i].y, s->data->y.data, &s->data->y);
         status = onednn_program_execute(s->programs[i], ONEDNN_RESET);
     }
     return explain(status, "restoring the output", reason);
@@ -404,7 +404,7 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
         explain(onednn_program_execute(s->programs[s->last], ONEDNN_READ), "reading", reason);
     if (answer != BENCH_OK)
         return answer;
-    bench_operand_copy(output->y.data, o->y, output->y.count);
+    bench_operand_copy_array(output->y.data, o->y, &output->y);
     if (o->h_n && output->h_n.data)
         bench_operand_copy(output->h_n.data, o->h_n, output->h_n.count);
     if (o->c_n && output->c_n.data)

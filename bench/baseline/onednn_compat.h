@@ -35,16 +35,16 @@ typedef struct onednn_window {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-static inline dnnl_status_t onednn_md_strided(onednn_md **md, int rank, const int64_t *dims,
+static inline dnnl_status_t onednn_md_strided(onednn_md **md, dnnl_data_type_t type, int rank, const int64_t *dims,
                                               const int64_t *strides)
 {
-    return dnnl.memory_desc_create_with_strides(md, rank, dims, dnnl_f32, strides);
+    return dnnl.memory_desc_create_with_strides(md, rank, dims, type, strides);
 }
 
-static inline dnnl_status_t onednn_md_tagged(onednn_md **md, int rank, const int64_t *dims,
+static inline dnnl_status_t onednn_md_tagged(onednn_md **md, dnnl_data_type_t type, int rank, const int64_t *dims,
                                              dnnl_format_tag_t tag)
 {
-    return dnnl.memory_desc_create_with_tag(md, rank, dims, dnnl_f32, tag);
+    return dnnl.memory_desc_create_with_tag(md, rank, dims, type, tag);
 }
 
 static inline void onednn_md_destroy(onednn_md *md)
@@ -282,18 +282,18 @@ static inline dnnl_status_t onednn_layer_norm_backward(dnnl_primitive_desc_t *pd
 
 #else /* 2.x */
 
-static inline dnnl_status_t onednn_md_strided(onednn_md **md, int rank, const int64_t *dims,
+static inline dnnl_status_t onednn_md_strided(onednn_md **md, dnnl_data_type_t type, int rank, const int64_t *dims,
                                               const int64_t *strides)
 {
     *md = calloc(1, sizeof **md);
-    return *md ? dnnl.memory_desc_init_by_strides(*md, rank, dims, dnnl_f32, strides) : dnnl_out_of_memory;
+    return *md ? dnnl.memory_desc_init_by_strides(*md, rank, dims, type, strides) : dnnl_out_of_memory;
 }
 
-static inline dnnl_status_t onednn_md_tagged(onednn_md **md, int rank, const int64_t *dims,
+static inline dnnl_status_t onednn_md_tagged(onednn_md **md, dnnl_data_type_t type, int rank, const int64_t *dims,
                                              dnnl_format_tag_t tag)
 {
     *md = calloc(1, sizeof **md);
-    return *md ? dnnl.memory_desc_init_by_tag(*md, rank, dims, dnnl_f32, tag) : dnnl_out_of_memory;
+    return *md ? dnnl.memory_desc_init_by_tag(*md, rank, dims, type, tag) : dnnl_out_of_memory;
 }
 
 static inline void onednn_md_destroy(onednn_md *md)

@@ -52,6 +52,8 @@
     X(memory_desc_create_with_strides)                      \
     X(memory_desc_create_with_tag)                          \
     X(memory_desc_destroy)                                  \
+    X(primitive_attr_set_scales_mask)                       \
+    X(primitive_attr_set_zero_points_mask)                  \
     X(matmul_primitive_desc_create)                         \
     X(inner_product_forward_primitive_desc_create)          \
     X(convolution_forward_primitive_desc_create)            \
@@ -80,6 +82,8 @@
 #define ONEDNN_FUNCTIONS_VERSION(X)                   \
     X(memory_desc_init_by_strides)                    \
     X(memory_desc_init_by_tag)                        \
+    X(primitive_attr_set_output_scales)               \
+    X(primitive_attr_set_zero_points)                 \
     X(primitive_desc_create)                          \
     X(matmul_desc_init)                               \
     X(inner_product_forward_desc_init)                \

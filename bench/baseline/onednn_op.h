@@ -11,7 +11,10 @@
 
 #include "onednn_program.h"
 
-/* One set of operands in the layouts of bench_data; outputs belong to the set. Those not there are NULL. */
+/*
+ * One set of operands in the layouts of bench_data; outputs belong to the set. Those not there are NULL. What is typed
+ * float has the dtype of bench_data's: bytes, in products of bytes.
+ */
 typedef struct onednn_operands {
     float *x, *w, *bias, *y;
     float *dy, *saved[BENCH_SAVED];     /* for gradients: bench_data's */
@@ -19,6 +22,8 @@ typedef struct onednn_operands {
     float *h0, *c0, *h_n, *c_n;
     /* rnn: all layers' weights and summed biases, gates in oneDNN's order; see onednn_rnn.c */
     float *input_weights, *hidden_weights, *gate_bias;
+    /* products of bytes: by channel, as oneDNN wants them; see onednn_quantized.h */
+    float *scales, *scaled_bias;
     const bench_data *data; /* for shapes and strides */
 } onednn_operands;
 

@@ -124,15 +124,21 @@ static void destroy_primitive(void *object)
     dnnl.primitive_destroy(object);
 }
 
-const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims,
-                                   const int64_t *strides)
+const onednn_md *onednn_program_md_of(onednn_program *program, dnnl_data_type_t type, int rank, const int64_t *dims,
+                                      const int64_t *strides)
 {
     onednn_md *md = NULL;
     if (!onednn_program_ok(program))
         return NULL;
-    onednn_program_check(program, onednn_md_strided(&md, rank, dims, strides), "a memory descriptor");
+    onednn_program_check(program, onednn_md_strided(&md, type, rank, dims, strides), "a memory descriptor");
     onednn_program_own(program, md, destroy_md);
     return onednn_program_ok(program) ? md : NULL;
+}
+
+const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims,
+                                   const int64_t *strides)
+{
+    return onednn_program_md_of(program, dnnl_f32, rank, dims, strides);
 }
 
 const onednn_md *onednn_program_md_packed(onednn_program *program, int rank, const int64_t *dims)
@@ -146,15 +152,21 @@ const onednn_md *onednn_program_md_packed(onednn_program *program, int rank, con
     return onednn_program_md(program, rank, dims, strides);
 }
 
-const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims,
-                                          dnnl_format_tag_t tag)
+const onednn_md *onednn_program_md_tagged_of(onednn_program *program, dnnl_data_type_t type, int rank,
+                                             const int64_t *dims, dnnl_format_tag_t tag)
 {
     onednn_md *md = NULL;
     if (!onednn_program_ok(program))
         return NULL;
-    onednn_program_check(program, onednn_md_tagged(&md, rank, dims, tag), "a memory descriptor");
+    onednn_program_check(program, onednn_md_tagged(&md, type, rank, dims, tag), "a memory descriptor");
     onednn_program_own(program, md, destroy_md);
     return onednn_program_ok(program) ? md : NULL;
+}
+
+const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims,
+                                          dnnl_format_tag_t tag)
+{
+    return onednn_program_md_tagged_of(program, dnnl_f32, rank, dims, tag);
 }
 
 const onednn_md *onednn_program_md_any(onednn_program *program, int rank, const int64_t *dims)

@@ -60,12 +60,16 @@ void onednn_program_own(onednn_program *program, void *object, void (*destroy)(v
 /* Execute the steps of a stage. */
 dnnl_status_t onednn_program_execute(const onednn_program *program, onednn_stage stage);
 
-/* Descriptors; they belong to the program. */
+/* Descriptors, of f32 where nothing else is said; they belong to the program. */
 const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims,
                                    const int64_t *strides);
 const onednn_md *onednn_program_md_packed(onednn_program *program, int rank, const int64_t *dims);
 const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims,
                                           dnnl_format_tag_t tag);
+const onednn_md *onednn_program_md_of(onednn_program *program, dnnl_data_type_t type, int rank, const int64_t *dims,
+                                      const int64_t *strides);
+const onednn_md *onednn_program_md_tagged_of(onednn_program *program, dnnl_data_type_t type, int rank,
+                                             const int64_t *dims, dnnl_format_tag_t tag);
 /* Whatever layout oneDNN likes best. */
 const onednn_md *onednn_program_md_any(onednn_program *program, int rank, const int64_t *dims);
 /* Memory over data, or of its own where data is NULL. */

@@ -119,105 +119,155 @@ static dnnl_status_t make_pds(const onednn_program *program, const bench_rnn *r,
     return made;
 }
 
-void onednn_rnn_backward_build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                               unsigned flags)
+// All that the two passes work on.
+typedef struct passes {
+    const bench_rnn *r;
+    bool is_lstm;
+    dnnl_primitive_desc_t forward, backward;
+    const onednn_md *x_md, *y_md, *bias_md, *state_md, *plain_input, *plain_hidden;
+    dnnl_memory_t x, input, hidden, bias, y, workspace, h0, c0, h_n, c_n;
+    gradient d_input, d_hidden;
+    dnnl_memory_t d_bias;
+} passes;
+
+// The descriptors of tensors and of both passes.
+static bool describe(onednn_program *program, const bench_rnn *r, unsigned flags, passes *p)
 {
-    const bench_rnn *r = &c->as.rnn;
     const int64_t x_dims[3] = {r->t, r->b, r->input}, y_dims[3] = {r->t, r->b, r->hidden};
-    const int64_t bias_dims[4] = {1, 1, r->gates, r->hidden}, rows = r->gates * r->hidden;
-    const onednn_md *x_md = onednn_program_md_packed(program, 3, x_dims);
-    const onednn_md *y_md = onednn_program_md_packed(program, 3, y_dims);
-    const onednn_md *bias_md = onednn_program_md_packed(program, 4, bias_dims);
-    const onednn_md *plain_input = plain_weights(program, r, r->input);
-    const onednn_md *plain_hidden = plain_weights(program, r, r->hidden);
-    const bool is_lstm = r->cell == HUSK_RNN_LSTM;
-    const onednn_md *state_md = onednn_program_md_packed(program, 4, (const int64_t[4]){1, 1, r->b, r->hidden});
-    const onednn_rnn_mds mds = {.src = x_md,
-                                .src_iter = state_md,
-                                .src_iter_c = is_lstm ? state_md : NULL,
-                                .dst_iter = state_md,
-                                .dst_iter_c = is_lstm ? state_md : NULL,
+    const int64_t bias_dims[4] = {1, 1, r->gates, r->hidden}, state_dims[4] = {1, 1, r->b, r->hidden};
+    *p = (passes){.r = r, .is_lstm = r->cell == HUSK_RNN_LSTM};
+    p->x_md = onednn_program_md_packed(program, 3, x_dims);
+    p->y_md = onednn_program_md_packed(program, 3, y_dims);
+    p->bias_md = onednn_program_md_packed(program, 4, bias_dims);
+    p->state_md = onednn_program_md_packed(program, 4, state_dims);
+    p->plain_input = plain_weights(program, r, r->input);
+    p->plain_hidden = plain_weights(program, r, r->hidden);
+    const onednn_rnn_mds mds = {.src = p->x_md,
+                                .src_iter = p->state_md,
+                                .src_iter_c = p->is_lstm ? p->state_md : NULL,
+                                .dst_iter = p->state_md,
+                                .dst_iter_c = p->is_lstm ? p->state_md : NULL,
                                 .weights = own_weights(program, r, r->input, flags),
                                 .weights_iter = own_weights(program, r, r->hidden, flags),
-                                .bias = bias_md,
-                                .dst = y_md};
+                                .bias = p->bias_md,
+                                .dst = p->y_md};
     if (!onednn_program_ok(program))
-        return;
-    dnnl_primitive_desc_t forward = NULL, backward = NULL;
-    const dnnl_status_t made = make_pds(program, r, &mds, &forward, &backward);
+        return false;
+    const dnnl_status_t made = make_pds(program, r, &mds, &p->forward, &p->backward);
     onednn_program_check(program, made, "rnn, training");
     if (made != dnnl_success)
-        return;
-    onednn_program_pd(program, dnnl_success, forward, "rnn, training");
-    onednn_program_pd(program, dnnl_success, backward, "rnn, backward");
-    dnnl_memory_t x = onednn_program_memory(program, x_md, operands->x);
-    dnnl_memory_t input = onednn_program_memory(program, plain_input, operands->input_weights);
-    dnnl_memory_t hidden = onednn_program_memory(program, plain_hidden, operands->hidden_weights);
-    dnnl_memory_t bias = onednn_program_memory(program, bias_md, operands->gate_bias);
-    dnnl_memory_t y = onednn_program_memory(program, y_md, NULL);
-    dnnl_memory_t workspace = onednn_program_memory(
-        program, onednn_program_query(program, forward, dnnl_query_workspace_md, 0), NULL);
-#define STATE(is_there, given) make_state(program, state_md, is_there, given)
-    const dnnl_memory_t h0 = STATE(true, operands->h0), c0 = STATE(is_lstm, operands->c0);
-    const dnnl_memory_t h_n = STATE(true, NULL), c_n = STATE(is_lstm, NULL);
-    const dnnl_memory_t dh0 = STATE(true, operands->gradients[DH0]), dc0 = STATE(is_lstm, operands->gradients[DC0]);
-    const dnnl_memory_t dh_n = STATE(true, operands->saved[DH_N]), dc_n = STATE(is_lstm, operands->saved[DC_N]);
-#undef STATE
-#define OWN(pd, what, index) onednn_program_query(program, pd, what, index)
-#define WEIGHTS(stage, pd, index, plain, memory) \
-    onednn_program_input(program, stage, plain, memory, OWN(pd, dnnl_query_weights_md, index))
-    const dnnl_exec_arg_t training[] = {
-        {DNNL_ARG_SRC_LAYER, x},
-        {DNNL_ARG_SRC_ITER, h0},
-        {DNNL_ARG_SRC_ITER_C, c0},
-        {DNNL_ARG_DST_ITER, h_n},
-        {DNNL_ARG_DST_ITER_C, c_n},
-        {DNNL_ARG_WEIGHTS_LAYER, WEIGHTS(ONEDNN_SETUP, forward, 0, plain_input, input)},
-        {DNNL_ARG_WEIGHTS_ITER, WEIGHTS(ONEDNN_SETUP, forward, 1, plain_hidden, hidden)},
-        {DNNL_ARG_BIAS, bias},
-        {DNNL_ARG_DST_LAYER, y},
-        {DNNL_ARG_WORKSPACE, workspace}};
-    onednn_program_step(program, ONEDNN_SETUP, forward, 10, training);
+        return false;
+    onednn_program_pd(program, dnnl_success, p->forward, "rnn, training");
+    onednn_program_pd(program, dnnl_success, p->backward, "rnn, backward");
+    return onednn_program_ok(program);
+}
 
-    // The gates and states of its own training pass are not those of the reserve that the reference goes by.
-    program->error_factor = 4;
-    float *matrices = operands->gradients[MATRICES], *biases = operands->gradients[BIASES];
-    const gradient d_input =
-        make_gradient(program, OWN(backward, dnnl_query_diff_weights_md, 0), plain_input, matrices);
-    const gradient d_hidden = make_gradient(program, OWN(backward, dnnl_query_diff_weights_md, 1), plain_hidden,
-                                            matrices + rows * r->input);
-    dnnl_memory_t d_bias = onednn_program_memory(program, bias_md, biases);
+// What both passes read, and what the first leaves for the second.
+static void make_memory(onednn_program *program, const onednn_operands *operands, passes *p)
+{
+    p->x = onednn_program_memory(program, p->x_md, operands->x);
+    p->input = onednn_program_memory(program, p->plain_input, operands->input_weights);
+    p->hidden = onednn_program_memory(program, p->plain_hidden, operands->hidden_weights);
+    p->bias = onednn_program_memory(program, p->bias_md, operands->gate_bias);
+    p->y = onednn_program_memory(program, p->y_md, NULL);
+    p->workspace = onednn_program_memory(
+        program, onednn_program_query(program, p->forward, dnnl_query_workspace_md, 0), NULL);
+    p->h0 = make_state(program, p->state_md, true, operands->h0);
+    p->c0 = make_state(program, p->state_md, p->is_lstm, operands->c0);
+    p->h_n = make_state(program, p->state_md, true, NULL);
+    p->c_n = make_state(program, p->state_md, p->is_lstm, NULL);
+}
+
+// Weights in the layout that a pass wants, brought there in this stage.
+static dnnl_memory_t weights_for(onednn_program *program, onednn_stage stage, dnnl_primitive_desc_t pd, int index,
+                                 const onednn_md *plain, dnnl_memory_t memory)
+{
+    return onednn_program_input(program, stage, plain, memory,
+                                onednn_program_query(program, pd, dnnl_query_weights_md, index));
+}
+
+static void add_training(onednn_program *program, const passes *p)
+{
     const dnnl_exec_arg_t arguments[] = {
-        {DNNL_ARG_SRC_LAYER, x},
-        {DNNL_ARG_SRC_ITER, h0},
-        {DNNL_ARG_SRC_ITER_C, c0},
-        {DNNL_ARG_DST_ITER, h_n},
-        {DNNL_ARG_DST_ITER_C, c_n},
-        {DNNL_ARG_WEIGHTS_LAYER, WEIGHTS(ONEDNN_RUN, backward, 0, plain_input, input)},
-        {DNNL_ARG_WEIGHTS_ITER, WEIGHTS(ONEDNN_RUN, backward, 1, plain_hidden, hidden)},
-        {DNNL_ARG_BIAS, bias},
-        {DNNL_ARG_DST_LAYER, y},
-        {DNNL_ARG_WORKSPACE, workspace},
-        {DNNL_ARG_DIFF_DST_LAYER, onednn_program_memory(program, y_md, operands->dy)},
-        {DNNL_ARG_DIFF_SRC_LAYER, onednn_program_memory(program, x_md, operands->y)},
-        {DNNL_ARG_DIFF_WEIGHTS_LAYER, d_input.memory},
-        {DNNL_ARG_DIFF_WEIGHTS_ITER, d_hidden.memory},
-        {DNNL_ARG_DIFF_BIAS, d_bias},
-        {DNNL_ARG_DIFF_SRC_ITER, dh0},
-        {DNNL_ARG_DIFF_SRC_ITER_C, dc0},
-        {DNNL_ARG_DIFF_DST_ITER, dh_n},
-        {DNNL_ARG_DIFF_DST_ITER_C, dc_n}};
-#undef WEIGHTS
-#undef OWN
-    add_zeros(program, d_input.memory, d_input.own);
-    add_zeros(program, d_hidden.memory, d_hidden.own);
-    add_zeros(program, d_bias, bias_md);
-    onednn_program_step(program, ONEDNN_RUN, backward, 19, arguments);
-    const gradient *const gradients[] = {&d_input, &d_hidden};
+        {DNNL_ARG_SRC_LAYER, p->x},
+        {DNNL_ARG_SRC_ITER, p->h0},
+        {DNNL_ARG_SRC_ITER_C, p->c0},
+        {DNNL_ARG_DST_ITER, p->h_n},
+        {DNNL_ARG_DST_ITER_C, p->c_n},
+        {DNNL_ARG_WEIGHTS_LAYER, weights_for(program, ONEDNN_SETUP, p->forward, 0, p->plain_input, p->input)},
+        {DNNL_ARG_WEIGHTS_ITER, weights_for(program, ONEDNN_SETUP, p->forward, 1, p->plain_hidden, p->hidden)},
+        {DNNL_ARG_BIAS, p->bias},
+        {DNNL_ARG_DST_LAYER, p->y},
+        {DNNL_ARG_WORKSPACE, p->workspace}};
+    onednn_program_step(program, ONEDNN_SETUP, p->forward, 10, arguments);
+}
+
+// Where the gradients of weights and biases are made, which is zeroed in every run.
+static void make_gradients(onednn_program *program, const onednn_operands *operands, passes *p)
+{
+    float *matrices = operands->gradients[MATRICES];
+    const int64_t input_count = p->r->gates * p->r->hidden * p->r->input;
+    p->d_input = make_gradient(program, onednn_program_query(program, p->backward, dnnl_query_diff_weights_md, 0),
+                               p->plain_input, matrices);
+    p->d_hidden = make_gradient(program, onednn_program_query(program, p->backward, dnnl_query_diff_weights_md, 1),
+                                p->plain_hidden, matrices + input_count);
+    p->d_bias = onednn_program_memory(program, p->bias_md, operands->gradients[BIASES]);
+    add_zeros(program, p->d_input.memory, p->d_input.own);
+    add_zeros(program, p->d_hidden.memory, p->d_hidden.own);
+    add_zeros(program, p->d_bias, p->bias_md);
+}
+
+static void add_backward(onednn_program *program, const onednn_operands *operands, const passes *p)
+{
+    const onednn_md *state = p->state_md;
+    const dnnl_exec_arg_t arguments[] = {
+        {DNNL_ARG_SRC_LAYER, p->x},
+        {DNNL_ARG_SRC_ITER, p->h0},
+        {DNNL_ARG_SRC_ITER_C, p->c0},
+        {DNNL_ARG_DST_ITER, p->h_n},
+        {DNNL_ARG_DST_ITER_C, p->c_n},
+        {DNNL_ARG_WEIGHTS_LAYER, weights_for(program, ONEDNN_RUN, p->backward, 0, p->plain_input, p->input)},
+        {DNNL_ARG_WEIGHTS_ITER, weights_for(program, ONEDNN_RUN, p->backward, 1, p->plain_hidden, p->hidden)},
+        {DNNL_ARG_BIAS, p->bias},
+        {DNNL_ARG_DST_LAYER, p->y},
+        {DNNL_ARG_WORKSPACE, p->workspace},
+        {DNNL_ARG_DIFF_DST_LAYER, onednn_program_memory(program, p->y_md, operands->dy)},
+        {DNNL_ARG_DIFF_SRC_LAYER, onednn_program_memory(program, p->x_md, operands->y)},
+        {DNNL_ARG_DIFF_WEIGHTS_LAYER, p->d_input.memory},
+        {DNNL_ARG_DIFF_WEIGHTS_ITER, p->d_hidden.memory},
+        {DNNL_ARG_DIFF_BIAS, p->d_bias},
+        {DNNL_ARG_DIFF_SRC_ITER, make_state(program, state, true, operands->gradients[DH0])},
+        {DNNL_ARG_DIFF_SRC_ITER_C, make_state(program, state, p->is_lstm, operands->gradients[DC0])},
+        {DNNL_ARG_DIFF_DST_ITER, make_state(program, state, true, operands->saved[DH_N])},
+        {DNNL_ARG_DIFF_DST_ITER_C, make_state(program, state, p->is_lstm, operands->saved[DC_N])}};
+    onednn_program_step(program, ONEDNN_RUN, p->backward, 19, arguments);
+}
+
+// Weights' gradients out of oneDNN's layouts; our two biases have the same gradient.
+static void add_results(onednn_program *program, const onednn_operands *operands, const passes *p)
+{
+    const gradient *const gradients[] = {&p->d_input, &p->d_hidden};
+    float *biases = operands->gradients[BIASES];
+    const int64_t rows = p->r->gates * p->r->hidden;
     for (int i = 0; i < 2; i++)
         if (gradients[i]->memory != gradients[i]->to)
             onednn_program_reorder(program, ONEDNN_RUN, gradients[i]->own, gradients[i]->memory, gradients[i]->plain,
                                    gradients[i]->to);
-    if (biases && onednn_program_ok(program)) // our two biases have the same gradient
+    if (biases && onednn_program_ok(program))
         add_range(program, ONEDNN_READ, biases + rows, biases, (size_t)rows * sizeof(float));
+}
+
+void onednn_rnn_backward_build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
+                               unsigned flags)
+{
+    passes p;
+    if (!describe(program, &c->as.rnn, flags, &p))
+        return;
+    make_memory(program, operands, &p);
+    add_training(program, &p);
+    // The gates and states of its own training pass are not those of the reserve that the reference goes by.
+    program->error_factor = 4;
+    make_gradients(program, operands, &p);
+    add_backward(program, operands, &p);
+    add_results(program, operands, &p);
 }

@@ -11,20 +11,25 @@
 
 #include "contender.h"
 
+static inline size_t bench_operand_bytes(const bench_array *array)
+{
+    return (size_t)array->count * husk_dtype_size(array->dtype);
+}
+
 /* The array's memory, gaps included, at a page's beginning; free() it. NULL: not there, or no memory. */
-static inline float *bench_operand_clone(const bench_array *array)
+static inline void *bench_operand_clone(const bench_array *array)
 {
     if (!array->data)
         return NULL;
-    const size_t bytes = (size_t)array->count * sizeof(float);
-    float *copy = aligned_alloc(4096, bytes / 4096 * 4096 + 4096);
+    const size_t bytes = bench_operand_bytes(array);
+    void *copy = aligned_alloc(4096, bytes / 4096 * 4096 + 4096);
     if (copy)
         memcpy(copy, array->data, bytes);
     return copy;
 }
 
 /* False: the array is there and its copy is not. */
-static inline bool bench_operand_cloned(const bench_array *array, const float *copy)
+static inline bool bench_operand_cloned(const bench_array *array, const void *copy)
 {
     return !array->data || copy;
 }
@@ -33,6 +38,13 @@ static inline void bench_operand_copy(void *to, const void *from, int64_t count)
 {
     if (count > 0)
         memcpy(to, from, (size_t)count * sizeof(float));
+}
+
+/* All that the array's memory holds. */
+static inline void bench_operand_copy_array(void *to, const void *from, const bench_array *array)
+{
+    if (array->count > 0)
+        memcpy(to, from, bench_operand_bytes(array));
 }
 
 static inline uint64_t bench_operand_now_ns(void)

@@ -29,7 +29,7 @@ static const bench_field fields[] = {
     {.key = NULL},
 };
 
-static const husk_quantization x_quantization = {0.02f, 3}, y_quantization = {0.05f, -2};
+static const husk_quantization x_quantization = BENCH_QUANTIZED_CONV_X, y_quantization = BENCH_QUANTIZED_CONV_Y;
 
 static int64_t out_size(const bench_quantized_conv *p, int64_t in, int64_t filter)
 {

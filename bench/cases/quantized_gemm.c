@@ -22,7 +22,7 @@ static const bench_field fields[] = {
     {.key = NULL},
 };
 
-static const husk_quantization a_quantization = {0.02f, 3}, c_quantization = {0.05f, -2};
+static const husk_quantization a_quantization = BENCH_QUANTIZED_GEMM_A, c_quantization = BENCH_QUANTIZED_GEMM_C;
 
 static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
 {

@@ -10,4 +10,8 @@ typedef struct bench_quantized_gemm {
     int64_t m, n, k, tb, bias, c, u8;
 } bench_quantized_gemm;
 
+/* A's scale and zero point, and C's where it is quantized. */
+#define BENCH_QUANTIZED_GEMM_A {0.02f, 3}
+#define BENCH_QUANTIZED_GEMM_C {0.05f, -2}
+
 #endif
