@@ -152,8 +152,9 @@ HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk
  *
  * Scratch memory is one layer's gates and states of all steps, less than the reserve has. Where that is more than the
  * limit (params.workspace_limit, or husk_plan_workspace's default), one direction is done after the other, and as many
- * time steps at once as fit; the least is one step's. Besides there are, always: the hidden weights of a direction, two
- * steps' gates and one's states; with more than one layer a layer's outputs [T, B, D H], with more than two twice that;
+ * time steps at once as fit; the least is one step's. Besides there are, always: the hidden weights of a direction (not
+ * of `tile`, which a CPU takes where they do not fit, and is slow there), two steps' gates and one's states; with more
+ * than one layer a layer's outputs [T, B, D H], with more than two twice that;
  * and of f16 and bf16 all tensors of the call in f32. Below that it is UNSUPPORTED. What the multiplications take for
  * themselves, as husk_gemm_backward does, is not counted. Sums of weights' and biases' gradients go from chunk to
  * chunk: the bits may depend on how many steps fit, and so on the limit. Nothing else but shapes, strides and options
