@@ -12,9 +12,19 @@
 // reading and writing dx once, and is not needed with stride 1. Phases lie in scratch memory, one every `slot`
 // elements, packed in dx's order of dimensions.
 //
+// Other ways have kernels here, so that they are no programs of their own:
+//   depthwise           writes dx, see lib/data_strips.clh
+//   columns, patches    dx from a product of dy and the weights, see lib/data_columns.clh: patches that overlap, and
+//                       those that do not
+//
 //   VW   4, 8 or 16: floats in a vector
+#define TILE_M 1 // lib/tile.clh's transposing alone is wanted
+#define TILE_NV 1
 #include "lib/vector.clh"
 #include "lib/convolution.clh"
+#include "lib/data_columns.clh"
+#include "lib/data_strips.clh"
+#include "lib/shares.clh"
 
 #define TOGETHER 16 // channels
 
@@ -144,5 +154,104 @@ void husk_conv_backward_data_interleave(
             const long at = from < 0 ? -1 : from + (long)(w / stride_w) * channels;
             interleave_row(parts, &at, 1, channels, to + w * dx_stride_w, dx_stride_c, accumulate, units);
         }
+    }
+}
+
+// One filter a channel, columns of dx and of dy are neighbours; the geometry is the forward convolution's.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_backward_data_depthwise(const __global data_t *restrict w_base, long w_offset,
+                                       const __global data_t *restrict dy_base, long dy_offset,
+                                       __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS,
+                                       SHARES_PARAM, long w_stride_k, long w_stride_h, long w_stride_w, int accumulate)
+{
+    const __global data_t *dy = dy_base + dy_offset;
+    __global data_t *dx = dx_base + dx_offset;
+    const int fold = DATA_FOLDS(stride_w, in_w) && batch > 1 ? 2 : 1;
+    const int items = (int)get_num_groups(0), item = group_place(shares).x;
+    const long units = (long)((batch + fold - 1) / fold) * groups, last = units * (item + 1) / items;
+    const __global data_t *end = dy + (batch - 1) * y_stride_n + (groups - 1) * y_stride_c + (out_h - 1) * y_stride_h +
+                                 out_w;
+    data_plane p = {dy, dy, end, dx, y_stride_n, y_stride_h, x_stride_n, x_stride_h, 0, out_h, out_w, in_h, in_w,
+                    pad_h, pad_w, accumulate};
+    lane_mask masks[DATA_STRIPS * DATA_LOADS];
+    if (in_w <= DATA_STRIPS * DATA_WIDTH(stride_w))
+        for (int strip = 0; strip * DATA_WIDTH(stride_w) < in_w; ++strip)
+            find_data_masks(stride_w, fold, strip, &p, masks + strip * DATA_LOADS);
+    long unit = units * item / items;
+    int n = (int)(unit / groups) * fold, k = (int)(unit % groups);
+    for (; unit < last; ++unit) {
+        const __global data_t *w = w_base + w_offset + k * w_stride_k;
+        vf weights[25];
+#define WEIGHT(t) \
+    if ((t) < kernel_w * kernel_w) \
+        weights[t] = (vf)(load_one(w, (t) / kernel_w * w_stride_h + (t) % kernel_w * w_stride_w));
+        DATA_EACH_25(WEIGHT)
+#undef WEIGHT
+        p.dy = dy + n * y_stride_n + k * y_stride_c;
+        p.dx = dx + n * x_stride_n + k * x_stride_c;
+        p.dy_next = k + 1 < groups ? y_stride_c : 0;
+#define SPREAD(width, stride, parity, folded) \
+    if (kernel_w == width && stride_w == stride && (stride == 1 || (pad_w & 1) == parity) && fold == folded) \
+        spread_strips(width, stride, parity, folded, &p, n + 1 < batch, masks, weights);
+        SPREAD(3, 1, 0, 1) SPREAD(3, 1, 0, 2) SPREAD(5, 1, 0, 1) SPREAD(5, 1, 0, 2)
+        SPREAD(3, 2, 0, 1) SPREAD(3, 2, 0, 2) SPREAD(5, 2, 0, 1) SPREAD(5, 2, 0, 2)
+        SPREAD(3, 2, 1, 1) SPREAD(3, 2, 1, 2) SPREAD(5, 2, 1, 1) SPREAD(5, 2, 1, 2)
+#undef SPREAD
+        if (++k == groups) {
+            k = 0;
+            n += fold;
+        }
+    }
+}
+
+// dx's strides are the geometry's, its planes have no gaps; a work-item takes some vectors of channels.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_backward_data_columns(const __global acc_t *restrict columns_base, long columns_offset,
+                                     __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS, int flags)
+{
+    const int accumulate = flags & 1, units = UNITS(flags & 2), positions = out_h * out_w, pixels = in_h * in_w;
+    const int vectors = (channels + VW - 1) / VW, taps = kernel_h * kernel_w;
+    const long all = (long)batch * vectors, items = get_num_groups(0), item = get_group_id(0);
+    acc_t plane[(MOST_PIXELS + VW) * VW];
+    for (long unit = all * item / items; unit < all * (item + 1) / items; ++unit) {
+        const long n = unit / vectors;
+        const int c = unit % vectors * VW, lanes = min(VW, channels - c);
+        const __global acc_t *from = columns_base + columns_offset + (n * positions * channels + c) * taps;
+        for (int i = 0; i < pixels + VW; ++i)
+            store_private((vf)(0.0f), plane + i * VW);
+        for (int h = 0; h < out_h; ++h)
+            for (int w = 0; w < out_w; ++w, from += (long)channels * taps)
+                add_position(from, lanes, kernel_h, kernel_w, h * stride_h - pad_h, w * stride_w - pad_w, dilation_h,
+                             dilation_w, in_h, in_w, plane);
+        give_planes(plane, pixels, dx_base + (dx_offset + n * x_stride_n + c * x_stride_c) * units, x_stride_c, lanes,
+                    accumulate, units);
+    }
+}
+
+// Filters are no larger than the stride; a work-item takes some rows of dx.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_backward_data_patches(const __global acc_t *restrict columns_base, long columns_offset,
+                                     __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS, int flags)
+{
+    const int accumulate = flags & 1, units = UNITS(flags & 2), taps = kernel_h * kernel_w;
+    const long step = (long)channels * taps; // from a position to the next
+    const long all = (long)batch * channels * in_h, items = get_num_groups(0), item = get_group_id(0);
+    for (long unit = all * item / items; unit < all * (item + 1) / items; ++unit) {
+        const int h = unit % in_h, c = unit / in_h % channels, r = (h + pad_h) % stride_h, p = (h + pad_h) / stride_h;
+        const long n = unit / in_h / channels;
+        __global data_t *to = dx_base + (dx_offset + n * x_stride_n + c * x_stride_c + h * x_stride_h) * units;
+        const bool is_met = r < kernel_h && p < out_h;
+        const __global acc_t *from = columns_base + columns_offset +
+                                     ((n * out_h + (is_met ? p : 0)) * out_w * channels + c) * taps + r * kernel_w;
+        int done = 0; // columns of dx
+        for (int q = 0; is_met && q < out_w; ++q, from += step) {
+            const int left = q * stride_w - pad_w, first = max(left, done), last = min(left + kernel_w, in_w);
+            if (first >= last)
+                continue;
+            give_patch(0, first - done, to + done * units, accumulate, units);
+            give_patch(from + (first - left), last - first, to + first * units, accumulate, units);
+            done = last;
+        }
+        give_patch(0, in_w - done, to + done * units, accumulate, units);
     }
 }

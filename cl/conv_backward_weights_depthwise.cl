@@ -4,20 +4,26 @@
 //
 //   dw[k][r][s] = sum over images and positions of dy[k][h][w] * x[c][h * stride + r * dilation - pad][...]
 //
-//   husk_conv_backward_weights_depthwise            any layout: a work-item takes some filters, all images of each
+//   husk_conv_backward_weights_depthwise_strips     3x3 and 5x5 at stride 1 and 2, rows of neighbours: no copies, see
+//                                                   lib/filter_strips.clh
+//   husk_conv_backward_weights_depthwise            any layout
 //   husk_conv_backward_weights_depthwise_channels   channels last: VW channels a vector
 //
-// The first copies a band of dy and the pixels under it, padded, into private memory that the first cache holds: a row
-// after the other at one pitch, and x's apart by their remainders modulo the stride. There a tap of the filter is an
-// offset, and its sum runs over the whole band at once, whatever the rows' length: TAPS taps share a load of dy. What
-// lies between the rows of dy is zero, so it adds nothing, unless x has a NaN or an infinity there; a filter whose sums
-// are not all finite is summed anew, element by element. Expected, for a 3x3: 9 loads and 9 additions a vector of dy,
-// and half as much for copying: some 14 cycles. Found: 9 to 12 and, where planes are small, as much again for copying.
+// A work-item takes some filters, all images of each. The second copies a band of dy and the pixels under it, padded,
+// into private memory that the first cache holds: a row after the other at one pitch, and x's apart by their remainders
+// modulo the stride. There a tap of the filter is an offset, and its sum runs over the whole band at once, whatever the
+// rows' length: TAPS taps share a load of dy. Expected of it, for a 3x3: 9 loads and 9 additions a vector of dy, and
+// half as much for copying: some 14 cycles. Found: 9 to 12 and, where planes are small, as much again for copying.
+//
+// What lies between the rows of dy, or beside an image, is zero, so it adds nothing, unless the other factor is a NaN
+// or an infinity there; a filter whose sums are not all finite is summed anew, element by element.
 //
 //   VW   4, 8 or 16: floats in a vector
 #include "lib/vector.clh"
 #include "lib/convolution.clh"
 #include "lib/lanes.clh"
+#include "lib/filter_strips.clh"
+#include "lib/shares.clh"
 
 #define TAPS      9    // at a time
 #define MOST_TAPS 252  // a multiple of TAPS
@@ -239,6 +245,66 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
             store_private(bias_sum, sums);
             give(dbias_base, dbias_offset + k * dbias_stride, sum_lanes(sums), accumulate, WIDE_DBIAS);
         }
+    }
+}
+
+// ---- strips ----
+
+// A filter's gradient from its taps' sums, wherever it lies, and anew where they are not finite.
+inline void give_taps(const acc_t *values, const __global data_t *x, const __global data_t *dy,
+                      __global data_t *dw_base, long dw, CONV_PARAMS, long w_stride_h, long w_stride_w, int accumulate)
+{
+    for (int t = 0; t < kernel_h * kernel_w; ++t) {
+        const int r = t / kernel_w, s = t % kernel_w;
+        acc_t sum = values[t];
+        if (!isfinite(sum))
+            sum = sum_carefully(x, dy, r, s, CONV_ARGS);
+        give(dw_base, dw + r * w_stride_h + s * w_stride_w, sum, accumulate, WIDE_DW);
+    }
+}
+
+// Columns of x and of dy are neighbours.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_backward_weights_depthwise_strips(const __global data_t *restrict x_base, long x_offset,
+                                                 const __global data_t *restrict dy_base, long dy_offset,
+                                                 __global data_t *restrict dw_base, long dw_offset,
+                                                 __global data_t *restrict dbias_base, long dbias_offset, CONV_PARAMS,
+                                                 SHARES_PARAM, GRADIENT_PARAMS)
+{
+    const int all = groups * filters, items = (int)get_num_groups(0), item = group_place(shares).x;
+    const __global data_t *x = x_base + x_offset, *dy = dy_base + dy_offset;
+    strip_source from_x = {x, x, x + (batch - 1) * x_stride_n + (groups - 1) * x_stride_c + (in_h - 1) * x_stride_h +
+                           in_w, x_stride_n, x_stride_h, 0};
+    strip_source from_dy = {dy, dy, dy + (batch - 1) * y_stride_n + (all - 1) * y_stride_c +
+                            (out_h - 1) * y_stride_h + out_w, y_stride_n, y_stride_h, 0};
+    const int fold = STRIP_FOLDS(stride_w, in_w, out_w) && batch > 1 ? 2 : 1, columns = STRIP_WIDTH(stride_w);
+    strip_masks masks[STRIPS];
+    if (out_w <= STRIPS * columns)
+        for (int strip = 0; strip * columns < out_w; ++strip)
+            masks[strip] = find_strip_masks(stride_w, fold, strip * columns, pad_w, in_w, out_w);
+    const int taps = kernel_h * kernel_w, units = UNITS(accumulate & WIDE_DW);
+    const bool is_flat = w_stride_w == 1 && w_stride_h == kernel_w && !(accumulate & ADDS);
+    acc_t values[STRIP_SUMS];
+    for (int k = (int)((long)all * item / items); k < (int)((long)all * (item + 1) / items); ++k) {
+        const int channel = filters == 1 ? k : k / filters, next = min(k + 1, all - 1);
+        from_x.plane = x + channel * x_stride_c;
+        from_x.next = ((filters == 1 ? next : next / filters) - channel) * x_stride_c;
+        from_dy.plane = dy + k * y_stride_c;
+        from_dy.next = (next - k) * y_stride_c;
+#define SUM(width, stride, folded) \
+    if (kernel_w == width && stride_w == stride && fold == folded) \
+        sum_strips(width, stride, folded, &from_x, &from_dy, batch, in_h, in_w, out_h, out_w, pad_h, pad_w, masks, \
+                   values);
+        SUM(3, 1, 1) SUM(3, 1, 2) SUM(3, 2, 1) SUM(5, 1, 1) SUM(5, 1, 2) SUM(5, 2, 1)
+#undef SUM
+        const long dw = dw_offset + k * w_stride_k;
+        if (is_flat && are_finite(values, taps))
+            for (int i = 0; i < taps; i += VW)
+                store_vf_either(load_private(values + i), dw_base + (dw + i) * units, taps - i, units);
+        else
+            give_taps(values, from_x.plane, from_dy.plane, dw_base, dw, CONV_ARGS, w_stride_h, w_stride_w, accumulate);
+        if (has_bias)
+            give(dbias_base, dbias_offset + k * dbias_stride, values[taps], accumulate, WIDE_DBIAS);
     }
 }
 

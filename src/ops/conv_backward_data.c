@@ -21,6 +21,8 @@ double husk__conv_backward_data_error_factor(const husk__candidate *candidate)
 
 static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_data_phases,
+    &husk__conv_backward_data_depthwise,
+    &husk__conv_backward_data_columns,
     &husk__conv_backward_data_tiled,
     &husk__conv_backward_data_matrix,
     NULL,

@@ -9,11 +9,16 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/conv_backward_problem.h"
+#include "select/choose.h"
 
 static const husk__configuration MENU[] = {{"forward", "", {0}}};
 
 // MAX_PHASES: as in the kernel; of more than NAMED_PHASES the kernel takes all for present; ALIGNMENT: elements
 enum { MAX_PHASES = 1024, NAMED_PHASES = 64, ALIGNMENT = 64 };
+
+// Nanoseconds: of a launch; on one unit of an element of dx that is interleaved, of the weights that is flipped. And
+// what of dy is read meanwhile, by every phase.
+static const double LAUNCH_NS = 7e3, INTERLEAVE_NS = 1.0, FLIP_NS = 2.0, BYTES_PER_NS = 45.0;
 
 // What the elements i = remainder + stride * j of one dimension are made of: from + to of dy's elements, padded.
 typedef struct part {
@@ -98,15 +103,6 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         return true;
     snprintf(reason, HUSK__REASON_CAPACITY, "strides that make more than %d phases", MAX_PHASES);
     return false;
-}
-
-// Launches, products, flipped weights: there is no other variant for CPUs that this has to be compared with.
-static double cost(const husk__candidate *candidate)
-{
-    const husk__conv_problem *problem = candidate->problem;
-    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return 2e4 * (double)phase_count(problem) + husk__conv_flops(candidate) / (50.0 * units) +
-           (double)husk__tensor_count(&problem->w);
 }
 
 // ---- scratch: the filters of all phases in their own dtype, then what the phases give, in accumulators ----
@@ -211,6 +207,76 @@ static husk_conv_params make_phase(const husk__conv_problem *problem, const stat
     return params;
 }
 
+static part *find_parts(const husk__conv_problem *problem, const state *s, int64_t index, part parts[3])
+{
+    const int32_t space = problem->x.rank - 2;
+    for (int32_t i = space - 1; i >= 0; --i) {
+        parts[i] = find_part(problem, i, index % s->steps[3 - space + i]);
+        index /= s->steps[3 - space + i];
+    }
+    return parts;
+}
+
+// What the plan knows before there are kernels.
+static state begin_state(const husk__conv_problem *problem)
+{
+    state s = {.count = phase_count(problem),
+               .slot = slot_elements(problem),
+               .is_direct = is_direct(problem),
+               .is_channels_last = problem->x.strides[1] == 1 && problem->x.shape[1] > 1,
+               .parts_offset = (uint64_t)filter_elements(problem)};
+    for (int32_t i = 0; i < 3; ++i) {
+        const int32_t d = i - (5 - problem->x.rank);
+        s.steps[i] = d < 0 ? 1 : phases_of(problem, d);
+    }
+    return s;
+}
+
+// Nanoseconds that a phase's convolution is predicted to take, as the library chooses it; 0 where it cannot be told.
+static double phase_cost(const husk__candidate *candidate, const state *s, int64_t index)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__scope silent = {"husk_conv_backward_data", NULL};
+    part parts[3];
+    phase p = {0};
+    int64_t used = 0;
+    const husk_conv_params params =
+        make_phase(problem, s, find_parts(problem, s, index, parts), index, &p, &used);
+    const husk_tensor *const tensors[] = {&p.dy, &p.w, &p.dx};
+    husk__conv_problem own;
+    husk__ranking ranking;
+    if (!p.meets || husk__conv_resolve(&params, &p.dy, &p.w, problem->has_bias ? &problem->bias : NULL, &p.dx,
+                                       &own, &silent) != HUSK_OK)
+        return 0.0;
+    own.packs_every_call = true;
+    const double reading =
+        (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype) / BYTES_PER_NS;
+    const uint64_t limit = husk__default_workspace_limit(tensors, 3);
+    if (husk__rank(&husk__op_conv, &own, candidate->traits, NULL, limit, &ranking, &silent) != HUSK_OK ||
+        ranking.count == 0)
+        return 0.0;
+    return fmax(ranking.candidates[0].cost, reading);
+}
+
+// Launches, the phases' convolutions (of many some stand for all), filters that are flipped and phases interleaved.
+static double cost(const husk__candidate *candidate)
+{
+    enum { SAMPLES = 4 };
+    const husk__conv_problem *problem = candidate->problem;
+    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
+    const state s = begin_state(problem);
+    const int64_t samples = husk__min_i64(s.count, SAMPLES);
+    double sum = 0.0;
+    for (int64_t i = 0; i < samples; ++i)
+        sum += phase_cost(candidate, &s, i * s.count / samples);
+    sum *= (double)s.count / (double)husk__max_i64(1, samples);
+    if (!s.is_direct)
+        sum += LAUNCH_NS + (double)husk__tensor_count(&problem->x) * INTERLEAVE_NS / units;
+    if (husk__conv_backward_data_products(problem) > problem->geometry.filters)
+        sum += (double)s.count * LAUNCH_NS + (double)husk__tensor_count(&problem->w) * FLIP_NS / units;
+    return 2 * (double)s.count * LAUNCH_NS + sum; // packing, and the convolution
+}
+
 static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, phase *p, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
@@ -237,18 +303,12 @@ static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, p
 static husk_status plan_phases(husk_plan *plan, state *s, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const int32_t space = problem->x.rank - 2;
     int64_t used = 0;
     for (int64_t index = 0; index < s->count; ++index) {
         part parts[3];
-        int64_t remainders[3], rest = index;
-        for (int32_t i = space - 1; i >= 0; --i) {
-            remainders[i] = rest % s->steps[3 - space + i];
-            rest /= s->steps[3 - space + i];
-            parts[i] = find_part(problem, i, remainders[i]);
-        }
         phase *p = &s->phases[index];
-        const husk_conv_params params = make_phase(problem, s, parts, index, p, &used);
+        const husk_conv_params params =
+            make_phase(problem, s, find_parts(problem, s, index, parts), index, p, &used);
         if (!p->meets && !s->is_direct && !has_constant(problem) && s->count <= NAMED_PHASES)
             continue;
         if (index < NAMED_PHASES)
@@ -279,16 +339,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = s;
     plan->flops = 0.0; // the phases' own
-    s->count = count;
-    s->slot = slot_elements(problem);
-    s->is_direct = is_direct(problem);
-    s->is_channels_last = problem->x.strides[1] == 1 && problem->x.shape[1] > 1;
-    s->parts_offset = (uint64_t)filter_elements(problem);
+    *s = begin_state(problem);
     s->items = 4 * (size_t)husk__max_i64(1, husk_context_traits(plan->context)->compute_units);
-    for (int32_t i = 0; i < 3; ++i) {
-        const int32_t d = i - (5 - problem->x.rank);
-        s->steps[i] = d < 0 ? 1 : phases_of(problem, d);
-    }
     const char *options = husk__dtype_option(problem->dtype);
     husk_status status =
         husk__kernel_get(plan->context, file, options, "husk_conv_backward_data_flip", &s->flip, scope);

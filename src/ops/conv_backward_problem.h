@@ -18,8 +18,8 @@ typedef struct husk__conv_backward_weights_arguments {
 } husk__conv_backward_weights_arguments;
 
 extern const husk__op husk__op_conv_backward_data, husk__op_conv_backward_weights;
-extern const husk__variant husk__conv_backward_data_phases, husk__conv_backward_data_tiled,
-    husk__conv_backward_data_matrix;
+extern const husk__variant husk__conv_backward_data_phases, husk__conv_backward_data_depthwise,
+    husk__conv_backward_data_columns, husk__conv_backward_data_tiled, husk__conv_backward_data_matrix;
 extern const husk__variant husk__conv_backward_weights_panels, husk__conv_backward_weights_depthwise,
     husk__conv_backward_weights_winograd, husk__conv_backward_weights_tiled, husk__conv_backward_weights_matrix;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cl/conv_backward_weights_depthwise.cl: the gradients by weights and bias of convolutions with one channel of x a
 // group, on CPU devices.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,6 +19,8 @@ enum { WANTED = 5120, GROUPS_PER_UNIT = 4 };
 // Cycles: of a vector of dy per tap and for copying it and its pixels, of a row copied, of a work-group.
 static const double TAP_CYCLES = 1.2, COPY_CYCLES = 3.0, COPY_STRIDED_CYCLES = 40.0, ROW_CYCLES = 12.0,
                     GROUP_CYCLES = 6000.0, CYCLES_PER_NS = 3.5;
+// Of strips: a row of dy for each of its rows of x and for each tap, and what a filter's sums take at the end.
+static const double STRIP_ROW_CYCLES = 4.0, STRIP_TAP_CYCLES = 1.2, FILTER_CYCLES = 150.0;
 
 typedef struct band {
     int64_t rows, columns, pitch, reach, phases;
@@ -32,6 +35,15 @@ typedef struct state {
 static bool is_channels_last(const husk__conv_geometry *g)
 {
     return g->filters == 1 && g->x_strides[1] == 1 && g->y_strides[1] == 1 && g->groups > 1;
+}
+
+// What the strips of cl/lib/filter_strips.clh compute.
+static bool is_strips(const husk__conv_geometry *g)
+{
+    const int64_t width = g->kernel[2], stride = g->stride[2];
+    return !is_channels_last(g) && g->kernel[1] == width && (width == 3 || width == 5) &&
+           g->stride[1] == stride && stride <= 2 && g->dilation[1] == 1 && g->dilation[2] == 1 &&
+           g->x_strides[4] == 1 && g->y_strides[4] == 1;
 }
 
 static int64_t remainders(int64_t kernel, int64_t dilation, int64_t stride)
@@ -89,7 +101,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         rule = "dw is not wanted";
     else if (g->batch < 1 || g->groups < 1 || g->out[1] < 1 || g->out[2] < 1)
         rule = "there are no positions";
-    else if (g->kernel[1] * g->kernel[2] > MOST_TAPS || find_band(g).rows < 1)
+    else if (!is_strips(g) && (g->kernel[1] * g->kernel[2] > MOST_TAPS || find_band(g).rows < 1))
         rule = "the filter is too large";
     if (rule)
         snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
@@ -109,6 +121,14 @@ static double unit_cycles(const husk__conv_geometry *g, double vector_width)
     const double summed = (double)(taps <= 4 ? 4 : husk__round_up(taps, TAPS)) * TAP_CYCLES;
     if (is_channels_last(g))
         return images * positions * (2 * summed + COPY_CYCLES);
+    if (is_strips(g)) {
+        const double stride = (double)g->stride[2];
+        const bool folds =
+            stride == 1 && g->batch > 1 && 2 * husk__max_i64(g->in[2], g->out[2]) <= (int64_t)vector_width;
+        const double strips = folds ? 0.5 : ceil((double)g->out[2] * stride / vector_width);
+        const double row = STRIP_ROW_CYCLES * stride + (double)taps * STRIP_TAP_CYCLES;
+        return FILTER_CYCLES + images * (double)(g->out[1] + 1) * strips * row;
+    }
     const band b = find_band(g);
     const bool is_plain = g->x_strides[4] == 1 && g->y_strides[4] == 1 && g->stride[2] <= 2;
     const double copy = is_plain ? COPY_CYCLES : COPY_STRIDED_CYCLES;
@@ -142,10 +162,11 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     char options[64];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(((const husk__conv_problem *)plan->problem)->dtype),
              plan->configuration->options);
-    return husk__kernel_get(plan->context, "conv_backward_weights_depthwise.cl", options,
-                            is_channels_last(g) ? "husk_conv_backward_weights_depthwise_channels"
-                                                : "husk_conv_backward_weights_depthwise",
-                            &s->kernel, scope);
+    const char *const name = is_channels_last(g) ? "husk_conv_backward_weights_depthwise_channels"
+                             : is_strips(g)      ? "husk_conv_backward_weights_depthwise_strips"
+                                                 : "husk_conv_backward_weights_depthwise";
+    return husk__kernel_get(plan->context, "conv_backward_weights_depthwise.cl", options, name, &s->kernel,
+                            scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
@@ -165,8 +186,12 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     // A pointer that is not read where there is no bias.
     list[count++] = HUSK__ARG_TENSOR(arguments->dbias ? arguments->dbias : arguments->dw);
     count += husk__conv_geometry_arguments(list + count, g);
-    list[count++] = HUSK__ARG_I32(s->band.rows);
-    list[count++] = HUSK__ARG_I32(s->band.columns);
+    if (is_strips(g)) {
+        list[count++] = HUSK__ARG_SHARES;
+    } else {
+        list[count++] = HUSK__ARG_I32(s->band.rows);
+        list[count++] = HUSK__ARG_I32(s->band.columns);
+    }
     list[count++] = HUSK__ARG_I64(g->w_strides[0]);
     list[count++] = HUSK__ARG_I64(g->w_strides[3]);
     list[count++] = HUSK__ARG_I64(g->w_strides[4]);

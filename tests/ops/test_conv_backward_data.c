@@ -10,7 +10,7 @@
 
 #define NAME "conv_backward_data"
 
-static const char *const variants[] = {NULL, "phases", "tiled:32x32"};
+static const char *const variants[] = {NULL, "phases", "depthwise", "columns", "tiled:32x32"};
 enum { VARIANTS = sizeof variants / sizeof *variants, GENERATED = 120, DIFFERENCES = 24 };
 
 static double most_products(void)
@@ -97,19 +97,31 @@ static void set_bound(tensors *t)
     husk_ref_conv_backward_data_set_tile(&t->op);
 }
 
+static void test_one(const conv_backward_case *c, const char *variant, tensors *t)
+{
+    char text[500];
+    if (!run(c, variant, t))
+        return;
+    set_bound(t);
+    husk_ref_report report = {0};
+    check(&t->op, &t->dx.array, &report);
+    test_accept(NAME, variant, conv_backward_text(c, text), &report);
+}
+
+static void test_variant(const conv_backward_case *c, const char *variant)
+{
+    tensors t;
+    make(c, false, &t);
+    test_one(c, variant, &t);
+    release(&t);
+}
+
 static void test_case(const conv_backward_case *c)
 {
     tensors t;
-    char text[500];
     make(c, false, &t);
-    for (int v = 0; v < VARIANTS; ++v) {
-        if (!run(c, variants[v], &t))
-            continue;
-        set_bound(&t);
-        husk_ref_report report = {0};
-        check(&t.op, &t.dx.array, &report);
-        test_accept(NAME, variants[v], conv_backward_text(c, text), &report);
-    }
+    for (int v = 0; v < VARIANTS; ++v)
+        test_one(c, variants[v], &t);
     release(&t);
 }
 
@@ -132,7 +144,9 @@ START_TEST(narrow_ones)
         c.dtype = HUSK_F16;
         c.is_wide = i == 3;
         c.params.accumulate = i == 1 ? HUSK_ACCUMULATE_INPUTS : 0;
-        test_case(&c);
+        for (int v = 0; v < VARIANTS; ++v) // gemm's programs for f16, which the first may choose, are the tier dtypes'
+            if (variants[v] && strcmp(variants[v], "columns") != 0)
+                test_variant(&c, variants[v]);
     }
 }
 END_TEST
@@ -166,6 +180,61 @@ START_TEST(larger_ones)
         c.params.accumulate = HUSK_ACCUMULATE_INPUTS;
         test_case(&c);
     }
+}
+END_TEST
+
+// One channel and filter a group, 3x3 and 5x5 at stride 1 and 2: strips of columns and their ends, rows in halves of
+// vectors, odd images, more strips than have masks, padding beyond the filter, elements that nothing meets.
+START_TEST(strips)
+{
+    static const int64_t numbers[][7] = {// batch, groups, height, width, filter, pad, stride
+                                         {4, 5, 7, 7, 3, 1, 1},    {3, 2, 9, 8, 3, 1, 1},
+                                         {2, 3, 7, 4, 5, 2, 1},    {1, 7, 14, 14, 3, 1, 1},
+                                         {2, 3, 3, 9, 3, 2, 1},    {3, 3, 8, 6, 3, 4, 1},
+                                         {1, 2, 3, 550, 3, 1, 1},  {2, 3, 15, 33, 5, 2, 2},
+                                         {3, 2, 7, 7, 3, 1, 2},    {2, 2, 14, 14, 3, 0, 2},
+                                         {1, 2, 5, 1050, 5, 1, 2}, {2, 2, 6, 17, 5, 7, 2},
+                                         {3, 3, 13, 16, 3, 1, 2},  {2, 5, 30, 31, 5, 3, 2},
+                                         {1, 3, 28, 40, 5, 2, 1}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+        for (int form = 0; form < 3; ++form) {
+            const int64_t *n = numbers[i];
+            conv_backward_case c = conv_backward_plain(1, 1, n[2], n[4], n[5], n[6]);
+            c.batch = n[0];
+            c.groups = n[1];
+            c.in[1] = n[3];
+            c.params.pad_end[1] = i % 2 ? HUSK_PAD_NONE : 0;
+            c.layouts[1] = form == 1 ? TEST_SPREAD : TEST_PACKED;
+            c.params.accumulate = form == 2 ? HUSK_ACCUMULATE_INPUTS : 0;
+            c.seed += (uint64_t)form + 3 * i;
+            ck_assert(conv_backward_resolve(&c));
+            test_variant(&c, "depthwise");
+        }
+}
+END_TEST
+
+// Patches that overlap, touch and leave elements out; blocks of taps and of channels and their ends; padding on either
+// side and beyond the filter.
+START_TEST(columns)
+{
+    static const int64_t numbers[][8] = {// batch, channels, filters, height, width, filter, pad, stride
+                                         {2, 3, 20, 64, 70, 16, 0, 16}, {3, 5, 7, 33, 30, 5, 3, 6},
+                                         {1, 17, 6, 7, 7, 3, 1, 1},     {2, 33, 9, 9, 8, 5, 2, 2},
+                                         {3, 4, 40, 11, 13, 4, 6, 3},   {1, 2, 3, 40, 60, 17, 1, 19}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+        for (int form = 0; form < 4; ++form) {
+            const int64_t *n = numbers[i];
+            conv_backward_case c = conv_backward_plain(n[1], n[2], n[3], n[5], n[6], n[7]);
+            c.batch = n[0];
+            c.in[1] = n[4];
+            c.params.pad_end[1] = i % 2 ? HUSK_PAD_NONE : 0;
+            c.params.dilation[0] = form == 3 && n[7] < 4 ? 2 : 1;
+            c.layouts[2] = form == 1 ? TEST_CHANNELS_LAST : TEST_PACKED;
+            c.params.accumulate = form == 2 ? HUSK_ACCUMULATE_INPUTS : 0;
+            c.seed += (uint64_t)form + 4 * i;
+            ck_assert(conv_backward_resolve(&c));
+            test_variant(&c, "columns");
+        }
 }
 END_TEST
 
@@ -242,14 +311,18 @@ END_TEST
 
 START_TEST(not_a_number_and_infinity)
 {
-    conv_backward_case c = conv_backward_plain(8, 9, 12, 3, 1, 2);
+    conv_backward_case c = conv_backward_plain(_i ? 1 : 8, _i ? 1 : 9, 12, 3, 1, 2);
+    c.groups = _i ? 9 : 1;
+    conv_backward_resolve(&c);
     tensors t;
     make(&c, false, &t);
     husk_ref_store(&t.dy.array, 7, (double)NAN);
     husk_ref_store(&t.dy.array, 40, (double)INFINITY);
     test_input_update(&t.dy);
     for (int v = 0; v < VARIANTS; ++v) {
-        ck_assert(run(&c, variants[v], &t));
+        const bool is_depthwise = variants[v] && strcmp(variants[v], "depthwise") == 0;
+        if (is_depthwise != (_i == 1) || !run(&c, variants[v], &t))
+            continue;
         husk_ref_report report = {0};
         check(&t.op, &t.dx.array, &report);
         test_accept(NAME, variants[v], "NaN and infinity", &report);
@@ -260,13 +333,20 @@ END_TEST
 
 START_TEST(ten_runs_are_bitwise_equal)
 {
-    const conv_backward_case cases[] = {conv_backward_plain(20, 30, 25, 3, 1, 1),
-                                        conv_backward_plain(20, 30, 25, 3, 1, 2)};
-    for (size_t i = 0; i < 2; ++i)
+    conv_backward_case cases[] = {conv_backward_plain(20, 30, 25, 3, 1, 1),
+                                  conv_backward_plain(20, 30, 25, 3, 1, 2),
+                                  conv_backward_plain(1, 1, 30, 3, 1, 2)};
+    cases[2].groups = 20;
+    conv_backward_resolve(&cases[2]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         for (int v = 0; v < VARIANTS; ++v) {
             tensors t;
             make(&cases[i], false, &t);
-            ck_assert(run(&cases[i], variants[v], &t));
+            const bool is_depthwise = variants[v] && strcmp(variants[v], "depthwise") == 0;
+            if (is_depthwise != (i == 2) || !run(&cases[i], variants[v], &t)) {
+                release(&t);
+                continue;
+            }
             const size_t bytes = (size_t)t.dx.words * 4;
             void *first = malloc(bytes);
             memcpy(first, t.dx.current, bytes);
@@ -296,7 +376,10 @@ END_TEST
 START_TEST(planted_mistakes_are_found)
 {
     for (int v = 1; v < VARIANTS; ++v) {
-        conv_backward_case c = conv_backward_plain(6, 7, 20, 3, 1, 2);
+        const bool is_depthwise = strcmp(variants[v], "depthwise") == 0;
+        conv_backward_case c = conv_backward_plain(is_depthwise ? 1 : 6, is_depthwise ? 1 : 7, 20, 3, 1, 2);
+        c.groups = is_depthwise ? 7 : 1;
+        conv_backward_resolve(&c);
         tensors t;
         make(&c, false, &t);
         ck_assert(run(&c, variants[v], &t));
@@ -471,6 +554,9 @@ END_TEST
 
 int main(void)
 {
+    // One tile of gemm's serves all products: others would be programs more.
+    if (!test_is_long())
+        setenv("HUSK_VARIANT", "gemm:packed:12x2v", 1);
     Suite *suite = suite_create(NAME);
     TCase *reference = tcase_create("reference"), *device = tcase_create("device"), *rules = tcase_create("rules");
     tcase_set_timeout(reference, 600);
@@ -480,6 +566,8 @@ int main(void)
         tcase_add_loop_test(device, generated, 0, 10);
         tcase_add_test(device, strides_filters_and_paddings);
         tcase_add_test(device, larger_ones);
+        tcase_add_test(device, strips);
+        tcase_add_test(device, columns);
         tcase_add_test(device, empty_ones);
         tcase_add_test(device, transposed_convolution);
         suite_add_tcase(suite, device);
@@ -490,10 +578,12 @@ int main(void)
     tcase_add_loop_test(device, generated, 0, 10);
     tcase_add_test(device, strides_filters_and_paddings);
     tcase_add_test(device, larger_ones);
+    tcase_add_test(device, strips);
+    tcase_add_test(device, columns);
     tcase_add_test(device, what_nothing_meets_is_zero);
     tcase_add_test(device, empty_ones);
     tcase_add_test(device, transposed_convolution);
-    tcase_add_test(rules, not_a_number_and_infinity);
+    tcase_add_loop_test(rules, not_a_number_and_infinity, 0, 2);
     tcase_add_test(rules, ten_runs_are_bitwise_equal);
     tcase_add_test(rules, new_shape_compiles_nothing);
     tcase_add_test(rules, planted_mistakes_are_found);

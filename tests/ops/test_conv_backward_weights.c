@@ -274,6 +274,34 @@ START_TEST(bands_and_taps)
 }
 END_TEST
 
+// Filters of 3 and 5 at stride 1 and 2: strips of columns and their ends, rows in halves of vectors, odd images, more
+// strips than have masks, padding beyond the filter, rows of dy that no row of x meets.
+START_TEST(strips)
+{
+    static const int64_t numbers[][8] = {// batch, groups, filters, height, width, filter, pad, stride
+                                         {4, 5, 1, 7, 7, 3, 1, 1},   {3, 2, 2, 9, 8, 3, 1, 1},
+                                         {2, 3, 1, 7, 4, 5, 2, 1},   {1, 7, 1, 14, 14, 3, 1, 1},
+                                         {2, 3, 1, 3, 9, 3, 2, 1},   {3, 3, 1, 8, 6, 3, 4, 1},
+                                         {1, 2, 1, 3, 550, 3, 1, 1}, {2, 3, 1, 15, 33, 5, 2, 2},
+                                         {3, 2, 1, 7, 7, 3, 1, 2},   {2, 2, 3, 14, 14, 3, 0, 2},
+                                         {1, 2, 1, 5, 530, 5, 1, 2}, {2, 2, 1, 6, 17, 5, 7, 2}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+        for (int form = 0; form < 3; ++form) {
+            const int64_t *n = numbers[i];
+            conv_backward_case c = conv_backward_plain(1, n[2], n[3], n[5], n[6], n[7]);
+            c.batch = n[0];
+            c.groups = n[1];
+            c.in[1] = n[4];
+            c.params.pad_end[1] = i % 2 ? HUSK_PAD_NONE : 0;
+            c.layouts[1] = form == 1 ? TEST_SPREAD : TEST_PACKED;
+            c.params.accumulate = form == 2 ? HUSK_ACCUMULATE_PARAMETERS : 0;
+            c.seed += (uint64_t)form + 3 * i;
+            ck_assert(conv_backward_resolve(&c));
+            test_variant(&c, i % 3 ? WEIGHTS | BIAS : WEIGHTS, "depthwise");
+        }
+}
+END_TEST
+
 START_TEST(what_only_padding_meets_is_zero)
 {
     conv_backward_case c = conv_backward_plain(4, 3, 2, 1, 5, 4);
@@ -574,6 +602,7 @@ int main(void)
         tcase_add_test(device, generated_depthwise);
         tcase_add_test(device, blocks_slices_and_panels);
         tcase_add_test(device, winograd_tiles);
+        tcase_add_test(device, strips);
         tcase_add_test(device, empty_ones);
         suite_add_tcase(suite, device);
         return test_main(suite);
@@ -585,6 +614,7 @@ int main(void)
     tcase_add_test(device, blocks_slices_and_panels);
     tcase_add_test(device, winograd_tiles);
     tcase_add_test(device, bands_and_taps);
+    tcase_add_test(device, strips);
     tcase_add_test(device, what_only_padding_meets_is_zero);
     tcase_add_test(device, empty_ones);
     tcase_add_loop_test(rules, not_a_number_and_infinity, 0, 3);
