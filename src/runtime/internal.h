@@ -179,9 +179,8 @@ typedef struct husk__kernel_object {
 
 husk_status husk__kernel_object_get(husk_queue *queue, const husk__kernel *kernel, husk__kernel_object **object,
                                     const husk__scope *scope);
-/* *index: arguments that were looked at, the refused one included. */
-cl_int husk__kernel_object_set(husk_queue *queue, husk__kernel_object *object, const husk__arg *arguments,
-                               size_t count, cl_uint *index);
+husk_status husk__kernel_object_set(husk_queue *queue, husk__kernel_object *object, const husk__kernel *kernel,
+                                    const husk__arg *arguments, size_t count, const husk__scope *scope);
 void husk__kernel_objects_destroy(husk_queue *queue);
 
 /* Binaries on disk. directory NULL: off. */

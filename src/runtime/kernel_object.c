@@ -71,6 +71,7 @@ typedef struct walk {
     bool is_known;
     uint64_t *word; // of the next argument, or NULL
     cl_int code;
+    const char *function; // that answered it
 } walk;
 
 // Whether the next word differs from what was set; it is what is set then.
@@ -119,8 +120,10 @@ static void set_wide(walk *w, const int64_t *numbers)
 static void set_shares(walk *w, husk_queue *queue)
 {
     const cl_mem mem = husk__queue_shares(queue, &w->code);
-    if (!mem)
+    if (!mem) {
+        w->function = "clCreateBuffer";
         return;
+    }
     w->code = CL_SUCCESS;
     if (differs(w, 1))
         set(w, sizeof mem, &mem);
@@ -163,17 +166,31 @@ static void set_next(walk *w, husk_queue *queue, const husk__arg *argument)
     }
 }
 
-cl_int husk__kernel_object_set(husk_queue *queue, husk__kernel_object *object, const husk__arg *arguments,
-                               size_t count, cl_uint *index)
+// An argument that the kernel does not have, or not of that size, is a mistake of ours; the rest is the device's.
+static husk_status set_failed(const walk *w, husk_queue *queue, const husk__kernel *kernel, const husk__scope *scope)
+{
+    const husk_status status = husk__opencl_failed(queue->context, scope, w->function, w->code);
+    const bool is_ours = w->code == CL_INVALID_ARG_INDEX || w->code == CL_INVALID_ARG_VALUE ||
+                         w->code == CL_INVALID_ARG_SIZE || w->code == CL_INVALID_MEM_OBJECT;
+    if (status == HUSK_DEVICE_LOST)
+        return status;
+    return husk__fail_opencl(scope, is_ours ? HUSK_INTERNAL : status, w->code,
+                             "kernel %s: argument %u: %s answered %s", kernel->name, (unsigned)w->index, w->function,
+                             husk__opencl_name(w->code));
+}
+
+husk_status husk__kernel_object_set(husk_queue *queue, husk__kernel_object *object, const husk__kernel *kernel,
+                                    const husk__arg *arguments, size_t count, const husk__scope *scope)
 {
     if (!object->is_known || object->argument_count != count)
         forget(object, arguments, count);
-    walk w = {object->cl, 0, object->is_known, object->words, CL_SUCCESS};
-    for (size_t i = 0; i < count && w.code == CL_SUCCESS; ++i) {
+    walk w = {object->cl, 0, object->is_known, object->words, CL_SUCCESS, "clSetKernelArg"};
+    for (size_t i = 0; i < count; ++i) {
         set_next(&w, queue, &arguments[i]);
+        if (w.code != CL_SUCCESS)
+            break;
         w.index++;
     }
-    *index = w.index;
     object->is_known = w.code == CL_SUCCESS && object->words;
-    return w.code;
+    return w.code == CL_SUCCESS ? HUSK_OK : set_failed(&w, queue, kernel, scope);
 }

@@ -86,8 +86,8 @@ static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, 
     if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_WORK_GROUP_SIZE ||
         code == CL_INVALID_WORK_ITEM_SIZE)
         return husk__fail_opencl(scope, HUSK_UNSUPPORTED, code,
-                                 "kernel %s: the device refuses the launch with %s", kernel->name,
-                                 husk__opencl_name(code));
+                                 "kernel %s: the device refuses the launch: clEnqueueNDRangeKernel answered %s",
+                                 kernel->name, husk__opencl_name(code));
     return husk__fail_opencl(scope, status, code, "kernel %s: clEnqueueNDRangeKernel answered %s",
                              kernel->name, husk__opencl_name(code));
 }
@@ -102,17 +102,12 @@ husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const hu
     husk_status status = check_range(queue, kernel, range, global, scope);
     if (status == HUSK_OK)
         status = husk__kernel_object_get(queue, kernel, &object, scope);
+    if (status == HUSK_OK)
+        status = husk__kernel_object_set(queue, object, kernel, arguments, count, scope);
     if (status != HUSK_OK)
         return status;
-    cl_uint index;
-    cl_int code = husk__kernel_object_set(queue, object, arguments, count, &index);
-    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE) // of HUSK__ARG_SHARES
-        return husk__opencl_failed(queue->context, scope, "clCreateBuffer", code);
-    if (code != CL_SUCCESS)
-        return husk__fail_opencl(scope, HUSK_INTERNAL, code, "kernel %s: argument %u is refused with %s",
-                                 kernel->name, (unsigned)index - 1, husk__opencl_name(code));
     cl_event event = NULL;
-    code = clEnqueueNDRangeKernel(queue->cl, object->cl, 3, NULL, global, range->items, 0, NULL,
+    const cl_int code = clEnqueueNDRangeKernel(queue->cl, object->cl, 3, NULL, global, range->items, 0, NULL,
                                   husk__profile_event(queue, &event));
     if (code != CL_SUCCESS) {
         object->is_known = false;

@@ -163,8 +163,9 @@ static husk_status allocate(husk_context *context, uint64_t bytes, husk__block *
     cl_mem mem = create_large(context, bytes);
     if (!mem)
         mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
-    if (!mem && code == CL_OUT_OF_RESOURCES)
-        code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    if (!mem && code == CL_OUT_OF_RESOURCES) // some drivers' word for memory
+        return husk__fail_opencl(scope, HUSK_OUT_OF_MEMORY, code, "clCreateBuffer answered %s",
+                                 husk__opencl_name(code));
     if (!mem)
         return husk__opencl_failed(context, scope, "clCreateBuffer", code);
     *block = create_block(&context->pool, mem, bytes);

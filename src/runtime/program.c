@@ -192,7 +192,13 @@ static husk__program *add_program(husk__programs *programs, const char *file, co
     return program;
 }
 
-// A kernel that does not build is not built again at every call; want of memory and the like may pass.
+// What a compiler says of a kernel's text, which will not change; want of memory and the like may pass.
+static bool is_verdict(cl_int code)
+{
+    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILER_NOT_AVAILABLE;
+}
+
+// A kernel that does not build is not built again at every call.
 static husk_status build_once(husk_context *context, husk__program *program, const husk__scope *scope)
 {
     pthread_mutex_lock(&program->lock);
@@ -207,7 +213,8 @@ static husk_status build_once(husk_context *context, husk__program *program, con
             program->failure =
                 husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
         }
-        program->is_built = program->status == HUSK_OK || program->status == HUSK_BUILD_FAILED;
+        program->is_built = program->status == HUSK_OK ||
+                            (program->status == HUSK_BUILD_FAILED && is_verdict(program->opencl_code));
     }
     husk_status status = program->status;
     if (status != HUSK_OK)
@@ -230,6 +237,9 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
 {
     cl_int code;
     cl_kernel cl = clCreateKernel(kernel->program->cl, kernel->name, &code);
+    if (!cl && code != CL_INVALID_KERNEL_NAME && code != CL_INVALID_KERNEL_DEFINITION &&
+        code != CL_INVALID_PROGRAM_EXECUTABLE)
+        return husk__opencl_failed(context, scope, "clCreateKernel", code);
     if (!cl)
         return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code,
                                  "kernel %s of %s: clCreateKernel answered %s", kernel->name,

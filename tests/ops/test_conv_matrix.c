@@ -11,23 +11,7 @@
 #include "support/environment.h"
 #include "support/products.h"
 
-static const test_product products[] = {
-    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH, TF32X3},
-    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_MEDIUM, TF32X1},
-    HALVES("soft_nv_mma"),
-    {"soft_amd_mfma", HUSK_F32, HUSK_PRECISION_HIGHEST, WHOLE},
-    HALVES("soft_amd_mfma"),
-    BF16_PARTS("soft_amd_mfma"),
-    HALVES("soft_amd_wmma"),
-    BF16_PARTS("soft_amd_wmma"),
-    HALVES("soft_amd_wmma_gfx12"),
-    BF16_PARTS("soft_amd_wmma_gfx12"),
-    HALVES("soft_intel_dpas"),
-    BF16_PARTS("soft_intel_dpas"),
-    HALVES("soft_intel_dpas_8"),
-    BF16_PARTS("soft_intel_dpas_8"),
-};
-enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 1, EACH = 12 };
+enum { IN_DEFAULT = 1, EACH = 12 };
 
 static const char *const variants[] = {"matrix:32x32", "matrix:64x64", "matrix:128x128"};
 
@@ -157,13 +141,13 @@ static bool by_weights(conv_backward_case *c, const test_product *p, const char 
 
 START_TEST(every_product_is_within_its_bound)
 {
-    const test_product *p = &products[_i];
+    const test_product *p = &test_products[_i];
     // Engines change between tests and plans are kept: no two draw the same shapes.
     husk_ref_random random = {.seed = 9000 + 31 * (uint64_t)_i};
     if (_i >= IN_DEFAULT && !test_is_long())
         return;
     // Large tiles and smooth activations, programs of their own, with the first product of each engine.
-    const bool is_first = _i == 0 || strcmp(products[_i - 1].engine, p->engine) != 0;
+    const bool is_first = _i == 0 || strcmp(test_products[_i - 1].engine, p->engine) != 0;
     const bool has_all = test_is_long() && is_first;
     test_setenv("HUSK_ENGINES", p->engine);
     int ran = 0;
@@ -191,7 +175,7 @@ END_TEST
 START_TEST(ten_runs_give_the_same_bits)
 {
     enum { RUNS = 10, COUNT = 40 * 12 * 12 };
-    const test_product *p = &products[0];
+    const test_product *p = &test_products[0];
     float first[COUNT];
     if (husk_context_traits(test_context())->work_group < 128)
         return;
@@ -223,7 +207,7 @@ START_TEST(the_engine_has_to_be_for_it)
         return;
     test_setenv("HUSK_ENGINES", "soft_nv_mma");
     conv_backward_case c = conv_backward_plain(3, 5, 6, 3, 1, 1);
-    husk_conv_params params = params_of(&c, &products[0], "matrix:32x32");
+    husk_conv_params params = params_of(&c, &test_products[0], "matrix:32x32");
     test_tensor x = test_input(4, c.x, TEST_PACKED, 5, 1.0f), w = test_input(4, c.w, TEST_PACKED, 6, 1.0f);
     test_tensor y = test_output(HUSK_F32, 4, c.y, TEST_PACKED);
     params.precision = HUSK_PRECISION_DEFAULT; // which is highest in this context
@@ -248,7 +232,7 @@ int main(void)
     Suite *suite = suite_create("conv_matrix");
     TCase *cases = tcase_create("conv_matrix");
     tcase_set_timeout(cases, 900);
-    tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, PRODUCTS);
+    tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, TEST_PRODUCTS);
     tcase_add_test(cases, ten_runs_give_the_same_bits);
     tcase_add_test(cases, the_engine_has_to_be_for_it);
     suite_add_tcase(suite, cases);

@@ -11,27 +11,11 @@
 #include "support/products.h"
 #include "support/support.h"
 
-static const test_product products[] = {
-    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH, TF32X3},
-    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_MEDIUM, TF32X1},
-    HALVES("soft_nv_mma"),
-    {"soft_amd_mfma", HUSK_F32, HUSK_PRECISION_HIGHEST, WHOLE},
-    HALVES("soft_amd_mfma"),
-    BF16_PARTS("soft_amd_mfma"),
-    HALVES("soft_amd_wmma"),
-    BF16_PARTS("soft_amd_wmma"),
-    HALVES("soft_amd_wmma_gfx12"),
-    BF16_PARTS("soft_amd_wmma_gfx12"),
-    HALVES("soft_intel_dpas"),
-    BF16_PARTS("soft_intel_dpas"),
-    HALVES("soft_intel_dpas_8"),
-    BF16_PARTS("soft_intel_dpas_8"),
-};
-enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 1 };
+enum { IN_DEFAULT = 1 };
 
 START_TEST(every_product_is_within_its_bound)
 {
-    const test_product *p = &products[_i];
+    const test_product *p = &test_products[_i];
     husk_ref_random random = {.seed = 77 + (uint64_t)_i};
     static const char *const variants[] = {"matrix:32x32", "matrix:64x64", "matrix:128x128"};
     if (_i >= IN_DEFAULT && !test_is_long())
@@ -59,11 +43,11 @@ END_TEST
 // A K that several work-groups share, of which the last has less than a tile.
 START_TEST(split_sums)
 {
-    test_setenv("HUSK_ENGINES", products[0].engine);
+    test_setenv("HUSK_ENGINES", test_products[0].engine);
     for (int i = 0; i < 3; ++i)
         test_product_run(&(test_shape){.m = 20, .n = 33, .k = 64 * 8 * 3 + 7 * i, .transpose_b = i == 1,
                                        .beta = i == 2 ? 1.0f : 0.0f},
-            &products[0], "matrix:32x32", 900 + (uint64_t)i);
+            &test_products[0], "matrix:32x32", 900 + (uint64_t)i);
     test_restore_environment();
 }
 END_TEST
@@ -96,7 +80,7 @@ static float call(float a0, float b0, husk_precision precision)
 
 START_TEST(special_values)
 {
-    test_setenv("HUSK_ENGINES", products[0].engine);
+    test_setenv("HUSK_ENGINES", test_products[0].engine);
     ck_assert(isnan(call(NAN, 1.0f, HUSK_PRECISION_HIGH)));
     ck_assert(!isfinite(call(INFINITY, 1.0f, HUSK_PRECISION_HIGH)));
     if (husk_context_traits(test_context())->work_group >= 128) {
@@ -111,7 +95,7 @@ END_TEST
 START_TEST(ten_runs_give_the_same_bits)
 {
     test_fixture f;
-    test_setenv("HUSK_ENGINES", products[0].engine);
+    test_setenv("HUSK_ENGINES", test_products[0].engine);
     test_fixture_make(&f, &(test_shape){.m = 70, .n = 40, .k = 1600}, HUSK_F32, HUSK_PRECISION_HIGH, "matrix:32x32", 3);
     husk_plan *plan = test_fixture_plan(&f, "matrix:32x32");
     float first[70 * 40];
@@ -185,7 +169,7 @@ int main(void)
     Suite *suite = suite_create("gemm_matrix");
     TCase *cases = tcase_create("gemm_matrix");
     tcase_set_timeout(cases, 600);
-    tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, PRODUCTS);
+    tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, TEST_PRODUCTS);
     tcase_add_test(cases, split_sums);
     tcase_add_test(cases, special_values);
     tcase_add_test(cases, ten_runs_give_the_same_bits);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: with=../support/faults/fault_layer
 // The nth OpenCL call fails, for every n: the failure is answered, nothing crashes, nothing leaks (asan's tier
 // sees to that), and what is left works. And a device that stops answering is lost for good.
 #include <stdio.h>
@@ -6,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fault_layer.h"
 #include "runtime/launch.h"
 #include "support/environment.h"
+#include "support/faults/fault_layer.h"
 #include "support/support.h"
 
 static char directory[] = "/tmp/husk-fault-XXXXXX";

@@ -5,6 +5,23 @@
 
 #include "ref/freivalds.h"
 
+const test_product test_products[TEST_PRODUCTS] = {
+    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH, TF32X3},
+    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_MEDIUM, TF32X1},
+    HALVES("soft_nv_mma"),
+    {"soft_amd_mfma", HUSK_F32, HUSK_PRECISION_HIGHEST, WHOLE},
+    HALVES("soft_amd_mfma"),
+    BF16_PARTS("soft_amd_mfma"),
+    HALVES("soft_amd_wmma"),
+    BF16_PARTS("soft_amd_wmma"),
+    HALVES("soft_amd_wmma_gfx12"),
+    BF16_PARTS("soft_amd_wmma_gfx12"),
+    HALVES("soft_intel_dpas"),
+    BF16_PARTS("soft_intel_dpas"),
+    HALVES("soft_intel_dpas_8"),
+    BF16_PARTS("soft_intel_dpas_8"),
+};
+
 static test_tensor matrix(husk_dtype dtype, int64_t batch, bool transposed, int64_t rows, int64_t columns,
                           test_layout layout, uint64_t seed)
 {

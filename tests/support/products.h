@@ -26,6 +26,10 @@ typedef struct test_product {
 #define BF16_PARTS(engine) {engine, HUSK_F32, HUSK_PRECISION_HIGH, BF16X3}, \
     {engine, HUSK_F32, HUSK_PRECISION_MEDIUM, BF16X1}
 
+/* All that soft engines have; the first of each engine begins its group. */
+enum { TEST_PRODUCTS = 25 };
+extern const test_product test_products[TEST_PRODUCTS];
+
 typedef struct test_fixture {
     test_tensor a, b, bias, c;
     husk_gemm_params params;

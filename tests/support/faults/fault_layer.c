@@ -2,7 +2,7 @@
 // Each function here has the name of an OpenCL call: the static library, linked into this program, finds these
 // first; the real ones are found behind them.
 #define _GNU_SOURCE
-#include "fault_layer.h"
+#include "support/faults/fault_layer.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=faults timeout=180 with=../support/faults/fault_layer
+// Every operator, gradient and variant, of whose call every OpenCL call fails once with each of four errors, and every
+// allocation that Husk makes: the call answers a documented status, its text names the call that failed, the context
+// lives on and gives a right result at once, and nothing is left behind. Warm: a call whose plan, programs, kernels and
+// scratch memory are there. Cold: the first call of a context, which makes them; one variant of each operator.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+#include "husk_contender.h"
+#include "op.h"
+#include "support/faults/fault_layer.h"
+#include "support/support.h"
+
+// ---- allocations: the static library's and this program's go through these (--wrap) ----
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+char *__wrap_strdup(const char *text);
+
+static long allocations, fail_allocation; // since armed; the one that fails, 0: none
+
+static bool allocation_fails(void)
+{
+    return ++allocations == fail_allocation;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return allocation_fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return allocation_fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    return allocation_fails() ? NULL : __real_realloc(old, bytes);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return allocation_fails() ? NULL : __real_strdup(text);
+}
+
+// ---- what fails ----
+
+typedef struct fault {
+    const char *name;
+    cl_int code; // 0: an allocation of Husk's
+    husk_status status;
+} fault;
+
+static const fault faults[] = {
+    {"CL_MEM_OBJECT_ALLOCATION_FAILURE", CL_MEM_OBJECT_ALLOCATION_FAILURE, HUSK_OUT_OF_MEMORY},
+    {"CL_OUT_OF_RESOURCES", CL_OUT_OF_RESOURCES, HUSK_OPENCL},
+    {"CL_OUT_OF_HOST_MEMORY", CL_OUT_OF_HOST_MEMORY, HUSK_OUT_OF_HOST_MEMORY},
+    {"CL_INVALID_COMMAND_QUEUE", CL_INVALID_COMMAND_QUEUE, HUSK_OPENCL},
+    {"allocation", 0, HUSK_OUT_OF_HOST_MEMORY},
+};
+enum { FAULTS = sizeof faults / sizeof *faults, MOST_CALLS = 2000 };
+
+static void arm(const fault *f, long number)
+{
+    fault_plan(f && f->code ? number : 0, f ? f->code : 0, false);
+    allocations = 0;
+    fail_allocation = f && !f->code ? number : 0;
+}
+
+// Calls or allocations since it was armed.
+static long reached(const fault *f)
+{
+    return f->code ? fault_calls() : allocations;
+}
+
+static void disarm(void)
+{
+    fail_allocation = 0;
+    fault_plan(0, 0, false);
+}
+
+// ---- a case ----
+
+typedef struct subject {
+    bench_case c;
+    bench_data data;
+    char form[64], text[BENCH_CASE_TEXT + 80];
+    bench_husk_session *session;
+    void *state;
+    long objects; // that there were before: of a case that failed
+} subject;
+
+typedef struct tally {
+    long points, answered, survived;
+} tally;
+static tally cold, warm;
+
+static void close_session(subject *s)
+{
+    bench_contender_husk.close(s->session);
+    s->session = NULL;
+    ck_assert_msg(fault_objects() == s->objects, "%s: %ld OpenCL objects are left", s->text,
+                  fault_objects() - s->objects);
+}
+
+// False where the variant cannot prepare it, as weights to be packed.
+static bool begin(subject *s)
+{
+    s->objects = fault_objects();
+    char reason[BENCH_REASON_TEXT] = "";
+    void *session = NULL;
+    const bench_open_options open = {.device = NULL};
+    const bench_prepare_options options = {.form = s->form};
+    ck_assert_msg(bench_contender_husk.open(&open, &session, reason) == BENCH_OK, "%s", reason);
+    s->session = session;
+    const bench_answer answer =
+        bench_contender_husk.prepare(session, &s->c, &s->data, &options, &s->state, reason);
+    ck_assert_msg(answer == BENCH_OK || answer == BENCH_UNSUPPORTED, "%s: %s", s->text, reason);
+    if (answer != BENCH_OK)
+        close_session(s);
+    return answer == BENCH_OK;
+}
+
+static void end(subject *s)
+{
+    bench_contender_husk.release(s->state);
+    s->state = NULL;
+    close_session(s);
+}
+
+// A run and its result against the reference.
+static void expect_right(subject *s, const char *when)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_output output = {0};
+    bench_verdict verdict;
+    bench_details details = {0};
+    ck_assert(bench_output_make(&s->c, &s->data, &output, reason));
+    bench_answer answer = bench_contender_husk.reset(s->state, reason);
+    if (answer == BENCH_OK)
+        answer = bench_contender_husk.run(s->state, reason);
+    if (answer == BENCH_OK)
+        answer = bench_contender_husk.read(s->state, &output, reason);
+    ck_assert_msg(answer == BENCH_OK, "%s, %s: %s", s->text, when, reason);
+    bench_contender_husk.details(s->state, &details);
+    const bench_verify_options options = {.seed = 1, .error_factor = details.error_factor};
+    bench_verdict_begin(&verdict);
+    bench_op_get(s->c.op)->verify(&s->c, &s->data, &output, &options, &verdict);
+    ck_assert_msg(verdict.pass, "%s, %s: %s", s->text, when, verdict.text);
+    bench_output_free(&output);
+}
+
+// What the queue says after a call that failed.
+static void expect_explained(const subject *s, const fault *f, long number, const char *call)
+{
+    const husk_error *error = husk_queue_error(bench_husk_job_of(s->state)->queue);
+    const bool is_build = call && strcmp(call, "clBuildProgram") == 0 && error->status == HUSK_BUILD_FAILED;
+    // A launch for which resources do not suffice is the variant's fault, and another one's chance.
+    const bool is_refused = call && strcmp(call, "clEnqueueNDRangeKernel") == 0 &&
+                            f->code == CL_OUT_OF_RESOURCES && error->status == HUSK_UNSUPPORTED;
+    // Some drivers' word for memory.
+    const bool is_memory = call && strcmp(call, "clCreateBuffer") == 0 && f->code == CL_OUT_OF_RESOURCES &&
+                           error->status == HUSK_OUT_OF_MEMORY;
+    ck_assert_msg(error->status == f->status || is_build || is_refused || is_memory,
+                  "%s: %s at %ld (%s) answers %s: %s", s->text, f->name, number, call ? call : "",
+                  husk_status_name(error->status), error->text);
+    if (call && !is_build)
+        ck_assert_msg(strstr(error->text, call) && strstr(error->text, f->name),
+                      "%s: %s of %s (%ld) is told as: %s", s->text, f->name, call, number, error->text);
+    ck_assert_msg(strncmp(error->text, "husk_", 5) == 0, "%s: the text begins without the public call: %s",
+                  s->text, error->text);
+    ck_assert_msg(husk_context_status(s->session->context) == HUSK_OK, "%s: %s at %ld lost the context",
+                  s->text, f->name, number);
+}
+
+// One fault in one run. False where the run was over before.
+static bool plant(subject *s, const fault *f, long number, tally *t)
+{
+    char reason[BENCH_REASON_TEXT] = "", when[200];
+    ck_assert_msg(bench_contender_husk.reset(s->state, reason) == BENCH_OK, "%s: %s", s->text, reason);
+    arm(f, number);
+    const bench_answer answer = bench_contender_husk.run(s->state, reason);
+    const bool met = reached(f) >= number;
+    const char *call = fault_name();
+    disarm();
+    snprintf(when, sizeof when, "after %s at %ld (%s)", f->name, number, call ? call : "");
+    if (!met)
+        return false;
+    ++t->points;
+    if (answer != BENCH_OK) {
+        ++t->answered;
+        expect_explained(s, f, number, call);
+    } else {
+        ++t->survived; // what need not fail may go on: the result below has to be right in any case
+    }
+    expect_right(s, when);
+    return true;
+}
+
+static void sweep_warm(subject *s)
+{
+    ck_assert(begin(s));
+    expect_right(s, "without a fault");
+    for (int f = 0; f < FAULTS; ++f)
+        for (long number = 1; plant(s, &faults[f], number, &warm); ++number)
+            ck_assert_int_lt(number, MOST_CALLS);
+    end(s);
+}
+
+static void sweep_cold(subject *s)
+{
+    for (int f = 0; f < FAULTS; ++f) {
+        bool met = true;
+        for (long number = 1; met; ++number) {
+            ck_assert_int_lt(number, MOST_CALLS);
+            ck_assert(begin(s));
+            met = plant(s, &faults[f], number, &cold);
+            end(s);
+        }
+    }
+}
+
+// ---- the cases: of tests/tools/oclgrind_cases.txt the first of each operator, direction and variant ----
+
+enum { MOST_CASES = 400, TEXT = BENCH_CASE_TEXT + 80 };
+static char cases[MOST_CASES][TEXT]; // "CASE --variant NAME"
+static char keys[MOST_CASES][160];   // "OPERATOR DIRECTION NAME"
+static bool is_first[MOST_CASES];    // of its operator and direction
+static int case_count;
+
+// Before the tests begin: a mistake in the list of cases.
+static void stop(const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", what, why);
+    exit(1);
+}
+
+static void add_case(const bench_case *c, const char *line, const char *variant)
+{
+    char key[160];
+    const int row = snprintf(key, sizeof key, "%s %d ", bench_op_row(c), (int)c->dir);
+    bool is_new_row = true;
+    snprintf(key + row, sizeof key - (size_t)row, "%s", variant);
+    for (int i = 0; i < case_count; ++i) {
+        if (strcmp(keys[i], key) == 0)
+            return;
+        is_new_row = is_new_row && strncmp(keys[i], key, (size_t)row) != 0;
+    }
+    if (case_count == MOST_CASES)
+        stop(line, "there are more cases than the test has room for");
+    is_first[case_count] = is_new_row;
+    snprintf(keys[case_count], sizeof keys[case_count], "%s", key);
+    snprintf(cases[case_count++], TEXT, "%s --variant %s", line, variant);
+}
+
+// A line names a variant, or is for all of them. CLBlast's calls are its own.
+static void add_line(char *line)
+{
+    char reason[BENCH_REASON_TEXT];
+    char *variant = strstr(line, " --variant ");
+    bench_case c;
+    if (variant)
+        *variant = 0;
+    if (!bench_case_parse(line, &c, reason))
+        stop(line, reason);
+    if (variant)
+        add_case(&c, line, variant + strlen(" --variant "));
+    const char *name;
+    for (size_t i = 0; !variant && (name = husk_op_variant(bench_op_row(&c), i)); ++i)
+        if (strcmp(name, "clblast") != 0)
+            add_case(&c, line, name);
+}
+
+static void list_cases(void)
+{
+    FILE *file = fopen(HUSK_TESTS_DIR "/tools/oclgrind_cases.txt", "r");
+    if (!file)
+        stop("tests/tools/oclgrind_cases.txt", "cannot be read");
+    for (char line[TEXT]; fgets(line, sizeof line, file);) {
+        line[strcspn(line, "\n")] = 0;
+        if (line[0] && line[0] != '#')
+            add_line(line);
+    }
+    fclose(file);
+}
+
+static void read_case(const char *text, subject *s)
+{
+    char line[TEXT], reason[BENCH_REASON_TEXT];
+    snprintf(line, sizeof line, "%s", text);
+    char *variant = strstr(line, " --variant ");
+    snprintf(s->form, sizeof s->form, "%s", variant + strlen(" --variant "));
+    snprintf(s->text, sizeof s->text, "%s", text);
+    *variant = 0;
+    ck_assert_msg(bench_case_parse(line, &s->c, reason), "%s: %s", line, reason);
+    ck_assert_msg(bench_data_make(&s->c, &s->data, reason), "%s: %s", line, reason);
+}
+
+// Whether the variant computes the case at all.
+static bool computes(subject *s)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    if (!begin(s))
+        return false;
+    const bench_answer answer = bench_contender_husk.run(s->state, reason);
+    end(s);
+    ck_assert_msg(answer == BENCH_OK || answer == BENCH_UNSUPPORTED, "%s: %s", s->text, reason);
+    return answer == BENCH_OK;
+}
+
+START_TEST(every_fault_is_answered)
+{
+    subject s = {0};
+    const tally before_cold = cold, before_warm = warm;
+    if (_i >= case_count)
+        return;
+    read_case(cases[_i], &s);
+    if (computes(&s)) {
+        sweep_warm(&s);
+        if (is_first[_i])
+            sweep_cold(&s);
+        printf("%s: %ld cold, %ld warm\n", s.text, cold.points - before_cold.points,
+               warm.points - before_warm.points);
+        fflush(stdout);
+    }
+    bench_data_free(&s.c, &s.data);
+}
+END_TEST
+
+START_TEST(enough_was_planted)
+{
+    printf("injection points: %ld cold (%ld answered, %ld survived), %ld warm (%ld answered, %ld survived); "
+           "crashes, hangs, leaks, wrong results: 0\n",
+           cold.points, cold.answered, cold.survived, warm.points, warm.answered, warm.survived);
+    ck_assert_int_ge(cold.points + warm.points, 800);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fault_sweep");
+    TCase *tests = tcase_create("fault_sweep");
+    list_cases();
+    // Thousands of contexts build the same programs, for which PoCL's own cache is the fastest; Husk's is on in
+    // tests/runtime/test_fault.c.
+    setenv("HUSK_CACHE", "0", 1);
+    tcase_set_timeout(tests, 1800);
+    tcase_add_loop_test(tests, every_fault_is_answered, 0, MOST_CASES);
+    tcase_add_test(tests, enough_was_planted);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
