@@ -329,6 +329,24 @@ START_TEST(special_values)
 }
 END_TEST
 
+// A NaN just beyond where a band of part of a row ends, and about there, is met by windows of both.
+START_TEST(not_a_number_between_bands)
+{
+    static const int64_t widths[] = {512, 484, 482};
+    const int64_t window = 2 + _i % 2, stride = 1 + _i / 2 % 2, pad = _i / 4 % 2, width = widths[_i / 8];
+    const int64_t shape[] = {1, 21, 4, width};
+    const test_layout layouts[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
+    const husk_pool_params params =
+        HUSK_POOL_PARAMS(.window = {window, window}, .stride = {stride, stride}, .pad = {pad, pad});
+    test_tensor x = test_input(4, shape, TEST_PACKED, 19, 1.0f);
+    for (int64_t c = 0; c < shape[1]; c++)
+        set(&x, c, 1 + c % 2, width / 2 - 10 + c, NAN);
+    test_input_update(&x);
+    run_all(&params, &x, layouts, ANEW);
+    test_release(&x);
+}
+END_TEST
+
 // Windows over padding alone give to no one.
 START_TEST(windows_over_nothing)
 {
@@ -605,6 +623,7 @@ int main(void)
     tcase_add_loop_test(tests, options_and_layouts, 0, 40);
     tcase_add_loop_test(tests, known_shapes, 0, CASES);
     tcase_add_loop_test(tests, special_values, 0, 24);
+    tcase_add_loop_test(tests, not_a_number_between_bands, 0, 24);
     tcase_add_test(tests, past_the_caches);
     tcase_add_loop_test(tests, windows_over_nothing, 0, 8);
     tcase_add_loop_test(tests, special_gradients, 0, 2);
