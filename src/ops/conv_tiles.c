@@ -13,7 +13,8 @@ const husk__configuration husk__conv_tiled_menu[HUSK__CONV_TILED_MENU] = {
     {"32x32", "-DBLOCK_M=32 -DBLOCK_N=32 -DBLOCK_K=8 -DITEM_M=4 -DITEM_N=4", {32, 32, 4, 4, 8}},
 };
 
-// An engine's file knows its work-items, and its product how many steps lie in local memory: at most so many.
+// An engine's file knows its work-items, and its product how many steps lie in local memory: at most so many, to which
+// packed weights are rounded up (cl/lib/packed_lines.clh).
 enum { MOST_STEPS = 32, PACK_ITEMS = 32 };
 #define MATRIX(side)                     \
     {                                    \

@@ -163,11 +163,13 @@ static husk_status allocate(husk_context *context, uint64_t bytes, husk__block *
     cl_mem mem = create_large(context, bytes);
     if (!mem)
         mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
-    if (!mem && code == CL_OUT_OF_RESOURCES) // some drivers' word for memory
+    if (!mem) {
+        const husk_status status = husk__opencl_failed(context, scope, "clCreateBuffer", code);
+        if (status == HUSK_DEVICE_LOST || code != CL_OUT_OF_RESOURCES)
+            return status;
         return husk__fail_opencl(scope, HUSK_OUT_OF_MEMORY, code, "clCreateBuffer answered %s",
-                                 husk__opencl_name(code));
-    if (!mem)
-        return husk__opencl_failed(context, scope, "clCreateBuffer", code);
+                                 husk__opencl_name(code)); // some drivers' word for memory
+    }
     *block = create_block(&context->pool, mem, bytes);
     if (!*block) {
         clReleaseMemObject(mem);

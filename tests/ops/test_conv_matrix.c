@@ -150,7 +150,7 @@ START_TEST(every_product_is_within_its_bound)
     const bool is_first = _i == 0 || strcmp(test_products[_i - 1].engine, p->engine) != 0;
     const bool has_all = test_is_long() && is_first;
     test_setenv("HUSK_ENGINES", p->engine);
-    int ran = 0;
+    int ran = 0, data = 0, weights = 0;
     for (int i = 0; i < EACH; ++i) {
         const char *variant = variants[has_all && i % 4 == 3 ? 1 + i / 4 % 2 : 0];
         conv_backward_case c = conv_backward_draw(&random, 4e5, false);
@@ -161,10 +161,13 @@ START_TEST(every_product_is_within_its_bound)
                        : i % 2           ? HUSK_ACT_LEAKY_RELU
                                          : HUSK_ACT_NONE);
         if (test_is_long()) {
-            by_data(&c, p, variant);
-            by_weights(&c, p, variant);
+            data += by_data(&c, p, variant);
+            weights += by_weights(&c, p, variant);
         }
     }
+    ck_assert_msg(!test_is_long() || (data > EACH / 2 && weights > EACH / 2) ||
+                      husk_context_traits(test_context())->work_group < 128,
+                  "%s refuses too many gradients", p->engine);
     ck_assert_msg(ran > EACH / 2 || husk_context_traits(test_context())->work_group < 128,
                   "%s refuses too much", p->engine);
     test_restore_environment();
@@ -193,6 +196,50 @@ START_TEST(ten_runs_give_the_same_bits)
             memcpy(first, y.array.data, sizeof first);
         ck_assert_int_eq(memcmp(first, y.array.data, sizeof first), 0);
     }
+    test_release(&x);
+    test_release(&w);
+    test_release(&y);
+    test_restore_environment();
+}
+END_TEST
+
+// Packed weights do not depend on the precision: those of one plan serve another's.
+START_TEST(packed_weights_serve_every_precision)
+{
+    if (husk_context_traits(test_context())->work_group < 128 || !test_is_long())
+        return;
+    test_setenv("HUSK_ENGINES", "soft_amd_mfma");
+    conv_backward_case c = conv_backward_plain(5, 37, 9, 3, 1, 1); // 45 products: 48 in steps of 16, 64 in steps of 32
+    test_tensor x = test_input(4, c.x, TEST_PACKED, 5, 1.0f), w = test_input(4, c.w, TEST_PACKED, 6, 1.0f);
+    test_tensor y = test_output(HUSK_F32, 4, c.y, TEST_PACKED);
+    static const husk_precision precisions[] = {HUSK_PRECISION_HIGHEST, HUSK_PRECISION_HIGH, HUSK_PRECISION_MEDIUM};
+    husk_plan *plans[3] = {NULL};
+    husk_packed *packed = NULL;
+    husk_error error = {0};
+    for (int i = 0; i < 3; ++i) {
+        husk_conv_params params = c.params;
+        params.precision = precisions[i];
+        params.variant = "matrix:32x32";
+        test_ok_error(husk_conv_plan_create(test_context(), &params, &x.tensor, &w.tensor, NULL, &y.tensor, &plans[i],
+                                            &error),
+                      &error);
+        if (i == 0)
+            test_ok(husk_conv_plan_pack(plans[0], test_queue(), &w.tensor, &packed));
+        const husk_tensor packed_w = husk_packed_tensor(packed);
+        husk_ref_conv op = {.params = &params, .x = &x.array, .w = &w.array,
+                            .error_factor = husk_plan_error_factor(plans[i])};
+        husk_ref_report report = {0};
+        test_restore(&y);
+        test_ok(husk_conv_plan_run(plans[i], test_queue(), &x.tensor, &packed_w, NULL, &y.tensor));
+        test_fetch(&y);
+        husk_ref_conv_prepare(&op);
+        husk_ref_conv_check(&op, 1, &y.array, &report);
+        test_accept("conv", "matrix:32x32", "packed in another precision", &report);
+        husk_ref_conv_release(&op);
+    }
+    husk_packed_release(packed);
+    for (int i = 0; i < 3; ++i)
+        husk_plan_release(plans[i]);
     test_release(&x);
     test_release(&w);
     test_release(&y);
@@ -234,6 +281,7 @@ int main(void)
     tcase_set_timeout(cases, 900);
     tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, TEST_PRODUCTS);
     tcase_add_test(cases, ten_runs_give_the_same_bits);
+    tcase_add_test(cases, packed_weights_serve_every_precision);
     tcase_add_test(cases, the_engine_has_to_be_for_it);
     suite_add_tcase(suite, cases);
     return test_main(suite);
