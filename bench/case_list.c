@@ -88,7 +88,7 @@ static bool add_range(case_list *l, word *w, const char *item)
         const int length = snprintf(text, sizeof text, "%" PRId64, value);
         if (!add_value(l, w, text, (size_t)length))
             return false;
-        if (kind == '*' ? value > last / step : value > last - step)
+        if (kind == '*' ? value > last / step : (uint64_t)last - (uint64_t)value < (uint64_t)step)
             break;
         value = kind == '*' ? value * step : value + step;
     }

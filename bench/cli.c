@@ -54,7 +54,7 @@ static bool unknown_option(const char *word, bench_command command, char reason[
 // What may stand beside --resume: where results go, and how much is said.
 static bool goes_with_resume(const bench_cli_option *o)
 {
-    static const char *const names[] = {"resume",     "json",  "csv",  "md",
+    static const char *const names[] = {"resume",     "json",  "csv",  "md",     "plain",
                                         "no-history", "quiet", "help", "version"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(o->name, names[i]))

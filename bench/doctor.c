@@ -21,6 +21,7 @@ json_t *bench_doctor_find(bench_doctor *d, bench_finding_level level, const char
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    bench_clean_line(text);
     json_t *words = json_string(text); // a driver's words may be no UTF-8
     json_t *finding = json_pack("{s:s, s:s, s:o, s:n, s:n}", "level", level_names[level], "id", id, "text",
                                 words ? words : json_string("(text that is not UTF-8)"), "todo", "reproduce");
@@ -35,6 +36,7 @@ void bench_doctor_advise(json_t *finding, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    bench_clean_line(text);
     json_t *words = json_string(text);
     json_object_set_new(finding, "todo", words ? words : json_null());
 }
@@ -180,7 +182,8 @@ static void examine(bench_doctor *d)
         setenv("OCL_ICD_VENDORS", bench_doctor_vendors(d), 1);
     bench_doctor_icds(d);
     bench_doctor_devices(d);
-    bench_doctor_system(d);
+    if (!bench_interrupted) // a list that was not waited for lacks every GPU
+        bench_doctor_system(d);
     bench_doctor_host(d);
     if (!d->options->quick)
         bench_doctor_measure(d);

@@ -70,8 +70,9 @@ void bench_doctor_take_user(bench_doctor *d);
 bool bench_doctor_may_open(const bench_doctor *d, const char *path);
 /* Device files of GPUs that are closed to the user: how many, each group of them a finding. */
 size_t bench_doctor_closed_files(bench_doctor *d);
-/* A folder of Husk's: whether programs and databases can be kept there. */
-void bench_doctor_folder(bench_doctor *d, const char *variable, const char *below_home, const char *what);
+/* A folder of Husk's: whether files can be kept there. A private one is neither a link nor open to others' writing. */
+void bench_doctor_folder(bench_doctor *d, const char *variable, const char *below_home, const char *what,
+                         bool must_be_private);
 
 /* The examinations, in this order. */
 void bench_doctor_loader(bench_doctor *d);

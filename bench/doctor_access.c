@@ -190,7 +190,8 @@ static void folder_is_bad(bench_doctor *d, const char *what, const char *path, c
                         "%s '%.500s'", todo, path);
 }
 
-void bench_doctor_folder(bench_doctor *d, const char *variable, const char *below_home, const char *what)
+void bench_doctor_folder(bench_doctor *d, const char *variable, const char *below_home, const char *what,
+                         bool must_be_private)
 {
     char path[BENCH_DOCTOR_PATH], above[BENCH_DOCTOR_PATH];
     struct stat status;
@@ -201,7 +202,7 @@ void bench_doctor_folder(bench_doctor *d, const char *variable, const char *belo
                             "set HOME");
         return;
     }
-    const bool is_there = lstat(path, &status) == 0;
+    const bool is_there = (must_be_private ? lstat : stat)(path, &status) == 0;
     if (is_there && S_ISLNK(status.st_mode))
         folder_is_bad(d, what, path, "is a link, which Husk does not follow",
                       "put a folder in its place: rm");
@@ -210,7 +211,7 @@ void bench_doctor_folder(bench_doctor *d, const char *variable, const char *belo
     else if (is_there && status.st_uid != d->user)
         folder_is_bad(d, what, path, "belongs to another user",
                       "as root, give it to this user: chown -R USER");
-    else if (is_there && (status.st_mode & 022))
+    else if (is_there && must_be_private && (status.st_mode & 022))
         folder_is_bad(d, what, path, "may be written by others", "chmod 700");
     else {
         memcpy(above, path, sizeof above);

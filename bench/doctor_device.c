@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Devices: which OpenCL lists, and of each whether its results are right, its clock tells the truth, and it holds its
 // speed. All of it in worker processes.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,14 +154,35 @@ static bool take_list(bench_doctor *d, bench_reply status, const json_t *reply, 
         tell_notes(d, json_object_get(reply, "notes"));
         return true;
     }
-    if (status == BENCH_REPLY_OK) // the library's own words; no platform is said with the drivers
-        return !strcmp(bench_doctor_text(reply, "stage"), "HUSK_NO_PLATFORM");
+    if (bench_interrupted)
+        return false;
+    if (status == BENCH_REPLY_OK && !strcmp(bench_doctor_text(reply, "stage"), "HUSK_NO_PLATFORM"))
+        return true; // which is said with the drivers
+    if (status == BENCH_REPLY_OK) {
+        bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "listing_fails",
+                                              "listing all devices fails: %.800s",
+                                              bench_doctor_text(reply, "reason")),
+                            "register drivers one at a time (OCL_ICD_VENDORS=FILE.icd) to see which");
+        return false;
+    }
     bench_doctor_advise(
         bench_doctor_find(d, BENCH_FINDING_PROBLEM,
                           status == BENCH_REPLY_TIMEOUT ? "listing_hangs" : "listing_crashes",
                           "listing all devices at once fails: %.800s", reason),
         "register drivers one at a time (OCL_ICD_VENDORS=FILE.icd) to see which, and update it");
     return false;
+}
+
+// A loader may find drivers where this program does not look: with devices, no file is no problem.
+static void soften_missing_files(bench_doctor *d)
+{
+    size_t i;
+    json_t *finding;
+    json_array_foreach(d->findings, i, finding)
+    {
+        if (!strcmp(bench_doctor_text(finding, "id"), "no_icd"))
+            json_object_set_new(finding, "level", json_string("note"));
+    }
 }
 
 void bench_doctor_devices(bench_doctor *d)
@@ -174,6 +196,8 @@ void bench_doctor_devices(bench_doctor *d)
     const bool is_listed = take_list(d, status, reply, reason);
     json_decref(reply);
     tell_devices(d);
+    if (json_array_size(d->devices) > 0)
+        soften_missing_files(d);
     if (json_array_size(d->devices) == 0 && is_listed)
         bench_doctor_advise(
             bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_device", "there is no OpenCL device"),
@@ -187,6 +211,7 @@ typedef struct patient {
     bench_doctor *d;
     bench_contestant husk;
     char name[300], wish[128]; // "0:0 NAME", and what -d takes
+    char quoted[4 * 128];      // that, as a shell takes it
 } patient;
 
 static void check_family(patient *p, const bench_case *c, size_t *right)
@@ -208,9 +233,9 @@ static void check_family(patient *p, const bench_case *c, size_t *right)
             finding,
             "update the driver; until then exclude the variant (HUSK_VARIANT), or take another device; the "
             "command below repeats it");
-        char again[BENCH_CASE_TEXT + 300];
+        char again[BENCH_CASE_TEXT + 800];
         snprintf(again, sizeof again, "clbench verify %s%s%s -d %s", c->canonical,
-                 variant[0] ? " --variant " : "", variant, p->wish);
+                 variant[0] ? " --variant " : "", variant, p->quoted);
         json_object_set_new(finding, "reproduce", json_string(again));
     }
     bench_check_free(&check);
@@ -237,18 +262,19 @@ static void check_results(patient *p)
 {
     size_t chosen[BENCH_OP_COUNT * BENCH_DIRECTIONS], right = 0, i = 0;
     bench_suite suite;
-    char reason[BENCH_REASON_TEXT];
+    char reason[BENCH_REASON_TEXT], left[32];
     if (!bench_suite_load("smoke", &suite, reason))
         return;
     const size_t count = choose_cases(&suite, chosen), before = json_array_size(p->d->findings);
     const uint64_t start = bench_now_ns();
-    const double limit = p->d->options->budget > 0 ? p->d->options->budget : CHECK_SECONDS;
+    const double budget = p->d->options->budget, limit = budget > 0   ? budget
+                                                         : budget < 0 ? HUGE_VAL
+                                                                      : CHECK_SECONDS;
     double spent = 0;
     for (; i < count && !bench_interrupted && spent < limit; i++) {
         const bench_case *c = &suite.entries[chosen[i]].c;
-        bench_progress_show("doctor: %.60s [%zu/%zu%s%.0f s left] %s", p->name, i + 1, count,
-                            i ? ", about " : ", at most ",
-                            i ? spent / (double)i * (double)(count - i) : limit, c->canonical);
+        bench_time_left(left, spent, i, count);
+        bench_progress_show("doctor: %.60s [%zu/%zu%s] %s", p->name, i + 1, count, left, c->canonical);
         check_family(p, c, &right);
         spent = (double)(bench_now_ns() - start) * 1e-9;
     }
@@ -258,7 +284,7 @@ static void check_results(patient *p)
             bench_doctor_find(p->d, BENCH_FINDING_NOTE, "not_all_checked",
                               "%.300s: only %zu of %zu operators and gradients were checked within %.0f s",
                               p->name, i, count, limit),
-            "give it more with --budget, or run clbench verify -d %s", p->wish);
+            "give it more with --budget, or run clbench verify -d %s", p->quoted);
     if (json_array_size(p->d->findings) == before)
         bench_doctor_find(p->d, BENCH_FINDING_OK, "results",
                           "%.300s: %zu operators and gradients computed right", p->name, right);
@@ -284,7 +310,10 @@ static void check_clock(patient *p)
     char reason[BENCH_REASON_TEXT];
     double ratio = 0;
     bench_progress_show("doctor: %.100s: its clock", p->name);
-    if (!ask_number(p, "trust", "ratio", &ratio, reason))
+    const bool is_timed = ask_number(p, "trust", "ratio", &ratio, reason);
+    if (bench_interrupted)
+        return;
+    if (!is_timed)
         bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_PROBLEM, "cannot_measure",
                                               "%.300s does not run a kernel of 60 ms: %.500s", p->name,
                                               reason),
@@ -366,12 +395,14 @@ static void examine_device(bench_doctor *d, const char *wish)
         return;
     p->d = d;
     snprintf(p->wish, sizeof p->wish, "%.127s", wish);
+    bench_shell_word(p->wish, p->quoted, sizeof p->quoted);
     snprintf(p->name, sizeof p->name, "%.100s", wish);
     bench_progress_show("doctor: opening %s", wish);
     bench_contestant_start(&p->husk, "husk", p->wish, 1, NULL);
     if (bench_contestant_await(&p->husk, d->patience)) {
         const json_t *device = json_object_get(p->husk.hello, "device");
         snprintf(p->name, sizeof p->name, "%.100s %.180s", wish, bench_doctor_text(device, "name"));
+        bench_clean_line(p->name);
         check_clock(p);
         check_results(p);
         check_speed(p);

@@ -94,7 +94,7 @@ static void find_limits(bench_doctor *d)
 void bench_doctor_host(bench_doctor *d)
 {
     find_limits(d);
-    bench_doctor_folder(d, "XDG_CACHE_HOME", ".cache", "compiled programs");
-    bench_doctor_folder(d, "XDG_DATA_HOME", ".local/share", "results and tuning");
+    bench_doctor_folder(d, "XDG_CACHE_HOME", ".cache", "compiled programs", true);
+    bench_doctor_folder(d, "XDG_DATA_HOME", ".local/share", "results and tuning", false);
     find_variables(d);
 }

@@ -26,11 +26,23 @@ typedef struct loaders {
     size_t count;
 } loaders;
 
+// Programs of this kind pass over files for other ones, such as 32-bit ones. What is no ELF file is none of those.
+static bool is_of_another_class(const char *path)
+{
+    const unsigned char own = sizeof(void *) == 8 ? 2 : 1; // ELFCLASS64, ELFCLASS32
+    unsigned char head[5] = {0};
+    FILE *file = fopen(path, "rb");
+    const size_t got = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file)
+        fclose(file);
+    return got == sizeof head && !memcmp(head, "\177ELF", 4) && head[4] != own;
+}
+
 static void add_loader(const bench_doctor *d, loaders *l, const char *path, const char *where)
 {
     char full[BENCH_DOCTOR_PATH], resolved[4096];
     bench_doctor_path(d, full, "%.500s", path);
-    if (l->count == MOST_LOADERS || !realpath(full, resolved))
+    if (l->count == MOST_LOADERS || !realpath(full, resolved) || is_of_another_class(resolved))
         return;
     for (size_t i = 0; i < l->count; i++) {
         if (!strcmp(l->all[i].real, resolved))
@@ -106,6 +118,8 @@ static void find_loaders(bench_doctor *d)
     search_cache(d, &l);
     search_toolkits(d, &l);
     const char *own = own_loader();
+    if (!*d->root && strstr(own, "libOpenCL")) // a run path leads where nobody else looks
+        add_loader(d, &l, own, "this program's own");
     if (l.count == 0) {
         bench_doctor_advise(
             bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_loader",

@@ -49,10 +49,19 @@ static void say(const char *at)
     send_line(json_pack("{s:s}", "at", at));
 }
 
-// A driver's words may be no UTF-8, which JSON must be.
+// A driver's words may be no UTF-8, which JSON must be, and have what a terminal obeys.
 static json_t *text_json(const char *text)
 {
-    json_t *json = text ? json_string(text) : NULL;
+    char *copy = text ? bench_copy_text(text) : NULL;
+    for (char *line = copy, *end; line; line = end ? end + 1 : NULL) { // the library's own words may be a list
+        if ((end = strchr(line, '\n')))
+            *end = '\0';
+        bench_clean_line(line);
+        if (end)
+            *end = '\n';
+    }
+    json_t *json = copy ? json_string(copy) : NULL;
+    free(copy);
     return json ? json : json_string("(text that is not UTF-8)");
 }
 
@@ -135,6 +144,9 @@ int bench_doctor_probe(const char *what, const char *argument)
     fcntl(BENCH_WORKER_REQUESTS, F_SETFD, FD_CLOEXEC);
     fcntl(BENCH_WORKER_REPLIES, F_SETFD, FD_CLOEXEC);
     send_line(!strcmp(what, "icd") ? examine_icd(argument) : list_devices(argument));
+    // A test's layer writes down at the end of a process what it has called.
+    if (getenv("HUSK_TEST_REPORT"))
+        exit(0);
     // The answer is there: what a driver does at the end of a process is not asked.
     _exit(0);
 }

@@ -61,14 +61,14 @@ static void add_gpu(bench_doctor *d, const char *where, const char *vendor, cons
                                              id, "driver", driver));
 }
 
-// Displays and processing accelerators of the vendors that make GPUs for computing; a virtual machine's plain display
-// is none.
+// Displays of the vendors that make GPUs for computing, and AMD's processing accelerators, since those of others are no
+// GPUs; a virtual machine's plain display is none.
 static void examine_pci(bench_doctor *d, const char *address)
 {
     unsigned class = 0, vendor = 0, number = 0;
     char driver[64], id[32];
     if (!read_hex(d, address, "class", &class) || !read_hex(d, address, "vendor", &vendor) ||
-        ((class >> 16) != 0x03 && (class >> 16) != 0x12))
+        ((class >> 16) != 0x03 && !((class >> 16) == 0x12 && vendor == VENDOR_AMD)))
         return;
     read_hex(d, address, "device", &number);
     bound_driver(d, address, driver, sizeof driver);

@@ -20,11 +20,14 @@ size_t bench_variant_count(const bench_case *c)
 static void print_device(const json_t *device)
 {
     const json_t *traits = json_object_get(device, "traits");
-    printf("  %lld:%lld  %s (%s, %s)\n",
-           (long long)json_integer_value(json_object_get(traits, "platform_index")),
-           (long long)json_integer_value(json_object_get(traits, "device_index")),
-           bench_doctor_text(device, "name"), bench_doctor_text(traits, "class"),
-           bench_doctor_text(device, "platform"));
+    char line[1024];
+    snprintf(line, sizeof line, "  %lld:%lld  %.400s (%.100s, %.400s)",
+             (long long)json_integer_value(json_object_get(traits, "platform_index")),
+             (long long)json_integer_value(json_object_get(traits, "device_index")),
+             bench_doctor_text(device, "name"), bench_doctor_text(traits, "class"),
+             bench_doctor_text(device, "platform"));
+    bench_clean_line(line);
+    puts(line);
 }
 
 // Those that a wish stands for: one, or with "all" every one that is usable. How many.

@@ -151,18 +151,12 @@ static bool check_rows(const json_t *document, bench_fault *fault)
 
 // ---- texts ----
 
-static void clean_line(char *text)
-{
-    for (; *text; text++)
-        *text = (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text;
-}
-
 static void clean_string(json_t *value)
 {
     char *copy = bench_copy_text(json_string_value(value));
     if (!copy)
         return;
-    clean_line(copy);
+    bench_clean_line(copy);
     if (strcmp(copy, json_string_value(value)) != 0)
         json_string_set(value, copy);
     free(copy);
@@ -235,7 +229,7 @@ bool bench_result_check(json_t *document, const char *name, char reason[BENCH_RE
         bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s%s%s", name, fault.place,
                       fault.place[0] ? ": " : "", fault.rule);
     if (!good) // it quotes the file
-        clean_line(reason);
+        bench_clean_line(reason);
     return good;
 }
 
@@ -249,7 +243,7 @@ json_t *bench_result_read(const char *path, char reason[BENCH_REASON_TEXT])
     json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     free(text);
     if (!document) {
-        clean_line(error.text);
+        bench_clean_line(error.text);
         bench_explain(reason, BENCH_REASON_TEXT, "%.300s: line %d, column %d: no JSON: %s", path, error.line,
                       error.column, error.text);
         return NULL;

@@ -53,8 +53,8 @@ static void watch_memory(bench_run *r, double memory)
 {
     if (memory > r->memory_rate)
         r->memory_rate = memory;
-    if (memory > 0 && r->memory_rate / memory - 1 > r->worst_memory_drift)
-        r->worst_memory_drift = r->memory_rate / memory - 1;
+    if (memory > 0 && r->memory_rate / memory - 1 > r->worst_memory_drift[r->device])
+        r->worst_memory_drift[r->device] = r->memory_rate / memory - 1;
 }
 
 // Before and after each row: has the machine become slower?
@@ -69,8 +69,8 @@ static double watch_drift(bench_run *r, bench_row *row, double *memory)
     const double drift = r->sentinel_gflops / gflops - 1;
     if (fabs(drift) > fabs(row->sentinel_drift))
         row->sentinel_drift = drift;
-    if (fabs(drift) > fabs(r->worst_drift))
-        r->worst_drift = drift;
+    if (fabs(drift) > fabs(r->worst_drift[r->device]))
+        r->worst_drift[r->device] = drift;
     return gflops;
 }
 

@@ -27,8 +27,8 @@ typedef struct bench_run {
     bench_row *rows;
     size_t row_count;
     bench_peaks peaks;
-    double sentinel_gflops, worst_drift;
-    double memory_rate, worst_memory_drift; /* GB/s of the fastest fixed copy; how much longer the slowest took */
+    double sentinel_gflops, memory_rate; /* the first sentinel's, and GB/s of the fastest fixed copy */
+    double worst_drift[BENCH_MAX_DEVICES], worst_memory_drift[BENCH_MAX_DEVICES]; /* how much longer the slowest took */
     double rows_began; /* seconds, when the first row's turn came */
     int64_t round;     /* that is being measured */
     double cache_bytes; /* of the last level, the device's or the host's */

@@ -325,7 +325,7 @@ static void print_verdicts(const bench_run *r)
 {
     const json_t *devices = json_object_get(r->results.root, "devices");
     const size_t count = json_array_size(devices);
-    for (size_t d = 0; d < count; d++) {
+    for (size_t d = 0; d < count && d < BENCH_MAX_DEVICES; d++) {
         bench_results part = r->results;
         part.rows = json_array();
         part.path = d + 1 == count ? part.path : NULL;
@@ -337,7 +337,7 @@ static void print_verdicts(const bench_run *r)
         const char *name = json_string_value(json_object_get(json_array_get(devices, d), "name"));
         if (count > 1)
             printf("\n%s:", name ? name : "unknown");
-        bench_print_verdict(&part, r->budget, r->was_cut, r->worst_drift, r->worst_memory_drift);
+        bench_print_verdict(&part, r->budget, r->was_cut, r->worst_drift[d], r->worst_memory_drift[d]);
         json_decref(part.rows);
     }
 }

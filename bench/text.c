@@ -171,3 +171,23 @@ char *bench_copy_text(const char *text)
         memcpy(copy, text, size);
     return copy;
 }
+
+void bench_clean_line(char *text)
+{
+    for (; *text; text++)
+        *text = (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text;
+}
+
+void bench_shell_word(const char *word, char *text, size_t size)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:._-";
+    text[0] = '\0';
+    if (*word && strspn(word, plain) == strlen(word)) {
+        bench_append(text, size, "%s", word);
+        return;
+    }
+    bench_append(text, size, "'");
+    for (; *word; word++)
+        bench_append(text, size, "%s%c%s", *word == '\'' ? "'\\" : "", *word, *word == '\'' ? "'" : "");
+    bench_append(text, size, "'");
+}

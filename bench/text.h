@@ -41,6 +41,11 @@ void bench_format_ns(double ns, char *text, size_t size);
 /* "64 KiB", "1.5 GiB". */
 void bench_format_bytes(double bytes, char *text, size_t size);
 
+/* Replaces what a terminal would take as a command (control characters, ends of lines) by spaces. */
+void bench_clean_line(char *text);
+/* A word as a shell reads it back: as it is, or in quotes. size is to be four times the word's at most. */
+void bench_shell_word(const char *word, char *text, size_t size);
+
 /* malloc'ed copy; NULL when memory is short. */
 char *bench_copy_text(const char *text);
 

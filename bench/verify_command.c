@@ -25,6 +25,7 @@ typedef struct tally {
 
 typedef struct verification {
     const bench_options *options;
+    const char *wish; /* NULL: the default device */
     bench_contestant husk;
     FILE *digests; /* NULL: nobody wants them */
     tally tallies[BENCH_OP_COUNT][BENCH_DIRECTIONS][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
@@ -82,10 +83,13 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
     t->timeouts += state == BENCH_STATE_TIMEOUT;
     if (state == BENCH_STATE_OK || state == BENCH_STATE_UNSUPPORTED)
         return;
+    char device[4 * 128] = "";
+    if (v->wish)
+        bench_shell_word(v->wish, device, sizeof device);
     bench_progress_clear();
-    printf("%s%s%s  %s  %s\n    clbench verify %s%s%s\n", bench_colour_on(BENCH_BAD), bench_state_text(state),
-           bench_colour_off(), variant ? variant : "(chosen)", check.reason, c->canonical,
-           variant ? " --variant " : "", variant ? variant : "");
+    printf("%s%s%s  %s  %s\n    clbench verify %s%s%s%s%s\n", bench_colour_on(BENCH_BAD),
+           bench_state_text(state), bench_colour_off(), variant ? variant : "(chosen)", check.reason,
+           c->canonical, variant ? " --variant " : "", variant ? variant : "", v->wish ? " -d " : "", device);
     fflush(stdout);
 }
 
@@ -258,7 +262,8 @@ int bench_command_verify(const bench_options *options)
         memset(v, 0, sizeof *v);
         v->options = options;
         v->digests = digests;
-        code = verify_device(v, &suite, bench_device_wish(options, i, buffer));
+        v->wish = bench_device_wish(options, i, buffer);
+        code = verify_device(v, &suite, v->wish);
     }
     free(v);
     bench_suite_free(&suite);

@@ -85,13 +85,14 @@ static const char *vendor_name(unsigned vendor)
     return "other";
 }
 
-// Display and processing-accelerator classes of the vendors that make GPUs for computing; a server's or a
-// virtual machine's plain display adapter is none.
+// Displays of the vendors that make GPUs for computing, and AMD's processing accelerators (those of others, such as
+// Intel's NPUs, are no GPUs); a server's or a virtual machine's plain display adapter is none.
 static bool is_computing_gpu(unsigned class, unsigned vendor)
 {
     unsigned base = class >> 16;
-    return (base == 0x03 || base == 0x12) &&
-           (vendor == VENDOR_NVIDIA || vendor == VENDOR_AMD || vendor == VENDOR_INTEL);
+    if (base == 0x12)
+        return vendor == VENDOR_AMD;
+    return base == 0x03 && (vendor == VENDOR_NVIDIA || vendor == VENDOR_AMD || vendor == VENDOR_INTEL);
 }
 
 static void examine_pci(husk_device_list *list)

@@ -92,6 +92,8 @@ START_TEST(mistakes_name_the_key_and_what_is_wrong)
     refuse("gemm m=1,,2 n=1 k=1", "m=: an item of its list is empty");
     refuse("gemm m=1, n=1 k=1", "m=: an item of its list is empty");
     refuse("gemm m=1,x n=1 k=1", "m=x: a whole number is wanted (in gemm m=x n=1 k=1)");
+    refuse("gemm m=-9223372036854775807..-9223372036854775806+9223372036854775807 n=1 k=1",
+           "m=-9223372036854775807: at least 0 is wanted");
     refuse("gemm m=1 n=1 k=1 act=none,rleu", "the nearest is act=relu");
     refuse("gemm m=1,2 m=3 n=1 k=1", "m is given twice");
     refuse("gemm m= n=1 k=1", "m needs a value");

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "run.h"
 #include "suite.h"
+#include "text.h"
 
 #define MAX_WORDS 16
 
@@ -42,6 +43,23 @@ static void refuse(const char *line, const char *part)
     ck_assert_msg(strstr(reason, part) != NULL, "%s: '%s' lacks '%s'", line, reason, part);
 }
 
+// A device's name may have spaces, quotes, anything.
+START_TEST(words_are_quoted_for_a_shell)
+{
+    static const struct {
+        const char *word, *quoted;
+    } words[] = {
+        {"0:0", "0:0"}, {"cpu-1_x.2", "cpu-1_x.2"}, {"a b", "'a b'"},
+        {"", "''"},     {"a'b", "'a'\\''b'"},       {"$(x)", "'$(x)'"},
+    };
+    char text[64];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        bench_shell_word(words[i].word, text, sizeof text);
+        ck_assert_str_eq(text, words[i].quoted);
+    }
+}
+END_TEST
+
 START_TEST(options_are_read_in_every_form)
 {
     bench_options o = accept("");
@@ -64,6 +82,7 @@ START_TEST(options_are_read_in_every_form)
     ck_assert_double_eq(accept("run").compile_time, 600);
     ck_assert_double_eq(accept("run --max-time 5").compile_time, 5); // who gives a time means it
     ck_assert_str_eq(accept("run --resume a.json -q --csv b.csv").resume_path, "a.json");
+    ck_assert_str_eq(accept("run --resume a.json --plain out.txt").plain_path, "out.txt");
     ck_assert(accept("run --cold").cold);
     ck_assert(accept("devices --json").json);
     ck_assert(accept("--quick --help").help);
@@ -195,6 +214,7 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("cli");
+    tcase_add_test(tests, words_are_quoted_for_a_shell);
     tcase_add_test(tests, options_are_read_in_every_form);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
     tcase_add_test(tests, words_become_cases);

@@ -280,6 +280,34 @@ START_TEST(the_same_card_twice_and_one_that_is_away)
 }
 END_TEST
 
+// Who is tired of waiting for a driver has not found that it hangs.
+START_TEST(an_interrupt_is_no_finding)
+{
+    let("HUSK_TEST_ICD=hang");
+    strcat(variables, "timeout --preserve-status -s INT 2 ");
+    examine(130);
+    expect_none("problem");
+    ck_assert_ptr_nonnull(strstr(text_of(document, "verdict"), "Interrupted"));
+}
+END_TEST
+
+// A loader that takes a library's name without an ending lists what no file registers.
+START_TEST(devices_without_a_file_are_a_note)
+{
+    char name[600];
+    snprintf(name, sizeof name, "%s", place("/other/driver"));
+    ck_assert_int_eq(symlink(HUSK_TEST_ICD_LIBRARY, name), 0);
+    let("OCL_ICD_VENDORS='%s'", name);
+    char command[sizeof variables + 300];
+    snprintf(command, sizeof command, "%s '%s' run -n gemm m=1 n=1 k=1 2>&1 | grep -q 'Fake platform'",
+             variables, HUSK_CLBENCH);
+    if (system(command) != 0)
+        return; // this loader wants a file
+    examine(0);
+    expect("note", "no_icd", "no OpenCL driver is registered", "");
+}
+END_TEST
+
 START_TEST(two_files_for_one_library_are_noted)
 {
     char text[600];
@@ -335,6 +363,18 @@ END_TEST
 
 // ---- loaders ----
 
+START_TEST(a_loader_of_32_bits_is_none)
+{
+    put("/usr/local/cuda/lib64/libOpenCL.so.1", sizeof(void *) == 8 ? "\177ELF\1" : "\177ELF\2");
+    examine(0);
+    expect_none("note");
+    expect("ok", "loader", "one OpenCL loader: /usr/lib/libOpenCL.so.1", "");
+    put("/usr/local/cuda/lib64/libOpenCL.so.1", sizeof(void *) == 8 ? "\177ELF\2" : "\177ELF\1");
+    examine(0);
+    expect("note", "several_loaders", "2 OpenCL loaders", "");
+}
+END_TEST
+
 START_TEST(two_loaders_are_listed)
 {
     put("/usr/local/cuda/lib64/libOpenCL.so.1", "");
@@ -378,6 +418,18 @@ static void another_gpu(const char *vendor, const char *driver, const char *word
 START_TEST(a_gpu_without_a_kernel_driver)
 {
     another_gpu("0x8086\n", NULL, "no kernel driver is bound to it", "load i915 or xe");
+}
+END_TEST
+
+START_TEST(accelerators_of_others_are_no_gpus)
+{
+    gpu("0000:00:0b.0", "0x8086\n", "intel_vpu");
+    put("/sys/bus/pci/devices/0000:00:0b.0/class", "0x120000\n");
+    examine(0);
+    ck_assert_uint_eq(json_array_size(json_object_get(document, "gpus")), 1);
+    put("/sys/bus/pci/devices/0000:03:00.0/class", "0x120000\n"); // AMD's are
+    examine(0);
+    expect("ok", "gpu", "0000:03:00.0", "");
 }
 END_TEST
 
@@ -532,6 +584,32 @@ START_TEST(folders_that_cannot_be_used_are_said)
 }
 END_TEST
 
+// Nothing in it is run: results may be shared, and lie elsewhere.
+START_TEST(results_may_lie_behind_a_link_and_be_shared)
+{
+    char command[400];
+    place("/elsewhere/x");
+    snprintf(command, sizeof command,
+             "rm -r '%s/home/.local/share/husk' && chmod 770 '%s/elsewhere' && "
+             "ln -s '%s/elsewhere' '%s/home/.local/share/husk'",
+             root, root, root, root);
+    ck_assert_int_eq(system(command), 0);
+    examine(0);
+    expect_none("problem");
+    ck_assert_int_eq(rmdir(place("/elsewhere")), 0); // a link to nothing
+    examine(1);
+    expect("problem", "folder_unusable", "results and tuning cannot be kept", "");
+}
+END_TEST
+
+START_TEST(control_characters_are_not_printed)
+{
+    put("/etc/OpenCL/vendors/escape.icd", "/no/such/\033[31mlib.so\n");
+    examine(1);
+    expect("problem", "icd_not_loaded", "/no/such/ [31mlib.so: cannot open", "");
+}
+END_TEST
+
 // A limit of file sizes stands for a disk that is full.
 START_TEST(a_disk_that_is_full_is_said)
 {
@@ -552,15 +630,19 @@ int main(void)
         no_driver_at_all_is_no_device,
         a_driver_that_crashes_is_named_and_left_out,
         a_driver_that_hangs_is_named,
+        an_interrupt_is_no_finding,
+        devices_without_a_file_are_a_note,
         a_driver_without_a_device_is_noted,
         the_same_card_twice_and_one_that_is_away,
         two_files_for_one_library_are_noted,
         variables_that_point_nowhere_are_said,
         drivers_from_elsewhere_are_noted,
         husks_variables_are_noted_and_typing_errors_too,
+        a_loader_of_32_bits_is_none,
         two_loaders_are_listed,
         links_to_one_loader_are_one,
         a_gpu_without_a_kernel_driver,
+        accelerators_of_others_are_no_gpus,
         a_gpu_that_a_virtual_machine_has,
         a_gpu_that_nouveau_has,
         an_nvidia_gpu_without_device_files,
@@ -573,6 +655,8 @@ int main(void)
         a_render_node_of_an_unknown_card,
         limits_of_a_container_are_noted,
         folders_that_cannot_be_used_are_said,
+        results_may_lie_behind_a_link_and_be_shared,
+        control_characters_are_not_printed,
         a_disk_that_is_full_is_said,
     };
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -163,6 +163,8 @@ START_TEST(a_list_that_crashes_or_hangs_is_no_device)
 {
     expect_code(6, "", "crash clGetDeviceIDs", "--quick");
     expect("problem", "listing_crashes", "SIGSEGV");
+    expect_code(6, "", "fail=-6 clGetPlatformIDs", "--quick");
+    expect("problem", "listing_fails", "listing all devices fails: ");
     expect_code(6, "", "hang clGetPlatformIDs", "--quick --max-time 2");
     expect("problem", "listing_hangs", "no answer within 2 s while listing all platforms and devices");
 }

@@ -15,6 +15,8 @@
 
 static char output[1 << 16], report[] = "/tmp/husk-dry-run-XXXXXX";
 
+static bool has_layers; // not before 2.3 of ocl-icd, nor before 3.0.0 of Khronos' loader
+
 static int run(const char *environment, const char *arguments)
 {
     char command[2048];
@@ -41,23 +43,28 @@ static void expect_said(const char *part)
     ck_assert_msg(strstr(output, part) != NULL, "'%s' is not in\n%.2000s", part, output);
 }
 
-// The layer writes down what a process has called; one that knows no layers leaves the file empty.
+// The layer writes down what a process has called; a loader that knows no layers leaves the file empty.
 static void expect_nothing_done(void)
 {
-    static const char *const calls[] = {"clCreateContext", "clBuildProgram", "clEnqueueNDRangeKernel",
-                                        "clCreateBuffer"};
+    static const char *const calls[] = {"clCreate", "clBuildProgram", "clEnqueue"};
     char line[200];
+    long listed = 0;
     FILE *file = fopen(report, "r");
     ck_assert_ptr_nonnull(file);
     while (fgets(line, sizeof line, file)) {
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-            char name[64];
+            char name[64] = "";
             long count = 0;
-            if (sscanf(line, "calls %63s %ld", name, &count) == 2 && !strcmp(name, calls[i]))
+            if (sscanf(line, "calls %63s %ld", name, &count) == 2 &&
+                !strncmp(name, calls[i], strlen(calls[i])))
                 ck_assert_msg(count == 0, "%s was called %ld times", name, count);
+            if (i == 0 && !strcmp(name, "clGetPlatformIDs"))
+                listed += count;
         }
     }
     fclose(file);
+    ck_assert_msg(!has_layers || listed > 0, "nothing was written down");
+    ck_assert_int_eq(truncate(report, 0), 0);
 }
 
 START_TEST(run_names_cases_devices_baselines_and_time)
@@ -116,6 +123,7 @@ int main(void)
     if (file < 0)
         return EXIT_FAILURE;
     close(file);
+    has_layers = run("HUSK_TEST_FAULTS=nonsense", "run gemm m=1 n=1 k=1 -n") != 0;
     TCase *tests = tcase_create("dry run");
     tcase_add_test(tests, run_names_cases_devices_baselines_and_time);
     tcase_add_test(tests, verify_and_tune_say_theirs);
