@@ -22,7 +22,8 @@ HUSK_API const char *husk_plan_configuration(const husk_plan *plan);
 /*
  * Bytes of scratch memory a run takes from its queue: at most the params' workspace_limit. Where they give none, the
  * limit is the larger of 64 MiB and twice the tensors' bytes, for every operator: a variant that needs more counts as
- * unsupported, unless the params ask for it by name.
+ * unsupported, unless the params ask for it by name. What the plans inside a composite take (those of rnn, of the
+ * gradients of rnn and gemm, and of convolution's by its data) comes on top and is not counted.
  */
 HUSK_API uint64_t husk_plan_workspace(const husk_plan *plan);
 /* Floating-point operations a run executes: fewer than the operator's own count for Winograd. */

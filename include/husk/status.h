@@ -19,7 +19,9 @@ HUSK_BEGIN_DECLS
  * Code, number, text. Numbers are part of the ABI: a new one goes to the end.
  *
  * After INVALID_ARGUMENT, UNSUPPORTED and OUT_OF_MEMORY nothing was enqueued, nothing has changed, and
- * every object is usable. After OPENCL the queue's contents are undefined but the objects are usable.
+ * every object is usable; but where the device refused a later kernel of a call that has several (the text
+ * names it), or a part of it found no memory, outputs are undefined. After OPENCL the queue's contents are
+ * undefined but the objects are usable.
  * After DEVICE_LOST the context answers DEVICE_LOST for good; release it and create another.
  */
 #define HUSK_STATUS_LIST(X)                                                                         \
