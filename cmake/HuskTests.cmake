@@ -7,9 +7,9 @@
 #
 #   tiers       which tiers run it; default: default. The program reads HUSK_TEST_TIER to know which one it is in.
 #               (asan and tsan are not tiers here: they are the default tier in another build folder.)
-#   timeout     seconds, in the default tier; the long tier and oclgrind get ten times that, sanitizers three times
+#   timeout     seconds, in the default tier; all others get ten times that, sanitizers three times
 #   processors  how many cores CTest should count it for
-#   with        FOLDER/WITH.c is compiled into it, too: what several tests share
+#   with        FOLDER/WITH.c is compiled into it, too, for each name of a list: what several tests share
 
 set(HUSK_TEST_POCL_CACHE "${PROJECT_BINARY_DIR}/cache/pocl")
 set(HUSK_TEST_USER_CACHE "${PROJECT_BINARY_DIR}/cache/user")
@@ -116,9 +116,10 @@ function(husk_add_test_file file)
     husk_test_option("${line}" with "" with)
 
     file(GLOB more CONFIGURE_DEPENDS "${directory}/${name}_*.c")
-    if(with)
-        list(APPEND more "${directory}/${with}.c")
-    endif()
+    string(REPLACE "," ";" with "${with}")
+    foreach(shared IN LISTS with)
+        list(APPEND more "${directory}/${shared}.c")
+    endforeach()
     add_executable(${target} "${file}" ${more})
     husk_compile_options(${target})
     target_link_libraries(${target} PRIVATE husk_test_support)

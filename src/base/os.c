@@ -76,7 +76,7 @@ static char *read_descriptor(int descriptor, size_t *size)
 
 char *husk__read_file(const char *path, size_t *size)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return NULL;
     char *bytes = read_descriptor(descriptor, size);
@@ -138,6 +138,8 @@ char **husk__list_directory(const char *path, const char *ending, size_t *count)
     return names;
 }
 
+enum { MOST_PRIVATE_BYTES = 256 << 20 };
+
 static bool is_private(const struct stat *status)
 {
     return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -187,11 +189,16 @@ char *husk__read_private_file(const char *path, size_t *size)
         return NULL;
     struct stat status;
     char *bytes = NULL;
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && is_private(&status))
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && is_private(&status) &&
+        status.st_size <= MOST_PRIVATE_BYTES)
         bytes = read_descriptor(descriptor, size);
     close(descriptor);
     return bytes;
 }
+
+// Behind it are the six characters that mkstemp chooses.
+#define TEMPORARY ".tmp."
+enum { TEMPORARY_ENDING = sizeof TEMPORARY - 1 + 6, OLD_SECONDS = 3600 };
 
 static bool write_all(int descriptor, const char *bytes, size_t size)
 {
@@ -210,7 +217,7 @@ static bool write_all(int descriptor, const char *bytes, size_t size)
 bool husk__write_file_atomically(const char *path, const void *bytes, size_t size)
 {
     char temporary[4096];
-    int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int length = snprintf(temporary, sizeof temporary, "%s" TEMPORARY "XXXXXX", path);
     if (length < 0 || (size_t)length >= sizeof temporary)
         return false;
     int descriptor = mkstemp(temporary);
@@ -222,4 +229,27 @@ bool husk__write_file_atomically(const char *path, const void *bytes, size_t siz
     if (!done)
         unlink(temporary);
     return done;
+}
+
+static bool is_temporary(const char *name)
+{
+    size_t length = strlen(name);
+    return length > TEMPORARY_ENDING &&
+           strncmp(name + length - TEMPORARY_ENDING, TEMPORARY, sizeof TEMPORARY - 1) == 0;
+}
+
+void husk__remove_old_temporaries(const char *folder)
+{
+    DIR *directory = opendir(folder);
+    time_t now = time(NULL);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        struct stat status;
+        // A clock that was set back must not keep them for ever: an hour ahead is as old as an hour ago.
+        if (is_temporary(entry->d_name) &&
+            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+            (status.st_mtime < now - OLD_SECONDS || status.st_mtime > now + OLD_SECONDS))
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    if (directory)
+        closedir(directory);
 }

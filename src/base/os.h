@@ -18,7 +18,10 @@ const char *husk__environment(const char *name);
 /* "64", "16K", "512M", "1G" (powers of 1024). False for anything else. */
 bool husk__parse_size(const char *text, uint64_t *value);
 
-/* A whole file, zero-terminated, malloc'ed; NULL when it cannot be read. size may be NULL. */
+/*
+ * A whole file, zero-terminated, malloc'ed; NULL when it cannot be read, and for what is no file: a pipe is not waited
+ * for. size may be NULL.
+ */
 char *husk__read_file(const char *path, size_t *size);
 
 /* The first bytes of a file that does not know its size, such as /proc/cpuinfo. As husk__read_file otherwise. */
@@ -36,12 +39,18 @@ void *husk__large_memory(uint64_t bytes);
 
 /*
  * Cache folders and files: private to the user. The folder is made with mode 0700 where it is missing, and
- * refused (false) when it is a link, someone else's, or writable by others.
+ * refused (false) when it is a link, someone else's, or writable by others. The path does not end with a slash, behind
+ * which a link would be followed.
  */
 bool husk__prepare_private_directory(const char *path);
-/* As husk__read_file, but refuses links, other owners' files and files others may write. */
+/*
+ * As husk__read_file, but refuses links, other owners' files, files others may write, and files beyond 256 MiB, which
+ * no cache and no database has.
+ */
 char *husk__read_private_file(const char *path, size_t *size);
 /* Written to a temporary in the same folder, synced, then renamed. All or nothing. */
 bool husk__write_file_atomically(const char *path, const void *bytes, size_t size);
+/* Temporaries in the folder that are an hour old: whoever wrote them was killed. */
+void husk__remove_old_temporaries(const char *folder);
 
 #endif

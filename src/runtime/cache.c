@@ -58,6 +58,8 @@ void husk__cache_open(husk__cache *cache, const husk_context_params *params, con
         return;
     char *directory =
         params->cache_directory ? husk__copy_string(params->cache_directory) : default_directory();
+    for (size_t end = directory ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; --end)
+        directory[end - 1] = 0;
     if (directory && !husk__prepare_private_directory(directory)) {
         husk__log_write(log, HUSK_LOG_INFORMATION,
                         "no cache of binaries: %s cannot be made, is a link, or others may write to it",
@@ -136,6 +138,7 @@ void husk__cache_store(const husk__cache *cache, const char *key, const unsigned
     husk__text_append(&bytes, (const char *)binary, size);
     if (!bytes.failed && entry_path(cache, key, &path))
         husk__write_file_atomically(path.bytes, bytes.bytes, bytes.size);
+    husk__remove_old_temporaries(cache->directory);
     husk__text_free(&path);
     husk__text_free(&bytes);
 }

@@ -245,10 +245,13 @@ static const char *find_class(const search *s)
     bool is_better = false;
     for (size_t i = 0; s->key.shape_class[0] && i < s->tuning->count; ++i) {
         const husk__tuning_entry *entry = entry_at(s, i);
-        if (!entry || strcmp(entry->shape_class, s->key.shape_class) != 0 ||
-            find_problem(s, entry->problem, i))
+        if (!entry || strcmp(entry->shape_class, s->key.shape_class) != 0)
             continue;
-        if (agreed && strcmp(agreed, entry->variant) != 0)
+        bool agrees = agreed && strcmp(agreed, entry->variant) == 0;
+        // Looking for an earlier measurement takes a walk, which what changes nothing is spared.
+        if ((agrees && (is_better || !is_state(entry, "tuned"))) || find_problem(s, entry->problem, i))
+            continue;
+        if (agreed && !agrees)
             return NULL;
         agreed = entry->variant;
         is_better = is_better || is_state(entry, "tuned");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,long timeout=60
 // The cache of binaries on disk, forced on: what is loaded, and that nothing damaged or strange ever is.
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,101 +8,41 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/internal.h"
+#include "cache_folder.h"
+#include "cache_program.h"
 #include "support/environment.h"
 #include "support/support.h"
 
-static char directory[] = "/tmp/husk-cache-XXXXXX";
-static char kernels[64], cache[64];
+static cache_folder folder;
+static char cache[64];
 
 static void setup(void)
 {
-    char path[128];
-    strcpy(directory + sizeof directory - 7, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    snprintf(kernels, sizeof kernels, "%s/kernels", directory);
-    snprintf(cache, sizeof cache, "%s/cache", directory);
-    ck_assert_int_eq(mkdir(kernels, 0700), 0);
-    snprintf(path, sizeof path, "%s/test_cached.cl", kernels);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs("__kernel void husk_test_cached(__global int *x, long offset) { x[offset] = 42 + EXTRA; }\n", file);
-    fclose(file);
-    test_setenv("HUSK_KERNEL_DIR", kernels);
+    cache_folder_open(&folder);
+    snprintf(cache, sizeof cache, "%s", folder.cache);
+    cache_program_write(&folder, 42);
 }
 
 static void teardown(void)
 {
-    char command[200];
     test_restore_environment();
-    snprintf(command, sizeof command, "chmod -R u+rwx %s; rm -rf %s", directory, directory);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static husk_context *open_context(husk_cache_mode mode)
-{
-    husk_error error = {0};
-    husk_context *context = NULL;
-    husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = mode, .cache_directory = cache);
-    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
-    return context;
-}
-
-/* Builds or loads the program in a context of its own, runs it, checks the number. */
-static husk_program_stats use(husk_cache_mode mode, const char *options, int32_t expected)
-{
-    husk_error error = {0};
-    husk__scope scope = {"husk_test", &error};
-    husk_context *context = open_context(mode);
-    husk_queue *queue = NULL;
-    husk_buffer *buffer = NULL;
-    const husk__kernel *kernel = NULL;
-    husk__range range = {{1, 1, 1}, {1, 1, 1}};
-    int32_t seen = 0;
-    husk_program_stats stats;
-    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
-    test_ok_error(husk_buffer_create(context, 4, &buffer, &error), &error);
-    test_ok_error(husk__kernel_get(context, "test_cached.cl", options, "husk_test_cached", &kernel, &scope),
-                  &error);
-    test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_BUFFER(buffer, 0, 4)), &error);
-    test_ok(husk_buffer_read(queue, buffer, 0, 4, &seen));
-    ck_assert_int_eq(seen, expected);
-    husk_context_program_stats(context, &stats);
-    husk_buffer_release(buffer);
-    husk_queue_release(queue);
-    husk_context_release(context);
-    return stats;
+    cache_folder_close(&folder);
 }
 
 static void expect_build(const char *options, int32_t value)
 {
-    husk_program_stats stats = use(HUSK_CACHE_ON, options, value);
-    ck_assert_uint_eq(stats.builds, 1);
-    ck_assert_uint_eq(stats.cache_loads, 0);
+    cache_program_expect_build(cache, options, value);
 }
 
 static void expect_load(const char *options, int32_t value)
 {
-    husk_program_stats stats = use(HUSK_CACHE_ON, options, value);
-    ck_assert_uint_eq(stats.builds, 0);
-    ck_assert_uint_eq(stats.cache_loads, 1);
+    cache_program_expect_load(cache, options, value);
 }
 
-/* The only entry's path; the number of files in the folder. */
+/* The number of entries, and the only one's path. */
 static int entries(char *path, size_t size)
 {
-    int count = 0;
-    DIR *opened = opendir(cache);
-    if (!opened)
-        return -1;
-    for (struct dirent *entry; (entry = readdir(opened));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, size, "%s/%s", cache, entry->d_name);
-        count++;
-    }
-    closedir(opened);
-    return count;
+    return cache_folder_entries(&folder, path, size);
 }
 
 static long file_size(const char *path)
@@ -145,12 +83,8 @@ END_TEST
 
 START_TEST(a_changed_source_is_another_entry)
 {
-    char path[128];
     expect_build("-DEXTRA=1", 43);
-    snprintf(path, sizeof path, "%s/test_cached.cl", kernels);
-    FILE *file = fopen(path, "w");
-    fputs("__kernel void husk_test_cached(__global int *x, long offset) { x[offset] = 52 + EXTRA; }\n", file);
-    fclose(file);
+    cache_program_write(&folder, 52);
     expect_build("-DEXTRA=1", 53);
 }
 END_TEST
@@ -158,14 +92,14 @@ END_TEST
 START_TEST(off_touches_no_disk)
 {
     char path[400];
-    husk_program_stats stats = use(HUSK_CACHE_OFF, "-DEXTRA=1", 43);
+    husk_program_stats stats = cache_program_use(cache, HUSK_CACHE_OFF, "-DEXTRA=1", 43);
     ck_assert_uint_eq(stats.builds, 1);
     ck_assert_int_eq(entries(path, sizeof path), -1);
     test_setenv("HUSK_CACHE", "0");
-    use(HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
+    cache_program_use(cache, HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
     ck_assert_int_eq(entries(path, sizeof path), -1);
     test_setenv("HUSK_CACHE", "1");
-    use(HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
+    cache_program_use(cache, HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
     ck_assert_int_eq(entries(path, sizeof path), 1);
 }
 END_TEST
@@ -217,12 +151,12 @@ START_TEST(a_foreign_entry_is_built_again)
     char first[400], second[400], command[1000];
     expect_build("-DEXTRA=1", 43);
     ck_assert_int_eq(entries(first, sizeof first), 1);
-    snprintf(command, sizeof command, "mv %s %s/aside", first, directory);
+    snprintf(command, sizeof command, "mv %s %s/aside", first, folder.path);
     ck_assert_int_eq(system(command), 0);
     expect_build("-DEXTRA=2", 44);
     ck_assert_int_eq(entries(second, sizeof second), 1);
     /* the whole, sound entry of other options under this one's name */
-    snprintf(command, sizeof command, "cp %s/aside %s", directory, second);
+    snprintf(command, sizeof command, "cp %s/aside %s", folder.path, second);
     ck_assert_int_eq(system(command), 0);
     expect_build("-DEXTRA=2", 44);
     expect_load("-DEXTRA=2", 44);
@@ -234,7 +168,7 @@ START_TEST(a_link_is_not_followed)
     char path[400], aside[400];
     expect_build("-DEXTRA=1", 43);
     ck_assert_int_eq(entries(path, sizeof path), 1);
-    snprintf(aside, sizeof aside, "%s/aside", directory);
+    snprintf(aside, sizeof aside, "%s/aside", folder.path);
     ck_assert_int_eq(rename(path, aside), 0);
     ck_assert_int_eq(symlink(aside, path), 0);
     expect_build("-DEXTRA=1", 43);
@@ -264,7 +198,7 @@ START_TEST(a_strange_folder_is_not_used)
 {
     char elsewhere[128], path[400];
     /* a link to a folder */
-    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", directory);
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", folder.path);
     ck_assert_int_eq(mkdir(elsewhere, 0700), 0);
     ck_assert_int_eq(symlink(elsewhere, cache), 0);
     expect_build("-DEXTRA=1", 43);
@@ -296,7 +230,7 @@ START_TEST(a_folder_that_cannot_be_written_is_done_without)
 {
     strcpy(cache, "/proc/husk-cannot-be-here/cache");
     expect_build("-DEXTRA=1", 43);
-    snprintf(cache, sizeof cache, "%s/cache", directory);
+    snprintf(cache, sizeof cache, "%s/cache", folder.path);
     if (geteuid() == 0)
         return; /* root may write anywhere */
     ck_assert_int_eq(mkdir(cache, 0500), 0);
@@ -323,17 +257,17 @@ START_TEST(the_folder_follows_the_environment)
     husk_error error = {0};
     husk_context *context = NULL;
     husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_ON);
-    test_setenv("XDG_CACHE_HOME", directory);
+    test_setenv("XDG_CACHE_HOME", folder.path);
     test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
     husk_context_release(context);
-    snprintf(path, sizeof path, "%s/husk", directory);
+    snprintf(path, sizeof path, "%s/husk", folder.path);
     ck_assert_int_eq(stat(path, &status), 0);
     /* a relative one is to be ignored, says the standard; then it is $HOME/.cache */
     test_setenv("XDG_CACHE_HOME", "relative");
-    test_setenv("HOME", kernels);
+    test_setenv("HOME", folder.path);
     test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
     husk_context_release(context);
-    snprintf(path, sizeof path, "%s/.cache/husk", kernels);
+    snprintf(path, sizeof path, "%s/.cache/husk", folder.path);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_int_ne(stat("relative", &status), 0);
 }
