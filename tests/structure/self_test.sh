@@ -156,4 +156,41 @@ library '_Thread_local int last;';                caught last "$here/check_globa
 library 'static const char *const names[] = {"x"}; const char *const *g(void) { return names; }'
 "$here/check_globals.sh" library.a
 
+# The record of the ABI, against a small library and one change at a time.
+abi() { # abi EXPRESSION: the header and the library with sed's EXPRESSION done to both
+    put include/husk/husk.h '#pragma once' '#include <stdint.h>' \
+        '#define HUSK_API __attribute__((visibility("default")))' '#define HUSK_LIMIT 8' \
+        'typedef enum husk_kind { HUSK_KIND_A = 0, HUSK_KIND_B = 1 } husk_kind;' \
+        'typedef struct husk_params {' '    uint32_t size;' '    float low, high;' '    husk_kind kind;' \
+        '    int64_t pad[3];' '} husk_params;' 'typedef struct husk_queue husk_queue;' \
+        'typedef void (*husk_callback)(void *user);' \
+        'HUSK_API int husk_first(husk_queue *queue, const husk_params *params);' \
+        'HUSK_API int husk_second(husk_queue *queue, husk_callback callback,' '    float scale);'
+    put abi.c '#include <husk/husk.h>' \
+        'int husk_first(husk_queue *queue, const husk_params *params) { return queue && params; }' \
+        'int husk_second(husk_queue *queue, husk_callback callback,' \
+        '    float scale) { return queue && callback && scale; }'
+    sed "$1" include/husk/husk.h > changed.h
+    mv changed.h include/husk/husk.h
+    sed "$1" abi.c > changed.c
+    "$compiler" -shared -fPIC -fvisibility=hidden -Wl,-soname,libabi.so.0 -Iinclude -o abi.so changed.c
+}
+rm -rf include/husk
+abi ''
+"$here/check_abi.sh" --update abi.so recorded.abi include > /dev/null
+"$here/check_abi.sh" abi.so recorded.abi include
+planted_abi() { # planted_abi WORDS EXPRESSION
+    abi "$2"
+    caught "$1" "$here/check_abi.sh" abi.so recorded.abi include
+}
+planted_abi '-  12 4 husk_kind kind'        's/^    husk_kind kind;/    int64_t before; husk_kind kind;/'
+planted_abi '-  1 HUSK_KIND_B'              's/HUSK_KIND_B = 1/HUSK_KIND_C = 1, HUSK_KIND_B = 2/'
+planted_abi '-constant HUSK_LIMIT 8'        's/HUSK_LIMIT 8/HUSK_LIMIT 9/'
+planted_abi '-function int husk_second'     's/float scale/double scale/'
+planted_abi '-function int husk_second'     's/husk_second/husk_third/'
+planted_abi '-  16 24 int64_t pad'          's/int64_t pad\[3\]/int64_t pad[4]/'
+planted_abi '-  4 4 float low'              's/float low, high/float high, low/'
+planted_abi '-type void (*husk_callback)'   's/(void \*user)/(void *user, int level)/'
+planted_abi 'there is more than before'     's/^typedef struct husk_queue/typedef struct husk_a { int x; } husk_a; &/'
+
 echo "$count planted breaches, all caught"
