@@ -92,7 +92,8 @@ static husk__wish make_wish(const husk_conv_params *params, const husk__conv_bac
 {
     const husk_tensor *const tensors[] = {arguments->w, arguments->dy, arguments->bias, arguments->dx};
     return (husk__wish){params->variant,
-                        husk__workspace_limit(params->workspace_limit, params->variant, tensors, 4)};
+                        husk__workspace_limit(params->workspace_limit, params->variant, tensors, 4),
+                        params->workspace_limit};
 }
 
 static husk_status call(husk_queue *queue, const husk_conv_params *params,

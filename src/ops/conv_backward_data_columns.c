@@ -118,13 +118,14 @@ static husk_status plan_product(husk_plan *plan, const husk__scope *scope)
     s->w.strides[0] = g->w_strides[0];
     s->w.strides[1] = g->w_strides[4];
     s->columns = husk_tensor_make(NULL, HUSK_F32, 3, (int64_t[]){g->batch, positions, row});
-    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_a = 1, .precision = problem->precision);
+    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_a = 1, .precision = problem->precision,
+                                                     .workspace_limit = husk__plan_inside_limit(plan));
     husk_error error = {0};
     const husk_status status =
         husk_gemm_plan_create(plan->context, &params, &s->dy, &s->w, NULL, &s->columns, &s->product, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "the product: %s", error.text);
-    husk__plan_adopt(s->product);
+    husk__plan_adopt(plan, s->product);
     // An engine's bound is wider than that of sums of f32.
     const double terms = 4.0 + 2.0 * sqrt((double)g->filters);
     plan->error_factor = fmax(plan->error_factor, s->product->error_factor / terms * plan->error_factor);

@@ -281,7 +281,8 @@ static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, p
 {
     const husk__conv_problem *problem = plan->problem;
     const husk_tensor *const tensors[] = {&p->dy, &p->w, &p->dx};
-    const husk__wish wish = {NULL, husk__default_workspace_limit(tensors, 3)};
+    const uint64_t limit = husk__plan_inside_limit(plan);
+    const husk__wish wish = {.workspace_limit = limit ? limit : husk__default_workspace_limit(tensors, 3)};
     husk__conv_problem own;
     husk_status status = husk__conv_resolve(params, &p->dy, &p->w, problem->has_bias ? &problem->bias : NULL, &p->dx,
                                             &own, scope);
@@ -290,7 +291,7 @@ static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, p
         status = husk__plan_create(plan->context, &husk__op_conv, &own, &wish, &p->plan, scope);
     if (status != HUSK_OK)
         return status;
-    husk__plan_adopt(p->plan);
+    husk__plan_adopt(plan, p->plan);
     // Its bound may be Winograd's; sums are as long as the whole gradient's, or shorter.
     const double terms = (double)husk__conv_filter_count(&own);
     const double all = (double)husk__conv_backward_data_products(problem);

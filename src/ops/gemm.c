@@ -308,7 +308,7 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
 {
     husk__scope scope;
     husk__gemm_problem problem;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_status status = husk__call_begin(queue, "husk_gemm", &scope);
     if (status == HUSK_OK)
         status = resolve(husk_queue_context(queue), params, a, b, bias, c, &problem, &wish, &scope);
@@ -341,7 +341,7 @@ husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params 
 {
     husk__scope scope;
     husk__gemm_problem problem;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_status status = husk__context_call_begin(context, "husk_gemm_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
         return husk__reject(&scope, "plan", "is NULL");

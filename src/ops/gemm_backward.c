@@ -312,6 +312,7 @@ static husk_status resolve(const husk_gemm_params *given_params, call *given, pr
         status = check_needs(own, scope);
     wish->variant = params.variant;
     wish->workspace_limit = husk__workspace_limit(params.workspace_limit, params.variant, tensors, TENSORS);
+    wish->inside_limit = params.workspace_limit;
     return status;
 }
 
@@ -391,7 +392,7 @@ husk_status husk_gemm_backward(husk_queue *queue, const husk_gemm_params *params
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     call given = {.run = {alpha, beta, {a, b, NULL, dy, da, db, dbias, dc}}, .x = x, .y = y};
     husk_status status = husk__call_begin(queue, "husk_gemm_backward", &scope);
     if (status == HUSK_OK)
@@ -413,7 +414,7 @@ husk_status husk_gemm_backward_plan_create(husk_context *context, const husk_gem
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     call given = {.run = {1.0f, 0.0f, {a, b, NULL, dy, da, db, dbias, dc}}, .x = x, .y = y};
     husk_status status = husk__context_call_begin(context, "husk_gemm_backward_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
@@ -483,7 +484,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk_gemm_params params = HUSK_GEMM_PARAMS(.activation = activations[i]);
         call given = {.run = {1.0f, 0.0f, {[DY] = &dy, [DBIAS] = &dbias, [DC] = &dc}}, .x = &dy};
         problem own;
-        husk__wish wish;
+        husk__wish wish = {0};
         status = resolve(&params, &given, &own, &wish, scope);
         if (status == HUSK_OK)
             status = husk__plan_immediate(queue, &husk__op_gemm_backward, &own, &wish, &given.run, scope);

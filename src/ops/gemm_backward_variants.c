@@ -159,12 +159,13 @@ static husk_status plan_product(husk_plan *plan, product *p, const husk__scope *
     const husk_tensor a = tensor_of(&p->left, p->left_dtype, NULL, 0);
     const husk_tensor b = tensor_of(&p->right, p->right_dtype, NULL, 0);
     const husk_tensor c = waits(p) ? tensor_of(&waiting, HUSK_F32, NULL, 0) : tensor_of(&p->out, p->out_dtype, NULL, 0);
-    const husk_gemm_params params = HUSK_GEMM_PARAMS(.precision = own->precision);
+    const husk_gemm_params params = HUSK_GEMM_PARAMS(.precision = own->precision,
+                                                     .workspace_limit = husk__plan_inside_limit(plan));
     husk_error error = {0};
     husk_status status = husk_gemm_plan_create(plan->context, &params, &a, &b, NULL, &c, &p->plan, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "a multiplication: %s", error.text);
-    husk__plan_adopt(p->plan);
+    husk__plan_adopt(plan, p->plan);
     if (!waits(p))
         return HUSK_OK;
     const husk__gemm_problem rounding = {.dtype = p->out_dtype};

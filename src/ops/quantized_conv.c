@@ -288,7 +288,7 @@ husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_par
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_status status = husk__call_begin(queue, "husk_quantized_conv", &scope);
     if (status == HUSK_OK)
         status = resolve(params, x, w, w_scale, bias, y, &own, &wish, &scope);
@@ -320,7 +320,7 @@ husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_qu
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_status status = husk__context_call_begin(context, "husk_quantized_conv_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
         return husk__reject(&scope, "plan", "is NULL");

@@ -319,7 +319,7 @@ husk_status husk_quantized_gemm(husk_queue *queue, const husk_quantized_gemm_par
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_status status = husk__call_begin(queue, "husk_quantized_gemm", &scope);
     if (status == HUSK_OK)
         status = resolve(params, a, b, b_scale, bias, c, &own, &wish, &scope);
@@ -351,7 +351,7 @@ husk_status husk_quantized_gemm_plan_create(husk_context *context, const husk_qu
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_status status = husk__context_call_begin(context, "husk_quantized_gemm_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
         return husk__reject(&scope, "plan", "is NULL");

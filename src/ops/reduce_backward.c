@@ -175,7 +175,7 @@ static husk_status prepare(husk_plan *plan, const char *file, const char *kernel
             husk__plan_create(plan->context, &husk__op_reduce, &own->pairs_problem, &wish, &own->pairs, scope);
         if (status != HUSK_OK)
             return status;
-        husk__plan_adopt(own->pairs);
+        husk__plan_adopt(plan, own->pairs);
     }
     char options[128];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(what->dx.dtype), plan->configuration->options);

@@ -33,7 +33,7 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
 {
     husk__scope scope;
     husk__rnn_problem problem;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_rnn_inputs own_inputs;
     husk_rnn_outputs own_outputs;
     husk_status status = husk__call_begin(queue, "husk_rnn", &scope);
@@ -59,7 +59,7 @@ husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *p
 {
     husk__scope scope;
     husk__rnn_problem problem;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk_rnn_inputs own_inputs;
     husk_rnn_outputs own_outputs;
     if (plan)

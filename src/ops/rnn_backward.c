@@ -38,7 +38,7 @@ husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, 
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk__rnn_backward_call given;
     husk_status status = husk__call_begin(queue, "husk_rnn_backward", &scope);
     if (status == HUSK_OK)
@@ -61,7 +61,7 @@ husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_
 {
     husk__scope scope;
     problem own;
-    husk__wish wish;
+    husk__wish wish = {0};
     husk__rnn_backward_call given;
     if (plan)
         *plan = NULL;

@@ -220,14 +220,15 @@ static husk_status plan_part(husk_plan *plan, const part *made, husk_plan **prod
 {
     const problem *own = plan->problem;
     const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = own->forward.precision,
-                                                     .accumulate = made->accumulate);
+                                                     .accumulate = made->accumulate,
+                                                     .workspace_limit = husk__plan_inside_limit(plan));
     husk_error error = {0};
     husk_status status = husk_gemm_backward_plan_create(
         plan->context, &params, if_there(&made->a), if_there(&made->b), NULL, NULL, &made->dy, if_there(&made->da),
         if_there(&made->db), if_there(&made->dbias), NULL, product, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "gradients of the products: %s", error.text);
-    husk__plan_adopt(*product);
+    husk__plan_adopt(plan, *product);
     return HUSK_OK;
 }
 

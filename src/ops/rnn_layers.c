@@ -202,14 +202,15 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
     if (problem->has_reserve)
         c.strides[0] = husk__rnn_kept(problem) * problem->hidden;
     const husk_tensor bias = husk_tensor_make(NULL, problem->work, 1, &columns);
-    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = problem->precision);
+    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = problem->precision,
+                                                     .workspace_limit = husk__plan_inside_limit(plan));
     husk_error error = {0};
     husk_status status =
         husk_gemm_plan_create(plan->context, &params, &a, &b, problem->has_input_bias ? &bias : NULL, &c,
                               &state->products[index], &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "products of the inputs: %s", error.text);
-    husk__plan_adopt(state->products[index]);
+    husk__plan_adopt(plan, state->products[index]);
     return HUSK_OK;
 }
 

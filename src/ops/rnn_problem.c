@@ -430,6 +430,7 @@ husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_input
     keep_given(problem);
     problem->workspace_limit = params.workspace_limit ? params.workspace_limit : default_limit(problem);
     wish->workspace_limit = params.variant ? params.workspace_limit : problem->workspace_limit;
+    wish->inside_limit = params.workspace_limit;
     wish->variant = params.variant ? params.variant : inputs->packed ? inputs->packed->wish : NULL;
     return HUSK_OK;
 }

@@ -48,7 +48,10 @@ const char *husk_plan_configuration(const husk_plan *plan)
 
 uint64_t husk_plan_workspace(const husk_plan *plan)
 {
-    return plan ? plan->workspace : 0;
+    uint64_t bytes = plan ? plan->workspace : 0;
+    for (int depth = 0; plan && depth < HUSK__PLAN_DEPTH; ++depth)
+        bytes += plan->inside_workspace[depth];
+    return bytes;
 }
 
 double husk_plan_executed_flops(const husk_plan *plan)
@@ -61,17 +64,31 @@ double husk_plan_error_factor(const husk_plan *plan)
     return plan ? plan->error_factor : 0.0;
 }
 
-void husk__plan_adopt(husk_plan *plan)
+// A queue keeps the largest scratch memory of each depth.
+void husk__plan_adopt(husk_plan *outer, husk_plan *inside)
 {
-    if (plan->holds_context)
-        husk_context_release(plan->context);
-    plan->holds_context = false;
+    uint64_t bytes = inside->workspace;
+    for (int depth = 0; depth < HUSK__PLAN_DEPTH; ++depth) {
+        if (bytes > outer->inside_workspace[depth])
+            outer->inside_workspace[depth] = bytes;
+        bytes = inside->inside_workspace[depth];
+    }
+    if (inside->holds_context)
+        husk_context_release(inside->context);
+    inside->holds_context = false;
+}
+
+uint64_t husk__plan_inside_limit(const husk_plan *outer)
+{
+    if (outer->inside_limit == 0)
+        return 0;
+    return outer->inside_limit > outer->workspace ? outer->inside_limit - outer->workspace : 1;
 }
 
 // ---- making one ----
 
 // One candidate made ready. The plan does not hold the context yet.
-static husk_status prepare(husk_context *context, const husk__op *op, const void *problem,
+static husk_status prepare(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
                            const husk__ranked *ranked, husk_plan **plan, const husk__scope *scope)
 {
     husk_plan *made = calloc(1, sizeof *made);
@@ -89,10 +106,17 @@ static husk_status prepare(husk_context *context, const husk__op *op, const void
     made->configuration = ranked->configuration;
     made->problem = copy;
     made->workspace = ranked->workspace;
+    made->workspace_limit = wish->workspace_limit;
+    made->inside_limit = wish->inside_limit;
     husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration};
     made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
     made->error_factor = ranked->variant->error_factor ? ranked->variant->error_factor(&candidate) : 0.0;
     husk_status status = ranked->variant->prepare(made, scope);
+    const uint64_t bytes = husk_plan_workspace(made);
+    if (status == HUSK_OK && wish->inside_limit > 0 && bytes > wish->inside_limit)
+        status = husk__fail(scope, HUSK_UNSUPPORTED,
+                            "variant %s needs %llu bytes of workspace with the plans inside it, the limit is %llu",
+                            ranked->variant->name, (unsigned long long)bytes, (unsigned long long)wish->inside_limit);
     if (status != HUSK_OK)
         destroy_plan(made);
     else
@@ -128,11 +152,10 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
         const husk__ranked *ranked = &ranking->candidates[i];
         if (choice != HUSK_CHOICE_NAMED && is_out(r, ranked))
             continue;
-        status = prepare(r->context, r->op, r->problem, ranked, plan, scope);
+        status = prepare(r->context, r->op, r->problem, r->wish, ranked, plan, scope);
         if (status == HUSK_OK) {
             (*plan)->choice = choice;
             (*plan)->is_call = r->is_call;
-            (*plan)->workspace_limit = r->wish->workspace_limit;
         }
         if (status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED)
             return status;
@@ -240,6 +263,7 @@ static void write_key(const husk__op *op, const void *problem, const husk__wish 
     husk__key_text(key, op->name);
     husk__key_text(key, wish->variant);
     husk__key_i64(key, (int64_t)wish->workspace_limit);
+    husk__key_i64(key, (int64_t)wish->inside_limit);
     op->describe(problem, key);
 }
 

@@ -11,6 +11,9 @@
 
 #include "select/op.h"
 
+/* A plan may have plans inside it, and they too: rnn_backward, gemm_backward, gemm. */
+enum { HUSK__PLAN_DEPTH = 3 };
+
 struct husk_plan {
     atomic_int references;
     husk_context *context;
@@ -21,6 +24,8 @@ struct husk_plan {
     void *problem; /* a copy of the operator's problem */
     void *state;   /* the variant's own */
     uint64_t workspace, workspace_limit;
+    uint64_t inside_limit;                        /* husk__wish's */
+    uint64_t inside_workspace[HUSK__PLAN_DEPTH]; /* of the plans inside it, and inside those: the most at each depth */
     double flops;
     double error_factor;
     husk_choice choice;
@@ -31,6 +36,7 @@ struct husk_plan {
 typedef struct husk__wish {
     const char *variant;      /* NULL, "name" or "name:configuration": never replaced by another */
     uint64_t workspace_limit; /* 0: none */
+    uint64_t inside_limit;    /* a composite's: what it and the plans inside it may take together; 0: no limit */
 } husk__wish;
 
 /*
@@ -42,8 +48,15 @@ typedef struct husk__wish {
 husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
                               const husk__wish *wish, husk_plan **plan, const husk__scope *scope);
 
-/* The plan belongs to another plan from now on, which keeps the context alive for both. */
-void husk__plan_adopt(husk_plan *plan);
+/*
+ * The plan inside belongs to outer from now on, which keeps the context alive for both and counts its scratch memory.
+ */
+void husk__plan_adopt(husk_plan *outer, husk_plan *inside);
+/*
+ * What a plan inside outer may take: what the caller's own limit leaves, at least one byte; 0 where the caller gave
+ * none, so that the default of its own tensors holds.
+ */
+uint64_t husk__plan_inside_limit(const husk_plan *outer);
 
 /* husk__plan_create through the context's cache. Release the plan after use. */
 husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,

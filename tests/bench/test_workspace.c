@@ -139,8 +139,8 @@ static uint64_t live_bytes(void)
     return stats.live_bytes;
 }
 
-// What a fresh queue holds after the call is the call's scratch memory.
-static void check_call(const bench_case *c)
+// What a fresh queue holds after the call is the call's scratch memory: what its plan says, those inside it included.
+static uint64_t taken_by_call(const bench_case *c, uint64_t *said)
 {
     char reason[BENCH_REASON_TEXT];
     bench_husk_session session = {.context = test_context()};
@@ -154,10 +154,18 @@ static void check_call(const bench_case *c)
                   "%s", reason);
     const uint64_t before = live_bytes();
     ck_assert_msg(bench_contender_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
-    note(c, live_bytes() - before, (uint64_t)bench_case_bytes(c), "the call");
+    const uint64_t taken = live_bytes() - before;
+    *said = husk_plan_workspace(husk_queue_plan(session.queue));
     bench_contender_husk.release(state);
     husk_queue_release(session.queue);
     bench_data_free(c, &data);
+    return taken;
+}
+
+static void check_call(const bench_case *c)
+{
+    uint64_t said;
+    note(c, taken_by_call(c, &said), (uint64_t)bench_case_bytes(c), "the call");
 }
 
 static void check_case(const bench_case *c)
@@ -271,6 +279,26 @@ START_TEST(a_variant_asked_for_by_name_may_take_more)
 }
 END_TEST
 
+START_TEST(composites_count_the_plans_inside_them)
+{
+    static const char *const lines[] = {
+        "gemm m=129 n=65 k=257 tb=1 bias=1 act=relu dir=bwd",
+        "conv n=2 c=8 h=14 w=14 k=24 r=3 s=3 pad=1 dir=bwd_data",
+        "conv n=2 c=3 h=24 w=20 k=10 r=5 s=4 stride=6 dir=bwd_data",
+        "rnn cell=lstm t=5 b=3 input=20 hidden=17 layers=2 bidir=1 lengths=1",
+        "rnn cell=lstm t=3 b=3 input=9 hidden=17 layers=2 bidir=1 lengths=1 dir=bwd",
+    };
+    char reason[BENCH_REASON_TEXT];
+    bench_case c;
+    uint64_t said;
+    ck_assert_msg(bench_case_parse(lines[_i], &c, reason), "%s", reason);
+    const uint64_t taken = taken_by_call(&c, &said);
+    ck_assert_msg(taken == said, "%s: takes %llu bytes of scratch, its plan says %llu", lines[_i],
+                  (unsigned long long)taken, (unsigned long long)said);
+    ck_assert_uint_gt(taken, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("workspace");
@@ -279,6 +307,7 @@ int main(void)
     tcase_add_test(tests, generated_cases);
     tcase_add_test(tests, large_shapes_by_chance);
     tcase_add_test(tests, a_variant_asked_for_by_name_may_take_more);
+    tcase_add_loop_test(tests, composites_count_the_plans_inside_them, 0, 5);
     Suite *suite = suite_create("workspace");
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -44,12 +44,13 @@ simulate() {
         "$clbench" verify $case --device oclgrind --quiet --max-time 900s > "$work/out" 2> "$work/err" < /dev/null
 }
 
-# A line a case: each in a run, and so a log, of its own.
+# A line a case: each in a run, and so a log, of its own. The slowest are named: they are what the tier's time is made of.
 check_cases() {
     grep -E '^[a-z]' "$from" > "$work/cases"
     : > "$ran"
     while IFS= read -r line; do
         : > "$work/kernels"
+        began=$(date +%s)
         simulate "$1" "$line" || { echo "failed: $line"; cat "$work/out" "$work/err"; status=1; }
         if [ -s "$work/log" ] || grep -q Oclgrind "$work/err"; then
             echo "Oclgrind has something to say: $line"
@@ -58,8 +59,10 @@ check_cases() {
             status=1
         fi
         sort -u "$work/kernels" >> "$ran"
+        echo "$(($(date +%s) - began)) s: $line" >> "$work/times"
     done < "$work/cases"
-    echo "$(wc -l < "$work/cases") cases"
+    echo "$(wc -l < "$work/cases") cases; the slowest:"
+    sort -rn "$work/times" | head -n 12
     [ -s "$work/cases" ] || status=1
 }
 
