@@ -57,7 +57,7 @@ double husk__quantized_conv_flops(const husk__candidate *candidate)
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&husk__quantized_conv_implicit_gemm,
+static const husk__variant *const variants[] = {&husk__quantized_conv_implicit_gemm, &husk__quantized_conv_depthwise,
                                                 &husk__quantized_conv_grid, NULL};
 
 const husk__op husk__op_quantized_conv = {
@@ -159,12 +159,8 @@ static void set_products(problem *own)
     int64_t step[4] = {own->x_strides[0], own->x_strides[2], own->x_strides[3], own->x_strides[4]};
     for (int d = 0; d < 3; ++d)
         own->is_direct = own->is_direct && own->pad[d] == 0 && own->pad_end[d] == 0;
-    if (!own->is_direct) {
-        step[3] = all;
-        step[2] = step[3] * (own->in[2] + own->pad[2] + own->pad_end[2]);
-        step[1] = step[2] * (own->in[1] + own->pad[1] + own->pad_end[1]);
-        step[0] = step[1] * (own->in[0] + own->pad[0] + own->pad_end[0]);
-    }
+    if (!own->is_direct)
+        husk__quantized_conv_laid_out_steps(own, step);
     p->groups = own->groups;
     p->b_groups = own->groups;
     p->m = own->batch * own->out[0] * own->out[1] * own->out[2];
@@ -426,9 +422,13 @@ husk_status husk_quantized_conv_plan_pack(husk_plan *plan, husk_queue *queue, co
     status = husk__plan_check_tensor(&planned, w, "w", &scope);
     if (status == HUSK_OK)
         status = husk__tensor_bind(queue, w, "w", &scope);
-    if (status == HUSK_OK && plan->variant != &husk__quantized_conv_implicit_gemm)
-        status = husk__fail(&scope, HUSK_UNSUPPORTED, "w: variant %s takes it as it is", plan->variant->name);
-    return status == HUSK_OK ? husk__quantized_conv_pack(plan, queue, w, packed, &scope) : status;
+    if (status != HUSK_OK)
+        return status;
+    if (plan->variant == &husk__quantized_conv_implicit_gemm)
+        return husk__quantized_conv_pack(plan, queue, w, packed, &scope);
+    if (plan->variant == &husk__quantized_conv_depthwise)
+        return husk__quantized_conv_depthwise_pack(plan, queue, w, packed, &scope);
+    return husk__fail(&scope, HUSK_UNSUPPORTED, "w: variant %s takes it as it is", plan->variant->name);
 }
 
 // A small image with channels last, by a filter of 3 x 3, to floats.

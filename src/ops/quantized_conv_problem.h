@@ -40,7 +40,22 @@ void husk__quantized_conv_set_weights(husk__products *products, const int64_t st
 husk_status husk__quantized_conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                       husk_packed **packed, const husk__scope *scope);
 
+/* depthwise: weights as floats. */
+husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
+                                                husk_packed **packed, const husk__scope *scope);
+
+/*
+ * An image as it lies in scratch memory where it is laid out: bytes, a multiple of a cache line; from an image to the
+ * next, and along depth, height and width; and the kernel's launch, see cl/lib/quantized_lay_out.clh.
+ */
+uint64_t husk__quantized_conv_laid_out_bytes(const husk__quantized_conv_problem *problem);
+void husk__quantized_conv_laid_out_steps(const husk__quantized_conv_problem *problem, int64_t steps[4]);
+husk_status husk__quantized_conv_lay_out(const husk_plan *plan, const husk__kernel *kernel, husk_queue *queue,
+                                         const husk__quantized_conv_run *given, const husk__scratch *scratch,
+                                         const husk__scope *scope);
+
 extern const husk__op husk__op_quantized_conv;
-extern const husk__variant husk__quantized_conv_implicit_gemm, husk__quantized_conv_grid;
+extern const husk__variant husk__quantized_conv_implicit_gemm, husk__quantized_conv_depthwise,
+    husk__quantized_conv_grid;
 
 #endif

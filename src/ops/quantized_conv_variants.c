@@ -16,19 +16,9 @@ typedef husk__quantized_conv_run arguments;
 static const husk__products_kernels kernels = {"quantized_conv_implicit_gemm.cl", "husk_quantized_conv_pack",
                                                "husk_quantized_conv_implicit_gemm"};
 
-static int64_t padded(const problem *own, int d)
-{
-    return own->in[d] + own->pad[d] + own->pad_end[d];
-}
-
-// Of the images laid out, a multiple of a cache line.
 static uint64_t image_bytes(const problem *own)
 {
-    if (own->is_direct)
-        return 0;
-    const int64_t bytes =
-        own->batch * own->groups * own->channels * padded(own, 0) * padded(own, 1) * padded(own, 2);
-    return (uint64_t)husk__round_up(bytes, 64);
+    return own->is_direct ? 0 : husk__quantized_conv_laid_out_bytes(own);
 }
 
 static bool supports_gemm(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -53,41 +43,6 @@ static husk_status prepare_gemm(husk_plan *plan, const husk__scope *scope)
     return husk__products_prepare(plan, &((const problem *)plan->problem)->products, &kernels, scope);
 }
 
-// Rows of padded images, as many groups as cores can use.
-static husk_status lay_out(const husk_plan *plan, husk_queue *queue, const arguments *given,
-                           const husk__scratch *scratch, const husk__scope *scope)
-{
-    const problem *own = plan->problem;
-    const husk__kernel *kernel;
-    const husk_status status = husk__products_kernel(plan, &own->products, kernels.file,
-                                                     "husk_quantized_conv_lay_out", &kernel, scope);
-    if (status != HUSK_OK)
-        return status;
-    const int64_t total = own->batch * padded(own, 0) * padded(own, 1),
-                  units = husk_context_traits(plan->context)->compute_units;
-    const int64_t groups = image_bytes(own) < 65536 ? 1 : 2 * units;
-    const int64_t share = husk__divide_up(total, groups);
-    const int32_t flip = own->x.dtype == HUSK_I8 ? 128 : 0;
-    husk__arg list[32], *end = list;
-    *end++ = HUSK__ARG_TENSOR(given->x);
-    for (int i = 0; i < 5; ++i)
-        *end++ = HUSK__ARG_I64(own->x_strides[i]);
-    *end++ = HUSK__ARG_I32(own->groups * own->channels);
-    for (int i = 0; i < 3; ++i)
-        *end++ = HUSK__ARG_I32(own->in[i]);
-    for (int i = 0; i < 3; ++i)
-        *end++ = HUSK__ARG_I32(own->pad[i]);
-    for (int i = 0; i < 3; ++i)
-        *end++ = HUSK__ARG_I32(padded(own, i));
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, 1);
-    *end++ = HUSK__ARG_I32(flip);
-    *end++ = HUSK__ARG_I32(given->x_quantization.zero + flip);
-    *end++ = HUSK__ARG_I64(total);
-    *end++ = HUSK__ARG_I64(share);
-    const husk__range range = {{(size_t)husk__divide_up(total, share), 1, 1}, {1, 1, 1}};
-    return husk__launch(queue, kernel, &range, list, (size_t)(end - list), scope);
-}
-
 static husk_status run_gemm(const husk_plan *plan, husk_queue *queue, const void *untyped,
                             const husk__scratch *scratch, const husk__scope *scope)
 {
@@ -95,7 +50,11 @@ static husk_status run_gemm(const husk_plan *plan, husk_queue *queue, const void
     const arguments *given = untyped;
     husk__products products = own->products;
     if (!own->is_direct && image_bytes(own) > 0) {
-        const husk_status status = lay_out(plan, queue, given, scratch, scope);
+        const husk__kernel *kernel;
+        husk_status status = husk__products_kernel(plan, &own->products, kernels.file, "husk_quantized_conv_lay_out",
+                                                   &kernel, scope);
+        if (status == HUSK_OK)
+            status = husk__quantized_conv_lay_out(plan, kernel, queue, given, scratch, scope);
         if (status != HUSK_OK)
             return status;
     }

@@ -10,8 +10,8 @@
 #include "support/support.h"
 
 static const char *const variants[] = {NULL, "implicit_gemm:12x2v", "implicit_gemm:10x2v",
-                                       "implicit_gemm:plain", "grid:64"};
-enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), GRID = VARIANTS - 1 };
+                                       "implicit_gemm:plain", "depthwise", "grid:64"};
+enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), GRID = VARIANTS - 1, DEPTHWISE = GRID - 1 };
 #define NAME "quantized_conv"
 
 static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
@@ -170,19 +170,29 @@ static test_layout pick_image_layout(husk_ref_random *random)
                                   TEST_CHANNELS_LAST, TEST_PADDED, TEST_SPREAD, TEST_REVERSED);
 }
 
+// What run_any draws.
+typedef struct kind {
+    bool is_smooth;   // the activation
+    bool is_one_each; // one filter for each channel
+} kind;
+
 // A convolution that its options let have outputs; y's shape.
-static void pick_problem(husk_ref_random *random, int32_t rank, husk_conv_params *params, int64_t *x,
+static void pick_problem(husk_ref_random *random, kind what, int32_t rank, husk_conv_params *params, int64_t *x,
                          int64_t *w, int64_t *y)
 {
     for (;;) {
         *params = (husk_conv_params)HUSK_CONV_PARAMS(.groups = TEST_PICK(random, 0, 0, 0, 1, 2, 3, 8));
+        if (what.is_one_each)
+            params->groups = TEST_PICK(random, 1, 3, 15, 16, 17, 31, 48, 70);
         const int64_t groups = params->groups ? params->groups : 1;
-        const bool is_depthwise = test_one_in(random, 5);
+        const bool is_depthwise = what.is_one_each || test_one_in(random, 5);
         const int64_t channels = is_depthwise ? 1 : TEST_PICK(random, 1, 2, 3, 4, 5, 8, 16, 17, 32, 40);
         x[0] = TEST_PICK(random, 1, 1, 2, 3);
         x[1] = groups * channels;
         w[0] =
-            groups * (is_depthwise ? TEST_PICK(random, 1, 1, 2) : TEST_PICK(random, 1, 3, 8, 16, 31, 33, 40));
+            groups * (what.is_one_each ? 1
+                      : is_depthwise   ? TEST_PICK(random, 1, 1, 2)
+                                       : TEST_PICK(random, 1, 3, 8, 16, 31, 33, 40));
         w[1] = channels;
         for (int32_t d = 2; d < rank; d++) {
             x[d] = 1 + husk_ref_random_below(random, rank == 3 ? 60 : rank == 4 ? 14 : 6);
@@ -200,13 +210,13 @@ static void pick_problem(husk_ref_random *random, int32_t rank, husk_conv_params
     }
 }
 
-static void run_any(husk_ref_random *random, husk_dtype y_dtype, uint64_t seed, bool is_smooth)
+static void run_any(husk_ref_random *random, husk_dtype y_dtype, uint64_t seed, kind what)
 {
     const husk_dtype x_dtype = test_one_in(random, 2) ? HUSK_I8 : HUSK_U8;
     const int32_t rank = (int32_t)TEST_PICK(random, 3, 4, 4, 4, 5);
     int64_t x_shape[HUSK_MAX_RANK], w_shape[HUSK_MAX_RANK], y_shape[HUSK_MAX_RANK], k = 1;
     husk_conv_params params;
-    pick_problem(random, rank, &params, x_shape, w_shape, y_shape);
+    pick_problem(random, what, rank, &params, x_shape, w_shape, y_shape);
     for (int32_t d = 1; d < rank; d++)
         k *= w_shape[d];
     test_tensor x = make_bytes(x_dtype, rank, x_shape, pick_image_layout(random), seed);
@@ -232,20 +242,23 @@ static void run_any(husk_ref_random *random, husk_dtype y_dtype, uint64_t seed, 
                   .x_quantization = test_one_in(random, 4) ? NULL : &x_quantization,
                   .y_quantization = y_dtype == HUSK_I8 || y_dtype == HUSK_U8 ? &y_quantization : NULL};
     if (!is_sums)
-        o.params.activation = is_smooth ? HUSK_ACT_SILU
-                                        : (husk_act)TEST_PICK(random, HUSK_ACT_NONE, HUSK_ACT_NONE,
-                                                              HUSK_ACT_LEAKY_RELU, HUSK_ACT_RELU6);
+        o.params.activation = what.is_smooth ? HUSK_ACT_SILU
+                                             : (husk_act)TEST_PICK(random, HUSK_ACT_NONE, HUSK_ACT_NONE,
+                                                                   HUSK_ACT_LEAKY_RELU, HUSK_ACT_RELU6);
     if (o.params.activation == HUSK_ACT_RELU6 && w_shape[0] < 16)
         o.params.activation = HUSK_ACT_NONE; // a few filters may all be on the side where there are zeros alone
     expect(&o);
-    if (is_smooth || test_tier_is("dtypes")) { // few programs
+    const bool has_few_programs = what.is_smooth || test_tier_is("dtypes");
+    if (what.is_one_each) {
+        run_some(&o, DEPTHWISE, GRID);
+    } else if (has_few_programs) {
         run_some(&o, 0, 1);
         run_some(&o, GRID, VARIANTS);
     } else {
         run_some(&o, 0, VARIANTS);
     }
     if (test_one_in(random, 2))
-        run_packed(&o, is_smooth || test_tier_is("dtypes") ? NULL : variants[seed % GRID]);
+        run_packed(&o, what.is_one_each ? variants[DEPTHWISE] : has_few_programs ? NULL : variants[seed % GRID]);
     forget();
     test_release(&x);
     test_release(&w);
@@ -259,7 +272,16 @@ START_TEST(options_and_outputs)
     static const husk_dtype dtypes[] = {HUSK_I32, HUSK_F32, HUSK_I8, HUSK_U8};
     husk_ref_random random = {.seed = 20 + (uint64_t)_i};
     for (int64_t round = 0; round < (test_is_long() ? 32 : 4); round++)
-        run_any(&random, dtypes[round % 4], (uint64_t)(round + 50 * _i), false);
+        run_any(&random, dtypes[round % 4], (uint64_t)(round + 50 * _i), (kind){0});
+}
+END_TEST
+
+START_TEST(one_filter_for_each_channel)
+{
+    static const husk_dtype dtypes[] = {HUSK_I32, HUSK_F32, HUSK_I8, HUSK_U8};
+    husk_ref_random random = {.seed = 40 + (uint64_t)_i};
+    for (int64_t round = 0; round < (test_is_long() ? 100 : 24); round++)
+        run_any(&random, dtypes[round % 4], (uint64_t)(round + 50 * _i), (kind){.is_one_each = true});
 }
 END_TEST
 
@@ -267,7 +289,7 @@ START_TEST(smooth_activations)
 {
     husk_ref_random random = {.seed = 90};
     for (int round = 0; round < 6; round++)
-        run_any(&random, round % 2 ? HUSK_F32 : HUSK_I8, (uint64_t)round, true);
+        run_any(&random, round % 2 ? HUSK_F32 : HUSK_I8, (uint64_t)round, (kind){.is_smooth = true});
 }
 END_TEST
 
@@ -276,7 +298,7 @@ START_TEST(narrow_outputs)
 {
     husk_ref_random random = {.seed = 70 + (uint64_t)_i};
     for (int round = 0; round < 6; round++)
-        run_any(&random, round % 2 ? HUSK_F16 : HUSK_BF16, (uint64_t)(round + 50 * _i), false);
+        run_any(&random, round % 2 ? HUSK_F16 : HUSK_BF16, (uint64_t)(round + 50 * _i), (kind){0});
 }
 END_TEST
 
@@ -588,6 +610,7 @@ int main(void)
         return test_main(suite);
     }
     tcase_add_loop_test(tests, options_and_outputs, 0, 12);
+    tcase_add_loop_test(tests, one_filter_for_each_channel, 0, 4);
     tcase_add_test(tests, smooth_activations);
     tcase_add_loop_test(tests, known_layers, 0, 2 * LAYERS);
     tcase_add_loop_test(tests, special_values, 0, 4);

@@ -44,7 +44,7 @@ simulate() {
         "$clbench" verify $case --device oclgrind --quiet --max-time 900s > "$work/out" 2> "$work/err" < /dev/null
 }
 
-# A line a case: each in a run, and so a log, of its own. The slowest are named: they are what the tier's time is made of.
+# A line a case: each in a run, and so a log, of its own. The slowest are named: what the tier's time is made of.
 check_cases() {
     grep -E '^[a-z]' "$from" > "$work/cases"
     : > "$ran"
