@@ -60,6 +60,10 @@ function(husk_register_test name tiers timeout processors folder)
     foreach(tier IN LISTS tiers)
         set(test_name "${name}")
         set(test_timeout "${timeout}")
+        set(test_processors "${processors}")
+        if(tier STREQUAL "dtypes") # long ones at the end would leave cores idle
+            set(test_processors 1)
+        endif()
         if(NOT tier STREQUAL "default")
             set(test_name "${tier}/${name}")
             math(EXPR test_timeout "${timeout} * 10")
@@ -72,7 +76,7 @@ function(husk_register_test name tiers timeout processors folder)
         endif()
         add_test(NAME "${test_name}" COMMAND ${ARGN})
         set_tests_properties("${test_name}" PROPERTIES
-            LABELS "${tier};${folder}" TIMEOUT "${test_timeout}" PROCESSORS "${processors}"
+            LABELS "${tier};${folder}" TIMEOUT "${test_timeout}" PROCESSORS "${test_processors}"
             ENVIRONMENT "${environment}")
         if(tier STREQUAL "default" AND HUSK_TEST_COUNTING)
             set_tests_properties("${test_name}" PROPERTIES FIXTURES_REQUIRED builds

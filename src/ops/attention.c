@@ -194,7 +194,7 @@ static husk_status enqueue(husk_queue *queue, const husk_attention_params *param
         return HUSK_OK;
     const husk_tensor *const operands[] = {given->inputs.q, given->inputs.k, given->inputs.v, given->inputs.mask,
                                            given->y};
-    const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 5)};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 5);
     return husk__plan_immediate(queue, &husk__op_attention, &own, &wish, given, scope);
 }
 

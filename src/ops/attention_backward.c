@@ -307,7 +307,7 @@ static husk_status enqueue(husk_queue *queue, const husk_attention_params *param
     const husk_tensor *const operands[] = {given->inputs.q, given->inputs.k, given->inputs.v, given->inputs.mask,
                                            given->y,        given->dy,       given->gradient[BY_Q],
                                            given->gradient[BY_K], given->gradient[BY_V]};
-    const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 9)};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 9);
     return husk__plan_immediate(queue, &husk__op_attention_backward, &own, &wish, given, scope);
 }
 

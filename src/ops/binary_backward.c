@@ -366,7 +366,7 @@ husk_status husk_binary_backward(husk_queue *queue, const husk_binary_params *pa
         return status;
     const problem own = resolve(&options, &given);
     const husk_tensor *const operands[] = {a, b, dy, da, db};
-    const husk__wish wish = {options.variant, husk__workspace_limit(0, options.variant, operands, 5)};
+    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 5);
     return husk__plan_immediate(queue, &husk__op_binary_backward, &own, &wish, &given, &scope);
 }
 

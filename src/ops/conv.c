@@ -60,10 +60,10 @@ static husk__wish make_wish(const husk_conv_params *params, const husk_tensor *x
                             const husk_tensor *bias, const husk_tensor *y)
 {
     const husk_tensor *const tensors[] = {x, w, bias, y};
-    return (husk__wish){
-        .variant = !params->variant && w->packed ? w->packed->wish : params->variant,
-        .workspace_limit = husk__workspace_limit(params->workspace_limit, params->variant, tensors, 4),
-    };
+    husk__wish wish = husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
+    if (!wish.variant && w->packed)
+        wish.variant = w->packed->wish;
+    return wish;
 }
 
 static bool is_empty(const husk_tensor *y)

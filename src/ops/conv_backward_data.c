@@ -91,9 +91,7 @@ static husk_status bind(husk_queue *queue, const husk__conv_backward_data_argume
 static husk__wish make_wish(const husk_conv_params *params, const husk__conv_backward_data_arguments *arguments)
 {
     const husk_tensor *const tensors[] = {arguments->w, arguments->dy, arguments->bias, arguments->dx};
-    return (husk__wish){params->variant,
-                        husk__workspace_limit(params->workspace_limit, params->variant, tensors, 4),
-                        params->workspace_limit};
+    return husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
 }
 
 static husk_status call(husk_queue *queue, const husk_conv_params *params,

@@ -177,8 +177,7 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     problem.accumulates = (params->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0;
     problem.is_bias_alone = !arguments.dw;
     const husk_tensor *const tensors[] = {arguments.x, arguments.dy, arguments.dw, arguments.dbias};
-    const husk__wish wish = {params->variant,
-                             husk__workspace_limit(params->workspace_limit, params->variant, tensors, 4)};
+    const husk__wish wish = husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
     return husk__plan_immediate(queue, &husk__op_conv_backward_weights, &problem, &wish, &arguments, scope);
 }
 

@@ -274,7 +274,7 @@ husk_status husk_copy(husk_queue *queue, const husk_copy_params *params, const h
 
     const problem own = resolve(x, y);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
     const arguments tensors = {x, y};
     return husk__plan_immediate(queue, &husk__op_copy, &own, &wish, &tensors, &scope);
 }

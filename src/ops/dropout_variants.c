@@ -172,7 +172,7 @@ husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, const h
     husk__tensor_bare(&own.x);
     husk__tensor_bare(&own.y);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
     const husk__dropout_arguments arguments = {x, y, params->seed, params->offset, params->p};
     return husk__plan_immediate(queue, op, &own, &wish, &arguments, scope);
 }

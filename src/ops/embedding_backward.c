@@ -181,7 +181,7 @@ static husk_status enqueue(husk_queue *queue, const husk_embedding_params *param
     const husk__embedding_problem own =
         husk__embedding_resolve(params, tensors->dtable, tensors->indices, tensors->dy);
     const husk_tensor *const operands[] = {tensors->indices, tensors->dy, tensors->dtable};
-    const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 3)};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 3);
     return husk__plan_immediate(queue, &husk__op_embedding_backward, &own, &wish, tensors, scope);
 }
 

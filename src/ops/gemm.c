@@ -236,9 +236,9 @@ static husk_status resolve(const husk_context *context, const husk_gemm_params *
     set_strides(problem);
     set_activation(&resolved, problem);
     const husk_tensor *const tensors[] = {&problem->a, &problem->b, &problem->c};
-    wish->workspace_limit =
-        husk__workspace_limit(resolved.workspace_limit, resolved.variant, tensors, 3);
-    wish->variant = resolved.variant ? resolved.variant : b->packed ? b->packed->wish : NULL;
+    *wish = husk__wish_of(resolved.variant, resolved.workspace_limit, tensors, 3);
+    if (!wish->variant && b->packed)
+        wish->variant = b->packed->wish;
     return HUSK_OK;
 }
 

@@ -310,9 +310,7 @@ static husk_status resolve(const husk_gemm_params *given_params, call *given, pr
         status = husk__tensor_check_distinct(&own->tensors[DC], "dc", scope);
     if (status == HUSK_OK)
         status = check_needs(own, scope);
-    wish->variant = params.variant;
-    wish->workspace_limit = husk__workspace_limit(params.workspace_limit, params.variant, tensors, TENSORS);
-    wish->inside_limit = params.workspace_limit;
+    *wish = husk__wish_of(params.variant, params.workspace_limit, tensors, TENSORS);
     return status;
 }
 

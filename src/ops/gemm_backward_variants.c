@@ -273,6 +273,12 @@ static pass pass_of(const problem *own, int64_t items)
     return made;
 }
 
+uint64_t husk__gemm_backward_bias_bytes(int64_t rows, int64_t columns, husk_dtype dtype)
+{
+    const int64_t splits = husk__min_i64(husk__divide_up(rows, SHARE_ELEMENTS / BLOCK), MOST_SHARES);
+    return husk__accumulator_size(dtype) * (uint64_t)(husk__max_i64(splits, 1) * husk__max_i64(columns, 1));
+}
+
 typedef struct launch {
     pass pass;
     product for_a, for_b;

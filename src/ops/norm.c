@@ -311,7 +311,7 @@ husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const h
 
     const husk__norm_problem own = husk__norm_resolve(&options, x, y, NULL);
     const husk_tensor *const operands[] = {x, y, scale, bias};
-    const husk__wish wish = {options.variant, husk__workspace_limit(0, options.variant, operands, 4)};
+    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 4);
     return husk__plan_immediate(queue, &husk__op_norm, &own, &wish, &given, &scope);
 }
 

@@ -151,7 +151,7 @@ husk_status husk_norm_backward(husk_queue *queue, const husk_norm_params *params
 
     const husk__norm_problem own = resolve(&options, &given);
     const husk_tensor *const operands[] = {x, dy, dx, scale, dscale, dbias};
-    const husk__wish wish = {options.variant, husk__workspace_limit(0, options.variant, operands, 6)};
+    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 6);
     return husk__plan_immediate(queue, &husk__op_norm_backward, &own, &wish, &given, &scope);
 }
 

@@ -222,7 +222,7 @@ static husk_status enqueue(husk_queue *queue, const husk_one_hot_params *params,
     husk__tensor_bare(&own.labels);
     husk__tensor_bare(&own.y);
     const husk_tensor *const operands[] = {labels, y};
-    const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
     const arguments tensors = {labels, y, params->has_values ? params->on : 1.0f,
                                params->has_values ? params->off : 0.0f};
     return husk__plan_immediate(queue, &husk__op_one_hot, &own, &wish, &tensors, scope);

@@ -307,7 +307,7 @@ husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *param
         return status;
     const problem own = {husk__tensor_count(w), g->dtype, given.copy ? given.copy->dtype : HUSK_F32};
     const husk_tensor *const operands[] = {w, g};
-    const husk__wish wish = {options.variant, husk__workspace_limit(0, options.variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 2);
     resolve(&options, &given);
     return husk__plan_immediate(queue, &husk__op_optimizer, &own, &wish, &given, &scope);
 }

@@ -353,7 +353,7 @@ husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const h
 
     const husk__pool_problem own = husk__pool_resolve(&given, x, y, indices, dimensions);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
     const husk__pool_arguments tensors = {x, y, indices};
     return husk__plan_immediate(queue, &husk__op_pool, &own, &wish, &tensors, &scope);
 }

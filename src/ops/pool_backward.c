@@ -204,7 +204,7 @@ husk_status husk_pool_backward(husk_queue *queue, const husk_pool_params *params
 
     const problem own = resolve(&given, &tensors, dimensions);
     const husk_tensor *const operands[] = {dx, dy};
-    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
     return husk__plan_immediate(queue, &husk__op_pool_backward, &own, &wish, &tensors, &scope);
 }
 

@@ -294,7 +294,7 @@ static husk_status enqueue(husk_queue *queue, const husk__op *op, const husk_qua
     if (given->zero)
         own.zero = along(given->zero, &own.x, params->axis);
     const husk_tensor *const operands[] = {given->x, given->y};
-    const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
     return husk__plan_immediate(queue, op, &own, &wish, given, scope);
 }
 

@@ -241,8 +241,9 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
     husk__quantized_conv_strides(y, own->y_strides);
     set_products(own);
     const husk_tensor *const tensors[] = {&own->x, &own->w, &own->y};
-    wish->workspace_limit = husk__workspace_limit(given.workspace_limit, given.variant, tensors, 3);
-    wish->variant = given.variant ? given.variant : w->packed ? w->packed->wish : NULL;
+    *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
+    if (!wish->variant && w->packed)
+        wish->variant = w->packed->wish;
     return HUSK_OK;
 }
 

@@ -277,8 +277,9 @@ static husk_status resolve(const husk_quantized_gemm_params *params, const husk_
     own->b_is_packed = b->packed != NULL;
     set_products(own);
     const husk_tensor *const tensors[] = {&own->a, &own->b, &own->c};
-    wish->workspace_limit = husk__workspace_limit(given.workspace_limit, given.variant, tensors, 3);
-    wish->variant = given.variant ? given.variant : b->packed ? b->packed->wish : NULL;
+    *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
+    if (!wish->variant && b->packed)
+        wish->variant = b->packed->wish;
     return HUSK_OK;
 }
 

@@ -296,7 +296,7 @@ husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, con
 
     const husk__reduce_problem own = resolve(&given, x, y);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
     const husk__reduce_arguments tensors = {x, y};
     return husk__plan_immediate(queue, &husk__op_reduce, &own, &wish, &tensors, &scope);
 }

@@ -401,7 +401,7 @@ husk_status husk_reduce_backward(husk_queue *queue, const husk_reduce_params *pa
 
     const problem own = resolve(&own_params, &given);
     const husk_tensor *const operands[] = {reads_x(own.kind) ? x : NULL, dy, dx};
-    const husk__wish wish = {own_params.variant, husk__workspace_limit(0, own_params.variant, operands, 3)};
+    const husk__wish wish = husk__wish_of(own_params.variant, 0, operands, 3);
     return husk__plan_immediate(queue, &husk__op_reduce_backward, &own, &wish, &given, &scope);
 }
 

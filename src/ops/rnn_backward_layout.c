@@ -3,6 +3,7 @@
 // at once.
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "ops/gemm_backward_problem.h"
 #include "ops/rnn_backward_problem.h"
 
 typedef husk__rnn_backward_problem problem;
@@ -92,11 +93,16 @@ static void place(const problem *own, layout *made)
     made->total = next + ALIGNMENT;
 }
 
+// With what the products need beside it, where the caller's limit is for all. They take more where it is left.
 static bool fits(const problem *own, int64_t chunk, layout *made)
 {
+    const husk__rnn_problem *forward = &own->forward;
     made->chunk = chunk;
     place(own, made);
-    return made->total <= own->forward.workspace_limit;
+    uint64_t total = made->total;
+    if (forward->limit_is_given)
+        total += husk__gemm_backward_bias_bytes(chunk * forward->batch, made->columns * forward->hidden, forward->work);
+    return total <= forward->workspace_limit;
 }
 
 // Chunks of one length, but for the first to be done, which has what is left.

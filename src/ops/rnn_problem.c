@@ -428,6 +428,7 @@ husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_input
     if (status != HUSK_OK)
         return status;
     keep_given(problem);
+    problem->limit_is_given = params.workspace_limit != 0;
     problem->workspace_limit = params.workspace_limit ? params.workspace_limit : default_limit(problem);
     wish->workspace_limit = params.variant ? params.workspace_limit : problem->workspace_limit;
     wish->inside_limit = params.workspace_limit;

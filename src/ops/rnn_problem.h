@@ -35,6 +35,7 @@ typedef struct husk__rnn_problem {
     bool has_lengths, has_h0, has_c0, has_h_n, has_c_n, has_reserve, has_input_bias, has_hidden_bias;
     husk__rnn_rows rows[HUSK__RNN_MAX_WEIGHTS]; /* packed rows where the caller gave packed weights */
     uint64_t workspace_limit;
+    bool limit_is_given; /* by the caller: it is for the plans inside, too */
 } husk__rnn_problem;
 
 /* What a run works on. */

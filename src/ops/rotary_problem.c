@@ -328,7 +328,7 @@ husk_status husk__rotary_enqueue(husk_queue *queue, const husk__op *op, const hu
     if (husk__tensor_count(&own.x) == 0)
         return HUSK_OK;
     const husk_tensor *const operands[] = {given->x, given->positions, given->cosines, given->sines, given->y};
-    const husk__wish wish = {params->variant, husk__workspace_limit(0, params->variant, operands, 5)};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 5);
     arguments all = *given;
     const double base = params->base != 0.0f ? (double)params->base : 10000.0;
     const double ratio = own.turned ? ldexp(pow(base, -2.0 / (double)own.turned), 64) : 0.0;

@@ -152,7 +152,7 @@ husk_status husk__elementwise_call(husk_queue *queue, const husk__op *op, const 
                                    const husk__scope *scope)
 {
     const husk_tensor *const operands[] = {given->y, given->x[0], given->x[1], given->x[2]};
-    const husk__wish wish = {variant, husk__workspace_limit(0, variant, operands, 1 + problem.inputs)};
+    const husk__wish wish = husk__wish_of(variant, 0, operands, 1 + problem.inputs);
     return call(queue, op, &wish, &problem, given, scope);
 }
 

@@ -140,7 +140,7 @@ husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, c
 
     const husk__softmax_problem own = resolve(&given, x, y);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 2)};
+    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
     const husk__softmax_arguments tensors = {x, y};
     return husk__plan_immediate(queue, &husk__op_softmax, &own, &wish, &tensors, &scope);
 }

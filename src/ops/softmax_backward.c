@@ -144,7 +144,7 @@ husk_status husk_softmax_backward(husk_queue *queue, const husk_softmax_params *
 
     const problem own = resolve(&given, y, dy, dx);
     const husk_tensor *const operands[] = {y, dy, dx};
-    const husk__wish wish = {given.variant, husk__workspace_limit(0, given.variant, operands, 3)};
+    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 3);
     const husk__softmax_backward_arguments tensors = {y, dy, dx};
     return husk__plan_immediate(queue, &husk__op_softmax_backward, &own, &wish, &tensors, &scope);
 }

@@ -281,7 +281,7 @@ husk_status husk_where_backward(husk_queue *queue, const husk_where_params *para
         return status;
     const problem own = resolve(&options, &given);
     const husk_tensor *const operands[] = {condition, dy, da, db};
-    const husk__wish wish = {options.variant, husk__workspace_limit(0, options.variant, operands, 4)};
+    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 4);
     return husk__plan_immediate(queue, &husk__op_where_backward, &own, &wish, &given, &scope);
 }
 

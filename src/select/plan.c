@@ -395,6 +395,11 @@ uint64_t husk__workspace_limit(uint64_t given, const char *named, const husk_ten
     return given ? given : named ? 0 : husk__default_workspace_limit(tensors, count);
 }
 
+husk__wish husk__wish_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count)
+{
+    return (husk__wish){named, husk__workspace_limit(limit, named, tensors, count), limit};
+}
+
 // ---- the operators by name ----
 
 const char *husk_op_name(size_t index)

@@ -88,6 +88,8 @@ uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t
  * ask for by name.
  */
 uint64_t husk__workspace_limit(uint64_t given, const char *named, const husk_tensor *const *tensors, size_t count);
+/* The wish of a call whose params name this variant (or NULL) and limit (or 0), for these tensors. */
+husk__wish husk__wish_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count);
 
 /* ---- packed weights ---- */
 

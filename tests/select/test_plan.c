@@ -163,7 +163,7 @@ static void close_device(void)
 static husk_plan *create(const husk__op *op, int64_t number, const char *variant, uint64_t limit)
 {
     toy_problem problem = {number, 0};
-    husk__wish wish = {variant, limit};
+    husk__wish wish = {.variant = variant, .workspace_limit = limit};
     husk_plan *plan = NULL;
     if (husk__plan_create(context, op, &problem, &wish, &plan, &scope) != HUSK_OK)
         ck_assert_ptr_null(plan);

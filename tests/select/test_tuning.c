@@ -196,7 +196,7 @@ static void load(const entry *entries, size_t count)
 static husk_plan *create(int64_t number, const char *variant, uint64_t limit)
 {
     toy_problem problem = {number};
-    husk__wish wish = {variant, limit};
+    husk__wish wish = {.variant = variant, .workspace_limit = limit};
     husk_plan *plan = NULL;
     husk_status status = husk__plan_create(context, &toy, &problem, &wish, &plan, &scope);
     ck_assert_msg(status == HUSK_OK, "%s", error.text);
