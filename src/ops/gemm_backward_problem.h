@@ -43,9 +43,6 @@ typedef struct husk__gemm_backward_run {
     const husk_tensor *tensors[HUSK__GEMM_BACKWARD_TENSORS]; /* NULL where the problem has none */
 } husk__gemm_backward_run;
 
-/* Scratch memory that suffices for a dbias of so many numbers, each the sum of so many rows, in any configuration. */
-uint64_t husk__gemm_backward_bias_bytes(int64_t rows, int64_t columns, husk_dtype dtype);
-
 extern const husk__op husk__op_gemm_backward;
 extern const husk__variant husk__gemm_backward_vector;
 extern const husk__variant husk__gemm_backward_grid;

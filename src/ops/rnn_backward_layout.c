@@ -3,8 +3,8 @@
 // at once.
 #include "base/checked.h"
 #include "base/tensor.h"
-#include "ops/gemm_backward_problem.h"
 #include "ops/rnn_backward_problem.h"
+#include "ops/shared_gemm_backward.h"
 
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_layout layout;
