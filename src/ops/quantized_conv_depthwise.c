@@ -11,17 +11,21 @@ typedef husk__quantized_conv_problem problem;
 typedef husk__quantized_conv_run arguments;
 
 enum {
-    MOST_TAPS = 514, // sums of as many products are exact in floats
-    STRIP = 8,       // as in the kernel
+    MOST_TAPS = 1 << 16, // whose sum fits a word
+    MOST_ROWS = 16, // of a filter: KEPT_QUADS in the kernel
     GROUPS_PER_UNIT = 4,
     FEW_PRODUCTS = 200000 // not worth waking another core for
 };
+
+// What the number of a configuration means.
+enum { DOT };
+enum { QUADS, PAIRS, PLAIN };
 
 typedef struct state {
     const husk__kernel *pack, *lay_out, *multiply;
     husk__range range;
     int64_t rows, share, block;
-    int32_t columns; // what the kernel has literals for: 10 * taps + stride, or 0
+    int32_t literals; // what the kernel has them for: 10 * taps + stride, or 0
 } state;
 
 static int64_t taps_of(const problem *own)
@@ -41,7 +45,8 @@ static uint64_t image_bytes(const problem *own)
 
 static uint64_t weight_bytes(const problem *own)
 {
-    return sizeof(float) * (uint64_t)(taps_of(own) * own->groups);
+    const int64_t quads = husk__divide_up(own->filter[0] * own->filter[1], 4);
+    return 4 * (uint64_t)((quads * own->filter[2] + 1) * own->groups);
 }
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -53,10 +58,11 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return own->channels == 1 && own->filters == 1 && taps_of(own) <= MOST_TAPS;
 }
 
-static int32_t literal_columns(const problem *own)
+static int32_t literals_of(const problem *own)
 {
     const int64_t taps = own->filter[2], stride = own->stride[2];
-    const bool is_there = (taps == 3 || taps == 5) && (stride == 1 || stride == 2) && own->dilation[2] == 1;
+    const bool is_there = own->filter[0] * own->filter[1] <= MOST_ROWS && (taps == 3 || taps == 5) &&
+                          (stride == 1 || stride == 2) && own->dilation[2] == 1;
     return is_there ? (int32_t)(10 * taps + stride) : 0;
 }
 
@@ -72,8 +78,10 @@ static double cost(const husk__candidate *candidate)
     const double width = candidate->traits->vector_width;
     const bool is_whole = (double)own->groups >= width;
     const double vectors = (double)own->products.m * (is_whole ? (double)own->groups / width : 1.0);
-    const double each = !is_whole ? 0.8 * width : literal_columns(own) ? 0.35 : 0.9;
-    return vectors * ((double)taps_of(own) * each + 5.0) + 0.2 * (double)image_bytes(own);
+    static const double cost_of[] = {1.0, 1.8, 3.0};
+    const double each = !is_whole ? 0.8 * width : literals_of(own) ? 0.15 : 0.6;
+    return vectors * ((double)taps_of(own) * each * cost_of[candidate->configuration->values[DOT]] + 5.0) +
+           0.2 * (double)image_bytes(own);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -104,7 +112,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     plan->state = made; // freed with the plan
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->columns = literal_columns(own);
+    if (plan->configuration->values[DOT] == QUADS && !husk_context_has(plan->context, HUSK_FEATURE_DOT_I8))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "the device has no instruction for four products of bytes");
+    made->literals = literals_of(own);
     divide(own, husk_context_traits(plan->context), made);
     husk_status status =
         husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise", &made->multiply, scope);
@@ -122,12 +132,14 @@ static husk_status pack_into(const husk_plan *plan, husk_queue *queue, const hus
 {
     const state *made = plan->state;
     const problem *own = plan->problem;
-    const husk__range range = {{(size_t)taps_of(own), 1, 1}, {1, 1, 1}};
+    const int64_t width = husk_context_traits(plan->context)->vector_width;
+    const husk__range range = {{(size_t)husk__divide_up(own->groups, width), 1, 1}, {1, 1, 1}};
     int64_t strides[5];
     husk__quantized_conv_strides(w, strides);
     return HUSK__LAUNCH(queue, made->pack, &range, scope, HUSK__ARG_TENSOR(w), HUSK__ARG_I64(strides[0]),
                         HUSK__ARG_I64(strides[2]), HUSK__ARG_I64(strides[3]), HUSK__ARG_I64(strides[4]),
-                        HUSK__ARG_I32(own->filter[1]), HUSK__ARG_I32(own->filter[2]), HUSK__ARG_I32(own->groups), *to);
+                        HUSK__ARG_I32(own->filter[0] * own->filter[1]), HUSK__ARG_I32(own->filter[1]),
+                        HUSK__ARG_I32(own->filter[2]), HUSK__ARG_I32(own->groups), *to);
 }
 
 husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
@@ -139,7 +151,7 @@ husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queu
     husk_status status = husk__packed_create(plan, weight_bytes(own), &own->w, &key, packed, scope);
     if (status != HUSK_OK || weight_bytes(own) == 0)
         return status;
-    const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, sizeof(float));
+    const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
     status = pack_into(plan, queue, w, &to, scope);
     if (status != HUSK_OK) {
         husk_packed_release(*packed);
@@ -183,7 +195,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const problem *own = plan->problem;
     const arguments *given = untyped;
     husk__arg weights = HUSK__ARG_BUFFER(given->w->packed ? given->w->packed->buffer : scratch->buffer,
-                                         given->w->packed ? 0 : image_bytes(own), sizeof(float));
+                                         given->w->packed ? 0 : image_bytes(own), 4);
     husk_status status = HUSK_OK;
     if (!given->w->packed)
         status = pack_into(plan, queue, given->w, &weights, scope);
@@ -206,7 +218,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     end = write_three(made->lay_out ? none : own->pad, end);
     end = write_three(own->dilation, end);
     end = write_three(own->out, end);
-    *end++ = HUSK__ARG_I32(made->columns);
+    *end++ = HUSK__ARG_I32(made->literals);
     *end++ = HUSK__ARG_I32(made->block);
     *end++ = HUSK__ARG_I64(made->rows);
     *end++ = HUSK__ARG_I64(made->share);
@@ -215,13 +227,17 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     return husk__launch(queue, made->multiply, &made->range, list, (size_t)(end - list), scope);
 }
 
-static const husk__configuration menu[] = {{.name = "8", .options = ""}};
+static const husk__configuration menu[] = {
+    {"quads", "-DDOT_QUADS", {QUADS}}, // AVX-512 VNNI
+    {"pairs", "", {PAIRS}},            // x86
+    {"plain", "-DDOT_PLAIN", {PLAIN}},
+};
 
 const husk__variant husk__quantized_conv_depthwise = {
     .name = "depthwise",
     .family = HUSK__FAMILY_CPU,
     .configurations = menu,
-    .configuration_count = 1,
+    .configuration_count = sizeof menu / sizeof *menu,
     .supports = supports,
     .cost = cost,
     .workspace = workspace,

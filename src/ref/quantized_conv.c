@@ -14,7 +14,7 @@ typedef struct sum {
 static void add_products(const husk_ref_quantized_conv *op, const husk_ref_window *window, const int64_t *index,
                          int32_t d, int64_t x_at, int64_t w_at, int64_t zero, sum *all)
 {
-    if (d == window->space) {
+    if (d == window->space || d == HUSK_MAX_SPACE) {
         all->value += ((int64_t)husk_ref_load(op->x, x_at) - zero) * (int64_t)husk_ref_load(op->w, w_at);
         all->terms++;
         return;
