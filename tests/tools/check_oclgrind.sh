@@ -95,7 +95,7 @@ memory) check_cases "$uninitialised" ;;
 planted)
     plant softmax_workgroup.cl 's/barrier(CLK_LOCAL_MEM_FENCE);//' "$races" \
         "softmax outer=3 axis=37 --variant workgroup" "data race"
-    plant activation_vector.cl 's/x_row = x + /x_row = x + 1 + /' "$races" \
+    plant lib/map_vector.clh 's/of(load_vf_part)((p) + (i), n)/of(load_vf_part)((p) + (i) + 1, n)/' "$races" \
         "activation count=70 act=relu --variant vector" "Invalid read"
     plant lib/tile.clh 's/(j)\] = (vf)(0.0f);/(j)];/' "$uninitialised" \
         "gemm m=7 n=9 k=11 --variant packed" "Uninitialized value"
