@@ -9,10 +9,16 @@
 #include "ref/quantized_conv.h"
 #include "support/support.h"
 
-static const char *const variants[] = {NULL, "implicit_gemm:12x2v", "implicit_gemm:10x2v",
-                                       "implicit_gemm:plain", "depthwise:pairs", "depthwise:plain",
-                                       "depthwise", "grid:64"};
-enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), GRID = VARIANTS - 1, DEPTHWISE = GRID - 1 };
+// Those from the grid's on are programs for the long tier.
+static const char *const variants[] = {NULL,       "implicit_gemm:12x2v", "implicit_gemm:plain", "depthwise",
+                                       "grid:64",  "implicit_gemm:10x2v", "depthwise:pairs",     "depthwise:plain"};
+enum { DEPTHWISE = 3, GRID, ALL_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+
+static int variant_count(void)
+{
+    return test_is_long() ? ALL_VARIANTS : GRID + 1;
+}
+
 #define NAME "quantized_conv"
 
 static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
@@ -251,12 +257,14 @@ static void run_any(husk_ref_random *random, husk_dtype y_dtype, uint64_t seed, 
     expect(&o);
     const bool has_few_programs = what.is_smooth || test_tier_is("dtypes");
     if (what.is_one_each) {
-        run_some(&o, DEPTHWISE - (test_is_long() ? 2 : 1), GRID);
+        run_some(&o, DEPTHWISE, GRID);
+        if (test_is_long())
+            run_some(&o, GRID + 2, ALL_VARIANTS);
     } else if (has_few_programs) {
         run_some(&o, 0, 1);
-        run_some(&o, GRID, VARIANTS);
+        run_some(&o, GRID, GRID + 1);
     } else {
-        run_some(&o, 0, VARIANTS);
+        run_some(&o, 0, variant_count());
     }
     if (test_one_in(random, 2))
         run_packed(&o, what.is_one_each ? variants[DEPTHWISE] : has_few_programs ? NULL : variants[seed % GRID]);
@@ -344,7 +352,7 @@ START_TEST(known_layers)
                   .x_quantization = &x_quantization,
                   .y_quantization = &y_quantization};
     expect(&o);
-    run_some(&o, 0, VARIANTS);
+    run_some(&o, 0, variant_count());
     run_packed(&o, NULL);
     forget();
     test_release_all();
@@ -376,7 +384,7 @@ START_TEST(special_values)
                   .bias = &bias,
                   .y_quantization = dtype == HUSK_I8 ? &y_quantization : NULL};
     expect(&o);
-    run_some(&o, 0, VARIANTS);
+    run_some(&o, 0, variant_count());
     forget();
     test_release_all();
 }
@@ -399,7 +407,7 @@ START_TEST(nothing)
                   .scale = &scale,
                   .bias = &bias};
     expect(&o);
-    run_some(&o, 0, VARIANTS);
+    run_some(&o, 0, variant_count());
     run_packed(&o, NULL);
     forget();
     test_release_all();
@@ -414,7 +422,7 @@ START_TEST(ten_runs_agree)
                 scale = make_scales(70, TEST_PACKED, 288, 1);
     test_tensor first = test_output(HUSK_F32, 4, y_shape, TEST_PACKED);
     test_tensor next = test_output(HUSK_F32, 4, y_shape, TEST_PACKED);
-    for (int v = 0; v < VARIANTS; v++) {
+    for (int v = 0; v < variant_count(); v++) {
         for (int run = 0; run < 10; run++) {
             test_tensor *y = run == 0 ? &first : &next;
             const operands o = {.params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {1, 1}, .variant = variants[v]),
