@@ -160,13 +160,6 @@ husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queu
     return status;
 }
 
-static husk__arg *write_three(const int64_t values[3], husk__arg *end)
-{
-    for (int i = 0; i < 3; ++i)
-        *end++ = HUSK__ARG_I32(values[i]);
-    return end;
-}
-
 // An image laid out has its padding around it.
 static husk__arg *write_image(const problem *own, const arguments *given, const husk__scratch *scratch, husk__arg *end)
 {
@@ -212,12 +205,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     for (int i = 0; i < 5; ++i)
         *end++ = HUSK__ARG_I64(own->y_strides[i]);
     *end++ = HUSK__ARG_I32(own->groups);
-    end = write_three(in, end);
-    end = write_three(own->filter, end);
-    end = write_three(own->stride, end);
-    end = write_three(made->lay_out ? none : own->pad, end);
-    end = write_three(own->dilation, end);
-    end = write_three(own->out, end);
+    end = husk__quantized_conv_write_window(own, in, made->lay_out ? none : own->pad, end);
     *end++ = HUSK__ARG_I32(made->literals);
     *end++ = HUSK__ARG_I32(made->block);
     *end++ = HUSK__ARG_I64(made->rows);

@@ -44,6 +44,10 @@ husk_status husk__quantized_conv_pack(const husk_plan *plan, husk_queue *queue, 
 husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                                 husk_packed **packed, const husk__scope *scope);
 
+/* What kernels take of a window: extents of the image, filter, strides, padding, dilation, extents of the output. */
+husk__arg *husk__quantized_conv_write_window(const husk__quantized_conv_problem *problem, const int64_t in[3],
+                                             const int64_t pad[3], husk__arg *end);
+
 /*
  * An image as it lies in scratch memory where it is laid out: bytes, a multiple of a cache line; from an image to the
  * next, and along depth, height and width; and the kernel's launch, see cl/lib/quantized_lay_out.clh.

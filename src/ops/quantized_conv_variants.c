@@ -158,10 +158,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
                             &state->kernel, scope);
 }
 
-static husk__arg *write_three(const int64_t values[3], husk__arg *end)
+husk__arg *husk__quantized_conv_write_window(const problem *own, const int64_t in[3], const int64_t pad[3],
+                                             husk__arg *end)
 {
-    for (int i = 0; i < 3; ++i)
-        *end++ = HUSK__ARG_I32(values[i]);
+    const int64_t *const lists[] = {in, own->filter, own->stride, pad, own->dilation, own->out};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i)
+        for (int d = 0; d < 3; ++d)
+            *end++ = HUSK__ARG_I32(lists[i][d]);
     return end;
 }
 
@@ -189,12 +192,7 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
     end = write_strides(own->y_strides, end);
     *end++ = HUSK__ARG_I32(own->channels);
     *end++ = HUSK__ARG_I32(own->filters);
-    end = write_three(own->in, end);
-    end = write_three(own->filter, end);
-    end = write_three(own->stride, end);
-    end = write_three(own->pad, end);
-    end = write_three(own->dilation, end);
-    end = write_three(own->out, end);
+    end = husk__quantized_conv_write_window(own, own->in, own->pad, end);
     *end++ = HUSK__ARG_I32(own->groups * own->filters);
     *end++ = HUSK__ARG_I32(own->y_strides[1] == 1);
     *end++ = HUSK__ARG_I64(state->total);
