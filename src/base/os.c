@@ -231,21 +231,22 @@ bool husk__write_file_atomically(const char *path, const void *bytes, size_t siz
     return done;
 }
 
-static bool is_temporary(const char *name)
+static bool is_temporary(const char *name, bool is_ours(const char *name, size_t length))
 {
     size_t length = strlen(name);
     return length > TEMPORARY_ENDING &&
-           strncmp(name + length - TEMPORARY_ENDING, TEMPORARY, sizeof TEMPORARY - 1) == 0;
+           strncmp(name + length - TEMPORARY_ENDING, TEMPORARY, sizeof TEMPORARY - 1) == 0 &&
+           is_ours(name, length - TEMPORARY_ENDING);
 }
 
-void husk__remove_old_temporaries(const char *folder)
+void husk__remove_old_temporaries(const char *folder, bool is_ours(const char *name, size_t length))
 {
     DIR *directory = opendir(folder);
     time_t now = time(NULL);
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         struct stat status;
         // A clock that was set back must not keep them for ever: an hour ahead is as old as an hour ago.
-        if (is_temporary(entry->d_name) &&
+        if (is_temporary(entry->d_name, is_ours) &&
             fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
             (status.st_mtime < now - OLD_SECONDS || status.st_mtime > now + OLD_SECONDS))
             unlinkat(dirfd(directory), entry->d_name, 0);

@@ -50,7 +50,10 @@ bool husk__prepare_private_directory(const char *path);
 char *husk__read_private_file(const char *path, size_t *size);
 /* Written to a temporary in the same folder, synced, then renamed. All or nothing. */
 bool husk__write_file_atomically(const char *path, const void *bytes, size_t size);
-/* Temporaries in the folder that are an hour old: whoever wrote them was killed. */
-void husk__remove_old_temporaries(const char *folder);
+/*
+ * Temporaries in the folder that are an hour old: whoever wrote them was killed. Only those of files whose names, of
+ * length characters, are the caller's own.
+ */
+void husk__remove_old_temporaries(const char *folder, bool is_ours(const char *name, size_t length));
 
 #endif

@@ -8,8 +8,8 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/gemm_backward_problem.h"
-#include "ops/shared_gemm_backward.h"
 #include "ops/gemm_problem.h"
+#include "ops/shared_gemm_backward.h"
 
 typedef husk__gemm_backward_problem problem;
 typedef husk__gemm_backward_run arguments;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Convolution of bytes: validate -> resolve -> choose. The variants are in ops/quantized_conv_variants.c, and what they
-// share with multiplication in ops/quantized_gemm_products.c. Kernels: cl/quantized_conv_*.cl.
+// Convolution of bytes: validate -> resolve -> choose. The variants are in ops/quantized_conv_variants.c and
+// quantized_conv_depthwise.c, and what they share with multiplication in ops/quantized_gemm_products.c.
+// Kernels: cl/quantized_conv_*.cl.
 #include "ops/quantized_conv_problem.h"
 
 #include <string.h>

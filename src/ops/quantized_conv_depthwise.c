@@ -33,9 +33,10 @@ static int64_t taps_of(const problem *own)
     return own->filter[0] * own->filter[1] * own->filter[2];
 }
 
+// An image of no elements has no row to read instead of those outside: laid out, it is zero points.
 static bool is_laid_out(const problem *own)
 {
-    return own->x_strides[1] != 1;
+    return own->x_strides[1] != 1 || own->in[0] * own->in[1] * own->in[2] == 0;
 }
 
 static uint64_t image_bytes(const problem *own)
@@ -52,7 +53,7 @@ static uint64_t weight_bytes(const problem *own)
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
-    if (!husk__products_supports(&own->products, reason))
+    if (!husk__products_supports(&own->products, reason) || !husk__quantized_conv_fits_int(own, reason))
         return false;
     snprintf(reason, HUSK__REASON_CAPACITY, "needs one filter for each channel, of at most %d elements", MOST_TAPS);
     return own->channels == 1 && own->filters == 1 && taps_of(own) <= MOST_TAPS;

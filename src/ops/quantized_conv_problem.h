@@ -40,9 +40,12 @@ void husk__quantized_conv_set_weights(husk__products *products, const int64_t st
 husk_status husk__quantized_conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                       husk_packed **packed, const husk__scope *scope);
 
-/* depthwise: weights as floats. */
+/* depthwise: weights in quads of four rows, and their sums. */
 husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                                 husk_packed **packed, const husk__scope *scope);
+
+/* Whether the window's numbers, and all places it reaches, are ints. */
+bool husk__quantized_conv_fits_int(const husk__quantized_conv_problem *problem, char reason[HUSK__REASON_CAPACITY]);
 
 /* What kernels take of a window: extents of the image, filter, strides, padding, dilation, extents of the output. */
 husk__arg *husk__quantized_conv_write_window(const husk__quantized_conv_problem *problem, const int64_t in[3],

@@ -125,7 +125,7 @@ static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__RE
         snprintf(reason, HUSK__REASON_CAPACITY, "it takes w as it is");
         return false;
     }
-    if (!husk__products_supports(&own->products, reason))
+    if (!husk__products_supports(&own->products, reason) || !husk__quantized_conv_fits_int(own, reason))
         return false;
     snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
     return (uint64_t)items <= candidate->traits->work_group;
@@ -156,6 +156,18 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
              own->products.activation_is_smooth ? "-DACT_SMOOTH " : "", plan->configuration->options);
     return husk__kernel_get(plan->context, "quantized_conv_grid.cl", options, "husk_quantized_conv_grid",
                             &state->kernel, scope);
+}
+
+bool husk__quantized_conv_fits_int(const problem *own, char reason[HUSK__REASON_CAPACITY])
+{
+    const int64_t most = INT64_C(1) << 29;
+    bool fits = true;
+    for (int d = 0; d < 3; ++d)
+        fits = fits && own->in[d] <= most && own->pad[d] <= most && own->pad_end[d] <= most && own->stride[d] <= most &&
+               own->dilation[d] <= most && (own->out[d] - 1) * own->stride[d] <= most &&
+               (own->filter[d] - 1) * own->dilation[d] <= most;
+    snprintf(reason, HUSK__REASON_CAPACITY, "an extent, with its padding, is larger than %lld", (long long)most);
+    return fits;
 }
 
 husk__arg *husk__quantized_conv_write_window(const problem *own, const int64_t in[3], const int64_t pad[3],

@@ -31,7 +31,7 @@ enum {
     GROUPS_PER_UNIT = 4,
     OUTPUT_SUMS = 0,
     OUTPUT_FLOATS = 1,
-    OUTPUT_BYTES = 2 // as in cl/lib/quantized.clh
+    OUTPUT_BYTES = 2 // as in cl/lib/quantized_store.clh
 };
 
 static int64_t tile_columns(const husk__candidate *candidate)

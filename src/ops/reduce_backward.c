@@ -169,7 +169,8 @@ static husk_status prepare(husk_plan *plan, const char *file, const char *kernel
         reduced *= what->reduced >> d & 1 ? what->x.shape[d] : 1;
     own->scale = what->kind == HUSK_REDUCE_MEAN ? 1.0 / (double)reduced : 1.0;
     if (has_pairs(what)) {
-        const husk__wish wish = {0};
+        const husk_tensor *const operands[] = {&what->x};
+        const husk__wish wish = {.workspace_limit = husk__default_workspace_limit(operands, 1)};
         own->pairs_problem = pairs_problem(what);
         husk_status status =
             husk__plan_create(plan->context, &husk__op_reduce, &own->pairs_problem, &wish, &own->pairs, scope);

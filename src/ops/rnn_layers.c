@@ -312,7 +312,8 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue, const husk
     if (is_product)
         return husk_gemm_plan_run(product, queue, 1.0f, rows, &input, has_bias, 0.0f, products);
     // Packed for another number of time steps or sequences, for which gemm had chosen another variant.
-    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = problem->precision);
+    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = problem->precision,
+                                                     .workspace_limit = husk__plan_inside_limit(plan));
     return husk_gemm(queue, &params, 1.0f, rows, &input, has_bias, 0.0f, products);
 }
 

@@ -126,6 +126,12 @@ unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_
     return binary;
 }
 
+// As entry_path writes them.
+static bool is_entry(const char *name, size_t length)
+{
+    return length == 32 + 4 && strspn(name, "0123456789abcdef") == 32 && strncmp(name + 32, ".bin", 4) == 0;
+}
+
 void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size)
 {
     husk__text path = {0}, bytes = {0};
@@ -138,7 +144,7 @@ void husk__cache_store(const husk__cache *cache, const char *key, const unsigned
     husk__text_append(&bytes, (const char *)binary, size);
     if (!bytes.failed && entry_path(cache, key, &path))
         husk__write_file_atomically(path.bytes, bytes.bytes, bytes.size);
-    husk__remove_old_temporaries(cache->directory);
+    husk__remove_old_temporaries(cache->directory, is_entry);
     husk__text_free(&path);
     husk__text_free(&bytes);
 }

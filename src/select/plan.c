@@ -87,9 +87,10 @@ uint64_t husk__plan_inside_limit(const husk_plan *outer)
 
 // ---- making one ----
 
-// One candidate made ready. The plan does not hold the context yet.
-static husk_status prepare(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                           const husk__ranked *ranked, husk_plan **plan, const husk__scope *scope)
+// One candidate made ready; inside_limit: for it and the plans inside it. The plan does not hold the context yet.
+static husk_status prepare_within(husk_context *context, const husk__op *op, const void *problem,
+                                  const husk__wish *wish, uint64_t inside_limit, const husk__ranked *ranked,
+                                  husk_plan **plan, const husk__scope *scope)
 {
     husk_plan *made = calloc(1, sizeof *made);
     void *copy = malloc(op->problem_size);
@@ -107,21 +108,42 @@ static husk_status prepare(husk_context *context, const husk__op *op, const void
     made->problem = copy;
     made->workspace = ranked->workspace;
     made->workspace_limit = wish->workspace_limit;
-    made->inside_limit = wish->inside_limit;
+    made->inside_limit = inside_limit;
     husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration};
     made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
     made->error_factor = ranked->variant->error_factor ? ranked->variant->error_factor(&candidate) : 0.0;
     husk_status status = ranked->variant->prepare(made, scope);
-    const uint64_t bytes = husk_plan_workspace(made);
-    if (status == HUSK_OK && wish->inside_limit > 0 && bytes > wish->inside_limit)
-        status = husk__fail(scope, HUSK_UNSUPPORTED,
-                            "variant %s needs %llu bytes of workspace with the plans inside it, the limit is %llu",
-                            ranked->variant->name, (unsigned long long)bytes, (unsigned long long)wish->inside_limit);
     if (status != HUSK_OK)
         destroy_plan(made);
     else
         *plan = made;
     return status;
+}
+
+// Each plan inside keeps to what is left of the limit; together they may take more, as a queue keeps the most that any
+// takes at each depth. Then all of them are planned again with so much less.
+static husk_status prepare(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                           const husk__ranked *ranked, husk_plan **plan, const husk__scope *scope)
+{
+    uint64_t inside_limit = wish->inside_limit;
+    for (;;) {
+        const husk_status status =
+            prepare_within(context, op, problem, wish, inside_limit, ranked, plan, scope);
+        if (status != HUSK_OK || wish->inside_limit == 0)
+            return status;
+        const uint64_t bytes = husk_plan_workspace(*plan);
+        if (bytes <= wish->inside_limit)
+            return HUSK_OK;
+        destroy_plan(*plan);
+        *plan = NULL;
+        const uint64_t excess = bytes - wish->inside_limit;
+        if (excess >= inside_limit)
+            return husk__fail(scope, HUSK_UNSUPPORTED,
+                              "variant %s needs %llu bytes of workspace with the plans inside it, the limit is %llu",
+                              ranked->variant->name, (unsigned long long)bytes,
+                              (unsigned long long)wish->inside_limit);
+        inside_limit -= excess;
+    }
 }
 
 // What a plan is to be made for, and how its variant may be chosen.

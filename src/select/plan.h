@@ -24,7 +24,7 @@ struct husk_plan {
     void *problem; /* a copy of the operator's problem */
     void *state;   /* the variant's own */
     uint64_t workspace, workspace_limit;
-    uint64_t inside_limit;                        /* husk__wish's */
+    uint64_t inside_limit;                       /* husk__wish's, or less */
     uint64_t inside_workspace[HUSK__PLAN_DEPTH]; /* of the plans inside it, and inside those: the most at each depth */
     double flops;
     double error_factor;

@@ -306,8 +306,9 @@ END_TEST
 START_TEST(narrow_outputs)
 {
     husk_ref_random random = {.seed = 70 + (uint64_t)_i};
-    for (int round = 0; round < 6; round++)
-        run_any(&random, round % 2 ? HUSK_F16 : HUSK_BF16, (uint64_t)(round + 50 * _i), (kind){0});
+    for (int round = 0; round < 8; round++)
+        run_any(&random, round % 2 ? HUSK_F16 : HUSK_BF16, (uint64_t)(round + 50 * _i),
+                (kind){.is_one_each = round >= 4});
 }
 END_TEST
 
@@ -414,18 +415,45 @@ START_TEST(nothing)
 }
 END_TEST
 
+// All outputs see padding alone.
+START_TEST(image_without_rows)
+{
+    const int64_t x_shape[] = {1, 16, 0, 5}, w_shape[] = {16, 1, 3, 3}, y_shape[] = {1, 16, 2, 7};
+    const husk_quantization x_quantization = {0.5f, 3};
+    test_tensor x = make_bytes(HUSK_I8, 4, x_shape, TEST_CHANNELS_LAST, 1);
+    test_tensor w = make_bytes(HUSK_I8, 4, w_shape, TEST_PACKED, 2);
+    test_tensor y = test_output(HUSK_F32, 4, y_shape, TEST_CHANNELS_LAST), scale = make_scales(1, TEST_PACKED, 1, 1);
+    test_tensor bias = test_input(1, w_shape, TEST_PACKED, 2, 1.0f);
+    operands o = {.params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {2, 2}, .groups = 16),
+                  .x = &x,
+                  .w = &w,
+                  .y = &y,
+                  .scale = &scale,
+                  .bias = &bias,
+                  .x_quantization = &x_quantization};
+    expect(&o);
+    run_some(&o, 0, variant_count());
+    forget();
+    test_release_all();
+}
+END_TEST
+
+// With one group, and with one filter for each channel.
 START_TEST(ten_runs_agree)
 {
-    const int64_t x_shape[] = {2, 32, 20, 20}, w_shape[] = {70, 32, 3, 3}, y_shape[] = {2, 70, 20, 20};
+    const int64_t filters = _i ? 32 : 70;
+    const int64_t x_shape[] = {2, 32, 20, 20}, w_shape[] = {filters, _i ? 1 : 32, 3, 3};
+    const int64_t y_shape[] = {2, filters, 20, 20};
     test_tensor x = make_bytes(HUSK_I8, 4, x_shape, TEST_PACKED, 1);
     test_tensor w = make_bytes(HUSK_I8, 4, w_shape, TEST_PACKED, 2),
-                scale = make_scales(70, TEST_PACKED, 288, 1);
+                scale = make_scales(filters, TEST_PACKED, 288, 1);
     test_tensor first = test_output(HUSK_F32, 4, y_shape, TEST_PACKED);
     test_tensor next = test_output(HUSK_F32, 4, y_shape, TEST_PACKED);
     for (int v = 0; v < variant_count(); v++) {
         for (int run = 0; run < 10; run++) {
             test_tensor *y = run == 0 ? &first : &next;
-            const operands o = {.params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {1, 1}, .variant = variants[v]),
+            const operands o = {.params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {1, 1}, .groups = _i ? 32 : 1,
+                                                                     .variant = variants[v]),
                                 .x = &x,
                                 .w = &w,
                                 .y = y,
@@ -433,7 +461,7 @@ START_TEST(ten_runs_agree)
             if (!test_ran(call(&o, test_queue(), &w.tensor), NAME, variants[v]))
                 break;
             test_fetch(y);
-            ck_assert_mem_eq(first.array.data, y->array.data, 2 * 70 * 400 * sizeof(float));
+            ck_assert_mem_eq(first.array.data, y->array.data, (size_t)(2 * filters * 400) * sizeof(float));
         }
     }
     test_release_all();
@@ -624,7 +652,8 @@ int main(void)
     tcase_add_loop_test(tests, known_layers, 0, 2 * LAYERS);
     tcase_add_loop_test(tests, special_values, 0, 4);
     tcase_add_loop_test(tests, nothing, 0, 3);
-    tcase_add_test(tests, ten_runs_agree);
+    tcase_add_test(tests, image_without_rows);
+    tcase_add_loop_test(tests, ten_runs_agree, 0, 2);
     tcase_add_loop_test(tests, the_check_sees_mistakes, 0, 3);
     tcase_add_test(tests, bad_input);
     tcase_add_test(tests, bad_packings);

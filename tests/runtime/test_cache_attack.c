@@ -487,7 +487,8 @@ END_TEST
 
 START_TEST(files_that_are_not_the_caches_stay)
 {
-    static const char *const names[] = {"notes.txt", "x.bin", "x.tmp.abc", "x.tmp.abcdefg", ".tmp.abcdef.bin"};
+    static const char *const names[] = {"notes.txt", "x.bin", "x.tmp.abc", "x.tmp.abcdefg", ".tmp.abcdef.bin",
+                                        "notes.tmp.backup", "x.bin.tmp.abcdef"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         snprintf(directory, sizeof directory, "%s/%s", folder.cache, names[i]);
         fclose(fopen(directory, "w"));

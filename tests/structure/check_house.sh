@@ -166,12 +166,25 @@ check_manners() {
     done
 }
 
+# What is in the suite smoke is in the simulator's list, too: every operator in every direction.
+check_lists() {
+    for list in bench/suites/smoke.txt tests/tools/oclgrind_races.txt; do
+        [ -f "$list" ] || return 0
+        sed -n 's/^\([a-z_]*\) .*\(dir=[a-z_]*\).*/\1 \2/p; t
+            s/^\([a-z_]*\) .*/\1/p' "$list" | sort -u > "$failures.$(basename "$list")"
+    done
+    comm -3 "$failures.smoke.txt" "$failures.oclgrind_races.txt" |
+        sed 's|.*|tests/tools/oclgrind_races.txt:1: "&" is not in both this list and bench/suites/smoke.txt|'
+    rm -f "$failures.smoke.txt" "$failures.oclgrind_races.txt"
+}
+
 {
     check_licence
     check_lines
     check_includes
     check_rooms
     check_manners
+    check_lists
 } > "$failures"
 if [ -s "$failures" ]; then
     cat "$failures"

@@ -7,7 +7,7 @@
 #                                              every kernel at least TIMES times
 #
 # A kernel that nothing runs is a kernel that nobody has checked: give the suite smoke (bench/suites/smoke.txt) a case
-# that takes it.
+# that takes it, and the simulator's lists (tests/tools/oclgrind_*.txt).
 set -eu
 LC_ALL=C
 export LC_ALL

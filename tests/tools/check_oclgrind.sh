@@ -13,9 +13,8 @@
 # passes the end of a small buffer would still be inside its block.
 #
 # Uninitialised values are looked for without optimisation: Oclgrind 21.10 has no shadow for all that LLVM's optimiser
-# writes (freeze, noalias scopes). Nor may functions be inlined, which makes noalias scopes of structs that they return,
-# and copies of structs that crash the check: -Dalways_inline= takes the attribute away. The other checks need neither,
-# and take a quarter of the time on optimised code.
+# writes (freeze). Nor may functions be inlined, which makes copies of structs that crash the check: -Dalways_inline=
+# takes the attribute away. The other checks need neither, and take a quarter of the time on optimised code.
 set -u
 clbench=$1
 memory=$2

@@ -155,11 +155,12 @@ HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk
  * time steps at once as fit; the least is one step's. Besides there are, always: the hidden weights of a direction (not
  * of `tile`, which a CPU takes where they do not fit, and is slow there), two steps' gates and one's states; with more
  * than one layer a layer's outputs [T, B, D H], with more than two twice that;
- * and of f16 and bf16 all tensors of the call in f32. Below that it is UNSUPPORTED. What the multiplications take for
- * themselves, as husk_gemm_backward does, comes out of what is left of params.workspace_limit, where it is given. Sums
- * of weights' and biases' gradients go from chunk to chunk: the bits may depend on how many steps fit, and so on the
- * limit. Nothing else but shapes, strides and options
- * decides how sums are cut up: the same call gives the same bits.
+ * of f16 and bf16 all tensors of the call in f32; and, within a limit that is given, sums of biases' gradients: for
+ * each 32 of a chunk's rows, 128 times at most, the biases of a direction. Below that it is UNSUPPORTED. What the
+ * multiplications take, as husk_gemm_backward does, comes out of what is left of params.workspace_limit, where it is
+ * given. Sums of weights' and biases' gradients go from chunk to chunk: the bits may depend on how many steps fit, and
+ * so on the limit. Nothing else but shapes, strides and options decides how sums are cut up: the same call gives the
+ * same bits.
  *
  * Gradients have x's dtype; those of f16 and bf16 are computed in f32, and with accumulate the sum is rounded once. The
  * states before each step are read from y, as it was rounded.
