@@ -152,7 +152,7 @@ static void write_counts(const json_t *rows, FILE *file)
 
 static void write_verdict(const json_t *rows, FILE *file)
 {
-    static const char *const bounds[][2] = {{"arithmetic", "multiply-adds"}, {"memory", "bandwidth"}};
+    static const char *const bounds[][2] = {{"arithmetic", "multiply-adds are"}, {"memory", "bandwidth is"}};
     json_t *names = bench_rival_names(rows), *ignored;
     const char *name, *who = "";
     size_t count, rivals = 0;
@@ -162,7 +162,7 @@ static void write_verdict(const json_t *rows, FILE *file)
         const double percent = median_percent(rows, bounds[i][0], &count);
         if (count)
             fprintf(file,
-                    "<p>Where %s is the limit, %.0f%% of the measured %s are reached (median of %zu).</p>\n",
+                    "<p>Where %s is the limit, %.0f%% of the measured %s reached (median of %zu).</p>\n",
                     bounds[i][0], percent, bounds[i][1], count);
     }
     json_object_foreach(names, name, ignored)

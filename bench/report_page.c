@@ -41,10 +41,14 @@ static const char *const style[] = {
     "ol.r-top{margin:4px 0 12px;padding-left:22px}ol.r-top code{font-size:12.5px;overflow-wrap:anywhere}",
     "code{font-family:ui-monospace,SFMono-Regular,Menlo,'DejaVu Sans Mono',monospace}\n",
     "@media(max-width:640px){main{padding:16px 14px 40px}h1{font-size:22px}dl.r-facts{grid-template-columns:1fr;gap:0}",
-    ".r-facts dd{margin-bottom:7px}}\n",
+    ".r-facts dd{margin-bottom:7px}",
+    // A picture or a table that begins at the edge looks whole, unless it says that it goes on.
+    ".r-wide:has(>svg)::before,.r-wide:has(>.r-sort)::before{content:'\\2194  more to the side';position:sticky;",
+    "left:0;color:var(--soft);font-size:13px}}\n",
     "@media print{:root{--page:#fff;--ink:#000;--soft:#444;--line:#bbb;--card:#f4f4f4;--good:#00523a;--bad:#8c1d18;",
     "--bar:#0072b2;--bar2:#b8460b;--bar3:#8a6a00;--bar4:#a3399a}body{font-size:11px}main{max-width:none;padding:0}",
     "h2,h3{break-after:avoid}tr,.r-value,dl{break-inside:avoid}.r-wide{overflow:visible}.r-wide>svg{min-width:0}",
+    ".r-wide::before{display:none}",
     "table{font-size:9px}th,td{padding-right:5px}td.r-case{font-size:8px;min-width:0}thead{display:table-header-group}",
     ".r-track,.r-fill,.r-one{print-color-adjust:exact;-webkit-print-color-adjust:exact}nav{display:none}}\n",
 };

@@ -14,6 +14,7 @@
 #define RIGHT      (WIDTH - 28.0)
 #define TOP        112.0
 #define BOTTOM     (HEIGHT - 62.0)
+#define LEGEND_ROW 20.0
 #define LETTER     7.6 // width of a letter of the labels, on average
 #define MAX_BOXES  1024
 #define MAX_LABELS 8
@@ -353,9 +354,11 @@ static void draw_labels(canvas *c)
     free(labelled);
 }
 
-static void draw_legend(const canvas *c)
+// As many rows as it takes, the last one above the plot, from top on; how many those are. draw: or only count.
+static int put_legend(const canvas *c, double top, bool draw)
 {
     double x = LEFT;
+    int row = 0;
     for (int series = 0; series <= BENCH_OP_COUNT; series++) {
         char text[64];
         size_t count = 0;
@@ -365,28 +368,39 @@ static void draw_legend(const canvas *c)
             continue;
         snprintf(text, sizeof text, "%s (%zu)",
                  series < BENCH_OP_COUNT ? bench_op_text((bench_op_kind)series) : "other", count);
-        fprintf(c->file, "<g class=\"k s%d\" transform=\"translate(%.1f,88)\"><path d=\"%s\"/></g>",
-                style_of(c, series), x + 7, shapes[style_of(c, series)]);
-        fprintf(c->file, "<text x=\"%.1f\" y=\"92\">%s</text>\n", x + 19, text);
-        x += 40 + 7.2 * (double)strlen(text);
+        const double wide = 40 + 7.2 * (double)strlen(text);
+        if (x > LEFT && x + wide > WIDTH) {
+            x = LEFT;
+            row++;
+        }
+        const double y = top + LEGEND_ROW * row;
+        if (draw) {
+            fprintf(c->file, "<g class=\"k s%d\" transform=\"translate(%.1f,%.1f)\"><path d=\"%s\"/></g>",
+                    style_of(c, series), x + 7, y, shapes[style_of(c, series)]);
+            fprintf(c->file, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x + 19, y + 4, text);
+        }
+        x += wide;
     }
+    return row + 1;
 }
 
 void bench_roofline_draw(const bench_roofline *roofline, FILE *file)
 {
     canvas c = {.file = file, .r = roofline};
     find_range(&c);
+    // A legend of several rows moves what is above it further up, and the picture's edge with it.
+    const double edge = LEGEND_ROW * (1 - put_legend(&c, 0, false));
     fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 %.0f %.0f %.0f\" role=\"img\" "
             "aria-labelledby=\"%s\">\n<title id=\"%s\">Roofline of ",
-            WIDTH, HEIGHT, roofline->id, roofline->id);
+            edge, WIDTH, HEIGHT - edge, roofline->id, roofline->id);
     write_text(file, roofline->title);
     fputs("</title>\n", file);
     fputs(style, file);
-    fprintf(file, "<rect class=\"page\" width=\"%.0f\" height=\"%.0f\"/>\n", WIDTH, HEIGHT);
-    fprintf(file, "<text class=\"title\" x=\"%.0f\" y=\"36\">", LEFT);
+    fprintf(file, "<rect class=\"page\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\"/>\n", edge, WIDTH, HEIGHT - edge);
+    fprintf(file, "<text class=\"title\" x=\"%.0f\" y=\"%.0f\">", LEFT, edge + 36);
     write_text(file, roofline->title);
-    fprintf(file, "</text>\n<text class=\"soft\" x=\"%.0f\" y=\"58\">", LEFT);
+    fprintf(file, "</text>\n<text class=\"soft\" x=\"%.0f\" y=\"%.0f\">", LEFT, edge + 58);
     write_text(file, roofline->subtitle);
     fputs("</text>\n", file);
     draw_axes(&c);
@@ -394,6 +408,6 @@ void bench_roofline_draw(const bench_roofline *roofline, FILE *file)
     for (size_t i = 0; i < roofline->count; i++)
         draw_point(&c, &roofline->points[i]);
     draw_labels(&c);
-    draw_legend(&c);
+    put_legend(&c, edge + 88, true);
     fputs("</svg>\n", file);
 }
