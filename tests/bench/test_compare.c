@@ -339,6 +339,26 @@ static void expect(const char *arguments, int code, const char *part)
     ck_assert_msg(strstr(output, part) != NULL, "%s: '%s' is not in\n%s", arguments, part, output);
 }
 
+// It is what bench/schema says, without anything that the schema does not name; and a wrong one is not.
+static void check_schema(const char *name)
+{
+    static const char file[] = HUSK_SOURCE_DIR "/bench/schema/clbench-compare-1.schema.json";
+    char path[200], command[600];
+    bench_fault fault = {0};
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    json_t *document = json_load_file(path, 0, NULL), *schema = json_load_file(file, 0, NULL);
+    ck_assert(json_is_object(document) && json_is_object(schema));
+    ck_assert_msg(bench_schema_check(schema, document, &fault), "%s: %s", fault.place, fault.rule);
+    ck_assert_msg(bench_schema_names_all(schema, document, &fault), "%s: %s", fault.place, fault.rule);
+    snprintf(command, sizeof command, "sh '%s' '%s' '%s'", HUSK_TESTS_DIR "/tools/check_schema.sh", file, path);
+    ck_assert_msg(system(command) == 0, "%s", command);
+    json_object_set_new(json_object_get(document, "all"), "change", json_string("better"));
+    ck_assert(!bench_schema_check(schema, document, &fault));
+    ck_assert_ptr_nonnull(strstr(fault.place, "all.change"));
+    json_decref(document);
+    json_decref(schema);
+}
+
 START_TEST(the_command_says_it_and_leaves_with_it)
 {
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -386,6 +406,13 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     ck_assert_str_eq(bench_text_of(json_array_get(json_object_get(document, "ops"), 0), "change"), "slower");
     ck_assert_uint_eq(json_array_size(json_object_get(document, "results")), 8);
     json_decref(document);
+    check_schema("c.json");
+    expect("compare wrong.json a.json --json c.json --force", 0, "right now");
+    check_schema("c.json");
+    expect("compare a.json wrong.json --json c.json", 3, "WRONG now");
+    check_schema("c.json");
+    expect("compare a.json few.json --json c.json", 5, "ambiguous");
+    check_schema("c.json");
     expect("compare a.json other.json slow.json --json d.json", 0, "A's time");
     snprintf(path, sizeof path, "%s/d.json", folder);
     document = json_load_file(path, 0, NULL);
@@ -396,6 +423,32 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     expect("compare cut.json b.json", 2, "cut.json: line 1");
     snprintf(path, sizeof path, "rm -rf %s", folder);
     ck_assert_int_eq(system(path), 0);
+}
+END_TEST
+
+// PoCL's and Oclgrind's figures are of the same CPU, and have nothing to do with each other.
+START_TEST(another_platform_is_refused)
+{
+    char command[400], reason[BENCH_REASON_TEXT];
+    strcpy(folder + sizeof folder - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    json_t *pocl = bench_result_read(HUSK_SOURCE_DIR "/bench/results/pocl-3.1-zen4-2c-standard.json", reason);
+    ck_assert_msg(pocl != NULL, "%s", reason);
+    json_t *oclgrind = json_deep_copy(pocl), *device = json_object_get(oclgrind, "device");
+    json_object_del(oclgrind, "devices");
+    json_object_set_new(device, "platform", json_string("Oclgrind"));
+    json_object_set_new(device, "name", json_string("Oclgrind Simulator"));
+    json_object_set_new(device, "driver", json_string("Oclgrind 21.10"));
+    write_run("pocl.json", pocl);
+    write_run("oclgrind.json", oclgrind);
+    expect("compare pocl.json oclgrind.json", 2, "are not of the same device and driver: the platform is \"Portable");
+    ck_assert_ptr_nonnull(strstr(output, "\"Oclgrind\" in the other; --force compares them nevertheless"));
+    ck_assert_ptr_null(strstr(output, "No regression"));
+    expect("compare oclgrind.json pocl.json", 2, "--force");
+    expect("compare pocl.json oclgrind.json --force", 0, "as they are: they are of different devices");
+    expect("compare pocl.json pocl.json", 0, "No regression");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -413,6 +466,7 @@ int main(void)
     tcase_add_test(tests, variants_are_compared_with_themselves);
     tcase_add_test(tests, noise_is_no_regression);
     tcase_add_test(tests, the_command_says_it_and_leaves_with_it);
+    tcase_add_test(tests, another_platform_is_refused);
     Suite *suite = suite_create("compare");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

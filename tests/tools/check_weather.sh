@@ -65,6 +65,14 @@ if [ -r $oclgrind ]; then
         echo '-d all measures a simulator'
         failures=$((failures + 1))
     fi
+    # what was measured on one says nothing about the other
+    for device in 'Portable Computing' oclgrind; do
+        # shellcheck disable=SC2086 # words
+        expect 0 'right' env HUSK_TEST_BUILDS= OCL_ICD_VENDORS="$work/two" "$clbench" run $small --quick \
+            --baseline none --no-history -d "$device" --json "$work/${device%% *}.json"
+    done
+    expect 2 'not of the same device and driver' "$clbench" compare "$work/Portable.json" "$work/oclgrind.json"
+    expect 2 '--force compares them' "$clbench" compare "$work/oclgrind.json" "$work/Portable.json"
 fi
 
 # bad spelling: the nearest valid one
