@@ -28,7 +28,8 @@ void bench_check_case(bench_contestant *husk, const bench_case *c, const bench_c
     json_t *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", c->canonical, "slot", 0);
     if (options->form)
         json_object_set_new(request, "form", json_string(options->form));
-    check->prepared = ask(husk, request, options->max_time, check);
+    const double compile_time = options->compile_time > 0 ? options->compile_time : options->max_time;
+    check->prepared = ask(husk, request, compile_time, check);
     if (check->state != BENCH_STATE_OK)
         return;
     request = json_pack("{s:s, s:i, s:I}", "do", "verify", "slot", 0, "seed", (json_int_t)options->seed);

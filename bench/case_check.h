@@ -7,8 +7,9 @@
 
 typedef struct bench_check_options {
     const char *form; /* a variant, or "variant:configuration"; NULL: the library's choice */
-    double max_time;  /* seconds of one request */
-    int64_t seed;     /* of the outputs that are compared */
+    double max_time;     /* seconds of one request */
+    double compile_time; /* of the one that may compile; 0: max_time */
+    int64_t seed;        /* of the outputs that are compared */
 } bench_check_options;
 
 typedef struct bench_check {

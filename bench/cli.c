@@ -43,9 +43,11 @@ static bool unknown_option(const char *word, bench_command command, char reason[
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     for (size_t i = 0; (o = bench_cli_option_at(i)); i++) {
-        if (!strcmp(o->name, name + strspn(name, "-")))
-            return bench_explain(reason, BENCH_REASON_TEXT, "clbench %s has no option %s",
-                                 bench_cli_command_at(command)->name, name);
+        const bool is_letter = word[1] != '-' && o->letter && word[1] == o->letter;
+        if (is_letter || !strcmp(o->name, name + strspn(name, "-")))
+            return bench_explain(reason, BENCH_REASON_TEXT,
+                                 "clbench %s has no option --%s; clbench %s --help lists those it has",
+                                 bench_cli_command_at(command)->name, o->name, bench_cli_command_at(command)->name);
     }
     return bench_explain(reason, BENCH_REASON_TEXT, "unknown option '%s'; the nearest is '--%s'", name,
                          bench_nearest(name + strspn(name, "-"), names, count));
@@ -153,9 +155,16 @@ static bool take_command(int argc, char **argv, bench_options *options, int *at,
                          bench_nearest(argv[1], names, BENCH_COMMAND_COUNT - 1));
 }
 
-static bool measures(bench_command command)
+// What is about one device, given for several; NULL: nothing.
+static const char *of_one_device(const bench_options *o)
 {
-    return command == BENCH_COMMAND_STANDARD || command == BENCH_COMMAND_RUN;
+    if (o->device_count == 0 || (o->device_count == 1 && strcmp(o->devices[0], "all") != 0))
+        return NULL;
+    return o->digests_path   ? "digests"
+           : o->export_path  ? "export"
+           : o->show         ? "show"
+           : o->merged_count ? "merge"
+                             : NULL;
 }
 
 static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT])
@@ -173,11 +182,13 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
                              o->not_with_resume ? "--" : "",
                              o->not_with_resume ? o->not_with_resume : o->cases);
     for (size_t i = 0; i < o->device_count; i++) {
-        if (!strcmp(o->devices[i], "all") && (o->device_count > 1 || !measures(o->command)))
-            return bench_explain(reason, BENCH_REASON_TEXT,
-                                 o->device_count > 1 ? "--device all excludes further devices"
-                                                     : "--device all is for clbench run");
+        if (!strcmp(o->devices[i], "all") && o->device_count > 1)
+            return bench_explain(reason, BENCH_REASON_TEXT, "--device all excludes further devices");
     }
+    if (of_one_device(o))
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "--%s is about one device: name it with -d, or leave -d out for the default",
+                             of_one_device(o));
     if (o->rounds < 1)
         return bench_explain(reason, BENCH_REASON_TEXT, "--rounds: at least 1 is wanted");
     return true;
@@ -233,5 +244,11 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
     options->compile_time = options->max_time > 0 ? options->max_time : COMPILE_TIME;
     if (options->max_time <= 0)
         options->max_time = options->command == BENCH_COMMAND_DOCTOR ? LISTING_TIME : MAX_TIME;
-    return check_together(options, reason);
+    if (!check_together(options, reason))
+        return false;
+    // What looks at every device without being told has nothing to choose.
+    if ((options->command == BENCH_COMMAND_DOCTOR || options->command == BENCH_COMMAND_DEVICES) &&
+        options->device_count == 1 && !strcmp(options->devices[0], "all"))
+        options->device_count = 0;
+    return true;
 }

@@ -81,7 +81,7 @@ typedef struct bench_options {
 
 /* False: reason says what is wrong. */
 bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[BENCH_REASON_TEXT]);
-/* A command's own options; of BENCH_COMMAND_STANDARD everything. */
-void bench_cli_help(bench_command command, FILE *file);
+/* On stdout: a command's own options; of BENCH_COMMAND_STANDARD everything. */
+void bench_cli_help(bench_command command);
 
 #endif

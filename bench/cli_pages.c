@@ -155,6 +155,14 @@ static void put_manual(FILE *file)
     put_lines(file, "EXAMPLES", bench_cli_examples);
 }
 
+// The table of docs/clbench.md.
+static void put_exit_codes(FILE *file)
+{
+    fputs("| exit code | means |\n|---:|---|\n", file);
+    for (const bench_cli_line *line = bench_cli_exit_codes; line->name; line++)
+        fprintf(file, "| %s | %s |\n", line->name, line->text);
+}
+
 bool bench_cli_generate(const char *page, FILE *file)
 {
     if (!strcmp(page, "man"))
@@ -163,6 +171,8 @@ bool bench_cli_generate(const char *page, FILE *file)
         bench_cli_bash(file);
     else if (!strcmp(page, "zsh"))
         bench_cli_zsh(file);
+    else if (!strcmp(page, "exit-codes"))
+        put_exit_codes(file);
     else
         return false;
     return true;

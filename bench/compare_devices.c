@@ -107,18 +107,61 @@ static void describe(const bench_column *column, size_t index, char *text, size_
              bench_text_of(device, "driver"), bench_text_of(column->document, "husk_version"), column->file);
 }
 
+#define CELL 13 // columns, with their gap
+
+// The cells of one line, behind a name of that width; where they are too many for the terminal, on further lines.
+static void print_cells(size_t count, char cells[][32], int width)
+{
+    const int columns = bench_terminal_columns();
+    int at = width;
+    for (size_t k = 0; k < count; k++) {
+        if (columns > 0 && at + CELL > columns && at > width) {
+            printf("\n%*s", width, "");
+            at = width;
+        }
+        printf("  %11s", cells[k]);
+        at += CELL;
+    }
+    putchar('\n');
+}
+
 static void print_means(const bench_column *columns, size_t count, const char *op, int width)
 {
+    char cells[BENCH_MAX_COLUMNS][32] = {"1.00x"};
     size_t used;
-    printf("%s%-*s  %9s", op ? "" : bench_colour_on(BENCH_STRONG), width, op ? op : "all together", "1.00x");
     for (size_t k = 1; k < count; k++) {
         const double mean = mean_in(columns, k, op, &used);
         if (isnan(mean))
-            printf("  %11s", "-");
+            snprintf(cells[k], sizeof *cells, "-");
         else
-            printf("  %10.2fx", mean);
+            snprintf(cells[k], sizeof *cells, "%.2fx", mean);
     }
-    printf("%s\n", op ? "" : bench_colour_off());
+    fputs(op ? "" : bench_colour_on(BENCH_STRONG), stdout);
+    bench_print_name(op ? op : "all together", width);
+    print_cells(count, cells, width);
+    fputs(op ? "" : bench_colour_off(), stdout);
+}
+
+static void print_cases(const bench_column *columns, size_t count, int width)
+{
+    const json_t *rows = json_object_get(columns[0].document, "results");
+    char cells[BENCH_MAX_COLUMNS][32];
+    for (size_t k = 0; k < count; k++)
+        snprintf(cells[k], sizeof *cells, "%c", bench_column_letter(k));
+    printf("\nA's time, and how many times as fast the others are.\n\n%s", bench_colour_on(BENCH_STRONG));
+    bench_print_name("case", width);
+    print_cells(count, cells, width);
+    fputs(bench_colour_off(), stdout);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!is_first_device(&columns[0], row))
+            continue;
+        bench_format_ns(median_in(&columns[0], row), cells[0], sizeof *cells);
+        for (size_t k = 1; k < count; k++)
+            format_cell(columns, k, row, cells[k]);
+        bench_print_name(bench_text_of(row, "case"), width);
+        print_cells(count, cells, width);
+    }
 }
 
 void bench_columns_print(const bench_column *columns, size_t count)
@@ -126,40 +169,17 @@ void bench_columns_print(const bench_column *columns, size_t count)
     const json_t *rows = json_object_get(columns[0].document, "results");
     const char *ops[64];
     char text[600];
-    int width = 20;
+    size_t longest = 20;
     for (size_t k = 0; k < count; k++) {
         describe(&columns[k], k, text, sizeof text);
-        puts(text);
+        bench_print(3, "%s\n", text);
     }
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        const int length = (int)strlen(bench_text_of(json_array_get(rows, i), "case"));
-        width = length > width ? length : width;
+        const size_t length = strlen(bench_text_of(json_array_get(rows, i), "case"));
+        longest = length > longest ? length : longest;
     }
-    const int terminal = bench_terminal_columns(), room = terminal - 12 - 13 * (int)(count - 1);
-    if (terminal > 0 && width > room)
-        width = room > 24 ? room : 24;
-    printf("\nA's time, and how many times as fast the others are.\n\n%s%-*s  %9s",
-           bench_colour_on(BENCH_STRONG), width, "case", "A");
-    for (size_t k = 1; k < count; k++)
-        printf("  %11c", bench_column_letter(k));
-    printf("%s\n", bench_colour_off());
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        char cell[32];
-        const char *name = bench_text_of(row, "case");
-        if (!is_first_device(&columns[0], row))
-            continue;
-        bench_format_ns(median_in(&columns[0], row), cell, sizeof cell);
-        if ((int)strlen(name) > width)
-            printf("%.*s~  %9s", width - 1, name, cell);
-        else
-            printf("%-*s  %9s", width, name, cell);
-        for (size_t k = 1; k < count; k++) {
-            format_cell(columns, k, row, cell);
-            printf("  %11s", cell);
-        }
-        putchar('\n');
-    }
+    const int width = bench_name_width(longest, CELL * (int)count);
+    print_cases(columns, count, width);
     printf("\nGeometric means:\n");
     const size_t op_count = list_ops(columns, ops, sizeof ops / sizeof *ops);
     for (size_t i = 0; i < op_count; i++)

@@ -44,7 +44,7 @@ static const char *move_words(bench_move_kind kind)
 static const char *few_words(const bench_pair *pair)
 {
     return isnan(pair->p)                 ? "too few samples"
-           : pair->change == BENCH_UNSURE ? "slower, within the noise"
+           : pair->change == BENCH_UNSURE ? "slower, within noise"
                                           : "";
 }
 
@@ -174,7 +174,7 @@ static void print_groups(const bench_comparison *c)
         const bench_colour colour = g->change == BENCH_SLOWER   ? BENCH_BAD
                                     : g->change == BENCH_FASTER ? BENCH_GOOD
                                                                 : BENCH_PLAIN;
-        printf("%s%s%s\n", bench_colour_on(colour), line, bench_colour_off());
+        bench_print(2, "%s%s%s\n", bench_colour_on(colour), line, bench_colour_off());
     }
 }
 
@@ -191,10 +191,7 @@ static void print_pair(const bench_comparison *c, size_t index, int width)
                                 : p->change == BENCH_FASTER ? BENCH_GOOD
                                 : p->change == BENCH_UNSURE ? BENCH_WARN
                                                             : BENCH_FAINT;
-    if ((int)strlen(name) > width)
-        printf("%.*s~", width - 1, name);
-    else
-        printf("%-*s", width, name);
+    bench_print_name(name, width);
     printf("  %8s  %8s  %s%8s%s  %6s  %s\n", old, new, bench_colour_on(colour), change, bench_colour_off(),
            noise, few_words(p));
 }
@@ -204,37 +201,39 @@ static void print_states(const bench_comparison *c, const char *const names[2])
     for (size_t i = 0; i < c->move_count; i++) {
         const bench_move *m = &c->moves[i];
         const bool is_bad = m->kind != BENCH_MOVE_RIGHT && m->kind != BENCH_MOVE_OTHER;
-        printf("%s%s: %s: %s, was %s%s", bench_colour_on(is_bad ? BENCH_BAD : BENCH_PLAIN),
-               move_words(m->kind), bench_text_of(m->new_row, "case"), bench_text_of(m->new_row, "state"),
-               bench_text_of(m->old_row, "state"), bench_colour_off());
-        printf("%s%s\n", bench_text_of(m->new_row, "reason")[0] ? ": " : "",
-               bench_text_of(m->new_row, "reason"));
+        const char *reason = bench_text_of(m->new_row, "reason");
+        bench_print(2, "%s%s: %s: %s, was %s%s%s%s\n", bench_colour_on(is_bad ? BENCH_BAD : BENCH_PLAIN),
+                    move_words(m->kind), bench_text_of(m->new_row, "case"), bench_text_of(m->new_row, "state"),
+                    bench_text_of(m->old_row, "state"), bench_colour_off(), reason[0] ? ": " : "", reason);
     }
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < c->only_count[side]; i++)
-            printf("only in %s: %s\n", names[side], bench_text_of(c->only[side][i], "case"));
+            bench_print(2, "only in %s: %s\n", names[side], bench_text_of(c->only[side][i], "case"));
 }
 
 void bench_comparison_print(const bench_comparison *c, const char *const names[2])
 {
     char text[1000], name[BENCH_CASE_TEXT + 100];
-    int width = 20, columns = bench_terminal_columns();
+    size_t longest = 20;
+    bool has_words = false;
     for (size_t i = 0; i < c->pair_count; i++) {
         format_case(c, i, name, sizeof name);
-        width = (int)strlen(name) > width ? (int)strlen(name) : width;
+        longest = strlen(name) > longest ? strlen(name) : longest;
+        has_words = has_words || few_words(&c->pairs[i])[0];
     }
-    if (columns > 0 && width > columns - 40)
-        width = columns - 40 > 24 ? columns - 40 : 24;
-    printf("%s%s%s (driver %s)\n", bench_colour_on(BENCH_STRONG), bench_text_of(c->devices[1], "name"),
+    const int width = bench_name_width(longest, has_words ? 60 : 40);
+    bench_print(2, "%s%s%s (driver %s)\n", bench_colour_on(BENCH_STRONG), bench_text_of(c->devices[1], "name"),
            bench_colour_off(), bench_text_of(c->devices[1], "driver"));
     for (int side = 0; side < 2; side++)
-        printf("%s  %s: Husk %s, %s\n", side ? "new" : "old", names[side],
+        bench_print(2, "%s  %s: Husk %s, %s\n", side ? "new" : "old", names[side],
                bench_text_of(c->documents[side], "husk_version"), started(c, side));
     machine(c, text, sizeof text);
-    puts(text);
-    if (c->pair_count)
-        printf("\n%s%-*s  %8s  %8s  %8s  %6s%s\n", bench_colour_on(BENCH_STRONG), width, "case", "old", "new",
-               "change", "noise", bench_colour_off());
+    bench_print(0, "%s\n", text);
+    if (c->pair_count) {
+        printf("\n%s", bench_colour_on(BENCH_STRONG));
+        bench_print_name("case", width);
+        printf("  %8s  %8s  %8s  %6s%s\n", "old", "new", "change", "noise", bench_colour_off());
+    }
     for (size_t i = 0; i < c->pair_count; i++)
         print_pair(c, i, width);
     if (c->pair_count)
@@ -243,7 +242,7 @@ void bench_comparison_print(const bench_comparison *c, const char *const names[2
         putchar('\n');
     print_states(c, names);
     verdict(c, text, sizeof text);
-    printf("\n%s\n", text);
+    bench_print(0, "\n%s\n", text);
 }
 
 // ---- Markdown ----

@@ -57,7 +57,7 @@ bool bench_contestant_revive(bench_contestant *c)
     if (!c->is_usable)
         return false;
     c->restarts++;
-    return launch(c, NULL) && bench_contestant_await(c, 60);
+    return launch(c, NULL) && bench_contestant_await(c, BENCH_OPEN_SECONDS);
 }
 
 void bench_contestant_stop(bench_contestant *c)

@@ -21,6 +21,9 @@ typedef struct bench_contestant {
     int restarts;
 } bench_contestant;
 
+/* What opening a device is given: listing every driver, waking a card, loading a compiler. */
+#define BENCH_OPEN_SECONDS 120
+
 /* Start the worker; the hello is read by await, so that several start side by side. */
 bool bench_contestant_start(bench_contestant *contestant, const char *name, const char *device, int threads,
                             const char *const *environment);

@@ -8,6 +8,7 @@
 #include "doctor.h"
 #include "op.h"
 #include "run.h"
+#include "terminal.h"
 
 size_t bench_variant_count(const bench_case *c)
 {
@@ -27,22 +28,17 @@ static void print_device(const json_t *device)
              bench_doctor_text(device, "name"), bench_doctor_text(traits, "class"),
              bench_doctor_text(device, "platform"));
     bench_clean_line(line);
-    puts(line);
+    bench_print(7, "%s\n", line);
 }
 
 // Those that a wish stands for: one, or with "all" every one that is usable. How many.
-static size_t print_chosen(const json_t *devices, const char *wish)
+static size_t print_chosen(const json_t *devices, bool all)
 {
-    const bool all = wish && !strcmp(wish, "all");
     size_t count = 0, i;
     const json_t *device;
     json_array_foreach(devices, i, device)
     {
-        const json_t *traits = json_object_get(device, "traits");
-        const bool is_usable =
-            strcmp(bench_doctor_text(traits, "class"), husk_device_class_text(HUSK_DEVICE_SIMULATOR)) != 0 &&
-            json_is_true(json_object_get(traits, "is_available"));
-        if (all ? !is_usable : !json_is_true(json_object_get(device, "is_default")))
+        if (all ? !bench_is_usual_device(device) : !json_is_true(json_object_get(device, "is_default")))
             continue;
         print_device(device);
         count++;
@@ -50,23 +46,32 @@ static size_t print_chosen(const json_t *devices, const char *wish)
     return count;
 }
 
+static bool is_answered(bench_reply status, const json_t *reply)
+{
+    return status == BENCH_REPLY_OK && !strcmp(bench_doctor_text(reply, "answer"), "ok");
+}
+
+// What a real run says first: a GPU that is not shown, and what else the library notes.
+static void print_notes(const bench_options *options)
+{
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply = NULL;
+    const bench_reply status = bench_list_devices(NULL, options->max_time, &reply, reason);
+    if (is_answered(status, reply))
+        bench_print_notes(json_object_get(reply, "notes"));
+    json_decref(reply);
+}
+
 // The devices of one wish; the exit code.
 static int print_wish(const char *wish, double patience, size_t *count)
 {
+    const bool all = wish && !strcmp(wish, "all");
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply = NULL;
-    bench_process process;
-    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "devices",
-                               wish && strcmp(wish, "all") ? wish : "", NULL};
-    bench_reply status = BENCH_REPLY_DIED;
-    if (bench_process_start(&process, arguments, NULL, reason)) {
-        snprintf(process.who, sizeof process.who, "a driver");
-        status = bench_process_receive(&process, patience, &reply, reason);
-        bench_process_stop(&process);
-    }
+    const bench_reply status = bench_list_devices(all ? NULL : wish, patience, &reply, reason);
     const char *text = status != BENCH_REPLY_OK ? reason : bench_doctor_text(reply, "reason");
-    const bool is_listed = status == BENCH_REPLY_OK && !strcmp(bench_doctor_text(reply, "answer"), "ok");
-    const size_t chosen = is_listed ? print_chosen(json_object_get(reply, "devices"), wish) : 0;
+    const bool is_listed = is_answered(status, reply);
+    const size_t chosen = is_listed ? print_chosen(json_object_get(reply, "devices"), all) : 0;
     if (is_listed && !chosen)
         text = bench_doctor_text(reply, "unfit");
     if (!chosen)
@@ -90,10 +95,10 @@ static void print_cases(const bench_dry_run *dry)
 {
     for (size_t i = 0; i < dry->suite->count; i++) {
         const bench_suite_entry *entry = &dry->suite->entries[i];
-        printf("  %s", entry->c.canonical);
+        char times[32] = "";
         if (entry->count > 1)
-            printf(" * %" PRId64, entry->count);
-        putchar('\n');
+            snprintf(times, sizeof times, " * %" PRId64, entry->count);
+        bench_print(6, "  %s%s\n", entry->c.canonical, times);
     }
 }
 
@@ -110,11 +115,11 @@ static void print_time(const bench_dry_run *dry, size_t devices)
     char wanted[32], given[32];
     format_seconds(dry->seconds * (double)devices, wanted);
     format_seconds(dry->budget * (double)devices, given);
-    if (dry->budget > 0 && dry->seconds > dry->budget)
-        printf("It would take about %s, and is given %s (--budget)", wanted, given);
-    else
-        printf("It would take about %s", wanted);
-    printf("; programs that have to be compiled come on top, and noise may make it more. Nothing was run.\n");
+    const bool is_cut = dry->budget > 0 && dry->seconds > dry->budget;
+    bench_print(0,
+                "It would take about %s%s%s%s; programs that have to be compiled come on top, and noise may make it "
+                "more. Nothing was run.\n",
+                wanted, is_cut ? ", and is given " : "", is_cut ? given : "", is_cut ? " (--budget)" : "");
 }
 
 int bench_dry_run_print(const bench_dry_run *dry)
@@ -124,6 +129,7 @@ int bench_dry_run_print(const bench_dry_run *dry)
     char buffer[64];
     size_t devices = 0;
     int code = BENCH_EXIT_OK;
+    print_notes(o);
     printf("%zu case%s would be %s", dry->suite->count, dry->suite->count == 1 ? "" : "s", dry->done);
     if (dry->rows != dry->suite->count)
         printf(", %zu with their variants", dry->rows);

@@ -47,23 +47,24 @@ static int list(void)
     for (size_t i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         json_t *document = bench_result_read(path, reason);
-        printf("%.*s  ", (int)(strlen(names[i]) - 5), names[i]);
+        const int length = (int)strlen(names[i]) - 5; // without .json
         if (!document) {
-            printf("%scannot be read%s\n", bench_colour_on(BENCH_BAD), bench_colour_off());
+            printf("%.*s  %scannot be read%s\n", length, names[i], bench_colour_on(BENCH_BAD), bench_colour_off());
             bench_say("clbench: %s", reason);
             continue;
         }
+        char wrong[64] = "";
+        if (count_state(document, "failed"))
+            snprintf(wrong, sizeof wrong, ", %s%zu WRONG%s", bench_colour_on(BENCH_BAD),
+                     count_state(document, "failed"), bench_colour_off());
         format_what(document, what, sizeof what);
-        printf("Husk %s  %s  %s, %zu right", bench_text_of(document, "husk_version"),
-               bench_text_of(bench_device_of(document, 0), "name"), what, count_state(document, "ok"));
-        const size_t wrong = count_state(document, "failed");
-        if (wrong)
-            printf(", %s%zu WRONG%s", bench_colour_on(BENCH_BAD), wrong, bench_colour_off());
-        putchar('\n');
+        bench_print(4, "%.*s  Husk %s  %s  %s, %zu right%s\n", length, names[i],
+                    bench_text_of(document, "husk_version"), bench_text_of(bench_device_of(document, 0), "name"), what,
+                    count_state(document, "ok"), wrong);
         json_decref(document);
     }
     free(names);
-    printf("%zu result%s in %s\n", count, count == 1 ? "" : "s", folder);
+    bench_print(2, "%zu result%s in %s\n", count, count == 1 ? "" : "s", folder);
     return BENCH_EXIT_OK;
 }
 
@@ -75,7 +76,8 @@ static void print_row(const json_t *row, int width)
                  percent = bench_number_of(row, "percent_of_peak"),
                  best = bench_rival_speedup(row, BENCH_BEST, NULL);
     bench_format_ns(bench_number_of(json_object_get(row, "time"), "median_ns"), median, sizeof median);
-    printf("%-*s  %-11s  %8s", width, bench_text_of(row, "case"), bench_text_of(row, "state"), median);
+    bench_print_name(bench_text_of(row, "case"), width);
+    printf("  %-11s  %8s", bench_text_of(row, "state"), median);
     if (!isnan(rate))
         printf("  %8.3g %s", rate, is_bandwidth ? "GB/s" : "GF/s");
     if (!isnan(percent))
@@ -95,12 +97,13 @@ static int show(const char *word)
         return BENCH_EXIT_USAGE;
     }
     const json_t *rows = json_object_get(document, "results"), *device = bench_device_of(document, 0);
-    int width = 4;
+    size_t longest = 4;
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        const int length = (int)strlen(bench_text_of(json_array_get(rows, i), "case"));
-        width = length > width ? length : width;
+        const size_t length = strlen(bench_text_of(json_array_get(rows, i), "case"));
+        longest = length > longest ? length : longest;
     }
-    printf("%s\n%s (%s, driver %s), Husk %s, %s\n\n", path, bench_text_of(device, "name"),
+    const int width = bench_name_width(longest, 52);
+    bench_print(2, "%s\n%s (%s, driver %s), Husk %s, %s\n\n", path, bench_text_of(device, "name"),
            bench_text_of(device, "platform"), bench_text_of(device, "driver"),
            bench_text_of(document, "husk_version"), bench_text_of(document, "started"));
     for (size_t i = 0; i < json_array_size(rows); i++)

@@ -110,12 +110,19 @@ static json_t *hello(const bench_husk_session *s)
 // The matrix engines that a device may have, each probed.
 static json_t *engines(const bench_husk_session *s, const json_t *request)
 {
-    const size_t index = (size_t)json_integer_value(json_object_get(request, "device"));
+    const json_int_t platform = json_integer_value(json_object_get(request, "platform")),
+                     number = json_integer_value(json_object_get(request, "device"));
+    const husk_device *device = NULL;
     husk_context *context = NULL;
     husk_error error = {0};
-    if (!s->list || index >= husk_device_list_count(s->list))
+    for (size_t i = 0; s->list && i < husk_device_list_count(s->list); i++) {
+        const husk_device_traits *t = husk_device_get_traits(husk_device_list_get(s->list, i));
+        if ((json_int_t)t->platform_index == platform && (json_int_t)t->device_index == number)
+            device = husk_device_list_get(s->list, i);
+    }
+    if (!device)
         return failure("there is no such device");
-    if (husk_context_create(husk_device_list_get(s->list, index), NULL, &context, &error) != HUSK_OK)
+    if (husk_context_create(device, NULL, &context, &error) != HUSK_OK)
         return failure(error.text);
     json_t *found = json_array();
     for (size_t i = 0; husk_engine_name(i); i++) {
@@ -214,15 +221,19 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
     if (!strcmp(what, "memory"))
         return memory(s);
     if (!strcmp(what, "overhead")) {
-        json_t *overhead = bench_overhead_measure(s, reason);
+        json_t *overhead = bench_overhead_measure(s, json_string_value(json_object_get(request, "case")), reason);
         return overhead ? json_pack("{s:s, s:o}", "answer", "ok", "overhead", overhead) : failure(reason);
     }
     if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel") || !strcmp(what, "trust")))
         s->meter = bench_meter_create(s, wanted, reason);
     if (!strcmp(what, "peaks")) {
-        if (!s->meter || !bench_meter_peaks(s->meter, json_is_true(json_object_get(request, "quick")),
-                                            wanted,
-                                            &peaks, reason))
+        const json_t *part = json_object_get(request, "part");
+        const bench_peaks_wish wish = {
+            .quick = json_is_true(json_object_get(request, "quick")),
+            .arithmetic = wanted,
+            .part = part ? (int)json_integer_value(part) : -1,
+        };
+        if (!s->meter || !bench_meter_peaks(s->meter, &wish, &peaks, reason))
             return failure(reason);
         json_t *reply = bench_peaks_json(&peaks);
         put_text(reply, "answer", "ok");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "run.h"
+#include "terminal.h"
 #include "text.h"
 
 static int list_suites(void)
@@ -15,7 +16,7 @@ static int list_suites(void)
             fprintf(stderr, "clbench: %s\n", reason);
             return BENCH_EXIT_ERROR;
         }
-        printf("%-14s %3zu cases  %s\n", suite.name, suite.count, suite.title);
+        bench_print(26, "%-14s %3zu cases  %s\n", suite.name, suite.count, suite.title);
         bench_suite_free(&suite);
     }
     return BENCH_EXIT_OK;
@@ -32,10 +33,10 @@ int bench_command_list(const bench_options *options)
         return BENCH_EXIT_USAGE;
     }
     for (size_t i = 0; i < suite.count; i++) {
-        printf("%s", suite.entries[i].c.canonical);
+        char times[32] = "";
         if (suite.entries[i].count > 1)
-            printf(" * %" PRId64, suite.entries[i].count);
-        putchar('\n');
+            snprintf(times, sizeof times, " * %" PRId64, suite.entries[i].count);
+        bench_print(4, "%s%s\n", suite.entries[i].c.canonical, times);
     }
     bench_suite_free(&suite);
     return BENCH_EXIT_OK;

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
         return BENCH_EXIT_USAGE;
     }
     if (options.help) {
-        bench_cli_help(options.command, stdout);
+        bench_cli_help(options.command);
         return BENCH_EXIT_OK;
     }
     if (options.version) {

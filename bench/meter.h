@@ -22,6 +22,7 @@ struct bench_meter {
     size_t buffer_bytes;
     int vector, group, groups_a_unit;
     cl_int sentinel_rounds, memory_rounds; /* 0: not found yet */
+    bench_peaks measured; /* of the parts that were asked for one after another */
 };
 
 /* True, with reason, where the call failed. */

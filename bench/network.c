@@ -7,6 +7,7 @@
 
 #include "rival.h"
 #include "suite.h"
+#include "terminal.h"
 #include "text.h"
 
 #define MARK "# network "
@@ -188,14 +189,17 @@ static void format_layer(const json_t *l, char *text, size_t size)
 
 void bench_networks_print(const json_t *networks, FILE *file)
 {
-    char text[BENCH_CASE_TEXT + 400];
+    const int columns = file == stdout ? bench_terminal_columns() : 0;
+    char text[BENCH_CASE_TEXT + 400], line[sizeof text + 8];
     for (size_t i = 0; i < json_array_size(networks); i++) {
         const json_t *n = json_array_get(networks, i), *top = json_object_get(n, "top");
         bench_network_text(n, text, sizeof text);
-        fprintf(file, "%s.\n", text);
+        snprintf(line, sizeof line, "%s.\n", text);
+        bench_fold(file, columns, 2, line);
         for (size_t k = 0; k < json_array_size(top); k++) {
             format_layer(json_array_get(top, k), text, sizeof text);
-            fprintf(file, "    %s\n", text);
+            snprintf(line, sizeof line, "    %s\n", text);
+            bench_fold(file, columns, 11, line);
         }
     }
 }

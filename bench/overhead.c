@@ -10,20 +10,25 @@
 #include "data.h"
 #include "measure.h"
 #include "op.h"
+#include "output.h"
 #include "run.h"
 #include "stats.h"
+#include "steps.h"
 #include "tape.h"
+#include "terminal.h"
 #include "text.h"
 #include "timer.h"
 
-#define CALLS  50 // in a batch
-#define ROUNDS 41 // batches of each kind
+#define CALLS         50  // in a batch
+#define ROUNDS        41  // batches of each kind
+#define USUAL_SECONDS 0.4 // a case, its programs compiled before
 
 // So small that the kernels are over before the next batch: only the host's side is of interest.
 static const char *const cases[] = {
     "gemm m=8 n=8 k=8",        "conv c=4 h=8 w=8 k=8 r=3 s=3 pad=1", "pool kind=max c=4 h=8 w=8 r=2 s=2",
     "softmax outer=4 axis=16", "activation count=64 act=relu",       "rnn cell=lstm t=1 b=1 input=8 hidden=8",
 };
+enum { CASES = sizeof cases / sizeof *cases };
 
 // One batch behind a user event, in nanoseconds a call; negative when OpenCL or the library refuses something.
 static double time_batch(bench_husk_job *job, const bench_tape *tape)
@@ -97,11 +102,11 @@ static json_t *measure_case(bench_husk_session *session, const char *line, char 
     return result;
 }
 
-json_t *bench_overhead_measure(bench_husk_session *session, char reason[BENCH_REASON_TEXT])
+json_t *bench_overhead_measure(bench_husk_session *session, const char *line, char reason[BENCH_REASON_TEXT])
 {
     json_t *all = json_array();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        json_t *one = measure_case(session, cases[i], reason);
+    for (size_t i = 0; i < (line ? 1 : CASES); i++) {
+        json_t *one = measure_case(session, line ? line : cases[i], reason);
         if (!one) {
             json_decref(all);
             return NULL;
@@ -109,6 +114,28 @@ json_t *bench_overhead_measure(bench_husk_session *session, char reason[BENCH_RE
         json_array_append_new(all, one);
     }
     return all;
+}
+
+json_t *bench_overhead_ask(bench_contestant *husk, double seconds, char reason[BENCH_REASON_TEXT])
+{
+    json_t *all = json_array();
+    bench_steps steps;
+    bool good = true;
+    bench_steps_begin(&steps, CASES, CASES * USUAL_SECONDS);
+    for (size_t i = 0; i < CASES && good; i++) {
+        json_t *reply = NULL;
+        bench_steps_next(&steps, USUAL_SECONDS, "what a call costs: %s", cases[i]);
+        const bench_reply status = bench_process_call(
+            &husk->process, json_pack("{s:s, s:s}", "do", "overhead", "case", cases[i]), seconds, &reply, reason);
+        good = bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK;
+        json_array_extend(all, json_object_get(reply, "overhead"));
+        json_decref(reply);
+    }
+    bench_steps_end(&steps);
+    if (good)
+        return all;
+    json_decref(all);
+    return NULL;
 }
 
 static double number_of(const json_t *object, const char *key)
@@ -130,45 +157,94 @@ double bench_overhead_largest(const json_t *overhead, const char **which)
     return largest;
 }
 
+static void print_table(const json_t *overhead)
+{
+    size_t longest = 4;
+    for (size_t i = 0; i < CASES; i++)
+        longest = strlen(cases[i]) > longest ? strlen(cases[i]) : longest;
+    const int width = bench_name_width(longest, 43);
+    bench_print_name("case", width);
+    printf("  %8s  %9s  %9s  %9s\n", "launches", "immediate", "bare", "overhead");
+    for (size_t i = 0; i < json_array_size(overhead); i++) {
+        const json_t *one = json_array_get(overhead, i);
+        bench_print_name(json_string_value(json_object_get(one, "case")), width);
+        printf("  %8.0f  %6.2f us  %6.2f us  %6.2f us\n", number_of(one, "launches"),
+               1e-3 * number_of(one, "immediate_ns"), 1e-3 * number_of(one, "bare_ns"),
+               1e-3 * number_of(one, "overhead_ns"));
+    }
+}
+
 void bench_overhead_print(const json_t *overhead, bool all)
 {
     if (all)
-        printf("%-48s %8s %10s %10s %10s\n", "case", "launches", "immediate", "bare", "overhead");
-    for (size_t i = 0; all && i < json_array_size(overhead); i++) {
-        const json_t *one = json_array_get(overhead, i);
-        printf("%-48s %8.0f %7.2f us %7.2f us %7.2f us\n", json_string_value(json_object_get(one, "case")),
-               number_of(one, "launches"), 1e-3 * number_of(one, "immediate_ns"),
-               1e-3 * number_of(one, "bare_ns"), 1e-3 * number_of(one, "overhead_ns"));
-    }
+        print_table(overhead);
     const char *which = "";
     double largest = bench_overhead_largest(overhead, &which);
     if (!isnan(largest))
-        printf("immediate calls: at most %.2f us more than the bare enqueue of the same kernels (%s)\n",
-               1e-3 * largest, which);
+        bench_print(2, "immediate calls: at most %.2f us more than the bare enqueue of the same kernels (%s)\n",
+                    1e-3 * largest, which);
 }
 
-int bench_command_overhead(const bench_options *options)
+// What was measured on one device goes to the list; on several, each line says which it is of.
+static int measure_device(const bench_options *options, const char *wish, json_t *list)
 {
-    char buffer[64], reason[BENCH_REASON_TEXT] = "";
+    char reason[BENCH_REASON_TEXT] = "";
     bench_contestant husk;
-    json_t *reply = NULL;
-    int code = bench_open_husk(&husk, bench_device_wish(options, 0, buffer));
-    if (code == BENCH_EXIT_OK) {
-        bench_reply status =
-            bench_process_call(&husk.process, json_pack("{s:s}", "do", "overhead"), 300, &reply, reason);
-        if (bench_state_of_reply(status, reply, reason) != BENCH_STATE_OK) {
-            fprintf(stderr, "clbench: the overhead could not be measured: %s\n", reason);
-            code = BENCH_EXIT_ERROR;
-        }
+    int code = bench_open_husk(&husk, wish);
+    const json_t *device = json_object_get(husk.hello, "device");
+    json_t *overhead = code == BENCH_EXIT_OK ? bench_overhead_ask(&husk, options->compile_time, reason) : NULL, *one;
+    size_t i;
+    if (bench_interrupted) {
+        code = bench_interrupted_exit();
+    } else if (code == BENCH_EXIT_OK && !overhead) {
+        fprintf(stderr, "clbench: the overhead could not be measured: %s\nclbench doctor looks for why.\n", reason);
+        code = BENCH_EXIT_ERROR;
     }
-    const json_t *overhead = json_object_get(reply, "overhead");
-    if (code == BENCH_EXIT_OK && options->json) {
-        json_dumpf(overhead, stdout, JSON_INDENT(1));
-        putchar('\n');
-    } else if (code == BENCH_EXIT_OK) {
+    if (overhead && !options->json) {
+        bench_print(2, "%s%s\n", json_array_size(list) ? "\n" : "", json_string_value(json_object_get(device, "name")));
         bench_overhead_print(overhead, true);
+        fflush(stdout);
     }
-    json_decref(reply);
+    json_array_foreach(overhead, i, one)
+    {
+        json_object_set(one, "device", json_object_get(device, "name"));
+        json_array_append(list, one);
+    }
+    json_decref(overhead);
     bench_contestant_stop(&husk);
+    return code;
+}
+
+static bool write_json(const json_t *list, const char *path)
+{
+    FILE *file = bench_output_open(path);
+    if (file) {
+        json_dumpf(list, file, JSON_INDENT(1));
+        fputc('\n', file);
+    }
+    return file && bench_output_close(file, path);
+}
+
+int bench_command_overhead(const bench_options *given)
+{
+    char buffer[64], stdout_path[32] = "";
+    bench_options options = *given;
+    json_t *list = json_array();
+    int code = BENCH_EXIT_OK;
+    if (options.json) { // nothing else on stdout, warnings about GPUs neither
+        options.json_path = "-";
+        bench_output_take_stdout(&options, stdout_path);
+    }
+    bench_progress_start(options.quiet);
+    bench_catch_interrupt();
+    bench_expand_devices(&options);
+    const size_t devices = options.device_count ? options.device_count : 1;
+    for (size_t i = 0; i < devices && !bench_interrupted; i++) {
+        const int answer = measure_device(&options, bench_device_wish(&options, i, buffer), list);
+        code = code == BENCH_EXIT_OK ? answer : code;
+    }
+    if (options.json && json_array_size(list) && !write_json(list, options.json_path))
+        code = BENCH_EXIT_ERROR;
+    json_decref(list);
     return code;
 }

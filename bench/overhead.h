@@ -9,10 +9,13 @@
 #ifndef BENCH_OVERHEAD_H
 #define BENCH_OVERHEAD_H
 
+#include "contestant.h"
 #include "husk_contender.h"
 
-/* The worker's side: [{case, launches, immediate_ns, bare_ns, overhead_ns}], or NULL with reason. */
-json_t *bench_overhead_measure(bench_husk_session *session, char reason[BENCH_REASON_TEXT]);
+/* The worker's side: [{case, launches, immediate_ns, bare_ns, overhead_ns}], or NULL with reason. line NULL: all. */
+json_t *bench_overhead_measure(bench_husk_session *session, const char *line, char reason[BENCH_REASON_TEXT]);
+/* The parent's: the same list, asked for case by case, with a line of progress. What may compile is given seconds. */
+json_t *bench_overhead_ask(bench_contestant *husk, double seconds, char reason[BENCH_REASON_TEXT]);
 
 /* The largest overhead_ns of them, with its case; NaN for none. */
 double bench_overhead_largest(const json_t *overhead, const char **which);

@@ -363,17 +363,75 @@ bool bench_meter_trust(bench_meter *m, double *ratio, char reason[BENCH_REASON_T
     return true;
 }
 
-bool bench_meter_peaks(bench_meter *m, bool quick, unsigned wanted, bench_peaks *peaks,
+// ---- the parts, in their order ----
+
+static bool do_arithmetic(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
+                          char reason[BENCH_REASON_TEXT])
+{
+    return measure_fma(m, wish->quick, peaks, reason) &&
+           bench_meter_arithmetic(m, wish->quick, wish->arithmetic, peaks, reason);
+}
+
+static bool do_memory(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
+                      char reason[BENCH_REASON_TEXT])
+{
+    return measure_copy(m, wish->quick, peaks, reason);
+}
+
+static bool do_clock(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
+                     char reason[BENCH_REASON_TEXT])
+{
+    (void)wish;
+    return measure_launch(m, peaks, reason) && bench_meter_trust(m, &peaks->trust_ratio, reason) &&
+           bench_meter_round_trip(m, peaks, reason);
+}
+
+static bool do_transfers(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
+                         char reason[BENCH_REASON_TEXT])
+{
+    return wish->quick || (bench_meter_local(m, peaks, reason) && bench_meter_transfers(m, peaks, reason));
+}
+
+static bool do_engines(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
                        char reason[BENCH_REASON_TEXT])
 {
-    memset(peaks, 0, sizeof *peaks);
-    bool good = measure_fma(m, quick, peaks, reason) && measure_copy(m, quick, peaks, reason) &&
-                measure_launch(m, peaks, reason) && bench_meter_trust(m, &peaks->trust_ratio, reason) &&
-                bench_meter_round_trip(m, peaks, reason) &&
-                bench_meter_arithmetic(m, quick, wanted, peaks, reason);
-    if (good && !quick)
-        good = bench_meter_local(m, peaks, reason) && bench_meter_transfers(m, peaks, reason);
-    if (good && !quick)
+    (void)reason;
+    if (!wish->quick)
         bench_meter_engines(m, peaks);
+    return true;
+}
+
+static const struct {
+    const char *what;
+    double seconds, quick_seconds; // on a CPU of two cores, programs compiled before
+    bool (*measure)(bench_meter *, const bench_peaks_wish *, bench_peaks *, char[BENCH_REASON_TEXT]);
+} parts[] = {
+    {"arithmetic", 1, 0.4, do_arithmetic},
+    {"memory and caches", 1.5, 0.7, do_memory},
+    {"launches and the clock", 0.2, 0.2, do_clock},
+    {"local memory and transfers", 0.5, 0, do_transfers},
+    {"matrix engines", 2, 0, do_engines},
+};
+
+const char *bench_peaks_part(size_t index, bool quick, double *seconds)
+{
+    if (index >= sizeof parts / sizeof *parts || (quick && parts[index].quick_seconds <= 0))
+        return NULL;
+    *seconds = quick ? parts[index].quick_seconds : parts[index].seconds;
+    return parts[index].what;
+}
+
+bool bench_meter_peaks(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
+                       char reason[BENCH_REASON_TEXT])
+{
+    const size_t count = sizeof parts / sizeof *parts;
+    bool good = true;
+    if (wish->part <= 0)
+        memset(&m->measured, 0, sizeof m->measured);
+    for (size_t i = 0; i < count && good; i++) {
+        if (wish->part < 0 || (size_t)wish->part == i)
+            good = parts[i].measure(m, wish, &m->measured, reason);
+    }
+    *peaks = m->measured;
     return good;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Measured peaks in words.
 #include <stdio.h>
+#include <string.h>
 
 #include "peaks.h"
+#include "terminal.h"
 #include "text.h"
 
 static void add_number(char *text, size_t size, const char *before, double value, const char *after)
@@ -14,7 +16,7 @@ static void add_number(char *text, size_t size, const char *before, double value
 static void print_line(const char *indent, const char *name, const char *text)
 {
     if (text[0])
-        printf("%s%-12s %s\n", indent, name, text);
+        bench_print((int)strlen(indent) + 13, "%s%-12s %s\n", indent, name, text);
 }
 
 static void print_arithmetic(const bench_peaks *peaks, const char *indent)

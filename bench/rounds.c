@@ -29,13 +29,16 @@ double bench_run_elapsed(const bench_run *r)
 static double time_sentinel(bench_run *r, double *memory)
 {
     char reason[BENCH_REASON_TEXT];
+    bench_process *husk = &r->contestants[0].process;
     double best = 0;
     *memory = 0;
     for (int i = 0; i < 2; i++) {
         json_t *reply = NULL;
-        if (bench_process_call(&r->contestants[0].process,
-                               json_pack("{s:s, s:b}", "do", "sentinel", "memory", i == 0),
-                               r->options->max_time, &reply, reason) != BENCH_REPLY_OK)
+        // A worker's first one compiles its kernel.
+        const double limit = husk->pid == r->sentinel_pid ? r->options->max_time : r->options->compile_time;
+        r->sentinel_pid = husk->pid;
+        if (bench_process_call(husk, json_pack("{s:s, s:b}", "do", "sentinel", "memory", i == 0), limit, &reply,
+                               reason) != BENCH_REPLY_OK)
             return 0;
         const double gflops = json_number_value(json_object_get(reply, "gflops"));
         if (i == 0)
@@ -224,7 +227,7 @@ static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
         if (bench_process_call(&r->contestants[0].process,
                                json_pack("{s:s, s:b, s:i}", "do", "peaks", "quick", 1, "wanted",
                                          (int)bench_wanted_arithmetic(&row->c)),
-                               r->options->max_time, &reply, reason) == BENCH_REPLY_OK)
+                               r->options->compile_time, &reply, reason) == BENCH_REPLY_OK)
             bench_read_peaks(reply, &again);
         json_decref(reply);
         keep_peaks(&r->peaks, &again);
@@ -241,7 +244,7 @@ static void print_reproducer(const bench_row *row, const json_t *json)
     const char *state = json_string_value(json_object_get(json, "state"));
     for (size_t i = 0; state && i < sizeof states / sizeof *states; i++) {
         if (!strcmp(state, states[i]))
-            printf("  again: %s\n", row->reproducer);
+            bench_print(9, "  again: %s\n", row->reproducer);
     }
     fflush(stdout);
 }
@@ -251,7 +254,7 @@ static void print_row(bench_run *r, bench_row *row)
     json_t *json = reconsider(r, row, bench_row_json(row, &r->peaks));
     if (r->options->compile && row->entrants[0].state == BENCH_STATE_OK) {
         bench_progress_show("first call of %s", row->c.canonical);
-        json_t *first = bench_first_call_json(r->wish, row->c.canonical, r->options->max_time);
+        json_t *first = bench_first_call_json(r->wish, row->c.canonical, r->options->compile_time);
         json_object_update(json_object_get(json, "compile"), first);
         json_decref(first);
     }

@@ -29,6 +29,7 @@ typedef struct bench_run {
     bench_peaks peaks;
     double sentinel_gflops, memory_rate; /* the first sentinel's, and GB/s of the fastest fixed copy */
     double worst_drift[BENCH_MAX_DEVICES], worst_memory_drift[BENCH_MAX_DEVICES]; /* how much longer the slowest took */
+    pid_t sentinel_pid; /* the worker that has timed it */
     double rows_began; /* seconds, when the first row's turn came */
     int64_t round;     /* that is being measured */
     double cache_bytes; /* of the last level, the device's or the host's */

@@ -19,6 +19,7 @@
 #include "resume.h"
 #include "rounds.h"
 #include "startup.h"
+#include "steps.h"
 #include "summary.h"
 #include "terminal.h"
 #include "text.h"
@@ -48,11 +49,18 @@ static void start_baselines(bench_run *r)
     }
     for (size_t i = 1; i < r->contestant_count; i++) {
         bench_contestant *c = &r->contestants[i];
-        if (bench_contestant_await(c, 60))
-            printf("baseline %s: %s\n", c->name, c->version);
+        if (bench_contestant_await(c, BENCH_OPEN_SECONDS))
+            bench_print(2, "baseline %s: %s\n", c->name, c->version);
         else
             bench_say("baseline %s cannot be used: %s", c->name, c->why);
     }
+}
+
+static const char *device_name(const bench_run *r)
+{
+    const char *name =
+        json_string_value(json_object_get(json_object_get(r->contestants[0].hello, "device"), "name"));
+    return name ? name : "unknown";
 }
 
 static json_t *timer_json(const bench_peaks *peaks)
@@ -70,14 +78,14 @@ static void print_host(bench_run *r, const json_t *device)
     bench_host_limits limits;
     bench_host_read_limits("", &limits);
     bench_host_limits_text(&limits, text, sizeof text);
-    printf("This process may use %s\n", text);
+    bench_print(2, "This process may use %s\n", text);
     double cache = bench_host_cache("");
     const json_t *own = json_object_get(json_object_get(device, "traits"), "global_cache");
     cache = json_number_value(own) > cache ? json_number_value(own) : cache;
     r->cache_bytes = cache > 0 ? cache : UNKNOWN_CACHE;
     bench_format_bytes(2 * r->cache_bytes, bytes, sizeof bytes);
     if (r->options->cold)
-        printf("Cold: operands rotate over %s, twice the last-level cache; rows that cannot are hot\n",
+        bench_print(2, "Cold: operands rotate over %s, twice the last-level cache; rows that cannot are hot\n",
                bytes);
     fflush(stdout);
 }
@@ -86,48 +94,50 @@ static void print_host(bench_run *r, const json_t *device)
 static void measure_device(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    json_t *reply = NULL, *device = json_deep_copy(json_object_get(r->contestants[0].hello, "device"));
-    bench_process *husk = &r->contestants[0].process;
-    bench_progress_show("measuring the device's peaks");
+    json_t *device = json_deep_copy(json_object_get(r->contestants[0].hello, "device"));
     memset(&r->peaks, 0, sizeof r->peaks);
     r->sentinel_gflops = r->memory_rate = 0;
     // All that there is, or what the cases need.
-    unsigned wanted = r->options->quick ? 0 : ~0u;
+    bench_peaks_wish wish = {.quick = r->options->quick, .arithmetic = r->options->quick ? 0 : ~0u, .part = -1};
     for (size_t i = 0; i < r->suite.count; i++)
-        wanted |= bench_wanted_arithmetic(&r->suite.entries[i].c);
-    if (bench_process_call(husk,
-                           json_pack("{s:s, s:b, s:i}", "do", "peaks", "quick", r->options->quick, "wanted",
-                                     (int)(wanted & 0xffff)),
-                           r->options->compile_time, &reply, reason) == BENCH_REPLY_OK &&
-        bench_state_of_reply(BENCH_REPLY_OK, reply, reason) == BENCH_STATE_OK) {
-        bench_read_peaks(reply, &r->peaks);
-        json_object_del(reply, "answer");
-        json_object_set(device, "peaks", reply);
-    } else {
+        wish.arithmetic |= bench_wanted_arithmetic(&r->suite.entries[i].c);
+    bench_steps steps;
+    double usual;
+    bench_steps_begin(&steps, bench_peaks_steps(wish.quick, &usual), usual);
+    json_t *peaks = bench_peaks_ask(&r->contestants[0].process, device_name(r), &wish, r->options->compile_time,
+                                    &steps, reason);
+    bench_steps_end(&steps);
+    if (peaks)
+        bench_read_peaks(peaks, &r->peaks);
+    else
         bench_say("the device's peaks could not be measured: %s", reason);
-        json_object_set_new(device, "peaks", json_null());
-    }
-    json_decref(reply);
+    json_object_set_new(device, "peaks", peaks ? peaks : json_null());
     json_object_set(device, "notes", json_object_get(r->contestants[0].hello, "notes"));
-    bench_progress_clear();
     bench_print_device(device, &r->peaks, cpu_threads(r));
     print_host(r, device);
     bench_results_device(&r->results, r->device, device, timer_json(&r->peaks));
     bench_keep_peaks(r);
 }
 
+// Where startup and overhead of the present device stand: the first one's in the document itself.
+static json_t *place_of(const bench_run *r)
+{
+    return r->device ? json_array_get(json_object_get(r->results.root, "devices"), r->device) : r->results.root;
+}
+
 static void measure_startup(bench_run *r)
 {
     const bench_options *o = r->options;
     bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
-    if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) ||
-        json_object_get(r->results.root, "startup"))
+    if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) || json_object_get(place_of(r), "startup"))
         return;
-    bench_progress_show("creating contexts with every operator prewarmed, with caches and without");
-    json_t *startup = bench_startup_json(r->wish, 600);
-    bench_progress_clear();
+    json_t *startup = bench_startup_json(r->wish, o->compile_time);
+    if (bench_interrupted) { // half of it is nothing
+        json_decref(startup);
+        return;
+    }
     bench_print_startup(startup);
-    json_object_set_new(r->results.root, "startup", startup);
+    json_object_set_new(place_of(r), "startup", startup);
 }
 
 // The most device memory that was in use at once, and the case whose plan takes the most scratch memory.
@@ -149,18 +159,15 @@ static void measure_overhead(bench_run *r)
 {
     const bench_options *o = r->options;
     char reason[BENCH_REASON_TEXT] = "";
-    json_t *reply = NULL;
     bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
     if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) ||
-        json_object_get(r->results.root, "overhead") || !bench_contestant_revive(&r->contestants[0]))
+        json_object_get(place_of(r), "overhead") || !bench_contestant_revive(&r->contestants[0]))
         return;
-    bench_reply status = bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "overhead"),
-                                            o->max_time, &reply, reason);
-    if (bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK)
-        json_object_set(r->results.root, "overhead", json_object_get(reply, "overhead"));
-    else
+    json_t *overhead = bench_overhead_ask(&r->contestants[0], o->compile_time, reason);
+    if (overhead)
+        json_object_set_new(place_of(r), "overhead", overhead);
+    else if (!bench_interrupted)
         bench_say("the overhead of a call could not be measured: %s", reason);
-    json_decref(reply);
 }
 
 static void begin_table(bench_run *r)
@@ -174,7 +181,7 @@ static void begin_table(bench_run *r)
     bench_table_begin(&r->table, &r->suite);
     putchar('\n');
     if (r->kept)
-        printf("%zu row%s of this device %s in %s; %zu %s measured now.\n\n", r->kept,
+        bench_print(0, "%zu row%s of this device %s in %s; %zu %s measured now.\n\n", r->kept,
                r->kept == 1 ? "" : "s", r->kept == 1 ? "is" : "are", r->options->resume_path, r->row_count,
                r->row_count == 1 ? "is" : "are");
     bench_table_header(&r->table);
@@ -201,13 +208,6 @@ static int open_device(bench_run *r)
     if (code != BENCH_EXIT_OK)
         bench_contestant_stop(&r->contestants[0]);
     return code;
-}
-
-static const char *device_name(const bench_run *r)
-{
-    const char *name =
-        json_string_value(json_object_get(json_object_get(r->contestants[0].hello, "device"), "name"));
-    return name ? name : "unknown";
 }
 
 // A device that a resumed document has whole is not measured again.
@@ -251,7 +251,7 @@ static int run_device(bench_run *r, size_t index)
     for (size_t i = 0; i < r->contestant_count; i++)
         bench_contestant_stop(&r->contestants[i]);
     measure_startup(r);
-    bench_overhead_print(json_object_get(r->results.root, "overhead"), false);
+    bench_overhead_print(json_object_get(place_of(r), "overhead"), false);
     r->device++;
     return BENCH_EXIT_OK;
 }
@@ -384,12 +384,32 @@ static int begin(bench_run *r, bench_options *options)
     return good ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
 }
 
-// A disk that is full or read-only is a pity, and no failure of the run.
-static void keep(const bench_run *r)
+// A disk that is full or read-only is a pity, and no failure of the run. Whether it is in the history.
+static bool keep(const bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
-    if (!r->options->no_history && !bench_history_keep(r->results.root, reason))
+    if (r->options->no_history)
+        return false;
+    const bool is_kept = bench_history_keep(r->results.root, reason);
+    if (!is_kept)
         bench_say("clbench: the result is not in the history: %s", reason);
+    return is_kept;
+}
+
+// What can be done with the result next.
+static void say_next(const bench_run *r, bool is_kept)
+{
+    const char *path = r->results.path;
+    const bool is_file = path && strncmp(path, "/dev/", 5) != 0 && !r->results.failed;
+    char name[4 * 512];
+    if (is_file && strlen(path) < 512)
+        bench_shell_word(path, name, sizeof name);
+    else if (is_kept)
+        snprintf(name, sizeof name, "last");
+    else
+        return;
+    bench_print(2, "As a page: clbench report %s -o report.html\n", name);
+    fflush(stdout);
 }
 
 #define DEVICE_SECONDS       8.0 // peaks and the workers' start
@@ -438,8 +458,9 @@ int bench_command_run(const bench_options *given)
     const bool is_whole = code == BENCH_EXIT_OK && !bench_interrupted;
     bench_results_finish(&r.results, is_whole);
     if (json_array_size(r.results.rows)) {
-        keep(&r);
+        const bool is_kept = keep(&r);
         print_verdicts(&r);
+        say_next(&r, is_kept);
         int written = write_tables(&r) ? exit_code(r.results.rows) : BENCH_EXIT_ERROR;
         code = code == BENCH_EXIT_OK ? written : code;
     }

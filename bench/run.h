@@ -28,6 +28,15 @@ const char *bench_device_wish(const bench_options *options, size_t index, char b
 
 /* "all" among the wishes becomes every device that is usable, simulators left out. */
 void bench_expand_devices(bench_options *options);
+bool bench_is_usual_device(const json_t *device);
+
+/*
+ * Devices and notes, listed by a process of its own, in which none is opened; is_default is the one that the wish
+ * chooses (NULL: the default), and unfit says why none does.
+ */
+bench_reply bench_list_devices(const char *wish, double seconds, json_t **reply, char reason[BENCH_REASON_TEXT]);
+/* To be read before all else: a GPU that the system has and OpenCL does not show; other warnings go to stderr. */
+void bench_print_notes(const json_t *notes);
 
 /*
  * Start husk's worker on a device. BENCH_EXIT_OK, or BENCH_EXIT_NO_DEVICE or BENCH_EXIT_ERROR after saying

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "case_list.h"
+#include "doctor.h"
 #include "run.h"
+#include "terminal.h"
 #include "text.h"
 
 // Positional words: a word without '=' begins a case.
@@ -101,21 +103,41 @@ static bool is_simulator(const json_t *traits)
     return class && !strcmp(class, husk_device_class_text(HUSK_DEVICE_SIMULATOR));
 }
 
+bench_reply bench_list_devices(const char *wish, double seconds, json_t **reply, char reason[BENCH_REASON_TEXT])
+{
+    bench_process process;
+    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "devices", wish ? wish : "", NULL};
+    *reply = NULL;
+    if (!bench_process_start(&process, arguments, NULL, reason))
+        return BENCH_REPLY_DIED;
+    snprintf(process.who, sizeof process.who, "a driver");
+    const bench_reply status = bench_process_receive(&process, seconds, reply, reason);
+    bench_process_stop(&process);
+    return status;
+}
+
+bool bench_is_usual_device(const json_t *device)
+{
+    const json_t *traits = json_object_get(device, "traits");
+    return !is_simulator(traits) && json_is_true(json_object_get(traits, "is_available"));
+}
+
 void bench_expand_devices(bench_options *options)
 {
-    bench_contestant husk;
-    if (options->device_count != 1 || strcmp(options->devices[0], "all"))
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply = NULL;
+    if (options->device_count != 1 || strcmp(options->devices[0], "all") != 0)
         return;
-    bench_contestant_start(&husk, "husk", NULL, 1, NULL);
-    bench_contestant_await(&husk, 120); // the list is there even where the default cannot be opened
-    const json_t *devices = json_object_get(husk.hello, "devices");
+    bench_list_devices(NULL, options->max_time, &reply, reason);
+    const json_t *devices = json_object_get(reply, "devices");
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const json_t *traits = json_object_get(json_array_get(devices, i), "traits");
-        if (is_simulator(traits) || !json_is_true(json_object_get(traits, "is_available")))
+        if (!bench_is_usual_device(json_array_get(devices, i)))
             continue;
         if (count == BENCH_MAX_DEVICES) {
-            fprintf(stderr, "clbench: only the first %d devices are measured\n", BENCH_MAX_DEVICES);
+            fprintf(stderr, "clbench: only the first %d devices are taken; name others with -d\n",
+                    BENCH_MAX_DEVICES);
             break;
         }
         snprintf(options->device_texts[count], sizeof *options->device_texts, "%lld:%lld",
@@ -125,7 +147,7 @@ void bench_expand_devices(bench_options *options)
         count++;
     }
     options->device_count = count; // none: the default, and what opening that says
-    bench_contestant_stop(&husk);
+    json_decref(reply);
 }
 
 static void print_devices(const json_t *devices)
@@ -143,15 +165,14 @@ static void print_devices(const json_t *devices)
     }
 }
 
-// A GPU that the system has but OpenCL does not show must be the first thing that is read.
-static void print_notes(const json_t *notes)
+void bench_print_notes(const json_t *notes)
 {
     for (size_t i = 0; i < json_array_size(notes); i++) {
         const json_t *note = json_array_get(notes, i);
         const char *kind = json_string_value(json_object_get(note, "kind"));
         const char *text = json_string_value(json_object_get(note, "text"));
         if (kind && text && !strcmp(kind, "missing_gpu")) {
-            printf("warning: %s (clbench doctor says more)\n", text);
+            bench_print(2, "warning: %s (clbench doctor says more)\n", text);
             fflush(stdout);
         }
     }
@@ -167,9 +188,9 @@ static void print_notes(const json_t *notes)
 int bench_open_husk(bench_contestant *husk, const char *wish)
 {
     bench_contestant_start(husk, "husk", wish, 1, NULL);
-    bool opened = bench_contestant_await(husk, 120);
+    bool opened = bench_contestant_await(husk, BENCH_OPEN_SECONDS);
     const char *status = json_string_value(json_object_get(husk->hello, "status"));
-    print_notes(json_object_get(husk->hello, "notes"));
+    bench_print_notes(json_object_get(husk->hello, "notes"));
     if (opened)
         return BENCH_EXIT_OK;
     const char *text = strstr(husk->why, ": "); // behind the status' name

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "contestant.h"
+#include "steps.h"
 
 static void remove_tree(const char *path, int depth)
 {
@@ -47,7 +48,7 @@ static json_t *ask_new_worker(const char *device, const char *folder, json_t *re
         "XDG_CACHE_HOME", folder, "POCL_CACHE_DIR", folder, "CUDA_CACHE_PATH", folder, NULL,
     };
     if (bench_contestant_start(&c, "husk", device, 1, folder ? environment : NULL) &&
-        bench_contestant_await(&c, 60))
+        bench_contestant_await(&c, BENCH_OPEN_SECONDS))
         bench_process_call(&c.process, json_incref(request), max_time, &reply, reason);
     json_decref(request);
     bench_contestant_stop(&c);
@@ -63,45 +64,69 @@ static json_t *or_null(json_t *value)
     return value ? value : json_null();
 }
 
+static const char *const first_cases[2][2] = {
+    {"gemm_ns", "gemm m=256 n=256 k=256"},
+    {"conv_ns", "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1"},
+};
+
+// What these take on a CPU of two cores.
+#define WARM_SECONDS  1.5
+#define COLD_SECONDS  60.0
+#define FIRST_SECONDS 0.7
+#define FIRST_COLD    4.0
+#define PREWARM_LIMIT 6 // times what one program is given: prewarming builds all of them
+
+typedef struct start_measurement {
+    const char *device;
+    double max_time; // of what builds one program
+    bench_steps steps;
+} start_measurement;
+
 // A program's first result, context included: {gemm_ns, conv_ns}, each in a new process.
-static json_t *first_results(const char *device, const char *const folders[2], double max_time)
+static json_t *first_results(start_measurement *m, const char *const folders[2])
 {
-    static const char *const cases[2][2] = {
-        {"gemm_ns", "gemm m=256 n=256 k=256"},
-        {"conv_ns", "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1"},
-    };
     json_t *firsts = json_object();
-    for (int i = 0; i < 2; i++) {
-        json_t *reply = ask_new_worker(device, folders[i],
-                                       json_pack("{s:s, s:s}", "do", "first", "case", cases[i][1]), max_time);
+    for (int i = 0; i < 2 && !bench_interrupted; i++) {
+        bench_steps_next(&m->steps, folders[i] ? FIRST_COLD : FIRST_SECONDS,
+                         "the first result in a new process, %s caches: %s", folders[i] ? "empty" : "warm",
+                         first_cases[i][1]);
+        json_t *reply = ask_new_worker(m->device, folders[i],
+                                       json_pack("{s:s, s:s}", "do", "first", "case", first_cases[i][1]), m->max_time);
         json_t *ns = json_object_get(reply, "first_ns");
-        json_object_set_new(firsts, cases[i][0], ns ? json_incref(ns) : json_null());
+        json_object_set_new(firsts, first_cases[i][0], ns ? json_incref(ns) : json_null());
         json_decref(reply);
     }
     return firsts;
 }
 
-static json_t *start_of(const char *device, const char *folder, double max_time)
+static json_t *start_of(start_measurement *m, const char *folder)
 {
-    return or_null(ask_new_worker(device, folder, json_pack("{s:s}", "do", "prewarm"), max_time));
+    if (bench_interrupted)
+        return json_null();
+    bench_steps_next(&m->steps, folder ? COLD_SECONDS : WARM_SECONDS,
+                     "a context with every operator prewarmed, %s caches", folder ? "empty" : "warm");
+    return or_null(ask_new_worker(m->device, folder, json_pack("{s:s}", "do", "prewarm"), PREWARM_LIMIT * m->max_time));
 }
 
 json_t *bench_startup_json(const char *device, double max_time)
 {
     char folders[3][256];
     const char *const as_they_are[2] = {NULL, NULL}, *const empty[2] = {folders[1], folders[2]};
+    start_measurement m = {.device = device, .max_time = max_time};
     json_t *startup = json_object();
     bool made[3] = {make_folder(folders[0]), make_folder(folders[1]), make_folder(folders[2])};
+    bench_steps_begin(&m.steps, 9, 2 * WARM_SECONDS + COLD_SECONDS + 4 * FIRST_SECONDS + 2 * FIRST_COLD);
     // The first ones fill the caches where they have not been filled, the second are what a user sees.
-    json_decref(start_of(device, NULL, max_time));
-    json_decref(first_results(device, as_they_are, max_time));
-    json_t *warm = start_of(device, NULL, max_time), *cold = json_null();
-    if (made[0] && made[1] && made[2])
-        cold = start_of(device, folders[0], max_time);
+    json_decref(start_of(&m, NULL));
+    json_decref(first_results(&m, as_they_are));
+    json_t *warm = start_of(&m, NULL), *cold = json_null();
     if (json_is_object(warm))
-        json_object_set_new(warm, "first", first_results(device, as_they_are, max_time));
+        json_object_set_new(warm, "first", first_results(&m, as_they_are));
+    if (made[0] && made[1] && made[2])
+        cold = start_of(&m, folders[0]);
     if (json_is_object(cold))
-        json_object_set_new(cold, "first", first_results(device, empty, max_time));
+        json_object_set_new(cold, "first", first_results(&m, empty));
+    bench_steps_end(&m.steps);
     json_object_set_new(startup, "warm", warm);
     json_object_set_new(startup, "cold", cold);
     for (int i = 0; i < 3; i++)

@@ -8,7 +8,7 @@
 /*
  * Creating a context and prewarming every operator, and a program's first result: {warm{open_ns, prewarm_ns, builds,
  * cache_loads, first{gemm_ns, conv_ns}}, cold{...}}, null for what failed. Cold: the driver's and Husk's caches in an
- * empty folder, a new one for each.
+ * empty folder, a new one for each. Building one program may take max_time.
  */
 json_t *bench_startup_json(const char *device, double max_time);
 

@@ -21,11 +21,11 @@ static const char *string_of(const json_t *object, const char *key)
 void bench_print_device(const json_t *device, const bench_peaks *peaks, int threads)
 {
     const json_t *traits = json_object_get(device, "traits");
-    printf("%s%s%s (%s; %s, driver %s)\n", bench_colour_on(BENCH_STRONG), string_of(device, "name"),
+    bench_print(2, "%s%s%s (%s; %s, driver %s)\n", bench_colour_on(BENCH_STRONG), string_of(device, "name"),
            bench_colour_off(), string_of(traits, "class"), string_of(device, "platform"),
            string_of(device, "driver"));
     if (peaks->copy_count)
-        printf(
+        bench_print(2,
             "measured peaks: %.0f GFLOP/s f32; memory %.0f GB/s in the nearest cache, %.1f GB/s beyond all caches; "
             "a launch takes %.0f us\n",
             peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
@@ -37,7 +37,7 @@ void bench_print_device(const json_t *device, const bench_peaks *peaks, int thre
     else if (peaks->trust_ratio <= 0)
         printf("timer: wall clock; the device times no events\n");
     else if (peaks->trust_ratio < 0.8 || peaks->trust_ratio > 1.25)
-        printf(
+        bench_print(2,
             "timer: wall clock; events are not to be trusted: they say %.2f times what the wall clock says\n",
             peaks->trust_ratio);
     else
@@ -57,14 +57,14 @@ static void print_start(const char *name, const json_t *start)
     }
     bench_format_ns(json_number_value(json_object_get(start, "open_ns")), open, sizeof open);
     bench_format_ns(json_number_value(json_object_get(start, "prewarm_ns")), warm, sizeof warm);
-    printf("%s: context %s, every operator prewarmed %s (%lld programs)\n", name, open, warm,
+    bench_print(4, "%s: context %s, every operator prewarmed %s (%lld programs)\n", name, open, warm,
            (long long)(json_integer_value(json_object_get(start, "builds")) +
                        json_integer_value(json_object_get(start, "cache_loads"))));
     const json_t *first = json_object_get(start, "first");
     bench_format_ns(json_number_value(json_object_get(first, "gemm_ns")), open, sizeof open);
     bench_format_ns(json_number_value(json_object_get(first, "conv_ns")), warm, sizeof warm);
     if (first)
-        printf("    instead, the first result on the host, context included: gemm %s, conv %s\n", open, warm);
+        bench_print(8, "    instead, the first result on the host, context included: gemm %s, conv %s\n", open, warm);
 }
 
 void bench_print_startup(const json_t *startup)
@@ -141,20 +141,22 @@ static void print_limits(const bench_results *results)
     size_t count[PLACES];
     for (int i = 0; i < PLACES; i++)
         median[i] = median_percent(results->rows, &l, (place)i, &count[i]);
+    char text[400] = "";
     if (count[BY_ARITHMETIC])
-        printf("Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n",
-               median[BY_ARITHMETIC], count[BY_ARITHMETIC]);
-    if (count[IN_CACHES] || count[IN_MEMORY])
-        printf("Where memory is the limit, of what copying or reading as much data reaches: ");
+        bench_print(2, "Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n",
+                    median[BY_ARITHMETIC], count[BY_ARITHMETIC]);
     if (count[IN_CACHES])
-        printf("%.0f%% where the data lie in caches (median of %zu)%s", median[IN_CACHES], count[IN_CACHES],
-               count[IN_MEMORY] ? ", " : ".\n");
+        bench_append(text, sizeof text, "%.0f%% where the data lie in caches (median of %zu)%s", median[IN_CACHES],
+                     count[IN_CACHES], count[IN_MEMORY] ? ", " : "");
     if (count[IN_MEMORY])
-        printf("%.0f%% where they do not (median of %zu).\n", median[IN_MEMORY], count[IN_MEMORY]);
+        bench_append(text, sizeof text, "%.0f%% where they do not (median of %zu)", median[IN_MEMORY],
+                     count[IN_MEMORY]);
+    if (text[0])
+        bench_print(2, "Where memory is the limit, of what copying or reading as much data reaches: %s.\n", text);
     if (count[BY_LAUNCH])
-        printf("%zu case%s not counted there: %s data move in less time than a launch takes (%.0f us).\n",
-               count[BY_LAUNCH], count[BY_LAUNCH] == 1 ? " is" : "s are", count[BY_LAUNCH] == 1 ? "its" : "their",
-               l.launch_ns * 1e-3);
+        bench_print(2, "%zu case%s not counted there: %s data move in less time than a launch takes (%.0f us).\n",
+                    count[BY_LAUNCH], count[BY_LAUNCH] == 1 ? " is" : "s are", count[BY_LAUNCH] == 1 ? "its" : "their",
+                    l.launch_ns * 1e-3);
 }
 
 static void print_counts(const json_t *rows)
@@ -166,40 +168,43 @@ static void print_counts(const json_t *rows)
         {"mistrusted", "proving nothing"}, {"suspect", "faster than the device can be"},
         {"error", "ended with an error"},  {"timeout", "not finished in time"},
     };
+    char text[400] = "";
     if (wrong)
-        printf("%s%zu of %zu results are WRONG.%s", bench_colour_on(BENCH_BAD), wrong, total,
-               bench_colour_off());
+        bench_append(text, sizeof text, "%s%zu of %zu results are WRONG.%s", bench_colour_on(BENCH_BAD), wrong, total,
+                     bench_colour_off());
     else if (right == total)
-        printf("All %zu results are right.", total);
+        bench_append(text, sizeof text, "All %zu results are right.", total);
     else
-        printf("%zu of %zu results are right, none is wrong.", right, total);
+        bench_append(text, sizeof text, "%zu of %zu results are right, none is wrong.", right, total);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         size_t count = bench_results_count(rows, others[i][0]);
         if (count)
-            printf(" %zu %s.", count, others[i][1]);
+            bench_append(text, sizeof text, " %zu %s.", count, others[i][1]);
     }
-    putchar('\n');
+    bench_print(2, "%s\n", text);
 }
 
 static void print_rival(const json_t *rows, const char *name, const char *words)
 {
     size_t count = 0;
     double mean = bench_rival_geomean(rows, name, NULL, &count);
+    char text[2000] = "";
     if (mean >= 1)
-        printf("%.2f times as fast as %s", mean, words);
+        bench_append(text, sizeof text, "%.2f times as fast as %s", mean, words);
     else
-        printf("%c%s is %.2f times as fast", name == words ? *words : toupper(*words), words + 1, 1 / mean);
-    printf(" (geometric mean of %zu case%s; ", count, count == 1 ? "" : "s");
+        bench_append(text, sizeof text, "%c%s is %.2f times as fast", name == words ? *words : toupper(*words),
+                     words + 1, 1 / mean);
+    bench_append(text, sizeof text, " (geometric mean of %zu case%s; ", count, count == 1 ? "" : "s");
     bool first = true;
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
         const char *op_name = bench_op_text((bench_op_kind)op);
         double by_op = bench_rival_geomean(rows, name, op_name, &count);
         if (isnan(by_op))
             continue;
-        printf("%s%zu %s %.2f", first ? "" : ", ", count, op_name, by_op);
+        bench_append(text, sizeof text, "%s%zu %s %.2f", first ? "" : ", ", count, op_name, by_op);
         first = false;
     }
-    printf(").\n");
+    bench_print(2, "%s).\n", text);
 }
 
 static void print_rivals(const json_t *rows)
@@ -219,10 +224,10 @@ static void print_rivals(const json_t *rows)
         print_rival(rows, BENCH_BEST, "the fastest rival of each case");
     const json_t *row = bench_rival_worst(rows, &worst, &who);
     if (row)
-        printf("No case is below %.2f of its fastest rival: %s (%s).\n", worst, string_of(row, "case"), who);
+        bench_print(2, "No case is below %.2f of its fastest rival: %s (%s).\n", worst, string_of(row, "case"), who);
     bench_rival_forms forms = bench_rival_winograd(rows);
     if (forms.count)
-        printf(
+        bench_print(2,
             "3x3 convolutions with stride 1 (%zu): %.2f times as fast as onednn's own choice (auto), %.2f against "
             "the faster of auto and its Winograd.\n",
             forms.count, forms.automatic, forms.fastest);
@@ -230,16 +235,15 @@ static void print_rivals(const json_t *rows)
 
 static void print_memory(const json_t *memory)
 {
-    char peak[32], scratch[32];
+    char peak[32], scratch[32], text[BENCH_CASE_TEXT + 200] = "";
     const json_t *most = json_object_get(memory, "most_scratch");
     if (!memory)
         return;
     bench_format_bytes(json_number_value(json_object_get(memory, "peak_bytes")), peak, sizeof peak);
     bench_format_bytes(json_number_value(json_object_get(most, "bytes")), scratch, sizeof scratch);
-    printf("Device memory: at most %s at once", peak);
     if (json_is_object(most))
-        printf("; the most scratch for one case %s (%s)", scratch, string_of(most, "case"));
-    printf(".\n");
+        snprintf(text, sizeof text, "; the most scratch for one case %s (%s)", scratch, string_of(most, "case"));
+    bench_print(2, "Device memory: at most %s at once%s.\n", peak, text);
 }
 
 void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift,
@@ -258,15 +262,15 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     json_decref(networks);
     print_memory(json_object_get(results->root, "memory"));
     if (fabs(drift) > 0.03)
-        printf("The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
+        bench_print(2, "The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
                100 * fabs(drift));
     if (memory_drift > MEMORY_DRIFT)
-        printf("Its memory was up to %.0f%% slower at times: other work uses it.\n",
+        bench_print(2, "Its memory was up to %.0f%% slower at times: other work uses it.\n",
                100 * (1 - 1 / (1 + memory_drift)));
     if (was_cut)
-        printf("Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n",
+        bench_print(2, "Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n",
                budget);
     if (results->path && strncmp(results->path, "/dev/", 5))
-        printf("Everything, samples included, is in %s.\n", results->path);
+        bench_print(2, "Everything, samples included, is in %s.\n", results->path);
     fflush(stdout);
 }

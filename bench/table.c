@@ -10,7 +10,13 @@
 #include "terminal.h"
 #include "text.h"
 
-#define OTHER_COLUMNS 51 // what beside the case and the ratios takes room
+enum { RESULT = 13, MEDIAN = 10, SPREAD = 7, RATE = 13, PEAK = 7, RIVAL = 9, VARIANT = 17 }; // with their gaps
+
+static int columns_beside(const bench_table *table)
+{
+    return RESULT + MEDIAN + (table->with_spread ? SPREAD : 0) + (table->with_rate ? RATE : 0) +
+           (table->with_peak ? PEAK : 0) + RIVAL * (int)table->rival_count + (table->with_variant ? VARIANT : 0);
+}
 
 void bench_table_begin(bench_table *table, const bench_suite *suite)
 {
@@ -19,19 +25,27 @@ void bench_table_begin(bench_table *table, const bench_suite *suite)
         size_t length = strlen(suite->entries[i].c.canonical);
         longest = length > longest ? length : longest;
     }
-    int columns = bench_terminal_columns();
-    int room = columns - OTHER_COLUMNS - 9 * (int)table->rival_count - (table->with_variant ? 17 : 0);
-    table->case_width = (int)longest;
-    if (columns > 0 && table->case_width > room)
-        table->case_width = room > 24 ? room : 24;
+    table->with_spread = table->with_rate = table->with_peak = true;
+    table->case_width = bench_name_width(longest, columns_beside(table));
+    const int columns = bench_terminal_columns();
+    bool *const shown[] = {&table->with_spread, &table->with_rate, &table->with_peak};
+    for (size_t i = 0; i < 3 && table->case_width == 0 && columns_beside(table) > columns; i++)
+        *shown[i] = false;
 }
 
 void bench_table_header(const bench_table *table)
 {
-    printf("%s%-*s", bench_colour_on(BENCH_STRONG), table->case_width, "case");
+    fputs(bench_colour_on(BENCH_STRONG), stdout);
+    bench_print_name("case", table->case_width);
     if (table->with_variant)
         printf("  %-15s", "variant");
-    printf("  %-11s  %8s  %-5s  %11s  %5s", "result", "median", "+-", "rate", "%peak");
+    printf("  %-11s  %8s", "result", "median");
+    if (table->with_spread)
+        printf("  %-5s", "+-");
+    if (table->with_rate)
+        printf("  %11s", "rate");
+    if (table->with_peak)
+        printf("  %5s", "%peak");
     for (size_t i = 0; i < table->rival_count; i++)
         printf("  %7.7s", table->rivals[i]);
     printf("%s\n", bench_colour_off());
@@ -48,15 +62,6 @@ static double number_of(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static void print_case(const bench_table *table, const char *text)
-{
-    int width = table->case_width;
-    if ((int)strlen(text) <= width)
-        printf("%-*s", width, text);
-    else
-        printf("%.*s~", width - 1, text);
 }
 
 static void print_speedup(const json_t *row, const char *rival)
@@ -78,7 +83,7 @@ static void print_speedup(const json_t *row, const char *rival)
     printf("  %s%7s%s", bench_colour_on(BENCH_FAINT), "none", bench_colour_off());
 }
 
-static void print_time(const json_t *row)
+static void print_time(const bench_table *table, const json_t *row)
 {
     const json_t *time = json_object_get(row, "time");
     double median = number_of(time, "median_ns"), low = number_of(time, "ci_low_ns"),
@@ -93,15 +98,19 @@ static void print_time(const json_t *row)
         snprintf(spread, sizeof spread, "n=%.0f", n);
     else
         snprintf(spread, sizeof spread, "%.1f%%", 50 * (high - low) / median);
-    printf("  %8s  %-5s  %6.*f %-4s  ", text, spread,
-           rate < 9.95   ? 2
-           : rate < 99.5 ? 1
-                         : 0,
-           rate, is_bandwidth ? "GB/s" : "GF/s");
-    if (isnan(percent))
-        printf("%5s", "-");
-    else
-        printf("%4.0f%%", percent);
+    printf("  %8s", text);
+    if (table->with_spread)
+        printf("  %-5s", spread);
+    if (table->with_rate)
+        printf("  %6.*f %-4s",
+               rate < 9.95   ? 2
+               : rate < 99.5 ? 1
+                             : 0,
+               rate, is_bandwidth ? "GB/s" : "GF/s");
+    if (table->with_peak && isnan(percent))
+        printf("  %5s", "-");
+    else if (table->with_peak)
+        printf("  %4.0f%%", percent);
 }
 
 void bench_table_row(const bench_table *table, const json_t *row)
@@ -110,7 +119,7 @@ void bench_table_row(const bench_table *table, const json_t *row)
     bool has_time = json_is_object(json_object_get(row, "time"));
     bool is_ok = !strcmp(state, "ok"), is_cold = !strcmp(string_of(row, "temperature"), "cold");
     bench_progress_clear();
-    print_case(table, string_of(row, "case"));
+    bench_print_name(string_of(row, "case"), table->case_width);
     if (table->with_variant)
         printf("  %-15.15s", string_of(row, "variant"));
     bench_colour colour = is_ok ? BENCH_GOOD : !strcmp(state, "unsupported") ? BENCH_FAINT : BENCH_BAD;
@@ -120,13 +129,15 @@ void bench_table_row(const bench_table *table, const json_t *row)
                      : "right",
            bench_colour_off());
     if (has_time) {
-        print_time(row);
+        print_time(table, row);
         for (size_t i = 0; i < table->rival_count; i++)
             print_speedup(row, table->rivals[i]);
     }
-    if (!is_ok)
-        printf("  %s", string_of(row, "reason"));
-    putchar('\n');
+    const char *reason = is_ok ? "" : string_of(row, "reason");
+    if (*reason && bench_terminal_columns()) // which may be long
+        bench_print(4, "\n    %s\n", reason);
+    else
+        printf("%s%s\n", *reason ? "  " : "", reason);
     fflush(stdout);
 }
 

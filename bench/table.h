@@ -14,13 +14,14 @@
 #define BENCH_MAX_RIVALS 8
 
 typedef struct bench_table {
-    int case_width;
+    int case_width; /* 0: a line of its own */
     const char *rivals[BENCH_MAX_RIVALS]; /* names of the columns of ratios */
     size_t rival_count;
     bool with_variant;
+    bool with_spread, with_rate, with_peak; /* what a very narrow terminal has no room for is left out */
 } bench_table;
 
-/* Column widths from the cases and the terminal. */
+/* Columns and their widths from the cases and the terminal. */
 void bench_table_begin(bench_table *table, const bench_suite *suite);
 void bench_table_header(const bench_table *table);
 void bench_table_row(const bench_table *table, const json_t *row);

@@ -36,6 +36,79 @@ int bench_terminal_columns(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+// Bytes up to the end of the word at text, and the columns that they take.
+static size_t word_length(const char *text, int *columns)
+{
+    size_t length = 0;
+    *columns = 0;
+    while (text[length] && !strchr(" \n", text[length])) {
+        if (text[length] == '\033') { // as in bench_colour_on: to its letter
+            length += strcspn(text + length, "m");
+            length += text[length] == 'm';
+            continue;
+        }
+        *columns += ((unsigned char)text[length] & 0xc0) != 0x80; // not within a character of UTF-8
+        length++;
+    }
+    return length;
+}
+
+void bench_fold(FILE *file, int columns, int indent, const char *text)
+{
+    int at = 0;
+    if (columns <= 0)
+        fputs(text, file);
+    while (columns > 0 && *text) {
+        const int blanks = (int)strspn(text, " ");
+        int wide;
+        const size_t length = word_length(text + blanks, &wide);
+        if (at > indent && at + blanks + wide > columns) {
+            fprintf(file, "\n%*s", indent, "");
+            at = indent;
+        } else {
+            fprintf(file, "%*s", blanks, "");
+            at += blanks;
+        }
+        fwrite(text + blanks, 1, length, file);
+        at += wide;
+        text += blanks + (int)length;
+        if (*text == '\n') {
+            fputc(*text++, file);
+            at = 0;
+        }
+    }
+}
+
+void bench_print(int indent, const char *format, ...)
+{
+    char text[16384];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    bench_fold(stdout, bench_terminal_columns(), indent, text);
+}
+
+#define LEAST_NAME 40 // where less is left, names are not told apart any more
+
+int bench_name_width(size_t longest, int others)
+{
+    const int columns = bench_terminal_columns(), room = columns - others;
+    if (columns == 0 || (int)longest <= room)
+        return (int)longest;
+    return room >= LEAST_NAME ? room : 0;
+}
+
+void bench_print_name(const char *name, int width)
+{
+    if (width == 0)
+        bench_print(4, "%s\n", name);
+    else if ((int)strlen(name) <= width)
+        printf("%-*s", width, name);
+    else
+        printf("%.*s~", width - 1, name);
+}
+
 void bench_progress_start(bool quiet)
 {
     shows_progress = !quiet && isatty(STDERR_FILENO);
@@ -64,14 +137,19 @@ void bench_progress_show(const char *format, ...)
     has_line = true;
 }
 
+void bench_format_left(char text[32], double seconds)
+{
+    if (seconds < 100)
+        snprintf(text, 32, ", about %.0f s left", seconds);
+    else
+        snprintf(text, 32, ", about %.0f min left", seconds / 60);
+}
+
 void bench_time_left(char text[32], double spent, size_t done, size_t all)
 {
-    const double left = done ? spent / (double)done * (double)(all > done ? all - done : 0) : 0;
     text[0] = '\0';
-    if (done && left < 100)
-        snprintf(text, 32, ", about %.0f s left", left);
-    else if (done)
-        snprintf(text, 32, ", about %.0f min left", left / 60);
+    if (done)
+        bench_format_left(text, spent / (double)done * (double)(all > done ? all - done : 0));
 }
 
 void bench_say(const char *format, ...)

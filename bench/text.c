@@ -180,7 +180,7 @@ void bench_clean_line(char *text)
 
 void bench_shell_word(const char *word, char *text, size_t size)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:._-";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:._-/";
     text[0] = '\0';
     if (*word && strspn(word, plain) == strlen(word)) {
         bench_append(text, size, "%s", word);

@@ -26,7 +26,7 @@ typedef struct tuner {
     const bench_options *options;
     bench_contestant husk;
     bench_database database;
-    bench_suite suite;
+    const bench_suite *suite;
     json_t *device; // the worker's "tuning": who the device is
     uint64_t start_ns;
     double budget;
@@ -92,7 +92,7 @@ static void print_problems(tuner *t, const bench_race *race, const bench_case *c
         t->timeouts += race->problems[i].is_timeout;
         t->crashed += !is_wrong && !race->problems[i].is_timeout;
         bench_progress_clear();
-        printf("%s%s%s  %s: %s\n    clbench verify %s --variant %s\n", bench_colour_on(BENCH_BAD),
+        bench_print(8, "%s%s%s  %s: %s\n    clbench verify %s --variant %s\n", bench_colour_on(BENCH_BAD),
                is_wrong ? "wrong" : "failed", bench_colour_off(), race->problems[i].variant,
                race->problems[i].reason, c->canonical, race->problems[i].variant);
     }
@@ -107,15 +107,15 @@ static void print_race(tuner *t, const bench_race *race, const bench_case *c)
     bench_progress_clear();
     switch (race->result) {
     case BENCH_RACE_TUNED:
-        printf("%-62s  %s%s instead of %s%s: %s -> %s, %.2fx\n", c->canonical, bench_colour_on(BENCH_GOOD),
+        bench_print(4, "%-62s  %s%s instead of %s%s: %s -> %s, %.2fx\n", c->canonical, bench_colour_on(BENCH_GOOD),
                race->winner, race->predicted, bench_colour_off(), before, after,
                race->predicted_ns / race->winner_ns);
         break;
     case BENCH_RACE_KEPT:
-        printf("%-62s  %s stands (%zu tried)\n", c->canonical, race->predicted, race->challengers);
+        bench_print(4, "%-62s  %s stands (%zu tried)\n", c->canonical, race->predicted, race->challengers);
         break;
     case BENCH_RACE_FAILED:
-        printf("%-62s  %snot tuned%s: %s\n", c->canonical, bench_colour_on(BENCH_WARN), bench_colour_off(),
+        bench_print(4, "%-62s  %snot tuned%s: %s\n", c->canonical, bench_colour_on(BENCH_WARN), bench_colour_off(),
                race->reason);
         break;
     default:
@@ -127,10 +127,10 @@ static void print_race(tuner *t, const bench_race *race, const bench_case *c)
 static void print_left(const tuner *t, progress which, const char *heading)
 {
     bool is_first = true;
-    for (size_t i = 0; i < t->suite.count; i++) {
+    for (size_t i = 0; i < t->suite->count; i++) {
         if (t->progress[i] != which)
             continue;
-        printf("%s    %s\n", is_first ? heading : "", t->suite.entries[i].c.canonical);
+        printf("%s    %s\n", is_first ? heading : "", t->suite->entries[i].c.canonical);
         is_first = false;
     }
 }
@@ -138,21 +138,25 @@ static void print_left(const tuner *t, progress which, const char *heading)
 static int print_summary(const tuner *t)
 {
     size_t undecided = 0, waiting = 0;
-    for (size_t i = 0; i < t->suite.count; i++) {
+    for (size_t i = 0; i < t->suite->count; i++) {
         undecided += t->progress[i] == UNDECIDED;
         waiting += t->progress[i] == WAITING;
     }
     print_left(t, UNDECIDED, "Not decided in the time:\n");
     print_left(t, WAITING, "Not reached in the time:\n");
-    printf("\n%zu of %zu cases: %zu with a faster variant than predicted, %zu where the prediction stands",
-           t->tuned + t->kept, t->suite.count, t->tuned, t->kept);
+    char text[600] = "";
+    const size_t size = sizeof text;
+    bench_append(text, size,
+                 "\n%zu of %zu cases: %zu with a faster variant than predicted, %zu where the prediction stands",
+                 t->tuned + t->kept, t->suite->count, t->tuned, t->kept);
     if (t->known)
-        printf("; %zu were known (--again measures them again)", t->known);
+        bench_append(text, size, "; %zu were known (--again measures them again)", t->known);
     if (undecided || waiting)
-        printf("; %zu undecided, %zu not reached: the same command goes on with them", undecided, waiting);
+        bench_append(text, size, "; %zu undecided, %zu not reached: the same command goes on with them", undecided,
+                     waiting);
     if (t->failed)
-        printf("; %zu could not be tuned", t->failed);
-    printf(".\n%s\n", t->database.path);
+        bench_append(text, size, "; %zu could not be tuned", t->failed);
+    bench_print(0, "%s.\n%s\n", text, t->database.path);
     if (t->wrong)
         return BENCH_EXIT_VERIFICATION;
     if (t->failed || t->crashed || t->cannot_save)
@@ -170,11 +174,11 @@ static double cost(const bench_suite_entry *entry)
 
 static bool make_order(tuner *t)
 {
-    t->order = calloc(t->suite.count + 1, sizeof *t->order);
-    t->progress = calloc(t->suite.count + 1, sizeof *t->progress);
-    for (size_t i = 0; t->order && i < t->suite.count; i++) {
+    t->order = calloc(t->suite->count + 1, sizeof *t->order);
+    t->progress = calloc(t->suite->count + 1, sizeof *t->progress);
+    for (size_t i = 0; t->order && i < t->suite->count; i++) {
         size_t at = i;
-        for (; at > 0 && cost(&t->suite.entries[t->order[at - 1]]) < cost(&t->suite.entries[i]); at--)
+        for (; at > 0 && cost(&t->suite->entries[t->order[at - 1]]) < cost(&t->suite->entries[i]); at--)
             t->order[at] = t->order[at - 1];
         t->order[at] = i;
     }
@@ -192,7 +196,7 @@ static void count(tuner *t, const bench_race *race, size_t index)
 
 static void run_case(tuner *t, size_t index, size_t cases_left)
 {
-    const bench_case *c = &t->suite.entries[index].c;
+    const bench_case *c = &t->suite->entries[index].c;
     bench_race race;
     double left = seconds_left(t), share = SHARE * left / (double)cases_left;
     bench_race_options options = {
@@ -201,13 +205,14 @@ static void run_case(tuner *t, size_t index, size_t cases_left)
                                       : left,
         .seconds_left = left,
         .max_time = t->options->max_time,
+        .compile_time = t->options->compile_time,
         .seed = (uint64_t)t->options->seed + index,
         .again = t->options->again,
         .entries = t->database.entries,
     };
     char time_left[32];
-    bench_time_left(time_left, (double)(bench_now_ns() - t->start_ns) * 1e-9, t->suite.count - cases_left,
-                    t->suite.count);
+    bench_time_left(time_left, (double)(bench_now_ns() - t->start_ns) * 1e-9, t->suite->count - cases_left,
+                    t->suite->count);
     if (t->budget < NO_LIMIT)
         bench_progress_show("[%zu left, %.0f s] %s", cases_left, left, c->canonical);
     else
@@ -226,9 +231,9 @@ static void run_cases(tuner *t)
 {
     for (int pass = WAITING; pass <= UNDECIDED; pass++) {
         size_t todo = 0;
-        for (size_t i = 0; i < t->suite.count; i++)
+        for (size_t i = 0; i < t->suite->count; i++)
             todo += t->progress[i] == (progress)pass;
-        for (size_t i = 0; i < t->suite.count && !bench_interrupted; i++) {
+        for (size_t i = 0; i < t->suite->count && !bench_interrupted; i++) {
             if (t->progress[t->order[i]] != (progress)pass)
                 continue;
             if (seconds_left(t) < LEAST_RACE)
@@ -306,14 +311,16 @@ static bool open_database(tuner *t, const char *wish)
     return true;
 }
 
-static int run(tuner *t, const char *wish)
+// device: what -d says; wish: what HUSK_TUNING says of the database.
+static int run(tuner *t, const char *device, const char *wish)
 {
     const bench_options *o = t->options;
-    char wish_text[64];
     bool only_files = (o->show || o->export_path || o->merged_count) && !o->cases[0] && !o->suite && !o->file;
-    int code = bench_open_husk(&t->husk, bench_device_wish(o, 0, wish_text));
+    int code = bench_open_husk(&t->husk, device);
     if (code == BENCH_EXIT_OK && !open_database(t, wish))
         code = BENCH_EXIT_ERROR;
+    if (code == BENCH_EXIT_OK && o->device_count > 1)
+        bench_print(2, "%s, %s\n", bench_entry_text(t->device, "device"), bench_entry_text(t->device, "platform"));
     if (code == BENCH_EXIT_OK)
         code = merge(t);
     if (code == BENCH_EXIT_OK && !only_files)
@@ -344,40 +351,60 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
     return bench_dry_run_print(&dry);
 }
 
-int bench_command_tune(const bench_options *options)
+// Each device has the time that was given.
+static int tune_device(const bench_options *options, const bench_suite *suite, const char *device, const char *wish)
 {
-    tuner t = {.options = options, .start_ns = bench_now_ns(), .budget = options->budget};
-    char reason[BENCH_REASON_TEXT];
-    if (!bench_select_cases(options, "standard", &t.suite, reason)) {
-        fprintf(stderr, "clbench: %s\n", reason);
-        return BENCH_EXIT_USAGE;
-    }
-    if (options->dry_run) {
-        const int code = dry_run(options, &t.suite);
-        bench_suite_free(&t.suite);
-        return code;
-    }
-    if (options->list) {
-        for (size_t i = 0; i < t.suite.count; i++)
-            puts(t.suite.entries[i].c.canonical);
-        bench_suite_free(&t.suite);
-        return BENCH_EXIT_OK;
-    }
-    t.budget = budget_of(options);
+    tuner t = {.options = options, .suite = suite, .start_ns = bench_now_ns(), .budget = budget_of(options)};
+    const int code = run(&t, device, wish);
+    bench_contestant_stop(&t.husk);
+    bench_database_close(&t.database);
+    json_decref(t.device);
+    free(t.order);
+    free(t.progress);
+    return code;
+}
+
+static int tune_devices(const bench_options *given, const bench_suite *suite)
+{
+    bench_options options = *given;
+    char buffer[64];
+    int code = BENCH_EXIT_OK;
     // What is compared with is the prediction, so workers see neither databases nor wishes.
     const char *place = getenv("HUSK_TUNING");
     char *wish = place ? bench_copy_text(place) : NULL;
     setenv("HUSK_TUNING", "0", 1);
     unsetenv("HUSK_VARIANT");
-    bench_progress_start(options->quiet);
+    bench_progress_start(options.quiet);
     bench_catch_interrupt();
-    int code = run(&t, wish);
-    bench_contestant_stop(&t.husk);
-    bench_database_close(&t.database);
-    json_decref(t.device);
-    bench_suite_free(&t.suite);
-    free(t.order);
-    free(t.progress);
+    bench_expand_devices(&options);
+    const size_t devices = options.device_count ? options.device_count : 1;
+    for (size_t i = 0; i < devices && !bench_interrupted; i++) {
+        if (i > 0)
+            putchar('\n');
+        const int answer = tune_device(&options, suite, bench_device_wish(&options, i, buffer), wish);
+        code = code == BENCH_EXIT_OK ? answer : code;
+    }
     free(wish);
+    return bench_interrupted ? bench_interrupted_exit() : code;
+}
+
+int bench_command_tune(const bench_options *options)
+{
+    bench_suite suite;
+    char reason[BENCH_REASON_TEXT];
+    int code = BENCH_EXIT_OK;
+    if (!bench_select_cases(options, "standard", &suite, reason)) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
+    if (options->dry_run) {
+        code = dry_run(options, &suite);
+    } else if (options->list) {
+        for (size_t i = 0; i < suite.count; i++)
+            puts(suite.entries[i].c.canonical);
+    } else {
+        code = tune_devices(options, &suite);
+    }
+    bench_suite_free(&suite);
     return code;
 }

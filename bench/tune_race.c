@@ -19,6 +19,7 @@
 #define TURN_NS        4e6 // a turn lasts so long, or one run
 #define HOPELESS       1.4 // a first look so much above the best ends a challenge
 #define GRACE_SECONDS  6.0 // how far a request may go beyond the command's time
+#define COMPILE_GRACE  60.0 // the same for one that may compile: half a compilation is of no use to the next run either
 
 typedef struct racer {
     char form[128]; // "" for the predicted one
@@ -54,15 +55,15 @@ static double left(const track *t)
 
 // ---- requests ----
 
-static json_t *ask(track *t, const racer *r, json_t *request, bench_state *state,
-                   char reason[BENCH_REASON_TEXT])
+static json_t *ask_within(track *t, const racer *r, json_t *request, double most, double grace, bench_state *state,
+                          char reason[BENCH_REASON_TEXT])
 {
     json_t *reply = NULL;
-    double limit = t->options->seconds_left - elapsed(t) + GRACE_SECONDS;
-    limit = limit < 1 ? 1 : limit > t->options->max_time ? t->options->max_time : limit;
+    double limit = t->options->seconds_left - elapsed(t) + grace;
+    limit = limit < 1 ? 1 : limit > most ? most : limit;
     json_object_set_new(request, "slot", json_integer(r->slot));
     bench_reply status = bench_process_call(&t->husk->process, request, limit, &reply, reason);
-    t->is_late = t->is_late || (status == BENCH_REPLY_TIMEOUT && limit < t->options->max_time);
+    t->is_late = t->is_late || (status == BENCH_REPLY_TIMEOUT && limit < most);
     *state = bench_state_of_reply(status, reply, reason);
     if (!strcmp(bench_entry_text(reply, "answer"), "lost"))
         bench_process_kill(&t->husk->process);
@@ -72,12 +73,18 @@ static json_t *ask(track *t, const racer *r, json_t *request, bench_state *state
     return NULL;
 }
 
+static json_t *ask(track *t, const racer *r, json_t *request, bench_state *state, char reason[BENCH_REASON_TEXT])
+{
+    return ask_within(t, r, request, t->options->max_time, GRACE_SECONDS, state, reason);
+}
+
 static json_t *prepare(track *t, const racer *r, bench_state *state, char reason[BENCH_REASON_TEXT])
 {
     json_t *request = json_pack("{s:s, s:s}", "do", "prepare", "case", t->c->canonical);
     if (r->form[0])
         json_object_set_new(request, "form", json_string(r->form));
-    return ask(t, r, request, state, reason);
+    const double most = t->options->compile_time > 0 ? t->options->compile_time : t->options->max_time;
+    return ask_within(t, r, request, most, COMPILE_GRACE, state, reason);
 }
 
 // A worker that ended took every slot with it: start it again and prepare who is still there.

@@ -23,6 +23,7 @@ typedef struct bench_race_options {
     double seconds;      /* for this race, compiling and verifying included */
     double seconds_left; /* of the whole command; a request that lasts much longer is given up */
     double max_time;     /* watchdog of one request */
+    double compile_time; /* of one that may compile; 0: max_time */
     uint64_t seed;
     bool again; /* race although the database has an answer */
     const json_t *entries;

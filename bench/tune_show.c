@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "terminal.h"
 #include "text.h"
 
 static void show_entry(const json_t *entry)
@@ -11,17 +12,17 @@ static void show_entry(const json_t *entry)
     const char *state = bench_entry_text(entry, "state"), *variant = bench_entry_text(entry, "variant");
     double ns = json_number_value(json_object_get(entry, "median_ns"));
     double before = json_number_value(json_object_get(entry, "predicted_ns"));
-    char time[32];
+    char time[32], what[300];
     bench_format_ns(ns, time, sizeof time);
     if (!strcmp(state, "tuned"))
-        printf("  %-62s  %s, %s: %.2fx of %s", bench_entry_text(entry, "case"), variant, time,
-               ns > 0 ? before / ns : 0, bench_entry_text(entry, "predicted"));
+        snprintf(what, sizeof what, "%s, %s: %.2fx of %s", variant, time, ns > 0 ? before / ns : 0,
+                 bench_entry_text(entry, "predicted"));
     else if (!strcmp(state, "wrong"))
-        printf("  %-62s  %s computed a wrong result: it is not taken", bench_entry_text(entry, "case"),
-               variant);
+        snprintf(what, sizeof what, "%s computed a wrong result: it is not taken", variant);
     else
-        printf("  %-62s  %s, as predicted, %s", bench_entry_text(entry, "case"), variant, time);
-    printf("  (%.10s)\n", bench_entry_text(entry, "measured"));
+        snprintf(what, sizeof what, "%s, as predicted, %s", variant, time);
+    bench_print(6, "  %-62s  %s  (%.10s)\n", bench_entry_text(entry, "case"), what,
+                bench_entry_text(entry, "measured"));
 }
 
 static bool has_begun_before(const json_t *entries, size_t index)
@@ -35,8 +36,8 @@ static bool has_begun_before(const json_t *entries, size_t index)
 
 static void show_device(const json_t *entries, const json_t *device, const char *remark)
 {
-    printf("%s, %s%s\n", bench_entry_text(device, "device"), bench_entry_text(device, "platform"), remark);
-    printf("driver %s; its family: %s\n", bench_entry_text(device, "driver"),
+    bench_print(2, "%s, %s%s\n", bench_entry_text(device, "device"), bench_entry_text(device, "platform"), remark);
+    bench_print(2, "driver %s; its family: %s\n", bench_entry_text(device, "driver"),
            bench_entry_text(device, "family"));
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(entries); i++) {
@@ -62,5 +63,5 @@ void bench_database_show(const bench_database *database, const json_t *key)
             show_device(entries, entry, "");
         }
     }
-    printf("\nEntries for kernels or menus that have changed since are kept here, and not used.\n");
+    bench_print(0, "\nEntries for kernels or menus that have changed since are kept here, and not used.\n");
 }

@@ -67,7 +67,11 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
 {
     bench_check check;
     const bench_check_options options = {
-        .form = variant, .max_time = v->options->max_time, .seed = v->options->seed};
+        .form = variant,
+        .max_time = v->options->max_time,
+        .compile_time = v->options->compile_time,
+        .seed = v->options->seed,
+    };
     bench_check_case(&v->husk, c, &options, &check);
     const bench_state state = check.state;
     note_configuration(t, json_string_value(json_object_get(check.prepared, "configuration")));
@@ -87,7 +91,7 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
     if (v->wish)
         bench_shell_word(v->wish, device, sizeof device);
     bench_progress_clear();
-    printf("%s%s%s  %s  %s\n    clbench verify %s%s%s%s%s\n", bench_colour_on(BENCH_BAD),
+    bench_print(8, "%s%s%s  %s  %s\n    clbench verify %s%s%s%s%s\n", bench_colour_on(BENCH_BAD),
            bench_state_text(state), bench_colour_off(), variant ? variant : "(chosen)", check.reason,
            c->canonical, variant ? " --variant " : "", variant ? variant : "", v->wish ? " -d " : "", device);
     fflush(stdout);
@@ -152,6 +156,21 @@ static bool add_generated(const bench_options *options, bench_suite *suite, char
     return true;
 }
 
+// The configurations may be many: on a terminal they have lines of their own.
+static void print_line(const char *name, const char *numbers, const char *configurations)
+{
+    const int columns = bench_terminal_columns();
+    const int used = (int)(strlen(name) + strlen(numbers)) + 1;
+    const bool has_room = columns == 0 || used + 2 + (int)strlen(configurations) <= columns;
+    if (columns > 0 && used > columns)
+        printf("%s\n  %s", name, numbers);
+    else
+        printf("%s %s", name, numbers);
+    if (*configurations)
+        bench_print(4, "%s%s", has_room ? "  " : "\n    ", configurations);
+    putchar('\n');
+}
+
 static void print_tally(const char *op, const char *variant, const tally *t, tally *total)
 {
     int64_t executed = t->right + t->wrong + t->mistrusted + t->errors + t->timeouts;
@@ -163,16 +182,22 @@ static void print_tally(const char *op, const char *variant, const tally *t, tal
     total->timeouts += t->timeouts;
     if (!executed && !t->refused)
         return;
-    printf("%-16s %-20s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64
-           "   %-21.3f  %s\n",
-           op, variant, executed, t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused,
-           t->max_ratio, t->configurations);
+    char name[200], numbers[100];
+    snprintf(name, sizeof name, "%-16s %-20s", op, variant);
+    snprintf(numbers, sizeof numbers,
+             "%6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64 "  %10.3f", executed,
+             t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused, t->max_ratio);
+    print_line(name, numbers, t->configurations);
 }
 
 static void print_tallies(const verification *v, tally *total)
 {
-    printf("\n%-16s %-20s %6s %6s %6s %6s %6s %8s   %s  %s\n", "operator", "variant", "run", "right", "wrong",
-           "error", "void", "refused", "largest error / bound", "configurations");
+    char names[64], numbers[100];
+    snprintf(names, sizeof names, "%-16s %-20s", "operator", "variant");
+    snprintf(numbers, sizeof numbers, "%6s %6s %6s %6s %6s %8s  %10s", "run", "right", "wrong", "error", "void",
+             "refused", "of bound");
+    bench_print(0, "\nof bound: the largest error of those that are right, over what is allowed\n");
+    print_line(names, numbers, "configurations");
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
         for (int dir = 0; dir < BENCH_DIRECTIONS; dir++) {
             const bench_case c = {.op = (bench_op_kind)op, .dir = (bench_direction)dir};
@@ -183,10 +208,11 @@ static void print_tallies(const verification *v, tally *total)
                 print_tally(name, husk_op_variant(name, i), &tallies[i + 1], total);
         }
     }
-    printf("\n%" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " ended with an error, %" PRId64
-           " not finished, %" PRId64 " void (most of what is expected is zero); %" PRId64
-           " refused (not supported)\n",
-           total->right, total->wrong, total->errors, total->timeouts, total->mistrusted, total->refused);
+    bench_print(0,
+                "\n%" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " ended with an error, %" PRId64
+                " not finished, %" PRId64 " void (most of what is expected is zero); %" PRId64
+                " refused (not supported)\n",
+                total->right, total->wrong, total->errors, total->timeouts, total->mistrusted, total->refused);
     fflush(stdout);
 }
 
@@ -214,7 +240,7 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     const char *name = json_string_value(json_object_get(device, "name"));
     const uint64_t start = bench_now_ns();
     char left[32];
-    printf("%s: %zu cases, every variant\n", name ? name : "the device", suite->count);
+    bench_print(2, "%s: %zu cases, every variant\n", name ? name : "the device", suite->count);
     for (size_t i = 0; i < suite->count && !bench_interrupted; i++) {
         bench_time_left(left, (double)(bench_now_ns() - start) * 1e-9, i, suite->count);
         bench_progress_show("[%zu/%zu%s] %s", i + 1, suite->count, left, suite->entries[i].c.canonical);
@@ -232,9 +258,10 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     return total.timeouts ? BENCH_EXIT_TIMEOUT : BENCH_EXIT_OK;
 }
 
-int bench_command_verify(const bench_options *options)
+int bench_command_verify(const bench_options *given)
 {
     char reason[BENCH_REASON_TEXT], buffer[64];
+    bench_options changed = *given, *options = &changed;
     bench_suite suite;
     if (!bench_select_cases(options, "smoke", &suite, reason) || !add_generated(options, &suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
@@ -253,17 +280,20 @@ int bench_command_verify(const bench_options *options)
     }
     verification *v = calloc(1, sizeof *v);
     int code = v ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
-    size_t devices = options->device_count ? options->device_count : 1;
     bench_progress_start(options->quiet);
     bench_catch_interrupt();
+    if (!options->list)
+        bench_expand_devices(options);
+    const size_t devices = options->device_count ? options->device_count : 1;
     for (size_t i = 0; i < suite.count && options->list; i++)
         puts(suite.entries[i].c.canonical);
-    for (size_t i = 0; i < devices && code == BENCH_EXIT_OK && !options->list; i++) {
+    for (size_t i = 0; v && i < devices && !bench_interrupted && !options->list; i++) {
         memset(v, 0, sizeof *v);
         v->options = options;
         v->digests = digests;
         v->wish = bench_device_wish(options, i, buffer);
-        code = verify_device(v, &suite, v->wish);
+        const int answer = verify_device(v, &suite, v->wish);
+        code = code == BENCH_EXIT_OK ? answer : code;
     }
     free(v);
     bench_suite_free(&suite);

@@ -66,6 +66,8 @@ static bench_answer fake_prepare(void *session, const bench_case *c, const bench
     }
     while (!strcmp(fake_name, "hangs"))
         pause();
+    if (!strcmp(fake_name, "compiles"))
+        nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
     fake *f = calloc(1, sizeof *f);
     f->name = fake_name;
     f->data = data;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_table.h"
 #include "run.h"
 #include "suite.h"
 #include "text.h"
@@ -113,12 +114,42 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("run -d a -p b", "exclude");
     refuse("devices gpu", "unexpected");
     refuse("doctor gpu", "unexpected");
-    refuse("doctor -d all", "for clbench run");
     refuse("list --dry-run", "no option");
     refuse("run --resume a.json --quick", "--quick cannot stand beside");
     refuse("run --resume a.json gemm m=1", "gemm m=1 cannot stand beside");
     refuse("run -d all -d cpu", "excludes further");
-    refuse("verify -d all", "for clbench run");
+    refuse("tune -d all -d cpu", "excludes further");
+    refuse("list -d all", "no option");
+    refuse("compare -d all a.json b.json", "no option");
+    // What one file or one answer holds is about one device.
+    refuse("verify -d all --digests out.txt", "--digests is about one device: name it with -d");
+    refuse("tune -d all --export -", "--export is about one device");
+    refuse("tune -d cpu -d gpu --show", "--show is about one device");
+}
+END_TEST
+
+// Everything that takes -d takes "all"; who looks at every device anyway has then nothing to choose.
+START_TEST(all_devices_are_a_wish_of_every_command_with_devices)
+{
+    static const char *const commands[] = {"", "run", "verify", "tune", "overhead", "devices", "doctor"};
+    const bench_cli_option *o;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "%s -d all", commands[i]);
+        const bench_options options = accept(line);
+        const bool is_all = options.device_count == 1 && !strcmp(options.devices[0], "all");
+        const bool looks_at_all =
+            options.command == BENCH_COMMAND_DEVICES || options.command == BENCH_COMMAND_DOCTOR;
+        ck_assert_msg(looks_at_all ? options.device_count == 0 : is_all, "%s", line);
+        snprintf(line, sizeof line, "%s -d cpu -d 0:0", commands[i]);
+        ck_assert_uint_eq(accept(line).device_count, 2);
+    }
+    size_t with_devices = 0;
+    for (size_t i = 0; (o = bench_cli_option_at(i)); i++)
+        for (size_t c = 0; !strcmp(o->name, "device") && c < BENCH_COMMAND_COUNT; c++)
+            with_devices += bench_cli_knows((bench_command)c, o);
+    ck_assert_uint_eq(with_devices, sizeof commands / sizeof *commands); // a new one belongs into this test
+    ck_assert_str_eq(accept("verify -d cpu --digests out.txt").digests_path, "out.txt");
 }
 END_TEST
 
@@ -217,6 +248,7 @@ int main(void)
     tcase_add_test(tests, words_are_quoted_for_a_shell);
     tcase_add_test(tests, options_are_read_in_every_form);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
+    tcase_add_test(tests, all_devices_are_a_wish_of_every_command_with_devices);
     tcase_add_test(tests, words_become_cases);
     tcase_add_test(tests, every_suite_parses_and_is_canonical);
     tcase_add_test(tests, networks_are_whole);

@@ -106,6 +106,28 @@ START_TEST(what_could_not_run_is_refused)
 }
 END_TEST
 
+// A GPU that OpenCL does not show is said before anything else, by what runs and by what would run alike.
+START_TEST(a_missing_gpu_is_said)
+{
+#ifdef HUSK_TEST_MISSING_GPU
+    static const char wanted[] = "warning: this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show";
+    static const char *const commands[] = {
+        "verify softmax outer=1 axis=5 --variant rows -n", "run softmax outer=1 axis=5 --baseline none -n",
+        "run softmax outer=1 axis=5 -d all -n", "tune softmax outer=1 axis=5 -n"};
+    const char *const preload = "LD_PRELOAD=\"$LD_PRELOAD:" HUSK_TEST_MISSING_GPU "\"";
+    run(preload, "verify softmax outer=1 axis=5");
+    if (!strstr(output, wanted)) // there is a GPU, and it is shown
+        return;
+    ck_assert_ptr_eq(strstr(output, wanted), output);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        ck_assert_int_eq(run(preload, commands[i]), 0);
+        ck_assert_msg(!strncmp(output, wanted, strlen(wanted)), "%s: %.1000s", commands[i], output);
+    }
+#endif
+    ck_assert_int_eq(truncate(report, 0), 0);
+}
+END_TEST
+
 START_TEST(lists_are_written_out)
 {
     expect("list gemm m=1,2 n=3 k=4", 0);
@@ -128,6 +150,7 @@ int main(void)
     tcase_add_test(tests, run_names_cases_devices_baselines_and_time);
     tcase_add_test(tests, verify_and_tune_say_theirs);
     tcase_add_test(tests, what_could_not_run_is_refused);
+    tcase_add_test(tests, a_missing_gpu_is_said);
     tcase_add_test(tests, lists_are_written_out);
     Suite *suite = suite_create("clbench --dry-run");
     suite_add_tcase(suite, tests);

@@ -286,6 +286,55 @@ START_TEST(all_devices_are_measured_in_one_run)
 }
 END_TEST
 
+static size_t count_said(const char *part)
+{
+    size_t count = 0;
+    for (const char *at = output; (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+START_TEST(every_command_takes_all_devices)
+{
+    static const char *const two = "POCL_DEVICES='pthread basic'";
+    char arguments[300];
+    expect(two, "", "devices --json 2> /dev/null", 0);
+    if (count_said("\"is_default\"") != 2 || !strstr(output, "Portable"))
+        return;
+    expect(two, "", "verify -d all activation count=100", 0);
+    ck_assert_uint_eq(count_said(": 1 cases, every variant"), 2);
+    expect(two, "", "verify -d 0:1 -d 0:0 activation count=100 -n", 0);
+    ck_assert_uint_eq(count_said("\n  0:"), 2);
+    snprintf(arguments, sizeof arguments, "tune -d all --budget 20s activation count=100; rm -f %s.tuning", path);
+    char environment[200];
+    snprintf(environment, sizeof environment, "%s HUSK_TUNING=%s.tuning", two, path);
+    expect(environment, "", arguments, 0);
+    ck_assert_uint_eq(count_said("1 of 1 cases"), 2);
+    expect(two, "", "overhead -d all --json 2> /dev/null", 0);
+    json_t *list = json_loads(output, 0, NULL);
+    ck_assert_uint_eq(json_array_size(list), 12);
+    ck_assert_str_ne(text_of(json_array_get(list, 0), "device"), text_of(json_array_get(list, 11), "device"));
+    json_decref(list);
+    expect(two, "", "devices -d 0:1 --json 2> /dev/null", 0);
+    ck_assert_uint_eq(count_said("\"is_default\""), 1);
+    expect(two, "", "devices -d all", 0);
+    ck_assert_uint_eq(count_said("     class        CPU"), 2);
+    expect(two, "", "devices -d nothing-such", 6);
+    expect_said("no device fits");
+    // What is measured beside the rows is measured of each device, and stands with it.
+    snprintf(arguments, sizeof arguments,
+             "run -d all --quick --baseline none activation count=100 --startup --max-time 0.05 --json %s", path);
+    run(two, "", arguments);
+    json_t *document = read_result();
+    const json_t *second = json_array_get(json_object_get(document, "devices"), 1);
+    if (json_array_size(json_object_get(document, "devices")) == 2) {
+        ck_assert(json_is_object(json_object_get(document, "startup")));
+        ck_assert(json_is_object(json_object_get(second, "startup")));
+    }
+    json_decref(document);
+}
+END_TEST
+
 int main(void)
 {
     char made[] = "/tmp/husk-test-isolation-XXXXXX";
@@ -310,6 +359,7 @@ int main(void)
     tcase_add_test(tests, what_fails_beside_the_rows_is_said);
     tcase_add_test(tests, no_worker_outlives_its_parent);
     tcase_add_test(tests, all_devices_are_measured_in_one_run);
+    tcase_add_test(tests, every_command_takes_all_devices);
     Suite *suite = suite_create("clbench isolation");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

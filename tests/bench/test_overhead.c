@@ -20,7 +20,7 @@ START_TEST(a_call_costs_little_more_than_its_launches)
     ck_assert_msg(bench_contender_husk.open(&options, &session, reason) == BENCH_OK, "%s", reason);
     double least = INFINITY;
     for (int i = 0; i < ATTEMPTS && least > BOUND_NS; i++) {
-        json_t *overhead = bench_overhead_measure(session, reason);
+        json_t *overhead = bench_overhead_measure(session, NULL, reason);
         ck_assert_msg(overhead != NULL, "%s", reason);
         ck_assert_uint_ge(json_array_size(overhead), 6);
         for (size_t k = 0; k < json_array_size(overhead); k++) {

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "case_check.h"
 #include "contestant.h"
 #include "data.h"
 #include "fake_contender.h"
@@ -139,6 +140,35 @@ START_TEST(a_hang_is_ended)
     uint64_t before = bench_now_ns();
     expect_state("hangs", BENCH_STATE_TIMEOUT, "1 s");
     ck_assert_uint_lt(bench_now_ns() - before, 20000000000u);
+}
+END_TEST
+
+// Making a case ready may compile for long, which is no hang: it has a time of its own.
+START_TEST(a_slow_compiler_is_no_hang)
+{
+    bench_contestant c = start("compiles");
+    bench_row row = make_row("activation count=1000");
+    bench_measure_options options = quick_options();
+    options.max_time = 1;
+    options.compile_time = 20;
+    bench_row_add(&row, &c, NULL);
+    bench_measure_row(&row, &options);
+    ck_assert_msg(row.entrants[0].state == BENCH_STATE_OK, "%s", row.entrants[0].reason);
+    bench_row_free(&row);
+    bench_check check;
+    bench_check_options own = {.max_time = 1, .compile_time = 20, .seed = 1};
+    bench_case small;
+    char reason[BENCH_REASON_TEXT];
+    ck_assert(bench_case_parse("activation count=10", &small, reason));
+    bench_check_case(&c, &small, &own, &check);
+    ck_assert_msg(check.state == BENCH_STATE_OK, "%s", check.reason);
+    bench_check_free(&check);
+    own.compile_time = 0; // nothing said: the same time as everything else
+    bench_check_case(&c, &small, &own, &check);
+    ck_assert_int_eq(check.state, BENCH_STATE_TIMEOUT);
+    bench_check_free(&check);
+    bench_contestant_stop(&c);
+    expect_state("compiles", BENCH_STATE_TIMEOUT, "no answer within 1 s");
 }
 END_TEST
 
@@ -395,6 +425,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_wrong_result_is_found);
     tcase_add_test(tests, a_refusal_is_no_failure);
     tcase_add_test(tests, a_hang_is_ended);
+    tcase_add_test(tests, a_slow_compiler_is_no_hang);
     tcase_add_test(tests, a_hang_says_what_it_was_doing);
     tcase_add_test(tests, a_driver_that_cannot_be_ended_does_not_hang_the_parent);
     tcase_add_test(tests, what_a_worker_has_started_ends_with_it);

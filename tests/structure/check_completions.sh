@@ -20,6 +20,22 @@ same() {
 same man docs/clbench.1
 same bash bench/completions/clbench
 same zsh bench/completions/_clbench
+# What clbench leaves with is said in one place: the help, the manual's page and the documentation say the same.
+exits=$("$clbench" --generate exit-codes)
+case "$(cat "$root/docs/clbench.md")" in
+*"$exits"*) ;;
+*) fail "docs/clbench.md has not the table that clbench --generate exit-codes makes" ;;
+esac
+help=$("$clbench" compare --help)
+page=$(sed 's/\\-/-/g' "$root/docs/clbench.1")
+count=0
+while IFS='|' read -r _ _ text _; do
+    line=$(sed 's/^ *//; s/ *$//' <<< "$text")
+    grep -qF -- "$line" <<< "$help" || fail "the help says something else than '$line'"
+    grep -qiF -- "$line." <<< "$page" || fail "the manual's page says something else than '$line'"
+    count=$((count + 1))
+done <<< "$(tail -n +3 <<< "$exits")"
+[ "$count" -ge 9 ] || fail "only $count exit codes"
 if "$clbench" --generate nonsense > /dev/null 2>&1; then fail "--generate takes any word"; fi
 
 # shellcheck source=/dev/null
