@@ -13,7 +13,9 @@
 
 set(HUSK_TEST_POCL_CACHE "${PROJECT_BINARY_DIR}/cache/pocl")
 set(HUSK_TEST_USER_CACHE "${PROJECT_BINARY_DIR}/cache/user")
-file(MAKE_DIRECTORY "${HUSK_TEST_POCL_CACHE}" "${HUSK_TEST_USER_CACHE}")
+foreach(folder "${HUSK_TEST_POCL_CACHE}" "${HUSK_TEST_USER_CACHE}")
+    file(MAKE_DIRECTORY "${folder}" "${folder}-valgrind")
+endforeach()
 
 # Every test sees the same environment, whatever the user's: its own caches, no tuning, and as many threads as two cores
 # have, so that tests beside each other do not fight for the machine. (PoCL has renamed the variable once.)
@@ -74,7 +76,14 @@ function(husk_register_test name tiers timeout processors folder)
         if(NOT folder STREQUAL "runtime")
             list(APPEND environment HUSK_CACHE=1)
         endif()
-        add_test(NAME "${test_name}" COMMAND ${ARGN})
+        set(command ${ARGN})
+        if(tier STREQUAL "valgrind")
+            # Caches of its own: the device is another one there.
+            set(command "${PROJECT_SOURCE_DIR}/tests/tools/check_valgrind.sh" "$<TARGET_FILE:${ARGV5}>")
+            list(APPEND environment "POCL_CACHE_DIR=${HUSK_TEST_POCL_CACHE}-valgrind"
+                "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}-valgrind")
+        endif()
+        add_test(NAME "${test_name}" COMMAND ${command})
         set_tests_properties("${test_name}" PROPERTIES
             LABELS "${tier};${folder}" TIMEOUT "${test_timeout}" PROCESSORS "${test_processors}"
             ENVIRONMENT "${environment}")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=30
+// ctest: tiers=default,valgrind timeout=30
 // The verdict's lines on what limits the rows: by where their data lie, and without those that a launch limits.
 #include <check.h>
 #include <stdio.h>

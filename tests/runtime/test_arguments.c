@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // A queue's kernel object remembers what its arguments are and sets those that differ. What could go wrong: a new
 // buffer whose handle is an old one's, another queue or thread, values that compare equal and are not, a call that was
 // refused.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // Contexts: what they are made from, that two never meet, that threads share one; and statuses and tensors.
 #include <pthread.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // The list of devices, their traits, the choice among them, and HUSK_LIMITS.
 #include <stdio.h>
 #include <string.h>

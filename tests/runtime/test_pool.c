@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // The pool of device memory: its budget, its figures, and when a freed block may be handed out again.
 #include <string.h>
 

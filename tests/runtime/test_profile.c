@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // Times of commands, and the trace they are exported to.
 #include <locale.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // Queues, events, and the order between queues.
 #include <pthread.h>
 #include <string.h>

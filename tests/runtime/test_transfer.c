@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // Ways in and out of device memory: blocking, asynchronous, mapped; copies, fills, views, and what is refused.
 #include <stdlib.h>
 #include <string.h>

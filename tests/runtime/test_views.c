@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=30
+// ctest: tiers=default,valgrind timeout=30
 // Views of tensors: which element of the memory each index reads, and what is not possible.
 #include <check.h>
 #include <string.h>

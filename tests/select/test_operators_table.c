@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=30
+// ctest: tiers=default,valgrind timeout=30
 // docs/operators.md's table names the operators and the variants that the library has, no more and no fewer.
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=60
+// ctest: tiers=default,valgrind timeout=60
 // Choosing variants, the plan cache and packed weights, with an operator made of nothing but decisions.
 #include <check.h>
 #include <stdio.h>
