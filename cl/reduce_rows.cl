@@ -52,7 +52,7 @@ ALWAYS_INLINE acc_t largest_lane(vf v)
     return any(is_nan) ? NAN : reduce_max(v);
 }
 
-// A private block may be read past its length; a row in memory may not.
+// A private block may be read past its length, up to a whole vector; a row in memory may not.
 #define LOAD_PRIVATE_PART(p, n) load_private(p)
 
 // A block of n elements in four vectors. Lanes past the end hold `fill`.
@@ -263,6 +263,8 @@ ALWAYS_INLINE reduction reduce_segment(int kind, ACC_UINT sign, const __global d
             gathered += more;
             i += more;
             if (gathered == BLOCK || class == REDUCE_ARGMAX || (i == length && first == last)) {
+                for (int j = gathered; j % VW != 0; ++j) // up to a whole vector
+                    block[j] = 0.0f;
                 reduction_combine(class, &all, reduce_private(kind, block, gathered, sign,
                                                               position + (i - gathered) * over->step, over->step));
                 gathered = 0;
