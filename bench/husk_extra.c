@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: MIT
 // What only husk's own worker can answer: devices, notes, peaks, the sentinel, prewarming, memory, overhead.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data.h"
 #include "husk_contender.h"
 #include "overhead.h"
 #include "peaks.h"
+#include "text.h"
 #include "timer.h"
 #include "tune_worker.h"
 
+// Drivers may say what a terminal obeys, or what is no UTF-8.
+static void put_cleaned(json_t *object, const char *key, const char *text, void (*clean)(char *))
+{
+    char *copy = text ? bench_copy_text(text) : NULL;
+    if (copy)
+        clean(copy);
+    json_object_set_new(object, key, copy ? json_string(copy) : json_null());
+    free(copy);
+}
+
 static void put_text(json_t *object, const char *key, const char *text)
 {
-    json_t *value = text ? json_string(text) : NULL;
-    json_object_set_new(object, key, value ? value : json_null());
+    put_cleaned(object, key, text, bench_clean_text);
+}
+
+static void put_line(json_t *object, const char *key, const char *text)
+{
+    put_cleaned(object, key, text, bench_clean_line);
 }
 
 static void put_integer(json_t *object, const char *key, uint64_t value)
@@ -25,15 +41,15 @@ json_t *bench_device_json(const husk_device *device)
 {
     const husk_device_traits *t = husk_device_get_traits(device);
     json_t *object = json_object(), *traits = json_object();
-    put_text(object, "platform", t->platform_name);
-    put_text(object, "name", t->name);
-    put_text(object, "vendor", t->vendor);
-    put_text(object, "driver", t->driver_version);
-    put_text(object, "version", t->device_version);
-    put_text(traits, "class", husk_device_class_text(t->device_class));
-    put_text(traits, "opencl_c_version", t->opencl_c_version);
-    put_text(traits, "extensions", t->extensions);
-    put_text(traits, "pci_address", t->pci_address);
+    put_line(object, "platform", t->platform_name);
+    put_line(object, "name", t->name);
+    put_line(object, "vendor", t->vendor);
+    put_line(object, "driver", t->driver_version);
+    put_line(object, "version", t->device_version);
+    put_line(traits, "class", husk_device_class_text(t->device_class));
+    put_line(traits, "opencl_c_version", t->opencl_c_version);
+    put_line(traits, "extensions", t->extensions);
+    put_line(traits, "pci_address", t->pci_address);
     put_integer(traits, "platform_index", t->platform_index);
     put_integer(traits, "device_index", t->device_index);
     json_object_set_new(traits, "is_cpu", json_boolean(t->device_class == HUSK_DEVICE_CPU));

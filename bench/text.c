@@ -172,10 +172,50 @@ char *bench_copy_text(const char *text)
     return copy;
 }
 
+// How many bytes the UTF-8 character has that begins here, and its number; 0: there is none.
+static size_t read_character(const unsigned char *at, uint32_t *number)
+{
+    static const struct {
+        unsigned char mask, head;
+        uint32_t least; // smaller numbers have a shorter form
+    } kinds[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        if ((at[0] & kinds[kind].mask) != kinds[kind].head)
+            continue;
+        *number = at[0] & ~(uint32_t)kinds[kind].mask;
+        for (size_t i = 1; i <= kind; i++) {
+            if ((at[i] & 0xc0) != 0x80)
+                return 0;
+            *number = *number << 6 | (at[i] & 0x3f);
+        }
+        const bool is_half = *number >= 0xd800 && *number <= 0xdfff; // of a pair in UTF-16
+        return *number < kinds[kind].least || *number > 0x10ffff || is_half ? 0 : kind + 1;
+    }
+    return 0;
+}
+
 void bench_clean_line(char *text)
 {
-    for (; *text; text++)
-        *text = (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text;
+    for (unsigned char *at = (unsigned char *)text; *at;) {
+        uint32_t number = *at;
+        const size_t length = read_character(at, &number);
+        if (!length)
+            *at = *at < 0xa0 ? ' ' : '?'; // a terminal of eight bits obeys the first kind
+        else if (number < ' ' || (number >= 0x7f && number < 0xa0))
+            memset(at, ' ', length);
+        at += length ? length : 1;
+    }
+}
+
+void bench_clean_text(char *text)
+{
+    for (char *line = text, *end; line; line = end ? end + 1 : NULL) {
+        if ((end = strchr(line, '\n')))
+            *end = '\0';
+        bench_clean_line(line);
+        if (end)
+            *end = '\n';
+    }
 }
 
 void bench_shell_word(const char *word, char *text, size_t size)

@@ -41,8 +41,13 @@ void bench_format_ns(double ns, char *text, size_t size);
 /* "64 KiB", "1.5 GiB". */
 void bench_format_bytes(double bytes, char *text, size_t size);
 
-/* Replaces what a terminal would take as a command (control characters, ends of lines) by spaces. */
+/*
+ * Replaces what a terminal would take as a command (control characters, C0 and C1, ends of lines) by spaces, and what
+ * is no UTF-8 by question marks, so that it can be printed and be JSON.
+ */
 void bench_clean_line(char *text);
+/* The same for a text of several lines, whose ends stay. */
+void bench_clean_text(char *text);
 /* A word as a shell reads it back: as it is, or in quotes. size is to be four times the word's at most. */
 void bench_shell_word(const char *word, char *text, size_t size);
 

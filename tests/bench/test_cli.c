@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,34 @@ START_TEST(words_are_quoted_for_a_shell)
         bench_shell_word(words[i].word, text, sizeof text);
         ck_assert_str_eq(text, words[i].quoted);
     }
+}
+END_TEST
+
+START_TEST(what_a_terminal_obeys_is_cleaned_away)
+{
+    static const struct {
+        const char *said, *cleaned;
+    } lines[] = {
+        {"plain", "plain"},
+        {"a\033[31mb\177c\nd", "a [31mb c d"},
+        // C1 as UTF-8: U+009B, U+0085, U+0080, U+009F; and as bytes
+        {"a\302\233[b\302\205c\302\200\302\237", "a  [b  c    "},
+        {"a\233[b\205", "a [b "},
+        {"Stra\303\237e \342\204\242 \302\240", "Stra\303\237e \342\204\242 \302\240"},
+        {"\360\235\204\236", "\360\235\204\236"},
+        {"cut \342\204", "cut ? "},
+        {"\300\233 \355\240\233 \377", "?  ??  ?"}, // no UTF-8: too long a form, half a pair
+        {"", ""},
+    };
+    char text[64];
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        strcpy(text, lines[i].said);
+        bench_clean_line(text);
+        ck_assert_str_eq(text, lines[i].cleaned);
+    }
+    strcpy(text, "a\302\233\nb\033");
+    bench_clean_text(text);
+    ck_assert_str_eq(text, "a  \nb ");
 }
 END_TEST
 
@@ -246,6 +275,7 @@ int main(void)
 {
     TCase *tests = tcase_create("cli");
     tcase_add_test(tests, words_are_quoted_for_a_shell);
+    tcase_add_test(tests, what_a_terminal_obeys_is_cleaned_away);
     tcase_add_test(tests, options_are_read_in_every_form);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
     tcase_add_test(tests, all_devices_are_a_wish_of_every_command_with_devices);
