@@ -91,7 +91,8 @@ static bool store(bench_options *options, const bench_cli_option *o, const char 
         if (!bench_parse_duration(value, &seconds))
             return bench_explain(reason, BENCH_REASON_TEXT,
                                  "--%s %.100s: a time is wanted, such as 60s, 500ms or 2m", o->name, value);
-        if (o->offset == offsetof(bench_options, budget) && seconds == 0)
+        if ((o->offset == offsetof(bench_options, budget) || o->offset == offsetof(bench_options, heat)) &&
+            seconds == 0)
             seconds = -1;
         memcpy(at, &seconds, sizeof seconds);
         return true;

@@ -75,6 +75,7 @@ typedef struct bench_options {
     bool compile, startup, no_startup, cold;
     int64_t rounds, warmup, seed;
     double max_time, budget; /* seconds; budget 0: the command's own, negative: none */
+    double heat;             /* doctor: the same */
     double compile_time;     /* seconds for what may compile: max_time, where that was given */
     char device_texts[BENCH_MAX_DEVICES][24]; /* wishes that "all" stands for */
 } bench_options;

@@ -21,10 +21,9 @@ json_t *bench_doctor_find(bench_doctor *d, bench_finding_level level, const char
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    bench_clean_line(text);
-    json_t *words = json_string(text); // a driver's words may be no UTF-8
-    json_t *finding = json_pack("{s:s, s:s, s:o, s:n, s:n}", "level", level_names[level], "id", id, "text",
-                                words ? words : json_string("(text that is not UTF-8)"), "todo", "reproduce");
+    bench_clean_line(text); // a driver's words may be no UTF-8, or cut within a character
+    json_t *finding = json_pack("{s:s, s:s, s:s, s:n, s:n}", "level", level_names[level], "id", id, "text",
+                                text, "todo", "reproduce");
     json_array_append_new(d->findings, finding);
     return finding;
 }
@@ -37,8 +36,7 @@ void bench_doctor_advise(json_t *finding, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     bench_clean_line(text);
-    json_t *words = json_string(text);
-    json_object_set_new(finding, "todo", words ? words : json_null());
+    json_object_set_new(finding, "todo", json_string(text));
 }
 
 void bench_doctor_path(const bench_doctor *d, char path[BENCH_DOCTOR_PATH], const char *format, ...)
@@ -147,10 +145,11 @@ static void print_all(const bench_doctor *d, const char *verdict)
 
 static void print_json(const bench_doctor *d, const char *verdict, int code)
 {
-    json_t *all = json_pack("{s:s, s:s, s:s, s:i, s:O, s:O, s:O, s:O}", "schema", "clbench-doctor/1",
+    json_t *all = json_pack("{s:s, s:s, s:s, s:i, s:O, s:O, s:O, s:O, s:O}", "schema", "clbench-doctor/1",
                             "husk_version", husk_version(), "verdict", verdict, "exit_code", code, "findings",
-                            d->findings, "icds", d->icds, "gpus", d->gpus, "devices", d->devices);
-    json_dumpf(all, stdout, JSON_INDENT(1));
+                            d->findings, "icds", d->icds, "gpus", d->gpus, "device_files", d->nodes,
+                            "devices", d->devices);
+    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII); // no terminal obeys what files are called
     putchar('\n');
     json_decref(all);
 }
@@ -159,10 +158,10 @@ static int exit_code(const bench_doctor *d)
 {
     if (bench_interrupted)
         return bench_interrupted_exit();
-    if (json_array_size(d->devices) == 0)
-        return BENCH_EXIT_NO_DEVICE;
     if (d->miscounted)
         return BENCH_EXIT_VERIFICATION;
+    if (json_array_size(d->devices) == 0 || d->unfit)
+        return BENCH_EXIT_NO_DEVICE;
     return count_level(d, BENCH_FINDING_PROBLEM) ? BENCH_EXIT_ERROR : BENCH_EXIT_OK;
 }
 
@@ -179,9 +178,10 @@ static void examine(bench_doctor *d)
     bench_doctor_loader(d);
     // What a test's folder registers is what the workers are to meet.
     if (*d->root && !getenv("OCL_ICD_VENDORS"))
-        setenv("OCL_ICD_VENDORS", bench_doctor_vendors(d), 1);
+        setenv("OCL_ICD_VENDORS", d->vendors, 1);
     bench_doctor_icds(d);
     bench_doctor_devices(d);
+    bench_doctor_nodes(d);
     if (!bench_interrupted) // a list that was not waited for lacks every GPU
         bench_doctor_system(d);
     bench_doctor_host(d);
@@ -203,6 +203,7 @@ int bench_command_doctor(const bench_options *options)
         .icds = json_array(),
         .devices = json_array(),
         .gpus = json_array(),
+        .nodes = json_array(),
     };
     bench_progress_start(options->quiet);
     bench_catch_interrupt();
@@ -219,5 +220,6 @@ int bench_command_doctor(const bench_options *options)
     json_decref(d.icds);
     json_decref(d.devices);
     json_decref(d.gpus);
+    json_decref(d.nodes);
     return code;
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Whose files they are: the device files of GPUs, and Husk's own folders.
-#include <dirent.h>
+// Whose rights count, and whose Husk's own folders are.
+#define _DEFAULT_SOURCE // setgroups
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +31,7 @@ void bench_doctor_take_user(bench_doctor *d)
         d->groups[d->group_count++] = (gid_t)strtoul(end + 1, &end, 10);
 }
 
-static bool is_in_group(const bench_doctor *d, gid_t group)
+bool bench_doctor_is_in_group(const bench_doctor *d, gid_t group)
 {
     for (size_t i = 0; i < d->group_count; i++) {
         if (d->groups[i] == group)
@@ -42,90 +40,14 @@ static bool is_in_group(const bench_doctor *d, gid_t group)
     return false;
 }
 
-// By the file's bits, as the system decides it for files without further lists.
-static bool has_rights(const bench_doctor *d, const struct stat *status, unsigned wanted)
+bool bench_doctor_become_user(void)
 {
-    const unsigned mode = status->st_mode;
-    if (d->user == 0)
+    bench_doctor d = {.root = ""};
+    if (!getenv("HUSK_DOCTOR_USER"))
         return true;
-    if (status->st_uid == d->user)
-        return (mode >> 6 & wanted) == wanted;
-    return ((is_in_group(d, status->st_gid) ? mode >> 3 : mode) & wanted) == wanted;
-}
-
-bool bench_doctor_may_open(const bench_doctor *d, const char *path)
-{
-    char full[BENCH_DOCTOR_PATH];
-    struct stat status;
-    bench_doctor_path(d, full, "%s", path);
-    if (stat(full, &status) != 0)
-        return false;
-    // An access list may give what the bits do not: the system's word, where it is about this very process.
-    return has_rights(d, &status, 6) || (d->user == geteuid() && access(full, R_OK | W_OK) == 0);
-}
-
-static void group_name(gid_t group, char *name, size_t size)
-{
-    const struct group *entry = getgrgid(group);
-    if (entry)
-        snprintf(name, size, "%s", entry->gr_name);
-    else
-        snprintf(name, size, "%ld", (long)group);
-}
-
-// One finding for all files that one group would open.
-static void tell_closed(bench_doctor *d, const char *path, const struct stat *status)
-{
-    char name[64];
-    group_name(status->st_gid, name, sizeof name);
-    json_t *finding = bench_doctor_find(
-        d, BENCH_FINDING_PROBLEM, "device_file_closed",
-        "%s (mode %o, group %s) is not open to this user (%ld), so that no driver can use it", path,
-        (unsigned)status->st_mode & 0777, name, (long)d->user);
-    const bool helps = (status->st_mode >> 3 & 6) == 6 && status->st_gid != 0;
-    if (helps && d->in_container)
-        bench_doctor_advise(finding, "start the container with --group-add %s (its number here is %ld)", name,
-                            (long)status->st_gid);
-    else if (helps)
-        bench_doctor_advise(
-            finding,
-            "join its group (render or video on most systems): usermod -aG %s USER as root, then log in again",
-            name);
-    else
-        bench_doctor_advise(
-            finding,
-            "give it back to the group render with mode 660: udevadm trigger as root, or chgrp and chmod");
-}
-
-static void examine_file(bench_doctor *d, const char *path, size_t *closed)
-{
-    char full[BENCH_DOCTOR_PATH];
-    struct stat status;
-    bench_doctor_path(d, full, "%s", path);
-    if (stat(full, &status) != 0 || bench_doctor_may_open(d, path))
-        return;
-    tell_closed(d, path, &status);
-    ++*closed;
-}
-
-size_t bench_doctor_closed_files(bench_doctor *d)
-{
-    char folder[BENCH_DOCTOR_PATH];
-    size_t closed = 0;
-    static const char *const files[] = {"/dev/kfd", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        examine_file(d, files[i], &closed);
-    bench_doctor_path(d, folder, "/dev/dri");
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        char path[300];
-        snprintf(path, sizeof path, "/dev/dri/%.255s", entry->d_name);
-        if (!strncmp(entry->d_name, "renderD", 7))
-            examine_file(d, path, &closed);
-    }
-    if (directory)
-        closedir(directory);
-    return closed;
+    bench_doctor_take_user(&d);
+    const gid_t group = d.group_count ? d.groups[0] : getegid();
+    return setgroups(d.group_count, d.groups) == 0 && setgid(group) == 0 && setuid(d.user) == 0;
 }
 
 // ---- Husk's folders ----

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The drivers (ICDs) that are registered: each is loaded and listed in a process of its own, since the loader skips
 // what it cannot load without a word, and one that crashes or hangs takes every program with it.
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "doctor.h"
 #include "process.h"
@@ -51,10 +48,25 @@ const char *bench_doctor_packages(const char *library)
 
 // ---- which there are ----
 
-static void note_twice(bench_doctor *d, const char *file, const char *library)
+// What the user does to be without a driver: the file is theirs, or a variable names the library.
+static void format_removal(const json_t *icd, char text[BENCH_DOCTOR_PATH])
 {
+    const char *variable = bench_doctor_text(icd, "variable"), *library = bench_doctor_text(icd, "library");
+    if (!strcmp(variable, "OCL_ICD_FILENAMES"))
+        snprintf(text, BENCH_DOCTOR_PATH, "take %.500s out of OCL_ICD_FILENAMES", library);
+    else if (variable[0])
+        snprintf(text, BENCH_DOCTOR_PATH, "unset %.60s", variable);
+    else
+        snprintf(text, BENCH_DOCTOR_PATH, "remove %.500s", bench_doctor_text(icd, "file"));
+}
+
+static void note_twice(bench_doctor *d, const json_t *added)
+{
+    const char *file = bench_doctor_text(added, "file"), *library = bench_doctor_text(added, "library");
+    char removal[BENCH_DOCTOR_PATH];
     size_t i;
     json_t *icd;
+    format_removal(added, removal);
     json_array_foreach(d->icds, i, icd)
     {
         if (strcmp(bench_doctor_text(icd, "library"), library) != 0)
@@ -64,16 +76,29 @@ static void note_twice(bench_doctor *d, const char *file, const char *library)
                 d, BENCH_FINDING_NOTE, "icd_twice",
                 "%.300s and %.300s name the same library (%.200s): its devices may be there twice",
                 bench_doctor_text(icd, "file"), file, library),
-            "remove one of the two files");
+            "%s", removal);
         return;
     }
 }
 
-static void add_icd(bench_doctor *d, const char *file, const char *library)
+// variable: the one that names the library itself; NULL: a file does.
+static void add_icd(bench_doctor *d, const char *file, const char *variable, const char *library)
 {
-    note_twice(d, file, library);
-    json_array_append_new(d->icds,
-                          json_pack("{s:s, s:s, s:s}", "file", file, "library", library, "state", "unknown"));
+    char named[600];
+    snprintf(named, sizeof named, variable ? "%.40s (%.500s)" : "%.500s", variable ? variable : file,
+             library);
+    bench_clean_line(named);
+    json_t *icd = json_pack("{s:s, s:s, s:s?, s:s}", "file", named, "library", library, "variable", variable,
+                            "state", "unknown");
+    if (icd) {
+        note_twice(d, icd);
+        json_array_append_new(d->icds, icd);
+        return;
+    }
+    bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_is_none",
+                                          "%s: the library's name is no UTF-8, so that it was not examined",
+                                          named),
+                        "install its driver's package again");
 }
 
 // The first line of an .icd file is a library.
@@ -92,7 +117,7 @@ static void add_icd_file(bench_doctor *d, const char *path)
     fclose(file);
     line[strcspn(line, " \t\r\n")] = '\0';
     if (line[0])
-        add_icd(d, path, line);
+        add_icd(d, path, NULL, line);
     else
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_empty",
                                               "%.500s names no library", path),
@@ -130,7 +155,7 @@ static void add_folder(bench_doctor *d, const char *folder)
 static void collect(bench_doctor *d)
 {
     struct stat status;
-    const char *vendors = bench_doctor_vendors(d);
+    const char *vendors = d->vendors;
     const size_t length = strlen(vendors);
     const char *ending = length > 4 ? vendors + length - 4 : "";
     if (stat(vendors, &status) == 0 && S_ISDIR(status.st_mode))
@@ -138,12 +163,12 @@ static void collect(bench_doctor *d)
     else if (!strcmp(ending, ".icd"))
         add_icd_file(d, vendors);
     else if (strstr(vendors, ".so"))
-        add_icd(d, "OCL_ICD_VENDORS", vendors);
+        add_icd(d, NULL, "OCL_ICD_VENDORS", vendors);
     const char *names = getenv("OCL_ICD_FILENAMES");
     char *copy = names ? bench_copy_text(names) : NULL, *position = NULL;
     for (char *name = copy ? strtok_r(copy, ":", &position) : NULL; name;
          name = strtok_r(NULL, ":", &position))
-        add_icd(d, "OCL_ICD_FILENAMES", name);
+        add_icd(d, NULL, "OCL_ICD_FILENAMES", name);
     free(copy);
     if (json_array_size(d->icds) == 0)
         bench_doctor_advise(
@@ -156,22 +181,23 @@ static void collect(bench_doctor *d)
 // ---- each by itself ----
 
 // dlopen's words name a library first: the driver's own, or one that it needs.
-static void explain_loading(bench_doctor *d, const char *file, const char *library, const char *words)
+static void explain_loading(bench_doctor *d, const json_t *icd, const char *words)
 {
+    const char *file = bench_doctor_text(icd, "file"), *library = bench_doctor_text(icd, "library");
     const char *packages = bench_doctor_packages(library);
+    char removal[BENCH_DOCTOR_PATH];
+    format_removal(icd, removal);
     const bool is_missing = strstr(words, "cannot open shared object file") != NULL;
     const bool is_itself = !strncmp(words, library, strlen(library));
     json_t *finding =
         bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_not_loaded",
-                          "%.300s: its library does not load, and the loader skips it without a word: %.500s",
+                          "%.600s: its library does not load, and the loader skips it without a word: %.500s",
                           file, words);
     if (is_missing && is_itself && packages[0])
-        bench_doctor_advise(
-            finding, "install the package that has it: %s; or remove the file, where the driver is gone",
-            packages);
+        bench_doctor_advise(finding, "install the package that has it: %s; or, where the driver is gone, %s",
+                            packages, removal);
     else if (is_missing && is_itself)
-        bench_doctor_advise(finding,
-                            "install the driver again, or remove the file, where the driver is gone");
+        bench_doctor_advise(finding, "install the driver again, or, where it is gone, %s", removal);
     else if (is_missing)
         bench_doctor_advise(finding, "install the package that has %.*s, which the driver needs",
                             (int)strcspn(words, ":"), words);
@@ -219,23 +245,32 @@ static void explain_failure(bench_doctor *d, json_t *icd, bench_reply status, co
     const char *file = bench_doctor_text(icd, "file");
     const bool hangs = status == BENCH_REPLY_TIMEOUT;
     json_object_set_new(icd, "state", json_string(hangs ? "hangs" : "crashes"));
-    bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, hangs ? "icd_hangs" : "icd_crashes",
-                                          "%.300s: %.600s; every OpenCL program on this machine meets that",
-                                          file, reason),
-                        "update or reinstall its driver; until then keep it out of the way: mv '%s' '%s.off'",
-                        file, file);
+    json_t *finding =
+        bench_doctor_find(d, BENCH_FINDING_PROBLEM, hangs ? "icd_hangs" : "icd_crashes",
+                          "%.600s: %.600s; every OpenCL program on this machine meets that", file, reason);
+    char removal[BENCH_DOCTOR_PATH], off[600], words[2][600];
+    format_removal(icd, removal);
+    if (!bench_doctor_text(icd, "variable")[0]) {
+        snprintf(off, sizeof off, "%.500s.off", file);
+        bench_shell_word(file, words[0], sizeof words[0]);
+        bench_shell_word(off, words[1], sizeof words[1]);
+        snprintf(removal, sizeof removal, "mv %.500s %.500s", words[0], words[1]);
+    }
+    bench_doctor_advise(finding, "update or reinstall its driver; until then keep it out of the way: %s",
+                        removal);
 }
 
 static void examine(bench_doctor *d, json_t *icd)
 {
-    char reason[BENCH_REASON_TEXT] = "", who[] = "the driver";
+    char reason[BENCH_REASON_TEXT] = "", removal[BENCH_DOCTOR_PATH], who[] = "the driver";
     json_t *reply = NULL;
     bench_process process;
     const char *file = bench_doctor_text(icd, "file"), *library = bench_doctor_text(icd, "library");
     const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "icd", library, NULL};
     if (!bench_process_start(&process, arguments, NULL, reason)) {
-        bench_doctor_find(d, BENCH_FINDING_NOTE, "not_examined", "%.300s could not be examined: %.300s", file,
-                          reason);
+        bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "not_examined",
+                                              "%.600s could not be examined: %.300s", file, reason),
+                            "make room for more processes (ulimit -u, memory), and call the doctor again");
         return;
     }
     memcpy(process.who, who, sizeof who);
@@ -248,13 +283,14 @@ static void examine(bench_doctor *d, json_t *icd)
         explain_list(d, icd, json_object_get(reply, "platforms"));
     } else if (!strcmp(bench_doctor_text(reply, "stage"), "load")) {
         json_object_set_new(icd, "state", json_string("not loaded"));
-        explain_loading(d, file, library, bench_doctor_text(reply, "reason"));
+        explain_loading(d, icd, bench_doctor_text(reply, "reason"));
     } else {
         json_object_set_new(icd, "state", json_string("no driver"));
+        format_removal(icd, removal);
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_is_none",
                                               "%.300s: %.200s is no OpenCL driver: %.300s", file, library,
                                               bench_doctor_text(reply, "reason")),
-                            "let the file name the driver's own library, or remove it");
+                            "let the driver's own library be named, or %s", removal);
     }
     json_decref(reply);
     bench_process_stop(&process);

@@ -210,19 +210,20 @@ static void examine_filenames_variable(bench_doctor *d)
             "name the driver in a file of /etc/OpenCL/vendors or by OCL_ICD_VENDORS, or take Khronos' loader");
 }
 
+// As the loader is told: a folder, one .icd file, or a library. Kept, as the variable is changed to leave drivers out.
+static void take_vendors(bench_doctor *d)
+{
+    const char *value = getenv("OCL_ICD_VENDORS");
+    if (value && *value)
+        snprintf(d->vendors, sizeof d->vendors, "%.1000s", value);
+    else
+        bench_doctor_path(d, d->vendors, "/etc/OpenCL/vendors");
+}
+
 void bench_doctor_loader(bench_doctor *d)
 {
+    take_vendors(d);
     find_loaders(d);
     examine_vendors_variable(d);
     examine_filenames_variable(d);
-}
-
-const char *bench_doctor_vendors(const bench_doctor *d)
-{
-    static char path[BENCH_DOCTOR_PATH];
-    const char *value = getenv("OCL_ICD_VENDORS");
-    if (value && *value)
-        return value;
-    bench_doctor_path(d, path, "/etc/OpenCL/vendors");
-    return path;
 }

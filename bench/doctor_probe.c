@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the doctor does in a process of its own, since drivers crash and hang: load one driver and list it, or list
-// everything as a program would. It answers as a worker does (bench/process.h): one line, and before it lines that say
-// where it is.
+// What the doctor does in a process of its own, since drivers crash and hang: load one driver and list it, open a
+// device file, or list everything as a program would. It answers as a worker does (bench/process.h): one line, and
+// before it lines that say where it is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -52,17 +52,12 @@ static void say(const char *at)
 // A driver's words may be no UTF-8, which JSON must be, and have what a terminal obeys.
 static json_t *text_json(const char *text)
 {
-    char *copy = text ? bench_copy_text(text) : NULL;
-    for (char *line = copy, *end; line; line = end ? end + 1 : NULL) { // the library's own words may be a list
-        if ((end = strchr(line, '\n')))
-            *end = '\0';
-        bench_clean_line(line);
-        if (end)
-            *end = '\n';
-    }
-    json_t *json = copy ? json_string(copy) : NULL;
+    char *copy = bench_copy_text(text ? text : "");
+    if (copy)
+        bench_clean_text(copy); // the library's own words may be a list
+    json_t *json = json_string(copy ? copy : "");
     free(copy);
-    return json ? json : json_string("(text that is not UTF-8)");
+    return json;
 }
 
 static json_t *failure(const char *stage, const char *reason)
@@ -134,8 +129,20 @@ static json_t *list_devices(const char *wish)
     }
     json_t *notes = bench_notes_json(list);
     husk_device_list_release(list);
-    return json_pack("{s:s, s:o, s:o, s:o}", "answer", "ok", "devices", devices, "notes",
-                     notes, "unfit", text_json(unfit.text));
+    return json_pack("{s:s, s:o, s:o, s:o}", "answer", "ok", "devices", devices, "notes", notes, "unfit",
+                     text_json(unfit.text));
+}
+
+// As a driver's library opens a device file.
+static json_t *open_node(const char *path)
+{
+    if (!bench_doctor_become_user())
+        return failure("user", "only root becomes another user");
+    say("opening a device file");
+    const int file = open(path, O_RDWR | O_CLOEXEC), error = file < 0 ? errno : 0;
+    if (file >= 0)
+        close(file);
+    return json_pack("{s:s, s:i}", "answer", "ok", "error", error);
 }
 
 int bench_doctor_probe(const char *what, const char *argument)
@@ -143,7 +150,9 @@ int bench_doctor_probe(const char *what, const char *argument)
     // What a driver starts must not hold the pipes open when this process has crashed.
     fcntl(BENCH_WORKER_REQUESTS, F_SETFD, FD_CLOEXEC);
     fcntl(BENCH_WORKER_REPLIES, F_SETFD, FD_CLOEXEC);
-    send_line(!strcmp(what, "icd") ? examine_icd(argument) : list_devices(argument));
+    send_line(!strcmp(what, "icd")    ? examine_icd(argument)
+              : !strcmp(what, "open") ? open_node(argument)
+                                      : list_devices(argument));
     // A test's layer writes down at the end of a process what it has called.
     if (getenv("HUSK_TEST_REPORT"))
         exit(0);

@@ -61,6 +61,12 @@ static void add_gpu(bench_doctor *d, const char *where, const char *vendor, cons
                                              id, "driver", driver));
 }
 
+// /dev/nvidia and a number, and not /dev/nvidiactl.
+static bool is_nvidia_file(const char *path)
+{
+    return !strncmp(path, "/dev/nvidia", 11) && path[11] >= '0' && path[11] <= '9';
+}
+
 // Displays of the vendors that make GPUs for computing, and AMD's processing accelerators, since those of others are no
 // GPUs; a virtual machine's plain display is none.
 static void examine_pci(bench_doctor *d, const char *address)
@@ -82,10 +88,16 @@ static void examine_pci(bench_doctor *d, const char *address)
 // A container may hide the PCI bus, and not the device files.
 static void find_by_files(bench_doctor *d)
 {
-    if (bench_doctor_exists(d, "/dev/nvidia0"))
-        add_gpu(d, "/dev/nvidia0", "NVIDIA", "", "nvidia");
-    if (bench_doctor_exists(d, "/dev/kfd"))
-        add_gpu(d, "/dev/kfd", "AMD", "", "amdgpu");
+    size_t i;
+    const json_t *node;
+    json_array_foreach(d->nodes, i, node)
+    {
+        const char *path = bench_doctor_text(node, "path");
+        if (is_nvidia_file(path))
+            add_gpu(d, path, "NVIDIA", "", "nvidia");
+        else if (!strcmp(path, "/dev/kfd"))
+            add_gpu(d, path, "AMD", "", "amdgpu");
+    }
 }
 
 static void find_gpus(bench_doctor *d)
@@ -122,6 +134,43 @@ static bool is_of_vendor(const json_t *device, int vendor)
     return false;
 }
 
+typedef struct address {
+    unsigned domain, bus, device, function;
+} address;
+
+static bool read_address(const char *text, address *a)
+{
+    char end = '\0';
+    *a = (address){0};
+    return sscanf(text, "%x:%x:%x.%x%c", &a->domain, &a->bus, &a->device, &a->function, &end) == 4 ||
+           (a->domain = 0, sscanf(text, "%x:%x.%x%c", &a->bus, &a->device, &a->function, &end) == 3);
+}
+
+bool bench_doctor_same_address(const char *left, const char *right)
+{
+    address a, b;
+    return read_address(left, &a) && read_address(right, &b) && a.domain == b.domain && a.bus == b.bus &&
+           a.device == b.device && a.function == b.function;
+}
+
+// Drivers that cannot say the domain say 0: what no GPU in domain 0 is meant by is the one elsewhere.
+static bool is_meant(const bench_doctor *d, const char *said, const char *where)
+{
+    address a, b;
+    size_t i;
+    const json_t *gpu;
+    if (bench_doctor_same_address(said, where))
+        return true;
+    if (!read_address(said, &a) || !read_address(where, &b) || a.domain)
+        return false;
+    json_array_foreach(d->gpus, i, gpu)
+    {
+        if (bench_doctor_same_address(said, bench_doctor_text(gpu, "where")))
+            return false;
+    }
+    return a.bus == b.bus && a.device == b.device && a.function == b.function;
+}
+
 // By its address, or by the vendor where the driver gives none.
 static bool is_served(const bench_doctor *d, const json_t *gpu)
 {
@@ -131,12 +180,12 @@ static bool is_served(const bench_doctor *d, const json_t *gpu)
     const json_t *device;
     json_array_foreach(d->devices, i, device)
     {
-        const char *address = bench_doctor_text(json_object_get(device, "traits"), "pci_address");
+        const char *said = bench_doctor_text(json_object_get(device, "traits"), "pci_address");
         if (!is_gpu(device))
             continue;
-        if (where[0] != '/' && !strcmp(address, where))
+        if (where[0] != '/' && is_meant(d, said, where))
             return true;
-        if ((where[0] == '/' || !address[0]) && is_of_vendor(device, vendor))
+        if ((where[0] == '/' || !said[0]) && is_of_vendor(device, vendor))
             return true;
     }
     return false;
@@ -178,39 +227,59 @@ static bool explain_driver(const bench_doctor *d, const json_t *gpu, int vendor,
 
 static bool has_render_node(const bench_doctor *d)
 {
-    char folder[BENCH_DOCTOR_PATH];
-    bool found = false;
-    bench_doctor_path(d, folder, "/dev/dri");
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        found = found || !strncmp(entry->d_name, "renderD", 7);
-    if (directory)
-        closedir(directory);
-    return found;
+    return bench_doctor_has_node(d, "/dev/dri/renderD", true);
+}
+
+// The file of one card, by the number that its kernel driver says; "" where it says none.
+static void nvidia_file(const bench_doctor *d, const json_t *gpu, char *file, size_t size)
+{
+    char path[300];
+    unsigned number = 0;
+    const char *where = bench_doctor_text(gpu, "where");
+    snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%.200s/information", where);
+    char *text = where[0] == '/' ? NULL : bench_doctor_read(d, path, NULL);
+    const char *minor = text ? strstr(text, "Device Minor:") : NULL;
+    file[0] = '\0';
+    if (minor && sscanf(minor, "Device Minor: %u", &number) == 1)
+        snprintf(file, size, "/dev/nvidia%u", number);
+    free(text);
+}
+
+static bool explain_nvidia_files(const bench_doctor *d, const json_t *gpu, cause *c)
+{
+    char file[32];
+    nvidia_file(d, gpu, file, sizeof file);
+    const bool has_card =
+        file[0] ? bench_doctor_has_node(d, file, false) : bench_doctor_has_node(d, "/dev/nvidia", true);
+    const bool has_control = bench_doctor_has_node(d, "/dev/nvidiactl", false);
+    if (has_card && has_control)
+        return false;
+    snprintf(c->why, sizeof c->why, "there is no %s",
+             !has_control ? "/dev/nvidiactl"
+             : file[0]    ? file
+                          : "/dev/nvidiaN");
+    snprintf(c->todo, sizeof c->todo, "%s",
+             d->in_container ? "start the container with --gpus all (nvidia-container-toolkit) and "
+                               "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+                             : "run nvidia-smi once as root, or nvidia-modprobe: they make them");
+    return true;
 }
 
 // Drivers reach cards through device files, which a container has to be given.
-static bool explain_files(const bench_doctor *d, int vendor, cause *c)
+static bool explain_files(const bench_doctor *d, const json_t *gpu, int vendor, cause *c)
 {
-    const bool is_nvidia = vendors[vendor].id == VENDOR_NVIDIA, is_amd = vendors[vendor].id == VENDOR_AMD;
-    if (is_nvidia && !(bench_doctor_exists(d, "/dev/nvidia0") && bench_doctor_exists(d, "/dev/nvidiactl"))) {
-        snprintf(c->why, sizeof c->why, "/dev/nvidia0 or /dev/nvidiactl is not there");
-        snprintf(c->todo, sizeof c->todo, "%s",
-                 d->in_container ? "start the container with --gpus all (nvidia-container-toolkit) and "
-                                   "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
-                                 : "run nvidia-smi once as root, or nvidia-modprobe: they make them");
-        return true;
-    }
-    if (!is_nvidia && !has_render_node(d)) {
-        snprintf(c->why, sizeof c->why, "there is no /dev/dri/renderD*");
-        snprintf(c->todo, sizeof c->todo, "%s",
-                 d->in_container
-                     ? (is_amd ? "start the container with --device /dev/dri --device /dev/kfd"
-                               : "start the container with --device /dev/dri")
-                     : "boot without nomodeset: the kernel driver makes it when it has taken the card");
-        return true;
-    }
-    return false;
+    if (vendors[vendor].id == VENDOR_NVIDIA)
+        return explain_nvidia_files(d, gpu, c);
+    if (has_render_node(d))
+        return false;
+    snprintf(c->why, sizeof c->why, "there is no /dev/dri/renderD*");
+    snprintf(c->todo, sizeof c->todo, "%s",
+             !d->in_container
+                 ? "boot without nomodeset: the kernel driver makes it when it has taken the card"
+             : vendors[vendor].id == VENDOR_AMD
+                 ? "start the container with --device /dev/dri --device /dev/kfd"
+                 : "start the container with --device /dev/dri");
+    return true;
 }
 
 // A registered driver of the vendor, or Mesa's; NULL: none.
@@ -229,8 +298,7 @@ static const json_t *icd_of(const bench_doctor *d, const char *vendor)
 static void explain_missing_driver(const bench_doctor *d, int vendor, cause *c)
 {
     const char *name = vendors[vendor].name, *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
-    snprintf(c->why, sizeof c->why, "no OpenCL driver of %s is registered in %.200s", name,
-             bench_doctor_vendors(d));
+    snprintf(c->why, sizeof c->why, "no OpenCL driver of %s is registered in %.200s", name, d->vendors);
     if (vendors[vendor].id == VENDOR_NVIDIA && d->in_container && capabilities &&
         !strstr(capabilities, "compute") && !strstr(capabilities, "all"))
         snprintf(c->todo, sizeof c->todo,
@@ -298,13 +366,13 @@ static void explain_gpu(bench_doctor *d, const json_t *gpu, size_t closed)
     const json_t *icd = icd_of(d, name);
     cause c = {.why = ""};
     icd = icd ? icd : icd_of(d, "Mesa");
-    if (explain_driver(d, gpu, vendor, &c) || explain_files(d, vendor, &c))
+    if (explain_driver(d, gpu, vendor, &c) || explain_files(d, gpu, vendor, &c))
         ;
     else if (!icd)
         explain_missing_driver(d, vendor, &c);
     else if (closed) {
-        snprintf(c.why, sizeof c.why, "its device files are not open to this user");
-        snprintf(c.todo, sizeof c.todo, "join their group, as said beside them");
+        snprintf(c.why, sizeof c.why, "its device files cannot be opened by this user");
+        snprintf(c.todo, sizeof c.todo, "mend that first, as is said beside them");
     } else
         explain_driver_that_is_there(icd, vendor, &c);
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "gpu_without_device",
@@ -313,20 +381,46 @@ static void explain_gpu(bench_doctor *d, const json_t *gpu, size_t closed)
                         "%s", c.todo);
 }
 
-// The bus is hidden, and somebody's render node is there: a container was given it, or a virtual machine has one.
-static void explain_render_node(bench_doctor *d)
+static bool has_gpu(const bench_doctor *d)
 {
     size_t i;
     const json_t *device;
     json_array_foreach(d->devices, i, device)
     {
         if (is_gpu(device))
-            return;
+            return true;
     }
+    return false;
+}
+
+// The bus is hidden, and somebody's render node is there: a container was given it, or a virtual machine has one.
+static void explain_render_node(bench_doctor *d)
+{
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "render_node_without_device",
                                           "/dev/dri has a render node, and no GPU is an OpenCL device"),
                         "if it is a card for computing, install its driver: AMD %s; Intel %s",
                         bench_doctor_packages("AMD"), bench_doctor_packages("Intel"));
+}
+
+// Windows has the card, and lets WSL 2 use it through this file. Of the vendors' OpenCL drivers only Intel's is known
+// to work there (its WSL.md: from 21.30.20482, with Windows' driver 30.0.100.9955).
+static void explain_wsl(bench_doctor *d)
+{
+    const json_t *icd = icd_of(d, "Intel");
+    json_t *finding = bench_doctor_find(
+        d, BENCH_FINDING_NOTE, "wsl_without_device",
+        "this is Linux in Windows (WSL 2): /dev/dxg leads to the GPUs of Windows, and none is an OpenCL device%s%s%s",
+        icd ? "; Intel's driver is registered (" : "", bench_doctor_text(icd, "file"), icd ? ")" : "");
+    if (icd)
+        bench_doctor_advise(finding,
+                            "for a GPU of Intel: update Windows' graphics driver (30.0.100.9955 or later), "
+                            "intel-opencl-icd (21.30 or later) and WSL (wsl --update)");
+    else
+        bench_doctor_advise(
+            finding,
+            "for a GPU of Intel install intel-opencl-icd (21.30 or later); of others, see whether the "
+            "vendor's OpenCL knows WSL, or start Linux without Windows. No kernel driver is to be "
+            "installed here: Windows has it");
 }
 
 void bench_doctor_system(bench_doctor *d)
@@ -343,16 +437,19 @@ void bench_doctor_system(bench_doctor *d)
             bench_doctor_find(d, BENCH_FINDING_OK, "gpu", "the GPU of %s at %s is an OpenCL device",
                               bench_doctor_text(gpu, "vendor"), bench_doctor_text(gpu, "where"));
     }
-    // Files that are closed to somebody whose GPUs are all there are no matter.
-    const bool is_unknown = json_array_size(d->gpus) == 0 && has_render_node(d);
-    const size_t closed = missing || is_unknown ? bench_doctor_closed_files(d) : 0;
+    const bool is_known = json_array_size(d->gpus) > 0, lacks_gpu = !is_known && !has_gpu(d);
+    const bool is_wsl = lacks_gpu && bench_doctor_has_node(d, "/dev/dxg", false);
+    const bool is_unknown = lacks_gpu && has_render_node(d);
+    const size_t closed = bench_doctor_tell_nodes(d, missing || is_wsl || is_unknown);
     json_array_foreach(d->gpus, i, gpu)
     {
         if (!json_is_true(json_object_get(gpu, "served")))
             explain_gpu(d, gpu, closed);
     }
-    if (is_unknown && !closed)
+    if (is_wsl)
+        explain_wsl(d);
+    else if (is_unknown && !closed)
         explain_render_node(d);
-    if (json_array_size(d->gpus) == 0 && !is_unknown)
+    else if (lacks_gpu && !is_unknown)
         bench_doctor_find(d, BENCH_FINDING_OK, "no_gpu", "the system shows no GPU for computing");
 }

@@ -122,8 +122,35 @@ START_TEST(options_are_read_in_every_form)
     ck_assert_int_eq(o.command, BENCH_COMMAND_DOCTOR);
     ck_assert_double_eq(o.max_time, 30); // a driver is not given what a case is
     ck_assert_double_eq(accept("doctor --max-time 5").max_time, 5);
+    ck_assert_double_eq(accept("doctor --heat 5m").heat, 300);
+    ck_assert_double_eq(accept("doctor").heat, 0);
+    ck_assert_double_lt(accept("doctor --heat 0").heat, 0);
     o = accept("run gemm m=1 n=2 k=3 softmax outer=1 axis=2");
     ck_assert_str_eq(o.cases, "gemm m=1 n=2 k=3 softmax outer=1 axis=2");
+}
+END_TEST
+
+static char help[1 << 14];
+
+static const char *help_of(const char *command)
+{
+    char line[2000];
+    snprintf(line, sizeof line, "'%s' %s --help", HUSK_CLBENCH, command);
+    FILE *pipe = popen(line, "r");
+    ck_assert_ptr_nonnull(pipe);
+    help[fread(help, 1, sizeof help - 1, pipe)] = '\0';
+    ck_assert_int_eq(pclose(pipe), 0);
+    return help;
+}
+
+// One name, and what it means to the command.
+START_TEST(a_budget_is_explained_as_the_command_takes_it)
+{
+    ck_assert_ptr_nonnull(strstr(help_of("run"), "time for the whole run"));
+    ck_assert_ptr_null(strstr(help_of("run"), "--heat"));
+    ck_assert_ptr_null(strstr(help_of("doctor"), "the whole run"));
+    ck_assert_ptr_nonnull(strstr(help_of("doctor"), "time for each device's operators"));
+    ck_assert_ptr_nonnull(strstr(help_of("doctor"), "--heat TIME"));
 }
 END_TEST
 
@@ -277,6 +304,7 @@ int main(void)
     tcase_add_test(tests, words_are_quoted_for_a_shell);
     tcase_add_test(tests, what_a_terminal_obeys_is_cleaned_away);
     tcase_add_test(tests, options_are_read_in_every_form);
+    tcase_add_test(tests, a_budget_is_explained_as_the_command_takes_it);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
     tcase_add_test(tests, all_devices_are_a_wish_of_every_command_with_devices);
     tcase_add_test(tests, words_become_cases);

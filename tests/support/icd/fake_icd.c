@@ -5,6 +5,8 @@
 //     hang        it does not come back from that              empty   a platform without a device
 //     device      a platform with a GPU at PCI address HUSK_TEST_ICD_PCI (bus, hexadecimal), of HUSK_TEST_ICD_VENDOR
 //     twice       two platforms with that same card            away    as device, which is not available
+//
+// HUSK_TEST_ICD_NAME is its GPU's name.
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -90,7 +92,8 @@ static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info what, 
 {
     (void)id;
     enum { PCI_BUS_INFO = 0x410F };
-    const char *vendor = getenv("HUSK_TEST_ICD_VENDOR"), *bus = getenv("HUSK_TEST_ICD_PCI");
+    const char *vendor = getenv("HUSK_TEST_ICD_VENDOR"), *bus = getenv("HUSK_TEST_ICD_PCI"),
+               *name = getenv("HUSK_TEST_ICD_NAME");
     const cl_device_type type = CL_DEVICE_TYPE_GPU;
     const cl_bool yes = CL_TRUE, available = !wants("away");
     const cl_uint pci[4] = {0, bus ? (cl_uint)strtoul(bus, NULL, 16) : 0, 0, 0}, few = 4;
@@ -105,7 +108,7 @@ static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info what, 
     case PCI_BUS_INFO:
         return answer(pci, sizeof pci, size, value, needed);
     case CL_DEVICE_NAME:
-        return answer_text("Fake GPU", size, value, needed);
+        return answer_text(name ? name : "Fake GPU", size, value, needed);
     case CL_DEVICE_VENDOR:
         return answer_text(vendor ? vendor : "Nobody", size, value, needed);
     case CL_DEVICE_EXTENSIONS:

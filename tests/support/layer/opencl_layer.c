@@ -18,6 +18,7 @@
 //     kernel=TEXT   the kernel that is enqueued has TEXT in its name
 //     after=TEXT    the kernel that was enqueued last has
 //     over=BYTES    the memory or transfer is larger
+//     since=MS      so much later than the first call of which all that is so, or later still
 //     nth=N, nth=N+ the Nth call of which all that is so; N+: and every one after it
 //
 // The first rule that is met decides. What is not understood ends the program: a test must not pass by a typing error.
@@ -71,6 +72,8 @@ typedef struct rule {
     int call; // or ANY
     char kernel[64], after[64];
     size_t over;
+    long since; // milliseconds
+    atomic_long first;
     long nth; // 0: always
     bool onwards;
     atomic_long met;
@@ -112,6 +115,8 @@ static void read_condition(rule *r, const char *word)
         snprintf(r->after, sizeof r->after, "%s", word + 6);
     else if (!strncmp(word, "over=", 5))
         r->over = (size_t)strtoull(word + 5, &end, 10);
+    else if (!strncmp(word, "since=", 6))
+        r->since = strtol(word + 6, &end, 10);
     else if (!strncmp(word, "nth=", 4))
         r->nth = strtol(word + 4, &end, 10);
     else
@@ -167,6 +172,18 @@ static bool last_has(const char *text)
     return has;
 }
 
+// Whether it is so much later than the first time that this was asked.
+static bool is_late(rule *r)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const long now = (long)time.tv_sec * 1000 + time.tv_nsec / 1000000 + 1;
+    long first = 0;
+    if (atomic_compare_exchange_strong(&r->first, &first, now))
+        first = now;
+    return now - first >= r->since;
+}
+
 static bool meets(rule *r, const call *c)
 {
     if (r->call != ANY && r->call != c->number)
@@ -174,6 +191,8 @@ static bool meets(rule *r, const call *c)
     if (r->kernel[0] && (!c->kernel || !strstr(c->kernel, r->kernel)))
         return false;
     if ((r->after[0] && !last_has(r->after)) || (r->over && c->bytes <= r->over))
+        return false;
+    if (r->since && !is_late(r))
         return false;
     const long number = atomic_fetch_add(&r->met, 1) + 1;
     return r->nth == 0 || number == r->nth || (r->onwards && number > r->nth);
