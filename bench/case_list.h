@@ -13,7 +13,9 @@
 
 #include "suite.h"
 
-#define BENCH_MOST_CASES 10000 /* that a line may stand for */
+#ifndef BENCH_MOST_CASES
+#define BENCH_MOST_CASES 10000 /* that a line may stand for; fewer where millions of lines are tried */
+#endif
 
 /* Parse a line and add its cases to a suite. False: reason. */
 bool bench_case_list_add(const char *line, bench_suite *suite, int64_t count, char reason[BENCH_REASON_TEXT]);

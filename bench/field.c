@@ -14,7 +14,7 @@ const bench_choice bench_act_choices[] = {
 };
 
 static const bench_choice dtype_choices[] = {
-    {"f32", HUSK_F32}, {"f16", HUSK_F16}, {"bf16", HUSK_BF16}, {"f64", HUSK_F64}, {"i8", HUSK_I8}, {NULL, 0},
+    {"f32", HUSK_F32}, {"f16", HUSK_F16}, {"bf16", HUSK_BF16}, {"f64", HUSK_F64}, {NULL, 0},
 };
 static const bench_choice precision_choices[] = {
     {"highest", HUSK_PRECISION_HIGHEST},

@@ -209,10 +209,10 @@ static char *read_all(const char *path, size_t *size, char reason[BENCH_REASON_T
     return text;
 }
 
-bool bench_result_check(json_t *document, const char *name, char reason[BENCH_REASON_TEXT])
+bool bench_result_check_by(const json_t *schema, json_t *document, const char *name,
+                           char reason[BENCH_REASON_TEXT])
 {
     bench_fault fault = {0};
-    json_t *schema = bench_result_schema();
     const bool is_ours = json_is_string(json_object_get(document, "schema"));
     bool good = schema != NULL;
     if (!schema)
@@ -224,7 +224,6 @@ bool bench_result_check(json_t *document, const char *name, char reason[BENCH_RE
         clean_texts(document);
         good = check_rows(document, &fault);
     }
-    json_decref(schema);
     if (!good)
         bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s%s%s", name, fault.place,
                       fault.place[0] ? ": " : "", fault.rule);
@@ -233,24 +232,40 @@ bool bench_result_check(json_t *document, const char *name, char reason[BENCH_RE
     return good;
 }
 
-json_t *bench_result_read(const char *path, char reason[BENCH_REASON_TEXT])
+bool bench_result_check(json_t *document, const char *name, char reason[BENCH_REASON_TEXT])
+{
+    json_t *schema = bench_result_schema();
+    const bool good = bench_result_check_by(schema, document, name, reason);
+    json_decref(schema);
+    return good;
+}
+
+json_t *bench_result_parse(const json_t *schema, const char *text, size_t size, const char *name,
+                           char reason[BENCH_REASON_TEXT])
 {
     json_error_t error;
+    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!document) {
+        bench_clean_line(error.text);
+        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: line %d, column %d: no JSON: %s", name, error.line,
+                      error.column, error.text);
+        return NULL;
+    }
+    if (bench_result_check_by(schema, document, name, reason))
+        return document;
+    json_decref(document);
+    return NULL;
+}
+
+json_t *bench_result_read(const char *path, char reason[BENCH_REASON_TEXT])
+{
     size_t size;
     char *text = read_all(path, &size, reason);
     if (!text)
         return NULL;
-    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *schema = bench_result_schema();
+    json_t *document = bench_result_parse(schema, text, size, path, reason);
+    json_decref(schema);
     free(text);
-    if (!document) {
-        bench_clean_line(error.text);
-        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: line %d, column %d: no JSON: %s", path, error.line,
-                      error.column, error.text);
-        return NULL;
-    }
-    if (!bench_result_check(document, path, reason)) {
-        json_decref(document);
-        return NULL;
-    }
     return document;
 }

@@ -20,8 +20,13 @@
  */
 json_t *bench_result_read(const char *path, char reason[BENCH_REASON_TEXT]);
 
-/* The same for a document in memory; name stands for the file in what is said. */
+/* The same for text in memory, by a schema that the caller keeps; name stands for the file in what is said. */
+json_t *bench_result_parse(const json_t *schema, const char *text, size_t size, const char *name,
+                           char reason[BENCH_REASON_TEXT]);
+/* The same for a document. */
 bool bench_result_check(json_t *document, const char *name, char reason[BENCH_REASON_TEXT]);
+bool bench_result_check_by(const json_t *schema, json_t *document, const char *name,
+                           char reason[BENCH_REASON_TEXT]);
 
 /* The schema itself; NULL when memory is short. */
 json_t *bench_result_schema(void);

@@ -61,16 +61,18 @@ static bool take_suite(const json_t *run, bench_suite *suite, char reason[BENCH_
     const json_t *cases = json_object_get(run, "cases");
     const char *name = json_string_value(json_object_get(run, "suite"));
     const char *title = json_string_value(json_object_get(run, "title"));
-    memset(suite, 0, sizeof *suite);
     snprintf(suite->name, sizeof suite->name, "%s", name ? name : "");
     snprintf(suite->title, sizeof suite->title, "%s", title ? title : "");
     for (size_t i = 0; i < json_array_size(cases); i++) {
         const json_t *entry = json_array_get(cases, i);
         const char *line = json_string_value(json_array_get(entry, 0));
+        const json_int_t count = json_integer_value(json_array_get(entry, 1));
         bench_case c;
         if (!line || !bench_case_parse(line, &c, reason))
             return line ? false : bench_explain(reason, BENCH_REASON_TEXT, "a case of it is no text");
-        if (!bench_suite_add(suite, &c, json_integer_value(json_array_get(entry, 1))))
+        if (count < 1)
+            return bench_explain(reason, BENCH_REASON_TEXT, "a case of it does not say how often it occurs");
+        if (!bench_suite_add(suite, &c, count))
             return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice");
     }
     return suite->count > 0 ||
@@ -101,14 +103,11 @@ static void take_options(const json_t *run, bench_options *o)
         snprintf(o->cases, sizeof o->cases, "(the cases of %.1000s)", o->resume_path);
 }
 
-bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document,
+bool bench_resume_take(const json_t *root, bench_options *options, bench_suite *suite,
                        char reason[BENCH_REASON_TEXT])
 {
     char why[BENCH_REASON_TEXT];
-    json_t *root = bench_result_read(options->resume_path, why);
-    *document = NULL;
-    if (!root)
-        return bench_explain(reason, BENCH_REASON_TEXT, "cannot be resumed: %.900s", why);
+    memset(suite, 0, sizeof *suite);
     const char *path = options->resume_path;
     const char *version = json_string_value(json_object_get(root, "husk_version"));
     const json_t *run = json_object_get(root, "run");
@@ -122,14 +121,25 @@ bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **docu
                              "%.300s cannot be resumed: it does not say what was asked for", path);
     else if (!take_suite(run, suite, why))
         good = bench_explain(reason, BENCH_REASON_TEXT, "%.300s cannot be resumed: %.500s", path, why);
-    if (!good) {
+    if (good)
+        take_options(run, options);
+    else
         bench_suite_free(suite);
-        json_decref(root);
-        return false;
-    }
-    take_options(run, options);
-    *document = root;
-    return true;
+    return good;
+}
+
+bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document,
+                       char reason[BENCH_REASON_TEXT])
+{
+    char why[BENCH_REASON_TEXT];
+    *document = bench_result_read(options->resume_path, why);
+    if (!*document)
+        return bench_explain(reason, BENCH_REASON_TEXT, "cannot be resumed: %.900s", why);
+    if (bench_resume_take(*document, options, suite, reason))
+        return true;
+    json_decref(*document);
+    *document = NULL;
+    return false;
 }
 
 bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,

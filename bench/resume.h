@@ -21,6 +21,10 @@ json_t *bench_resume_describe(const bench_options *options, const bench_suite *s
 bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document,
                        char reason[BENCH_REASON_TEXT]);
 
+/* The same of a document that was read. */
+bool bench_resume_take(const json_t *document, bench_options *options, bench_suite *suite,
+                       char reason[BENCH_REASON_TEXT]);
+
 /* Whether rows from this device may stand beside those of the document's index-th; true where it has none. */
 bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,
                               char reason[BENCH_REASON_TEXT]);

@@ -30,9 +30,11 @@ const char *bench_suite_name(size_t index)
 
 bool bench_suite_add(bench_suite *suite, const bench_case *c, int64_t count)
 {
+    count = count < BENCH_MOST_COUNT ? count : BENCH_MOST_COUNT;
     for (size_t i = 0; i < suite->count; i++) {
         if (!strcmp(suite->entries[i].c.canonical, c->canonical)) {
-            suite->entries[i].count += count;
+            bench_suite_entry *e = &suite->entries[i];
+            e->count = e->count < BENCH_MOST_COUNT - count ? e->count + count : BENCH_MOST_COUNT;
             return true;
         }
     }

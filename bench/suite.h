@@ -9,9 +9,11 @@
 
 #include "case.h"
 
+#define BENCH_MOST_COUNT ((int64_t)1 << 40) /* of one case in a suite; more than that is as many */
+
 typedef struct bench_suite_entry {
     bench_case c;
-    int64_t count;
+    int64_t count; /* from 1 to BENCH_MOST_COUNT */
 } bench_suite_entry;
 
 typedef struct bench_suite {
@@ -34,7 +36,10 @@ bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BEN
 /* Text of the same form; source is what reason calls it. */
 bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
                        char reason[BENCH_REASON_TEXT]);
-/* Add a case at the end, unless its canonical form is there already. False when memory is short. */
+/*
+ * Add a case at the end, unless its canonical form is there already: then it occurs more often. False when memory is
+ * short.
+ */
 bool bench_suite_add(bench_suite *suite, const bench_case *c, int64_t count);
 void bench_suite_free(bench_suite *suite);
 

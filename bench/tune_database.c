@@ -48,14 +48,14 @@ bool bench_database_is_of(const json_t *entry, const json_t *key)
 
 // ---- files ----
 
-json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT])
+// What was loaded as JSON, or why that failed: its entries. Takes over root.
+static json_t *take_entries(json_t *root, const json_error_t *error, const char *path,
+                            char reason[BENCH_REASON_TEXT])
 {
-    json_error_t error;
-    json_t *root = json_load_file(path, 0, &error);
     json_t *entries = json_object_get(root, "entries");
     if (!root)
         bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: line %d: %.200s", path,
-                      error.line, error.text);
+                      error->line, error->text);
     else if (strcmp(bench_entry_text(root, "schema"), SCHEMA) || !json_is_array(entries))
         bench_explain(reason, BENCH_REASON_TEXT,
                       "%.400s is no tuning database: its schema is not \"" SCHEMA "\"", path);
@@ -64,6 +64,18 @@ json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT])
     bool good = root && json_is_array(entries) && !strcmp(bench_entry_text(root, "schema"), SCHEMA);
     json_decref(root);
     return good ? entries : NULL;
+}
+
+json_t *bench_database_parse(const char *text, size_t size, const char *name, char reason[BENCH_REASON_TEXT])
+{
+    json_error_t error;
+    return take_entries(json_loadb(text, size, 0, &error), &error, name, reason);
+}
+
+json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT])
+{
+    json_error_t error;
+    return take_entries(json_load_file(path, 0, &error), &error, path, reason);
 }
 
 void bench_database_open(bench_database *database, const char *path, char reason[BENCH_REASON_TEXT])
@@ -81,8 +93,7 @@ void bench_database_close(bench_database *database)
     database->entries = NULL;
 }
 
-// One entry a line, so that people can compare versions.
-static bool print(FILE *file, const json_t *entries)
+bool bench_database_print(FILE *file, const json_t *entries)
 {
     bool good = fputs("{\"schema\": \"" SCHEMA "\",\n \"entries\": [", file) >= 0;
     for (size_t i = 0; good && i < json_array_size(entries); i++) {
@@ -109,13 +120,13 @@ static void make_folders(const char *path)
 bool bench_database_write(const char *path, const json_t *entries, char reason[BENCH_REASON_TEXT])
 {
     if (!strcmp(path, "-"))
-        return print(stdout, entries) && fflush(stdout) == 0;
+        return bench_database_print(stdout, entries) && fflush(stdout) == 0;
     char temporary[4200];
     make_folders(path);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     int descriptor = mkstemp(temporary);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    bool good = file && print(file, entries) && fflush(file) == 0 && fsync(descriptor) == 0;
+    bool good = file && bench_database_print(file, entries) && fflush(file) == 0 && fsync(descriptor) == 0;
     good = file && fclose(file) == 0 && good;
     good = good && rename(temporary, path) == 0;
     if (good)

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "case.h"
 
@@ -25,6 +26,10 @@ void bench_database_close(bench_database *database);
 
 /* Entries of a file. NULL: reason says why it is no database. */
 json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT]);
+/* The same of text in memory; name stands for the file in what is said. */
+json_t *bench_database_parse(const char *text, size_t size, const char *name, char reason[BENCH_REASON_TEXT]);
+/* One entry a line, so that people can compare versions. */
+bool bench_database_print(FILE *file, const json_t *entries);
 /* "-" is stdout. */
 bool bench_database_write(const char *path, const json_t *entries, char reason[BENCH_REASON_TEXT]);
 

@@ -47,7 +47,7 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
         return bench_explain(reason, BENCH_REASON_TEXT, "groups goes with kind=group and must divide c");
     if (p->training && p->kind != HUSK_NORM_BATCH)
         return bench_explain(reason, BENCH_REASON_TEXT, "training=1 goes with kind=batch alone");
-    if (p->training && p->n == 1 && p->h * p->w <= 1)
+    if (p->training && p->n == 1 && p->h <= 1 && p->w <= 1)
         return bench_explain(reason, BENCH_REASON_TEXT, "training=1 needs two elements a channel");
     return true;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cases/space.h"
 #include "data.h"
 #include "op.h"
 #include "text.h"
@@ -33,7 +34,7 @@ static const husk_quantization x_quantization = BENCH_QUANTIZED_CONV_X, y_quanti
 
 static int64_t out_size(const bench_quantized_conv *p, int64_t in, int64_t filter)
 {
-    return (in + 2 * p->pad - p->dilation * (filter - 1) - 1) / p->stride + 1;
+    return (in + 2 * p->pad - bench_window_extent(filter, p->dilation)) / p->stride + 1;
 }
 
 static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
@@ -41,7 +42,8 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
     const bench_quantized_conv *p = &c->as.quantized_conv;
     if (p->c % p->groups || p->k % p->groups)
         return bench_explain(reason, BENCH_REASON_TEXT, "c and k must be multiples of groups");
-    if (p->h + 2 * p->pad < p->dilation * (p->r - 1) + 1 || p->w + 2 * p->pad < p->dilation * (p->s - 1) + 1)
+    if (p->h + 2 * p->pad < bench_window_extent(p->r, p->dilation) ||
+        p->w + 2 * p->pad < bench_window_extent(p->s, p->dilation))
         return bench_explain(reason, BENCH_REASON_TEXT, "the filter is larger than the padded input");
     if (p->y == HUSK_I32 && (p->bias || c->act != HUSK_ACT_NONE))
         return bench_explain(reason, BENCH_REASON_TEXT, "y=i32 are the sums as they are, without bias and act");

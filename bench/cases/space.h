@@ -38,9 +38,11 @@ static inline void bench_space_list(int64_t space, int64_t d, int64_t h, int64_t
         list[i] = i < space ? all[3 - space + i] : 1;
 }
 
+/* What a window reaches over; more than any input is long where that is no number. */
 static inline int64_t bench_window_extent(int64_t window, int64_t dilation)
 {
-    return dilation * (window - 1) + 1;
+    const int64_t most = (int64_t)1 << 60;
+    return window > 1 && dilation > (most - 1) / (window - 1) ? most : dilation * (window - 1) + 1;
 }
 
 /* pad_end as the params say it: 0 there means as pad. */

@@ -89,8 +89,7 @@ static bool same_hash(husk__hash128 a, husk__hash128 b)
     return a.low == b.low && a.high == b.high;
 }
 
-// The binary inside a whole, undamaged entry for this very key; NULL otherwise.
-static const char *find_binary(const char *bytes, size_t size, const char *key, size_t *binary_size)
+const char *husk__cache_entry_find(const char *bytes, size_t size, const char *key, size_t *binary_size)
 {
     entry_header header;
     size_t key_size = strlen(key);
@@ -118,7 +117,7 @@ unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_
     size_t file_size;
     if (cache->directory && entry_path(cache, key, &path))
         bytes = husk__read_private_file(path.bytes, &file_size);
-    const char *found = bytes ? find_binary(bytes, file_size, key, size) : NULL;
+    const char *found = bytes ? husk__cache_entry_find(bytes, file_size, key, size) : NULL;
     if (found && (binary = malloc(*size ? *size : 1)))
         memcpy(binary, found, *size);
     free(bytes);
@@ -132,16 +131,21 @@ static bool is_entry(const char *name, size_t length)
     return length == 32 + 4 && strspn(name, "0123456789abcdef") == 32 && strncmp(name + 32, ".bin", 4) == 0;
 }
 
-void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size)
+void husk__cache_entry_write(husk__text *entry, const char *key, const unsigned char *binary, size_t size)
 {
-    husk__text path = {0}, bytes = {0};
     entry_header header = {.version = FORMAT_VERSION, .key_size = (uint32_t)strlen(key), .binary_size = size};
     memcpy(header.magic, MAGIC, sizeof MAGIC);
     header.key_hash = husk__hash128_of(key, strlen(key));
     header.binary_hash = husk__hash128_of(binary, size);
-    husk__text_append(&bytes, (const char *)&header, sizeof header);
-    husk__text_append(&bytes, key, strlen(key));
-    husk__text_append(&bytes, (const char *)binary, size);
+    husk__text_append(entry, (const char *)&header, sizeof header);
+    husk__text_append(entry, key, strlen(key));
+    husk__text_append(entry, (const char *)binary, size);
+}
+
+void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size)
+{
+    husk__text path = {0}, bytes = {0};
+    husk__cache_entry_write(&bytes, key, binary, size);
     if (!bytes.failed && entry_path(cache, key, &path))
         husk__write_file_atomically(path.bytes, bytes.bytes, bytes.size);
     husk__remove_old_temporaries(cache->directory, is_entry);

@@ -209,7 +209,7 @@ static bool limit(husk_device *device, const char *name, uint64_t value)
         if (value < traits->local_memory)
             traits->local_memory = value;
     } else if (strcmp(name, "work_group") == 0) {
-        if (value < traits->work_group)
+        if (value < traits->work_group && value > 0)
             traits->work_group = value;
     } else if (strcmp(name, "compute_units") == 0) {
         if (small < traits->compute_units && small > 0)
@@ -236,10 +236,8 @@ static bool limit(husk_device *device, const char *name, uint64_t value)
     return true;
 }
 
-// HUSK_LIMITS=name=size,name=size: lowers traits, for tests. What is not understood becomes a note.
-static void apply_limits(husk_device *device)
+void husk__device_limit(husk_device *device, const char *limits)
 {
-    const char *limits = husk__environment("HUSK_LIMITS");
     char *copy = limits ? husk__copy_string(limits) : NULL;
     char *rest = copy;
     for (char *item = copy ? strtok_r(copy, ",", &rest) : NULL; item; item = strtok_r(NULL, ",", &rest)) {
@@ -269,7 +267,7 @@ static void read_device(husk_device *device, cl_platform_id platform, cl_device_
     device->traits.device_index = device_index;
     device->pooled_memory = UINT64_MAX;
     device->index_limit = INT32_MAX / 2; // the other half is left to the kernels' own steps past the end
-    apply_limits(device);
+    husk__device_limit(device, husk__environment("HUSK_LIMITS"));
 }
 
 static bool texts_complete(const husk_device *device)
@@ -485,6 +483,21 @@ static bool is_gpu(const husk_device_traits *traits)
            traits->device_class == HUSK_DEVICE_GPU_INTEGRATED;
 }
 
+// "2:0", in digits alone; a number that is too large is no device's.
+static bool parse_place(const char *wish, unsigned long long place[2])
+{
+    for (int i = 0; i < 2; ++i) {
+        char *end;
+        if (*wish < '0' || *wish > '9')
+            return false;
+        place[i] = strtoull(wish, &end, 10);
+        if (*end != (i == 0 ? ':' : 0))
+            return false;
+        wish = end + 1;
+    }
+    return true;
+}
+
 static bool fits(const husk_device_traits *traits, const char *wish)
 {
     if (!wish)
@@ -493,10 +506,9 @@ static bool fits(const husk_device_traits *traits, const char *wish)
         return is_gpu(traits);
     if (strcasecmp(wish, "cpu") == 0)
         return traits->device_class == HUSK_DEVICE_CPU;
-    unsigned platform, device;
-    char rest;
-    if (sscanf(wish, "%u:%u%c", &platform, &device, &rest) == 2)
-        return traits->platform_index == platform && traits->device_index == device;
+    unsigned long long place[2];
+    if (parse_place(wish, place))
+        return traits->platform_index == place[0] && traits->device_index == place[1];
     return husk__contains_ignoring_case(traits->name, wish) ||
            husk__contains_ignoring_case(traits->platform_name, wish);
 }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "runtime/launch.h"
 
 /* ---- devices: device.c, device_notes.c ---- */
@@ -46,6 +47,8 @@ void husk__device_list_retain(husk_device_list *list);
 husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, const husk__scope *scope);
 bool husk__device_list_add_note(husk_device_list *list, husk_note_kind kind, const char *format, ...)
     HUSK__PRINTF(3, 4);
+/* HUSK_LIMITS' text, "name=size,name=size": lowers traits. What is not understood becomes a note of the list. */
+void husk__device_limit(husk_device *device, const char *limits);
 /* What the system shows besides OpenCL: GPUs without a driver, missing groups and variables. */
 void husk__device_list_examine_system(husk_device_list *list);
 
@@ -194,6 +197,9 @@ void husk__cache_close(husk__cache *cache);
 /* malloc'ed binary, or NULL: not there, damaged or for something else. */
 unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_t *size);
 void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size);
+/* The bytes of a file, and the binary inside a whole, undamaged one for this very key; NULL otherwise. */
+void husk__cache_entry_write(husk__text *entry, const char *key, const unsigned char *binary, size_t size);
+const char *husk__cache_entry_find(const char *bytes, size_t size, const char *key, size_t *binary_size);
 
 /* ---- context and queue ---- */
 
