@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// A result as a document: the input is who is to read it (a byte), and a list of edits of a right one, four bytes each:
+// which value, by its number (two bytes), what is done with it, and with what. So the checks that a schema cannot say
+// are reached, and all that reads results; JSON's own letters are fuzz_result.c's.
+#include <math.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "readers.h"
+
+enum { MOST_EDITS = 8, BYTES = 4 };
+
+// A value of the document, in the place that holds it.
+typedef struct place {
+    json_t *parent;
+    const char *key; // NULL: an element
+    size_t index;
+} place;
+
+// The number-th value below parent, counted from 0 in the order of the text; false: there are fewer.
+static bool find(json_t *parent, size_t *number, place *found)
+{
+    const char *key = NULL;
+    json_t *member;
+    for (size_t i = 0; i < json_array_size(parent); i++) {
+        *found = (place){parent, NULL, i};
+        if ((*number)-- == 0 || find(json_array_get(parent, i), number, found))
+            return true;
+    }
+    json_object_foreach(parent, key, member)
+    {
+        *found = (place){parent, key, 0};
+        if ((*number)-- == 0 || find(member, number, found))
+            return true;
+    }
+    return false;
+}
+
+static size_t count_values(json_t *parent)
+{
+    const char *key;
+    json_t *member;
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(parent); i++)
+        count += 1 + count_values(json_array_get(parent, i));
+    json_object_foreach(parent, key, member) count += 1 + count_values(member);
+    return count;
+}
+
+static json_t *get(const place *p)
+{
+    return p->key ? json_object_get(p->parent, p->key) : json_array_get(p->parent, p->index);
+}
+
+static void set(const place *p, json_t *value)
+{
+    if (p->key)
+        json_object_set_new(p->parent, p->key, value);
+    else
+        json_array_set_new(p->parent, p->index, value);
+}
+
+static json_t *value_of(unsigned char which)
+{
+    static const double numbers[] = {
+        0,    1,      -1,   2,          0.5,       1e-300, 1e300, 9007199254740993.0,
+        1e18, 1.0001, 1000, 4294967296, 123456.75, 1e-9,   30,    -0.0,
+    };
+    static const char *const texts[] = {
+        "",
+        "ok",
+        "failed",
+        "error",
+        "timeout",
+        "unsupported",
+        "warm",
+        "cold",
+        "\x1b"
+        "[2J",
+        "fast",
+        "<b>&\"",
+        "clbench/1",
+        "gemm m=1 n=1 k=1",
+        "2026-11-22T02:23:00Z",
+        "conv",
+        "0",
+    };
+    switch (which >> 5) {
+    case 0:
+        return json_null();
+    case 1:
+        return json_boolean(which & 1);
+    case 2:
+        return json_integer((json_int_t)(which & 31) - 8);
+    case 3:
+        return json_integer(((json_int_t)1 << (which & 31) << (which & 31)) - 1);
+    case 4:
+        return json_array();
+    case 5:
+        return json_object();
+    case 6:
+        return json_real(numbers[which & 15]);
+    default:
+        return json_string(texts[which & 15]);
+    }
+}
+
+static void scale(const place *p, unsigned char by)
+{
+    static const double factors[] = {-1,   0,     0.5,   0.999,  1.001, 2, 1e3, 1e-3,
+                                     1e15, 1e-15, 1e100, 1e-100, 10,    3, 0.1, 1.5};
+    const double value = json_number_value(get(p)) * factors[by & 15];
+    if (isfinite(value))
+        set(p, json_is_integer(get(p)) && fabs(value) < 9e18 ? json_integer((json_int_t)value)
+                                                             : json_real(value));
+}
+
+// The value once more, behind itself.
+static void repeat(const place *p, unsigned char times)
+{
+    for (unsigned char i = 0; !p->key && i <= times % 8; i++)
+        json_array_insert_new(p->parent, p->index, json_deep_copy(get(p)));
+}
+
+static void edit(json_t *document, const unsigned char bytes[BYTES])
+{
+    size_t number = (bytes[0] | (size_t)bytes[1] << 8) % count_values(document);
+    place p = {0}, other = {0};
+    if (!find(document, &number, &p))
+        return;
+    switch (bytes[2] % 6) {
+    case 0:
+        set(&p, value_of(bytes[3]));
+        break;
+    case 1:
+        if (p.key)
+            json_object_del(p.parent, p.key);
+        else
+            json_array_remove(p.parent, p.index);
+        break;
+    case 2:
+        if (json_is_number(get(&p)))
+            scale(&p, bytes[3]);
+        break;
+    case 3:
+        repeat(&p, bytes[3]);
+        break;
+    case 4: // what stands somewhat behind it
+        number = (bytes[0] | (size_t)bytes[1] << 8) % count_values(document) + bytes[3];
+        if (find(document, &number, &other))
+            set(&p, json_deep_copy(get(&other)));
+        break;
+    default:
+        json_object_set_new(json_is_object(get(&p)) ? get(&p) : document, "more", value_of(bytes[3]));
+    }
+}
+
+// seeds/result/whole, which is a result of several rows, devices and baselines.
+static json_t *read_right(void)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *document = bench_result_read(HUSK_TESTS_DIR "/fuzz/seeds/result/whole", reason);
+    fuzz_expect(document != NULL, "%s", reason);
+    return document;
+}
+
+void fuzz_target(const char *text, size_t size)
+{
+    static json_t *schema, *right;
+    char reason[BENCH_REASON_TEXT] = "";
+    if (!right) {
+        schema = bench_result_schema();
+        right = read_right();
+    }
+    json_t *document = json_deep_copy(right);
+    for (size_t i = 1; i + BYTES <= size && i < MOST_EDITS * BYTES && count_values(document); i += BYTES)
+        edit(document, (const unsigned char *)text + i);
+    if (bench_result_check_by(schema, document, "a result", reason)) {
+        fuzz_write_result(schema, document);
+        fuzz_read_result(document, (unsigned char)text[0]);
+    } else {
+        fuzz_expect_reason(reason, sizeof reason);
+        fuzz_expect_clean(reason);
+    }
+    json_decref(document);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+// Random calls of every operator, gradient and variant, against the reference by clbench's own check, with the bounds
+// the operators' tests have. What goes wrong is made smaller and printed as a line that shows it again.
+//
+//     random_calls [--seed S] [--calls N] [--seconds T] [--op NAME] [--findings N]
+//     random_calls --case "softmax outer=2 axis=3" [--variant NAME[:CONFIGURATION]]
+//
+// Calls depend on the seed alone. They come in bursts, options first and then sizes for them, so that many calls share
+// the programs that one of them builds.
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data.h"
+#include "digest.h"
+#include "husk_contender.h"
+#include "random_calls.h"
+#include "support/generate.h"
+#include "text.h"
+#include "timer.h"
+
+enum { BURST = 24, MOST_FORMS = 4, HOPELESS = 3, SECONDS_A_CALL = 60, EXIT_STOPPED = 3 };
+
+typedef struct options {
+    uint64_t seed;
+    int64_t calls, seconds, findings;
+    const char *op, *line, *variant;
+} options;
+
+typedef struct run {
+    const options *options;
+    void *session;
+    const char *form; // of the call that is shrunk
+    char why[600];    // what is wrong with the last call
+    int64_t calls, refused, mistrusted, findings;
+    int64_t by_op[BENCH_OP_COUNT][BENCH_DIRECTIONS];
+    uint64_t start;
+} run;
+
+typedef enum outcome { RIGHT, WRONG, REFUSED } outcome;
+
+// ---- a call ----
+
+// What a signal's handler prints: the call that is being made.
+static char present[BENCH_CASE_TEXT + 200];
+
+static void die(int signal_number)
+{
+    static const char crashed[] = "finding: crashed or hangs: ";
+    ssize_t ignored = write(1, crashed, sizeof crashed - 1);
+    ignored += write(1, present, strlen(present));
+    ignored += write(1, "\n", 1);
+    _exit(EXIT_STOPPED + (ignored < 0 || signal_number < 0));
+}
+
+// Of AddressSanitizer and its kin, where the program is built with them: they end it without a signal.
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
+static void die_by_sanitizer(void)
+{
+    die(0);
+}
+
+static void watch(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        signal(signals[i], die);
+    if (__sanitizer_set_death_callback)
+        __sanitizer_set_death_callback(die_by_sanitizer);
+}
+
+// Between the rows of a strided y nothing may have changed: those bytes are as data.y has them.
+static bool gaps_are_whole(const bench_array *before, const bench_array *after)
+{
+    const size_t bytes = (size_t)husk_dtype_size(after->dtype);
+    char *is_own = calloc((size_t)after->count + 1, 1);
+    int64_t at[HUSK_MAX_RANK] = {0}, elements = 1;
+    bool whole = is_own != NULL;
+    for (int32_t d = 0; d < after->rank; d++)
+        elements *= after->shape[d];
+    for (int64_t i = 0; whole && i < elements; i++) {
+        int64_t offset = 0;
+        for (int32_t d = 0; d < after->rank; d++)
+            offset += at[d] * after->strides[d];
+        is_own[offset] = 1;
+        for (int32_t d = after->rank; d-- > 0 && ++at[d] == after->shape[d];)
+            at[d] = 0;
+    }
+    for (int64_t i = 0; whole && i < after->count; i++)
+        whole = is_own[i] || !memcmp((const char *)before->data + (size_t)i * bytes,
+                                     (const char *)after->data + (size_t)i * bytes, bytes);
+    free(is_own);
+    return whole;
+}
+
+static outcome explain(run *r, outcome result, const char *text)
+{
+    snprintf(r->why, sizeof r->why, "%.500s", text);
+    return result;
+}
+
+// From the initial output to the result in host memory.
+static bench_answer compute(void *state, bench_output *output, char reason[BENCH_REASON_TEXT])
+{
+    bench_answer answer = bench_contender_husk.reset(state, reason);
+    if (answer == BENCH_OK)
+        answer = bench_contender_husk.run(state, reason);
+    return answer == BENCH_OK ? bench_contender_husk.read(state, output, reason) : answer;
+}
+
+static outcome judge(run *r, const bench_case *c, const bench_data *data, void *state, bench_output *output)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_verdict verdict;
+    bench_details details = {0};
+    bench_answer answer = compute(state, output, reason);
+    if (answer != BENCH_OK)
+        return explain(r, answer == BENCH_UNSUPPORTED ? REFUSED : WRONG, reason);
+    bench_contender_husk.details(state, &details);
+    const bench_verify_options verify = {.seed = 1, .error_factor = details.error_factor};
+    bench_verdict_begin(&verdict);
+    bench_op_get(c->op)->verify(c, data, output, &verify, &verdict);
+    r->mistrusted += verdict.mistrusted;
+    if (!verdict.pass)
+        return explain(r, WRONG, verdict.text);
+    if (data->y.data && data->y.count == output->y.count && !gaps_are_whole(&data->y, &output->y))
+        return explain(r, WRONG, "y: something between its rows was written");
+    const uint64_t digest = bench_output_digest(output);
+    answer = compute(state, output, reason);
+    if (answer != BENCH_OK)
+        return explain(r, WRONG, reason);
+    return digest == bench_output_digest(output) ? RIGHT : explain(r, WRONG, "a second run gives other bits");
+}
+
+static outcome make_call(run *r, const bench_case *c, const char *form)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_data data = {0};
+    bench_output output = {0};
+    void *state = NULL;
+    snprintf(present, sizeof present, "clbench verify %s%s%.100s", c->canonical, form ? " --variant " : "",
+             form ? form : "");
+    alarm(SECONDS_A_CALL);
+    outcome result = REFUSED;
+    if (!bench_data_make(c, &data, reason) || !bench_output_make(c, &data, &output, reason)) {
+        result = explain(r, WRONG, reason);
+    } else {
+        const bench_prepare_options prepare = {.form = form};
+        const bench_answer answer =
+            bench_contender_husk.prepare(r->session, c, &data, &prepare, &state, reason);
+        if (answer == BENCH_OK)
+            result = judge(r, c, &data, state, &output);
+        else
+            result = explain(r, answer == BENCH_UNSUPPORTED ? REFUSED : WRONG, reason);
+    }
+    if (state)
+        bench_contender_husk.release(state);
+    bench_output_free(&output);
+    bench_data_free(c, &data);
+    alarm(0);
+    r->calls += result != REFUSED;
+    r->refused += result == REFUSED;
+    r->by_op[c->op][c->dir] += result != REFUSED;
+    return result;
+}
+
+// ---- what is wrong ----
+
+static bool still_fails(void *user, const bench_case *c)
+{
+    run *r = user;
+    return make_call(r, c, r->form) == WRONG;
+}
+
+static void report(run *r, const call *found, const char *form)
+{
+    call k = *found;
+    bench_case c;
+    char why[sizeof r->why];
+    snprintf(why, sizeof why, "%s", r->why);
+    bench_clean_line(why);
+    r->form = form;
+    r->findings++;
+    call_parse(&k, &c);
+    printf("found: %s%s%s: %s\n", c.canonical, form ? " --variant " : "", form ? form : "", why);
+    const int steps = call_shrink(&k, still_fails, r);
+    call_parse(&k, &c);
+    make_call(r, &c, form); // for its words
+    bench_clean_line(r->why);
+    printf("finding: clbench verify %s%s%s # %s (%d steps)\n", c.canonical, form ? " --variant " : "",
+           form ? form : "", r->why, steps);
+    fflush(stdout);
+}
+
+// ---- bursts ----
+
+// The library's choice, and some of the variants, each in some configuration.
+static size_t draw_forms(const bench_case *c, husk_ref_random *random, char forms[MOST_FORMS][96])
+{
+    const char *row = bench_op_row(c), *name, *unused;
+    size_t count = 1, variants = 0;
+    forms[0][0] = '\0';
+    while (row && husk_op_variant(row, variants))
+        variants++;
+    for (size_t i = 1; i < MOST_FORMS && variants; i++) {
+        size_t menu = 0;
+        name = husk_op_variant(row, (size_t)husk_ref_random_below(random, (int64_t)variants));
+        while ((unused = husk_op_configuration(row, name, menu)))
+            menu++;
+        if (menu && test_one_in(random, 2))
+            snprintf(forms[count++], 96, "%s:%s", name,
+                     husk_op_configuration(row, name, (size_t)husk_ref_random_below(random, (int64_t)menu)));
+        else
+            snprintf(forms[count++], 96, "%s", name);
+    }
+    return count;
+}
+
+static bool is_over(const run *r)
+{
+    const options *o = r->options;
+    return (o->calls && r->calls >= o->calls) || r->findings >= o->findings ||
+           (o->seconds && bench_now_ns() - r->start >= (uint64_t)o->seconds * 1000000000u);
+}
+
+static void burst(run *r, const bench_op *op, husk_ref_random *random)
+{
+    call options, k;
+    bench_case c;
+    char forms[MOST_FORMS][96];
+    size_t form_count = 0;
+    int64_t before = r->calls;
+    if (!call_draw_options(op, random, &options))
+        return;
+    for (int i = 0; i < BURST && !is_over(r) && !(i == HOPELESS && r->calls == before); i++) {
+        if (!call_draw_sizes(op, random, &options, &k, &c))
+            return;
+        if (!form_count)
+            form_count = draw_forms(&c, random, forms);
+        for (size_t f = 0; f < form_count && !is_over(r); f++)
+            if (make_call(r, &c, forms[f][0] ? forms[f] : NULL) == WRONG)
+                report(r, &k, forms[f][0] ? forms[f] : NULL);
+    }
+}
+
+static void draw_and_run(run *r)
+{
+    husk_ref_random random = {.seed = r->options->seed};
+    while (!is_over(r)) {
+        const int64_t drawn = husk_ref_random_below(&random, BENCH_OP_COUNT);
+        burst(r, r->options->op ? bench_op_find(r->options->op) : bench_op_get((bench_op_kind)drawn),
+              &random);
+    }
+}
+
+// ---- the command ----
+
+static int usage(const char *what)
+{
+    fprintf(stderr,
+            "random_calls: %s\nusage: random_calls [--seed S] [--calls N] [--seconds T] [--op NAME] "
+            "[--findings N]\n       random_calls --case \"CASE\" [--variant NAME]\n",
+            what);
+    return 2;
+}
+
+static bool parse(int argc, char **argv, options *o)
+{
+    *o = (options){.seed = 1, .findings = 20};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        int64_t number = 0;
+        const bool is_number = bench_parse_integer(argv[i + 1], &number) && number >= 0;
+        if (!strcmp(argv[i], "--seed") && is_number)
+            o->seed = (uint64_t)number;
+        else if (!strcmp(argv[i], "--calls") && is_number)
+            o->calls = number;
+        else if (!strcmp(argv[i], "--seconds") && is_number)
+            o->seconds = number;
+        else if (!strcmp(argv[i], "--findings") && is_number)
+            o->findings = number;
+        else if (!strcmp(argv[i], "--op") && bench_op_find(argv[i + 1]))
+            o->op = argv[i + 1];
+        else if (!strcmp(argv[i], "--case"))
+            o->line = argv[i + 1];
+        else if (!strcmp(argv[i], "--variant"))
+            o->variant = argv[i + 1];
+        else
+            return false;
+    }
+    return argc % 2 == 1 && (o->calls || o->seconds || o->line);
+}
+
+static int one_case(run *r)
+{
+    char reason[BENCH_REASON_TEXT];
+    bench_case c;
+    call k;
+    if (!bench_case_parse(r->options->line, &c, reason))
+        return usage(reason);
+    const outcome result = make_call(r, &c, r->options->variant);
+    call_from_line(c.canonical, &k);
+    if (result == WRONG)
+        report(r, &k, r->options->variant);
+    else
+        printf("%s: %s\n", c.canonical, result == RIGHT ? "right" : r->why);
+    return 0;
+}
+
+static void print_counts(const run *r)
+{
+    for (int op = 0; op < BENCH_OP_COUNT; op++)
+        for (int dir = 0; dir < BENCH_DIRECTIONS; dir++)
+            if (r->by_op[op][dir])
+                printf("  %-16s %-10s %8lld\n", bench_op_text((bench_op_kind)op),
+                       bench_direction_text((bench_direction)dir), (long long)r->by_op[op][dir]);
+    printf("seed %llu: %lld refused (not supported), %lld void, %lld findings, %.1f s\n",
+           (unsigned long long)r->options->seed, (long long)r->refused, (long long)r->mistrusted,
+           (long long)r->findings, (double)(bench_now_ns() - r->start) * 1e-9);
+    printf("calls: %lld\n", (long long)r->calls);
+}
+
+int main(int argc, char **argv)
+{
+    static run r;
+    options o;
+    char reason[BENCH_REASON_TEXT] = "";
+    if (!parse(argc, argv, &o))
+        return usage("--calls, --seconds or --case is wanted");
+    r.options = &o;
+    r.start = bench_now_ns();
+    const bench_open_options open = {.device = NULL};
+    if (bench_contender_husk.open(&open, &r.session, reason) != BENCH_OK) {
+        fprintf(stderr, "random_calls: %s\n", reason);
+        bench_contender_husk.close(r.session);
+        return 6;
+    }
+    watch();
+    const int code = o.line ? one_case(&r) : (draw_and_run(&r), 0);
+    print_counts(&r);
+    bench_contender_husk.close(r.session);
+    return code ? code : r.findings > 0;
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run_fuzz.sh run NAME PROGRAM ENGINE FOUND     one target, HUSK_FUZZ_RUNS executions (a million)
+# run_fuzz.sh calls NAME PROGRAM ENGINE FOUND   random calls, for HUSK_FUZZ_SECONDS (120)
+# run_fuzz.sh results all - - FOUND             what all runs on this tree came to: fuzz-results.json beside FOUND
+#
+# FOUND/corpus is kept from run to run; FOUND/findings has the inputs that ended a program. Every run adds a line to
+# FOUND/runs.txt: the tree, the name, the engine, executions, findings, seconds.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+action=$1 name=$2 program=$3 engine=$4 found=$5
+mkdir -p "$found/corpus/$name" "$found/findings"
+
+# What is measured is the tree that is checked out; with changes it has no name.
+tree() {
+    git -C "$here" rev-parse 'HEAD^{tree}' 2>/dev/null || echo unknown
+}
+changed() {
+    [ -z "$(git -C "$here" status --porcelain 2>/dev/null)" ] || echo +
+}
+
+note() { # note EXECUTIONS FINDINGS SECONDS
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(tree)$(changed)" "$name" "$engine" "$1" "$2" "$3" >> "$found/runs.txt"
+}
+
+run() {
+    # Inputs are small and many: short stacks and a small quarantine are enough.
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-}:malloc_context_size=6:quarantine_size_mb=16:detect_stack_use_after_return=0"
+    log=$found/$name.log
+    runs=${HUSK_FUZZ_RUNS:-1000000}
+    start=$(date +%s)
+    result=0
+    if [ "$engine" = libFuzzer ]; then
+        "$program" -runs="$runs" -dict="$here/$name.dict" -artifact_prefix="$found/findings/$name-" -timeout=20 \
+            -rss_limit_mb=4096 -print_final_stats=1 -verbosity=1 ${HUSK_FUZZ_OPTIONS:-} "$found/corpus/$name" \
+            "$here/seeds/$name" > "$log" 2>&1 || result=$?
+    else
+        "$program" -runs="$runs" -seed="$start" -input="$found/findings/$name-last" "$here/seeds/$name" > "$log" 2>&1 ||
+            result=$?
+    fi
+    seconds=$(($(date +%s) - start))
+    done=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    findings=0
+    [ "$result" -eq 0 ] || findings=1
+    note "${done:-0}" "$findings" "$seconds"
+    echo "$name: ${done:-0} executions in $seconds s, $engine"
+    [ "$result" -eq 0 ] || { tail -n 60 "$log"; exit "$result"; }
+}
+
+calls() {
+    log=$found/$name.log
+    start=$(date +%s)
+    result=0
+    "$program" --seed "${HUSK_FUZZ_SEED:-$start}" --seconds "${HUSK_FUZZ_SECONDS:-120}" > "$log" 2>&1 || result=$?
+    done=$(sed -n 's/^calls: *//p' "$log")
+    findings=$(grep -c '^finding: ' "$log") || true
+    note "${done:-0}" "$findings" $(($(date +%s) - start))
+    tail -n 60 "$log"
+    exit "$result"
+}
+
+# One object a target, of the tree that was measured last.
+results() {
+    last=$(tail -n 1 "$found/runs.txt" | cut -f 1)
+    awk -F '\t' -v tree="$last" '
+        $1 == tree {
+            if (!($2 in runs)) { order[++count] = $2 }
+            runs[$2] += $4; findings[$2] += $5; seconds[$2] += $6; engine[$2] = $3; all += $5
+        }
+        END {
+            changed = sub(/[+]$/, "", tree)
+            printf "{\"tree\": \"%s\", \"changed\": %s,\n \"targets\": [", tree, changed ? "true" : "false"
+            for (i = 1; i <= count; i++) {
+                name = order[i]
+                printf "%s\n  {\"name\": \"%s\", \"engine\": \"%s\", ", i > 1 ? "," : "", name, engine[name]
+                printf "\"executions\": %d, \"findings\": %d, \"seconds\": %d}", runs[name], findings[name],
+                    seconds[name]
+            }
+            print "\n ]}"
+        }' "$found/runs.txt" > "$found/../fuzz-results.json"
+    cat "$found/../fuzz-results.json"
+}
+
+"$action"
