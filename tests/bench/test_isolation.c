@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=300 processors=2
+// ctest: tiers=default,long timeout=300 processors=2
 // Faults planted in the driver by an OpenCL layer (tests/support/layer): each costs its row, each detector finds its
 // own, and nothing is left running. Programs are not counted here: workers that crash build theirs again.
 #include <check.h>
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include <jansson.h>
+
+#include "support/main.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
@@ -305,6 +307,10 @@ START_TEST(every_command_takes_all_devices)
     ck_assert_uint_eq(count_said(": 1 cases, every variant"), 2);
     expect(two, "", "verify -d 0:1 -d 0:0 activation count=100 -n", 0);
     ck_assert_uint_eq(count_said("\n  0:"), 2);
+    expect(two, "", "devices -d nothing-such", 6);
+    expect_said("no device fits");
+    if (!test_is_long()) // what follows takes minutes where nothing is compiled yet
+        return;
     snprintf(arguments, sizeof arguments, "tune -d all --budget 20s activation count=100; rm -f %s.tuning", path);
     char environment[200];
     snprintf(environment, sizeof environment, "%s HUSK_TUNING=%s.tuning", two, path);
@@ -319,8 +325,6 @@ START_TEST(every_command_takes_all_devices)
     ck_assert_uint_eq(count_said("\"is_default\""), 1);
     expect(two, "", "devices -d all", 0);
     ck_assert_uint_eq(count_said("     class        CPU"), 2);
-    expect(two, "", "devices -d nothing-such", 6);
-    expect_said("no device fits");
     // What is measured beside the rows is measured of each device, and stands with it.
     snprintf(arguments, sizeof arguments,
              "run -d all --quick --baseline none activation count=100 --startup --max-time 0.05 --json %s", path);

@@ -229,15 +229,15 @@ static bool is_over(const run *r)
 
 static void burst(run *r, const bench_op *op, husk_ref_random *random)
 {
-    call options, k;
+    call varied, k;
     bench_case c;
     char forms[MOST_FORMS][96];
     size_t form_count = 0;
     int64_t before = r->calls;
-    if (!call_draw_options(op, random, &options))
+    if (!call_draw_options(op, random, &varied))
         return;
     for (int i = 0; i < BURST && !is_over(r) && !(i == HOPELESS && r->calls == before); i++) {
-        if (!call_draw_sizes(op, random, &options, &k, &c))
+        if (!call_draw_sizes(op, random, &varied, &k, &c))
             return;
         if (!form_count)
             form_count = draw_forms(&c, random, forms);
