@@ -91,7 +91,7 @@ START_TEST(long_work_says_how_long_it_takes)
 }
 END_TEST
 
-// Ends before the cold half: prewarming everything from source takes a minute. Each start has a cache of its own, so its
+// Ends before the cold half: prewarming everything from source takes a minute. Each start has a cache of its own: its
 // programs are built anew, and not counted.
 START_TEST(starting_says_how_long_it_takes)
 {
