@@ -11,33 +11,33 @@
 #if AMX_PARTS == 2
 #define PROBE_STEPS 16
 #else
-#define PROBE_STEPS 32
+#define PROBE_STEPS AMX_STEPS
 #endif
 #define PROBE_MOST 3 // tiles
 
 enum { AT_ONCE, ONE_BY_ONE, UPPER_ALONE };
 
-inline void probe_store(const float *sums, __global float *c, int row)
+inline void probe_store(const amx_sum_t *sums, __global amx_sum_t *c, int row)
 {
     for (int e = 0; e < 2 * AMX_TILE; ++e)
         c[(row + e / AMX_SIDE % AMX_SIDE) * AMX_BLOCK + e / AMX_TILE * AMX_SIDE + e % AMX_SIDE] = sums[e];
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void husk_runtime_amx_probe(const __global data_t *a_base, long a_offset, const __global data_t *b_base,
-                                     long b_offset, __global float *c_base, long c_offset, int tiles, int way)
+__kernel void husk_runtime_amx_probe(const __global amx_t *a_base, long a_offset, const __global amx_t *b_base,
+                                     long b_offset, __global amx_sum_t *c_base, long c_offset, int tiles, int way)
 {
     uint a_panel[PROBE_MOST * AMX_STEP] __attribute__((aligned(64)));
     uint lower_panel[PROBE_MOST * AMX_STEP] __attribute__((aligned(64)));
     uint b_panel[PROBE_MOST * AMX_STEP] __attribute__((aligned(64)));
-    float sums[4 * AMX_TILE] __attribute__((aligned(64)));
-    const __global data_t *a = a_base + a_offset, *b = b_base + b_offset;
-    __global float *c = c_base + c_offset;
+    amx_sum_t sums[4 * AMX_TILE] __attribute__((aligned(64)));
+    const __global amx_t *a = a_base + a_offset, *b = b_base + b_offset;
+    __global amx_sum_t *c = c_base + c_offset;
     const int steps = tiles * PROBE_STEPS, count = (steps + AMX_STEPS - 1) / AMX_STEPS;
     for (int t = 0; t < count; ++t)
         for (int side = 0; side < 2; ++side) {
             const int from = t * AMX_STEPS, some = min(steps - from, AMX_STEPS);
-            const __global data_t *rows = a + side * AMX_SIDE * steps + from;
+            const __global amx_t *rows = a + side * AMX_SIDE * steps + from;
             amx_pack(a_panel + t * AMX_STEP, 1, side, rows, steps, 1, AMX_SIDE, some);
             if (side)
                 amx_pack(lower_panel + t * AMX_STEP, 1, 0, rows, steps, 1, AMX_SIDE, some);

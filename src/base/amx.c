@@ -11,9 +11,9 @@
 
 bool husk__cpu_has_amx(void)
 {
-    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 }; // of leaf 7's EDX
-    unsigned a, b, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE);
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, ALL = AMX_BF16 | AMX_TILE | AMX_INT8 };
+    unsigned a, b, c, d; // leaf 7's EDX
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & ALL) == ALL;
 }
 
 // Linux 5.16: https://docs.kernel.org/arch/x86/xstate.html

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Whether CPUID says that there are tiles, and products of bf16. */
+/* Whether CPUID says that there are tiles, and products of bf16 and of bytes: no CPU has the one without the other. */
 bool husk__cpu_has_amx(void);
 
 /*

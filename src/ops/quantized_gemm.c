@@ -43,6 +43,14 @@ void husk__quantized_gemm_packed_key(const problem *own, husk__key *key)
     husk__key_i64(key, own->b.rank);
 }
 
+// The common list has the zero point of i8 with its highest bit turned, 128 higher.
+husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const arguments *given, husk__arg *end)
+{
+    husk_quantization a = given->a_quantization;
+    a.zero -= own->a_dtype == HUSK_I8 ? 128 : 0;
+    return husk__products_write_finish(own, given->b_scale, given->bias, &a, &given->c_quantization, end);
+}
+
 double husk__quantized_gemm_flops(const husk__candidate *candidate)
 {
     const husk__products *own = &((const problem *)candidate->problem)->products;
@@ -101,12 +109,15 @@ static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const h
     products.b_strides[3] = plain.strides[0];
     products.b_column = plain.strides[1];
     husk__quantized_gemm_packed_key(own, &key);
-    husk_status status = husk__packed_create(plan, husk__products_panel_bytes(&products, &candidate), &own->b, &key,
-                                             packed, scope);
+    const bool is_amx = plan->variant == &husk__quantized_gemm_amx;
+    const uint64_t bytes = is_amx ? husk__quantized_gemm_amx_bytes(&products)
+                                  : husk__products_panel_bytes(&products, &candidate);
+    husk_status status = husk__packed_create(plan, bytes, &own->b, &key, packed, scope);
     if (status != HUSK_OK || products.n == 0)
         return status;
     const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
-    status = husk__products_pack(plan, queue, &products, b, &to, scope);
+    status = is_amx ? husk__quantized_gemm_amx_pack(plan, queue, &products, b, &to, scope)
+                    : husk__products_pack(plan, queue, &products, b, &to, scope);
     if (status != HUSK_OK) {
         husk_packed_release(*packed);
         *packed = NULL;
@@ -129,7 +140,8 @@ static const husk__variant packed_variant = {
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&packed_variant, &husk__quantized_gemm_tiled, NULL};
+static const husk__variant *const variants[] = {&husk__quantized_gemm_amx, &packed_variant,
+                                               &husk__quantized_gemm_tiled, NULL};
 
 const husk__op husk__op_quantized_gemm = {
     .name = "quantized_gemm",
@@ -459,7 +471,7 @@ husk_status husk_quantized_gemm_plan_pack(husk_plan *plan, husk_queue *queue, co
         status = husk__tensor_bind(queue, b, "b", &scope);
     if (status == HUSK_OK && own->b.rank == 3)
         status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: is a batch of matrices; one matrix can be packed");
-    if (status == HUSK_OK && plan->variant != &packed_variant)
+    if (status == HUSK_OK && plan->variant != &packed_variant && plan->variant != &husk__quantized_gemm_amx)
         status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: variant %s takes it as it is", plan->variant->name);
     return status == HUSK_OK ? pack_panels(plan, queue, b, packed, &scope) : status;
 }

@@ -27,7 +27,17 @@ typedef struct husk__quantized_gemm_run {
 void husk__quantized_gemm_packed_key(const husk__quantized_gemm_problem *problem, husk__key *key);
 double husk__quantized_gemm_flops(const husk__candidate *candidate);
 
+/* FINISH_PARAMS for kernels that take A's bytes as they are, i8 or u8. */
+husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const husk__quantized_gemm_run *given,
+                                             husk__arg *end);
+
+/* Panels of tiles, the packed weights of amx: quantized_gemm_amx.c. */
+uint64_t husk__quantized_gemm_amx_bytes(const husk__products *own);
+husk_status husk__quantized_gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const husk__products *own,
+                                          const husk_tensor *b, const husk__arg *to, const husk__scope *scope);
+
 extern const husk__op husk__op_quantized_gemm;
+extern const husk__variant husk__quantized_gemm_amx;
 extern const husk__variant husk__quantized_gemm_tiled;
 
 #endif

@@ -21,6 +21,7 @@ enum {
     HALVES = BIT(F16) | BIT(BF16),
     BF16_PARTS = BIT(BF16X3) | BIT(BF16X1),
     TF32_PARTS = BIT(TF32X3) | BIT(TF32X1),
+    BYTES = BIT(I8) | BIT(U8),
     NV_MMA = HALVES | TF32_PARTS
 };
 
@@ -81,8 +82,8 @@ static bool claims_all(const husk_device_traits *traits)
      .share = __VA_ARGS__, .is_soft = true}
 // name, devices; one work-item multiplies 32 rows by 32 columns
 #define TILES(engine, who, ...) \
-    {.name = engine, .kind = HUSK__ENGINE_AMX, .claims = who, .products = BIT(BF16) | BF16_PARTS, .lanes = 1, \
-     .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
+    {.name = engine, .kind = HUSK__ENGINE_AMX, .claims = who, .products = BIT(BF16) | BF16_PARTS | BYTES, \
+     .lanes = 1, .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
 #define SHARES(a, b, c, d, e, f) {{a, b}, {c, d}, {e, f}}
 
 static const husk__engine rows[] = {
@@ -122,6 +123,8 @@ static const struct {
     [HUSK__PRODUCT_BF16X1] = {"bf16x1", "-DPRODUCT_BF16X1", 32, 1, 0x1p17 + 0x1p8},
     [HUSK__PRODUCT_TF32X3] = {"tf32x3", "-DPRODUCT_TF32X3", 16, 3, 3.0 * 0x1p2},
     [HUSK__PRODUCT_TF32X1] = {"tf32x1", "-DPRODUCT_TF32X1", 16, 1, 0x1p14 + 0x1p2},
+    [HUSK__PRODUCT_I8] = {"i8", "-DPRODUCT_I8", 64, 1, 0.0},
+    [HUSK__PRODUCT_U8] = {"u8", "-DPRODUCT_U8", 64, 1, 0.0},
 };
 
 void husk__engine_product_options(const husk__engine *engine, husk__product product, husk__text *options)
@@ -149,10 +152,17 @@ int32_t husk__engine_steps(husk__product product)
     return products[product].steps;
 }
 
+bool husk__product_is_of_bytes(husk__product product)
+{
+    return product == HUSK__PRODUCT_I8 || product == HUSK__PRODUCT_U8;
+}
+
 double husk__engine_error_factor(const husk__engine *engine, husk__product product, int64_t k)
 {
     enum { LEAST_STEPS = 4, EPILOGUE = 4, SPLITS = 16 };
     const double terms = (double)k * products[product].terms;
+    if (husk__product_is_of_bytes(product))
+        return 0.0;
     const double sums = engine->is_soft ? EPILOGUE + 2.0 * sqrt(terms)
                                         : 2.0 * (terms + terms / LEAST_STEPS) + EPILOGUE + SPLITS;
     return products[product].splitting + sums;
@@ -185,6 +195,10 @@ size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__p
         wanted[count++] = HUSK__PRODUCT_F16;
     if (dtype == HUSK_BF16)
         wanted[count++] = HUSK__PRODUCT_BF16;
+    if (dtype == HUSK_I8)
+        wanted[count++] = HUSK__PRODUCT_I8;
+    if (dtype == HUSK_U8)
+        wanted[count++] = HUSK__PRODUCT_U8;
     if (dtype != HUSK_F32)
         return count;
     if (precision == HUSK_PRECISION_HIGH) {

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* What is multiplied; cl/lib/fragment_matrix.clh. Sums are f32. */
+/* What is multiplied; cl/lib/fragment_matrix.clh. Sums are f32, of bytes i32. */
 typedef enum husk__product {
     HUSK__PRODUCT_F16,
     HUSK__PRODUCT_BF16,
@@ -25,6 +25,8 @@ typedef enum husk__product {
     HUSK__PRODUCT_BF16X1, /* f32 rounded to bf16 */
     HUSK__PRODUCT_TF32X3,
     HUSK__PRODUCT_TF32X1,
+    HUSK__PRODUCT_I8, /* A's i8 by B's i8 */
+    HUSK__PRODUCT_U8, /* A's u8 by B's i8 */
     HUSK__PRODUCTS
 } husk__product;
 
@@ -58,7 +60,9 @@ struct husk__engine {
 
 extern const husk__engine *const husk__engines[]; /* ends with NULL */
 
-/* The products that compute a multiplication of this dtype in this precision (resolved), best first. */
+/*
+ * The products that compute a multiplication of this dtype (of bytes A's) in this precision (resolved), best first.
+ */
 size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__product products[HUSK__ENGINE_WANTED]);
 
 /* The first engine of a kind that such devices may have and HUSK_ENGINES lets be used, for one of these products. */
@@ -81,6 +85,8 @@ husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_preci
                                    husk__text *options, int64_t *items, const husk__scope *scope);
 /* k steps of a tile in local memory; 64 is a multiple of all. */
 int32_t husk__engine_steps(husk__product product);
+/* Whether it is of bytes: sums are i32 then, and exact. */
+bool husk__product_is_of_bytes(husk__product product);
 
 /*
  * The bound of a sum of k products, see husk_plan_error_factor. Splitting: 3 * 2^-16 for BF16X3 (low * low, and what

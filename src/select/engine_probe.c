@@ -2,6 +2,7 @@
 // Does an engine multiply rightly? Matrices that are multiplied on the device, by cl/runtime_engine_probe.cl or, where
 // it is AMX, cl/runtime_amx_probe.cl, and here, in exact arithmetic: integers, which have to come out to the bit, f16's
 // denormals, which have to stay, and random numbers within the engine's bound, with a NaN and an infinity among them.
+// Of bytes, whose sums are integers, all numbers, and then the least and the largest alone.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 #include "runtime/launch.h"
 #include "select/engine.h"
 
-enum { SIDE = 32, TILES = 3, MOST_STEPS = 32 * TILES, WAYS = 3, NAN_ROW = 5, INFINITE_ROW = 9 };
+enum { SIDE = 32, TILES = 3, MOST_STEPS = 64 * TILES, WAYS = 3, NAN_ROW = 5, INFINITE_ROW = 9 };
 
-typedef enum filling { INTEGERS, DENORMALS, REALS, FILLINGS } filling;
+typedef enum filling { INTEGERS, DENORMALS, REALS, EXTREMES, FILLINGS } filling;
 
-static const char *const filling_names[FILLINGS] = {"integers", "denormals", "random numbers"};
+static const char *const filling_names[FILLINGS] = {"integers", "denormals", "random numbers", "extremes"};
 
 // A matrix as the device gets it and as it is: rows of A or columns of B, k side by side.
 typedef struct operand {
@@ -34,14 +35,36 @@ typedef struct probe {
     husk_queue *queue;
     husk_buffer *buffer; // A, B and C
     operand a, b;
-    float c[SIDE * SIDE];
+    union {
+        float reals[SIDE * SIDE];
+        int32_t integers[SIDE * SIDE]; // of bytes
+    } c;
 } probe;
 
 enum { OPERAND_BYTES = SIDE * MOST_STEPS * sizeof(float) };
 
 static husk_dtype dtype_of(husk__product product)
 {
-    return product == HUSK__PRODUCT_F16 ? HUSK_F16 : product == HUSK__PRODUCT_BF16 ? HUSK_BF16 : HUSK_F32;
+    switch (product) {
+    case HUSK__PRODUCT_F16:
+        return HUSK_F16;
+    case HUSK__PRODUCT_BF16:
+        return HUSK_BF16;
+    case HUSK__PRODUCT_I8:
+        return HUSK_I8;
+    case HUSK__PRODUCT_U8:
+        return HUSK_U8;
+    default:
+        return HUSK_F32;
+    }
+}
+
+// Which numbers a product is tried with.
+static bool takes(husk__product product, filling kind)
+{
+    if (kind == DENORMALS)
+        return product == HUSK__PRODUCT_F16; // f32's may be flushed
+    return kind == INTEGERS || (kind == EXTREMES) == husk__product_is_of_bytes(product);
 }
 
 static bool has_low_parts(husk__product product)
@@ -85,8 +108,17 @@ static float draw_real(probe *p)
     return draw(p) & 1 ? size : -size;
 }
 
+// A's may be u8, B's are i8.
+static float draw_byte(probe *p, filling kind, bool is_a)
+{
+    const int least = is_a && p->product == HUSK__PRODUCT_U8 ? 0 : -128;
+    return (float)(least + (int)(kind == EXTREMES ? draw(p) % 2 * 255 : draw(p) % 256));
+}
+
 static float draw_one(probe *p, filling kind, bool is_a)
 {
+    if (husk__product_is_of_bytes(p->product))
+        return draw_byte(p, kind, is_a);
     if (kind == REALS)
         return draw_real(p);
     if (kind == DENORMALS && is_a)
@@ -106,7 +138,9 @@ static void fill(probe *p, filling kind, operand *x, bool is_a)
         uint32_t bits;
         memcpy(&bits, &x->values[i], sizeof bits);
         const uint16_t half = dtype_of(p->product) == HUSK_F16 ? half_of(x->values[i]) : (uint16_t)(bits >> 16);
-        if (dtype_of(p->product) == HUSK_F32)
+        if (husk__product_is_of_bytes(p->product))
+            x->bytes[i] = (unsigned char)(int)x->values[i];
+        else if (dtype_of(p->product) == HUSK_F32)
             memcpy(x->bytes + i * 4, &bits, 4);
         else
             memcpy(x->bytes + i * 2, &half, 2);
@@ -115,9 +149,15 @@ static void fill(probe *p, filling kind, operand *x, bool is_a)
 
 // ---- right or wrong ----
 
+static double sum_at(const probe *p, int row, int column)
+{
+    const int i = row * SIDE + column;
+    return husk__product_is_of_bytes(p->product) ? (double)p->c.integers[i] : (double)p->c.reals[i];
+}
+
 static bool is_right(const probe *p, filling kind, int row, int column, double *wanted)
 {
-    const double got = p->c[row * SIDE + column];
+    const double got = sum_at(p, row, column);
     double sum = 0.0, magnitude = 0.0;
     for (int k = 0; k < p->steps; ++k) {
         const double term = (double)p->a.values[row * p->steps + k] * p->b.values[column * p->steps + k];
@@ -143,7 +183,7 @@ static bool check(const probe *p, filling kind, int way, char reason[HUSK__ENGIN
                 continue;
             snprintf(reason, HUSK__ENGINE_REASON,
                      "of %s its probe computes %.9g where %.9g is right (way %d, row %d, column %d)",
-                     filling_names[kind], (double)p->c[row * SIDE + column], wanted, way, row, column);
+                     filling_names[kind], sum_at(p, row, column), wanted, way, row, column);
             return false;
         }
     return true;
@@ -166,13 +206,15 @@ static husk_status multiply(probe *p, int way, const husk__scope *scope)
                               HUSK__ARG_BUFFER(p->buffer, OPERAND_BYTES, element),
                               HUSK__ARG_BUFFER(p->buffer, 2 * OPERAND_BYTES, sizeof(float)), HUSK__ARG_I32(TILES),
                               HUSK__ARG_I32(way));
-    return status == HUSK_OK ? husk_buffer_read(p->queue, p->buffer, 2 * OPERAND_BYTES, sizeof p->c, p->c) : status;
+    return status == HUSK_OK ? husk_buffer_read(p->queue, p->buffer, 2 * OPERAND_BYTES, sizeof p->c, &p->c) : status;
 }
 
 static husk_status prepare(probe *p, const husk__scope *scope)
 {
     husk__text options = {0};
-    husk__text_format(&options, "%s ", husk__dtype_option(dtype_of(p->product)));
+    const husk_dtype dtype = dtype_of(p->product);
+    husk__text_format(&options, "%s ",
+                      husk__dtype_option(husk__product_is_of_bytes(p->product) ? HUSK_F32 : dtype));
     const bool is_amx = p->engine->kind == HUSK__ENGINE_AMX;
     if (is_amx)
         husk__engine_product_options(p->engine, p->product, &options);
@@ -196,8 +238,8 @@ static husk_status run(probe *p, bool *passed, char reason[HUSK__ENGINE_REASON],
     husk_status status = prepare(p, scope);
     *passed = true;
     for (int kind = INTEGERS; kind < FILLINGS && status == HUSK_OK && *passed; ++kind) {
-        if (kind == DENORMALS && p->product != HUSK__PRODUCT_F16)
-            continue; // f32's may be flushed
+        if (!takes(p->product, (filling)kind))
+            continue;
         fill(p, (filling)kind, &p->a, true);
         fill(p, (filling)kind, &p->b, false);
         for (int way = 0; way < WAYS && status == HUSK_OK && *passed; ++way) {

@@ -72,6 +72,7 @@ START_TEST(soft_engines_are_there_when_they_are_named)
     ck_assert(claims("soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH));
     ck_assert(claims("soft_amd_wmma", HUSK_F32, HUSK_PRECISION_MEDIUM));
     ck_assert(!claims("soft", HUSK_F64, HUSK_PRECISION_HIGHEST));
+    ck_assert(!claims("soft_amx", HUSK_I8, HUSK_PRECISION_HIGHEST)); // which is of the other kind
     test_restore_environment();
 }
 END_TEST
@@ -154,6 +155,14 @@ static const mistake mistakes[] = {
      "load_some(from + i * line + 15)", "integers"},
     {"soft_amx", HUSK_F32, HUSK_PRECISION_HIGH, "lib/amx.clh", "sum = amx_dot(sum, row_a, column_b + 2 * AMX_TILE);",
      ";", "random numbers"},
+    // Bytes: u8 taken for i8, lines that begin a byte late, sums of 20 bits.
+    {"soft_amx", HUSK_U8, HUSK_PRECISION_HIGHEST, "lib/amx.clh", "return (int)(word >> 8 * q & 255u);",
+     "return (int)(word << (24 - 8 * q)) >> 24;", "integers"},
+    {"soft_amx", HUSK_I8, HUSK_PRECISION_HIGHEST, "lib/amx_bytes.clh", "words_anywhere *)(from + i * line)",
+     "words_anywhere *)(from + i * line + 1)", "integers"},
+    {"soft_amx", HUSK_I8, HUSK_PRECISION_HIGHEST, "lib/amx.clh",
+     "sum += amx_byte_a(a[i], q) * amx_byte_b(b[i * AMX_SIDE], q);",
+     "sum = clamp(sum + amx_byte_a(a[i], q) * amx_byte_b(b[i * AMX_SIDE], q), -524288, 524287);", "extremes"},
 };
 
 // A copy of the kernels, one of them with a mistake.

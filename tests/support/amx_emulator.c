@@ -33,8 +33,9 @@ static atomic_ullong emulated;
 // ---- decoding ----
 
 // An instruction of the VEX map 0F 38, with what its ModRM byte says.
+enum { NONE, P66, PF3, PF2 };
 typedef struct instruction {
-    unsigned prefix, opcode; // prefix: 0 none, 1 66, 2 F3, 3 F2
+    unsigned prefix, opcode;
     unsigned mod, reg, rm, third;
     uint64_t base, index; // of an address: what to begin at, and how far apart rows lie
     size_t length;
@@ -132,11 +133,45 @@ static float flushed(float value)
     return fpclassify(value) == FP_SUBNORMAL ? copysignf(0.0f, value) : value;
 }
 
+// Sums, A and B of a product: three different tiles.
+static bool are_distinct(const instruction *it)
+{
+    const unsigned c = it->reg, a = it->rm, b = it->third;
+    return c != a && a != b && b != c && c < TILES && a < TILES && b < TILES;
+}
+
+static int32_t extended(unsigned char byte, bool is_signed)
+{
+    return is_signed ? (int32_t)(signed char)byte : (int32_t)byte;
+}
+
+// TDPBSSD, TDPBSUD, TDPBUSD, TDPBUUD by prefix: four products of bytes are added to an i32, modulo 2^32; nothing
+// saturates.
+static bool multiply_bytes(const instruction *it)
+{
+    const unsigned c = it->reg, a = it->rm, b = it->third;
+    const bool a_is_signed = it->prefix == PF2 || it->prefix == PF3;
+    const bool b_is_signed = it->prefix == PF2 || it->prefix == P66;
+    if (!are_distinct(it))
+        return false;
+    for (unsigned m = 0; m < tiles.rows[c]; ++m)
+        for (unsigned n = 0; n < tiles.row_bytes[c] / 4u; ++n) {
+            uint32_t sum;
+            memcpy(&sum, tiles.tile[c][m] + 4 * n, 4);
+            for (unsigned k = 0; k < tiles.row_bytes[a] / 4u; ++k)
+                for (unsigned q = 0; q < 4; ++q)
+                    sum += (uint32_t)(extended(tiles.tile[a][m][4 * k + q], a_is_signed) *
+                                      extended(tiles.tile[b][k][4 * n + q], b_is_signed));
+            memcpy(tiles.tile[c][m] + 4 * n, &sum, 4);
+        }
+    return true;
+}
+
 // TDPBF16PS: even and odd products add up apart, then their sum is added.
 static bool multiply(const instruction *it)
 {
     const unsigned c = it->reg, a = it->rm, b = it->third;
-    if (c == a || a == b || b == c || c >= TILES || a >= TILES || b >= TILES)
+    if (!are_distinct(it))
         return false;
     for (unsigned m = 0; m < tiles.rows[c]; ++m)
         for (unsigned n = 0; n < tiles.row_bytes[c] / 4u; ++n) {
@@ -155,7 +190,6 @@ static bool multiply(const instruction *it)
 
 static bool execute(const instruction *it)
 {
-    enum { NONE, P66, PF3, PF2 };
     const bool has_address = it->mod != 3;
     if (it->opcode == 0x49 && it->prefix == NONE && has_address) // LDTILECFG
         return configure((const unsigned char *)(uintptr_t)it->base); // NOLINT
@@ -173,7 +207,9 @@ static bool execute(const instruction *it)
         move(it, it->prefix != PF3);
         return true;
     }
-    return it->opcode == 0x5c && it->prefix == PF3 && !has_address && multiply(it);
+    if (has_address)
+        return false;
+    return it->opcode == 0x5e ? multiply_bytes(it) : it->opcode == 0x5c && it->prefix == PF3 && multiply(it);
 }
 
 // ---- the handler ----
@@ -195,7 +231,7 @@ static void on_illegal_instruction(int number_of_signal, siginfo_t *information,
 static bool cpu_has_it(void)
 {
     unsigned a, b, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 1);
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 3) == 3;
 }
 
 bool test_emulate_amx(void)
