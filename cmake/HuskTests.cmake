@@ -94,6 +94,18 @@ function(husk_register_test name tiers timeout processors folder)
     endforeach()
 endfunction()
 
+# A test again where Intel's runtime for CPUs is the only platform: another compiler, sub-groups, f16's arithmetic. The
+# tier "intel"; ./run puts the runtime into HUSK_INTEL_RUNTIME. It takes seconds a program, hence the timeout.
+set(HUSK_INTEL_RUNTIME "${PROJECT_SOURCE_DIR}/build/intel-runtime")
+function(husk_register_intel name timeout processors folder target)
+    math(EXPR timeout "${timeout} * 20")
+    set(environment ${HUSK_TEST_ENVIRONMENT} HUSK_TEST_TIER=default "OCL_ICD_VENDORS=${HUSK_INTEL_RUNTIME}/vendors"
+        "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}-intel")
+    add_test(NAME "intel/${name}" COMMAND ${target})
+    set_tests_properties("intel/${name}" PROPERTIES LABELS "intel;${folder}" TIMEOUT "${timeout}"
+        PROCESSORS "${processors}" ENVIRONMENT "${environment}")
+endfunction()
+
 # An operator's test again on devices that are smaller than this machine's: the tier "platforms".
 function(husk_register_small_devices name timeout target)
     set(limits "HUSK_LIMITS=local_memory=16K,work_group=64")
@@ -101,8 +113,9 @@ function(husk_register_small_devices name timeout target)
     set(narrow "HUSK_LIMITS=vector_width=4")
     set(middle "HUSK_LIMITS=vector_width=8")
     set(index_64 "HUSK_LIMITS=index=16") # every kernel that has it in its 64-bit form
+    set(basic "POCL_DEVICES=basic")      # PoCL's other device: one thread, the caller's
     math(EXPR timeout "${timeout} * 3")
-    foreach(kind limits pocl narrow middle index_64)
+    foreach(kind limits pocl narrow middle index_64 basic)
         add_test(NAME "platforms/${kind}/${name}" COMMAND ${target})
         set_tests_properties("platforms/${kind}/${name}" PROPERTIES LABELS "platforms;ops" TIMEOUT "${timeout}"
             ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};${${kind}}")
@@ -142,5 +155,8 @@ function(husk_add_test_file file)
     husk_register_test("${folder}/${name}" "${tiers}" "${timeout}" "${processors}" "${folder}" ${target})
     if(folder STREQUAL "ops")
         husk_register_small_devices("${folder}/${name}" "${timeout}" ${target})
+    endif()
+    if("default" IN_LIST tiers AND folder MATCHES "^(ops|runtime|select)$")
+        husk_register_intel("${folder}/${name}" "${timeout}" "${processors}" "${folder}" ${target})
     endif()
 endfunction()
