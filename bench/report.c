@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nearness.h"
 #include "network.h"
 #include "rival.h"
 #include "roofline.h"
@@ -110,22 +111,6 @@ static size_t count_state(const json_t *rows, const char *state)
     return count;
 }
 
-static double median_percent(const json_t *rows, const char *bound, size_t *count)
-{
-    double *values = calloc(json_array_size(rows) + 1, sizeof *values);
-    *count = 0;
-    for (size_t i = 0; values && i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        const double percent = bench_number_of(row, "percent_of_peak");
-        if (!isnan(percent) && !strcmp(bench_text_of(row, "bound_by"), bound) &&
-            !strcmp(bench_text_of(row, "state"), "ok"))
-            values[(*count)++] = percent;
-    }
-    const double median = values ? bench_median(values, *count) : NAN;
-    free(values);
-    return median;
-}
-
 static void write_counts(const json_t *rows, FILE *file)
 {
     static const char *const others[][2] = {
@@ -150,21 +135,32 @@ static void write_counts(const json_t *rows, FILE *file)
     fputs("</p>\n", file);
 }
 
-static void write_verdict(const json_t *rows, FILE *file)
+static void write_nearness(const json_t *root, const json_t *rows, FILE *file)
 {
-    static const char *const bounds[][2] = {{"arithmetic", "multiply-adds are"}, {"memory", "bandwidth is"}};
+    static const char *const ends[BENCH_PLACES] = {
+        [BENCH_BY_ARITHMETIC] = "of the measured multiply-adds are reached where arithmetic is the limit",
+        [BENCH_IN_CACHES] =
+            "of what copying or reading as much reaches, where memory is the limit and caches hold the data",
+        [BENCH_IN_MEMORY] = "of that where no cache holds them",
+    };
+    const bench_nearness near = bench_nearness_of(root, rows);
+    for (int place = 0; place < BENCH_PLACES; place++) {
+        if (near.count[place] && ends[place])
+            fprintf(file, "<p>%.0f%% %s (median of %zu).</p>\n", near.median[place], ends[place], near.count[place]);
+    }
+    if (near.count[BENCH_BY_LAUNCH])
+        fprintf(file, "<p>%zu not counted there: the data move in less time than a launch takes (%.0f &micro;s).</p>\n",
+                near.count[BENCH_BY_LAUNCH], near.launch_ns * 1e-3);
+}
+
+static void write_verdict(const json_t *root, const json_t *rows, FILE *file)
+{
     json_t *names = bench_rival_names(rows), *ignored;
     const char *name, *who = "";
     size_t count, rivals = 0;
     double worst;
     write_counts(rows, file);
-    for (size_t i = 0; i < 2; i++) {
-        const double percent = median_percent(rows, bounds[i][0], &count);
-        if (count)
-            fprintf(file,
-                    "<p>Where %s is the limit, %.0f%% of the measured %s reached (median of %zu).</p>\n",
-                    bounds[i][0], percent, bounds[i][1], count);
-    }
+    write_nearness(root, rows, file);
     json_object_foreach(names, name, ignored)
     {
         const double mean = bench_rival_geomean(rows, name, NULL, &count);
@@ -322,7 +318,7 @@ static void write_device(const bench_column *column, size_t number, bool is_only
     if (!json_array_size(rows)) {
         fputs("<p>Nothing was measured on it.</p>\n", file);
     } else {
-        write_verdict(rows, file);
+        write_verdict(column->document, rows, file);
         write_facts(column, rows, file);
         write_roofline(column, number, file);
         write_bars(rows, file);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nearness.h"
 #include "network.h"
 #include "rival.h"
 #include "terminal.h"
@@ -76,87 +77,27 @@ void bench_print_startup(const json_t *startup)
 
 #define MEMORY_DRIFT 0.15 // what copying moves by itself
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// What limits rows, and where their data lie.
-typedef struct limits {
-    double launch_ns, cache_bytes; // 0: not known
-} limits;
-
-typedef enum place { BY_ARITHMETIC, IN_CACHES, IN_MEMORY, BY_LAUNCH, PLACES } place;
-
-static limits limits_of(const bench_results *results)
-{
-    const json_t *first = json_array_get(results->rows, 0), *devices = json_object_get(results->root, "devices");
-    const json_t *device = json_array_get(devices, (size_t)json_integer_value(json_object_get(first, "device")));
-    const json_t *peaks = json_object_get(device, "peaks"), *traits = json_object_get(device, "traits");
-    const double host = json_number_value(json_object_get(json_object_get(results->root, "host"), "cache"));
-    const double own = json_number_value(json_object_get(traits, "global_cache"));
-    // A GPU has nothing of the host's caches.
-    const bool is_cpu = json_is_true(json_object_get(traits, "is_cpu"));
-    return (limits){json_number_value(json_object_get(peaks, "launch_ns")), is_cpu && host > own ? host : own};
-}
-
-// The best time that memory allows a row is its percentage of the median: where a launch takes longer, the row says
-// nothing about memory.
-static place place_of(const json_t *row, const limits *l)
-{
-    const double percent = json_number_value(json_object_get(row, "percent_of_peak"));
-    const double median = json_number_value(json_object_get(json_object_get(row, "time"), "median_ns"));
-    if (strcmp(string_of(row, "bound_by"), "memory") != 0)
-        return BY_ARITHMETIC;
-    if (percent / 100 * median < l->launch_ns)
-        return BY_LAUNCH;
-    const double bytes = fmax(json_number_value(json_object_get(row, "working_set")),
-                              json_number_value(json_object_get(row, "bytes")));
-    return bytes <= l->cache_bytes ? IN_CACHES : IN_MEMORY;
-}
-
-// Median of the percentages of the rows of a place.
-static double median_percent(const json_t *rows, const limits *l, place wanted, size_t *count)
-{
-    double *values = calloc(json_array_size(rows) + 1, sizeof *values), median = NAN;
-    *count = 0;
-    for (size_t i = 0; values && i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i), *percent = json_object_get(row, "percent_of_peak");
-        if (json_is_number(percent) && !strcmp(string_of(row, "state"), "ok") && place_of(row, l) == wanted)
-            values[(*count)++] = json_number_value(percent);
-    }
-    if (*count) {
-        qsort(values, *count, sizeof *values, compare_doubles);
-        median = *count % 2 ? values[*count / 2] : (values[*count / 2 - 1] + values[*count / 2]) / 2;
-    }
-    free(values);
-    return median;
-}
-
 static void print_limits(const bench_results *results)
 {
-    const limits l = limits_of(results);
-    double median[PLACES];
-    size_t count[PLACES];
-    for (int i = 0; i < PLACES; i++)
-        median[i] = median_percent(results->rows, &l, (place)i, &count[i]);
+    const bench_nearness near = bench_nearness_of(results->root, results->rows);
+    const size_t *count = near.count;
     char text[400] = "";
-    if (count[BY_ARITHMETIC])
+    if (count[BENCH_BY_ARITHMETIC])
         bench_print(2, "Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n",
-                    median[BY_ARITHMETIC], count[BY_ARITHMETIC]);
-    if (count[IN_CACHES])
-        bench_append(text, sizeof text, "%.0f%% where the data lie in caches (median of %zu)%s", median[IN_CACHES],
-                     count[IN_CACHES], count[IN_MEMORY] ? ", " : "");
-    if (count[IN_MEMORY])
-        bench_append(text, sizeof text, "%.0f%% where they do not (median of %zu)", median[IN_MEMORY],
-                     count[IN_MEMORY]);
+                    near.median[BENCH_BY_ARITHMETIC], count[BENCH_BY_ARITHMETIC]);
+    if (count[BENCH_IN_CACHES])
+        bench_append(text, sizeof text, "%.0f%% where the data lie in caches (median of %zu)%s",
+                     near.median[BENCH_IN_CACHES], count[BENCH_IN_CACHES], count[BENCH_IN_MEMORY] ? ", " : "");
+    if (count[BENCH_IN_MEMORY])
+        bench_append(text, sizeof text, "%.0f%% where they do not (median of %zu)", near.median[BENCH_IN_MEMORY],
+                     count[BENCH_IN_MEMORY]);
     if (text[0])
         bench_print(2, "Where memory is the limit, of what copying or reading as much data reaches: %s.\n", text);
-    if (count[BY_LAUNCH])
+    const size_t launches = count[BENCH_BY_LAUNCH];
+    if (launches)
         bench_print(2, "%zu case%s not counted there: %s data move in less time than a launch takes (%.0f us).\n",
-                    count[BY_LAUNCH], count[BY_LAUNCH] == 1 ? " is" : "s are", count[BY_LAUNCH] == 1 ? "its" : "their",
-                    l.launch_ns * 1e-3);
+                    launches, launches == 1 ? " is" : "s are", launches == 1 ? "its" : "their",
+                    near.launch_ns * 1e-3);
 }
 
 static void print_counts(const json_t *rows)

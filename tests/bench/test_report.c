@@ -96,6 +96,8 @@ START_TEST(one_device_is_a_page)
     ck_assert_int_eq(count("<h1>"), 1);
     ck_assert_int_eq(count("All 47 results are right."), 1);
     ck_assert_int_eq(count("times</strong> as fast as onednn"), 1);
+    ck_assert_int_eq(count("of the measured multiply-adds are reached where arithmetic is the limit (median of "), 1);
+    ck_assert_int_eq(count("memory is the limit and caches hold the data (median of "), 1);
     ck_assert_int_eq(count("<g class=\"p "), rows); // points of the roofline
     ck_assert_int_ge(count("class=\"r-fill r-b0\""), 6);
     ck_assert_int_ge(count("prefers-color-scheme:dark"), 2);
