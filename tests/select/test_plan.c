@@ -368,6 +368,22 @@ START_TEST(packed_weights_fit_what_they_were_made_for)
 }
 END_TEST
 
+// What lies behind a tensor's rank is nobody's.
+START_TEST(a_plans_tensor_is_compared_as_far_as_its_rank)
+{
+    husk_tensor planned = {.rank = 2, .dtype = HUSK_F32, .shape = {3, 4}, .strides = {4, 1}}, given = planned;
+    given.shape[2] = 9;
+    given.strides[2] = 7;
+    ck_assert_int_eq(husk__plan_check_tensor(&planned, &given, "x", &scope), HUSK_OK);
+    given.strides[0] = 5;
+    ck_assert_int_eq(husk__plan_check_tensor(&planned, &given, "x", &scope), HUSK_INVALID_ARGUMENT);
+    given = planned;
+    given.shape[1] = 5;
+    ck_assert_int_eq(husk__plan_check_tensor(&planned, &given, "x", &scope), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "the plan was made for"));
+}
+END_TEST
+
 START_TEST(a_plan_keeps_its_context)
 {
     husk_plan *plan = create(&toy, 4, NULL, 0);
@@ -395,6 +411,7 @@ int main(void)
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
     tcase_add_test(tests, wishes_in_a_list);
     tcase_add_test(tests, packed_weights_fit_what_they_were_made_for);
+    tcase_add_test(tests, a_plans_tensor_is_compared_as_far_as_its_rank);
     tcase_add_test(tests, a_plan_keeps_its_context);
     suite_add_tcase(suite, tests);
     return test_main(suite);
