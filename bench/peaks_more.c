@@ -212,7 +212,8 @@ bool bench_meter_round_trip(bench_meter *m, bench_peaks *peaks, char reason[BENC
 
 // ---- engines ----
 
-// GFLOP/s of gemm's variant for an engine on a square that fills the device; 0 where it does not take that dtype.
+// GFLOP/s of gemm's variant for an engine, of bytes quantized_gemm's, on a square that fills the device; 0 where it
+// does not take that dtype.
 static double time_engine(const bench_husk_session *session, const char *variant, const char *dtype, int edge)
 {
     char line[128], reason[BENCH_REASON_TEXT];
@@ -221,7 +222,11 @@ static double time_engine(const bench_husk_session *session, const char *variant
     void *state = NULL;
     double best = 0;
     const bench_prepare_options options = {.form = variant};
-    snprintf(line, sizeof line, "gemm m=%d n=%d k=%d dtype=%s", edge, edge, edge, dtype);
+    if (strcmp(dtype, "i8") == 0)
+        snprintf(line, sizeof line, "quantized_gemm m=%d n=%d k=%d c=i32 %s", edge, edge, edge,
+                 strcmp(variant, "amx") == 0 ? "packed=1" : "tb=1");
+    else
+        snprintf(line, sizeof line, "gemm m=%d n=%d k=%d dtype=%s", edge, edge, edge, dtype);
     if (!bench_case_parse(line, &c, reason) || !bench_data_make(&c, &data, reason))
         return 0;
     void *own = (void *)(uintptr_t)session;
@@ -246,8 +251,8 @@ static int edge_for(const char *engine)
 
 static void measure_engine(bench_meter *m, const char *engine, const char *text, bench_peaks *peaks)
 {
-    static const char *const dtypes[] = {"f16", "bf16"};
-    for (size_t d = 0; d < 2 && peaks->engine_count < BENCH_ENGINE_PEAKS; d++) {
+    static const char *const dtypes[] = {"f16", "bf16", "i8"};
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes && peaks->engine_count < BENCH_ENGINE_PEAKS; d++) {
         double gflops = 0;
         if (strstr(text, dtypes[d]))
             gflops = time_engine(m->session, strstr(engine, "amx") ? "amx" : "matrix", dtypes[d], edge_for(engine));

@@ -45,20 +45,25 @@ bool bench_is_on_engine(const char *variant)
     return variant && (!strcmp(variant, "matrix") || !strcmp(variant, "amx"));
 }
 
+// Of bytes 0 where it was not measured: engines differ in how much faster they are.
 static double engine_peak(husk_dtype dtype, const bench_peaks *peaks)
 {
     double any = 0;
     for (int i = 0; i < peaks->engine_count; i++) {
         if (!strcmp(peaks->engines[i].dtype, husk_dtype_name(dtype)))
             return peaks->engines[i].gflops;
-        any = peaks->engines[i].gflops;
+        if (strcmp(peaks->engines[i].dtype, husk_dtype_name(HUSK_I8)) != 0)
+            any = peaks->engines[i].gflops;
     }
-    return dtype == HUSK_F32 ? any / 3 : any; // f32 is three products of narrower numbers
+    return dtype == HUSK_I8 ? 0 : dtype == HUSK_F32 ? any / 3 : any; // f32 is three products of narrower numbers
 }
 
 double bench_peaks_arithmetic(const bench_case *c, const char *variant, const bench_peaks *peaks)
 {
     const double factor = bench_case_peak_factor(c), f32 = peaks->fma_gflops;
+    const double bytes = factor > 1 && bench_is_on_engine(variant) ? engine_peak(HUSK_I8, peaks) : 0;
+    if (bytes > 0)
+        return bytes;
     if (factor > 1)
         return peaks->arithmetic[BENCH_PEAK_I8] > 0 ? peaks->arithmetic[BENCH_PEAK_I8] : factor * f32;
     if (bench_is_on_engine(variant))

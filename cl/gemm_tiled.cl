@@ -13,76 +13,9 @@
 // Menu of tiled (local memory with padding): 128x128x8 by 8x8 (256 items, 16.5 KiB), 64x64x16 by 4x4 (256 items,
 // 17 KiB), 64x64x16 by 8x8 (64 items, 17 KiB), 32x32x16 by 4x4 (64 items, 9 KiB). Menu of matrix: 128x128, 64x64 and
 // 32x32 with 64 bytes of each line and part (32, 16 and 8 KiB); src/select/engine.c has the engines' items.
-#include "lib/fragment_loop.clh"
+#include "lib/fragment_operands.clh"
 #include "lib/activation.clh"
 #include "lib/gemm.clh"
-
-// One operand as the loader sees it: lines are rows of A or columns of B. A four lies along the dimension
-// that is contiguous in memory.
-typedef struct {
-    index_t line_stride, step_stride;
-    int lines;      // how many there are from the tile's first line on
-    int along_k;    // fours lie along k, else across lines
-    int aligned;    // every whole four starts at a multiple of its size
-    int units;      // of data_t an element; the strides are scaled
-} operand;
-
-// How many of the four elements at (line, step) of a tile lie inside the matrix: 0 or less where none does.
-inline int four_inside(operand o, int line, int step, int steps)
-{
-    return line < o.lines && step < steps ? (o.along_k ? steps - step : o.lines - line) : 0;
-}
-
-// The four elements at (line, step) of a tile whose first element is at x; zeros outside the matrix, whose
-// memory is not touched there.
-inline carried_four load_four(const __global data_t *x, operand o, int line, int step, int steps)
-{
-    const index_t stride = o.along_k ? o.step_stride : o.line_stride;
-    const int inside = four_inside(o, line, step, steps);
-    const __global data_t *from = x + line * o.line_stride + step * o.step_stride;
-    if (inside >= 4 && o.aligned)
-        return carried_four_aligned(from, o.units);
-    carried_four v = (carried_four)(0);
-    if (inside > 0)
-        v.x = carried_one(from, o.units);
-    if (inside > 1)
-        v.y = carried_one(from + stride, o.units);
-    if (inside > 2)
-        v.z = carried_one(from + 2 * stride, o.units);
-    if (inside > 3)
-        v.w = carried_one(from + 3 * stride, o.units);
-    return v;
-}
-
-// An item's share of the next tile of A or B: into registers, or straight to where it is going.
-#define FETCH_SIDE(x, fours, next) \
-    _Pragma("unroll") for (int s = 0; s < fours; ++s) \
-    { \
-        const int line = x##_share.line + s * x##_share.line_add, step = x##_share.step + s * x##_share.step_add; \
-        if (copies_##x) \
-            fragment_copy_four(x##_tiles[next], line, step, \
-                               x##_from + line * o##x.line_stride + step * o##x.step_stride, \
-                               four_inside(o##x, line, step, steps)); \
-        else \
-            x##_next[s] = load_four(x##_from, o##x, line, step, steps); \
-    }
-#define KEEP_SIDE(x, fours, lines, next) \
-    _Pragma("unroll") for (int s = 0; s < fours; ++s) \
-    { \
-        if (copies_##x) \
-            break; \
-        fragment_keep_four(x##_tiles[next], lines, x##_share.line + s * x##_share.line_add, \
-                           x##_share.step + s * x##_share.step_add, x##_next[s], o##x.along_k); \
-    }
-#define FETCH(t, next) \
-    const int steps = end - begin - (t) * BLOCK_K; \
-    const __global data_t *a_from = a + (t) * BLOCK_K * oa.step_stride; \
-    const __global data_t *b_from = b + (t) * BLOCK_K * ob.step_stride; \
-    FETCH_SIDE(a, A_FOURS, next) \
-    FETCH_SIDE(b, B_FOURS, next)
-#define KEEP(t, next) \
-    KEEP_SIDE(a, A_FOURS, BLOCK_M, next) \
-    KEEP_SIDE(b, B_FOURS, BLOCK_N, next)
 
 // a_row, a_step: how far apart the rows of op(A) and its k steps lie; b_step, b_column likewise; any
 // stride is right. a_aligned: one stride of A is 1 and the other a multiple of 4. splits: work-groups that share
@@ -121,10 +54,7 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     b += first_column * ob.line_stride + begin * ob.step_stride;
 
     FRAGMENT_TILES
-    carried_four a_next[A_FOURS], b_next[B_FOURS];
-    const int copies_a = FRAGMENT_COPIES && oa.along_k && oa.aligned;
-    const int copies_b = FRAGMENT_COPIES && ob.along_k && ob.aligned;
-    const share a_share = share_of(oa.along_k, item, BLOCK_M), b_share = share_of(ob.along_k, item, BLOCK_N);
+    OPERANDS
     const int tiles = (end - begin + BLOCK_K - 1) / BLOCK_K;
     FRAGMENT_LOOP(tiles, FETCH, KEEP)
 

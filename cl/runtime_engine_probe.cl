@@ -9,13 +9,13 @@
 
 enum { ONE_BY_ONE, ALONG_K, ACROSS_LINES };
 
-inline carried_four probe_across(const __global data_t *from, int steps)
+inline carried_four probe_across(const __global operand_t *from, int steps)
 {
-    return (carried_four)(carried_one(from, 1), carried_one(from + steps, 1), carried_one(from + 2 * steps, 1),
-                          carried_one(from + 3 * steps, 1));
+    return CARRIED_FOUR(carried_one(from, 1), carried_one(from + steps, 1), carried_one(from + 2 * steps, 1),
+                        carried_one(from + 3 * steps, 1));
 }
 
-inline void probe_fill(__local tile_t *tile, int lines, const __global data_t *from, int steps, int way, uint item)
+inline void probe_fill(__local tile_t *tile, int lines, const __global operand_t *from, int steps, int way, uint item)
 {
     for (int n = item; n < lines * BLOCK_K / (way == ONE_BY_ONE ? 1 : 4); n += GROUP_ITEMS) {
         if (way == ONE_BY_ONE) {
@@ -23,7 +23,7 @@ inline void probe_fill(__local tile_t *tile, int lines, const __global data_t *f
             fragment_keep(tile, lines, line, step, carried_one(from + line * steps + step, 1));
         } else if (way == ALONG_K) {
             const int line = n / (BLOCK_K / 4), step = n % (BLOCK_K / 4) * 4;
-            const __global data_t *four = from + line * steps + step;
+            const __global operand_t *four = from + line * steps + step;
             if (FRAGMENT_COPIES)
                 fragment_copy_four(tile, line, step, four, 4);
             else
@@ -38,8 +38,9 @@ inline void probe_fill(__local tile_t *tile, int lines, const __global data_t *f
 }
 
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
-__kernel void husk_runtime_engine_probe(const __global data_t *a_base, long a_offset, const __global data_t *b_base,
-                                        long b_offset, __global float *c_base, long c_offset, int tiles, int way)
+__kernel void husk_runtime_engine_probe(const __global operand_t *a_base, long a_offset,
+                                        const __global operand_t *b_base, long b_offset, __global sum_t *c_base,
+                                        long c_offset, int tiles, int way)
 {
     __local tile_t a_tile[A_TILE] __attribute__((aligned(16)));
     __local tile_t b_tile[B_TILE] __attribute__((aligned(16)));

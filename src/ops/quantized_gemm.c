@@ -140,8 +140,8 @@ static const husk__variant packed_variant = {
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&husk__quantized_gemm_amx, &packed_variant,
-                                               &husk__quantized_gemm_tiled, NULL};
+static const husk__variant *const variants[] = {&husk__quantized_gemm_amx, &packed_variant, &husk__quantized_gemm_tiled,
+                                               &husk__quantized_gemm_matrix, NULL};
 
 const husk__op husk__op_quantized_gemm = {
     .name = "quantized_gemm",

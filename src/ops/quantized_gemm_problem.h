@@ -27,6 +27,8 @@ typedef struct husk__quantized_gemm_run {
 void husk__quantized_gemm_packed_key(const husk__quantized_gemm_problem *problem, husk__key *key);
 double husk__quantized_gemm_flops(const husk__candidate *candidate);
 
+/* What tiles of a side take on a GPU, in the time of one unit's sums: those of all units that wait for the last. */
+double husk__quantized_gemm_tiles_cost(const husk__candidate *candidate, int64_t side);
 /* FINISH_PARAMS for kernels that take A's bytes as they are, i8 or u8. */
 husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const husk__quantized_gemm_run *given,
                                              husk__arg *end);
@@ -38,6 +40,7 @@ husk_status husk__quantized_gemm_amx_pack(const husk_plan *plan, husk_queue *que
 
 extern const husk__op husk__op_quantized_gemm;
 extern const husk__variant husk__quantized_gemm_amx;
+extern const husk__variant husk__quantized_gemm_matrix;
 extern const husk__variant husk__quantized_gemm_tiled;
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Variant tiled: for GPUs. The kernel and what it costs: cl/quantized_gemm_tiled.cl.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,11 +31,17 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return candidate->traits->work_group >= ITEMS && candidate->traits->local_memory >= LOCAL_BYTES;
 }
 
-static double cost(const husk__candidate *candidate)
+double husk__quantized_gemm_tiles_cost(const husk__candidate *candidate, int64_t side)
 {
     const husk__products *own = &((const problem *)candidate->problem)->products;
-    return (double)own->groups * (double)husk__round_up(own->m, TILE) * (double)husk__round_up(own->n, TILE) *
-           (double)(own->k + 16) * 1e-3;
+    const double tiles = (double)(own->groups * husk__divide_up(own->m, side) * husk__divide_up(own->n, side));
+    const double units = candidate->traits->compute_units;
+    return ceil(tiles / units) * units * (double)(side * side) * (double)(own->k + 64) * 1e-3;
+}
+
+static double cost(const husk__candidate *candidate)
+{
+    return husk__quantized_gemm_tiles_cost(candidate, TILE);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)

@@ -22,7 +22,10 @@ enum {
     BF16_PARTS = BIT(BF16X3) | BIT(BF16X1),
     TF32_PARTS = BIT(TF32X3) | BIT(TF32X1),
     BYTES = BIT(I8) | BIT(U8),
-    NV_MMA = HALVES | TF32_PARTS
+    NV_MMA = HALVES | TF32_PARTS | BYTES,
+    MFMA = HALVES | BIT(F32) | BF16_PARTS | BIT(I8),
+    WMMA = HALVES | BF16_PARTS | BYTES,
+    DPAS = WMMA
 };
 
 static bool is_gpu(const husk_device_traits *traits)
@@ -88,23 +91,18 @@ static bool claims_all(const husk_device_traits *traits)
 
 static const husk__engine rows[] = {
     FRAGMENTS("nv_mma", claims_nv, NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
-    FRAGMENTS("amd_mfma", claims_cdna, HALVES | BIT(F32) | BF16_PARTS, "-DENGINE_AMD_MFMA", 64,
-              SHARES(64, 64, 32, 32, 32, 16)),
-    FRAGMENTS("amd_wmma", claims_rdna3, HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=11", 32,
-              SHARES(64, 32, 32, 32, 16, 16)),
-    FRAGMENTS("amd_wmma_gfx12", claims_rdna4, HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=12", 32,
-              SHARES(64, 32, 32, 32, 16, 16)),
-    FRAGMENTS("intel_dpas", claims_dpas, HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 16,
-              SHARES(32, 32, 32, 16, 16, 16)),
-    FRAGMENTS("intel_dpas_8", claims_dpas, HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 8,
-              SHARES(32, 16, 16, 16, 16, 8)),
+    FRAGMENTS("amd_mfma", claims_cdna, MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
+    FRAGMENTS("amd_wmma", claims_rdna3, WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    FRAGMENTS("amd_wmma_gfx12", claims_rdna4, WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    FRAGMENTS("intel_dpas", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS", 16, SHARES(32, 32, 32, 16, 16, 16)),
+    FRAGMENTS("intel_dpas_8", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
     TILES("amx", claims_amx, .permit = husk__permit_amx, .options = ""),
     SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
-    SOFT("soft_amd_mfma", HALVES | BIT(F32) | BF16_PARTS, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
-    SOFT("soft_amd_wmma", HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
-    SOFT("soft_amd_wmma_gfx12", HALVES | BF16_PARTS, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
-    SOFT("soft_intel_dpas", HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 16, SHARES(32, 32, 32, 16, 16, 16)),
-    SOFT("soft_intel_dpas_8", HALVES | BF16_PARTS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
+    SOFT("soft_amd_mfma", MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
+    SOFT("soft_amd_wmma", WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    SOFT("soft_amd_wmma_gfx12", WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    SOFT("soft_intel_dpas", DPAS, "-DENGINE_INTEL_DPAS", 16, SHARES(32, 32, 32, 16, 16, 16)),
+    SOFT("soft_intel_dpas_8", DPAS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
     TILES("soft_amx", claims_all, .is_soft = true, .options = "-DENGINE_SOFT"),
 };
 

@@ -378,6 +378,13 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 400);
     peaks.arithmetic[BENCH_PEAK_I8] = 350;
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 350);
+    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "amx", &peaks), 350);
+    bench_peaks engines = peaks;
+    engines.engines[0].gflops = 4000;
+    snprintf(engines.engines[0].dtype, sizeof engines.engines[0].dtype, "i8");
+    engines.engine_count = 1;
+    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "amx", &engines), 4000);
+    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "packed", &engines), 350);
     ck_assert(!bench_plausible(&row.c, "matrix", 2e9, 0, 1e6, &peaks).is_suspect);
     ck_assert(!bench_plausible(&row.c, "amx", 2e9, 0, 1e6, &peaks).is_suspect);
     // Cold, a small case is limited by memory, too, not by the cache that it would fit.

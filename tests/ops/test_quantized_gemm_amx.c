@@ -64,7 +64,8 @@ START_TEST(blocks_and_strips)
         s.activation = HUSK_ACT_GELU;
         test_byte_product_run(&s, variants[i % 2], 2920 + (uint64_t)i);
         s = (test_byte_shape){.m = 5 + 16 * i, .n = 1100, .k = 1025, .a_dtype = products[_i].a_dtype,
-                              .c_dtype = HUSK_I8, .is_packed = i % 2, .has_bias = true, .zero = 100};
+                              .c_dtype = (const husk_dtype[]){HUSK_I8, HUSK_F16, HUSK_BF16, HUSK_F32}[i],
+                              .is_packed = i % 2, .has_bias = true, .zero = 100};
         test_byte_product_run(&s, "amx:1024", 2950 + (uint64_t)i);
     }
     test_restore_environment();

@@ -72,7 +72,9 @@ START_TEST(soft_engines_are_there_when_they_are_named)
     ck_assert(claims("soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH));
     ck_assert(claims("soft_amd_wmma", HUSK_F32, HUSK_PRECISION_MEDIUM));
     ck_assert(!claims("soft", HUSK_F64, HUSK_PRECISION_HIGHEST));
-    ck_assert(!claims("soft_amx", HUSK_I8, HUSK_PRECISION_HIGHEST)); // which is of the other kind
+    ck_assert(claims("soft_nv_mma", HUSK_U8, HUSK_PRECISION_HIGHEST));
+    ck_assert(!claims("soft_amd_mfma", HUSK_U8, HUSK_PRECISION_HIGHEST)); // which has i8 alone
+    ck_assert(!claims("soft_amx", HUSK_I8, HUSK_PRECISION_HIGHEST));      // which is of the other kind
     test_restore_environment();
 }
 END_TEST
@@ -155,7 +157,21 @@ static const mistake mistakes[] = {
      "load_some(from + i * line + 15)", "integers"},
     {"soft_amx", HUSK_F32, HUSK_PRECISION_HIGH, "lib/amx.clh", "sum = amx_dot(sum, row_a, column_b + 2 * AMX_TILE);",
      ";", "random numbers"},
-    // Bytes: u8 taken for i8, lines that begin a byte late, sums of 20 bits.
+    // Bytes: a row of two exchanged, u8 taken for i8, a copy that drops one, the last steps left out, sums of 20 bits.
+    {"soft_nv_mma", HUSK_I8, HUSK_PRECISION_HIGHEST, "lib/fragment_nv_mma.clh", "return lane / 4 + 8 * i;",
+     "return lane / 4 + 8 * (1 - i);", "integers"},
+    {"soft_nv_mma", HUSK_U8, HUSK_PRECISION_HIGHEST, "lib/fragment_soft.clh",
+     "return of_b ? (int)(char)element : (int)element;", "return (int)(char)element;", "integers"},
+    {"soft_nv_mma", HUSK_U8, HUSK_PRECISION_HIGHEST, "lib/fragment_nv_mma.clh", "i < inside ?", "i < inside - 1 ?",
+     "integers"},
+    {"soft_amd_mfma", HUSK_I8, HUSK_PRECISION_HIGHEST, "lib/fragment_amd_mfma.clh", "(MFMA_I8_STEPS / 4)",
+     "(MFMA_I8_STEPS / 8)", "integers"},
+    {"soft_amd_wmma", HUSK_U8, HUSK_PRECISION_HIGHEST, "lib/fragment_soft.clh", "k < FRAGMENT_K;",
+     "k < FRAGMENT_K - 1;", "integers"},
+    {"soft_intel_dpas", HUSK_I8, HUSK_PRECISION_HIGHEST, "lib/fragment_soft.clh",
+     "#define SOFT_ADD(a, b, sum)        ((a) * (b) + (sum))",
+     "#define SOFT_ADD(a, b, sum)        clamp((a) * (b) + (sum), -524288, 524287)", "extremes"},
+    // u8 taken for i8, lines that begin a byte late, sums of 20 bits.
     {"soft_amx", HUSK_U8, HUSK_PRECISION_HIGHEST, "lib/amx.clh", "return (int)(word >> 8 * q & 255u);",
      "return (int)(word << (24 - 8 * q)) >> 24;", "integers"},
     {"soft_amx", HUSK_I8, HUSK_PRECISION_HIGHEST, "lib/amx_bytes.clh", "words_anywhere *)(from + i * line)",

@@ -123,8 +123,8 @@ test_byte_shape test_draw_byte_shape(husk_ref_random *random, husk_dtype a_dtype
     s.m = test_pick_size(random, 32, limit);
     s.n = test_pick_size(random, 32, limit);
     s.k = test_pick_size(random, 64, most);
-    if (s.k == 1 && s.m == 1) // which may be A's zero point, and all sums 0
-        s.m = 2;
+    if (s.k == 1 && (s.m == 1 || s.n == 1)) // one number of A, or of B, may make all sums 0
+        s.k = 2;
     s.batch = test_one_in(random, 4) ? 2 : 0;
     s.shares_a = test_one_in(random, 3);
     s.shares_b = test_one_in(random, 2);
