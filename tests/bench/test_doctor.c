@@ -144,7 +144,7 @@ END_TEST
 START_TEST(an_interrupt_is_no_finding)
 {
     machine_let("HUSK_TEST_ICD=hang");
-    strcat(machine_variables, "timeout --preserve-status -s INT 2 ");
+    strcat(machine_variables, "timeout --foreground --preserve-status -s INT 2 ");
     machine_examine(130, "");
     doctor_expect_none("problem");
     ck_assert_ptr_nonnull(strstr(doctor_text(doctor_document, "verdict"), "Interrupted"));
