@@ -43,17 +43,17 @@ static double time_batch(bench_husk_job *job, const bench_tape *tape)
 {
     cl_int code;
     cl_command_queue queue = husk_queue_opencl(job->queue);
-    cl_event gate =
-        needs_gate(job->context) ? clCreateUserEvent(husk_context_opencl(job->context), &code) : NULL;
-    if (!gate && needs_gate(job->context))
+    const bool is_gated = needs_gate(job->context);
+    cl_event gate = is_gated ? clCreateUserEvent(husk_context_opencl(job->context), &code) : NULL;
+    if (is_gated && !gate)
         return -1;
     const bench_op *op = bench_op_get(job->c->op);
-    bool good = !gate || clEnqueueBarrierWithWaitList(queue, 1, &gate, NULL) == CL_SUCCESS;
+    bool good = !is_gated || clEnqueueBarrierWithWaitList(queue, 1, &gate, NULL) == CL_SUCCESS;
     uint64_t start = bench_now_ns();
     for (int i = 0; good && i < CALLS; i++)
         good = tape ? bench_tape_play(tape) : op->husk_enqueue(job, job->sets) == HUSK_OK;
     uint64_t spent = bench_now_ns() - start;
-    if (gate) {
+    if (is_gated) {
         good = clSetUserEventStatus(gate, CL_COMPLETE) == CL_SUCCESS && good;
         clReleaseEvent(gate);
     }
