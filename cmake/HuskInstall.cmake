@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-# What `cmake --install` writes: headers, both libraries, the CMake package with husk::husk and
-# husk::husk_static, husk.pc, clbench with its man page and completions. All of it may be moved as a whole.
+# What `cmake --install` writes: headers, libhusk and libhusk_train, the CMake package with husk::husk, husk::husk_train
+# and their static twins, husk.pc, husk_train.pc, clbench with its man page and completions. All of it may be moved as a
+# whole.
 
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/husk")
 set(package_binary_dir "${PROJECT_BINARY_DIR}/package")
 
-install(TARGETS husk husk_static EXPORT husk_targets
+install(TARGETS husk husk_static husk_train husk_train_static EXPORT husk_targets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(root "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
@@ -23,7 +24,7 @@ write_basic_package_version_file("${package_binary_dir}/husk-config-version.cmak
 install(FILES "${package_binary_dir}/husk-config.cmake" "${package_binary_dir}/husk-config-version.cmake"
     DESTINATION "${package_dir}")
 
-# pkg-config husk: the prefix is found from where husk.pc lies.
+# pkg-config husk, husk_train: the prefix is found from where the file lies.
 set(HUSK_PC_PREFIX "\${pcfiledir}")
 file(RELATIVE_PATH up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
@@ -49,8 +50,11 @@ endforeach()
 if(HUSK_HAS_CLBLAST)
     string(APPEND HUSK_PC_LIBS_PRIVATE " -lclblast")
 endif()
-configure_file("${PROJECT_SOURCE_DIR}/cmake/husk.pc.in" "${package_binary_dir}/husk.pc" @ONLY)
-install(FILES "${package_binary_dir}/husk.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(name husk husk_train)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${package_binary_dir}/${name}.pc" @ONLY)
+endforeach()
+install(FILES "${package_binary_dir}/husk.pc" "${package_binary_dir}/husk_train.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

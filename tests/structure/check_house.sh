@@ -61,7 +61,8 @@ check_lines() {
     done
 }
 
-# Who may include whom: base <- runtime <- select <- ops; the rest sees public headers, ref and what is its own.
+# Who may include whom: base <- runtime <- select <- ops; train, as a user does, sees public headers; the rest sees
+# those, ref and what is its own.
 check_includes() {
     # shellcheck disable=SC2046 # a list of files
     awk -v ops="$ops" '
@@ -93,8 +94,8 @@ check_includes() {
             }
         } else if (FILENAME ~ /^include\// || FILENAME ~ /^examples\//) {
             complain("only <husk/...> and standard headers")
-        } else if (floor ~ /^(base|runtime|select|ops)$/ &&
-                   FILENAME !~ /^tests\/(runtime|select|support|offline|fuzz)\//) {
+        } else if (floor ~ /^(base|runtime|select|ops|train)$/ &&
+                   FILENAME !~ /^tests\/(runtime|select|support|offline|fuzz|train)\//) {
             complain("the inside of the library is for src/ and white-box tests")
         }
     }
@@ -106,6 +107,10 @@ check_includes() {
         if (header ~ /^husk\/opencl\.h/ && FILENAME ~ /^src\// &&
             FILENAME !~ /^src\/(runtime\/|ops\/gemm_clblast\.c)/) {
             complain("only src/runtime sees OpenCL")
+        }
+        if (header ~ /^husk\/train/ && FILENAME ~ /^(src|include)\// &&
+            FILENAME !~ /^(src\/train\/|include\/husk\/train)/) {
+            complain("the operators know nothing of networks")
         }
         if (header ~ /^clblast/ && FILENAME !~ /^(src\/ops\/gemm_clblast\.c|bench\/baseline\/clblast\.c)$/) {
             complain("CLBlast has one file in the library and one in clbench")
@@ -122,6 +127,7 @@ check_includes() {
         allowed["select"] = " base runtime select "
         allowed["ops"] = " base runtime select ops "
         allowed["ref"] = " base ref "
+        allowed["train"] = " train "
     }
     FNR == 1 { room = FILENAME; sub(/^src\//, "", room); if (!sub(/\/.*/, "", room)) { room = "src" } }
     /^[ \t]*#[ \t]*include[ \t]*"/ {

@@ -38,6 +38,10 @@ build() { # a small house with two operators
     put src/base/hash.c "$source" '#include <xxhash.h>'
     put src/runtime/launch.c "$source" '#include <CL/cl.h>' '#include "base/text.h"' '#include "runtime/launch.h"'
     put src/select/op.c "$source" '#include "runtime/launch.h"' '#include "base/text.h"'
+    put src/train/graph.c "$source" '#include <husk/train/graph.h>' '#include <husk/ops/conv.h>' \
+        '#include "train/plan.h"'
+    put include/husk/train.h "$header" '#include <husk/train/graph.h>'
+    put tests/train/test_graph.c "$source" '#include <husk/train.h>' '#include "train/plan.h"'
     put cl/lib/dtype.clh "$source" '#include "lib/vector.clh"'
     put tests/runtime/test_pool.c "$source" '#include "runtime/pool.h"' '#include <check.h>'
     put examples/embed.c "$source" '#include <husk/husk.h>' '#include <husk/opencl.h>' '#include <stdio.h>'
@@ -87,6 +91,12 @@ plant src/ops/conv.c '#include "ref/conv.h"';                 expect 'src/ops ma
 plant src/ops/conv.c '#include "../ref/conv.h"';              expect 'no include climbs'
 plant src/ops/gemm.c '#include "ops/conv_private.h"';         expect 'private header of another one'
 plant src/ops/conv_winograd.c '#include "ops/gemm.h"';        expect 'private header of another one'
+plant src/train/graph.c '#include "base/text.h"';             expect 'src/train may include only train'
+plant src/train/graph.c '#include <husk/opencl.h>';           expect 'only src/runtime sees OpenCL'
+plant src/ops/conv.c '#include "train/plan.h"';               expect 'src/ops may include only'
+plant src/ops/conv.c '#include <husk/train.h>';               expect 'the operators know nothing of networks'
+plant examples/embed.c '#include "train/plan.h"';             expect 'only <husk/...> and standard headers'
+plant bench/cases/conv.c '#include "train/plan.h"';           expect 'white-box tests'
 plant src/base/text.c '#include "text.h"';                    expect 'src/base may include only base'
 plant include/husk/ops/gemm.h '#include "base/text.h"';       expect 'only <husk/...> and standard headers'
 plant examples/embed.c '#include "support/device.h"';         expect 'only <husk/...> and standard headers'
@@ -145,6 +155,11 @@ library 'extern const int husk__number; __attribute__((visibility("hidden"))) co
 "$here/check_exports.sh" library.so include
 "$here/check_globals.sh" library.a
 library 'int husk__inside(void) { return 0; }';   caught husk__inside "$here/check_exports.sh" library.so include
+put include/husk/train/graph.h "$header" 'HUSK_API int husk_graph(void);'
+library 'int husk_graph(void) { return 0; }';     caught husk_graph "$here/check_exports.sh" library.so include
+library '';           caught husk_graph "$here/check_exports.sh" --train library.so include
+"$here/check_exports.sh" library.so include
+rm -r include/husk/train
 library 'int helper(void) { return 0; }';         caught helper "$here/check_exports.sh" library.so include
 library 'int husk_secret(void) { return 0; }';    caught husk_secret "$here/check_exports.sh" library.so include
 plant include/husk/many.h 'HUSK_API const char *husk_absent(void);'

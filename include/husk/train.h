@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/train.h: networks. All of libhusk_train, which stands on libhusk's public operators alone; link both
+ * (husk::husk_train, or pkg-config husk_train).
+ */
+#ifndef HUSK_TRAIN_H
+#define HUSK_TRAIN_H
+
+#include <husk/husk.h>
+
+#include <husk/train/initializer.h>
+
+#endif
