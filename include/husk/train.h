@@ -9,5 +9,6 @@
 #include <husk/husk.h>
 
 #include <husk/train/initializer.h>
+#include <husk/train/safetensors.h>
 
 #endif
