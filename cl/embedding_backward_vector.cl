@@ -54,18 +54,31 @@ ALWAYS_INLINE void sum_row(const __global data_t *dy, const __global long *order
     }
 }
 
+ALWAYS_INLINE vf gather(const __global data_t *from, long step, int lanes)
+{
+    acc_t some[VW];
+    for (int i = 0; i < VW; ++i)
+        some[i] = i < lanes ? load_one(from, i * step) : 0.0f;
+    return load_private(some);
+}
+
+// Columns side by side here, too: Intel's compiler adds up a loop's one sum in an order of its own.
 ALWAYS_INLINE void sum_row_strided(const __global data_t *dy, long dy_column, const __global long *order, long begin,
                                    long end, __global data_t *to, long to_column, long columns, acc_t terms, int flags)
 {
-    for (long c = 0; c < columns; ++c) {
-        acc_t sum = 0.0f;
+    for (long c = 0; c < columns; c += VW) {
+        const int lanes = (int)min((long)VW, columns - c);
+        vf sum = (vf)(0.0f);
         for (long k = begin; k < end; ++k)
-            sum += load_one(dy, order[k] + c * dy_column);
+            sum += gather(dy + order[k] + c * dy_column, dy_column, lanes);
         if (flags & EMBEDDING_MEANS)
             sum /= terms;
         if (flags & EMBEDDING_ADDS)
-            sum += load_one(to, c * to_column);
-        store_one(to, c * to_column, sum);
+            sum += gather(to + c * to_column, to_column, lanes);
+        acc_t some[VW];
+        store_private(sum, some);
+        for (int i = 0; i < lanes; ++i)
+            store_one(to, (c + i) * to_column, some[i]);
     }
 }
 
