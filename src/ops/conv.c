@@ -165,7 +165,7 @@ static husk_status check_weights(const husk_plan *plan, const husk_tensor *w, co
     if (!w || !w->packed)
         return husk__plan_check_tensor(&problem->w, w, "w", scope);
     husk__key key;
-    husk__conv_packed_key(problem, &key);
+    husk__conv_packed_key(plan, &key);
     return husk__packed_check(w->packed, plan, &key, "w", scope);
 }
 
@@ -227,7 +227,7 @@ husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
         return status;
     const husk__conv_state *state = plan->state;
     husk__key key;
-    husk__conv_packed_key(problem, &key);
+    husk__conv_packed_key(plan, &key);
     husk_packed *made;
     const uint64_t bytes =
         husk__accumulator_size(problem->dtype) * (uint64_t)husk__max_i64(1, state->packed_count);
@@ -295,6 +295,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 }
 
 static const husk__variant *const VARIANTS[] = {
+    &husk__conv_amx,
     &husk__conv_implicit_gemm,
     &husk__conv_winograd_2x2,
     &husk__conv_winograd_4x4,

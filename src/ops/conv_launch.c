@@ -28,14 +28,17 @@ double husk__conv_flops(const husk__candidate *candidate)
     return 2.0 * (double)husk__tensor_count(&problem->y) * (double)husk__conv_filter_count(problem);
 }
 
-void husk__conv_packed_key(const husk__conv_problem *problem, husk__key *key)
+void husk__conv_packed_key(const husk_plan *plan, husk__key *key)
 {
+    const husk__conv_problem *problem = plan->problem;
+    const husk__conv_state *state = plan->state;
     key->size = 0;
     key->is_full = false;
     husk__key_i64(key, problem->geometry.groups);
     husk__key_i64(key, problem->w.dtype);
     for (int32_t d = 0; d < problem->w.rank; ++d)
         husk__key_i64(key, problem->w.shape[d]);
+    husk__key_i64(key, state->packed_form);
 }
 
 enum { HAS_BIAS = 1, WIDE_BIAS = 2, WIDE_Y = 4 };
@@ -196,7 +199,7 @@ husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
     const uint64_t size = husk__accumulator_size(((const husk__conv_problem *)plan->problem)->dtype);
     if (packed) {
         husk__key key;
-        husk__conv_packed_key(plan->problem, &key);
+        husk__conv_packed_key(plan, &key);
         *weights = HUSK__ARG_BUFFER(packed->buffer, 0, size);
         return husk__packed_check(packed, plan, &key, "w", scope);
     }

@@ -45,6 +45,7 @@ typedef struct husk__conv_state {
     const husk__kernel *kernel, *pack;
     husk__range range, pack_range;
     int64_t packed_count; /* elements of the packed weights, of the accumulator's size */
+    int64_t packed_form;  /* what else than w's shape and dtype they depend on, where they do */
     int64_t pack_filters, pack_channels;
     int64_t extra[6];       /* the variant's own */
     float low, slope, high; /* of a piecewise linear activation, see cl/lib/activation.clh */
@@ -78,7 +79,7 @@ void husk__conv_describe(const void *problem, husk__key *key);
 void husk__conv_classify(const void *problem, husk__text *text);
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
 extern const husk__variant husk__conv_direct_filters, husk__conv_direct_positions;
-extern const husk__variant husk__conv_depthwise, husk__conv_tiled, husk__conv_matrix, husk__conv_tiled_depthwise;
+extern const husk__variant husk__conv_amx, husk__conv_depthwise, husk__conv_tiled, husk__conv_matrix, husk__conv_tiled_depthwise;
 
 /* The caller's params, which may be NULL or an older version's, as ours. */
 husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
@@ -121,8 +122,8 @@ int64_t husk__conv_filter_count(const husk__conv_problem *problem);
 double husk__conv_error_factor(const husk__candidate *candidate);
 double husk__conv_flops(const husk__candidate *candidate);
 
-/* The key that packed weights must share with a plan. */
-void husk__conv_packed_key(const husk__conv_problem *problem, husk__key *key);
+/* The key that packed weights must share with a plan, which is prepared. */
+void husk__conv_packed_key(const husk_plan *plan, husk__key *key);
 
 /* A state with the activation filled in and both kernels of a file made; NULL state on failure. */
 husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,

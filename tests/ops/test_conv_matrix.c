@@ -1,78 +1,18 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=900 with=conv_backward_case
+// ctest: tiers=default,long timeout=900 with=conv_backward_case,conv_engine_case
 // Convolution and its gradients by matrix engines against the reference: each soft engine (cl/lib/fragment_soft.clh),
 // whose fragments, splitting and main loop are those of the real one, in each dtype and precision that it has; within
 // the bound that the plan states. In the default tier one of them, forward, for the sake of few programs.
 #include <stdio.h>
 #include <string.h>
 
-#include "conv_backward_case.h"
+#include "conv_engine_case.h"
 #include "ref/freivalds.h"
 #include "support/environment.h"
-#include "support/products.h"
 
 enum { IN_DEFAULT = 1, EACH = 12 };
 
 static const char *const variants[] = {"matrix:32x32", "matrix:64x64", "matrix:128x128"};
-
-// A bound of its own: that of the engine's product, which is wider than a plain sum's or as wide.
-static double bound_of_last_plan(const test_product *p, double least)
-{
-    const husk_plan *plan = husk_queue_plan(test_queue());
-    const double factor = husk_plan_error_factor(plan);
-    ck_assert_str_eq(husk_plan_variant(plan), "matrix");
-    ck_assert_msg(factor >= least, "%s claims %g, less than a sum in f32 may err", p->engine, factor);
-    return factor;
-}
-
-static husk_conv_params params_of(const conv_backward_case *c, const test_product *p, const char *variant)
-{
-    husk_conv_params params = c->params;
-    params.precision = p->precision;
-    params.variant = variant;
-    return params;
-}
-
-static const char *text_of(const conv_backward_case *c, const test_product *p, const char *what)
-{
-    static char text[700];
-    char own[500];
-    snprintf(text, sizeof text, "%s precision %d %s %s", p->engine, (int)p->precision, what,
-             conv_backward_text(c, own));
-    return text;
-}
-
-static bool forward(conv_backward_case *c, const test_product *p, const char *variant, husk_act activation)
-{
-    const int32_t rank = 2 + c->space;
-    husk_conv_params params = params_of(c, p, variant);
-    params.accumulate = 0;
-    params.activation = activation;
-    test_tensor x = test_input_of(c->dtype, rank, c->x, c->layouts[0], c->seed, 1.0f);
-    test_tensor w = test_input_of(c->dtype, rank, c->w, c->layouts[1], c->seed + 1, 1.0f);
-    test_tensor bias = test_input_of(c->dtype, 1, &c->y[1], TEST_PACKED, c->seed + 2, 1.0f);
-    test_tensor y = test_output(c->is_wide ? HUSK_F32 : c->dtype, rank, c->y, c->layouts[2]);
-    const bool ran = test_ran(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, &bias.tensor, &y.tensor),
-                              "conv", variant);
-    if (ran) {
-        husk_ref_conv op = {.params = &params,
-                            .x = &x.array,
-                            .w = &w.array,
-                            .bias = &bias.array,
-                            .error_factor = bound_of_last_plan(p, 4.0)};
-        husk_ref_report report = {0};
-        test_fetch(&y);
-        husk_ref_conv_prepare(&op);
-        husk_ref_conv_check(&op, c->seed, &y.array, &report);
-        test_accept("conv", variant, text_of(c, p, "forward"), &report);
-        husk_ref_conv_release(&op);
-    }
-    test_release(&x);
-    test_release(&w);
-    test_release(&bias);
-    test_release(&y);
-    return ran;
-}
 
 static test_tensor gradient_of(const conv_backward_case *c, const int64_t *shape, test_layout layout)
 {
@@ -84,7 +24,7 @@ static test_tensor gradient_of(const conv_backward_case *c, const int64_t *shape
 static bool by_data(conv_backward_case *c, const test_product *p, const char *variant)
 {
     const int32_t rank = 2 + c->space;
-    const husk_conv_params params = params_of(c, p, variant);
+    const husk_conv_params params = conv_engine_params(c, p, variant);
     test_tensor w = test_input_of(c->dtype, rank, c->w, c->layouts[1], c->seed, 1.0f);
     test_tensor dy = test_input_of(c->dtype, rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
     test_tensor dx = gradient_of(c, c->x, c->layouts[0]);
@@ -96,13 +36,13 @@ static bool by_data(conv_backward_case *c, const test_product *p, const char *va
                                           .w = &w.array,
                                           .dy = &dy.array,
                                           .before = c->params.accumulate ? &dx.before : NULL,
-                                          .error_factor = bound_of_last_plan(p, 4.0)};
+                                          .error_factor = conv_engine_bound(p, variant, 4.0)};
         memcpy(op.shape, c->x, sizeof c->x);
         husk_ref_function function = husk_ref_conv_backward_data_function(&op);
         husk_ref_report report = {0};
         test_fetch(&dx);
         husk_ref_check(&function, 1, &dx.array, &report);
-        test_accept("conv_backward_data", variant, text_of(c, p, "by data"), &report);
+        test_accept("conv_backward_data", variant, conv_engine_text(c, p, "by data"), &report);
     }
     test_release(&w);
     test_release(&dy);
@@ -113,7 +53,7 @@ static bool by_data(conv_backward_case *c, const test_product *p, const char *va
 static bool by_weights(conv_backward_case *c, const test_product *p, const char *variant)
 {
     const int32_t rank = 2 + c->space;
-    const husk_conv_params params = params_of(c, p, variant);
+    const husk_conv_params params = conv_engine_params(c, p, variant);
     test_tensor x = test_input_of(c->dtype, rank, c->x, c->layouts[0], c->seed, 1.0f);
     test_tensor dy = test_input_of(c->dtype, rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
     test_tensor dw = gradient_of(c, c->w, c->layouts[1]);
@@ -125,13 +65,13 @@ static bool by_weights(conv_backward_case *c, const test_product *p, const char 
                                              .x = &x.array,
                                              .dy = &dy.array,
                                              .before = c->params.accumulate ? &dw.before : NULL,
-                                             .error_factor = bound_of_last_plan(p, 4.0)};
+                                             .error_factor = conv_engine_bound(p, variant, 4.0)};
         memcpy(op.shape, c->w, sizeof c->w);
         husk_ref_function function = husk_ref_conv_backward_weights_function(&op);
         husk_ref_report report = {0};
         test_fetch(&dw);
         husk_ref_check(&function, 1, &dw.array, &report);
-        test_accept("conv_backward_weights", variant, text_of(c, p, "by weights"), &report);
+        test_accept("conv_backward_weights", variant, conv_engine_text(c, p, "by weights"), &report);
     }
     test_release(&x);
     test_release(&dy);
@@ -156,7 +96,7 @@ START_TEST(every_product_is_within_its_bound)
         conv_backward_case c = conv_backward_draw(&random, 4e5, false);
         c.dtype = p->dtype;
         c.is_wide = p->dtype != HUSK_F32 && i % 3 == 0;
-        ran += forward(&c, p, variant,
+        ran += conv_engine_forward(&c, p, variant,
                        i == 4 && has_all ? HUSK_ACT_GELU
                        : i % 2           ? HUSK_ACT_LEAKY_RELU
                                          : HUSK_ACT_NONE);
@@ -184,7 +124,7 @@ START_TEST(ten_runs_give_the_same_bits)
         return;
     test_setenv("HUSK_ENGINES", p->engine);
     conv_backward_case c = conv_backward_plain(7, 40, 12, 3, 1, 1);
-    const husk_conv_params params = params_of(&c, p, "matrix:32x32");
+    const husk_conv_params params = conv_engine_params(&c, p, "matrix:32x32");
     test_tensor x = test_input(4, c.x, TEST_PACKED, 5, 1.0f), w = test_input(4, c.w, TEST_PACKED, 6, 1.0f);
     test_tensor y = test_output(HUSK_F32, 4, c.y, TEST_PACKED);
     ck_assert_int_eq(c.y[0] * c.y[1] * c.y[2] * c.y[3], COUNT);
@@ -254,7 +194,7 @@ START_TEST(the_engine_has_to_be_for_it)
         return;
     test_setenv("HUSK_ENGINES", "soft_nv_mma");
     conv_backward_case c = conv_backward_plain(3, 5, 6, 3, 1, 1);
-    husk_conv_params params = params_of(&c, &test_products[0], "matrix:32x32");
+    husk_conv_params params = conv_engine_params(&c, &test_products[0], "matrix:32x32");
     test_tensor x = test_input(4, c.x, TEST_PACKED, 5, 1.0f), w = test_input(4, c.w, TEST_PACKED, 6, 1.0f);
     test_tensor y = test_output(HUSK_F32, 4, c.y, TEST_PACKED);
     params.precision = HUSK_PRECISION_DEFAULT; // which is highest in this context

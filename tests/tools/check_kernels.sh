@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 # Those of engines alone are met in simulation, by soft ones; where the device has no engine the suite meets none
 # (tests/ops/test_*_amx.c and test_*_matrix.c do).
 case "$mode" in
-run) amx='*gemm_amx.cl' matrix='quantized_gemm_matrix.cl' ;;
+run) amx='*_amx.cl' matrix='quantized_gemm_matrix.cl' ;;
 *) amx='none' matrix='none' ;;
 esac
 # shellcheck disable=SC2046 # names of files, without blanks
