@@ -79,7 +79,8 @@ void husk__conv_describe(const void *problem, husk__key *key);
 void husk__conv_classify(const void *problem, husk__text *text);
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
 extern const husk__variant husk__conv_direct_filters, husk__conv_direct_positions;
-extern const husk__variant husk__conv_amx, husk__conv_depthwise, husk__conv_tiled, husk__conv_matrix, husk__conv_tiled_depthwise;
+extern const husk__variant husk__conv_amx, husk__conv_depthwise;
+extern const husk__variant husk__conv_tiled, husk__conv_matrix, husk__conv_tiled_depthwise;
 
 /* The caller's params, which may be NULL or an older version's, as ours. */
 husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,

@@ -12,8 +12,8 @@
 husk_conv_params conv_engine_params(const conv_backward_case *c, const test_product *p, const char *variant);
 const char *conv_engine_text(const conv_backward_case *c, const test_product *p, const char *what);
 /*
- * Of the plan that ran last, which has to be of the variant: a bound of its own, of the engine's product, which is wider
- * than a plain sum's or as wide.
+ * Of the plan that ran last, which has to be of the variant: a bound of its own, of the engine's product, which is
+ * wider than a plain sum's or as wide.
  */
 double conv_engine_bound(const test_product *p, const char *variant, double least);
 /* One convolution with a bias, against the reference; false where the variant refuses. */

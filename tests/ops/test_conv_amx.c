@@ -48,15 +48,17 @@ START_TEST(every_product_is_within_its_bound)
     for (int i = 0; i < EACH; ++i) {
         conv_backward_case c = conv_backward_draw(&random, test_is_long() ? 2e6 : 3e5, false);
         c.is_wide = p->dtype != HUSK_F32 && i % 3 == 0;
-        ran += run(&c, p, i, test_is_long() && i % 7 == 0 ? HUSK_ACT_GELU : i % 2 ? HUSK_ACT_LEAKY_RELU : HUSK_ACT_NONE);
+        ran += run(&c, p, i, i % 7 == 0 && test_is_long() ? HUSK_ACT_GELU
+                             : i % 2                      ? HUSK_ACT_LEAKY_RELU
+                                                          : HUSK_ACT_NONE);
     }
     ck_assert_msg(ran == 0 || ran > EACH / 2, "%s refuses too much", p->engine);
     test_restore_environment();
 }
 END_TEST
 
-// K in several blocks, positions in several strips, in each of the forms that the product may have: positions as columns,
-// as rows, as rows of whole rows of the filter.
+// K in several blocks, positions in several strips, in each of the forms that the product may have: positions as
+// columns, as rows, as rows of whole rows of the filter.
 START_TEST(blocks_and_strips)
 {
     static const struct {
