@@ -33,6 +33,14 @@ static void shape_of_b(const bench_binary *own, int64_t shape[2])
     shape[1] = own->b == BENCH_FULL || own->b == BENCH_ROW ? own->columns : 1;
 }
 
+static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
+{
+    if (c->dir == BENCH_FWD || c->as.binary.op < HUSK_BINARY_EQUAL)
+        return true;
+    return bench_explain(reason, BENCH_REASON_TEXT, "%s has no gradient",
+                         husk_binary_name((husk_binary_op)c->as.binary.op));
+}
+
 static double flops(const bench_case *c)
 {
     return (double)c->as.binary.rows * (double)c->as.binary.columns;
@@ -146,6 +154,7 @@ const bench_op bench_op_binary = {
     .gradients = {[BENCH_BWD] = "binary_backward"},
     .fields = fields,
     .common = BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
+    .normalise = normalise,
     .flops = flops,
     .bytes = bytes,
     .is_bandwidth = true,

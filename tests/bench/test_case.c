@@ -111,6 +111,8 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("pool kind=avg c=4 h=4 w=4 r=2 s=2 indices=1", "max");
     refuse("pool c=4 h=4 w=4 global=1 r=2 s=2", "global");
     refuse("rnn cell=lstm t=1 b=1 input=1 hidden=1 reset=before", "gru");
+    refuse("rnn cell=gru t=1 b=1 input=1 hidden=1 layers=17 dir=bwd", "at most 16");
+    refuse("binary rows=1 columns=1 op=less dir=bwd", "less has no gradient");
     refuse("", "empty");
 }
 END_TEST

@@ -7,22 +7,18 @@
 //
 // Calls depend on the seed alone. They come in bursts, options first and then sizes for them, so that many calls share
 // the programs that one of them builds.
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "data.h"
-#include "digest.h"
 #include "husk_contender.h"
 #include "random_calls.h"
-#include "support/generate.h"
 #include "text.h"
 #include "timer.h"
 
-enum { BURST = 24, MOST_FORMS = 4, HOPELESS = 3, SECONDS_A_CALL = 60, EXIT_STOPPED = 3 };
+enum { BURST = 24, HOPELESS = 3, SECONDS_A_CALL = 60, EXIT_STOPPED = 3 };
 
 typedef struct options {
     uint64_t seed;
@@ -39,8 +35,6 @@ typedef struct run {
     int64_t by_op[BENCH_OP_COUNT][BENCH_DIRECTIONS];
     uint64_t start;
 } run;
-
-typedef enum outcome { RIGHT, WRONG, REFUSED } outcome;
 
 // ---- a call ----
 
@@ -73,99 +67,20 @@ static void watch(void)
         __sanitizer_set_death_callback(die_by_sanitizer);
 }
 
-// Between the rows of a strided y nothing may have changed: those bytes are as data.y has them.
-static bool gaps_are_whole(const bench_array *before, const bench_array *after)
+static call_outcome make_call(run *r, const bench_case *c, const char *form)
 {
-    const size_t bytes = (size_t)husk_dtype_size(after->dtype);
-    char *is_own = calloc((size_t)after->count + 1, 1);
-    int64_t at[HUSK_MAX_RANK] = {0}, elements = 1;
-    bool whole = is_own != NULL;
-    for (int32_t d = 0; d < after->rank; d++)
-        elements *= after->shape[d];
-    for (int64_t i = 0; whole && i < elements; i++) {
-        int64_t offset = 0;
-        for (int32_t d = 0; d < after->rank; d++)
-            offset += at[d] * after->strides[d];
-        is_own[offset] = 1;
-        for (int32_t d = after->rank; d-- > 0 && ++at[d] == after->shape[d];)
-            at[d] = 0;
-    }
-    for (int64_t i = 0; whole && i < after->count; i++)
-        whole = is_own[i] || !memcmp((const char *)before->data + (size_t)i * bytes,
-                                     (const char *)after->data + (size_t)i * bytes, bytes);
-    free(is_own);
-    return whole;
-}
-
-static outcome explain(run *r, outcome result, const char *text)
-{
-    snprintf(r->why, sizeof r->why, "%.500s", text);
-    return result;
-}
-
-// From the initial output to the result in host memory.
-static bench_answer compute(void *state, bench_output *output, char reason[BENCH_REASON_TEXT])
-{
-    bench_answer answer = bench_contender_husk.reset(state, reason);
-    if (answer == BENCH_OK)
-        answer = bench_contender_husk.run(state, reason);
-    return answer == BENCH_OK ? bench_contender_husk.read(state, output, reason) : answer;
-}
-
-static outcome judge(run *r, const bench_case *c, const bench_data *data, void *state, bench_output *output)
-{
-    char reason[BENCH_REASON_TEXT] = "";
-    bench_verdict verdict;
-    bench_details details = {0};
-    bench_answer answer = compute(state, output, reason);
-    if (answer != BENCH_OK)
-        return explain(r, answer == BENCH_UNSUPPORTED ? REFUSED : WRONG, reason);
-    bench_contender_husk.details(state, &details);
-    const bench_verify_options verify = {.seed = 1, .error_factor = details.error_factor};
-    bench_verdict_begin(&verdict);
-    bench_op_get(c->op)->verify(c, data, output, &verify, &verdict);
-    r->mistrusted += verdict.mistrusted;
-    if (!verdict.pass)
-        return explain(r, WRONG, verdict.text);
-    if (data->y.data && data->y.count == output->y.count && !gaps_are_whole(&data->y, &output->y))
-        return explain(r, WRONG, "y: something between its rows was written");
-    const uint64_t digest = bench_output_digest(output);
-    answer = compute(state, output, reason);
-    if (answer != BENCH_OK)
-        return explain(r, WRONG, reason);
-    return digest == bench_output_digest(output) ? RIGHT : explain(r, WRONG, "a second run gives other bits");
-}
-
-static outcome make_call(run *r, const bench_case *c, const char *form)
-{
-    char reason[BENCH_REASON_TEXT] = "";
-    bench_data data = {0};
-    bench_output output = {0};
-    void *state = NULL;
+    call_result result;
     snprintf(present, sizeof present, "clbench verify %s%s%.100s", c->canonical, form ? " --variant " : "",
              form ? form : "");
     alarm(SECONDS_A_CALL);
-    outcome result = REFUSED;
-    if (!bench_data_make(c, &data, reason) || !bench_output_make(c, &data, &output, reason)) {
-        result = explain(r, WRONG, reason);
-    } else {
-        const bench_prepare_options prepare = {.form = form};
-        const bench_answer answer =
-            bench_contender_husk.prepare(r->session, c, &data, &prepare, &state, reason);
-        if (answer == BENCH_OK)
-            result = judge(r, c, &data, state, &output);
-        else
-            result = explain(r, answer == BENCH_UNSUPPORTED ? REFUSED : WRONG, reason);
-    }
-    if (state)
-        bench_contender_husk.release(state);
-    bench_output_free(&output);
-    bench_data_free(c, &data);
+    call_check(r->session, c, form, &result);
     alarm(0);
-    r->calls += result != REFUSED;
-    r->refused += result == REFUSED;
-    r->by_op[c->op][c->dir] += result != REFUSED;
-    return result;
+    snprintf(r->why, sizeof r->why, "%s", result.why);
+    r->calls += result.outcome != CALL_REFUSED;
+    r->refused += result.outcome == CALL_REFUSED;
+    r->mistrusted += result.mistrusted;
+    r->by_op[c->op][c->dir] += result.outcome != CALL_REFUSED;
+    return result.outcome;
 }
 
 // ---- what is wrong ----
@@ -173,7 +88,7 @@ static outcome make_call(run *r, const bench_case *c, const char *form)
 static bool still_fails(void *user, const bench_case *c)
 {
     run *r = user;
-    return make_call(r, c, r->form) == WRONG;
+    return make_call(r, c, r->form) == CALL_WRONG;
 }
 
 static void report(run *r, const call *found, const char *form)
@@ -198,28 +113,6 @@ static void report(run *r, const call *found, const char *form)
 
 // ---- bursts ----
 
-// The library's choice, and some of the variants, each in some configuration.
-static size_t draw_forms(const bench_case *c, husk_ref_random *random, char forms[MOST_FORMS][96])
-{
-    const char *row = bench_op_row(c), *name, *unused;
-    size_t count = 1, variants = 0;
-    forms[0][0] = '\0';
-    while (row && husk_op_variant(row, variants))
-        variants++;
-    for (size_t i = 1; i < MOST_FORMS && variants; i++) {
-        size_t menu = 0;
-        name = husk_op_variant(row, (size_t)husk_ref_random_below(random, (int64_t)variants));
-        while ((unused = husk_op_configuration(row, name, menu)))
-            menu++;
-        if (menu && test_one_in(random, 2))
-            snprintf(forms[count++], 96, "%s:%s", name,
-                     husk_op_configuration(row, name, (size_t)husk_ref_random_below(random, (int64_t)menu)));
-        else
-            snprintf(forms[count++], 96, "%s", name);
-    }
-    return count;
-}
-
 static bool is_over(const run *r)
 {
     const options *o = r->options;
@@ -231,18 +124,18 @@ static void burst(run *r, const bench_op *op, husk_ref_random *random)
 {
     call varied, k;
     bench_case c;
-    char forms[MOST_FORMS][96];
+    char forms[CALL_FORMS][CALL_FORM];
     size_t form_count = 0;
     int64_t before = r->calls;
-    if (!call_draw_options(op, random, &varied))
+    if (!call_draw_options(op, NULL, random, &varied))
         return;
     for (int i = 0; i < BURST && !is_over(r) && !(i == HOPELESS && r->calls == before); i++) {
         if (!call_draw_sizes(op, random, &varied, &k, &c))
             return;
         if (!form_count)
-            form_count = draw_forms(&c, random, forms);
+            form_count = call_draw_forms(&c, random, forms);
         for (size_t f = 0; f < form_count && !is_over(r); f++)
-            if (make_call(r, &c, forms[f][0] ? forms[f] : NULL) == WRONG)
+            if (make_call(r, &c, forms[f][0] ? forms[f] : NULL) == CALL_WRONG)
                 report(r, &k, forms[f][0] ? forms[f] : NULL);
     }
 }
@@ -301,12 +194,12 @@ static int one_case(run *r)
     call k;
     if (!bench_case_parse(r->options->line, &c, reason))
         return usage(reason);
-    const outcome result = make_call(r, &c, r->options->variant);
+    const call_outcome result = make_call(r, &c, r->options->variant);
     call_from_line(c.canonical, &k);
-    if (result == WRONG)
+    if (result == CALL_WRONG)
         report(r, &k, r->options->variant);
     else
-        printf("%s: %s\n", c.canonical, result == RIGHT ? "right" : r->why);
+        printf("%s: %s\n", c.canonical, result == CALL_RIGHT ? "right" : r->why);
     return 0;
 }
 

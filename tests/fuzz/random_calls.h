@@ -11,7 +11,7 @@
 #include "ref/random.h"
 
 /* A case's words, as they are drawn and shrunk: the operator, then "key=value". */
-enum { CALL_WORDS = 48, CALL_WORD = 64 };
+enum { CALL_WORDS = 48, CALL_WORD = 64, CALL_FORMS = 4, CALL_FORM = 96 };
 typedef struct call {
     char words[CALL_WORDS][CALL_WORD];
     size_t count;
@@ -26,11 +26,49 @@ void call_from_line(const char *line, call *k);
 /*
  * An operator's options by chance (those that decide about programs: the choices among values), and then sizes and
  * numbers for them, small enough to be checked at once: a burst of calls shares its programs. False: nothing that the
- * language takes was found.
+ * language takes was found. dir: a direction's name, or NULL for one by chance.
  */
-bool call_draw_options(const bench_op *op, husk_ref_random *random, call *k);
+bool call_draw_options(const bench_op *op, const char *dir, husk_ref_random *random, call *k);
 bool call_draw_sizes(const bench_op *op, husk_ref_random *random, const call *options, call *k,
                      bench_case *c);
+
+/*
+ * Ways to ask for the case, how many is answered: "", which is the library's choice, and some of the variants, each in
+ * some configuration ("tiled:8x3v").
+ */
+size_t call_draw_forms(const bench_case *c, husk_ref_random *random, char forms[CALL_FORMS][CALL_FORM]);
+
+/* ---- random_calls_check.c ---- */
+
+typedef enum call_outcome { CALL_RIGHT, CALL_WRONG, CALL_REFUSED } call_outcome;
+
+typedef struct call_result {
+    call_outcome outcome;
+    bool mistrusted;   /* right, but most of what is expected is zero */
+    double max_ratio;  /* the largest error over its bound */
+    uint64_t digest;   /* of the outputs' bits */
+    char variant[128]; /* which ran, with its configuration */
+    char why[600];     /* what is wrong, or why it was refused */
+} call_result;
+
+/* Runs the case twice and compares with the reference; the second run has to give the same bits. form: NULL or "" for
+ * the library's choice. session: a bench_husk_session (bench/husk_contender.h). */
+call_outcome call_check(void *session, const bench_case *c, const char *form, call_result *result);
+
+/* The steps of call_check, for who shares a queue: data and what it is compared with need none. */
+typedef struct call_made {
+    const bench_case *c;
+    bench_data data;
+    bench_output output;
+    void *state;
+} call_made;
+
+bool call_make_data(call_made *made, const bench_case *c, call_result *result);
+bool call_prepare(call_made *made, void *session, const char *form, call_result *result);
+bool call_compute(call_made *made, call_result *result); /* from the initial output to the result in host memory */
+bool call_verify(call_made *made, call_result *result);
+void call_release(call_made *made);
+void call_free_data(call_made *made);
 
 /* ---- random_calls_shrink.c ---- */
 

@@ -35,13 +35,16 @@ static void draw_choice(const bench_field *field, husk_ref_random *random, call 
     add_word(k, field->key, field->choices[husk_ref_random_below(random, count)].text);
 }
 
-bool call_draw_options(const bench_op *op, husk_ref_random *random, call *k)
+bool call_draw_options(const bench_op *op, const char *dir, husk_ref_random *random, call *k)
 {
     const bench_field *field;
     snprintf(k->words[0], CALL_WORD, "%s", op->name);
     k->count = 1;
+    if (dir)
+        add_word(k, "dir", dir);
     for (size_t i = 0; (field = bench_field_get(op, i)); i++)
-        if (field->type == BENCH_FIELD_CHOICE && (field->required || test_one_in(random, 3)))
+        if (field->type == BENCH_FIELD_CHOICE && !is_given(k, field->key) &&
+            (field->required || test_one_in(random, 3)))
             draw_choice(field, random, k);
     return true;
 }
@@ -117,4 +120,27 @@ bool call_draw_sizes(const bench_op *op, husk_ref_random *random, const call *op
             return true;
     }
     return false;
+}
+
+// ---- forms ----
+
+size_t call_draw_forms(const bench_case *c, husk_ref_random *random, char forms[CALL_FORMS][CALL_FORM])
+{
+    const char *row = bench_op_row(c), *name;
+    size_t count = 1, variants = 0;
+    forms[0][0] = '\0';
+    while (row && husk_op_variant(row, variants))
+        variants++;
+    for (size_t i = 1; i < CALL_FORMS && variants; i++) {
+        size_t menu = 0;
+        name = husk_op_variant(row, (size_t)husk_ref_random_below(random, (int64_t)variants));
+        while (husk_op_configuration(row, name, menu))
+            menu++;
+        if (menu && test_one_in(random, 2))
+            snprintf(forms[count++], CALL_FORM, "%s:%s", name,
+                     husk_op_configuration(row, name, (size_t)husk_ref_random_below(random, (int64_t)menu)));
+        else
+            snprintf(forms[count++], CALL_FORM, "%s", name);
+    }
+    return count;
 }

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_configurations.sh CONFIGURATIONS: what it makes of a file: distinct calls count once, a line that was cut off
+# does not count, and wrong, void and missing ones have their exit status.
+set -eu
+program=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+line() { # line VERDICT FORM COUNT
+    printf 'activation\t%s\t0.5\t%s\tactivation count=%s\t\n' "$1" "$2" "$3"
+}
+
+expect() { # expect WHAT STATUS TEXT, of the file
+    status=0
+    "$program" --file "$work/file" --summary --op activation --others 3 > "$work/out" || status=$?
+    if [ "$status" -ne "$2" ] || ! grep -q "$3" "$work/out"; then
+        echo "$1: exit status $status instead of $2, or not said: $3"
+        cat "$work/out"
+        failed=1
+    fi
+}
+
+: > "$work/file"
+expect 'no file yet' 3 '1 operators and gradients to go'
+{ line right - 5; line right - 5; line right vector 5; } > "$work/file"
+expect 'a call that is there twice' 3 '^activation  *3  *2  *1 '
+line right - 7 | tr -d '\n' >> "$work/file"
+expect 'a line that was cut off' 3 '^2 configurations of 1 cases right'
+{ line right - 5; line right - 6; line right vector 6; line refused grid 6; } > "$work/file"
+expect 'as many as are wanted' 0 '^3 configurations of 2 cases right, 0 over the bound, .* 1 refused'
+line wrong grid 5 >> "$work/file"
+expect 'one over the bound' 1 ' 1 over the bound'
+{ line right - 5; line right - 6; line right vector 6; line crashed grid 6; } > "$work/file"
+expect 'one that crashed' 1 ' 1 over the bound'
+{ line right - 5; line right - 6; line right vector 6; line void - 1; } > "$work/file"
+expect 'too much that proves nothing' 1 ' 1 of which too much is void'
+exit "$failed"

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# configurations.sh PROGRAM ROOT: so many configurations of every operator (./run test --tier configurations), for
+# HUSK_CONFIGURATIONS_SECONDS at most (0: to the end). What was found is added to build/configurations/TREE.tsv, and the
+# next run on the same tree goes on from there; while there is more to do, the test is said to be skipped.
+set -eu
+program=$1 root=$2
+tree=$("$root/tests/tools/tree_hash.sh" "$root")
+mkdir -p "$root/build/configurations"
+status=0
+"$program" --file "$root/build/configurations/$tree.tsv" --seconds "${HUSK_CONFIGURATIONS_SECONDS:-0}" \
+    --seed "${HUSK_CONFIGURATIONS_SEED:-2026}" || status=$?
+[ "$status" -ne 3 ] || { echo "There is more to do; the same command goes on from here."; exit 77; }
+exit "$status"

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// Hours of mixed operators in many threads on one context: every result is checked, and memory has to stay flat.
+//
+//     soak [--seconds N] [--seed S] [--threads N] [--bursts N] [--case LINE]... [--leak BYTES]
+//
+// Without --seconds it is HUSK_SOAK_SECONDS, else an hour. First cases are drawn, for a third of the time at most, and
+// found right by the reference; then every shared queue meets each of them; a sixth later memory has to stay as it is.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "soak.h"
+#include "text.h"
+#include "timer.h"
+
+enum { MOST_THREADS = 64, MOST_SAMPLES = 4096, STUCK_SECONDS = 600 };
+
+static soak_worker workers[MOST_THREADS];
+static int worker_count;
+
+// ---- threads ----
+
+static husk_status make_queue(const soak *s, bench_husk_session *session)
+{
+    *session = *s->opened;
+    session->queue = NULL;
+    session->plan = NULL;
+    return husk_queue_create(s->opened->context, NULL, &session->queue, NULL);
+}
+
+// Between two rests: a queue of its own, and steps until everybody is called.
+static void *work(void *user)
+{
+    soak_worker *w = user;
+    soak *s = w->s;
+    while (atomic_load(&s->phase) != SOAK_END) {
+        if (make_queue(s, &w->own) != HUSK_OK)
+            soak_mismatch(w, "husk_queue_create", "failed");
+        while (w->own.queue && !atomic_load(&s->rest) && soak_step(w))
+            ;
+        strcpy(w->present, "nothing");
+        husk_queue_release(w->own.queue);
+        pthread_barrier_wait(&s->barrier); // at rest
+        pthread_barrier_wait(&s->barrier); // on again
+    }
+    return NULL;
+}
+
+static void say_and_die(int signal_number)
+{
+    static const char words[] = "crashed, or does not end: ";
+    ssize_t ignored = 0;
+    for (int i = 0; i < worker_count; i++) {
+        ignored += write(1, words, sizeof words - 1);
+        ignored += write(1, workers[i].present, strlen(workers[i].present));
+        ignored += write(1, "\n", 1);
+    }
+    _exit(ignored < 0 || signal_number < 0 ? 2 : 1);
+}
+
+static void watch(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        signal(signals[i], say_and_die);
+}
+
+// ---- the course ----
+
+static double seconds_since(uint64_t start)
+{
+    return (double)(bench_now_ns() - start) * 1e-9;
+}
+
+// Everybody works on the phase until it is done, or until so many seconds after the start; then all are at rest.
+static void run_until(soak *s, soak_phase phase, uint64_t start, double end)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    const bool has_end = phase == SOAK_STEADY;
+    const long long all = phase == SOAK_VISIT     ? (long long)s->count * SOAK_SHARED
+                          : s->o.line_count > 0   ? s->o.line_count
+                                                  : BENCH_OP_COUNT * BENCH_DIRECTIONS * s->o.bursts;
+    while (seconds_since(start) < end && (has_end || atomic_load(&s->next) < all))
+        nanosleep(&pause, NULL);
+    alarm(STUCK_SECONDS);
+    atomic_store(&s->rest, true);
+    pthread_barrier_wait(&s->barrier);
+    for (int i = 0; i < SOAK_SHARED; i++)
+        husk_queue_finish(s->shared[i].queue);
+    alarm(0);
+}
+
+static void go_on(soak *s, soak_phase phase)
+{
+    atomic_store(&s->next, 0);
+    atomic_store(&s->phase, phase);
+    atomic_store(&s->rest, false);
+    pthread_barrier_wait(&s->barrier);
+}
+
+static size_t run_phases(soak *s, soak_sample *samples)
+{
+    const double seconds = (double)s->o.seconds, every = seconds >= 600 ? 60 : seconds / 10;
+    const uint64_t start = bench_now_ns();
+    size_t count = 0;
+    run_until(s, SOAK_DRAW, start, seconds / 3);
+    printf("%6.0f s: %zu cases by the reference, %lld refused (not supported), %lld prove nothing\n",
+           seconds_since(start), s->count, atomic_load(&s->refused), atomic_load(&s->mistrusted));
+    fflush(stdout);
+    go_on(s, SOAK_VISIT);
+    run_until(s, SOAK_VISIT, start, seconds);
+    go_on(s, SOAK_STEADY); // what is compiled and kept for new sizes settles
+    run_until(s, SOAK_STEADY, start, seconds_since(start) + seconds / 6);
+    while (count < MOST_SAMPLES) {
+        soak_take_sample(s, seconds_since(start), &samples[count]);
+        soak_print_sample(s, &samples[count++]);
+        if (seconds_since(start) >= seconds && count >= 3)
+            break;
+        go_on(s, SOAK_STEADY);
+        run_until(s, SOAK_STEADY, start, seconds_since(start) + every);
+    }
+    go_on(s, SOAK_END);
+    return count;
+}
+
+// ---- the command ----
+
+static void note_figures(const soak *s, const soak_sample *first, const soak_sample *last)
+{
+    const char *path = getenv("HUSK_TIER_FIGURES");
+    FILE *file = path && *path ? fopen(path, "a") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "calls=%lld\nresults checked=%lld\nmismatches=%lld\n", atomic_load(&s->calls),
+            atomic_load(&s->by_reference) + atomic_load(&s->by_bits) + atomic_load(&s->transfers),
+            atomic_load(&s->mismatches));
+    fprintf(file, "resident MB at start=%.1f\nresident MB at end=%.1f\n", first->resident * 1e-6,
+            last->resident * 1e-6);
+    fclose(file);
+}
+
+static bool parse(int argc, char **argv, soak_options *o)
+{
+    const char *seconds = getenv("HUSK_SOAK_SECONDS");
+    *o = (soak_options){.seed = 2026, .seconds = 3600, .threads = 8, .bursts = 2};
+    if (seconds && *seconds && (!bench_parse_integer(seconds, &o->seconds) || o->seconds < 1))
+        return false;
+    for (int i = 1; i < argc; i += 2) {
+        int64_t number = 0;
+        const bool is_number = i + 1 < argc && bench_parse_integer(argv[i + 1], &number) && number > 0;
+        if (i + 1 < argc && !strcmp(argv[i], "--case") && o->line_count < SOAK_MOST_LINES)
+            o->lines[o->line_count++] = argv[i + 1];
+        else if (is_number && !strcmp(argv[i], "--seconds"))
+            o->seconds = number;
+        else if (is_number && !strcmp(argv[i], "--seed"))
+            o->seed = (uint64_t)number;
+        else if (is_number && !strcmp(argv[i], "--threads") && number <= MOST_THREADS)
+            o->threads = number;
+        else if (is_number && !strcmp(argv[i], "--bursts"))
+            o->bursts = number;
+        else if (is_number && !strcmp(argv[i], "--leak"))
+            o->leak = number;
+        else
+            return false;
+    }
+    return true;
+}
+
+// A plan cache that is too small, so that plans come and go.
+static bool open_context(soak *s)
+{
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 64);
+    bench_husk_session *opened = calloc(1, sizeof *opened);
+    s->opened = opened;
+    if (!opened)
+        return false;
+    husk_status status = husk_device_list_create(&opened->list, &opened->error);
+    status = status ? status : husk_device_list_select(opened->list, NULL, &opened->device, &opened->error);
+    status = status ? status : husk_context_create(opened->device, &params, &opened->context, &opened->error);
+    for (int i = 0; i < SOAK_SHARED && status == HUSK_OK; i++) {
+        pthread_mutex_init(&s->shared_lock[i], NULL);
+        status = make_queue(s, &s->shared[i]);
+    }
+    if (status != HUSK_OK)
+        fprintf(stderr, "soak: %s: %s\n", husk_status_name(status), opened->error.text);
+    return status == HUSK_OK;
+}
+
+static void close_context(soak *s)
+{
+    for (int i = 0; i < SOAK_SHARED; i++)
+        husk_queue_release(s->shared[i].queue);
+    husk_context_release(s->opened->context);
+    husk_device_list_release(s->opened->list);
+    free(s->opened);
+    for (size_t i = 0; i < s->count; i++)
+        free(s->cases[i]);
+    free(s->cases);
+}
+
+int main(int argc, char **argv)
+{
+    static soak s;
+    static soak_sample samples[MOST_SAMPLES];
+    if (!parse(argc, argv, &s.o)) {
+        fprintf(stderr, "usage: soak [--seconds N] [--seed S] [--threads N] [--bursts N] [--case LINE]... "
+                        "[--leak BYTES]\n");
+        return 2;
+    }
+    soak_count_objects();
+    if (!open_context(&s))
+        return 6;
+    watch();
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_barrier_init(&s.barrier, NULL, (unsigned)s.o.threads + 1);
+    for (; worker_count < s.o.threads; worker_count++) {
+        soak_worker *w = &workers[worker_count];
+        *w = (soak_worker){.s = &s, .random = {.seed = s.o.seed * 100 + (uint64_t)worker_count}};
+        if (pthread_create(&w->thread, NULL, work, w) != 0) {
+            fprintf(stderr, "soak: no more threads\n");
+            return 2;
+        }
+    }
+    const size_t count = run_phases(&s, samples);
+    for (int i = 0; i < worker_count; i++)
+        pthread_join(workers[i].thread, NULL);
+    int broken = soak_judge_memory(samples, count);
+    const long long wrong = atomic_load(&s.mismatches);
+    printf("soak: %lld calls in %d threads, %lld results checked (%lld by the reference, %lld by the bits of a first "
+           "run, %lld transfers), %lld mismatches; seed %llu\n",
+           atomic_load(&s.calls), worker_count,
+           atomic_load(&s.by_reference) + atomic_load(&s.by_bits) + atomic_load(&s.transfers),
+           atomic_load(&s.by_reference), atomic_load(&s.by_bits), atomic_load(&s.transfers), wrong,
+           (unsigned long long)s.o.seed);
+    if (!s.count)
+        broken += puts("soak: there was no case to repeat") >= 0;
+    note_figures(&s, &samples[0], &samples[count - 1]);
+    close_context(&s);
+    return broken || wrong;
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tree_hash.sh ROOT: a hash of all that decides what a test finds: sources, kernels, tests and how they are built; not
+# docs, and not the tool that draws mutants. Files that git does not know yet take part. What long tiers find is kept by
+# it.
+set -eu
+LC_ALL=C
+export LC_ALL
+cd "$1"
+git ls-files -co --exclude-standard CMakeLists.txt CMakePresets.json cmake include src cl tests bench tuning |
+    grep -v '^tests/mutation/' | sort -u | while IFS= read -r file; do
+        if [ -f "$file" ]; then
+            printf '%s\n' "$file"
+        fi
+    done | xargs sha256sum | sha256sum | cut -c 1-16
