@@ -8,6 +8,7 @@
 
 #include <husk/husk.h>
 
+#include <husk/train/data.h>
 #include <husk/train/initializer.h>
 #include <husk/train/safetensors.h>
 

@@ -28,6 +28,8 @@
 
 static long calls, failing; // since armed; the one that fails, 0: none
 
+static size_t largest; // block that was asked for
+
 static bool fails(int code)
 {
     if (++calls != failing)
@@ -61,6 +63,7 @@ void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
+    largest = size > largest ? size : largest;
     return fails(ENOMEM) ? NULL : __real_malloc(size);
 }
 
@@ -68,6 +71,7 @@ void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size)
 {
+    largest = count * size > largest ? count * size : largest;
     return fails(ENOMEM) ? NULL : __real_calloc(count, size);
 }
 
@@ -75,6 +79,7 @@ void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size)
 {
+    largest = size > largest ? size : largest;
     return fails(ENOMEM) ? NULL : __real_realloc(old, size);
 }
 
@@ -130,6 +135,7 @@ static husk_safetensors *opened(void)
 // Refused with a text that names the file and has these words.
 static void expect_refused(husk_status wanted, const char *words)
 {
+    largest = 0;
     husk_safetensors *file = (husk_safetensors *)1;
     memset(&error, 0, sizeof error);
     const husk_status status = husk_safetensors_open(path, NULL, &file, &error);
@@ -379,14 +385,18 @@ START_TEST(lengths_that_lie_are_refused_before_memory_is_asked_for)
 {
     put("\2\0\0", 3);
     expect_refused(HUSK_INVALID_ARGUMENT, "ends before its header");
+    ck_assert_uint_ge(largest, 1); // they are seen
     put("\3\0\0\0\0\0\0\0{}", 10);
     expect_refused(HUSK_INVALID_ARGUMENT, "pass the end of the file");
+    ck_assert_uint_le(largest, 4096);
     put("\0\xe1\xf5\5\0\0\0\0{}", 10); // a hundred million
     expect_refused(HUSK_INVALID_ARGUMENT, "pass the end of the file");
+    ck_assert_uint_le(largest, 4096);
     put("\1\xe1\xf5\5\0\0\0\0{}", 10); // and one
     expect_refused(HUSK_INVALID_ARGUMENT, "at most 100000000");
     put("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10);
     expect_refused(HUSK_INVALID_ARGUMENT, "at most 100000000");
+    ck_assert_uint_le(largest, 4096);
 }
 END_TEST
 
