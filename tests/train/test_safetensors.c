@@ -51,13 +51,36 @@ static void arm(long number)
     {                                                            \
         return fails(code) ? (type)-1 : __real_##name arguments; \
     }
-WRAP(int, fsync, (int file), (file), EIO)
 WRAP(int, ftruncate, (int file, off_t size), (file, size), EIO)
-WRAP(int, rename, (const char *from, const char *to), (from, to), EACCES)
 WRAP(int, fstat, (int file, struct stat *status), (file, status), EIO)
 WRAP(ssize_t, pread, (int file, void *bytes, size_t size, off_t at), (file, bytes, size, at), EIO)
 WRAP(ssize_t, write, (int file, const void *bytes, size_t size), (file, bytes, size), ENOSPC)
 WRAP(ssize_t, pwrite, (int file, const void *bytes, size_t size, off_t at), (file, bytes, size, at), ENOSPC)
+
+static char trace[16]; // of what is written: f: synced, r: renamed
+
+static void note(char letter)
+{
+    const size_t length = strlen(trace);
+    if (length + 1 < sizeof trace)
+        trace[length] = letter;
+}
+
+int __real_fsync(int file);
+int __wrap_fsync(int file);
+int __wrap_fsync(int file)
+{
+    note('f');
+    return fails(EIO) ? -1 : __real_fsync(file);
+}
+
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to)
+{
+    note('r');
+    return fails(EACCES) ? -1 : __real_rename(from, to);
+}
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
@@ -600,6 +623,14 @@ START_TEST(every_system_call_fails_once)
 }
 END_TEST
 
+START_TEST(a_file_is_synced_before_it_is_renamed_and_its_folder_after)
+{
+    memset(trace, 0, sizeof trace);
+    ck_assert_int_eq(store(1, &error), HUSK_OK);
+    ck_assert_str_eq(trace, "frf");
+}
+END_TEST
+
 START_TEST(one_writer_at_a_time)
 {
     ck_assert_int_eq(store(1, &error), HUSK_OK);
@@ -772,6 +803,7 @@ int main(void)
     TCase *weather = tcase_create("weather");
     tcase_add_checked_fixture(weather, setup, teardown);
     tcase_add_test(weather, every_system_call_fails_once);
+    tcase_add_test(weather, a_file_is_synced_before_it_is_renamed_and_its_folder_after);
     tcase_add_test(weather, one_writer_at_a_time);
     tcase_add_test(weather, killed_writers_leave_a_whole_file);
     tcase_add_test(weather, a_file_that_may_not_grow_leaves_the_old_one);

@@ -40,6 +40,144 @@ HUSK_API husk_status husk_idx_read(const char *path, husk_array *array, husk_err
 HUSK_API husk_status husk_cifar10_read(const char *const *paths, size_t count, husk_array *images,
                                        husk_array *labels, husk_error *error);
 
+/* ---- examples ---- */
+
+/*
+ * Examples: inputs, and labels where there are any, in host memory. It does not change, so threads may share it; parts
+ * of one share the elements.
+ *
+ * Inputs of u8, i8, f32 and f64 are numbers and are handed out as f32; those of i32 and i64 are ids (of words, letters)
+ * and stay i32. Labels of integers are handed out as i32, of f32 and f64 as f32.
+ */
+typedef struct husk_dataset husk_dataset;
+
+typedef struct husk_dataset_params {
+    uint32_t size;    /* sizeof this struct: HUSK_DATASET_PARAMS sets it */
+    uint32_t numbers; /* not 0: inputs of i32 and i64 are numbers, too */
+    int64_t classes;  /* not 0: labels are whole numbers from 0 to classes - 1 */
+    int64_t ids;      /* not 0: ids are from 0 to ids - 1 */
+} husk_dataset_params;
+
+#define HUSK_DATASET_PARAMS(...) \
+    (husk_dataset_params) { .size = sizeof(husk_dataset_params), __VA_ARGS__ }
+
+/*
+ * The first dimension of inputs and labels is the examples'; labels may be NULL. The dataset takes the elements, and
+ * leaves empty arrays; after a failure they are the caller's still. A label or an id that is not in its range is
+ * refused by the number of its example.
+ */
+HUSK_API husk_status husk_dataset_create(husk_array *inputs, husk_array *labels, const husk_dataset_params *params,
+                                         husk_dataset **dataset, husk_error *error);
+/*
+ * Pieces of a text of ids (rank 1, integers), for models that predict what comes next: example i has the ids from i *
+ * length on, length of them, as its inputs, and as its labels those one further on. What does not fill a piece at the
+ * end is left out. params->classes is not looked at.
+ */
+HUSK_API husk_status husk_dataset_create_windows(husk_array *text, int64_t length,
+                                                 const husk_dataset_params *params, husk_dataset **dataset,
+                                                 husk_error *error);
+HUSK_API void husk_dataset_release(husk_dataset *dataset);
+
+HUSK_API int64_t husk_dataset_count(const husk_dataset *dataset);
+/* dtype and shape of one example as it is handed out, without memory; labels may be NULL. Without labels rank is -1. */
+HUSK_API void husk_dataset_describe(const husk_dataset *dataset, husk_tensor *inputs, husk_tensor *labels);
+
+/* Examples first, first + 1 ... of another one, count of them. */
+HUSK_API husk_status husk_dataset_part(const husk_dataset *dataset, int64_t first, int64_t count,
+                                       husk_dataset **part, husk_error *error);
+/*
+ * Two parts by chance, the same for the same seed: the first has fraction (0 to 1) of the examples, rounded. Within a
+ * part examples are in the order of the whole.
+ */
+HUSK_API husk_status husk_dataset_split(const husk_dataset *dataset, double fraction, uint64_t seed,
+                                        husk_dataset **first, husk_dataset **second, husk_error *error);
+
+/*
+ * Mean and standard deviation of inputs that are numbers, times scale, in each of the channels: channels equal parts,
+ * one behind the other, of an example. A deviation of 0 is given as 1.
+ */
+HUSK_API husk_status husk_dataset_statistics(const husk_dataset *dataset, float scale, int32_t channels, float *mean,
+                                             float *deviation, husk_error *error);
+
+/* Examples first, first + 1 ... into host memory as they are handed out, not normalised. labels may be NULL. */
+HUSK_API husk_status husk_dataset_read(const husk_dataset *dataset, int64_t first, int64_t count, void *inputs,
+                                       void *labels, husk_error *error);
+
+/* ---- batches ---- */
+
+/*
+ * Batches of a dataset in device memory, one epoch after the other. Each epoch has its own order, which follows from
+ * seed and epoch alone. While the device computes with one batch the next ones are on their way, on a queue of the
+ * feed's own and through pinned memory. A feed belongs to one thread at a time.
+ */
+typedef struct husk_feed husk_feed;
+
+/* Zero means the default throughout. */
+typedef struct husk_feed_params {
+    uint32_t size;          /* sizeof this struct: HUSK_FEED_PARAMS sets it */
+    uint32_t in_order;      /* not 0: the dataset's order in every epoch */
+    uint32_t keep_partial;  /* not 0: examples that are left at an epoch's end are a smaller batch; else left out */
+    uint32_t profiling;     /* not 0: the feed's queue keeps its times (husk_feed_queue) */
+    uint64_t seed;
+    int64_t batch;          /* examples of a batch; at least 1, and has no default */
+    int32_t slots;          /* batches in device memory at once, 2 to 8; default 2 */
+    int32_t channels;       /* how many means and deviations; default: no normalising */
+    float scale;            /* default 1 */
+    const float *mean;      /* default 0 each */
+    const float *deviation; /* default 1 each */
+    uint32_t flip;          /* not 0: every other image by chance is mirrored, left for right */
+    int32_t shift;          /* every image is moved by up to so many pixels up or down, and left or right, by chance */
+    int32_t shards, shard;  /* of every batch only the shard-th of shards parts, which are as equal as can be */
+} husk_feed_params;
+
+#define HUSK_FEED_PARAMS(...)                                                                       \
+    (husk_feed_params) { .size = sizeof(husk_feed_params), __VA_ARGS__ }
+
+/* The next batch: the batch-th of the epoch. */
+typedef struct husk_feed_position {
+    uint64_t epoch;
+    uint64_t batch;
+} husk_feed_position;
+
+typedef struct husk_batch {
+    husk_tensor inputs; /* [count, the example's shape] */
+    husk_tensor labels; /* rank -1 where the dataset has none */
+    int64_t count;
+    husk_feed_position position;
+    bool is_last; /* of its epoch */
+} husk_batch;
+
+/*
+ * Numbers become (x * scale - mean) / deviation of their channel, channels equal parts of an example. Images for flip
+ * and shift are the last two dimensions of an example's shape; what a shift brings in is 0 before scale. Both follow
+ * from seed, epoch and the example, on the host, while a batch is put together.
+ */
+HUSK_API husk_status husk_feed_create(husk_context *context, const husk_dataset *dataset,
+                                      const husk_feed_params *params, husk_feed **feed, husk_error *error);
+/* Batches that were handed out are gone with it; work that is enqueued on them still ends. */
+HUSK_API void husk_feed_release(husk_feed *feed);
+
+/* Batches of an epoch. */
+HUSK_API int64_t husk_feed_batches(const husk_feed *feed);
+
+/*
+ * The next batch. What is enqueued on queue from now on finds it there. Its tensors may be used, on this queue, until
+ * husk_feed_done or the next call of this.
+ */
+HUSK_API husk_status husk_feed_next(husk_feed *feed, husk_queue *queue, husk_batch *batch, husk_error *error);
+/*
+ * All that uses the batch has been enqueued on queue: the host puts a further batch together while the device computes.
+ * husk_feed_next does this where nobody has; a loop that waits for the device in each step wants it before it waits.
+ */
+HUSK_API husk_status husk_feed_done(husk_feed *feed, husk_queue *queue, husk_error *error);
+
+/* What husk_feed_next gives next; and another place to go on from, to resume where a run was ended. */
+HUSK_API husk_feed_position husk_feed_tell(const husk_feed *feed);
+HUSK_API husk_status husk_feed_seek(husk_feed *feed, husk_feed_position position, husk_error *error);
+
+/* The queue of the feed's transfers, for its profile. */
+HUSK_API husk_queue *husk_feed_queue(const husk_feed *feed);
+
 HUSK_END_DECLS
 
 #endif
