@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
-// Convolution by AMX, for CPU devices: implicit GEMM (arXiv 1410.0759) of 32 filters by 32 positions of y at a time.
+// Convolution by AMX, for CPU devices: 32 filters by 32 positions of y at a time, in two launches.
 //
-// A work-item is a work-group and owns some positions and some filters of a group. It walks its positions in strips.
-// For every block of K it copies the patches of a strip into panels that stay in the second-level cache, then takes
-// the packed weights of 32 filters after the other through all panels of the strip. Where K takes several blocks, sums
-// wait in scratch memory, tile by tile.
+// The first copies x, once, into an image of bf16 (of f32 in parts) whose pixels a tile instruction reads where they
+// lie: zeros around it, a stride's phases apart, so that pixels under one tap of neighbouring positions are neighbours.
+// Positions are counted through the whole image, those past the end of a row of y, of which there are kernel - 1, too:
+// then tap and position only add up to a pixel. Their sums are not stored. So a patch is never copied for each tap, as
+// in implicit GEMM.
 //
-// Which side of the product the positions are follows from where x's neighbours lie, so that patches are copied by
-// vectors and sums reach y by vectors where it lies likewise:
+// The second multiplies. A work-item is a work-group and owns some positions and some filters of a group; it takes the
+// packed weights of 32 filters after the other through a strip of positions. Where K takes several blocks, sums wait in
+// scratch memory, tile by tile.
 //
-//   -DPOSITIONS_A   rows of A: channels lie side by side (NHWC). K is runs of channels, a tap each, in granules of 16
-//                   elements, two for a row of a tile; the last of a run is filled up with zeros.
-//   -DWHOLE_ROWS    with it: a run is all taps of a row of the filter, which lie side by side, too. For few channels.
-//   else            columns of B: positions of a row lie side by side (NCHW). K is pairs of channels, tap by tap.
+// K is made of taps, and of each tap's channels, tiles of 32, the last filled up with zeros. Where channels are few, so
+// that this would waste much, a pixel is a position's whole row of the filter, taps and channels together (is_folded).
+//
+// Which side of the product the positions are follows from where x's neighbours lie:
+//
+//   -DPOSITIONS_A   rows of A: channels lie side by side (NHWC), and so in the image: [pixel][tile][part][32]
+//   else            columns of B: positions lie side by side (NCHW): [tile][part][pair of channels][pixel]
 //
 //   -DPRODUCT_...            what is multiplied: see lib/amx.clh
-//   -DBLOCK_TILES, -DSTRIP_WORDS=...   as in gemm_amx.cl; room for the panels of a strip, in words of 32 bits
+//   -DBLOCK_TILES=...        most tiles of K in a block
 //   -DACT_SMOOTH             with the transcendental activations, see lib/activation.clh
-#ifndef STRIP_WORDS
-#error "STRIP_WORDS, the room for panels, is not set: the host passes it"
+#ifndef BLOCK_TILES
+#error "BLOCK_TILES, most tiles of K in a block, is not set: the host passes it"
 #endif
 
-#ifdef POSITIONS_A
-#define AMX_B_SPACE __global
-#else
-#define AMX_A_SPACE __global
-#endif
 #define TILE_M 16
 #define TILE_NV (16 / VW)
 #include "lib/amx.clh"
@@ -39,27 +39,62 @@
 #include "lib/shares.clh"
 
 #define MOST_POSITIONS 1024 // of a strip
-#define GRANULE 16          // elements of half a row of a tile
+#define HALVES_OF_LINE 32   // 32 elements of a part
 
-// What a run of K is made of: `taps` neighbouring taps of a row of the filter, `length` elements.
-#ifdef WHOLE_ROWS
-#define RUN_TAPS(kernel_w) (kernel_w)
-#else
-#define RUN_TAPS(kernel_w) 1
-#endif
-
-// Tiles of K.
-inline int tiles_of(int channels, int kernel_d, int kernel_h, int kernel_w)
+inline int up_to(int count, int multiple)
 {
+    return (count + multiple - 1) / multiple * multiple;
+}
+
+// The host decides likewise (conv_amx.c).
+inline int is_folded(int channels, int kernel_w)
+{
+    return 2 * up_to(kernel_w * channels, AMX_STEPS) <= kernel_w * up_to(channels, AMX_STEPS);
+}
+
+// The image. Of each dimension of space: phases, and pixels of one of them.
+struct grid {
+    int folded, length, tiles; // elements of a pixel, tiles of 32
+    int phases_d, phases_h, phases_w, depth, height, width;
+    long phase; // pixels of a phase, all images
+    // In halves of words: to the next pixel, to the next tile of K, to the low parts, from a tile's row to the next.
+    long pixel, tile, low, row;
+    long group; // of a group's image
+};
+
+inline void set_grid(struct grid *g, int channels, int batch, int out_d, int out_h, int out_w, int kernel_d,
+                     int kernel_h, int kernel_w, int stride_d, int stride_h, int stride_w, int dilation_d,
+                     int dilation_h, int dilation_w, long pixels)
+{
+    const int reach_d = (kernel_d - 1) * dilation_d, reach_h = (kernel_h - 1) * dilation_h;
+    g->folded = is_folded(channels, kernel_w);
+    const int reach_w = g->folded ? 0 : (kernel_w - 1) * dilation_w;
+    g->length = g->folded ? kernel_w * channels : channels;
+    g->tiles = up_to(g->length, AMX_STEPS) / AMX_STEPS;
+    g->phases_d = min(stride_d, reach_d + 1);
+    g->phases_h = min(stride_h, reach_h + 1);
+    g->phases_w = min(stride_w, reach_w + 1);
+    g->depth = out_d + reach_d / stride_d;
+    g->height = out_h + reach_h / stride_h;
+    g->width = out_w + reach_w / stride_w;
+    g->phase = (long)batch * g->depth * g->height * g->width;
 #ifdef POSITIONS_A
-    const int runs = kernel_d * kernel_h * (kernel_w / RUN_TAPS(kernel_w));
-    const int granules = runs * ((RUN_TAPS(kernel_w) * channels + GRANULE - 1) / GRANULE);
-    return (granules + 1) / 2;
+    g->pixel = g->tiles * AMX_PARTS * HALVES_OF_LINE;
+    g->tile = AMX_PARTS * HALVES_OF_LINE;
+    g->low = HALVES_OF_LINE;
+    g->row = g->pixel;
+    g->group = pixels * g->pixel;
 #else
-    const int pairs = kernel_d * kernel_h * kernel_w * ((channels + 1) / 2);
-    return (pairs + AMX_STEPS / 2 - 1) / (AMX_STEPS / 2);
+    g->pixel = 2;
+    g->row = 2 * pixels;
+    g->low = AMX_SIDE * g->row;
+    g->tile = AMX_PARTS * g->low;
+    g->group = g->tiles * g->tile;
 #endif
 }
+#define SET_GRID(g, pixels) \
+    set_grid(g, channels, batch, out_d, out_h, out_w, kernel_d, kernel_h, kernel_w, stride_d, stride_h, stride_w, \
+             dilation_d, dilation_h, dilation_w, pixels)
 
 // ---- weights ----
 
@@ -69,8 +104,10 @@ void husk_conv_amx_pack(const __global data_t *restrict w_base, long w_offset, _
                         long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w,
                         long w_stride_k, long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
-    const int tiles = tiles_of(channels, kernel_d, kernel_h, kernel_w);
-    const int panel = get_group_id(0), group = get_group_id(1), taps = kernel_d * kernel_h * kernel_w;
+    const int folds = is_folded(channels, kernel_w);
+    const int length = folds ? kernel_w * channels : channels, columns = folds ? 1 : kernel_w;
+    const int tiles_of_tap = up_to(length, AMX_STEPS) / AMX_STEPS, tiles = kernel_d * kernel_h * columns * tiles_of_tap;
+    const int panel = get_group_id(0), group = get_group_id(1);
     const __global data_t *w = w_base + w_offset + ((long)group * filters + panel * AMX_BLOCK) * w_stride_k;
     __global uint *packed =
         packed_base + packed_offset + ((long)group * get_num_groups(0) + panel) * tiles * AMX_STEP;
@@ -79,20 +116,13 @@ void husk_conv_amx_pack(const __global data_t *restrict w_base, long w_offset, _
     uint turned[AMX_TILE] __attribute__((aligned(64)));
 #endif
     for (int t = 0; t < tiles; ++t, packed += AMX_STEP) {
+        const int tap = t / tiles_of_tap, kd = tap / columns / kernel_h, kh = tap / columns % kernel_h;
         long at[AMX_STEPS]; // of a step in a filter; negative: none
         for (int q = 0; q < AMX_STEPS; ++q) {
-#ifdef POSITIONS_A
-            const int length = RUN_TAPS(kernel_w) * channels, granules = (length + GRANULE - 1) / GRANULE;
-            const int granule = 2 * t + q / GRANULE, element = granule % granules * GRANULE + q % GRANULE;
-            const int tap = granule / granules * RUN_TAPS(kernel_w) + element / channels, c = element % channels;
-            const int is_there = element < length;
-#else
-            const int step = t * AMX_STEPS + q, steps = (channels + 1) / 2 * 2;
-            const int tap = step / steps, c = step % steps, is_there = c < channels;
-#endif
-            at[q] = is_there && tap < taps ? c * w_stride_c + tap / kernel_w / kernel_h * w_stride_d +
-                                                 tap / kernel_w % kernel_h * w_stride_h + tap % kernel_w * w_stride_w
-                                           : -1;
+            const int element = t % tiles_of_tap * AMX_STEPS + q, kw = folds ? element / channels : tap % columns;
+            at[q] = element < length ? element % channels * w_stride_c + kd * w_stride_d + kh * w_stride_h +
+                                           kw * w_stride_w
+                                     : -1;
         }
         for (int side = 0; side < 2; ++side) {
             const int rows = filters - panel * AMX_BLOCK - side * AMX_SIDE;
@@ -117,22 +147,7 @@ void husk_conv_amx_pack(const __global data_t *restrict w_base, long w_offset, _
     }
 }
 
-// ---- patches ----
-
-// The strip's positions: of x's element under the filter's first tap, its place and its coordinates, which may lie in
-// the padding; of y's; how many follow in the same row of y.
-struct positions {
-    long x_at[MOST_POSITIONS], y_at[MOST_POSITIONS];
-    int depth[MOST_POSITIONS], row[MOST_POSITIONS], column[MOST_POSITIONS], run[MOST_POSITIONS];
-};
-
-// x of this group, its elements up to `count`, and the filter's taps.
-struct image {
-    const __global data_t *x;
-    long before, count; // elements of the tensor before x, and from there on
-    long stride_c, stride_d, stride_h, stride_w;
-    int channels, in_d, in_h, in_w, kernel_d, kernel_h, kernel_w, stride, dilation_d, dilation_h, dilation_w;
-};
+// ---- the image ----
 
 #ifdef PRODUCT_BF16
 typedef short16 lanes_t;
@@ -145,129 +160,114 @@ typedef int16 lanes_t;
 #endif
 #define EACH_LANE ((lanes_t)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 
-// Elements first..last-1 of 16 that lie `step` apart, the others zero. A vector is read where it lies in the tensor.
-ALWAYS_INLINE some_t load_lanes(const struct image *m, long at, long step, int first, int last)
+// Elements first..last-1 of 16 that lie `step` apart from x[at] on, the others zero. A vector is read where it lies in
+// the tensor, which has `count` elements.
+ALWAYS_INLINE some_t load_lanes(const __global data_t *x, long count, long at, long step, int first, int last)
 {
-    if (step == 1 && at >= -m->before && at + 16 <= m->count) {
-        const some_t value = load_some(m->x + at);
+    if (step == 1 && at >= 0 && at + 16 <= count) {
+        const some_t value = load_some(x + at);
         if (first <= 0 && last >= 16)
             return value;
         return AS_SOME(AS_LANES(value) & (EACH_LANE >= (lanes_t)(first) & EACH_LANE < (lanes_t)(last)));
     }
-#ifndef POSITIONS_A
-    if (step == 2 && at >= -m->before && at + 32 <= m->count) {
-        const some_t low = load_some(m->x + at), high = load_some(m->x + at + 16);
+    if (step == 2 && at >= 0 && at + 32 <= count) {
+        const some_t low = load_some(x + at), high = load_some(x + at + 16);
         const some_t value = (some_t)(low.even, high.even);
         return AS_SOME(AS_LANES(value) & (EACH_LANE >= (lanes_t)(first) & EACH_LANE < (lanes_t)(last)));
     }
-#endif
     data_t some[16];
     for (int i = 0; i < 16; ++i)
-        some[i] = i >= first && i < last ? m->x[at + i * step] : 0;
+        some[i] = i >= first && i < last ? x[at + i * step] : 0;
     return *(const __private unaligned_some *)some;
 }
 
+// Work-group (i, g) makes its share of the pixels of group g's image: those from pixel `from` on, `pixels` with what
+// lies behind the last, where tiles may end. Pixel number `from` is the image's first.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_amx_image(const __global data_t *restrict x_base, long x_offset, __global ushort *restrict image_base,
+                         long image_offset, CONV_PARAMS, long from, long pixels)
+{
+    struct grid g;
+    SET_GRID(&g, pixels);
+    const int group = get_group_id(1);
+    const long all = g.phases_d * g.phases_h * g.phases_w * g.phase - from;
+    const long end = from + all * (get_group_id(0) + 1) / get_num_groups(0);
+    const __global data_t *x = x_base + x_offset;
+    const long count = (batch - 1) * x_stride_n + (groups * channels - 1) * x_stride_c + (in_d - 1) * x_stride_d +
+                       (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
+    __global ushort *image = image_base + image_offset + group * g.group;
+    for (long pixel = from + all * get_group_id(0) / get_num_groups(0); pixel < end;) {
+        // A row of pixels, or what is left of it.
+        const int q = pixel % g.width, qh = pixel / g.width % g.height;
+        const long planes = pixel / g.width / g.height;
+        const int qd = planes % g.depth, n = planes / g.depth % batch, phase = planes / g.depth / batch;
+        const int phase_w = phase % g.phases_w, phase_h = phase / g.phases_w % g.phases_h;
+        const int id = qd * stride_d + phase / g.phases_w / g.phases_h - pad_d, ih = qh * stride_h + phase_h - pad_h;
+        const int run = (int)min((long)(g.width - q), end - pixel);
+        const int is_inside = id >= 0 && id < in_d && ih >= 0 && ih < in_h;
+        const long row = n * x_stride_n + (long)group * channels * x_stride_c + id * x_stride_d + ih * x_stride_h;
+        uint words[AMX_PARTS * AMX_SIDE] __attribute__((aligned(64)));
 #ifdef POSITIONS_A
-// 16 elements of a run, from `element` on, under the tap that lies `tap` further.
-struct granule {
-    long at;
-    int depth, row, column, element, length; // length 0: none
-};
-
-ALWAYS_INLINE void set_granule(struct granule *g, const struct image *m, int number)
-{
-    const int taps = RUN_TAPS(m->kernel_w), length = taps * m->channels;
-    const int granules = (length + GRANULE - 1) / GRANULE, run = number / granules;
-    const int columns = m->kernel_w / taps, kd = run / columns / m->kernel_h;
-    g->depth = kd * m->dilation_d;
-    g->row = run / columns % m->kernel_h * m->dilation_h;
-    g->column = run % columns * m->dilation_w;
-    g->element = number % granules * GRANULE;
-    g->length = kd < m->kernel_d ? min(length - g->element, GRANULE) : 0;
-    g->at = g->depth * m->stride_d + g->row * m->stride_h + g->column * m->stride_w + g->element * m->stride_c;
-}
-
-ALWAYS_INLINE some_t load_granule(const struct granule *g, const struct image *m, const struct positions *at, int i)
-{
-    const uint depth = (uint)(at->depth[i] + g->depth), row = (uint)(at->row[i] + g->row);
-    if (depth >= (uint)m->in_d || row >= (uint)m->in_h)
-        return (some_t)(0);
-    // Elements of the run that lie in the image's row.
-    const long column = at->column[i] + g->column;
-    const long first = -column * m->channels - g->element;
-    const long last = min((long)g->length, (m->in_w - column) * m->channels - g->element);
-    if (last <= 0 || first >= last)
-        return (some_t)(0);
-    return load_lanes(m, at->x_at[i] + g->at, m->stride_c, (int)max(first, 0L), (int)last);
-}
-
-// 16 positions from `begin` on, of which `count` are there: rows of tile t of K.
-inline void fill_tile(uint *to, int part, const struct image *m, const struct positions *at, int begin, int count,
-                      int t)
-{
-    struct granule first, next;
-    set_granule(&first, m, 2 * t);
-    set_granule(&next, m, 2 * t + 1);
-    for (int i = 0; i < AMX_SIDE; ++i)
-        if (i < count)
-            keep_line(load_granule(&first, m, at, begin + i), load_granule(&next, m, at, begin + i),
-                      to + i * AMX_SIDE, part);
-        else
-            keep_line((some_t)(0), (some_t)(0), to + i * AMX_SIDE, part);
-}
-#else
-// 16 positions from `begin` on, of which `count` are there: columns of tile t of K. Of each row of y its lanes.
-inline void fill_tile(uint *to, int part, const struct image *m, const struct positions *at, int begin, int count,
-                      int t)
-{
-    const int steps = (m->channels + 1) / 2 * 2, taps = m->kernel_d * m->kernel_h * m->kernel_w;
-    const long apart = m->stride * m->stride_w;
-    for (int pair = 0; pair < AMX_STEPS / 2;) {
-        const int step = t * AMX_STEPS + 2 * pair, tap = step / steps;
-        const int c = step % steps, pairs = min(AMX_STEPS / 2 - pair, (steps - c) / 2);
-        const int kd = tap / m->kernel_w / m->kernel_h, kh = tap / m->kernel_w % m->kernel_h, kw = tap % m->kernel_w;
-        const long tap_at = kd * m->dilation_d * m->stride_d + kh * m->dilation_h * m->stride_h +
-                            kw * m->dilation_w * m->stride_w + c * m->stride_c;
-        long from[AMX_SIDE];
-        int first[AMX_SIDE], last[AMX_SIDE], runs = 0;
-        for (int i = 0; i < count && tap < taps; i += at->run[begin + i]) {
-            const uint depth = (uint)(at->depth[begin + i] + kd * m->dilation_d);
-            const uint row = (uint)(at->row[begin + i] + kh * m->dilation_h);
-            const int column = at->column[begin + i] + kw * m->dilation_w; // may be negative
-            const int low = column < 0 ? (m->stride - 1 - column) / m->stride : 0;
-            const int high = column < m->in_w ? (m->in_w - 1 - column) / m->stride + 1 : 0;
-            first[runs] = i + low;
-            last[runs] = min(i + min(at->run[begin + i], high), count);
-            from[runs] = at->x_at[begin + i] + tap_at - i * apart;
-            if (depth < (uint)m->in_d && row < (uint)m->in_h && first[runs] < last[runs])
-                ++runs;
-        }
-        const long furthest = (long)(2 * pairs - 1) * m->stride_c;
-        if (runs == 1 && first[0] == 0 && last[0] == AMX_SIDE && apart == 1 && c + 2 * pairs <= m->channels &&
-            from[0] >= -m->before && from[0] + furthest + 16 <= m->count) {
-            const __global data_t *source = m->x + from[0];
-            for (int i = 0; i < pairs; ++i, source += 2 * m->stride_c) {
-                // Channels lie far apart, which the hardware does not foresee.
-                PREFETCH_READ(source + 8 * m->stride_c);
-                PREFETCH_READ(source + 9 * m->stride_c);
-                keep_pairs(load_some(source), load_some(source + m->stride_c), to + (pair + i) * AMX_SIDE, part);
-            }
-        } else {
-            for (int i = 0; i < pairs; ++i) {
-                lanes_t even = (lanes_t)(0), odd = (lanes_t)(0);
-                for (int r = 0; r < runs; ++r) {
-                    const long there = from[r] + 2 * i * m->stride_c;
-                    even |= AS_LANES(load_lanes(m, there, apart, first[r], last[r]));
-                    if (c + 2 * i + 1 < m->channels)
-                        odd |= AS_LANES(load_lanes(m, there + m->stride_c, apart, first[r], last[r]));
+        const int each_apart = g.folded && !(x_stride_c == 1 && x_stride_w == channels && dilation_w == 1);
+        for (int j = 0; j < run; ++j) {
+            const int iw = (q + j) * stride_w + phase_w - pad_w;
+            // The elements of the pixel that lie in the row of x: they are all, none, or a part where it is folded.
+            const long first = max(0L, -(long)iw * channels), last = min((long)g.length, (in_w - (long)iw) * channels);
+            const int is_there = is_inside && (each_apart || (last > 0 && first < g.length));
+            __global ushort *to = image + (pixel + j - from) * g.pixel;
+            for (int e = 0; e < g.tiles * AMX_STEPS; e += AMX_STEPS, to += g.tile) {
+                some_t some[2] = {(some_t)(0), (some_t)(0)};
+                for (int i = 0; i < 2 && is_there; ++i) {
+                    const int element = e + i * 16;
+                    if (!each_apart) {
+                        some[i] = load_lanes(x, count, row + iw * x_stride_w + element * x_stride_c, x_stride_c,
+                                             (int)(first - element), (int)(last - element));
+                        continue;
+                    }
+                    data_t each[16];
+                    for (int l = 0; l < 16; ++l) {
+                        const int column = iw + (element + l) / channels * dilation_w;
+                        each[l] = element + l < g.length && column >= 0 && column < in_w
+                                      ? x[row + column * x_stride_w + (element + l) % channels * x_stride_c]
+                                      : 0;
+                    }
+                    some[i] = *(const __private unaligned_some *)each;
                 }
-                keep_pairs(AS_SOME(even), AS_SOME(odd), to + (pair + i) * AMX_SIDE, part);
+                keep_line(some[0], some[1], words, AMX_SIDE);
+                for (int p = 0; p < AMX_PARTS; ++p)
+                    *(__global unaligned_words *)(to + p * HALVES_OF_LINE) = WORDS(words + p * AMX_SIDE);
             }
         }
-        pair += pairs;
+#else
+        const long step = stride_w * x_stride_w;
+        for (int done = 0; done < run;) {
+            // Where 16 pixels are left or more, the last 16 begin earlier.
+            const int j = run >= AMX_SIDE ? min(done, run - AMX_SIDE) : done, left = min(run - j, AMX_SIDE);
+            __global ushort *to = image + (pixel + j - from) * g.pixel;
+            for (int e = 0; e < g.tiles * AMX_STEPS; e += 2, to += e % AMX_STEPS ? g.row : g.tile - 15 * g.row) {
+                some_t some[2] = {(some_t)(0), (some_t)(0)};
+                for (int i = 0; i < 2 && is_inside; ++i) {
+                    const int c = g.folded ? (e + i) % channels : e + i, kw = g.folded ? (e + i) / channels : 0;
+                    const int iw = (q + j) * stride_w + phase_w - pad_w + kw * dilation_w;
+                    const int first = iw < 0 ? (stride_w - 1 - iw) / stride_w : 0;
+                    const int last = min(left, iw < in_w ? (in_w - 1 - iw) / stride_w + 1 : 0);
+                    if (e + i < g.length && first < last)
+                        some[i] = load_lanes(x, count, row + iw * x_stride_w + c * x_stride_c, step, first, last);
+                }
+                keep_pairs(some[0], some[1], words, AMX_SIDE);
+                for (int p = 0; p < AMX_PARTS; ++p)
+                    if (left == AMX_SIDE)
+                        *(__global unaligned_words *)(to + p * g.low) = WORDS(words + p * AMX_SIDE);
+                    else
+                        for (int i = 0; i < left; ++i)
+                            *((__global uint *)(to + p * g.low) + i) = words[p * AMX_SIDE + i];
+            }
+            done = j + AMX_SIDE;
+        }
+#endif
+        pixel += run;
     }
 }
-#endif
 
 // ---- sums to y ----
 
@@ -283,34 +283,32 @@ inline void store_apart(vf value, __global data_t *to, long stride, int lanes, i
         store_either(to + i * stride, line[i], units);
 }
 
-// A tile of 16 x 16 sums: `count` positions from `begin` on, `filters` filters from `filter` on. bias may be 0.
-inline void finish_tile(const float *sums, const struct positions *at, int begin, int count, int filter, int filters,
-                        __global data_t *y, long y_stride_c, int y_units, const __global data_t *bias, int flags,
-                        ACT_PARAMS)
+// A tile of 16 x 16 sums: `count` positions, y_at in y, negative where they are none of y's; `filters` filters from
+// `filter` on. bias may be 0.
+inline void finish_tile(const float *sums, const long *y_at, int count, int filter, int filters, __global data_t *y,
+                        long y_stride_c, int y_units, const __global data_t *bias, int flags, ACT_PARAMS)
 {
     __global data_t *to = y + filter * y_stride_c;
 #ifdef POSITIONS_A
     for (int j = 0; j < filters; j += VW) {
         const vf start = bias ? bias_part(bias, filter + j, filters - j, flags) : (vf)(0.0f);
         for (int i = 0; i < count; ++i)
-            store_apart(activate(load_private(sums + i * AMX_SIDE + j) + start, ACT_ARGS),
-                        to + at->y_at[begin + i] + j * y_stride_c, y_stride_c, filters - j, Y_UNITS);
+            if (y_at[i] >= 0)
+                store_apart(activate(load_private(sums + i * AMX_SIDE + j) + start, ACT_ARGS),
+                            to + y_at[i] + j * y_stride_c, y_stride_c, filters - j, Y_UNITS);
     }
 #else
-    for (int i = 0; i < filters; ++i, to += y_stride_c) {
-        const vf start = (vf)(bias ? bias_at(bias, filter + i, flags) : 0.0f);
-        for (int j = 0; j < count; j += VW) {
-            const int lanes = min(count - j, VW);
-            const vf value = activate(load_private(sums + i * AMX_SIDE + j) + start, ACT_ARGS);
-            const long first = at->y_at[begin + j];
-            if (at->y_at[begin + j + lanes - 1] - first == (lanes - 1) * Y_UNITS) {
-                store_vf_either(value, to + first, lanes, Y_UNITS);
-            } else {
-                acc_t line[VW];
-                store_private(value, line);
-                for (int l = 0; l < lanes; ++l)
-                    store_either(to + at->y_at[begin + j + l], line[l], Y_UNITS);
-            }
+    // Runs of neighbours in y.
+    for (int j = 0, next; j < count; j = next) {
+        next = j + 1;
+        if (y_at[j] < 0)
+            continue;
+        while (next < count && next < j + VW && y_at[next] == y_at[next - 1] + Y_UNITS)
+            ++next;
+        for (int i = 0; i < filters; ++i) {
+            const acc_t start = bias ? bias_at(bias, filter + i, flags) : 0.0f;
+            store_vf_either(activate(load_private(sums + i * AMX_SIDE + j) + (vf)(start), ACT_ARGS),
+                            to + i * y_stride_c + y_at[j], next - j, Y_UNITS);
         }
     }
 #endif
@@ -318,20 +316,27 @@ inline void finish_tile(const float *sums, const struct positions *at, int begin
 
 // filter_items: how many work-groups share the filters. A strip is of at most strip_panels panels of 32 positions, a
 // block of block_tiles tiles of K. Where K takes more, sums wait at `waiting`, waiting_item floats for each work-group.
+// The pixels before image_from are x itself: there one tap's channels lie as in an image. `pixels`: as above.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_conv_amx(const __global data_t *restrict x_base, long x_offset, const __global uint *restrict w_base,
                    long w_offset, const __global data_t *restrict bias_base, long bias_offset, int flags,
                    __global data_t *restrict y_base, long y_offset, CONV_PARAMS, int filter_items, int block_tiles,
                    int strip_panels, __global float *restrict waiting_base, long waiting_offset, long waiting_item,
+                   const __global ushort *restrict image_base, long image_offset, long image_from, long pixels,
                    SHARES_PARAM, ACT_PARAMS)
 {
     CONV_UNITS
+    struct grid g;
+    SET_GRID(&g, pixels);
     const int3 place = group_place(shares);
     const int group = place.z;
-    const long columns = (long)batch * out_d * out_h * out_w;
+    // Positions lie as their pixels do; the last is y's last.
+    const long image_pixels = g.phase / batch;
+    const long columns =
+        (batch - 1) * image_pixels + ((long)(out_d - 1) * g.height + out_h - 1) * g.width + out_w;
     const long column_panels = (columns + AMX_BLOCK - 1) / AMX_BLOCK;
     const int filter_panels = (filters + AMX_BLOCK - 1) / AMX_BLOCK;
-    const int tiles = tiles_of(channels, kernel_d, kernel_h, kernel_w);
+    const int tap_columns = g.folded ? 1 : kernel_w, tiles = kernel_d * kernel_h * tap_columns * g.tiles;
 
     // This item's share.
     const long items = get_num_groups(0), item = place.x;
@@ -340,81 +345,95 @@ void husk_conv_amx(const __global data_t *restrict x_base, long x_offset, const 
     const int panel_begin = filter_panels * place.y / filter_items;
     const int panel_end = filter_panels * (place.y + 1) / filter_items;
 
-    const long before = (long)group * channels * x_stride_c;
-    const struct image image = {
-        x_base + x_offset + before, before,
-        (batch - 1) * x_stride_n + (groups * channels - 1) * x_stride_c + (in_d - 1) * x_stride_d +
-            (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1 - before,
-        x_stride_c, x_stride_d, x_stride_h, x_stride_w, channels, in_d, in_h, in_w, kernel_d, kernel_h, kernel_w,
-        stride_w, dilation_d, dilation_h, dilation_w};
-    const __global uint *w = w_base + w_offset + (long)group * filter_panels * tiles * AMX_STEP;
+    const __global ushort *w =
+        (const __global ushort *)(w_base + w_offset + (long)group * filter_panels * tiles * AMX_STEP);
+    const __global ushort *image = image_base + image_offset + group * g.group;
     const __global data_t *bias = has_bias ? bias_base + bias_offset + group * filters * bias_units : 0;
     __global data_t *y = y_base + y_offset + (long)group * filters * y_stride_c;
     __global float *waiting = waiting_base + waiting_offset +
                               (((long)group * filter_items + place.y) * items + item) * waiting_item;
 
-    uint panels[STRIP_WORDS] __attribute__((aligned(64)));
-    struct positions at;
+    long y_at[MOST_POSITIONS];
+    float sums[4 * AMX_TILE] __attribute__((aligned(64)));
     amx_begin();
     for (long column = column_begin; column < column_end; column += strip_panels * AMX_BLOCK) {
         const int width = (int)min((long)strip_panels * AMX_BLOCK, column_end - column);
+        int ow = column % g.width, oh = column / g.width % g.height;
+        const long planes = column / g.width / g.height;
+        int od = planes % g.depth;
+        long n = planes / g.depth;
         for (int j = 0; j < width; ++j) {
-            const long p = column + j;
-            const int ow = p % out_w, oh = p / out_w % out_h, od = p / out_w / out_h % out_d;
-            const long n = p / out_w / out_h / out_d;
-            at.depth[j] = od * stride_d - pad_d;
-            at.row[j] = oh * stride_h - pad_h;
-            at.column[j] = ow * stride_w - pad_w;
-            at.x_at[j] = n * x_stride_n + at.depth[j] * x_stride_d + at.row[j] * x_stride_h + at.column[j] * x_stride_w;
-            at.y_at[j] = n * y_stride_n + od * y_stride_d + oh * y_stride_h + ow * y_stride_w;
-            at.run[j] = out_w - ow;
+            y_at[j] = ow < out_w && oh < out_h && od < out_d
+                          ? n * y_stride_n + od * y_stride_d + oh * y_stride_h + ow * y_stride_w
+                          : -1;
+            if (++ow < g.width)
+                continue;
+            ow = 0;
+            if (++oh < g.height)
+                continue;
+            oh = 0;
+            if (++od < g.depth)
+                continue;
+            od = 0;
+            ++n;
         }
         int block = 0;
         do { // once even where K is 0: y is the bias
             const int depth = min(block_tiles, tiles - block), is_last = block + depth == tiles;
-            for (int j = 0; j < width; j += AMX_SIDE) {
-                uint *panel = panels + (j / AMX_BLOCK * depth * AMX_STEP + j / AMX_SIDE % 2 * AMX_TILE);
-                for (int t = 0; t < depth; ++t)
-                    fill_tile(panel + t * AMX_STEP, 2 * AMX_TILE, &image, &at, j, min(width - j, AMX_SIDE), block + t);
-#ifndef POSITIONS_A
-                // The right half of the last panel is multiplied, whatever there is of it.
-                for (int t = 0; j + AMX_SIDE >= width && j % AMX_BLOCK == 0 && t < depth; ++t)
-                    fill_tile(panel + t * AMX_STEP + AMX_TILE, 2 * AMX_TILE, &image, &at, j, 0, block + t);
-#endif
+            long at[BLOCK_TILES]; // of a tile of K, from a position's first pixel on
+            for (int t = 0; t < depth; ++t) {
+                const int tap = (block + t) / g.tiles, kw = g.folded ? 0 : tap % tap_columns * dilation_w;
+                const int kh = tap / tap_columns % kernel_h * dilation_h;
+                const int kd = tap / tap_columns / kernel_h * dilation_d;
+                const long phase = (kd % stride_d * g.phases_h + kh % stride_h) * g.phases_w + kw % stride_w;
+                const long pixel = phase * g.phase +
+                                   ((long)(kd / stride_d) * g.height + kh / stride_h) * g.width + kw / stride_w;
+                at[t] = pixel * g.pixel + (block + t) % g.tiles * g.tile;
             }
             for (int fp = panel_begin; fp < panel_end; ++fp) {
-                const __global uint *weights = w + ((long)fp * tiles + block) * AMX_STEP;
+                const __global ushort *weights = w + 2 * ((long)fp * tiles + block) * AMX_STEP;
                 const int filter = fp * AMX_BLOCK, filters_left = min(filters - filter, AMX_BLOCK);
                 for (int j = 0; j < width; j += AMX_BLOCK) {
-                    const uint *panel = panels + j / AMX_BLOCK * depth * AMX_STEP;
                     const int count = min(width - j, AMX_BLOCK);
-                    __global float *sums =
+                    __global float *to =
                         waiting + ((long)(fp - panel_begin) * strip_panels + j / AMX_BLOCK) * (4 * AMX_TILE);
-                    float lines[4 * AMX_TILE] __attribute__((aligned(64)));
-#ifdef POSITIONS_A
-#define SIDES panel, weights
-                    const int is_tall = count > AMX_SIDE;
+#if defined(POSITIONS_A) && defined(PRODUCT_BF16)
+                    const int is_x = column + j < image_from;
+                    const long step = is_x ? x_stride_w * stride_w : g.pixel, row = step;
+                    const __global ushort *from =
+                        is_x ? x_base + x_offset + (long)group * channels + (column + j) * step
+                             : image + (column + j - image_from) * step;
 #else
-#define SIDES weights, panel
-                    const int is_tall = filters_left > AMX_SIDE;
+                    const long step = g.pixel, row = g.row;
+                    const __global ushort *from = image + (column + j) * step;
 #endif
-                    if (is_last && block == 0) {
-                        amx_multiply(SIDES, depth, is_tall, lines);
-                    } else {
-                        if (block == 0)
-                            amx_multiply_first(SIDES, depth, is_tall, sums);
-                        else
-                            amx_multiply_more(SIDES, depth, is_tall, sums);
-                        for (int e = 0; is_last && e < (is_tall ? 4 : 2) * AMX_TILE; e += VW)
-                            store_private(LOAD_UNALIGNED(__global, sums + e), lines + e);
+                    if (block == 0)
+                        amx_clear(sums);
+                    else
+                        amx_resume(sums, to);
+#ifdef POSITIONS_A
+                    const int is_tall = count > AMX_SIDE;
+                    for (int t = 0; t < depth; ++t)
+                        amx_step(from + at[t], row, AMX_SIDE * step, g.low, weights + 2 * t * AMX_STEP, 2 * AMX_SIDE,
+                                 2 * AMX_TILE, 4 * AMX_TILE, is_tall, sums);
+#else
+                    const int is_tall = filters_left > AMX_SIDE;
+                    for (int t = 0; t < depth; ++t)
+                        amx_step(weights + 2 * t * AMX_STEP, 2 * AMX_SIDE, 2 * AMX_TILE, 4 * AMX_TILE, from + at[t],
+                                 row, AMX_SIDE * step, g.low, is_tall, sums);
+#endif
+                    if (!is_last) {
+                        amx_wait(sums, to);
+                        continue;
                     }
-                    for (int tile = 0; is_last && tile < 4; ++tile) {
+                    amx_keep(sums);
+                    for (int tile = 0; tile < 4; ++tile) {
 #ifdef POSITIONS_A
                         const int right = tile % 2 * AMX_SIDE, down = tile / 2 * AMX_SIDE;
 #else
                         const int right = tile / 2 * AMX_SIDE, down = tile % 2 * AMX_SIDE;
 #endif
-                        finish_tile(lines + tile * AMX_TILE, &at, j + down, min(count - down, AMX_SIDE),
+                        finish_tile(sums + tile * AMX_TILE, y_at + j + down, min(count - down, AMX_SIDE),
                                     filter + right, min(filters_left - right, AMX_SIDE), y, y_stride_c, y_units, bias,
                                     flags, ACT_ARGS);
                     }

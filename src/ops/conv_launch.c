@@ -9,7 +9,7 @@
 #include "base/tensor.h"
 #include "ops/conv_problem.h"
 
-enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 7, ACTIVATION_ARGUMENTS = 4, SCRATCH_ALIGNMENT = 256 };
+enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 9, ACTIVATION_ARGUMENTS = 4, SCRATCH_ALIGNMENT = 256 };
 
 int64_t husk__conv_filter_count(const husk__conv_problem *problem)
 {
@@ -98,8 +98,8 @@ static int64_t reach(const husk__conv_problem *problem)
     return furthest;
 }
 
-husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, const char *file, const char *kernel,
-                                    const char *pack, husk__conv_state **state, const husk__scope *scope)
+husk_status husk__conv_kernel(const husk_plan *plan, const char *configuration, const char *file, const char *name,
+                              const husk__kernel **kernel, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const bool is_smooth = husk__epilogue_resolve(problem->activation, problem->slope).is_smooth;
@@ -110,6 +110,13 @@ husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, 
     snprintf(options, sizeof options, "%s %s%s%s%s", husk__dtype_option(problem->dtype),
              configuration, is_halved ? " -DHALF_VECTORS" : "",
              is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");
+    return husk__kernel_get(plan->context, file, options, name, kernel, scope);
+}
+
+husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, const char *file, const char *kernel,
+                                    const char *pack, husk__conv_state **state, const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
     *state = calloc(1, sizeof **state);
     if (!*state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -117,9 +124,9 @@ husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, 
     set_activation(problem, *state);
     (*state)->pack_filters = problem->geometry.filters;
     (*state)->pack_channels = problem->geometry.channels;
-    husk_status status = husk__kernel_get(plan->context, file, options, kernel, &(*state)->kernel, scope);
+    husk_status status = husk__conv_kernel(plan, configuration, file, kernel, &(*state)->kernel, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, pack, &(*state)->pack, scope);
+        status = husk__conv_kernel(plan, configuration, file, pack, &(*state)->pack, scope);
     return status;
 }
 

@@ -44,6 +44,8 @@ typedef struct husk__conv_arguments {
 typedef struct husk__conv_state {
     const husk__kernel *kernel, *pack;
     husk__range range, pack_range;
+    const husk__kernel *lay_out; /* runs before, where a variant copies x first */
+    husk__range lay_out_range;
     int64_t packed_count; /* elements of the packed weights, of the accumulator's size */
     int64_t packed_form;  /* what else than w's shape and dtype they depend on, where they do */
     int64_t pack_filters, pack_channels;
@@ -132,6 +134,9 @@ husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *ke
 /* The same with the options of the configuration given, where they are more than those of its row. */
 husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, const char *file, const char *kernel,
                                     const char *pack, husk__conv_state **state, const husk__scope *scope);
+/* Another kernel of the same program. */
+husk_status husk__conv_kernel(const husk_plan *plan, const char *configuration, const char *file, const char *name,
+                              const husk__kernel **kernel, const husk__scope *scope);
 /* Bytes of scratch that packing weights anew takes, aligned for what lies behind. */
 uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count);
 /* Nanoseconds that packing adds to a call; 0 where weights come packed or the caller can pack them once. */
@@ -143,7 +148,7 @@ husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk
 husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
                                const husk__conv_arguments *arguments, const husk__scratch *scratch,
                                husk__arg *weights, const husk__scope *scope);
-/* Enqueue: the arguments all kernels share, extra ones (at most 6), the activation. */
+/* Enqueue: the arguments all kernels share, extra ones (at most 9), the activation. */
 husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
                               husk__arg weights, const husk__arg *extra, size_t extra_count,
                               const husk__scope *scope);
