@@ -123,10 +123,10 @@ START_TEST(generated_by_own_choice)
 }
 END_TEST
 
-// tests/ops/test_conv_matrix.c has those.
+// tests/ops/test_conv_matrix.c and test_conv_amx.c have those.
 static bool needs_engine(const char *variant)
 {
-    return strcmp(variant, "matrix") == 0;
+    return strcmp(variant, "matrix") == 0 || strcmp(variant, "amx") == 0;
 }
 
 START_TEST(generated_for_every_variant)
