@@ -239,7 +239,8 @@ END_TEST
 START_TEST(every_suite_parses_and_is_canonical)
 {
     static const char *const wanted[] = {"standard",  "resnet50", "vgg16", "mobilenetv2",
-                                         "deepbench", "bert",     "llama", "smoke", "parity", "training"};
+                                         "deepbench", "bert",     "llama", "smoke", "parity", "training",
+                                         "engines"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         bench_suite suite;
         char reason[BENCH_REASON_TEXT];
