@@ -10,6 +10,9 @@
 
 #include <husk/train/data.h>
 #include <husk/train/initializer.h>
+#include <husk/train/graph.h>
+#include <husk/train/layers.h>
+#include <husk/train/step.h>
 #include <husk/train/safetensors.h>
 
 #endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * husk/train/graph.h: a network as a graph of operators, built once.
+ *
+ *     husk_graph_create                                       an empty graph
+ *     husk_graph_input, _parameter                            values that come from outside, and those that are learnt
+ *     husk_graph_conv, _gemm, _pool ...                       a call an operator: it gives the value of the result
+ *     husk_graph_reshape, _permute, _slice                    views: other ways to read a value's memory
+ *     husk_graph_output                                       a value that is to be read
+ *     husk_graph_compile (husk/train/step.h)                  gradients, memory, plans
+ *
+ * husk/train/layers.h has the same operators with their parameters: husk_graph_conv_layer, husk_graph_linear ...
+ *
+ * Nothing is computed while a graph is built. Shapes are inferred and checked at once. The first error stays: later
+ * calls do nothing and give HUSK_NO_VALUE, and husk_graph_compile answers the first one, whose text names the call, the
+ * node, the argument and the rule ("husk_graph_conv: conv1: w: ..."). So a program checks once.
+ *
+ * Every node has a name of its own, by which its value is read, and by which errors speak of it; NULL makes one of the
+ * operator's name and a number ("conv_3"). Names are texts of 1 to 200 characters; no two values have the same. Texts
+ * are copied; but a params' `variant` is kept as the pointer that it is.
+ *
+ * Tensors are packed, row-major, unless they are views. Operators' params are those of husk/ops/; their `accumulate` is
+ * not looked at. All values but integers (labels, indices, lengths) have the graph's dtype, f32 or f64. No dimension is
+ * 0. A graph belongs to one thread at a time.
+ */
+#ifndef HUSK_TRAIN_GRAPH_H
+#define HUSK_TRAIN_GRAPH_H
+
+#include <husk/husk.h>
+#include <husk/train/initializer.h>
+
+HUSK_BEGIN_DECLS
+
+typedef struct husk_graph husk_graph;
+
+/* A tensor in a graph: a result, an input, a parameter, or a view of one. It is the graph's. */
+typedef int32_t husk_value;
+#define HUSK_NO_VALUE 0
+
+typedef struct husk_graph_params {
+    uint32_t size;      /* sizeof this struct: HUSK_GRAPH_PARAMS sets it */
+    husk_dtype dtype;   /* HUSK_F32 or, where the device has it, HUSK_F64 */
+    uint64_t seed;      /* of parameters and of dropout */
+    husk_queue *queue;  /* NULL: one of its own */
+} husk_graph_params;
+
+#define HUSK_GRAPH_PARAMS(...) (husk_graph_params) { .size = sizeof(husk_graph_params), __VA_ARGS__ }
+
+HUSK_API husk_status husk_graph_create(husk_context *context, const husk_graph_params *params, husk_graph **graph,
+                                       husk_error *error);
+HUSK_API void husk_graph_release(husk_graph *graph);
+/* The first error in building, or the last one since it was compiled. Never NULL. */
+HUSK_API const husk_error *husk_graph_error(const husk_graph *graph);
+/* The queue that the graph's work goes to. */
+HUSK_API husk_queue *husk_graph_queue(const husk_graph *graph);
+
+/* A value from outside. dtype: the graph's, or HUSK_I32, HUSK_I64, HUSK_U8. */
+HUSK_API husk_value husk_graph_input(husk_graph *graph, const char *name, husk_dtype dtype, int32_t rank,
+                                     const int64_t *shape);
+/* A value that is learnt. initializer: NULL for zeros. */
+HUSK_API husk_value husk_graph_parameter(husk_graph *graph, const char *name, int32_t rank, const int64_t *shape,
+                                         const husk_initializer *initializer);
+/*
+ * Parameters whose name is `name`, or begins with it and a dot, are learnt no more: they get no gradient, no optimizer
+ * state, and stay as they are. One at least must be there.
+ */
+HUSK_API husk_status husk_graph_freeze(husk_graph *graph, const char *name);
+/* The value can be read by this name after every step and evaluation, since its memory is not used for others. */
+HUSK_API void husk_graph_output(husk_graph *graph, const char *name, husk_value value);
+/* The rank, and the shape of as many numbers; -1 for HUSK_NO_VALUE and for what is no value of the graph. */
+HUSK_API int32_t husk_graph_shape(const husk_graph *graph, husk_value value, int64_t shape[HUSK_MAX_RANK]);
+
+/* ---- views ----------------------------------------------------------------------------------------------- */
+
+/* As husk_tensor_reshape; one dimension may be -1. A value that is not packed is copied first. */
+HUSK_API husk_value husk_graph_reshape(husk_graph *graph, const char *name, husk_value x, int32_t rank,
+                                       const int64_t *shape);
+/* As husk_tensor_permute, order[rank]. */
+HUSK_API husk_value husk_graph_permute(husk_graph *graph, const char *name, husk_value x, const int32_t *order);
+/* As husk_tensor_slice with a step of 1. */
+HUSK_API husk_value husk_graph_slice(husk_graph *graph, const char *name, husk_value x, int32_t dimension,
+                                     int64_t first, int64_t count);
+/* A packed copy. */
+HUSK_API husk_value husk_graph_copy(husk_graph *graph, const char *name, husk_value x);
+
+/* ---- operators ------------------------------------------------------------------------------------------- */
+
+/*
+ * Where bias or another argument may be absent it is HUSK_NO_VALUE. params: NULL for the operator's defaults, where it
+ * has them. An activation, given in params or as a call of its own, becomes part of conv and gemm where that is
+ * possible: nothing else reads what is before it, and its gradient can be had from what is behind it.
+ */
+
+HUSK_API husk_value husk_graph_conv(husk_graph *graph, const char *name, const husk_conv_params *params, husk_value x,
+                                    husk_value w, husk_value bias);
+/* alpha op(a) op(b) + bias. bias: [n] or [m, 1]. */
+HUSK_API husk_value husk_graph_gemm(husk_graph *graph, const char *name, const husk_gemm_params *params, float alpha,
+                                    husk_value a, husk_value b, husk_value bias);
+HUSK_API husk_value husk_graph_pool(husk_graph *graph, const char *name, const husk_pool_params *params, husk_value x);
+HUSK_API husk_value husk_graph_activation(husk_graph *graph, const char *name, const husk_activation_params *params,
+                                          husk_value x);
+/* Comparisons have no gradient. */
+HUSK_API husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_binary_params *params,
+                                      husk_value a, husk_value b);
+HUSK_API husk_value husk_graph_unary(husk_graph *graph, const char *name, const husk_unary_params *params,
+                                     husk_value x);
+HUSK_API husk_value husk_graph_softmax(husk_graph *graph, const char *name, const husk_softmax_params *params,
+                                       husk_value x);
+/* The reduced dimensions are left out of the result's shape. ARGMAX and ARGMIN give i32 and have no gradient. */
+HUSK_API husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_reduce_params *params,
+                                      husk_value x);
+HUSK_API husk_value husk_graph_concat(husk_graph *graph, const char *name, const husk_concat_params *params,
+                                      const husk_value *inputs, size_t count);
+/*
+ * In training alone; in evaluation y = x. seed and offset are not looked at: the seed is the graph's, the offset counts
+ * nodes and batches, so that each batch has masks of its own.
+ */
+HUSK_API husk_value husk_graph_dropout(husk_graph *graph, const char *name, const husk_dropout_params *params,
+                                       husk_value x);
+/* target: labels, or of the graph's dtype; it gets no gradient, nor do the weights. */
+HUSK_API husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_params *params, husk_value x,
+                                    husk_value target, husk_value weight, husk_value positive_weight);
+
+HUSK_END_DECLS
+
+#endif

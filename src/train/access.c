@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Values by name, parameters and buckets by number.
+#include <string.h>
+
+#include "train/compile.h"
+
+static husk_status begin(husk_graph *graph, const char *call, husk__train_scope *scope)
+{
+    if (!graph)
+        return HUSK_INVALID_ARGUMENT;
+    *scope = (husk__train_scope){call, &graph->error};
+    if (graph->failed)
+        return graph->failed;
+    if (!graph->compiled)
+        return husk__train_reject(scope, "graph", "it is not compiled");
+    return HUSK_OK;
+}
+
+// Where a value lies, packed.
+static husk_status locate(husk_graph *graph, const char *name, bool to_write, husk_tensor *tensor,
+                          const husk__train_scope *scope)
+{
+    if (!name)
+        return husk__train_reject(scope, "name", "it is NULL");
+    int32_t found = husk__graph_find(graph, name);
+    if (!found)
+        return husk__train_reject(scope, "name", "there is no value %s", name);
+    const husk__compiled *own = graph->compiled;
+    const husk__value *value = &graph->values[found], *root = husk__root(graph, found);
+    if (to_write && root->role == HUSK__ROLE_RESULT)
+        return husk__train_reject(scope, "name", "%s is computed, and cannot be written", name);
+    husk__region region = HUSK__REGION_OUTSIDE;
+    uint64_t offset = root->offset;
+    if (root->role == HUSK__ROLE_PARAMETER)
+        region = HUSK__REGION_PARAMETERS;
+    else if (root->role == HUSK__ROLE_RESULT && !root->is_output) {
+        const husk__schedule *schedule = &own->schedules[own->at];
+        int32_t storage = schedule->graph && own->options.keep_values ? schedule->of_value[value->root] : -1;
+        if (storage < 0)
+            return husk__train_reject(scope, "name", "%s is no output (husk_graph_output), so it is not kept",
+                                      name);
+        region = HUSK__REGION_ARENA;
+        offset = schedule->storages[storage].offset;
+    }
+    if (!husk__is_packed(&value->tensor))
+        return husk__train_reject(scope, "name", "%s is a view that is not packed", name);
+    *tensor = value->tensor;
+    tensor->buffer = own->regions[region];
+    tensor->offset += (int64_t)(offset / husk_dtype_size(tensor->dtype));
+    return HUSK_OK;
+}
+
+static husk_status check_bytes(const husk_tensor *tensor, const char *name, uint64_t bytes, const void *host,
+                               const husk__train_scope *scope)
+{
+    uint64_t wanted = (uint64_t)husk_tensor_extent(tensor);
+    if (!host)
+        return husk__train_reject(scope, "host", "it is NULL");
+    if (bytes != wanted) {
+        char text[160];
+        return husk__train_reject(scope, "bytes", "%llu; %s is %s of %s, %llu bytes",
+                                  (unsigned long long)bytes, name, husk__graph_shape_text(tensor, text),
+                                  husk_dtype_name(tensor->dtype), (unsigned long long)wanted);
+    }
+    return HUSK_OK;
+}
+
+husk_status husk_graph_write(husk_graph *graph, const char *name, const void *host, uint64_t bytes)
+{
+    husk__train_scope scope;
+    husk_tensor tensor;
+    husk_status status = begin(graph, "husk_graph_write", &scope);
+    if (!status)
+        status = locate(graph, name, true, &tensor, &scope);
+    if (!status)
+        status = check_bytes(&tensor, name, bytes, host, &scope);
+    if (status)
+        return status;
+    uint64_t offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
+    return husk__queue_failed(graph,
+                              husk_buffer_write_async(graph->queue, tensor.buffer, offset, bytes, host),
+                              &scope);
+}
+
+husk_status husk_graph_write_tensor(husk_graph *graph, const char *name, const husk_tensor *from)
+{
+    husk__train_scope scope;
+    husk_tensor tensor;
+    char text[160], wanted[160];
+    husk_status status = begin(graph, "husk_graph_write_tensor", &scope);
+    if (!status)
+        status = locate(graph, name, true, &tensor, &scope);
+    if (!status && !from)
+        status = husk__train_reject(&scope, "from", "it is NULL");
+    if (status)
+        return status;
+    husk_tensor part = tensor;
+    if (tensor.rank > 0 && from->rank == tensor.rank && from->shape[0] >= 0 && from->shape[0] < tensor.shape[0])
+        part.shape[0] = from->shape[0];
+    if (from->dtype != tensor.dtype || !husk__same_shape(from, &part))
+        return husk__train_reject(&scope, "from", "%s of %s; %s is %s of %s", husk__graph_shape_text(from, text),
+                                  husk_dtype_name(from->dtype), name, husk__graph_shape_text(&tensor, wanted),
+                                  husk_dtype_name(tensor.dtype));
+    return husk__queue_failed(graph, husk_copy(graph->queue, NULL, from, &part), &scope);
+}
+
+husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uint64_t bytes)
+{
+    husk__train_scope scope;
+    husk_tensor tensor;
+    husk_status status = begin(graph, "husk_graph_read", &scope);
+    if (!status)
+        status = locate(graph, name, false, &tensor, &scope);
+    if (!status)
+        status = check_bytes(&tensor, name, bytes, host, &scope);
+    if (status)
+        return status;
+    uint64_t offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
+    return husk__queue_failed(graph, husk_buffer_read(graph->queue, tensor.buffer, offset, bytes, host),
+                              &scope);
+}
+
+husk_status husk_graph_tensor(husk_graph *graph, const char *name, husk_tensor *tensor)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_tensor", &scope);
+    if (!status && !tensor)
+        status = husk__train_reject(&scope, "tensor", "it is NULL");
+    return status ? status : locate(graph, name, false, tensor, &scope);
+}
+
+size_t husk_graph_parameter_count(const husk_graph *graph)
+{
+    return graph && graph->compiled ? (size_t)graph->compiled->parameter_count : 0;
+}
+
+// A struct that is to be filled has its size, and room for what this library knows.
+static husk_status check_struct(uint32_t size, uint32_t wanted, const char *argument,
+                                const husk__train_scope *scope)
+{
+    if (size >= wanted)
+        return HUSK_OK;
+    return husk__train_reject(scope, argument, "size is %u, %u bytes are wanted", (unsigned)size,
+                              (unsigned)wanted);
+}
+
+husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parameter *parameter)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_parameter_at", &scope);
+    if (!status && !parameter)
+        status = husk__train_reject(&scope, "parameter", "it is NULL");
+    if (!status)
+        status = check_struct(parameter->size, sizeof *parameter, "parameter", &scope);
+    if (!status && index >= (size_t)graph->compiled->parameter_count)
+        status = husk__train_reject(&scope, "index", "%zu; there are %d parameters", index,
+                                    (int)graph->compiled->parameter_count);
+    if (status)
+        return status;
+    const husk__compiled *own = graph->compiled;
+    const husk__value *value = &graph->values[own->parameters[index]];
+    husk_tensor tensor = value->tensor;
+    tensor.offset = (int64_t)(value->offset / husk_dtype_size(tensor.dtype));
+    parameter->kind = value->is_statistic ? HUSK_PARAMETER_STATISTIC
+                      : value->is_trained ? HUSK_PARAMETER_TRAINED
+                                          : HUSK_PARAMETER_FROZEN;
+    parameter->name = value->name;
+    parameter->tensor = parameter->gradient = tensor;
+    parameter->tensor.buffer = own->regions[HUSK__REGION_PARAMETERS];
+    parameter->gradient.buffer = value->is_trained ? own->regions[HUSK__REGION_GRADIENTS] : NULL;
+    for (int s = 0; s < HUSK__STATES; s++) {
+        parameter->states[s] = tensor;
+        parameter->states[s].buffer = value->is_trained ? own->states[s] : NULL;
+    }
+    return HUSK_OK;
+}
+
+size_t husk_graph_bucket_count(const husk_graph *graph)
+{
+    return graph && graph->compiled ? graph->compiled->bucket_count : 0;
+}
+
+husk_status husk_graph_bucket_at(husk_graph *graph, size_t index, husk_bucket *bucket)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_bucket_at", &scope);
+    if (!status && !bucket)
+        status = husk__train_reject(&scope, "bucket", "it is NULL");
+    if (!status)
+        status = check_struct(bucket->size, sizeof *bucket, "bucket", &scope);
+    if (!status && index >= graph->compiled->bucket_count)
+        status = husk__train_reject(&scope, "index", "%zu; there are %zu buckets", index,
+                                    graph->compiled->bucket_count);
+    if (status)
+        return status;
+    const husk__compiled *own = graph->compiled;
+    const husk__bucket_range *range = &own->buckets[index];
+    uint64_t size = husk_dtype_size(graph->dtype);
+    int64_t count = (int64_t)((range->end - range->begin) / size);
+    bucket->values = husk_tensor_make(own->regions[HUSK__REGION_PARAMETERS], graph->dtype, 1, &count);
+    bucket->gradients = husk_tensor_make(own->regions[HUSK__REGION_GRADIENTS], graph->dtype, 1, &count);
+    bucket->values.offset = bucket->gradients.offset = (int64_t)(range->begin / size);
+    return HUSK_OK;
+}
+
+void husk_graph_on_bucket(husk_graph *graph, husk_bucket_callback ready, void *user)
+{
+    if (!graph || !graph->compiled)
+        return;
+    graph->compiled->ready = ready;
+    graph->compiled->ready_user = user;
+}

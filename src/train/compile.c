@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT
+// Compiling: fuse, differentiate, order the gradients, plan memory, allocate, make plans, warm up, initialise.
+#include "train/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/arena.h"
+
+void husk__compiled_release(husk__compiled *compiled)
+{
+    if (!compiled)
+        return;
+    for (int mode = 0; mode < 2; mode++)
+        husk__schedule_release(&compiled->schedules[mode]);
+    for (int r = 0; r < HUSK__REGIONS; r++)
+        husk_buffer_release(compiled->regions[r]);
+    for (int s = 0; s < HUSK__STATES; s++)
+        husk_buffer_release(compiled->states[s]);
+    free(compiled->trained);
+    free(compiled->parameters);
+    free(compiled->buckets);
+    free(compiled);
+}
+
+// ---- options ----
+
+static husk_status read_options(husk_graph *graph, husk__compiled *own, const husk_graph_options *options,
+                                const husk__train_scope *scope)
+{
+    husk_status status = husk__train_struct(&own->options, sizeof own->options, options, "options", scope);
+    if (status)
+        return status;
+    husk_value loss = own->options.loss;
+    if (loss < 0 || loss >= graph->value_count)
+        return husk__train_reject(scope, "options", "loss: %d is no value of this graph", (int)loss);
+    if (loss) {
+        const husk__value *value = &graph->values[loss];
+        if (husk_tensor_count(&value->tensor) != 1 || !value->covers || value->tensor.dtype != graph->dtype ||
+            husk__root(graph, loss)->role != HUSK__ROLE_RESULT)
+            return husk__train_reject(scope, "options", "loss: it has to be a result of one element");
+    }
+    if (!(own->options.clip_norm >= 0))
+        return husk__train_reject(scope, "options", "clip_norm must not be negative");
+    if (own->options.accumulate == 0)
+        own->options.accumulate = 1;
+    if (own->options.bucket_bytes == 0)
+        own->options.bucket_bytes = (uint64_t)4 << 20;
+    if (!own->options.optimizer)
+        return HUSK_OK;
+    if (!loss)
+        return husk__train_reject(scope, "options",
+                                  "optimizer: without a loss there is nothing for it to do");
+    status = husk__train_struct(&own->optimizer, sizeof own->optimizer, own->options.optimizer,
+                                "options: optimizer", scope);
+    if (status)
+        return status;
+    husk_optimizer_params *o = &own->optimizer;
+    o->size = sizeof *o;
+    o->scale = o->skip = o->copy = NULL;
+    o->divides = 0;
+    own->has_optimizer = true;
+    own->options.optimizer = NULL; // the caller's
+    bool is_adam = o->kind == HUSK_OPTIMIZER_ADAM || o->kind == HUSK_OPTIMIZER_ADAMW;
+    own->keeps_state[0] = is_adam || o->momentum != 0;
+    own->keeps_state[1] = is_adam || o->kind == HUSK_OPTIMIZER_RMSPROP;
+    own->keeps_state[2] = is_adam ? o->amsgrad : o->kind == HUSK_OPTIMIZER_RMSPROP && o->centered;
+    return HUSK_OK;
+}
+
+// ---- fusing ----
+
+static void fuse(husk_graph *graph, bool keep_values)
+{
+    for (int32_t n = 1; n < graph->node_count; n++)
+        for (int mode = 0; mode < 2; mode++)
+            graph->nodes[n].takes[mode] = graph->nodes[n].taken[mode] = 0;
+    for (int32_t n = 1; n < graph->node_count; n++) {
+        husk__node *node = &graph->nodes[n];
+        if (!node->kind->is_activation)
+            continue;
+        const husk__value *x = &graph->values[node->inputs[0]];
+        if (x->role != HUSK__ROLE_RESULT || x->users != 1 || x->is_output || (keep_values && x->name))
+            continue;
+        husk__node *before = &graph->nodes[x->node];
+        for (int mode = 0; mode < 2 && before->kind->takes_activation; mode++)
+            if (mode == HUSK_GRAPH_EVALUATION || husk__activation_from_result(&node->params.activation)) {
+                before->takes[mode] = n;
+                node->taken[mode] = x->node;
+            }
+    }
+}
+
+// ---- parameters ----
+
+typedef struct finished {
+    int32_t value, call;
+} finished;
+
+static int by_call(const void *a, const void *b)
+{
+    const finished *x = a, *y = b;
+    if (x->call != y->call)
+        return x->call < y->call ? -1 : 1;
+    return x->value < y->value ? -1 : 1;
+}
+
+static husk_status order_parameters(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
+    size_t count = (size_t)graph->value_count;
+    own->trained = malloc(sizeof *own->trained * count);
+    own->parameters = malloc(sizeof *own->parameters * count);
+    own->buckets = malloc(sizeof *own->buckets * count);
+    finished *list = malloc(sizeof *list * count);
+    if (!own->trained || !own->parameters || !own->buckets || !list) {
+        free(list);
+        return husk__train_no_memory(scope);
+    }
+    for (int32_t v = 1; v < graph->value_count; v++) {
+        if (graph->values[v].role != HUSK__ROLE_PARAMETER)
+            continue;
+        own->parameters[own->parameter_count++] = v;
+        graph->values[v].is_trained = schedule->graph && schedule->of_gradient[v] >= 0;
+        if (graph->values[v].is_trained)
+            list[own->trained_count++] = (finished){v, schedule->storages[schedule->of_gradient[v]].last};
+    }
+    qsort(list, (size_t)own->trained_count, sizeof *list, by_call);
+    uint64_t at = 0;
+    husk__bucket_range bucket = {0};
+    for (int32_t i = 0; i < own->trained_count; i++) {
+        husk__value *value = &graph->values[list[i].value];
+        own->trained[i] = list[i].value;
+        value->offset = at;
+        at += husk__aligned((uint64_t)husk_tensor_extent(&value->tensor));
+        bucket.end = at;
+        bucket.call = list[i].call;
+        if (at - bucket.begin >= own->options.bucket_bytes || i + 1 == own->trained_count) {
+            own->buckets[own->bucket_count++] = bucket;
+            bucket.begin = at;
+        }
+    }
+    free(list);
+    own->trained_bytes = own->memory.gradients = at;
+    for (int32_t i = 0; i < own->parameter_count; i++) {
+        husk__value *value = &graph->values[own->parameters[i]];
+        if (value->is_trained)
+            continue;
+        value->offset = at;
+        at += husk__aligned((uint64_t)husk_tensor_extent(&value->tensor));
+    }
+    own->memory.parameters = at;
+    for (int s = 0; s < HUSK__STATES; s++)
+        own->memory.states += own->keeps_state[s] ? own->trained_bytes : 0;
+    return HUSK_OK;
+}
+
+static void place_outside(husk_graph *graph, husk__compiled *own)
+{
+    uint64_t at = 0;
+    for (int32_t v = 1; v < graph->value_count; v++) {
+        husk__value *value = &graph->values[v];
+        if (value->role != HUSK__ROLE_INPUT && !(value->role == HUSK__ROLE_RESULT && value->is_output))
+            continue;
+        value->offset = at;
+        at += husk__aligned((uint64_t)husk_tensor_extent(&value->tensor));
+    }
+    own->numbers = at;
+    own->memory.inputs = at + HUSK__NUMBERS * HUSK__NUMBER_BYTES;
+}
+
+// What is not in the arena lies where its value does.
+static void place_storages(husk_graph *graph, husk__compiled *own, husk__schedule *schedule)
+{
+    for (int32_t i = 0; i < schedule->storage_count; i++) {
+        husk__storage *storage = &schedule->storages[i];
+        if (storage->region != HUSK__REGION_ARENA && storage->value)
+            storage->offset = graph->values[storage->value].offset;
+    }
+    if (schedule->seed >= 0)
+        schedule->storages[schedule->seed].offset = own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES;
+}
+
+// ---- plans ----
+
+static husk_status make_plans(husk_graph *graph, husk__schedule *schedule, const husk__train_scope *scope)
+{
+    for (int32_t c = 0; c < schedule->count; c++) {
+        husk__call *call = &schedule->calls[c];
+        uint64_t bytes = call->workspace;
+        if (call->plan_create) {
+            husk_error error;
+            husk_status status = call->plan_create(graph, call, &error);
+            if (status) {
+                const char *rest = strstr(error.text, ": ");
+                return husk__train_fail(scope, status, "%s: %s", graph->nodes[call->node].name,
+                                        rest ? rest + 2 : error.text);
+            }
+            bytes = husk_plan_workspace(call->plan);
+        }
+        if (bytes > schedule->workspace)
+            schedule->workspace = bytes;
+    }
+    return HUSK_OK;
+}
+
+// ---- all that needs no memory of the device ----
+
+static husk_status check_memory(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    husk_graph_memory *m = &own->memory;
+    for (int mode = 0; mode < 2; mode++) {
+        const husk__schedule *schedule = &own->schedules[mode];
+        m->arena = schedule->arena > m->arena ? schedule->arena : m->arena;
+        m->unshared = schedule->unshared > m->unshared ? schedule->unshared : m->unshared;
+        m->workspace = schedule->workspace > m->workspace ? schedule->workspace : m->workspace;
+    }
+    m->total = m->parameters + m->gradients + m->states + m->inputs + m->arena + m->workspace;
+    uint64_t limit = own->options.memory_limit;
+    const char *whose = "options.memory_limit";
+    if (limit == 0) {
+        husk_memory_stats stats;
+        husk_context_memory_stats(graph->context, &stats);
+        limit = stats.budget_bytes > stats.live_bytes ? stats.budget_bytes - stats.live_bytes : 0;
+        whose = "what the context's memory budget has left";
+    }
+    if (m->total <= limit)
+        return HUSK_OK;
+    return husk__train_fail(
+        scope, HUSK_OUT_OF_MEMORY,
+        "%.1f MiB are needed (parameters %.1f, gradients %.1f, optimizer %.1f, inputs and outputs "
+        "%.1f, arena %.1f, workspace %.1f), and %s is %.1f MiB",
+        (double)m->total / 0x1p20, (double)m->parameters / 0x1p20, (double)m->gradients / 0x1p20,
+        (double)m->states / 0x1p20, (double)m->inputs / 0x1p20, (double)m->arena / 0x1p20,
+        (double)m->workspace / 0x1p20, whose, (double)limit / 0x1p20);
+}
+
+static husk_status plan_all(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    bool keep = own->options.keep_values;
+    husk_value loss = own->options.loss;
+    fuse(graph, keep);
+    if (loss)
+        husk__root(graph, loss)->is_output = true;
+    husk_status status = HUSK_OK;
+    for (int mode = 0; mode < 2 && !status; mode++)
+        if (mode == HUSK_GRAPH_EVALUATION || loss)
+            status = husk__schedule_build(&own->schedules[mode], graph, (husk_graph_mode)mode, loss,
+                                          own->options.accumulate > 1, keep, scope);
+    for (int mode = 0; mode < 2 && !status; mode++)
+        if (own->schedules[mode].graph) {
+            status = husk__arena_plan(&own->schedules[mode]);
+            if (!status)
+                status = make_plans(graph, &own->schedules[mode], scope);
+        }
+    if (!status)
+        status = order_parameters(graph, own, scope);
+    if (status)
+        return status;
+    if (loss && own->trained_count == 0)
+        return husk__train_reject(scope, "options",
+                                  "loss: no parameter that is learnt has anything to do with it");
+    place_outside(graph, own);
+    for (int mode = 0; mode < 2; mode++)
+        place_storages(graph, own, &own->schedules[mode]);
+    return check_memory(graph, own, scope);
+}
+
+// A measured or compiled graph, without memory; NULL: refused.
+static husk__compiled *plan_graph(husk_graph *graph, const husk_graph_options *options, husk_status *status,
+                                  const husk__train_scope *scope)
+{
+    *status = HUSK_OK;
+    if (!graph)
+        *status = husk__train_reject(scope, "graph", "it is NULL");
+    else if (graph->failed) {
+        if (scope->error)
+            *scope->error = graph->error;
+        *status = graph->failed;
+    } else if (graph->compiled)
+        *status = husk__train_reject(scope, "graph", "it is compiled already");
+    else if (graph->node_count == 1)
+        *status = husk__train_reject(scope, "graph", "it has no node");
+    if (*status)
+        return NULL;
+    husk__compiled *own = calloc(1, sizeof *own);
+    if (!own) {
+        *status = husk__train_no_memory(scope);
+        return NULL;
+    }
+    *status = read_options(graph, own, options, scope);
+    if (!*status)
+        *status = plan_all(graph, own, scope);
+    if (*status) {
+        husk__compiled_release(own);
+        return NULL;
+    }
+    return own;
+}
+
+husk_status husk_graph_measure(husk_graph *graph, const husk_graph_options *options,
+                               husk_graph_memory *memory, husk_error *error)
+{
+    const husk__train_scope scope = {"husk_graph_measure", error};
+    husk_status status;
+    if (!memory)
+        return husk__train_reject(&scope, "memory", "it is NULL");
+    husk__compiled *own = plan_graph(graph, options, &status, &scope);
+    if (own)
+        *memory = own->memory;
+    husk__compiled_release(own);
+    return status;
+}
+
+// ---- memory, and what is in it ----
+
+static husk_status allocate(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    const uint64_t bytes[HUSK__REGIONS] = {[HUSK__REGION_ARENA] = own->memory.arena,
+                                           [HUSK__REGION_PARAMETERS] = own->memory.parameters,
+                                           [HUSK__REGION_GRADIENTS] = own->memory.gradients,
+                                           [HUSK__REGION_OUTSIDE] = own->memory.inputs};
+    husk_error error;
+    husk_status status = HUSK_OK;
+    for (int r = 0; r < HUSK__REGIONS && !status; r++)
+        status = husk_buffer_create(graph->context, bytes[r], &own->regions[r], &error);
+    for (int s = 0; s < HUSK__STATES && !status; s++)
+        if (own->keeps_state[s])
+            status = husk_buffer_create(graph->context, own->trained_bytes, &own->states[s], &error);
+    if (status)
+        return husk__train_fail(scope, status, "%s", error.text);
+    for (int mode = 0; mode < 2; mode++) {
+        husk__schedule *schedule = &own->schedules[mode];
+        for (int32_t c = 0; c < schedule->count; c++)
+            for (int32_t s = 0; s < schedule->calls[c].slot_count; s++) {
+                husk__slot *slot = &schedule->calls[c].slots[s];
+                if (slot->storage < 0)
+                    continue;
+                const husk__storage *storage = &schedule->storages[slot->storage];
+                slot->tensor.buffer = own->regions[storage->region];
+                slot->tensor.offset += (int64_t)(storage->offset / husk_dtype_size(slot->tensor.dtype));
+            }
+    }
+    return HUSK_OK;
+}
+
+static husk_status zero(husk_graph *graph, husk_buffer *buffer)
+{
+    uint32_t pattern = 0;
+    return buffer && husk_buffer_size(buffer)
+               ? husk_buffer_fill(graph->queue, buffer, 0, husk_buffer_size(buffer), &pattern, sizeof pattern)
+               : HUSK_OK;
+}
+
+static husk_status zero_all(husk_graph *graph, husk__compiled *own)
+{
+    husk_status status = HUSK_OK;
+    for (int r = 0; r < HUSK__REGIONS && !status; r++)
+        status = zero(graph, own->regions[r]);
+    for (int s = 0; s < HUSK__STATES && !status; s++)
+        status = zero(graph, own->states[s]);
+    return status;
+}
+
+static husk_status write_seed(husk_graph *graph, husk__compiled *own)
+{
+    double wide = 1.0 / own->options.accumulate;
+    float narrow = (float)wide;
+    bool is_f64 = graph->dtype == HUSK_F64;
+    return husk_buffer_write(graph->queue, own->regions[HUSK__REGION_OUTSIDE],
+                             own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES,
+                             husk_dtype_size(graph->dtype), is_f64 ? (void *)&wide : (void *)&narrow);
+}
+
+// A step on zeros: programs are built, variants chosen. What it leaves is overwritten.
+static husk_status warm_up(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    husk_status status = HUSK_OK;
+    for (int mode = 0; mode < 2 && !status; mode++)
+        status = husk__run_calls(graph, &own->schedules[mode], 0, own->schedules[mode].count, scope);
+    if (!status && own->has_optimizer)
+        status = husk__run_update(graph, scope);
+    if (!status)
+        status = zero_all(graph, own);
+    return status ? status : husk__queue_failed(graph, write_seed(graph, own), scope);
+}
+
+static husk_status initialise(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    char *host = calloc(1, own->memory.parameters + 1);
+    husk_status status = host ? HUSK_OK : husk__train_no_memory(scope);
+    for (int32_t i = 0; i < own->parameter_count && !status; i++) {
+        const husk__value *value = &graph->values[own->parameters[i]];
+        int64_t count = husk_tensor_count(&value->tensor);
+        double *numbers = malloc(sizeof *numbers * (size_t)count);
+        if (!numbers)
+            status = husk__train_no_memory(scope);
+        else
+            status = husk_initializer_fill(&value->initializer, graph->seed, value->name, value->tensor.rank,
+                                           value->tensor.shape, numbers, scope->error);
+        for (int64_t e = 0; e < count && !status; e++)
+            if (graph->dtype == HUSK_F64)
+                ((double *)(host + value->offset))[e] = numbers[e];
+            else
+                ((float *)(host + value->offset))[e] = (float)numbers[e];
+        free(numbers);
+    }
+    if (!status)
+        status = husk__queue_failed(graph,
+                                    husk_buffer_write(graph->queue, own->regions[HUSK__REGION_PARAMETERS], 0,
+                                                      own->memory.parameters, host),
+                                    scope);
+    free(host);
+    return status;
+}
+
+husk_status husk_graph_compile(husk_graph *graph, const husk_graph_options *options, husk_error *error)
+{
+    const husk__train_scope scope = {"husk_graph_compile", error};
+    husk_status status;
+    husk__compiled *own = plan_graph(graph, options, &status, &scope);
+    if (!own)
+        return status;
+    graph->compiled = own;
+    status = allocate(graph, own, &scope);
+    if (!status)
+        status = husk__queue_failed(graph, zero_all(graph, own), &scope);
+    if (!status)
+        status = husk__queue_failed(graph, write_seed(graph, own), &scope);
+    if (!status && !own->options.cold)
+        status = warm_up(graph, own, &scope);
+    if (!status)
+        status = initialise(graph, own, &scope);
+    if (status) {
+        husk_queue_finish(graph->queue);
+        graph->compiled = NULL;
+        husk__compiled_release(own);
+        return status;
+    }
+    own->is_final = true;
+    return HUSK_OK;
+}
+
+void husk_graph_memory_used(const husk_graph *graph, husk_graph_memory *memory)
+{
+    *memory = graph && graph->compiled ? graph->compiled->memory : (husk_graph_memory){0};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * train/compile.h: what compiling makes of a graph.
+ */
+#ifndef HUSK_TRAIN_COMPILE_H
+#define HUSK_TRAIN_COMPILE_H
+
+#include "train/schedule.h"
+
+#define HUSK__STATES 3
+#define HUSK__NUMBER_BYTES 64
+
+typedef struct husk__bucket_range {
+    uint64_t begin, end; /* bytes in the gradients */
+    int32_t call;        /* of the training schedule: after it the bucket is complete */
+} husk__bucket_range;
+
+typedef struct husk__compiled {
+    bool is_final; /* not only measured */
+    husk_graph_options options;
+    husk_optimizer_params optimizer;
+    bool has_optimizer, keeps_state[HUSK__STATES];
+
+    husk__schedule schedules[2]; /* by mode; without a loss that of training is empty */
+    int32_t *trained, trained_count; /* values, in the order in which their gradients are finished */
+    uint64_t trained_bytes;
+    husk__bucket_range *buckets;
+    size_t bucket_count;
+    int32_t *parameters, parameter_count; /* all of them, in the order in which they were made */
+
+    husk_graph_memory memory;
+    husk_buffer *regions[HUSK__REGIONS], *states[HUSK__STATES];
+    uint64_t numbers; /* in HUSK__REGION_OUTSIDE: the loss' gradient, norm, coefficient, found */
+
+    husk_graph_position position;
+    uint32_t pending;   /* backwards since the last update */
+    husk_graph_mode at; /* the last forward */
+    bool has_forward;   /* a backward may follow */
+    husk_bucket_callback ready;
+    void *ready_user;
+} husk__compiled;
+
+enum { HUSK__NUMBER_SEED, HUSK__NUMBER_NORM, HUSK__NUMBER_COEFFICIENT, HUSK__NUMBER_FOUND, HUSK__NUMBERS };
+
+void husk__compiled_release(husk__compiled *compiled);
+/* One of the numbers, a tensor of rank 0 of the graph's dtype. */
+husk_tensor husk__number(const husk_graph *graph, int which);
+/* The calls from first to before past. `call` names the public call in texts. */
+husk_status husk__run_calls(husk_graph *graph, const husk__schedule *schedule, int32_t first, int32_t past,
+                            const husk__train_scope *scope);
+husk_status husk__run_backward(husk_graph *graph, const husk__train_scope *scope);
+husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope);
+/* The queue's text as the scope's. */
+husk_status husk__queue_failed(const husk_graph *graph, husk_status status, const husk__train_scope *scope);
+
+#endif

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT
+// Steps: forward, backward, the optimizer, and looking for what is not finite.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/compile.h"
+
+husk_tensor husk__number(const husk_graph *graph, int which)
+{
+    const husk__compiled *own = graph->compiled;
+    husk_tensor number = husk_tensor_make(own->regions[HUSK__REGION_OUTSIDE], graph->dtype, 0, NULL);
+    number.offset =
+        (int64_t)((own->numbers + (uint64_t)which * HUSK__NUMBER_BYTES) / husk_dtype_size(graph->dtype));
+    return number;
+}
+
+husk_status husk__queue_failed(const husk_graph *graph, husk_status status, const husk__train_scope *scope)
+{
+    return status ? husk__train_fail(scope, status, "%s", husk_queue_error(graph->queue)->text) : HUSK_OK;
+}
+
+husk_status husk__run_calls(husk_graph *graph, const husk__schedule *schedule, int32_t first, int32_t past,
+                            const husk__train_scope *scope)
+{
+    for (int32_t c = first; c < past; c++) {
+        const husk__call *call = &schedule->calls[c];
+        husk_status status = call->is_idle ? HUSK_OK : call->run(graph, call);
+        if (status)
+            return husk__train_fail(scope, status, "%s: %s%s", graph->nodes[call->node].name,
+                                    call->is_backward ? "gradient: " : "",
+                                    husk_queue_error(graph->queue)->text);
+    }
+    return HUSK_OK;
+}
+
+// A public call of a compiled graph: its scope, or the refusal.
+static husk_status begin(husk_graph *graph, const char *call, husk__train_scope *scope)
+{
+    if (!graph)
+        return HUSK_INVALID_ARGUMENT;
+    *scope = (husk__train_scope){call, &graph->error};
+    if (graph->failed)
+        return graph->failed;
+    if (!graph->compiled)
+        return husk__train_reject(scope, "graph", "it is not compiled");
+    return HUSK_OK;
+}
+
+static husk_status needs_loss(husk_graph *graph, const husk__train_scope *scope)
+{
+    if (graph->compiled->options.loss)
+        return HUSK_OK;
+    return husk__train_reject(scope, "graph", "it was compiled without a loss, for evaluation alone");
+}
+
+// ---- forward ----
+
+husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_forward", &scope);
+    if (!status && mode != HUSK_GRAPH_EVALUATION && mode != HUSK_GRAPH_TRAINING)
+        status = husk__train_reject(&scope, "mode", "%d is no mode", (int)mode);
+    if (!status && mode == HUSK_GRAPH_TRAINING)
+        status = needs_loss(graph, &scope);
+    if (status)
+        return status;
+    husk__compiled *own = graph->compiled;
+    own->has_forward = false;
+    status = husk__run_calls(graph, &own->schedules[mode], 0, own->schedules[mode].forward_count, &scope);
+    own->at = mode;
+    own->has_forward = !status && mode == HUSK_GRAPH_TRAINING;
+    return status;
+}
+
+// ---- backward ----
+
+static husk_status clear_gradients(husk_graph *graph, const husk__train_scope *scope)
+{
+    husk_buffer *gradients = graph->compiled->regions[HUSK__REGION_GRADIENTS];
+    uint32_t pattern = 0;
+    return husk__queue_failed(graph,
+                              husk_buffer_fill(graph->queue, gradients, 0, husk_buffer_size(gradients),
+                                               &pattern, sizeof pattern),
+                              scope);
+}
+
+husk_status husk__run_backward(husk_graph *graph, const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
+    husk_status status = HUSK_OK;
+    if (own->options.accumulate > 1 && own->pending == 0)
+        status = clear_gradients(graph, scope);
+    bool is_last = own->pending + 1 == own->options.accumulate;
+    int32_t at = schedule->forward_count;
+    for (size_t b = 0; b < own->bucket_count && own->ready && is_last && !status; b++) {
+        int32_t past = own->buckets[b].call + 1;
+        status = husk__run_calls(graph, schedule, at, past > at ? past : at, scope);
+        at = past > at ? past : at;
+        if (status)
+            break;
+        status = own->ready(own->ready_user, graph, b);
+        if (status)
+            husk__train_fail(scope, status, "the callback has failed at bucket %zu", b);
+    }
+    return status ? status : husk__run_calls(graph, schedule, at, schedule->count, scope);
+}
+
+static husk_status backward(husk_graph *graph, const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    if (!own->has_forward)
+        return husk__train_reject(scope, "graph",
+                                  "the last forward has to be in training, and not used up yet");
+    if (own->pending == own->options.accumulate)
+        return husk__train_reject(scope, "graph",
+                                  "%u of %u batches are in: husk_graph_update comes before the next",
+                                  (unsigned)own->pending, (unsigned)own->options.accumulate);
+    own->has_forward = false;
+    husk_status status = husk__run_backward(graph, scope);
+    if (!status) {
+        own->pending++;
+        own->position.batches++;
+    }
+    return status;
+}
+
+husk_status husk_graph_backward(husk_graph *graph)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_backward", &scope);
+    if (!status)
+        status = needs_loss(graph, &scope);
+    return status ? status : backward(graph, &scope);
+}
+
+// ---- the optimizer ----
+
+static husk_tensor flat(const husk_graph *graph, husk_buffer *buffer)
+{
+    int64_t count = (int64_t)(graph->compiled->trained_bytes / husk_dtype_size(graph->dtype));
+    return husk_tensor_make(buffer, graph->dtype, 1, &count);
+}
+
+husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    husk_tensor gradients = flat(graph, own->regions[HUSK__REGION_GRADIENTS]);
+    husk_tensor parameters = flat(graph, own->regions[HUSK__REGION_PARAMETERS]);
+    husk_tensor states[HUSK__STATES];
+    for (int s = 0; s < HUSK__STATES; s++)
+        states[s] = flat(graph, own->states[s]);
+    husk_optimizer_params params = own->optimizer;
+    params.step = own->position.updates + 1;
+    husk_tensor coefficient = husk__number(graph, HUSK__NUMBER_COEFFICIENT);
+    husk_status status = HUSK_OK;
+    if (own->options.clip_norm > 0) {
+        husk_grad_norm_params norm_params = HUSK_GRAD_NORM_PARAMS(.max_norm = own->options.clip_norm);
+        husk_tensor norm = husk__number(graph, HUSK__NUMBER_NORM);
+        status = husk_grad_norm(graph->queue, &norm_params, (const husk_tensor *[]){&gradients}, 1, &norm,
+                                &coefficient);
+        params.scale = &coefficient;
+    }
+    if (!status)
+        status =
+            husk_optimizer(graph->queue, &params, &gradients, &parameters,
+                           own->keeps_state[0] ? &states[0] : NULL, own->keeps_state[1] ? &states[1] : NULL,
+                           own->keeps_state[2] ? &states[2] : NULL);
+    return husk__queue_failed(graph, status, scope);
+}
+
+static husk_status update(husk_graph *graph, const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    if (!own->has_optimizer)
+        return husk__train_reject(scope, "graph", "it was compiled without an optimizer");
+    if (own->pending < own->options.accumulate)
+        return husk__train_reject(scope, "graph", "%u of %u batches are in", (unsigned)own->pending,
+                                  (unsigned)own->options.accumulate);
+    husk_status status = husk__run_update(graph, scope);
+    if (!status) {
+        own->pending = 0;
+        own->position.updates++;
+    }
+    return status;
+}
+
+husk_status husk_graph_update(husk_graph *graph)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_update", &scope);
+    return status ? status : update(graph, &scope);
+}
+
+husk_status husk_graph_set_rate(husk_graph *graph, float rate)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_set_rate", &scope);
+    if (!status && !isfinite(rate))
+        status = husk__train_reject(&scope, "rate", "it has to be finite");
+    if (!status && !graph->compiled->has_optimizer)
+        status = husk__train_reject(&scope, "graph", "it was compiled without an optimizer");
+    if (!status)
+        graph->compiled->optimizer.rate = rate;
+    return status;
+}
+
+husk_graph_position husk_graph_get_position(const husk_graph *graph)
+{
+    return graph && graph->compiled ? graph->compiled->position : (husk_graph_position){0};
+}
+
+husk_status husk_graph_set_position(husk_graph *graph, husk_graph_position position)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_set_position", &scope);
+    if (status)
+        return status;
+    graph->compiled->position = position;
+    graph->compiled->pending = 0;
+    graph->compiled->has_forward = false;
+    return HUSK_OK;
+}
+
+// ---- what is not finite ----
+
+static bool is_float(husk_dtype dtype)
+{
+    return dtype == HUSK_F32 || dtype == HUSK_F64;
+}
+
+static husk_status read_number(husk_graph *graph, const husk_tensor *tensor, double *number)
+{
+    char host[8];
+    uint64_t size = husk_dtype_size(tensor->dtype);
+    husk_status status =
+        husk_buffer_read(graph->queue, tensor->buffer, (uint64_t)tensor->offset * size, size, host);
+    float narrow;
+    if (tensor->dtype == HUSK_F64)
+        memcpy(number, host, 8);
+    else {
+        memcpy(&narrow, host, 4);
+        *number = (double)narrow;
+    }
+    return status;
+}
+
+// The device's answer for `bytes` of a buffer of the graph's dtype.
+static husk_status find_in(husk_graph *graph, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                           bool *found)
+{
+    uint64_t size = husk_dtype_size(graph->dtype);
+    int64_t count = (int64_t)(bytes / size);
+    husk_tensor tensor = husk_tensor_make(buffer, graph->dtype, 1, &count);
+    tensor.offset = (int64_t)(offset / size);
+    husk_tensor number = husk__number(graph, HUSK__NUMBER_FOUND);
+    double answer = 0;
+    husk_status status =
+        husk_grad_scale(graph->queue, NULL, (const husk_tensor *[]){&tensor}, 1, NULL, &number);
+    if (!status)
+        status = read_number(graph, &number, &answer);
+    *found = answer != 0;
+    return status;
+}
+
+// NaN among an input's elements: infinity may be meant, in a mask.
+static husk_status find_nan_in_input(husk_graph *graph, const husk__value *value, bool *found)
+{
+    uint64_t bytes = (uint64_t)husk_tensor_extent(&value->tensor);
+    char *host = malloc(bytes);
+    if (!host)
+        return HUSK_OUT_OF_HOST_MEMORY;
+    husk_status status = husk_buffer_read(graph->queue, graph->compiled->regions[HUSK__REGION_OUTSIDE],
+                                          value->offset, bytes, host);
+    *found = false;
+    int64_t count = husk_tensor_count(&value->tensor);
+    for (int64_t i = 0; i < count && !status; i++)
+        *found =
+            *found || (graph->dtype == HUSK_F64 ? isnan(((double *)host)[i]) : isnan(((float *)host)[i]));
+    free(host);
+    return status;
+}
+
+static husk_status find_in_values(husk_graph *graph, const husk__value **which)
+{
+    husk__compiled *own = graph->compiled;
+    husk_status status = HUSK_OK;
+    for (int32_t v = 1; v < graph->value_count && !status && !*which; v++) {
+        const husk__value *value = &graph->values[v];
+        bool found = false;
+        if (value->role == HUSK__ROLE_INPUT && is_float(value->tensor.dtype))
+            status = find_nan_in_input(graph, value, &found);
+        else if (value->role == HUSK__ROLE_PARAMETER)
+            status = find_in(graph, own->regions[HUSK__REGION_PARAMETERS], value->offset,
+                             (uint64_t)husk_tensor_extent(&value->tensor), &found);
+        if (found)
+            *which = value;
+    }
+    return status;
+}
+
+// Forward once more, each result looked at when it is there.
+static husk_status find_in_results(husk_graph *graph, const husk__node **which,
+                                   const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
+    for (int32_t c = 0; c < schedule->forward_count && !*which; c++) {
+        const husk__call *call = &schedule->calls[c];
+        husk_status status = husk__run_calls(graph, schedule, c, c + 1, scope);
+        for (int32_t s = 0; s < call->slot_count && !*which && !status; s++) {
+            const husk__slot *slot = &call->slots[s];
+            if (slot->storage < 0 || slot->access == HUSK__READ || !is_float(slot->tensor.dtype))
+                continue;
+            const husk__storage *storage = &schedule->storages[slot->storage];
+            bool found = false;
+            status = husk__queue_failed(graph,
+                                        find_in(graph, own->regions[storage->region], storage->offset,
+                                                storage->bytes, &found),
+                                        scope);
+            if (found)
+                *which = &graph->nodes[call->node];
+        }
+        if (status)
+            return status;
+    }
+    return HUSK_OK;
+}
+
+static husk_status look_for_it(husk_graph *graph, double loss, const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    unsigned long long batch = (unsigned long long)own->position.batches + (own->has_forward ? 1 : 0);
+    const husk__value *value = NULL;
+    const husk__node *node = NULL;
+    husk_status status = husk__queue_failed(graph, find_in_values(graph, &value), scope);
+    // Dropout's masks are those of the batch; statistics and gradients stay as they are.
+    uint64_t bytes = own->memory.parameters;
+    char *before = malloc(bytes);
+    husk_buffer *parameters = own->regions[HUSK__REGION_PARAMETERS];
+    husk_graph_position position = own->position;
+    if (!before)
+        status = husk__train_no_memory(scope);
+    if (!status && !value) {
+        status =
+            husk__queue_failed(graph, husk_buffer_read(graph->queue, parameters, 0, bytes, before), scope);
+        own->position.batches = batch - 1;
+        if (!status)
+            status = find_in_results(graph, &node, scope);
+        own->position = position;
+        if (!status)
+            status = husk__queue_failed(graph, husk_buffer_write(graph->queue, parameters, 0, bytes, before),
+                                        scope);
+        own->has_forward = false; // what it left may be half of a forward
+    }
+    free(before);
+    if (status)
+        return status;
+    return husk__train_fail(
+        scope, HUSK_INVALID_ARGUMENT,
+        "batch %llu, after %llu updates: the loss is %g; the first tensor with NaN or infinity is %s%s",
+        batch, (unsigned long long)position.updates, loss,
+        value ? (value->role == HUSK__ROLE_INPUT ? "the input " : "the parameter ")
+              : "what this node computed: ",
+        value  ? value->name
+        : node ? node->name
+               : graph->values[own->options.loss].name);
+}
+
+static husk_status check_finite(husk_graph *graph, const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    husk_tensor loss = graph->values[own->options.loss].tensor;
+    loss.buffer = own->regions[HUSK__REGION_OUTSIDE];
+    loss.offset = (int64_t)(husk__root(graph, own->options.loss)->offset / husk_dtype_size(loss.dtype));
+    double number = 0;
+    husk_status status = husk__queue_failed(graph, read_number(graph, &loss, &number), scope);
+    return status || isfinite(number) ? status : look_for_it(graph, number, scope);
+}
+
+husk_status husk_graph_check_finite(husk_graph *graph)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_check_finite", &scope);
+    if (!status)
+        status = needs_loss(graph, &scope);
+    return status ? status : check_finite(graph, &scope);
+}
+
+// ---- a step ----
+
+husk_status husk_graph_step(husk_graph *graph)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_step", &scope);
+    if (!status)
+        status = needs_loss(graph, &scope);
+    if (!status && !graph->compiled->has_optimizer)
+        status = husk__train_reject(&scope, "graph", "it was compiled without an optimizer");
+    if (status)
+        return status;
+    husk__compiled *own = graph->compiled;
+    const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
+    own->at = HUSK_GRAPH_TRAINING;
+    status = husk__run_calls(graph, schedule, 0, schedule->forward_count, &scope);
+    own->has_forward = !status;
+    if (!status && own->options.check_finite)
+        status = check_finite(graph, &scope);
+    if (!status)
+        status = backward(graph, &scope);
+    if (!status && own->pending == own->options.accumulate)
+        status = update(graph, &scope);
+    return status;
+}
