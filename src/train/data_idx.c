@@ -98,30 +98,27 @@ husk_status husk__idx_parse(const unsigned char *bytes, uint64_t size, husk_arra
     if (size < begin)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                  "it ends within the sizes of its %d dimensions", rank);
-    uint64_t count = 1;
+    int64_t count = 1;
     bool overflows = false, is_empty = false;
     for (int i = 0; i < rank; ++i) {
         shape[i] = read_32(bytes + 4 + 4 * i);
         is_empty = is_empty || shape[i] == 0;
-        overflows = __builtin_mul_overflow(count, (uint64_t)shape[i], &count) || overflows;
+        overflows = __builtin_mul_overflow(count, shape[i], &count) || overflows;
     }
-    if (is_empty)
-        count = 0;
-    else if (overflows || count > (size - begin) / (uint64_t)type->bytes)
+    const uint64_t behind = size - begin, element = (uint64_t)type->bytes;
+    if (is_empty && overflows) // nothing is there, and yet no product of sizes is to be trusted
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "its sizes are beyond 63 bits");
+    if (overflows || (uint64_t)count > behind / element)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                  "its sizes are of more than the %llu bytes it has behind them",
-                                 (unsigned long long)(size - begin));
-    if (size - begin != count * (uint64_t)type->bytes)
+                                 (unsigned long long)behind);
+    if (behind != (uint64_t)count * element)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                  "its sizes are of %llu bytes, and it has %llu behind them",
-                                 (unsigned long long)(count * (uint64_t)type->bytes),
-                                 (unsigned long long)(size - begin));
-    // An empty array of which one size is zero says nothing of the others' product.
-    if (is_empty && overflows)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "its sizes are beyond 64 bits");
+                                 (unsigned long long)((uint64_t)count * element), (unsigned long long)behind);
     status = husk__array_make(array, type->dtype, rank, shape, source);
     if (!status)
-        convert(type, bytes + begin, count, array->data);
+        convert(type, bytes + begin, (uint64_t)count, array->data);
     return status;
 }
 

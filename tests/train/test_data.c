@@ -164,7 +164,7 @@ START_TEST(wrong_idx_files_are_refused)
     expect_idx_refused(BYTES("\0\0\x08\3\x80\0\0\0\x80\0\0\0\0\0\0\4"), "more than the 0 bytes");
     expect_idx_refused(BYTES("\0\0\x0e\3\x80\0\0\0\x80\0\0\0\0\0\0\1"), "more than the 0 bytes");
     expect_idx_refused(BYTES("\0\0\x08\4\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"),
-                       "beyond 64 bits");
+                       "beyond 63 bits");
     put("", 0);
     expect_idx_refused("", 0, "first four bytes");
     unlink(path);
@@ -235,6 +235,190 @@ START_TEST(cifar_is_read_file_by_file)
 }
 END_TEST
 
+// ---- texts ----
+
+static void put_text(const char *name, const char *text)
+{
+    char kept[sizeof path];
+    strcpy(kept, path);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    put(text, strlen(text));
+    strcpy(path, kept);
+}
+
+static void make_folder(const char *name)
+{
+    char below[200];
+    snprintf(below, sizeof below, "%s/%s", folder, name);
+    ck_assert_int_eq(mkdir(below, 0700), 0);
+}
+
+static void expect_folder_refused(const char *const *names, size_t count, husk_status wanted,
+                                  const char *words)
+{
+    husk_corpus *corpus;
+    const husk_status status = husk_corpus_read_folder(folder, names, count, &corpus, &error);
+    ck_assert_msg(status == wanted && strstr(error.text, words) && strstr(error.text, folder), "%s",
+                  error.text);
+    ck_assert_ptr_null(corpus);
+}
+
+START_TEST(a_folder_of_texts_is_read_by_label)
+{
+    husk_corpus *corpus;
+    expect_folder_refused(NULL, 0, HUSK_INVALID_ARGUMENT, "no folder of texts");
+    make_folder("pos");
+    make_folder("neg");
+    put_text("pos/2.txt", "Great, GREAT film");
+    put_text("pos/10.txt", "It isn't bad");
+    put_text("neg/b", "");
+    put_text("neg/a", "bad film");
+    put_text("neg/.hidden", "x");
+    make_folder("neg/below");
+    put_text("beside", "x");
+    ck_assert_msg(husk_corpus_read_folder(folder, NULL, 0, &corpus, &error) == HUSK_OK, "%s", error.text);
+    static const struct {
+        const char *text;
+        int32_t label;
+    } wanted[] = {{"bad film", 0}, {"", 0}, {"It isn't bad", 1}, {"Great, GREAT film", 1}};
+    ck_assert(husk_corpus_count(corpus) == 4 && husk_corpus_classes(corpus) == 2);
+    for (int i = 0; i < 4; ++i) {
+        uint64_t bytes;
+        int32_t label;
+        ck_assert_str_eq(husk_corpus_get(corpus, i, &bytes, &label), wanted[i].text);
+        ck_assert(label == wanted[i].label && bytes == strlen(wanted[i].text));
+    }
+    husk_corpus_release(corpus);
+    const char *const names[] = {"pos", "neg"}, *const missing[] = {"pos", "unsup"},
+                      *const empty[] = {"neg/below"};
+    ck_assert_int_eq(husk_corpus_read_folder(folder, names, 2, &corpus, &error), HUSK_OK);
+    int32_t label;
+    husk_corpus_get(corpus, 0, NULL, &label);
+    ck_assert_int_eq(label, 0);
+    ck_assert_str_eq(husk_corpus_get(corpus, 0, NULL, NULL), "It isn't bad");
+    husk_corpus_release(corpus);
+    expect_folder_refused(missing, 2, HUSK_IO, "/unsup: it cannot be opened");
+    expect_folder_refused(empty, 1, HUSK_INVALID_ARGUMENT, "/neg/below: there is no text");
+    char pipe[200];
+    snprintf(pipe, sizeof pipe, "%s/pos/pipe", folder);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    expect_folder_refused(names, 2, HUSK_INVALID_ARGUMENT, "/pos/pipe: it is no plain file");
+}
+END_TEST
+
+START_TEST(words_are_numbered_by_their_uses)
+{
+    husk_corpus *corpus;
+    husk_vocabulary *vocabulary;
+    static const char *const texts[] = {"The cat's HAT -- the cat's",
+                                        "a hat: 'the' \xc3\xa4"
+                                        "ffchen",
+                                        "", "dog a the 7"};
+    static const char *const words[] = {"",
+                                        "",
+                                        "the",
+                                        "a",
+                                        "cat's",
+                                        "hat",
+                                        "7",
+                                        "dog",
+                                        "\xc3\xa4"
+                                        "ffchen"};
+    ck_assert_int_eq(husk_corpus_create(&corpus, &error), HUSK_OK);
+    for (int i = 0; i < 4; ++i)
+        ck_assert_int_eq(husk_corpus_add(corpus, texts[i], strlen(texts[i]), i % 3, &error), HUSK_OK);
+    ck_assert_int_eq(husk_corpus_add(corpus, "x", 1, -1, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_vocabulary_create_words(corpus, 1, &vocabulary, &error), HUSK_INVALID_ARGUMENT);
+    for (int64_t size = 2; size < 12; ++size) {
+        ck_assert_int_eq(husk_vocabulary_create_words(corpus, size, &vocabulary, &error), HUSK_OK);
+        ck_assert_int_eq(husk_vocabulary_size(vocabulary), size < 9 ? size : 9);
+        for (int64_t id = 2; id < husk_vocabulary_size(vocabulary); ++id) {
+            uint64_t bytes;
+            ck_assert_str_eq(husk_vocabulary_get(vocabulary, id, &bytes), words[id]);
+            ck_assert_uint_eq(bytes, strlen(words[id]));
+            ck_assert_int_eq(husk_vocabulary_find(vocabulary, words[id], bytes), id);
+        }
+        for (int64_t id = husk_vocabulary_size(vocabulary); id < 9; ++id)
+            ck_assert_int_eq(husk_vocabulary_find(vocabulary, words[id], strlen(words[id])),
+                             HUSK_WORD_UNKNOWN);
+        ck_assert_int_eq(husk_vocabulary_find(vocabulary, "th", 2), HUSK_WORD_UNKNOWN);
+        ck_assert_int_eq(husk_vocabulary_find(vocabulary, "thee", 4), HUSK_WORD_UNKNOWN);
+        ck_assert_int_eq(husk_vocabulary_find(vocabulary, "", 0), HUSK_WORD_UNKNOWN);
+        if (size < 11)
+            husk_vocabulary_release(vocabulary);
+    }
+    husk_array inputs, labels;
+    static const int32_t wanted[4][4] = {{2, 4, 5, 2}, {3, 5, 2, 8}, {0, 0, 0, 0}, {7, 3, 2, 6}};
+    static const int32_t short_one[6] = {0, 0, 0, 1, 2, 1};
+    ck_assert_int_eq(husk_corpus_encode(corpus, vocabulary, 4, &inputs, &labels, &error), HUSK_OK);
+    ck_assert(inputs.dtype == HUSK_I32 && inputs.rank == 2 && inputs.shape[0] == 4 && inputs.shape[1] == 4);
+    ck_assert_mem_eq(inputs.data, wanted, sizeof wanted);
+    for (int i = 0; i < 4; ++i)
+        ck_assert_int_eq(((int32_t *)labels.data)[i], i % 3);
+    int32_t ids[6];
+    ck_assert_int_eq(husk_vocabulary_encode_words(vocabulary, "nobody's THE 8", 14, 6, ids, &error), HUSK_OK);
+    ck_assert_mem_eq(ids, short_one, sizeof ids);
+    husk_array_release(&inputs);
+    husk_array_release(&labels);
+    husk_vocabulary_release(vocabulary);
+    husk_corpus_release(corpus);
+}
+END_TEST
+
+START_TEST(many_and_long_words_are_counted)
+{
+    enum { WORDS = 5000 };
+    husk_corpus *corpus;
+    husk_vocabulary *vocabulary;
+    char text[3 * 64], name[32];
+    ck_assert_int_eq(husk_corpus_create(&corpus, &error), HUSK_OK);
+    for (int i = 0; i < WORDS; ++i) { // word i is there twice where i is even
+        const int size = snprintf(text, sizeof text, i % 2 ? "w%d" : "w%d w%d", i, i);
+        ck_assert_int_eq(husk_corpus_add(corpus, text, (uint64_t)size, 0, &error), HUSK_OK);
+    }
+    memset(text, 'x', sizeof text);
+    ck_assert_int_eq(husk_corpus_add(corpus, text, sizeof text, 0, &error), HUSK_OK);
+    ck_assert_int_eq(husk_vocabulary_create_words(corpus, 1 << 20, &vocabulary, &error), HUSK_OK);
+    ck_assert_int_eq(husk_vocabulary_size(vocabulary), WORDS + 3);
+    ck_assert_int_ne(husk_vocabulary_find(vocabulary, text, 64), HUSK_WORD_UNKNOWN);
+    for (int i = 0; i < WORDS; ++i) {
+        const int32_t id =
+            husk_vocabulary_find(vocabulary, name, (uint64_t)snprintf(name, sizeof name, "w%d", i));
+        ck_assert(id >= 2 && (id < 2 + WORDS / 2) == (i % 2 == 0));
+    }
+    husk_vocabulary_release(vocabulary);
+    husk_corpus_release(corpus);
+}
+END_TEST
+
+START_TEST(bytes_of_a_text_are_numbered)
+{
+    husk_array text, ids;
+    husk_vocabulary *vocabulary;
+    put("ba\0nana\xff", 8);
+    ck_assert_int_eq(husk_text_read(path, &text, &error), HUSK_OK);
+    ck_assert(text.dtype == HUSK_U8 && text.rank == 1 && text.shape[0] == 8);
+    ck_assert_int_eq(husk_vocabulary_create_bytes(&text, &vocabulary, &error), HUSK_OK);
+    ck_assert_int_eq(husk_vocabulary_size(vocabulary), 5);
+    ck_assert_int_eq(husk_vocabulary_encode_bytes(vocabulary, &text, &ids, &error), HUSK_OK);
+    static const int32_t wanted[8] = {2, 1, 0, 3, 1, 3, 1, 4};
+    ck_assert_mem_eq(ids.data, wanted, sizeof wanted);
+    ck_assert_str_eq(husk_vocabulary_get(vocabulary, 3, NULL), "n");
+    ck_assert_int_eq(husk_vocabulary_find(vocabulary, "c", 1), -1);
+    ((uint8_t *)text.data)[6] = 'c';
+    husk_array none;
+    ck_assert_int_eq(husk_vocabulary_encode_bytes(vocabulary, &text, &none, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "byte 6, 0x63"), "%s", error.text);
+    ck_assert_int_eq(husk_vocabulary_encode_words(vocabulary, "a", 1, 1, (int32_t[1]){0}, &error),
+                     HUSK_INVALID_ARGUMENT);
+    husk_array_release(&text);
+    husk_array_release(&ids);
+    husk_vocabulary_release(vocabulary);
+    unlink(path);
+    expect_text(husk_text_read(path, &text, &error), HUSK_IO, "cannot be opened");
+}
+END_TEST
+
 // ---- what is shipped ----
 
 START_TEST(the_digits_are_whole)
@@ -276,6 +460,10 @@ int main(void)
     tcase_add_test(cases, wrong_idx_files_are_refused);
     tcase_add_test(cases, every_truncated_idx_file_is_refused);
     tcase_add_test(cases, cifar_is_read_file_by_file);
+    tcase_add_test(cases, a_folder_of_texts_is_read_by_label);
+    tcase_add_test(cases, words_are_numbered_by_their_uses);
+    tcase_add_test(cases, many_and_long_words_are_counted);
+    tcase_add_test(cases, bytes_of_a_text_are_numbered);
     tcase_add_test(cases, the_digits_are_whole);
     suite_add_tcase(suite, cases);
     return test_main(suite);

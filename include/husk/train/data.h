@@ -40,6 +40,73 @@ HUSK_API husk_status husk_idx_read(const char *path, husk_array *array, husk_err
 HUSK_API husk_status husk_cifar10_read(const char *const *paths, size_t count, husk_array *images,
                                        husk_array *labels, husk_error *error);
 
+/* ---- texts ---- */
+
+/* A whole file, whatever it holds: u8 [bytes]. */
+HUSK_API husk_status husk_text_read(const char *path, husk_array *text, husk_error *error);
+
+/* Texts with labels, 0, 1, 2 ... */
+typedef struct husk_corpus husk_corpus;
+
+HUSK_API husk_status husk_corpus_create(husk_corpus **corpus, husk_error *error);
+/* The text is copied. label is 0 or more. */
+HUSK_API husk_status husk_corpus_add(husk_corpus *corpus, const char *text, uint64_t bytes, int32_t label,
+                                     husk_error *error);
+/*
+ * The files of path/NAME for each of count names, as IMDb's reviews are laid out: label i is that of names[i]. names
+ * NULL: all folders in path, by name. Texts are in the order of their labels, then of their files' names. Hidden files
+ * and folders below are passed over; a folder without texts is refused.
+ */
+HUSK_API husk_status husk_corpus_read_folder(const char *path, const char *const *names, size_t count,
+                                             husk_corpus **corpus, husk_error *error);
+HUSK_API void husk_corpus_release(husk_corpus *corpus);
+
+HUSK_API int64_t husk_corpus_count(const husk_corpus *corpus);
+/* The text belongs to the corpus, and ends with a zero that bytes does not count. index is below the count. */
+HUSK_API const char *husk_corpus_get(const husk_corpus *corpus, int64_t index, uint64_t *bytes, int32_t *label);
+/* One more than the largest label. */
+HUSK_API int32_t husk_corpus_classes(const husk_corpus *corpus);
+
+/* Words, or bytes, and their ids, 0 to size - 1. */
+typedef struct husk_vocabulary husk_vocabulary;
+
+enum {
+    HUSK_WORD_PADDING = 0, /* ids of vocabularies of words that stand for no word */
+    HUSK_WORD_UNKNOWN = 1
+};
+
+/*
+ * The most frequent words of a corpus, behind the two ids above, size of them at most with these; equally frequent
+ * ones by their bytes. A word is a run of letters and digits of ASCII, of apostrophes within, and of bytes from 0x80
+ * on, which UTF-8 writes all other letters with; capitals of ASCII count as small letters; of a longer one the first
+ * 64 bytes.
+ */
+HUSK_API husk_status husk_vocabulary_create_words(const husk_corpus *corpus, int64_t size,
+                                                  husk_vocabulary **vocabulary, husk_error *error);
+/* The bytes that occur in a text (u8, rank 1), in their order. */
+HUSK_API husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_vocabulary **vocabulary,
+                                                  husk_error *error);
+HUSK_API void husk_vocabulary_release(husk_vocabulary *vocabulary);
+
+HUSK_API int64_t husk_vocabulary_size(const husk_vocabulary *vocabulary);
+/* The word or byte; "" for padding and unknown. id is below the size. */
+HUSK_API const char *husk_vocabulary_get(const husk_vocabulary *vocabulary, int64_t id, uint64_t *bytes);
+/* Its id; of what is not there HUSK_WORD_UNKNOWN, or -1 where the vocabulary is of bytes. */
+HUSK_API int32_t husk_vocabulary_find(const husk_vocabulary *vocabulary, const char *word, uint64_t bytes);
+
+/*
+ * Ids of a corpus' words: inputs i32 [texts, length], labels i32 [texts]. Of longer texts the first length words;
+ * before shorter ones stands padding, so that a network that reads on ends with the last word.
+ */
+HUSK_API husk_status husk_corpus_encode(const husk_corpus *corpus, const husk_vocabulary *vocabulary, int64_t length,
+                                        husk_array *inputs, husk_array *labels, husk_error *error);
+/* The same for one text. */
+HUSK_API husk_status husk_vocabulary_encode_words(const husk_vocabulary *vocabulary, const char *text,
+                                                  uint64_t bytes, int64_t length, int32_t *ids, husk_error *error);
+/* Ids of a text's bytes: i32 [bytes]. A byte that is not in the vocabulary is refused by its place. */
+HUSK_API husk_status husk_vocabulary_encode_bytes(const husk_vocabulary *vocabulary, const husk_array *text,
+                                                  husk_array *ids, husk_error *error);
+
 /* ---- examples ---- */
 
 /*
