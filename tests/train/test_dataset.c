@@ -172,7 +172,7 @@ static husk_dataset *numbered(int64_t count)
 START_TEST(parts_by_chance_share_nothing)
 {
     enum { COUNT = 1000 };
-    husk_dataset *whole = numbered(COUNT), *parts[2], *again[2], *other[2], *inner[2], *middle;
+    husk_dataset *whole = numbered(COUNT), *parts[2], *again[2], *other[2], *inner[2], *middle, *none[2];
     ck_assert_int_eq(husk_dataset_split(whole, 0.8, 5, &parts[0], &parts[1], &error), HUSK_OK);
     ck_assert_int_eq(husk_dataset_split(whole, 0.8, 5, &again[0], &again[1], &error), HUSK_OK);
     ck_assert_int_eq(husk_dataset_split(whole, 0.8, 6, &other[0], &other[1], &error), HUSK_OK);
@@ -206,10 +206,11 @@ START_TEST(parts_by_chance_share_nothing)
     for (int i = 0; i < 100; ++i)
         sum += in_middle[i] - second[i];
     ck_assert_int_eq(sum, 0);
-    refused(husk_dataset_part(middle, 50, 51, &parts[0], &error), "not within 100");
-    refused(husk_dataset_split(middle, 1.5, 1, &parts[0], &parts[1], &error), "fraction");
-    refused(husk_dataset_split(middle, NAN, 1, &parts[0], &parts[1], &error), "fraction");
-    husk_dataset *const all[] = {again[0], again[1], other[0], other[1], inner[0], inner[1], middle, NULL};
+    refused(husk_dataset_part(middle, 50, 51, &none[0], &error), "not within 100");
+    refused(husk_dataset_split(middle, 1.5, 1, &none[0], &none[1], &error), "fraction");
+    refused(husk_dataset_split(middle, NAN, 1, &none[0], &none[1], &error), "fraction");
+    husk_dataset *const all[] = {parts[0], parts[1], again[0], again[1], other[0],
+                                 other[1], inner[0], inner[1], middle,   NULL};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         husk_dataset_release(all[i]);
 }

@@ -186,7 +186,7 @@ START_TEST(what_is_written_is_read)
     enum { DTYPES = 8 };
     static unsigned char bytes[DTYPES][2 * 3 * 5 * 8];
     husk_safetensors_item items[DTYPES + 8];
-    char names[DTYPES][8];
+    char names[DTYPES][16];
     husk_ref_random draw = {.seed = 3};
     size_t count = 0;
     for (int dtype = 0; dtype < DTYPES; ++dtype) {
