@@ -79,6 +79,10 @@ results() {
             print "\n ]}"
         }' "$found/runs.txt" > "$found/../fuzz-results.json"
     cat "$found/../fuzz-results.json"
+    awk -F '\t' -v tree="$last" '
+        $1 == tree { $2 == "random_calls" ? calls += $4 : runs += $4; findings += $5 }
+        END { printf "executions=%d\ncalls=%d\nfindings=%d\n", runs, calls, findings }
+    ' "$found/runs.txt" >> "${HUSK_TIER_FIGURES:-/dev/null}"
 }
 
 "$action"

@@ -196,7 +196,17 @@ def summary(draw, book):
     say(f"{len(killed)} of {len(counted)} killed{f' ({kinds})' if kinds else ''}, {len(survived)} survived, "
         f"{verdicts.count('')} to go; replaced: {stillborn} that did not compile, "
         f"{len(replaced) - stillborn} exempt; tree {book.tree}, {os.path.relpath(book.path, ROOT)}")
-    return 2 if broken else 1 if survived else 3 if "" in verdicts else 0
+    code = 2 if broken else 1 if survived else 3 if "" in verdicts else 0
+    return code, {"passed": len(killed), "failed": len(survived), "not run": verdicts.count(""), "killed": len(killed),
+                  "survived": len(survived), "to go": verdicts.count("")}
+
+
+def note(figures):
+    """For ./run tiers."""
+    path = os.environ.get("HUSK_TIER_FIGURES")
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in figures.items())
 
 
 def main():
@@ -223,7 +233,7 @@ def main():
             print(f"replaced ({'exempt' if site.id in draw.exempt else 'does not compile'}): {site}")
         return 0
     if options.summary:
-        return summary(draw, book)
+        return summary(draw, book)[0]
     copy = None
 
     def stop(number, frame):
@@ -246,7 +256,9 @@ def main():
                 run.mutant(waiting[0], far)
     except stages.OutOfTime:
         say("time is up; the same command goes on from here")
-    return summary(draw, book)
+    code, figures = summary(draw, book)
+    note(figures)
+    return code
 
 
 if __name__ == "__main__":

@@ -241,10 +241,10 @@ def check_verdicts(found):
             book = mutation.Book(mutation.ROOT, folder)
             os.makedirs(os.path.join(folder, "pocl"))
             run = mutation.Run(FakeCopy(folder, answers), book, False)
-            unfinished = mutation.summary(draw, book)
+            unfinished, _ = mutation.summary(draw, book)
             for site in draw.chosen({})[0]:
                 run.mutant(site)
-            ended = mutation.summary(draw, mutation.Book(mutation.ROOT, folder)) # as read from the file
+            ended, _ = mutation.summary(draw, mutation.Book(mutation.ROOT, folder)) # as read from the file
         said = said.getvalue()
         check(f"verdicts where {what}", (unfinished, ended) == (3, status) and line in said, said)
     # One that does not compile is no mutant: another one takes its place.

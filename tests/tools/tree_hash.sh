@@ -7,9 +7,18 @@ set -eu
 LC_ALL=C
 export LC_ALL
 cd "$1"
-git ls-files -co --exclude-standard CMakeLists.txt CMakePresets.json cmake include src cl tests bench tuning |
-    grep -v '^tests/mutation/' | sort -u | while IFS= read -r file; do
-        if [ -f "$file" ]; then
-            printf '%s\n' "$file"
-        fi
-    done | xargs sha256sum | sha256sum | cut -c 1-16
+
+files() {
+    set -- CMakeLists.txt CMakePresets.json cmake include src cl tests bench tuning
+    if git rev-parse --git-dir > /dev/null 2>&1; then
+        git ls-files -co --exclude-standard "$@"
+    else # a copy without its history
+        find "$@" -type f 2> /dev/null || true
+    fi
+}
+
+files | grep -v '^tests/mutation/' | sort -u | while IFS= read -r file; do
+    if [ -f "$file" ]; then
+        printf '%s\n' "$file"
+    fi
+done | xargs sha256sum | sha256sum | cut -c 1-16

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_tiers.sh: tiers.sh on a made-up tree with made-up results. A stand-in for ctest writes them.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+unset HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE
+trap 'rm -rf "$work"' EXIT
+failed=0
+root=$work/tree
+mkdir -p "$root/src" "$root/docs" "$work/bin"
+echo 'int a;' > "$root/src/a.c"
+
+# ctest TESTS FAILURES SKIPPED EXIT FIGURES [-R ...] --output-junit FILE
+cat > "$work/bin/ctest" <<'END'
+#!/bin/sh
+tests=$1 failures=$2 skipped=$3 status=$4 figures=$5
+while [ $# -gt 1 ] && [ "$1" != --output-junit ]; do shift; done
+printf '<?xml version="1.0"?>\n<testsuite name="x"\n\ttests="%d"\n\tfailures="%d"\n\tdisabled="0"\n\tskipped="%d"\n' \
+    "$tests" "$failures" "$skipped" > "$2"
+printf '\ttime="1">\n\t<testcase name="tests=&quot;9&quot;"/>\n</testsuite>\n' >> "$2"
+printf '%b' "$figures" >> "$HUSK_TIER_FIGURES"
+exit "$status"
+END
+chmod +x "$work/bin/ctest"
+
+tier() { # tier NAME ARGUMENTS OF CTEST...
+    name=$1
+    shift
+    "$here/tiers.sh" run "$root" "$name" build/release "$work/bin/ctest" "$@" || true
+}
+
+expect() { # expect WHAT PATTERN, in the table
+    "$here/tiers.sh" table "$root" > "$work/table"
+    if ! grep -qE "$2" "$work/table"; then
+        echo "$1: the table lacks $2"
+        cat "$work/table"
+        failed=1
+    fi
+}
+
+expect 'nothing' '^soak  *never run$'
+tier soak 3 0 1 0 'calls=12\nworst=softmax "a\\b" c=1\n'
+expect 'what passed' '^soak  *passed  *2  *0  *1 .* whole$'
+expect 'its figures' '^ *calls: 12, worst: softmax '
+tier long 9 1 0 8 ''
+expect 'what failed' '^long  *failed  *8  *1  *0 .* whole$'
+tier long 9 0 0 0 ''
+expect 'what passes in the end' '^long  *passed  *9  *0  *0 '
+tier long 2 0 0 0 '' -R gemm
+expect 'a part after the whole' '^long  *passed  *9 .* whole$'
+tier long 2 1 0 8 '' -R gemm
+expect 'a part that fails after the whole' '^long  *failed  *1  *1  *0 .* -R gemm'
+tier attack 2 0 0 0 '' -R 'a "quoted" b'
+expect 'a part alone' '^attack  *in part  *2  *0  *0 .* -R a .*quoted'
+tier configurations 1 0 1 0 'configurations=7\n'
+HUSK_SOAK_SECONDS=60 tier soak 1 0 0 0 ''
+expect 'a short run after the whole' '^soak  *passed  *2 .* whole$'
+HUSK_FUZZ_RUNS=1000 tier fuzz 9 0 0 0 ''
+expect 'a short run' '^fuzz  *in part .* HUSK_FUZZ_RUNS=1000$'
+expect 'what is to go on' '^configurations  *to go on  *0  *0  *1 '
+tier dtypes 5 0 2 8 ''
+expect 'tests that could not be run' '^dtypes  *failed '
+"$here/tiers.sh" run "$root" mutation build/mutation sh -c \
+    'printf "passed=3\nfailed=1\nnot run=4\nkilled=3\n" >> "$HUSK_TIER_FIGURES"; exit 1' || true
+expect 'another command than ctest' '^mutation  *failed  *3  *1  *4 '
+"$here/tiers.sh" run "$root" asan build/asan true
+"$here/tiers.sh" run "$root" mutation build/mutation sh -c \
+    'printf "passed=3\nfailed=0\nnot run=4\n" >> "$HUSK_TIER_FIGURES"; exit 3' || true
+expect 'another command that has more to do' '^mutation  *to go on  *3  *0  *4 '
+expect 'a command that says nothing' '^asan  *never run$'
+status=0
+"$here/tiers.sh" run "$root" tsan build/tsan "$work/bin/ctest" 2 1 0 8 '' || status=$?
+[ "$status" -eq 8 ] || { echo "the exit status is $status instead of ctest's, 8"; failed=1; }
+"$here/tiers.sh" run "$root" faults build/release sh -c \
+    "echo 'int c;' >> '$root/src/a.c'; echo passed=1 >> \"\$HUSK_TIER_FIGURES\"" 2> /dev/null
+sed -i '$d' "$root/src/a.c"
+expect 'a tree that was changed meanwhile' '^faults  *never run$'
+if command -v python3 > /dev/null 2>&1; then
+    python3 -c 'import json, sys
+for line in open(sys.argv[1]):
+    json.loads(line)' "$root"/build/tiers/*.jsonl || { echo "a line is not JSON"; failed=1; }
+fi
+echo text > "$root/docs/a.md"
+expect 'docs that have changed' '^soak  *passed '
+echo 'int b;' >> "$root/src/a.c"
+expect 'another tree' '^soak  *never run$'
+exit "$failed"

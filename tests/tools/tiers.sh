@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tiers.sh run ROOT TIER BUILD COMMAND...    runs a tier, and adds a line on it to ROOT/build/tiers/TREE.jsonl
+# tiers.sh table ROOT                        what the tiers have found on the present tree
+#
+# TREE is a hash of everything but docs (tree_hash.sh). A line has the tier, when it began (UTC), its seconds, how many
+# tests passed, failed and were not run, the exit status, the build, "whole" or what made less of it, and
+# figures: lines "NAME=VALUE" that tests add to the file which HUSK_TIER_FIGURES names. COMMAND is ctest; another one
+# says in the figures what passed, failed and was not run, or nothing, and then there is no line.
+set -eu
+LC_ALL=C
+export LC_ALL
+action=$1 root=$2
+shift 2
+here=$(cd "$(dirname "$0")" && pwd)
+tiers="default long oclgrind offline platforms intel dtypes fuzz faults attack valgrind soak configurations mutation
+    asan tsan"
+
+quote() { # as the inside of a JSON string
+    printf '%s' "$1" | tr '\n\t' '  ' | sed 's/[\\"]/\\&/g'
+}
+
+part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole"
+    for limit in HUSK_SOAK_SECONDS=3600 HUSK_FUZZ_SECONDS=120 HUSK_FUZZ_RUNS=1000000; do
+        value=$(printenv "${limit%=*}" || true)
+        if [ -n "$value" ] && [ "$value" -lt "${limit#*=}" ] 2> /dev/null; then
+            printf '%s' "${limit%=*}=$value"
+            return
+        fi
+    done
+    if [ -n "${CK_RUN_CASE:-}${CK_RUN_SUITE:-}" ]; then
+        printf 'CK_RUN_CASE=%s CK_RUN_SUITE=%s' "${CK_RUN_CASE:-}" "${CK_RUN_SUITE:-}"
+        return
+    fi
+    for argument in "$@"; do
+        case "$argument" in
+        -R* | -E* | -L* | -I* | --rerun-failed | --tests-* | --label-* | --exclude-* | --seed | --count | --only | \
+            --side)
+            printf '%s' "$*"
+            return
+            ;;
+        esac
+    done
+    printf whole
+}
+
+number_of() { # number_of NAME: of the first element of CTest's XML
+    sed -n "s/.*[[:space:]]$1=\"\\([0-9]*\\)\".*/\\1/p" "$work/junit.xml" | head -n 1
+}
+
+figure_of() {
+    sed -n "s/^$1=//p" "$work/figures" | tail -n 1
+}
+
+note() { # note TIER BUILD PART BEGAN SECONDS STATUS
+    if [ -f "$work/junit.xml" ]; then
+        failed=$(number_of failures)
+        not_run=$(($(number_of skipped) + $(number_of disabled)))
+        passed=$(($(number_of tests) - failed - not_run))
+    else
+        passed=$(figure_of passed) failed=$(figure_of failed) not_run=$(figure_of 'not run')
+        [ -n "$passed" ] || return 0
+    fi
+    figures=$(grep -vE '^(passed|failed|not run)=' "$work/figures" | sed 's/[\\"]/\\&/g' | awk -F '=' '
+        NF > 1 {
+            value = substr($0, length($1) + 2)
+            quote = value ~ /^-?[0-9]+([.][0-9]+)?$/ ? "" : "\""
+            printf "%s\"%s\": %s%s%s", count++ ? ", " : "", $1, quote, value, quote
+        }') || true
+    printf '{"tier": "%s", "when": "%s", "seconds": %d, "passed": %d, "failed": %d, "not_run": %d, "exit": %d, ' \
+        "$1" "$4" "$5" "$passed" "$failed" "$not_run" "$6" > "$work/line"
+    printf '"build": "%s", "tests": "%s", "figures": {%s}}\n' "$2" "$(quote "$3")" "$figures" >> "$work/line"
+    cat "$work/line" >> "$root/build/tiers/$tree.jsonl" # in one write: tiers may end at the same time
+}
+
+run_tier() { # run_tier TIER BUILD COMMAND...
+    tier=$1 build=$2
+    shift 2
+    tree=$("$here/tree_hash.sh" "$root")
+    mkdir -p "$root/build/tiers"
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    : > "$work/figures"
+    HUSK_TIER_FIGURES=$work/figures
+    export HUSK_TIER_FIGURES
+    began=$(date -u +%Y-%m-%dT%H:%M:%SZ) start=$(date +%s) status=0
+    part=$(part_of "$@")
+    if [ "$(basename "$1")" = ctest ]; then
+        set -- "$@" --output-junit "$work/junit.xml"
+    fi
+    "$@" || status=$?
+    if [ "$("$here/tree_hash.sh" "$root")" != "$tree" ]; then
+        echo "The tree was changed meanwhile: build/tiers says nothing of this run." >&2
+    else
+        note "$tier" "$build" "$part" "$began" $(($(date +%s) - start)) "$status"
+    fi
+    exit "$status"
+}
+
+# The last whole run of a tier decides, and a part that has failed since; without one, parts are said to be parts.
+print_table() {
+    tree=$("$here/tree_hash.sh" "$root")
+    file=$root/build/tiers/$tree.jsonl
+    [ -f "$file" ] || file=/dev/null
+    awk -v tiers="$tiers" -v tree="$tree" '
+        function text(key) {
+            if (!match($0, "\"" key "\": \"([^\"\\\\]|\\\\.)*\"")) { return "" }
+            return substr($0, RSTART + length(key) + 5, RLENGTH - length(key) - 6)
+        }
+        function number(key) {
+            if (!match($0, "\"" key "\": [0-9]+")) { return 0 }
+            return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0
+        }
+        {
+            tier = text("tier"); tests = text("tests"); is_whole = tests == "whole"
+            is_cut = number("exit") == 3 || number("passed") == 0 # time was up
+            good = number("failed") == 0 && (number("exit") == 0 || number("exit") == 3)
+            state = !good ? "failed" : is_cut ? "to go on" : is_whole ? "passed" : "in part"
+            if (!is_whole && good && whole[tier]) { next } # what was whole stays so
+            whole[tier] = is_whole && good
+            shown[tier] = sprintf("%-9s %6d %6d %7d %8d  %s  %s", state, number("passed"), number("failed"),
+                number("not_run"), number("seconds"), text("when"), tests)
+            figures = $0
+            sub(/.*"figures": [{]/, "", figures); sub(/[}][}]$/, "", figures); gsub(/\\?"/, "", figures)
+            said[tier] = figures
+        }
+        END {
+            printf "%-15s %-9s %6s %6s %7s %8s  %-20s  %s\n", "tier", "", "passed", "failed", "not run", "seconds",
+                "when", "tests"
+            count = split(tiers, names, /[[:space:]]+/)
+            for (i = 1; i <= count; i++) {
+                printf "%-15s %s\n", names[i], names[i] in shown ? shown[names[i]] : "never run"
+                if (said[names[i]] != "") { printf "%15s %s\n", "", said[names[i]] }
+            }
+            printf "tree %s\n", tree
+        }' "$file"
+}
+
+case "$action" in
+run) run_tier "$@" ;;
+table) print_table ;;
+*)
+    echo "usage: tiers.sh run ROOT TIER BUILD COMMAND... | tiers.sh table ROOT" >&2
+    exit 2
+    ;;
+esac
