@@ -293,6 +293,72 @@ START_TEST(a_batch_is_not_written_over_while_it_is_used)
 }
 END_TEST
 
+enum { WIDE = 1 << 18, WIDE_BATCHES = 12, COPIES = 8, LARGE_COPY = 1 << 24 };
+
+// By the device's clock: how many transfers ran while something of the other queue did.
+static int count_overlapping(husk_queue *queue, husk_queue *feeds, int *transfers)
+{
+    static husk_profile_record work[2 * COPIES * WIDE_BATCHES];
+    const husk_profile_record *records;
+    size_t work_count, count;
+    int overlapping = 0;
+    test_ok(husk_queue_profile(queue, &records, &work_count));
+    ck_assert_uint_le(work_count, sizeof work / sizeof *work);
+    memcpy(work, records, work_count * sizeof *work);
+    test_ok(husk_queue_profile(feeds, &records, &count));
+    *transfers = 0;
+    for (size_t i = 0; i < count; ++i) {
+        bool overlaps = false;
+        for (size_t k = 0; k < work_count; ++k)
+            overlaps |= records[i].started_ns < work[k].ended_ns && work[k].started_ns < records[i].ended_ns;
+        *transfers += strcmp(records[i].name, "write") == 0;
+        overlapping += overlaps;
+    }
+    return overlapping;
+}
+
+START_TEST(transfers_overlap_computing)
+{
+    husk_array inputs = {.dtype = HUSK_U8,
+                         .rank = 2,
+                         .shape = {8, WIDE},
+                         .bytes = 8 * WIDE,
+                         .data = calloc(8, WIDE)};
+    husk_dataset *wide;
+    husk_queue *queue;
+    husk_buffer *large;
+    husk_feed *feed;
+    int overlapping = 0, transfers = 0;
+    test_ok_error(husk_dataset_create(&inputs, NULL, NULL, &wide, &error), &error);
+    test_ok_error(husk_queue_create(test_context(), &HUSK_QUEUE_PARAMS(.profiling = 1), &queue, &error),
+                  &error);
+    test_ok_error(husk_buffer_create(test_context(), 2 * LARGE_COPY, &large, &error), &error);
+    test_ok_error(husk_feed_create(test_context(), wide, &HUSK_FEED_PARAMS(.batch = 4, .profiling = 1), &feed,
+                                   &error),
+                  &error);
+    for (int round = 0; round < 5 && overlapping == 0;
+         ++round) { // a busy machine may run one after the other
+        husk_queue_profile_clear(queue);
+        husk_queue_profile_clear(husk_feed_queue(feed));
+        for (int b = 0; b < WIDE_BATCHES; ++b) {
+            husk_batch batch;
+            test_ok_error(husk_feed_next(feed, queue, &batch, &error), &error);
+            for (int c = 0; c < COPIES; ++c) // longer than the host needs for a batch
+                test_ok(husk_buffer_copy(queue, large, 0, large, LARGE_COPY, LARGE_COPY));
+            test_ok_error(husk_feed_done(feed, queue, &error), &error);
+        }
+        overlapping = count_overlapping(queue, husk_feed_queue(feed), &transfers);
+    }
+    printf("transfers: %d of %d while the device computed\n", overlapping, transfers);
+    ck_assert_int_ge(transfers, WIDE_BATCHES);
+    ck_assert_int_ge(overlapping, 1);
+    husk_feed_release(feed);
+    husk_dataset_release(wide);
+    husk_buffer_release(large);
+    husk_queue_release(queue);
+}
+END_TEST
+
 START_TEST(wrong_params_are_refused)
 {
     husk_feed *feed;
@@ -340,6 +406,7 @@ int main(void)
     tcase_add_test(cases, a_resumed_feed_goes_on_with_the_same_bits);
     tcase_add_test(cases, shards_are_parts_of_the_same_batch);
     tcase_add_test(cases, a_batch_is_not_written_over_while_it_is_used);
+    tcase_add_test(cases, transfers_overlap_computing);
     tcase_add_test(cases, wrong_params_are_refused);
     suite_add_tcase(suite, cases);
     return test_main(suite);
