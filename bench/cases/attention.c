@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attention heads length d [n kv_heads keys e causal percent form dtype dir]
+// attention heads length d [n kv_heads keys e causal percent form dtype precision dir]
 #include <math.h>
 #include <stdio.h>
 
@@ -39,9 +39,12 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
         return bench_explain(reason, BENCH_REASON_TEXT, "percent is more than 100");
     if (a->kv_heads && a->heads % a->kv_heads)
         return bench_explain(reason, BENCH_REASON_TEXT, "heads is no multiple of kv_heads");
-    if (a->form == COMPOSED && (a->causal || a->percent || (a->kv_heads && a->kv_heads != a->heads) || c->dir))
+    if (a->form == COMPOSED && (a->causal || a->percent || (a->kv_heads && a->kv_heads != a->heads) || c->dir ||
+                                c->precision != HUSK_PRECISION_HIGHEST))
         return bench_explain(reason, BENCH_REASON_TEXT,
-                             "form=composed has neither causal, percent and kv_heads nor a gradient");
+                             "form=composed has neither causal, percent, kv_heads and precision nor a gradient");
+    if (c->dir && c->precision != HUSK_PRECISION_HIGHEST)
+        return bench_explain(reason, BENCH_REASON_TEXT, "the gradient has no precision but the highest");
     a->kv_heads = a->kv_heads == a->heads ? 0 : a->kv_heads;
     a->keys = a->keys == a->length ? 0 : a->keys;
     a->e = a->e == a->d ? 0 : a->e;
@@ -91,7 +94,7 @@ static husk_attention_params params_of(const bench_case *c, const char *variant)
 {
     const bench_attention *a = &c->as.attention;
     return HUSK_ATTENTION_PARAMS(.causal = (husk_causal)a->causal, .dropout = (float)a->percent / 100.0f,
-                                 .seed = 20150416, .offset = 7, .variant = variant);
+                                 .seed = 20150416, .offset = 7, .variant = variant, .precision = c->precision);
 }
 
 static bool is_backward(const bench_case *c)
@@ -221,6 +224,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
         return;
     }
     husk_ref_attention op = reference(data, &params, of);
+    op.error_factor = is_composed(c) ? 0 : options->error_factor;
     if (!husk_ref_attention_prepare(&op)) {
         bench_verdict_fail(verdict, "memory is short");
         return;
@@ -256,7 +260,7 @@ const bench_op bench_op_attention = {
     .name = "attention",
     .gradients = {[BENCH_BWD] = "attention_backward"},
     .fields = fields,
-    .common = BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
+    .common = BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_DIR,
     .narrows = true,
     .keeps_saved = 1u << 3, // log_sum_exp
     .normalise = normalise,

@@ -6,7 +6,6 @@
 #include <husk/context.h>
 
 #include "base/checked.h"
-#include "base/params.h"
 #include "base/tensor.h"
 #include "ops/attention_problem.h"
 
@@ -135,7 +134,8 @@ static const husk__variant workgroup = {
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&blocks, &husk__attention_ranges, &workgroup, NULL};
+static const husk__variant *const variants[] = {
+    &blocks, &husk__attention_ranges, &workgroup, &husk__attention_tiled, &husk__attention_matrix, NULL};
 
 const husk__op husk__op_attention = {
     .name = "attention",
@@ -187,7 +187,7 @@ static husk_status validate(husk_queue *queue, const husk_attention_params *para
 static husk_status enqueue(husk_queue *queue, const husk_attention_params *params, const arguments *given,
                            const husk__scope *scope)
 {
-    problem own = husk__attention_resolve(params, &given->inputs);
+    problem own = husk__attention_resolve(husk_queue_context(queue), params, &given->inputs);
     husk__attention_resolve_tensor(&own.y, given->y);
     husk__attention_resolve_tensor(&own.log_sum_exp, given->log_sum_exp);
     if (husk__tensor_count(&own.y) == 0 && husk__tensor_count(&own.log_sum_exp) * own.log_sum_exp.rank == 0)
@@ -206,7 +206,7 @@ husk_status husk_attention(husk_queue *queue, const husk_attention_params *param
     husk_attention_params options;
     husk_status status = husk__call_begin(queue, "husk_attention", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__attention_read(&options, params, &scope);
     if (status != HUSK_OK)
         return status;
     const arguments given = {

@@ -292,7 +292,7 @@ static husk_status validate(husk_queue *queue, const husk_attention_params *para
 static husk_status enqueue(husk_queue *queue, const husk_attention_params *params, const arguments *given,
                            const husk__scope *scope)
 {
-    problem own = {.forward = husk__attention_resolve(params, &given->inputs),
+    problem own = {.forward = husk__attention_resolve(husk_queue_context(queue), params, &given->inputs),
                    .adds = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0};
     bool is_any = false;
     husk__attention_resolve_tensor(&own.forward.y, given->y);
@@ -320,7 +320,7 @@ husk_status husk_attention_backward(husk_queue *queue, const husk_attention_para
     husk_attention_params options;
     husk_status status = husk__call_begin(queue, "husk_attention_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__attention_read(&options, params, &scope);
     if (status != HUSK_OK)
         return status;
     const arguments given = {{q, k, v, mask, options.seed, options.offset, options.dropout},

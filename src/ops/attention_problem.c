@@ -3,9 +3,12 @@
 #include "ops/attention_problem.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "base/epilogue.h"
+#include "base/params.h"
 #include "base/tensor.h"
 
 typedef husk__attention_problem problem;
@@ -19,6 +22,7 @@ void husk__attention_describe(const void *untyped, husk__key *key)
     const husk_tensor *const tensors[] = {&own->q, &own->k, &own->v, &own->mask, &own->y, &own->log_sum_exp};
     husk__key_i64(key, own->causal);
     husk__key_f32(key, own->scale);
+    husk__key_i64(key, own->precision);
     husk__key_i64(key, own->drops);
     husk__key_i64(key, own->mask_kind);
     for (int i = 0; i < 6; ++i)
@@ -30,6 +34,8 @@ void husk__attention_classify(const void *untyped, husk__text *text)
     const problem *own = untyped;
     husk__text_format(text, " %s%s%s%s", husk_dtype_name(own->q.dtype), own->causal ? " causal" : "",
                       own->mask_kind ? " mask" : "", own->drops ? " dropout" : "");
+    if (own->precision != HUSK_PRECISION_HIGHEST)
+        husk__text_format(text, "%s", own->precision == HUSK_PRECISION_HIGH ? " high" : " medium");
     husk__class_size(text, "heads", own->q.shape[BATCH] * own->q.shape[HEADS]);
     husk__class_size(text, "queries", own->q.shape[LENGTH]);
     husk__class_size(text, "keys", own->k.shape[LENGTH]);
@@ -49,7 +55,13 @@ static husk_status check_params(const husk_attention_params *params, const husk_
         return husk__reject(scope, "params", "dropout is %g, which is not from 0 to 1", (double)params->dropout);
     if (params->accumulate > HUSK_ACCUMULATE_ALL)
         return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
-    return HUSK_OK;
+    return husk__precision_check(params->precision, scope);
+}
+
+husk_status husk__attention_read(husk_attention_params *options, const husk_attention_params *params,
+                                 const husk__scope *scope)
+{
+    return husk__params_read(options, sizeof *options, offsetof(husk_attention_params, precision), params, scope);
 }
 
 husk_status husk__attention_check_tensor(const husk_tensor *tensor, const char *name, const husk_tensor *q,
@@ -171,9 +183,11 @@ static husk_tensor resolve_mask(const husk_tensor *given, const husk_tensor *q, 
     return wide;
 }
 
-problem husk__attention_resolve(const husk_attention_params *params, const inputs *given)
+problem husk__attention_resolve(husk_context *context, const husk_attention_params *params, const inputs *given)
 {
-    problem own = {.causal = params->causal, .drops = params->dropout > 0.0f};
+    problem own = {.causal = params->causal,
+                   .precision = husk__context_precision(context, params->precision),
+                   .drops = params->dropout > 0.0f};
     husk__attention_resolve_tensor(&own.q, given->q);
     husk__attention_resolve_tensor(&own.k, given->k);
     husk__attention_resolve_tensor(&own.v, given->v);
@@ -367,10 +381,8 @@ bool husk__attention_supports_workgroup(const husk__candidate *candidate, char r
     return false;
 }
 
-// Larger work-groups where the device has them and there is work for them.
 double husk__attention_cost_workgroup(const husk__candidate *candidate)
 {
-    const problem *own = candidate->problem;
-    const bool is_large = own->q.shape[LENGTH] > 32;
-    return (candidate->configuration->values[0] == 16) == is_large ? 1.0 : 2.0;
+    const int32_t side = candidate->configuration->values[0];
+    return husk__attention_cost_groups(candidate, 4 * side, 4 * side, side == 16 ? 0.4 : 0.3);
 }

@@ -26,6 +26,7 @@ enum { HUSK__ATTENTION_BATCH, HUSK__ATTENTION_HEADS, HUSK__ATTENTION_LENGTH, HUS
 typedef struct husk__attention_problem {
     husk_causal causal;
     float scale; /* as it was given; husk__attention_scale says what 0 means */
+    husk_precision precision; /* resolved */
     bool drops;
     husk__attention_mask mask_kind;
     husk_tensor q, k, v, mask, y, log_sum_exp; /* log_sum_exp of rank 0: not wanted */
@@ -56,8 +57,11 @@ husk_status husk__attention_check_tensor(const husk_tensor *tensor, const char *
 /* [batch, heads, queries] of f32, or f64 beside f64. */
 husk_status husk__attention_check_sums(const husk_tensor *log_sum_exp, const husk_tensor *q, const husk__scope *scope);
 husk_status husk__attention_bind(husk_queue *queue, const husk__attention_inputs *inputs, const husk__scope *scope);
+/* params as this library knows them, of a caller who may know fewer. */
+husk_status husk__attention_read(husk_attention_params *options, const husk_attention_params *params,
+                                 const husk__scope *scope);
 /* Everything of the problem that these say; y and log_sum_exp are the caller's to fill in. */
-husk__attention_problem husk__attention_resolve(const husk_attention_params *params,
+husk__attention_problem husk__attention_resolve(husk_context *context, const husk_attention_params *params,
                                                 const husk__attention_inputs *inputs);
 void husk__attention_resolve_tensor(husk_tensor *tensor, const husk_tensor *given);
 
@@ -125,5 +129,13 @@ enum { HUSK__ATTENTION_SIDES = 2 };
 extern const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES];
 bool husk__attention_supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__attention_cost_workgroup(const husk__candidate *candidate);
+/*
+ * Predicted nanoseconds of work-groups that each take so many queries of a head and columns of y at most, and compute
+ * the scores of their queries anew for each part of the columns; efficiency: their share of a unit's arithmetic.
+ */
+double husk__attention_cost_groups(const husk__candidate *candidate, int64_t rows, int64_t columns, double efficiency);
+
+/* Both products by cl/lib/fragment.clh: plain arithmetic, and matrix engines. */
+extern const husk__variant husk__attention_tiled, husk__attention_matrix;
 
 #endif

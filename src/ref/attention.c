@@ -12,6 +12,7 @@ static const husk_attention_params defaults = {0};
 struct husk_ref_attention_line {
     int64_t row[3]; /* batch, head, query of what is held; -1: nothing */
     double log_sum, log_sum_bound;
+    double largest; /* weight */
     double *weight; /* of every key */
     double *delta;  /* and its relative error */
     double *kept;   /* and what it is multiplied with */
@@ -96,13 +97,25 @@ void husk_ref_attention_release(husk_ref_attention *op)
     op->line = NULL;
 }
 
+// Of the scores and of the weights' product, see husk/ops/attention.h. A weight that is rounded is not part of a score.
+static double score_factor(const husk_ref_attention *op)
+{
+    const double rounding = op->q->dtype == HUSK_F16 ? 0x1p13 : op->q->dtype == HUSK_BF16 ? 0x1p16 : 0.0;
+    return fmax(op->error_factor - rounding, 2.0 * sqrt((double)op->q->shape[3]));
+}
+
+static double product_factor(const husk_ref_attention *op)
+{
+    return fmax(op->error_factor, 2.0 * sqrt((double)op->k->shape[2]));
+}
+
 static const struct husk_ref_attention_line *line_of(const husk_ref_attention *op, const int64_t *row)
 {
     struct husk_ref_attention_line *line = op->line;
     if (memcmp(line->row, row, sizeof(line->row)) == 0)
         return line;
     const int64_t keys = op->k->shape[2];
-    const double factor = 12.0 + 2.0 * sqrt((double)op->q->shape[3]);
+    const double factor = 12.0 + score_factor(op);
     double max = -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < keys; j++) {
         const husk_ref_score score = husk_ref_attention_score(op, row, j);
@@ -114,7 +127,7 @@ static const struct husk_ref_attention_line *line_of(const husk_ref_attention *o
             break;
     }
     memcpy(line->row, row, sizeof(line->row));
-    line->log_sum = line->log_sum_bound = 0.0;
+    line->log_sum = line->log_sum_bound = line->largest = 0.0;
     if (isnan(max) || (isinf(max) && max > 0)) {
         for (int64_t j = 0; j < keys; j++)
             line->weight[j] = line->kept[j] = NAN;
@@ -131,6 +144,7 @@ static const struct husk_ref_attention_line *line_of(const husk_ref_attention *o
         line->weight[j] = is_hidden ? 0.0 : exp(score - line->log_sum);
         line->delta[j] = is_hidden ? 0.0 : line->delta[j] + 8.0 * HUSK_REF_UNIT * fabs(score - line->log_sum);
         line->log_sum_bound += line->weight[j] * line->delta[j];
+        line->largest = fmax(line->largest, line->weight[j]);
     }
     return line;
 }
@@ -141,7 +155,7 @@ husk_ref_value husk_ref_attention_at(const husk_ref_attention *op, const int64_t
     const int64_t keys = op->k->shape[2], group = op->q->shape[1] / op->k->shape[1];
     const int64_t v_index[] = {index[0], index[1] / group, 0, index[3]};
     const int64_t v = husk_ref_offset(op->v, v_index);
-    double weighted = 0.0, flushed = 0.0;
+    double weighted = 0.0, flushed = 0.0, rounded = 0.0;
     husk_ref_value result = {0};
     for (int64_t j = 0; j < keys; j++) {
         if (line->weight[j] == 0.0)
@@ -152,11 +166,14 @@ husk_ref_value husk_ref_attention_at(const husk_ref_attention *op, const int64_t
         result.magnitude += line->weight[j] * kept * fabs(value);
         weighted += line->weight[j] * kept * line->delta[j] * fabs(value);
         flushed += fabs(value);
+        rounded += kept * fabs(value);
         result.terms++;
     }
     result.bound = weighted + line->log_sum_bound * result.magnitude +
-                   (16.0 + 2.0 * sqrt((double)keys)) * HUSK_REF_UNIT * result.magnitude;
+                   (16.0 + product_factor(op)) * HUSK_REF_UNIT * result.magnitude;
     result.bound += 2.0 * HUSK_REF_TINY * (flushed + (double)result.terms);
+    if (op->error_factor > 0.0 && op->q->dtype == HUSK_F16)
+        result.bound += 0x1p-39 * line->largest * rounded;
     if (result.terms == 0)
         result.bound = 0.0; // no key is seen
     return result;

@@ -15,6 +15,7 @@ typedef struct husk_ref_attention {
     const husk_attention_params *params; /* NULL for the defaults */
     const husk_ref_array *q, *k, *v;
     const husk_ref_array *mask; /* or NULL */
+    double error_factor;        /* husk_plan_error_factor; 0: sums in f32 */
     struct husk_ref_attention_line *line; /* NULL, or what husk_ref_attention_prepare made */
 } husk_ref_attention;
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=120
+// ctest: tiers=default,long,dtypes timeout=240
 // Attention: every variant, option and layout against the reference; rows that see nothing; bad input.
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/attention_case.h"
 
-static const char *const variants[] = {NULL,            "blocks:12x2v",    "blocks:6x2v", "workgroup:8x8",
-                                       "ranges:whole", "workgroup:16x16", "ranges:split"};
-enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+static const char *const variants[] = {NULL,           "blocks:12x2v",    "blocks:6x2v",  "workgroup:8x8",
+                                       "ranges:whole", "workgroup:16x16", "ranges:split", "tiled:32x64",
+                                       "tiled:64x128", "tiled:64x64",     "tiled:32x128"};
+enum { ALL = sizeof(variants) / sizeof(variants[0]), IN_DEFAULT = ALL - 2 };
+#define VARIANTS (test_is_long() || test_tier_is("dtypes") ? ALL : IN_DEFAULT) // few programs in the default tier
 static const char name[] = "attention";
 
 static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
@@ -264,6 +267,31 @@ START_TEST(the_check_sees_mistakes)
 }
 END_TEST
 
+// NULL params, and those of a first version, which end before the precision, are the defaults.
+START_TEST(first_version)
+{
+    test_attention c = small();
+    test_tensor y = test_attention_output(&c, 2, 5, 20, false, 0);
+    husk_attention_params params = {.precision = (husk_precision)9};
+    const uint32_t sizes[] = {0, offsetof(husk_attention_params, precision), 0};
+    for (int i = 0; i < 3; i++) {
+        params.size = sizes[i];
+        test_restore(&y);
+        test_ok(husk_attention(test_queue(), i == 2 ? NULL : &params, &c.q.tensor, &c.k.tensor, &c.v.tensor, NULL,
+                               &y.tensor, NULL));
+        test_fetch(&y);
+        husk_ref_attention op = test_attention_reference(&c);
+        husk_ref_report report = {0};
+        ck_assert(husk_ref_attention_prepare(&op));
+        check(&op, &y.array, &report);
+        test_accept(name, NULL, "first version", &report);
+        husk_ref_attention_release(&op);
+    }
+    test_release(&y);
+    test_attention_release(&c);
+}
+END_TEST
+
 // ---- bad input ----
 
 typedef struct given {
@@ -332,6 +360,7 @@ START_TEST(bad_input)
     REFUSED(INVALID_ARGUMENT, "dropout", g.params.dropout = 1.5f);
     REFUSED(INVALID_ARGUMENT, "dropout", g.params.dropout = NAN);
     REFUSED(INVALID_ARGUMENT, "accumulate", g.params.accumulate = 4);
+    REFUSED(INVALID_ARGUMENT, "precision", g.params.precision = (husk_precision)4);
     REFUSED(INVALID_ARGUMENT, "blockss", g.params.variant = "blockss");
     REFUSED(INVALID_ARGUMENT, "params", g.params.size += 8);
     ck_assert_int_eq(husk_attention(NULL, NULL, &c.q.tensor, &c.k.tensor, &c.v.tensor, NULL, &y.tensor, NULL),
@@ -357,6 +386,7 @@ int main(void)
     tcase_add_loop_test(tests, nothing, 0, 5);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
+    tcase_add_test(tests, first_version);
     tcase_add_test(tests, bad_input);
     return test_main(suite);
 }

@@ -29,6 +29,12 @@
  * + 8 u |s - log sum e^s|, its weight by that factor, and products and sums as any, so |error| <= sum p delta (|v| +
  * sum p |v|) + (16 + 2 sqrt keys) u sum p |v|, all times 1 / (1 - dropout); of log_sum_exp sum p delta + 16 u (1 +
  * |log sum e^s|) + 2 sqrt keys u. See docs/operators.md.
+ *
+ * Matrix engines multiply f16, bf16, and f32 in HIGH or MEDIUM precision (husk/context.h), some in HIGHEST. Then f,
+ * the husk_plan_error_factor of husk_queue_plan, stands in place of 2 sqrt keys beside 16, and f - r in place of 2
+ * sqrt d in delta. r is what weights lose that are rounded to an engine's dtype: 2^13 (f16), 2^16 (bf16), 0 (f32, of
+ * whose parts f tells already); of f16 2^-39 of the row's largest weight besides, times sum |v|. Softmax is computed
+ * in f32 always, and log_sum_exp of weights that were not rounded.
  */
 #ifndef HUSK_OPS_ATTENTION_H
 #define HUSK_OPS_ATTENTION_H
@@ -52,6 +58,7 @@ typedef struct husk_attention_params {
     uint64_t offset;
     uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
     const char *variant; /* NULL: chosen */
+    husk_precision precision; /* of f32 products; the gradient is always computed as HIGHEST */
 } husk_attention_params;
 
 #define HUSK_ATTENTION_PARAMS(...) (husk_attention_params) { .size = sizeof(husk_attention_params), __VA_ARGS__ }
