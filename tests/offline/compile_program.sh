@@ -212,5 +212,19 @@ spirv() {
     fi
 }
 
+# For CPUs' engines, whose instructions an assembler has to know. What a CPU's OpenCL makes of the rest is tested.
+x86() {
+    preprocess -target x86_64-linux-gnu -march="$targets"
+    is_known "$targets" && return 0
+    if "$CLANG" -x cl $options -target x86_64-linux-gnu -march="$targets" -O2 -c -Xclang -finclude-default-header \
+        -Xclang -fdeclare-opencl-builtins "$program" -o "$work/out.o" > "$work/log" 2>&1; then
+        readelf -sW "$work/out.o" | awk '$4 == "FUNC" && $5 == "GLOBAL" && $8 ~ /^husk_/ { print $8 "\t-\t-\t-\t-" }' |
+            sort > "$work/rows"
+        finish "$targets"
+    else
+        failed "$targets" "$work/log"
+    fi
+}
+
 set -- $targets
 "$(vendor_of "$1")"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/amx.h"
 #include "case.h"
 #include "data.h"
 #include "husk_contender.h"
@@ -63,12 +64,12 @@ static bool is_own(const row *r)
 }
 
 // Of devices with a matrix engine only what takes it is listed: the rest is as on any other.
-static bool only_matrix;
+static bool only_engines;
 
 static bool is_of_device(const row *r, bool is_gpu)
 {
     const husk__family family = r->variant->family;
-    if (only_matrix && strcmp(r->variant->name, "matrix") != 0)
+    if (only_engines && strcmp(r->variant->name, "matrix") != 0 && strcmp(r->variant->name, "amx") != 0)
         return false;
     return is_own(r) && (family == HUSK__FAMILY_ANY || (family == HUSK__FAMILY_GPU) == is_gpu);
 }
@@ -325,6 +326,17 @@ static void claim_features(husk_context *context)
     }
 }
 
+// The CPU of the stand-in has AMX, whatever this one has: these are here instead of the library's own.
+bool husk__cpu_has_amx(void)
+{
+    return true;
+}
+
+const char *husk__permit_amx(void)
+{
+    return NULL;
+}
+
 // The probes of engines, likewise.
 static void claim_engines(husk_context *context)
 {
@@ -399,15 +411,23 @@ static void run_engines(const char *folder)
         {"Intel(R) OpenCL Graphics", "stand-in", " cl_intel_subgroup_matrix_multiply_accumulate", "intel_dpas"},
         {"Intel(R) OpenCL Graphics", "stand-in", " cl_intel_subgroup_matrix_multiply_accumulate", "intel_dpas_8"},
     };
-    only_matrix = true;
+    only_engines = true;
     for (size_t i = 0; i < sizeof devices / sizeof *devices; ++i) {
-        stand_in_be_gpu_of(devices[i].platform, devices[i].device, devices[i].extensions);
+        stand_in_be_gpu();
+        stand_in_be_of(devices[i].platform, devices[i].device, devices[i].extensions);
         setenv("HUSK_ENGINES", devices[i].engine, 1);
         run_device(folder, "gpu", true, "");
         run_device(folder, "gpu", true, "index=16");
     }
+    // Its machine code, and plain code in its place.
+    stand_in_be_cpu(16);
+    stand_in_be_of("Portable Computing Language", "stand-in", "");
+    setenv("HUSK_ENGINES", "amx", 1);
+    run_device(folder, "cpu16", false, "");
+    setenv("HUSK_ENGINES", "soft_amx", 1);
+    run_device(folder, "cpu16", false, "");
     unsetenv("HUSK_ENGINES");
-    only_matrix = false;
+    only_engines = false;
 }
 
 static int report(void)

@@ -29,16 +29,17 @@ while [ $# -gt 0 ]; do
     --programs) programs=$2 kept="" && shift ;;
     --table) kept=$2 && shift ;;
     --allowed) allowed=$2 && shift ;;
+    all) wanted=$known_targets ;;
     *)
         wanted="$wanted $(targets_named "$1")" || {
-            echo "there is no target $1; targets: all nvidia amd intel $all_targets" >&2
+            echo "there is no target $1; targets: all nvidia amd intel $known_targets" >&2
             exit 2
         }
         ;;
     esac
     shift
 done
-wanted=${wanted:-$all_targets}
+wanted=${wanted:-$known_targets}
 find_tools
 work=$OFFLINE/work
 rm -rf "$work"
@@ -194,7 +195,7 @@ awk -F '\t' '
         done < "$work/allowed"
         [ $is_allowed = yes ] || echo "FAILED ${name#* }: $what" >> "$work/failures"
     done
-if [ "$targets" = " $all_targets" ]; then
+if [ "$targets" = " $known_targets" ]; then
     sort -u "$work/allowed" | while read -r pattern; do
         grep -qxF -e "$pattern" "$work/needed" || echo "$(basename "$allowed"): nothing needs \"$pattern\""
     done
@@ -215,7 +216,7 @@ fi
 sort -u "$work/failures"
 [ ! -s "$work/failures" ] || status=1
 if [ "$update" = yes ]; then
-    if [ "$targets" = " $all_targets" ]; then
+    if [ "$targets" = " $known_targets" ]; then
         cp "$OFFLINE/table.tsv" "$kept"
         echo "$(basename "$kept") is written"
     else

@@ -26,10 +26,8 @@ static cl_uint width = 4;
 static int platform, device;
 static const char *platform_name = "stand-in", *device_name = "stand-in", *more_extensions = "";
 
-void stand_in_be_gpu_of(const char *platform_, const char *device_, const char *extensions)
+void stand_in_be_of(const char *platform_, const char *device_, const char *extensions)
 {
-    is_gpu = true;
-    width = 4;
     platform_name = platform_;
     device_name = device_;
     more_extensions = extensions;
@@ -37,7 +35,9 @@ void stand_in_be_gpu_of(const char *platform_, const char *device_, const char *
 
 void stand_in_be_gpu(void)
 {
-    stand_in_be_gpu_of("stand-in", "stand-in", "");
+    is_gpu = true;
+    width = 4;
+    stand_in_be_of("stand-in", "stand-in", "");
 }
 
 void stand_in_be_cpu(uint32_t vector_width)

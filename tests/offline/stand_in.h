@@ -12,7 +12,7 @@
 /* What the device claims to be from the next device list on: a GPU, or a CPU with vectors of so many floats. */
 void stand_in_be_gpu(void);
 void stand_in_be_cpu(uint32_t vector_width);
-/* A GPU with this platform's and this device's name, and these extensions. */
-void stand_in_be_gpu_of(const char *platform, const char *device, const char *extensions);
+/* With this platform's and this device's name, and these extensions. */
+void stand_in_be_of(const char *platform, const char *device, const char *extensions);
 
 #endif

@@ -5,13 +5,15 @@
 nvidia_targets="sm_70 sm_80 sm_90"
 amd_targets="gfx1100 gfx1201 gfx90a gfx942"
 intel_targets="skl tgllp dg2 pvc"
-all_targets="$nvidia_targets $amd_targets $intel_targets spirv"
+all_targets="$nvidia_targets $amd_targets $intel_targets spirv" # of portable programs
+known_targets="$all_targets sapphirerapids"
 
 vendor_of() {
     case $1 in
     sm_*) echo nvidia ;;
     gfx*) echo amd ;;
     spirv) echo spirv ;;
+    sapphirerapids) echo x86 ;;
     *) echo intel ;;
     esac
 }
@@ -24,7 +26,7 @@ targets_named() {
     amd) echo "$amd_targets" ;;
     intel) echo "$intel_targets" ;;
     none) ;;
-    *) case " $all_targets " in *" $1 "*) echo "$1" ;; *) return 1 ;; esac ;;
+    *) case " $known_targets " in *" $1 "*) echo "$1" ;; *) return 1 ;; esac ;;
     esac
 }
 
@@ -71,6 +73,7 @@ missing_for() {
         [ -n "$CLANG" ] || echo "clang-19 (package clang-19)"
         [ -n "$CLC" ] || echo "libclc for nvptx and amdgcn (package libclc-19)"
         ;;
+    x86) [ -n "$CLANG" ] || echo "clang-19 (package clang-19)" ;;
     intel) [ -n "$OCLOC" ] || echo "ocloc (package intel-opencl-icd; ./run unpacks it into build/offline)" ;;
     spirv)
         [ -n "$CLANG_SPIRV" ] || echo "clang-14 (package clang-14)"
@@ -91,7 +94,7 @@ tools_of() {
             echo "$("$CLANG" --version | head -n 1), not assembled"
         fi
         ;;
-    amd) "$CLANG" --version | head -n 1 ;;
+    amd | x86) "$CLANG" --version | head -n 1 ;;
     intel) echo "ocloc $(cksum < "${OCLOC_LIBRARIES:-/usr/lib/x86_64-linux-gnu}/libigc.so.1" | tr ' ' '-')" ;;
     spirv) echo "$("$CLANG_SPIRV" --version | head -n 1), $("$SPIRV_VAL" --version | head -n 1)" ;;
     esac
