@@ -99,6 +99,8 @@ husk_value husk__graph_refuse(husk__building *building, husk_status status, cons
 {
     husk_graph *graph = building->graph;
     char text[HUSK_ERROR_TEXT_CAPACITY];
+    if (graph->failed) // the first one stays
+        return HUSK_NO_VALUE;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -434,6 +436,18 @@ husk_value husk__graph_own_statistic(husk__building *building, const char *suffi
     husk_value made = husk__graph_own_parameter(building, suffix, 1, &count, &constant, constant);
     if (made)
         building->graph->values[made].is_statistic = true;
+    return made;
+}
+
+husk_value husk_graph_statistic(husk_graph *graph, const char *name, int64_t count, float value)
+{
+    husk__building building;
+    if (!husk__graph_begin(&building, graph, "husk_graph_statistic", "statistic", name, true))
+        return HUSK_NO_VALUE;
+    husk_initializer constant = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT, .value = value);
+    husk_value made = add_parameter(&building, building.name, 1, &count, &constant);
+    if (made)
+        graph->values[made].is_statistic = true;
     return made;
 }
 

@@ -12,12 +12,14 @@
 #include <stddef.h>
 
 #include <husk/train/graph.h>
+#include <husk/train/layers.h>
 #include <husk/train/step.h>
 
 #include "train/error.h"
 
 #define HUSK__GRAPH_NAME 200
 #define HUSK__NODE_OUTPUTS 4
+#define HUSK__RNN_DIRECTIONS 16 /* layers times directions */
 
 typedef union husk__node_params {
     husk_conv_params conv;
@@ -165,6 +167,9 @@ husk_value husk__graph_activated(husk__building *building, const husk_activation
 husk_value husk__graph_gemm(husk__building *building, const husk_gemm_params *params, float alpha, husk_value a,
                             husk_value b, husk_value bias);
 husk_value husk__graph_reshape(husk__building *building, husk_value x, int32_t rank, const int64_t *shape);
+/* The shapes of a normalisation's scale and statistics for this x; false: refused. */
+bool husk__norm_shapes(husk__building *building, const husk_norm_params *params, const husk_tensor *x,
+                       husk_tensor *scale, husk_tensor *statistics);
 /* Whether the gradient of an activation can be had from what it wrote. */
 bool husk__activation_from_result(const husk_activation_params *params);
 /* A view of value with this tensor. */

@@ -81,3 +81,51 @@ husk_value husk_graph_linear(husk_graph *graph, const char *name, const husk_lin
     xt.shape[xt.rank - 1] = own.outputs;
     return y ? husk__graph_reshape(&building, y, xt.rank, xt.shape) : HUSK_NO_VALUE;
 }
+
+husk_value husk_graph_norm_layer(husk_graph *graph, const char *name, const husk_norm_layer *layer,
+                                 husk_value x)
+{
+    husk__building building;
+    husk_norm_layer own;
+    husk_norm_params params;
+    husk_tensor xt, scale_tensor, statistics;
+    if (!husk__graph_begin(&building, graph, "husk_graph_norm_layer", "norm", name, true) ||
+        !husk__graph_params(&building, &own, sizeof own, layer, "layer") ||
+        !husk__graph_params(&building, &params, sizeof params, own.params, "layer: params") ||
+        !husk__graph_number(&building, x, "x", &xt) ||
+        !husk__norm_shapes(&building, &params, &xt, &scale_tensor, &statistics))
+        return HUSK_NO_VALUE;
+    params.size = sizeof params;
+    husk_initializer ones = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT, .value = 1);
+    husk_initializer zeros = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT);
+    husk_value scale = HUSK_NO_VALUE, bias = HUSK_NO_VALUE, mean = HUSK_NO_VALUE, variance = HUSK_NO_VALUE;
+    if (!own.no_scale)
+        scale =
+            husk__graph_own_parameter(&building, "weight", scale_tensor.rank, scale_tensor.shape, NULL, ones);
+    if (!own.no_bias && params.kind != HUSK_NORM_RMS && !graph->failed)
+        bias =
+            husk__graph_own_parameter(&building, "bias", scale_tensor.rank, scale_tensor.shape, NULL, zeros);
+    if (params.kind == HUSK_NORM_BATCH && !graph->failed) {
+        mean = husk__graph_own_statistic(&building, "running_mean", xt.shape[1], 0);
+        variance = mean ? husk__graph_own_statistic(&building, "running_var", xt.shape[1], 1) : HUSK_NO_VALUE;
+    }
+    return husk_graph_norm(graph, building.name, &params, x, scale, bias, mean, variance);
+}
+
+husk_value husk_graph_embedding_layer(husk_graph *graph, const char *name, const husk_embedding_layer *layer,
+                                      husk_value indices)
+{
+    husk__building building;
+    husk_embedding_layer own;
+    if (!husk__graph_begin(&building, graph, "husk_graph_embedding_layer", "embedding", name, true) ||
+        !husk__graph_params(&building, &own, sizeof own, layer, "layer"))
+        return HUSK_NO_VALUE;
+    if (own.rows < 1 || own.columns < 1)
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "layer",
+                                  "%lld rows of %lld columns; 1 at least is wanted", (long long)own.rows,
+                                  (long long)own.columns);
+    husk_initializer normal = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_NORMAL, .spread = 1);
+    husk_value table = husk__graph_own_parameter(&building, "weight", 2, (int64_t[]){own.rows, own.columns},
+                                                 own.weight, normal);
+    return husk_graph_embedding(graph, building.name, own.params, table, indices);
+}

@@ -61,6 +61,11 @@ HUSK_API husk_value husk_graph_input(husk_graph *graph, const char *name, husk_d
 HUSK_API husk_value husk_graph_parameter(husk_graph *graph, const char *name, int32_t rank, const int64_t *shape,
                                          const husk_initializer *initializer);
 /*
+ * Numbers that training keeps without learning them: the running statistics of batch normalisation. count elements of
+ * this value.
+ */
+HUSK_API husk_value husk_graph_statistic(husk_graph *graph, const char *name, int64_t count, float value);
+/*
  * Parameters whose name is `name`, or begins with it and a dot, are learnt no more: they get no gradient, no optimizer
  * state, and stay as they are. One at least must be there.
  */
@@ -120,6 +125,37 @@ HUSK_API husk_value husk_graph_dropout(husk_graph *graph, const char *name, cons
 /* target: labels, or of the graph's dtype; it gets no gradient, nor do the weights. */
 HUSK_API husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_params *params, husk_value x,
                                     husk_value target, husk_value weight, husk_value positive_weight);
+
+/*
+ * running_mean and running_variance: statistics of C elements each, for BATCH, which uses the batch's in training and
+ * these in evaluation; elsewhere HUSK_NO_VALUE. params' training is not looked at.
+ */
+HUSK_API husk_value husk_graph_norm(husk_graph *graph, const char *name, const husk_norm_params *params, husk_value x,
+                                    husk_value scale, husk_value bias, husk_value running_mean,
+                                    husk_value running_variance);
+HUSK_API husk_value husk_graph_embedding(husk_graph *graph, const char *name, const husk_embedding_params *params,
+                                         husk_value table, husk_value indices);
+/*
+ * The result [batch, heads, queries, width] lies in memory as [batch, queries, heads, width], so that
+ * husk_graph_permute by {0, 2, 1, 3} and husk_graph_reshape put the heads together without a copy. Dropout,
+ * seed and offset as husk_graph_dropout says. The mask gets no gradient.
+ */
+HUSK_API husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_attention_params *params,
+                                         husk_value q, husk_value k, husk_value v, husk_value mask);
+
+typedef struct husk_rnn_values {
+    uint32_t size;             /* sizeof this struct: HUSK_RNN_VALUES sets it */
+    husk_value x;              /* [steps, batch, features] */
+    husk_value lengths;        /* [batch] of i32, or HUSK_NO_VALUE, as h0 and c0 may be */
+    husk_value h0, c0;
+    const husk_value *weights; /* four a direction of a layer: input, hidden, input_bias, hidden_bias */
+} husk_rnn_values;
+
+#define HUSK_RNN_VALUES(...) (husk_rnn_values) { .size = sizeof(husk_rnn_values), __VA_ARGS__ }
+
+/* y. h_n and c_n receive the last states; NULL where they are not wanted, and c_n only beside h_n. At most 8 layers. */
+HUSK_API husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_params *params,
+                                   const husk_rnn_values *values, husk_value *h_n, husk_value *c_n);
 
 HUSK_END_DECLS
 
