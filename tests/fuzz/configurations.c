@@ -22,7 +22,7 @@
 #include "text.h"
 #include "timer.h"
 
-enum { BURST = 24, HOPELESS = 40, VOID_SHARE = 4, SECONDS_A_CALL = 120, MORE_TO_DO = 3 };
+enum { BURST = 24, HOPELESS = 40, VOID_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
 typedef enum verdict { RIGHT, WRONG, VOID, REFUSED, CRASHED, VERDICTS } verdict;
 static const char *const verdict_texts[] = {"right", "wrong", "void", "refused", "crashed"};
 
@@ -122,13 +122,18 @@ static void read_file(run *r)
 static char present[BENCH_CASE_TEXT + 600]; // the line of the call that is being made, if it ends the program
 static int present_file = -1;
 
+static ssize_t write_to(int file, const char *text)
+{
+    return write(file, text, strlen(text));
+}
+
 static void die(int signal_number)
 {
-    static const char words[] = "crashed or hangs: ";
-    ssize_t ignored = write(1, words, sizeof words - 1) + write(1, present, strlen(present));
+    const char *how = signal_number == SIGALRM ? "no end in ten minutes\n" : "a signal of a crash\n";
+    ssize_t ignored = write_to(1, present) + write_to(1, how);
     if (present_file >= 0)
-        ignored += write(present_file, present, strlen(present));
-    _exit(ignored < 0 || signal_number < 0 ? 2 : 1);
+        ignored += write_to(present_file, present) + write_to(present_file, how);
+    _exit(ignored < 0 ? 2 : 1);
 }
 
 static void record(run *r, const bench_case *c, const char *form, verdict what, const call_result *result)
@@ -149,7 +154,7 @@ static void make_call(run *r, const bench_case *c, const char *form)
     call_result result;
     if (!add_known(r, c->canonical, form))
         return;
-    snprintf(present, sizeof present, "%s\tcrashed\t0\t%s\t%s\t\n", bench_op_row(c), *form ? form : "-",
+    snprintf(present, sizeof present, "%s\tcrashed\t0\t%s\t%s\t", bench_op_row(c), *form ? form : "-",
              c->canonical);
     alarm(SECONDS_A_CALL);
     call_check(r->session, c, form, &result);

@@ -18,7 +18,7 @@
 #include "text.h"
 #include "timer.h"
 
-enum { BURST = 24, HOPELESS = 3, SECONDS_A_CALL = 60, EXIT_STOPPED = 3 };
+enum { BURST = 24, HOPELESS = 3, SECONDS_A_CALL = 600, EXIT_STOPPED = 3 };
 
 typedef struct options {
     uint64_t seed;
