@@ -161,6 +161,21 @@ static bool take_words(husk_vocabulary *vocabulary, table *all, int64_t size)
     return true;
 }
 
+// The most used, size of them at most with the special ones. The table is none afterwards, and is only to be freed.
+static bool take_most(husk_vocabulary *vocabulary, table *all, int64_t size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < all->capacity; ++i) // words move up to the front
+        if (all->slots[i].text) {
+            const word one = all->slots[i];
+            all->slots[i].text = NULL;
+            all->slots[count++] = one;
+        }
+    if (count)
+        qsort(all->slots, count, sizeof *all->slots, compare_uses);
+    return take_words(vocabulary, all, size);
+}
+
 husk_status husk_vocabulary_create_words(const husk_corpus *corpus, int64_t size,
                                          husk_vocabulary **vocabulary, husk_error *error)
 {
@@ -174,19 +189,7 @@ husk_status husk_vocabulary_create_words(const husk_corpus *corpus, int64_t size
                                  "size: it is %lld, and has to be 2 to 2^31 - 1", (long long)size);
     table all = {0};
     husk_vocabulary *made = calloc(1, sizeof *made);
-    bool done = made && count_words(&all, corpus);
-    if (done) { // words move up to the front
-        size_t count = 0;
-        for (size_t i = 0; i < all.capacity; ++i)
-            if (all.slots[i].text) {
-                const word one = all.slots[i];
-                all.slots[i].text = NULL;
-                all.slots[count++] = one;
-            }
-        if (count)
-            qsort(all.slots, count, sizeof *all.slots, compare_uses);
-        done = take_words(made, &all, size);
-    }
+    const bool done = made && count_words(&all, corpus) && take_most(made, &all, size);
     free_table(&all);
     if (!done) {
         husk_vocabulary_release(made);
@@ -241,6 +244,100 @@ void husk_vocabulary_release(husk_vocabulary *vocabulary)
     free(vocabulary->words);
     free(vocabulary->sorted);
     free(vocabulary);
+}
+
+// ---- keeping one ----
+
+static const char WORDS_HEAD[] = "words\n", BYTES_HEAD[] = "bytes\n";
+enum { HEAD = sizeof WORDS_HEAD - 1 };
+
+husk_status husk_vocabulary_save(const husk_vocabulary *vocabulary, husk_array *text, husk_error *error)
+{
+    const husk__source source = {.call = "husk_vocabulary_save", .error = error};
+    if (!vocabulary || !text)
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
+                                 vocabulary ? "text" : "vocabulary");
+    const int64_t first = vocabulary->is_bytes ? 0 : SPECIAL;
+    int64_t bytes = HEAD;
+    for (int64_t i = first; i < vocabulary->size; ++i)
+        bytes += (int64_t)vocabulary->words[i].bytes + !vocabulary->is_bytes;
+    const husk_status status = husk__array_make(text, HUSK_U8, 1, &bytes, &source);
+    if (status)
+        return status;
+    char *to = text->data;
+    memcpy(to, vocabulary->is_bytes ? BYTES_HEAD : WORDS_HEAD, HEAD);
+    to += HEAD;
+    for (int64_t i = first; i < vocabulary->size; ++i) {
+        const word *one = &vocabulary->words[i];
+        memcpy(to, one->text, (size_t)one->bytes);
+        to += one->bytes;
+        if (!vocabulary->is_bytes)
+            *to++ = '\n';
+    }
+    return HUSK_OK;
+}
+
+// Lines become words of falling uses, so that they keep their order.
+static const char *read_lines(table *all, const char *at, const char *end, bool *no_memory)
+{
+    uint64_t uses = (uint64_t)(end - at);
+    char text[LONGEST_WORD + 1];
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = stop ? (size_t)(stop - at) : 0;
+        if (length < 1 || length > LONGEST_WORD || memchr(at, 0, length))
+            return "a line is a word of 1 to 64 bytes, none of them zero";
+        memcpy(text, at, length);
+        text[length] = 0;
+        const size_t known = all->count;
+        *no_memory = !count_word(all, text, length);
+        if (*no_memory)
+            return NULL;
+        if (all->count == known)
+            return "a word is there twice";
+        slot_of(all, text, length)->uses = uses--;
+        at = stop + 1;
+    }
+    return all->count >= INT32_MAX - SPECIAL ? "there are too many words" : NULL;
+}
+
+static husk_status load_words(const char *at, const char *end, husk_vocabulary **vocabulary,
+                              const husk__source *source)
+{
+    table all = {0};
+    husk_vocabulary *made = calloc(1, sizeof *made);
+    bool no_memory = !made;
+    const char *rule = made ? read_lines(&all, at, end, &no_memory) : NULL;
+    const bool done = !rule && !no_memory && take_most(made, &all, (int64_t)all.count + SPECIAL);
+    free_table(&all);
+    if (done) {
+        *vocabulary = made;
+        return HUSK_OK;
+    }
+    husk_vocabulary_release(made);
+    return rule ? husk__source_fail(source, HUSK_INVALID_ARGUMENT, "text: %s", rule)
+                : husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the words");
+}
+
+husk_status husk_vocabulary_load(const husk_array *text, husk_vocabulary **vocabulary, husk_error *error)
+{
+    const husk__source source = {.call = "husk_vocabulary_load", .error = error};
+    if (!text || !vocabulary)
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
+                                 text ? "vocabulary" : "text");
+    *vocabulary = NULL;
+    const char *at = text->data;
+    const bool is_whole = is_text(text) && text->bytes >= HEAD;
+    if (is_whole && memcmp(at, WORDS_HEAD, HEAD) == 0)
+        return load_words(at + HEAD, at + text->bytes, vocabulary, &source);
+    if (!is_whole || memcmp(at, BYTES_HEAD, HEAD) != 0)
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
+                                 "text: it is not what husk_vocabulary_save makes");
+    husk_array bytes = *text;
+    bytes.data = (char *)text->data + HEAD;
+    bytes.bytes -= HEAD;
+    bytes.shape[0] -= HEAD;
+    return husk_vocabulary_create_bytes(&bytes, vocabulary, error);
 }
 
 // ---- using one ----

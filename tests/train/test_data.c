@@ -365,6 +365,61 @@ START_TEST(words_are_numbered_by_their_uses)
 }
 END_TEST
 
+static void expect_load_refused(const char *text, size_t size, const char *words)
+{
+    husk_vocabulary *vocabulary;
+    const husk_array wrong = {.dtype = HUSK_U8,
+                              .rank = 1,
+                              .shape = {(int64_t)size},
+                              .bytes = size,
+                              .data = (void *)text};
+    ck_assert_int_eq(husk_vocabulary_load(&wrong, &vocabulary, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, words) && !vocabulary, "\"%s\" is not in: %s", words, error.text);
+}
+
+START_TEST(a_vocabulary_is_kept)
+{
+    husk_corpus *corpus;
+    husk_vocabulary *made[2], *loaded;
+    husk_array text,
+        bytes = {.dtype = HUSK_U8, .rank = 1, .shape = {9}, .bytes = 9, .data = (void *)"ba\nnana\0\xff"};
+    ck_assert_int_eq(husk_corpus_create(&corpus, &error), HUSK_OK);
+    ck_assert_int_eq(husk_corpus_add(corpus, "zebra a zebra b isn't zebra b", 29, 0, &error), HUSK_OK);
+    ck_assert_int_eq(husk_vocabulary_create_words(corpus, 5, &made[0], &error), HUSK_OK);
+    ck_assert_int_eq(husk_vocabulary_create_bytes(&bytes, &made[1], &error), HUSK_OK);
+    for (int kind = 0; kind < 2; ++kind) {
+        ck_assert_int_eq(husk_vocabulary_save(made[kind], &text, &error), HUSK_OK);
+        ck_assert(text.dtype == HUSK_U8 && text.rank == 1 && text.shape[0] == (int64_t)text.bytes);
+        ck_assert_msg(husk_vocabulary_load(&text, &loaded, &error) == HUSK_OK, "%s", error.text);
+        ck_assert_int_eq(husk_vocabulary_size(loaded), kind ? 6 : 5);
+        ck_assert_int_eq(husk_vocabulary_size(made[kind]), kind ? 6 : 5);
+        for (int64_t id = 0; id < husk_vocabulary_size(loaded); ++id) {
+            uint64_t size[2];
+            const char *const words[2] = {husk_vocabulary_get(made[kind], id, &size[0]),
+                                          husk_vocabulary_get(loaded, id, &size[1])};
+            ck_assert_uint_eq(size[0], size[1]);
+            ck_assert_mem_eq(words[0], words[1], size[0] + 1);
+            if (kind || id > 1)
+                ck_assert_int_eq(husk_vocabulary_find(loaded, words[1], size[1]), id);
+        }
+        husk_array_release(&text);
+        husk_vocabulary_release(loaded);
+        husk_vocabulary_release(made[kind]);
+    }
+    husk_corpus_release(corpus);
+    expect_load_refused("", 0, "husk_vocabulary_save");
+    expect_load_refused(BYTES("wordsx"), "husk_vocabulary_save");
+    expect_load_refused(BYTES("words\na\n\n"), "a line is a word");
+    expect_load_refused(BYTES("words\na"), "a line is a word");
+    expect_load_refused(BYTES("words\na\0b\n"), "a line is a word");
+    expect_load_refused(BYTES("words\na\nb\na\n"), "twice");
+    char longest[6 + 66] = "words\n";
+    memset(longest + 6, 'x', 65);
+    longest[71] = '\n';
+    expect_load_refused(longest, sizeof longest, "a line is a word");
+}
+END_TEST
+
 START_TEST(many_and_long_words_are_counted)
 {
     enum { WORDS = 5000 };
@@ -462,6 +517,7 @@ int main(void)
     tcase_add_test(cases, cifar_is_read_file_by_file);
     tcase_add_test(cases, a_folder_of_texts_is_read_by_label);
     tcase_add_test(cases, words_are_numbered_by_their_uses);
+    tcase_add_test(cases, a_vocabulary_is_kept);
     tcase_add_test(cases, many_and_long_words_are_counted);
     tcase_add_test(cases, bytes_of_a_text_are_numbered);
     tcase_add_test(cases, the_digits_are_whole);

@@ -88,6 +88,13 @@ HUSK_API husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_v
                                                   husk_error *error);
 HUSK_API void husk_vocabulary_release(husk_vocabulary *vocabulary);
 
+/*
+ * A vocabulary as an array, u8 [n], that a checkpoint can hold as a tensor; and from one. "words" and a line for each
+ * word, or "bytes", a line's end and the bytes.
+ */
+HUSK_API husk_status husk_vocabulary_save(const husk_vocabulary *vocabulary, husk_array *text, husk_error *error);
+HUSK_API husk_status husk_vocabulary_load(const husk_array *text, husk_vocabulary **vocabulary, husk_error *error);
+
 HUSK_API int64_t husk_vocabulary_size(const husk_vocabulary *vocabulary);
 /* The word or byte; "" for padding and unknown. id is below the size. */
 HUSK_API const char *husk_vocabulary_get(const husk_vocabulary *vocabulary, int64_t id, uint64_t *bytes);
