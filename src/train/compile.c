@@ -177,7 +177,7 @@ static void place_storages(husk_graph *graph, husk__compiled *own, husk__schedul
         if (storage->region != HUSK__REGION_ARENA && storage->value)
             storage->offset = graph->values[storage->value].offset;
     }
-    if (schedule->seed >= 0)
+    if (schedule->graph && schedule->seed >= 0)
         schedule->storages[schedule->seed].offset = own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES;
 }
 

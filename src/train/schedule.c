@@ -236,9 +236,14 @@ husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node
 {
     const husk__value *all = schedule->graph->values;
     *targets = (husk__targets){.count = count};
-    targets->slots = malloc(2 * sizeof *targets->slots * (size_t)count);
-    if (!targets->slots)
-        return no_memory(schedule);
+    if (count > schedule->target_capacity) {
+        husk__slot *larger = realloc(schedule->targets, 2 * sizeof *larger * (size_t)count);
+        if (!larger)
+            return no_memory(schedule);
+        schedule->targets = larger;
+        schedule->target_capacity = count;
+    }
+    targets->slots = schedule->targets;
     targets->settled = targets->slots + count;
     for (int32_t i = 0; i < count; i++) {
         targets->slots[i] = targets->settled[i] = husk__slot_none();
@@ -275,10 +280,6 @@ husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node
         }
         slot->access = adds ? HUSK__UPDATE : HUSK__WRITE;
     }
-    if (status) {
-        free(targets->slots);
-        targets->slots = NULL;
-    }
     return status;
 }
 
@@ -290,8 +291,6 @@ husk_status husk__targets_settle(husk__schedule *schedule, const husk__node *nod
             !husk__call_add(schedule, node, run_add,
                             (husk__slot[]){husk__slot_again(targets->slots[i]), targets->settled[i]}, 2))
             status = no_memory(schedule);
-    free(targets->slots);
-    targets->slots = NULL;
     return status;
 }
 
@@ -384,6 +383,7 @@ void husk__schedule_release(husk__schedule *schedule)
     }
     free(schedule->calls);
     free(schedule->storages);
+    free(schedule->targets);
     free(schedule->of_value);
     free(schedule->of_gradient);
     free(schedule->written);

@@ -70,6 +70,8 @@ struct husk__schedule {
     int32_t storage_count, storage_capacity;
     int32_t *of_value, *of_gradient; /* by root: its storage, -1: none yet */
     bool *written;                   /* by root: the gradient is there, or a part of it in a storage of zeros */
+    husk__slot *targets; /* room for husk__targets */
+    int32_t target_capacity;
     int32_t seed; /* the storage of the loss' gradient; -1: none */
     uint64_t arena, unshared, workspace;
 };
@@ -120,7 +122,7 @@ bool husk__wants_gradient(const husk__schedule *schedule, int32_t value);
  * Where a call is to write gradients by several values. Those that are not wanted are absent. bits says which bit of
  * husk_accumulate a value belongs to (NULL: all to that of inputs): where one of a bit's has to be added to, all have,
  * and the others' memory is filled with zeros before. A value that lies in the memory of another one is computed
- * elsewhere and added by husk__targets_settle, after the call.
+ * elsewhere and added by husk__targets_settle, after the call. One is in use at a time: the slots are the schedule's.
  */
 typedef struct husk__targets {
     husk__slot *slots;   /* as many as values */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_consumer.sh WAY SOURCE BUILD WORK: install BUILD's libraries, move the whole folder elsewhere, and use it
-# from there as a stranger would. WAY: shared and static (find_package), pkg-config, headers.
+# from there as a stranger would. WAY: shared and static (find_package), pkg-config, headers, train.
 set -eu
 way=$1
 source=$2
@@ -51,6 +51,28 @@ by_pkg_config() {
         "$prefix/include/husk/version.h")" ]
 }
 
+train() { # libhusk_train in every way
+    PKG_CONFIG_PATH=$pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    {
+        $cc -std=c11 $warnings "$source/tests/consumer/train.c" $(pkg-config --cflags --libs husk_train) \
+            -o "$work/shared"
+        $cc -std=c11 $warnings "$source/tests/consumer/train.c" $(pkg-config --cflags husk_train) \
+            "$libdir/libhusk_train.a" "$libdir/libhusk.a" \
+            $(pkg-config --static --libs husk_train | sed 's/-lhusk_train//; s/-lhusk//') -o "$work/static"
+    }
+    for target in husk::husk_train husk::husk_train_static; do
+        cmake -S "$source/tests/consumer/find_package" -B "$work/build" -DTARGET="$target" -DPROGRAMS=train \
+            -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release > "$work/configure.txt"
+        cmake --build "$work/build" > "$work/build.txt" || { cat "$work/build.txt"; exit 1; }
+        LD_LIBRARY_PATH=$libdir "$work/build/consumer_train"
+        rm -rf "$work/build"
+    done
+    LD_LIBRARY_PATH=$libdir "$work/shared"
+    LD_LIBRARY_PATH=$libdir "$work/static"
+}
+
 headers() { # each compiles alone, twice in a row, in both languages
     count=0
     for header in $(cd "$prefix/include" && find husk -name '*.h' | sort); do
@@ -72,6 +94,7 @@ shared) by_find_package husk::husk ;;
 static) by_find_package husk::husk_static ;;
 pkg-config) by_pkg_config ;;
 headers) headers ;;
+train) train ;;
 *) echo "unknown way: $way"; exit 2 ;;
 esac
 rm -rf "$work"

@@ -405,7 +405,10 @@ START_TEST(accumulated_batches_are_one_large_batch)
     test_graph_ok(large, husk_graph_read(large, "labels", labels, sizeof labels));
     test_graph_ok(large, husk_graph_forward(large, HUSK_GRAPH_TRAINING));
     test_graph_ok(large, husk_graph_backward(large));
-    for (int part = 0; part < 2; part++) {
+    for (int round = 0; round < 4; round++) { // the second time everything begins anew
+        int part = round % 2;
+        if (round == 2)
+            test_graph_ok(small, husk_graph_set_position(small, (husk_graph_position){0, 0}));
         test_graph_ok(small, husk_graph_write(small, "x", x + part * 4 * IMAGE, sizeof x / 2));
         test_graph_ok(small, husk_graph_write(small, "labels", labels + part * 4, sizeof labels / 2));
         test_graph_ok(small, husk_graph_forward(small, HUSK_GRAPH_TRAINING));
@@ -451,6 +454,34 @@ START_TEST(training_learns_and_evaluation_changes_nothing)
         free(unchanged);
         husk_graph_release(graph);
     }
+}
+END_TEST
+
+START_TEST(evaluation_alone_needs_no_loss)
+{
+    husk_graph *whole = compiled_network(4, 0, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &momentum));
+    husk_graph *graph = test_graph(HUSK_F32, 7);
+    build_network(graph, 4, 0.25f);
+    husk_error error = {0};
+    husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &momentum);
+    ck_assert_int_eq(husk_graph_compile(graph, &options, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "options: optimizer: without a loss"), "%s", error.text);
+    test_ok_error(husk_graph_compile(graph, NULL, &error), &error);
+    husk_graph_memory memory;
+    husk_graph_memory_used(graph, &memory);
+    ck_assert(memory.gradients == 0 && memory.states == 0);
+    test_fill_input(graph, "x", 11, 0);
+    test_fill_input(graph, "labels", 12, CLASSES);
+    float one[4 * CLASSES], other[4 * CLASSES];
+    test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_EVALUATION));
+    test_graph_ok(graph, husk_graph_read(graph, "logits", one, sizeof one));
+    test_graph_ok(whole, husk_graph_forward(whole, HUSK_GRAPH_EVALUATION));
+    test_graph_ok(whole, husk_graph_read(whole, "logits", other, sizeof other));
+    ck_assert(one[0] != 0.0f && memcmp(one, other, sizeof one) == 0);
+    refused(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING), "it was compiled without a loss");
+    refused(graph, husk_graph_step(graph), "it was compiled without a loss");
+    husk_graph_release(graph);
+    husk_graph_release(whole);
 }
 END_TEST
 
@@ -537,6 +568,7 @@ int main(void)
     tcase_add_test(tests, frozen_parameters_stay);
     tcase_add_test(tests, accumulated_batches_are_one_large_batch);
     tcase_add_test(tests, training_learns_and_evaluation_changes_nothing);
+    tcase_add_test(tests, evaluation_alone_needs_no_loss);
     tcase_add_test(tests, buckets_cover_the_gradients_in_order);
     tcase_add_test(tests, what_is_not_finite_is_named);
     suite_add_tcase(suite, tests);
