@@ -80,6 +80,16 @@ if is_there gfx1100; then
     cmp -s "$kept" "$HUSK_OFFLINE_DIR/table.tsv" && wrong "the table has no stack frame to shrink: $(cat "$kept")"
     grow --table "$kept" && wrong "growth beyond the table passes"
     grep -q '^FAILED grown' "$out" || wrong "growth is not named"
+    # A table that is made in pieces: each target's columns stay when another's are written.
+    rm "$kept"
+    grow --table "$kept" --update || { cat "$out"; wrong "the table is not written"; }
+    cp "$kept" "$kept.first"
+    compile frame --allowed "$allowed" --table "$kept" --update gfx942 || { cat "$out"; wrong "nor its other columns"; }
+    grep -v '^#' "$kept.first" | cut -f 1-7 > "$kept.cut"
+    grep -v '^#' "$kept" | cut -f 1-7 | cmp -s - "$kept.cut" || wrong "another target's columns are lost"
+    [ "$(grep -c '^# gfx' "$kept")" -eq 2 ] || wrong "the tools of both are not named: $(grep '^#' "$kept")"
+    cut -f 10 "$kept" | grep -q '/' || wrong "the second target has no column: $(cat "$kept")"
+    grow --table "$kept" || { cat "$out"; wrong "the table in pieces differs"; }
 fi
 echo "$count targets: planted mistakes were looked for"
 [ "$count" -gt 0 ] || exit 77

@@ -9,6 +9,8 @@ BEGIN {
 }
 /^#/ { next }
 $1 == "file" { for (i = 4; i <= NF; ++i) name[i] = $i; next }
+{ concerns = 0; for (i = 4; i <= NF; ++i) concerns = concerns || (name[i] in is_wanted && $i != "-") }
+!concerns { next }
 { key = $1 "\t" $2 "\t" $3; text = $1 " " $2 " " $3 }
 FNR == NR {
     had[key] = text

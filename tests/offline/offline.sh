@@ -5,8 +5,8 @@
 #     offline.sh LIST_PROGRAMS [--update] [--programs FOLDER [--table FILE] [--allowed FILE]] [TARGET...]
 #
 # LIST_PROGRAMS is the program made of list_programs.c. Targets: those of tools.sh, nvidia, amd, intel, or all, which
-# is the default. --update writes the table to docs/offline.tsv. --programs takes FOLDER's programs, as list_programs
-# lays them out, instead of the library's, and compares with FILE.
+# is the default. --update writes the targets' columns of the table docs/offline.tsv. --programs takes FOLDER's
+# programs, as list_programs lays them out, instead of the library's, and compares with FILE.
 # Exit 0: all is well; 1: something fails; 77: no compiler for any of the targets is here.
 set -u
 LC_ALL=C
@@ -215,13 +215,22 @@ if [ -n "$kept" ] && [ ! -e "$kept" ]; then
 fi
 sort -u "$work/failures"
 [ ! -s "$work/failures" ] || status=1
+
+# The kept table's columns of these targets; of the others it stays as it is.
 if [ "$update" = yes ]; then
-    if [ "$targets" = " $known_targets" ]; then
-        cp "$OFFLINE/table.tsv" "$kept"
-        echo "$(basename "$kept") is written"
-    else
-        echo "$(basename "$kept") is not written: that takes all targets"
-        status=1
-    fi
+    [ -e "$kept" ] || : > "$kept"
+    for target in $all_targets; do
+        case " $targets " in
+        *" $target "*) grep "^# $target: " "$OFFLINE/table.tsv" ;;
+        *) grep "^# $target: " "$kept" ;;
+        esac
+    done > "$work/merged-tools"
+    {
+        grep '^# [A-Z]' "$OFFLINE/table.tsv"
+        cat "$work/merged-tools"
+        grep '^file' "$OFFLINE/table.tsv"
+        awk -v targets="$targets" -f "$here/merge.awk" "$kept" "$OFFLINE/table.tsv" | sort
+    } > "$work/merged" && mv "$work/merged" "$kept"
+    echo "$(basename "$kept") is written:$targets"
 fi
 exit $status
