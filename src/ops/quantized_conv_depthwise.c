@@ -72,7 +72,7 @@ static double products_of(const problem *own)
     return (double)own->products.m * (double)own->groups * (double)taps_of(own);
 }
 
-// Vectors of products, of which fewer channels than a vector has are read one by one, and vectors that are stored.
+// Nanoseconds: vectors of products, of which fewer channels than a vector has are read one by one, and vectors that are stored.
 static double cost(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
@@ -81,8 +81,8 @@ static double cost(const husk__candidate *candidate)
     const double vectors = (double)own->products.m * (is_whole ? (double)own->groups / width : 1.0);
     static const double cost_of[] = {1.0, 1.8, 3.0};
     const double each = !is_whole ? 0.8 * width : literals_of(own) ? 0.15 : 0.6;
-    return vectors * ((double)taps_of(own) * each * cost_of[candidate->configuration->values[DOT]] + 5.0) +
-           0.2 * (double)image_bytes(own);
+    const double work = vectors * ((double)taps_of(own) * each * cost_of[candidate->configuration->values[DOT]] + 5.0);
+    return (work + 0.2 * (double)image_bytes(own)) / (double)candidate->traits->compute_units;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

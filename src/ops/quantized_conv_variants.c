@@ -29,7 +29,8 @@ static bool supports_gemm(const husk__candidate *candidate, char reason[HUSK__RE
 static double cost_gemm(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return husk__products_cost(&own->products, candidate) + 0.2 * (double)image_bytes(own);
+    return husk__products_cost(&own->products, candidate) +
+           0.2 * (double)image_bytes(own) / (double)candidate->traits->compute_units;
 }
 
 static uint64_t workspace_gemm(const husk__candidate *candidate)

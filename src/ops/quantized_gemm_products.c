@@ -125,16 +125,23 @@ bool husk__products_supports(const husk__products *own, char reason[HUSK__REASON
     return own->groups <= most && own->m <= most && own->n <= most && own->k <= most;
 }
 
-// A lane's worth of products a nanosecond, by the instruction; fewer sums in registers wait for loads.
+// Nanoseconds. A lane's worth of products, by the instruction; fewer sums in registers wait for loads. To wake the other
+// cores, see gemm_packed.c.
 double husk__products_cost(const husk__products *own, const husk__candidate *candidate)
 {
-    static const double quads_a_cycle[] = {1.0, 0.45, 0.1};
+    static const double quads_a_cycle[] = {1.0, 0.45, 0.1}, cycle = 0.29, wake = 10000.0;
+    if (is_nothing(own))
+        return 0.0;
     const int32_t *values = candidate->configuration->values;
-    const int64_t width = candidate->traits->vector_width;
+    const int64_t width = candidate->traits->vector_width, units = candidate->traits->compute_units;
     const double rate = quads_a_cycle[values[DOT]] * (values[TILE_M] > 4 ? (width == 16 ? 1.0 : 0.4) : 0.75);
-    const double rows = (double)husk__round_up(own->m, 4),
-                 columns = (double)husk__round_up(own->n, 2 * width);
-    return (double)own->groups * rows * columns * ((double)quads_of(own) + 4) / ((double)width * rate) * 0.29;
+    const division d = divide(own, candidate);
+    const int64_t groups = own->groups * d.row_parts * d.panel_parts;
+    const double rows = (double)husk__min_i64(d.group_rows, husk__round_up(own->m, 4));
+    const double columns = (double)husk__min_i64(d.group_panels * tile_columns(candidate),
+                                                 husk__round_up(own->n, 2 * width));
+    const double group = rows * columns * ((double)quads_of(own) + 4) / ((double)width * rate) * cycle;
+    return group * (double)husk__divide_up(groups, units) + (groups > 1 && units > 1 ? wake : 0.0);
 }
 
 // ---- plans ----
