@@ -72,7 +72,8 @@ static double products_of(const problem *own)
     return (double)own->products.m * (double)own->groups * (double)taps_of(own);
 }
 
-// Nanoseconds: vectors of products, of which fewer channels than a vector has are read one by one, and vectors that are stored.
+// Nanoseconds: vectors of products, of which fewer channels than a vector has are read one by one, and vectors that are
+// stored.
 static double cost(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;

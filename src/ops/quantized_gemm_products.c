@@ -125,8 +125,8 @@ bool husk__products_supports(const husk__products *own, char reason[HUSK__REASON
     return own->groups <= most && own->m <= most && own->n <= most && own->k <= most;
 }
 
-// Nanoseconds. A lane's worth of products, by the instruction; fewer sums in registers wait for loads. To wake the other
-// cores, see gemm_packed.c.
+// Nanoseconds. A lane's worth of products, by the instruction; fewer sums in registers wait for loads. Waking the other
+// cores: see gemm_packed.c.
 double husk__products_cost(const husk__products *own, const husk__candidate *candidate)
 {
     static const double quads_a_cycle[] = {1.0, 0.45, 0.1}, cycle = 0.29, wake = 10000.0;
