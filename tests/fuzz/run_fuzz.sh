@@ -5,7 +5,8 @@
 # run_fuzz.sh results all - - FOUND             what all runs on this tree came to: fuzz-results.json beside FOUND
 #
 # FOUND/corpus is kept from run to run; FOUND/findings has the inputs that ended a program. Every run adds a line to
-# FOUND/runs.txt: the tree, the name, the engine, executions, findings, seconds.
+# FOUND/runs.txt: tree, name, engine, executions, findings, seconds, and a hash of the program. Executions of
+# the same program add up, also over trees.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 action=$1 name=$2 program=$3 engine=$4 found=$5
@@ -20,7 +21,8 @@ changed() {
 }
 
 note() { # note EXECUTIONS FINDINGS SECONDS
-    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(tree)$(changed)" "$name" "$engine" "$1" "$2" "$3" >> "$found/runs.txt"
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(tree)$(changed)" "$name" "$engine" "$1" "$2" "$3" \
+        "$(sha256sum "$program" | cut -c 1-16)" >> "$found/runs.txt"
 }
 
 run() {
@@ -59,30 +61,37 @@ calls() {
     exit "$result"
 }
 
-# One object a target, of the tree that was measured last.
+# One object a target of the tree that was measured last, with all that its program has been through.
 results() {
     last=$(tail -n 1 "$found/runs.txt" | cut -f 1)
     awk -F '\t' -v tree="$last" '
-        $1 == tree {
+        FNR == NR { if ($1 == tree) now[$2] = $7; next }
+        now[$2] != "" && $7 == now[$2] {
             if (!($2 in runs)) { order[++count] = $2 }
-            runs[$2] += $4; findings[$2] += $5; seconds[$2] += $6; engine[$2] = $3; all += $5
+            runs[$2] += $4; findings[$2] += $5; seconds[$2] += $6; engine[$2] = $3
         }
         END {
-            changed = sub(/[+]$/, "", tree)
-            printf "{\"tree\": \"%s\", \"changed\": %s,\n \"targets\": [", tree, changed ? "true" : "false"
             for (i = 1; i <= count; i++) {
                 name = order[i]
-                printf "%s\n  {\"name\": \"%s\", \"engine\": \"%s\", ", i > 1 ? "," : "", name, engine[name]
-                printf "\"executions\": %d, \"findings\": %d, \"seconds\": %d}", runs[name], findings[name],
+                printf "%s\t%s\t%s\t%d\t%d\t%d\n", name, engine[name], now[name], runs[name], findings[name],
                     seconds[name]
             }
-            print "\n ]}"
-        }' "$found/runs.txt" > "$found/../fuzz-results.json"
-    cat "$found/../fuzz-results.json"
+        }' "$found/runs.txt" "$found/runs.txt" > "$found/sums.txt"
     awk -F '\t' -v tree="$last" '
-        $1 == tree { $2 == "random_calls" ? calls += $4 : runs += $4; findings += $5 }
+        BEGIN {
+            changed = sub(/[+]$/, "", tree)
+            printf "{\"tree\": \"%s\", \"changed\": %s,\n \"targets\": [", tree, changed ? "true" : "false"
+        }
+        {
+            printf "%s\n  {\"name\": \"%s\", \"engine\": \"%s\", \"program\": \"%s\", ", (NR > 1 ? "," : ""), $1, $2, $3
+            printf "\"executions\": %d, \"findings\": %d, \"seconds\": %d}", $4, $5, $6
+        }
+        END { print "\n ]}" }' "$found/sums.txt" > "$found/../fuzz-results.json"
+    cat "$found/../fuzz-results.json"
+    awk -F '\t' '
+        { $1 == "random_calls" ? calls += $4 : runs += $4; findings += $5 }
         END { printf "executions=%d\ncalls=%d\nfindings=%d\n", runs, calls, findings }
-    ' "$found/runs.txt" >> "${HUSK_TIER_FIGURES:-/dev/null}"
+    ' "$found/sums.txt" >> "${HUSK_TIER_FIGURES:-/dev/null}"
 }
 
 "$action"
