@@ -13,6 +13,8 @@
 #include <husk/train/graph.h>
 #include <husk/train/layers.h>
 #include <husk/train/step.h>
+#include <husk/train/rate.h>
+#include <husk/train/loop.h>
 #include <husk/train/safetensors.h>
 
 #endif

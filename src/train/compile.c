@@ -42,6 +42,8 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
     }
     if (!(own->options.clip_norm >= 0))
         return husk__train_reject(scope, "options", "clip_norm must not be negative");
+    if (!(own->options.clip_value >= 0))
+        return husk__train_reject(scope, "options", "clip_value must not be negative");
     if (own->options.accumulate == 0)
         own->options.accumulate = 1;
     if (own->options.bucket_bytes == 0)

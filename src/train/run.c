@@ -156,7 +156,11 @@ husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
     params.step = own->position.updates + 1;
     husk_tensor coefficient = husk__number(graph, HUSK__NUMBER_COEFFICIENT);
     husk_status status = HUSK_OK;
-    if (own->options.clip_norm > 0) {
+    if (own->options.clip_value > 0) {
+        husk_grad_scale_params limit = HUSK_GRAD_SCALE_PARAMS(.limit = own->options.clip_value);
+        status = husk_grad_scale(graph->queue, &limit, (const husk_tensor *[]){&gradients}, 1, NULL, NULL);
+    }
+    if (!status && own->options.clip_norm > 0) {
         husk_grad_norm_params norm_params = HUSK_GRAD_NORM_PARAMS(.max_norm = own->options.clip_norm);
         husk_tensor norm = husk__number(graph, HUSK__NUMBER_NORM);
         status = husk_grad_norm(graph->queue, &norm_params, (const husk_tensor *[]){&gradients}, 1, &norm,

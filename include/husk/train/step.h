@@ -29,6 +29,8 @@ typedef struct husk_graph_options {
     uint32_t keep_values;   /* not 0: every value has memory of its own, and can be read by its name */
     uint32_t check_finite;  /* not 0: husk_graph_step looks at the loss, as husk_graph_check_finite; it waits then */
     uint32_t cold;          /* not 0: compiling does not run a step on zeros, so the first one builds the programs */
+    float clip_value;       /* each element of a gradient is brought into [-clip_value, clip_value], before clip_norm is
+                               looked at; 0: it is not */
 } husk_graph_options;
 
 #define HUSK_GRAPH_OPTIONS(...) (husk_graph_options) { .size = sizeof(husk_graph_options), __VA_ARGS__ }
