@@ -34,7 +34,7 @@ __kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offse
         sum += load_either(part + s * part_split * part_units, part_units);
     acc_t value = alpha * sum;
     if (beta != 0.0f)
-        value = MAD(beta, load_either(to, c_units), value);
+        value = MAD((acc_t)beta, load_either(to, c_units), value);
     if (bias_kind != BIAS_NONE)
         value += load_either(
             bias_base + (bias_offset + (bias_kind == BIAS_COLUMN ? column : row) * bias_stride) * bias_units,

@@ -70,7 +70,7 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
                 __global data_t *to = c + (row * (index_t)c_row + column * (index_t)c_column) * c_units;
                 acc_t value = alpha * fragment_value(&acc, i, j);
                 if (beta != 0.0f)
-                    value = MAD(beta, load_either(to, c_units), value);
+                    value = MAD((acc_t)beta, load_either(to, c_units), value);
                 if (bias_kind != BIAS_NONE)
                     value += load_either(
                         bias + (bias_kind == BIAS_COLUMN ? column : row) * bias_stride * bias_units, bias_units);
