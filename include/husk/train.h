@@ -16,5 +16,6 @@
 #include <husk/train/rate.h>
 #include <husk/train/loop.h>
 #include <husk/train/safetensors.h>
+#include <husk/train/checkpoint.h>
 
 #endif

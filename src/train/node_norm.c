@@ -30,10 +30,17 @@ static int32_t saved(const husk__node *node, int which)
     return node->outputs[which];
 }
 
+// Whether the batch's statistics are used, and the running ones follow: not where these are frozen.
+static bool uses_batch(const husk__schedule *schedule, const husk__node *node)
+{
+    const husk__value *values = schedule->graph->values;
+    return node->params.norm.kind == HUSK_NORM_BATCH && husk__is_training(schedule) &&
+           !values[node->inputs[RUNNING_MEAN]].frozen && !values[node->inputs[RUNNING_VARIANCE]].frozen;
+}
+
 static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
-    bool is_batch = node->params.norm.kind == HUSK_NORM_BATCH, saves = husk__saves(schedule, node);
-    bool updates = is_batch && husk__is_training(schedule);
+    bool updates = uses_batch(schedule, node), saves = husk__saves(schedule, node);
     husk__slot slots[8];
     for (int i = X; i <= BIAS; i++)
         slots[i] = husk__slot_read(schedule, node->inputs[i]);
@@ -70,7 +77,7 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
     if (!call)
         return husk__train_no_memory(&schedule->scope);
     call->params.norm.accumulate = targets.accumulate;
-    call->params.norm.training = node->params.norm.kind == HUSK_NORM_BATCH;
+    call->params.norm.training = uses_batch(schedule, node);
     call->params.norm.variant = NULL;
     return husk__targets_settle(schedule, node, &targets);
 }

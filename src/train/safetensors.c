@@ -143,6 +143,11 @@ void husk_safetensors_close(husk_safetensors *file)
 
 // ---- what is in it ----
 
+const char *husk__safetensors_path(const husk_safetensors *file)
+{
+    return file->path;
+}
+
 size_t husk_safetensors_count(const husk_safetensors *file)
 {
     return file ? file->list.count : 0;
@@ -217,7 +222,7 @@ husk_status husk_safetensors_read(const husk_safetensors *file, const char *name
     return husk__file_read(&source, file->descriptor, file->begin + entry.offset, host, bytes);
 }
 
-static void describe(char text[256], const char *dtype, int32_t rank, const int64_t *shape)
+void husk__safetensors_describe(char text[256], const char *dtype, int32_t rank, const int64_t *shape)
 {
     int used = snprintf(text, 256, "%s [", dtype);
     for (int32_t i = 0; i < rank && i < HUSK_MAX_RANK; ++i)
@@ -239,8 +244,8 @@ static husk_status check_tensor(const husk_safetensors_entry *entry, const husk_
     if (!same_shape(entry, to)) {
         char has[256], wanted[256];
         const char *dtype = husk__safetensors_dtype_name(to->dtype);
-        describe(has, entry->dtype_name, entry->rank, entry->shape);
-        describe(wanted, dtype ? dtype : "another dtype", to->rank, to->shape);
+        husk__safetensors_describe(has, entry->dtype_name, entry->rank, entry->shape);
+        husk__safetensors_describe(wanted, dtype ? dtype : "another dtype", to->rank, to->shape);
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "tensor \"%.256s\" is %s there, and to is %s",
                                  entry->name, has, wanted);
     }

@@ -53,5 +53,9 @@ husk_status husk__tensor_list_length(const unsigned char bytes[8], uint64_t file
 bool husk__is_utf8(const char *bytes, size_t size);
 /* Whether strides are zero, or what they would be then; false where the rank is none. */
 bool husk__safetensors_is_packed(const husk_tensor *tensor);
+/* "F32 [2, 3]" */
+void husk__safetensors_describe(char text[256], const char *dtype, int32_t rank, const int64_t *shape);
+/* As it was opened. */
+const char *husk__safetensors_path(const husk_safetensors *file);
 
 #endif

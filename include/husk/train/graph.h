@@ -67,7 +67,8 @@ HUSK_API husk_value husk_graph_parameter(husk_graph *graph, const char *name, in
 HUSK_API husk_value husk_graph_statistic(husk_graph *graph, const char *name, int64_t count, float value);
 /*
  * Parameters whose name is `name`, or begins with it and a dot, are learnt no more: they get no gradient, no optimizer
- * state, and stay as they are. One at least must be there.
+ * state, and stay as they are; so do statistics, which batch normalisation then uses in training, too. One at least
+ * must be there.
  */
 HUSK_API husk_status husk_graph_freeze(husk_graph *graph, const char *name);
 /* The value can be read by this name after every step and evaluation, since its memory is not used for others. */
