@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,train timeout=60 with=whole_gradient,digits
+// ctest: tiers=default,train timeout=120 with=whole_gradient,digits
 // Checkpoints: a resumed run has the bits of one that was never interrupted, whatever happens while one is written;
 // what is not the graph's is refused before anything is changed; weights of other networks.
 //
@@ -687,6 +687,7 @@ START_TEST(a_killed_run_goes_on_with_the_same_bits)
 {
     const int kills = test_tier_is("train") ? 100 : 3;
     husk_ref_random draw = {.seed = 11};
+    test_close_device(); // the binaries of its programs are kept when it goes: those that are killed load them
     run found = begin(&usual);
     uint64_t last = 0;
     int parts = 0;
