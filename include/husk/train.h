@@ -15,6 +15,7 @@
 #include <husk/train/step.h>
 #include <husk/train/rate.h>
 #include <husk/train/loop.h>
+#include <husk/train/metrics.h>
 #include <husk/train/safetensors.h>
 #include <husk/train/checkpoint.h>
 
