@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: MIT
-# What `cmake --install` writes: headers, libhusk and libhusk_train, the CMake package with husk::husk, husk::husk_train
-# and their static twins, husk.pc, husk_train.pc, clbench with its man page and completions. All of it may be moved as a
-# whole.
+# What `cmake --install` writes: headers; libhusk, libhusk_train and, where MPI is, libhusk_dist; the CMake package with
+# husk::husk, husk::husk_train, husk::husk_dist and their static twins; husk.pc, husk_train.pc, husk_dist.pc; clbench
+# with its man page and completions. All of it may be moved as a whole.
 
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/husk")
 set(package_binary_dir "${PROJECT_BINARY_DIR}/package")
 
-install(TARGETS husk husk_static husk_train husk_train_static EXPORT husk_targets
+set(libraries husk husk_train)
+set(without_dist PATTERN "dist.h" EXCLUDE)
+if(TARGET husk_dist)
+    list(APPEND libraries husk_dist)
+    set(without_dist "")
+endif()
+set(targets ${libraries})
+list(TRANSFORM targets APPEND "_static")
+install(TARGETS ${libraries} ${targets} EXPORT husk_targets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(root "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
-    install(DIRECTORY "${root}/husk" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+    install(DIRECTORY "${root}/husk" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h"
+        ${without_dist})
 endforeach()
 
 # find_package(husk)
@@ -50,11 +59,14 @@ endforeach()
 if(HUSK_HAS_CLBLAST)
     string(APPEND HUSK_PC_LIBS_PRIVATE " -lclblast")
 endif()
-foreach(name husk husk_train)
-    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${package_binary_dir}/${name}.pc" @ONLY)
+set(HUSK_PC_MPI "")
+foreach(file IN LISTS MPI_C_LIBRARIES)
+    string(APPEND HUSK_PC_MPI " ${file}")
 endforeach()
-install(FILES "${package_binary_dir}/husk.pc" "${package_binary_dir}/husk_train.pc"
-    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(name IN LISTS libraries)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${package_binary_dir}/${name}.pc" @ONLY)
+    install(FILES "${package_binary_dir}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

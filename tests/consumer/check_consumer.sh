@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_consumer.sh WAY SOURCE BUILD WORK: install BUILD's libraries, move the whole folder elsewhere, and use it
-# from there as a stranger would. WAY: shared and static (find_package), pkg-config, headers, train.
+# from there as a stranger would. WAY: shared and static (find_package), pkg-config, headers, train, dist.
 set -eu
 way=$1
 source=$2
@@ -73,6 +73,35 @@ train() { # libhusk_train in every way
     LD_LIBRARY_PATH=$libdir "$work/static"
 }
 
+dist() { # libhusk_dist in every way, where it was built
+    if [ ! -f "$pkgconfig/husk_dist.pc" ]; then
+        echo "MPI was not found when this was configured"
+        exit 77
+    fi
+    PKG_CONFIG_PATH=$pkgconfig
+    OMPI_ALLOW_RUN_AS_ROOT=1
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export PKG_CONFIG_PATH OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    {
+        $cc -std=c11 $warnings "$source/tests/consumer/dist.c" $(pkg-config --cflags --libs husk_dist) \
+            -o "$work/shared"
+        $cc -std=c11 $warnings "$source/tests/consumer/dist.c" $(pkg-config --cflags husk_dist) \
+            "$libdir/libhusk_dist.a" "$libdir/libhusk_train.a" "$libdir/libhusk.a" \
+            $(pkg-config --static --libs husk_dist | sed 's/-lhusk_dist//; s/-lhusk_train//; s/-lhusk//') \
+            -o "$work/static"
+    }
+    for target in husk::husk_dist husk::husk_dist_static; do
+        cmake -S "$source/tests/consumer/find_package" -B "$work/build" -DTARGET="$target" -DPROGRAMS=dist \
+            -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release > "$work/configure.txt"
+        cmake --build "$work/build" > "$work/build.txt" || { cat "$work/build.txt"; exit 1; }
+        LD_LIBRARY_PATH=$libdir "$work/build/consumer_dist"
+        rm -rf "$work/build"
+    done
+    LD_LIBRARY_PATH=$libdir "$work/shared"
+    LD_LIBRARY_PATH=$libdir "$work/static"
+}
+
 headers() { # each compiles alone, twice in a row, in both languages
     count=0
     for header in $(cd "$prefix/include" && find husk -name '*.h' | sort); do
@@ -95,6 +124,7 @@ static) by_find_package husk::husk_static ;;
 pkg-config) by_pkg_config ;;
 headers) headers ;;
 train) train ;;
+dist) dist ;;
 *) echo "unknown way: $way"; exit 2 ;;
 esac
 rm -rf "$work"

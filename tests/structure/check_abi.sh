@@ -3,8 +3,8 @@
 # check_abi.sh [--update] LIBRARY RECORD INCLUDE...: what a program that was compiled against the library relies on is
 # still what RECORD says: the soname, the exported functions with their parameters, the sizes and offsets of public
 # structs, the values of enumerators and constants. --update writes RECORD. INCLUDE: folders with husk/*.h, and others
-# that these need; libhusk_train's, husk/train.h and husk/train/, are not looked at. The record is that of systems with
-# 64-bit pointers and long; elsewhere there is nothing to compare.
+# that these need; libhusk_train's and libhusk_dist's are not looked at. The record is that of systems with 64-bit
+# pointers and long; elsewhere there is nothing to compare.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -29,7 +29,8 @@ compiler=${CC:-cc}
     echo '#define CL_TARGET_OPENCL_VERSION 300'
     echo '#define CL_USE_DEPRECATED_OPENCL_1_2_APIS'
     echo '#include <husk/husk.h>'
-    find "$@" -path '*husk/*' -name '*.h' ! -path '*/husk/train[./]*' | sed 's|.*/husk/|#include <husk/|; s|$|>|' | sort
+    find "$@" -path '*husk/*' -name '*.h' ! -path '*/husk/train[./]*' ! -path '*/husk/dist[./]*' |
+        sed 's|.*/husk/|#include <husk/|; s|$|>|' | sort
 } > "$work/all.h"
 # shellcheck disable=SC2086 # options are words
 "$compiler" $options -E -P -x c "$work/all.h" > "$work/all.i"

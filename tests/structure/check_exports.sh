@@ -1,18 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_exports.sh [--train] LIBRARY INCLUDE...: the shared library exports what the public headers declare with
+# check_exports.sh [--train|--dist] LIBRARY INCLUDE...: the shared library exports what the public headers declare with
 # HUSK_API, all of it and nothing else. INCLUDE: folders with husk/*.h, of which husk/train.h and husk/train/ are
-# libhusk_train's (--train), the others libhusk's.
+# libhusk_train's (--train), husk/dist.h libhusk_dist's (--dist), the others libhusk's.
 set -eu
 LC_ALL=C
 export LC_ALL
 part=core
 least=50
-if [ "$1" = --train ]; then
-    part=train
+case "$1" in
+--train | --dist)
+    part=${1#--}
     least=1
     shift
-fi
+    ;;
+esac
 library=$1
 shift
 work=$(mktemp -d)
@@ -24,7 +26,8 @@ nm -D --defined-only "$library" | awk '{ print $NF }' | grep -v '^_' | sort -u >
 # A declaration may go over several lines: its name is the first word before a parenthesis.
 find "$@" -path '*husk/*' -name '*.h' | sort > "$work/headers"
 grep '/husk/train[./]' "$work/headers" > "$work/train" || true
-grep -v '/husk/train[./]' "$work/headers" > "$work/core"
+grep '/husk/dist[./]' "$work/headers" > "$work/dist" || true
+grep -v -e '/husk/train[./]' -e '/husk/dist[./]' "$work/headers" > "$work/core"
 tr '\n' '\0' < "$work/$part" | xargs -0 cat |
     awk '/^HUSK_API/ { sub(/^HUSK_API[ \t]*/, ""); sub(/\(.*/, ""); sub(/.*[ *]/, ""); print }' |
     sort -u > "$work/declared"

@@ -61,8 +61,8 @@ check_lines() {
     done
 }
 
-# Who may include whom: base <- runtime <- select <- ops; train, as a user does, sees public headers; the rest sees
-# those, ref and what is its own.
+# Who may include whom: base <- runtime <- select <- ops; train and dist, as users do, see public headers; the rest
+# sees those, ref and what is its own.
 check_includes() {
     # shellcheck disable=SC2046 # a list of files
     awk -v ops="$ops" '
@@ -94,8 +94,8 @@ check_includes() {
             }
         } else if (FILENAME ~ /^include\// || FILENAME ~ /^examples\//) {
             complain("only <husk/...> and standard headers")
-        } else if (floor ~ /^(base|runtime|select|ops|train)$/ &&
-                   FILENAME !~ /^tests\/(runtime|select|support|offline|fuzz|train)\//) {
+        } else if (floor ~ /^(base|runtime|select|ops|train|dist)$/ &&
+                   FILENAME !~ /^tests\/(runtime|select|support|offline|fuzz|train|dist)\//) {
             complain("the inside of the library is for src/ and white-box tests")
         }
     }
@@ -109,13 +109,18 @@ check_includes() {
             complain("only src/runtime sees OpenCL")
         }
         if (header ~ /^husk\/train/ && FILENAME ~ /^(src|include)\// &&
-            FILENAME !~ /^(src\/train\/|include\/husk\/train)/) {
+            FILENAME !~ /^(src\/(train|dist)\/|include\/husk\/(train|dist))/) {
             complain("the operators know nothing of networks")
         }
+        if (header ~ /^husk\/dist/ && FILENAME ~ /^(src|include)\// &&
+            FILENAME !~ /^(src\/dist\/|include\/husk\/dist)/) {
+            complain("nothing stands on several processes")
+        }
+        if (header ~ /^mpi/ && FILENAME !~ /^(src|tests)\/dist\//) { complain("only src/dist names MPI") }
         if (header ~ /^clblast/ && FILENAME !~ /^(src\/ops\/gemm_clblast\.c|bench\/baseline\/clblast\.c)$/) {
             complain("CLBlast has one file in the library and one in clbench")
         }
-        if (header ~ /^xxhash/ && FILENAME !~ /^src\/(base|train)\//) { complain("hashes come from base/hash.h") }
+        if (header ~ /^xxhash/ && FILENAME !~ /^src\/(base|train|dist)\//) { complain("hashes come from base/hash.h") }
         if (header ~ /^(jansson|check|dnnl|oneapi\/|cblas)/ && FILENAME ~ /^(src|include|examples)\//) {
             complain("the library and its examples do not need this")
         }
@@ -128,6 +133,7 @@ check_includes() {
         allowed["ops"] = " base runtime select ops "
         allowed["ref"] = " base ref "
         allowed["train"] = " train "
+        allowed["dist"] = " dist "
     }
     FNR == 1 { room = FILENAME; sub(/^src\//, "", room); if (!sub(/\/.*/, "", room)) { room = "src" } }
     /^[ \t]*#[ \t]*include[ \t]*"/ {

@@ -42,6 +42,9 @@ build() { # a small house with two operators
         '#include "train/plan.h"'
     put include/husk/train.h "$header" '#include <husk/train/graph.h>'
     put tests/train/test_graph.c "$source" '#include <husk/train.h>' '#include "train/plan.h"'
+    put src/dist/parallel.c "$source" '#include <husk/dist.h>' '#include <husk/train.h>' '#include <mpi.h>' \
+        '#include "dist/dist.h"'
+    put include/husk/dist.h "$header" '#include <husk/train.h>'
     put cl/lib/dtype.clh "$source" '#include "lib/vector.clh"'
     put tests/runtime/test_pool.c "$source" '#include "runtime/pool.h"' '#include <check.h>'
     put examples/embed.c "$source" '#include <husk/husk.h>' '#include <husk/opencl.h>' '#include <stdio.h>'
@@ -95,6 +98,9 @@ plant src/train/graph.c '#include "base/text.h"';             expect 'src/train 
 plant src/train/graph.c '#include <husk/opencl.h>';           expect 'only src/runtime sees OpenCL'
 plant src/ops/conv.c '#include "train/plan.h"';               expect 'src/ops may include only'
 plant src/ops/conv.c '#include <husk/train.h>';               expect 'the operators know nothing of networks'
+plant src/dist/parallel.c '#include "train/graph.h"';         expect 'src/dist may include only dist'
+plant src/train/graph.c '#include <mpi.h>';                   expect 'only src/dist names MPI'
+plant src/train/graph.c '#include <husk/dist.h>';             expect 'nothing stands on several processes'
 plant examples/embed.c '#include "train/plan.h"';             expect 'only <husk/...> and standard headers'
 plant bench/cases/conv.c '#include "train/plan.h"';           expect 'white-box tests'
 plant src/base/text.c '#include "text.h"';                    expect 'src/base may include only base'
@@ -160,6 +166,11 @@ library 'int husk_graph(void) { return 0; }';     caught husk_graph "$here/check
 library '';           caught husk_graph "$here/check_exports.sh" --train library.so include
 "$here/check_exports.sh" library.so include
 rm -r include/husk/train
+put include/husk/dist.h "$header" 'HUSK_API int husk_dist(void);'
+library 'int husk_dist(void) { return 0; }';      caught husk_dist "$here/check_exports.sh" library.so include
+library '';           caught husk_dist "$here/check_exports.sh" --dist library.so include
+"$here/check_exports.sh" library.so include
+rm include/husk/dist.h
 library 'int helper(void) { return 0; }';         caught helper "$here/check_exports.sh" library.so include
 library 'int husk_secret(void) { return 0; }';    caught husk_secret "$here/check_exports.sh" library.so include
 plant include/husk/many.h 'HUSK_API const char *husk_absent(void);'

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// A rank: its beginning, its end, its device, and what all ranks do together.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dist/dist.h"
+#include "dist/identity.h"
+
+enum { SILENCE_MS = 5000, PATIENCE_MS = 600000, LEAST_SILENCE_MS = 100, MOST_VALUES = 65536 };
+
+const char *husk__rank_text(const husk_dist *dist, int32_t rank, char text[128])
+{
+    snprintf(text, 128, "rank %d (%s, process %lld)", (int)rank, dist->ranks[rank].host,
+             (long long)dist->ranks[rank].process);
+    return text;
+}
+
+// ---- beginning ----
+
+static husk_status begin_mpi(husk_dist *dist, const husk__dist_scope *scope)
+{
+    int is_initialised = 0, is_finalised = 0, level = MPI_THREAD_SINGLE;
+    MPI_Initialized(&is_initialised);
+    MPI_Finalized(&is_finalised);
+    if (is_finalised)
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "MPI has been finalised in this process");
+    if (!is_initialised) {
+        int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        husk_error error;
+        if (husk__mpi_failed(code, "MPI_Init_thread", &error))
+            return husk__dist_refuse(scope, HUSK_IO, "%s", error.text);
+        dist->owns_mpi = true;
+    } else
+        MPI_Query_thread(&level);
+    if (level < MPI_THREAD_SERIALIZED)
+        return husk__dist_refuse(scope, HUSK_UNSUPPORTED,
+                                 "MPI allows no other thread than the first one (MPI_THREAD_SERIALIZED is "
+                                 "needed)");
+    return HUSK_OK;
+}
+
+static husk_status find_place(husk_dist *dist, const husk__dist_scope *scope)
+{
+    husk_error error;
+    MPI_Comm whole = dist->params.communicator ? *(const MPI_Comm *)dist->params.communicator : MPI_COMM_WORLD;
+    MPI_Comm local = MPI_COMM_NULL;
+    int rank = 0, count = 1, local_rank = 0, local_count = 1;
+    husk_status status = husk__mpi_failed(MPI_Comm_dup(whole, &dist->comm), "MPI_Comm_dup", &error);
+    if (!status)
+        status = husk__mpi_failed(MPI_Comm_set_errhandler(dist->comm, MPI_ERRORS_RETURN),
+                                  "MPI_Comm_set_errhandler", &error);
+    if (!status) {
+        MPI_Comm_rank(dist->comm, &rank);
+        MPI_Comm_size(dist->comm, &count);
+        status = husk__mpi_failed(
+            MPI_Comm_split_type(dist->comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local),
+            "MPI_Comm_split_type", &error);
+    }
+    if (status)
+        return husk__dist_refuse(scope, status, "%s", error.text);
+    MPI_Comm_rank(local, &local_rank);
+    MPI_Comm_size(local, &local_count);
+    MPI_Comm_free(&local);
+    dist->rank = rank;
+    dist->count = count;
+    dist->local_rank = local_rank;
+    dist->local_count = local_count;
+    return HUSK_OK;
+}
+
+static husk_status exchange_identities(husk_dist *dist, const husk__dist_scope *scope)
+{
+    husk__identity own = {.process = (int64_t)getpid()};
+    husk_error error;
+    snprintf(own.version, sizeof own.version, "%s", husk_version());
+    if (gethostname(own.host, sizeof own.host - 1))
+        snprintf(own.host, sizeof own.host, "unknown host");
+    dist->ranks = calloc((size_t)dist->count, sizeof *dist->ranks);
+    if (!dist->ranks)
+        return husk__dist_no_memory(scope);
+    husk_status status = husk__mpi_failed(MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, dist->ranks,
+                                                        (int)sizeof own, MPI_BYTE, dist->comm),
+                                          "MPI_Allgather", &error);
+    if (status)
+        return husk__dist_refuse(scope, status, "%s", error.text);
+    char text[HUSK_ERROR_TEXT_CAPACITY];
+    if (husk__versions_differ(dist, text, sizeof text))
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "%s", text);
+    return HUSK_OK;
+}
+
+static void forget(husk_dist *dist)
+{
+    if (dist->comm != MPI_COMM_NULL)
+        MPI_Comm_free(&dist->comm);
+    if (dist->owns_mpi)
+        MPI_Finalize();
+    if (dist->has_lock) {
+        pthread_mutex_destroy(&dist->lock);
+        pthread_cond_destroy(&dist->work);
+        pthread_cond_destroy(&dist->done);
+    }
+    free(dist->ranks);
+    free(dist->failure_sent);
+    free(dist->leave_sent);
+    free(dist->leave_received);
+    free(dist->left_at);
+    free(dist);
+}
+
+husk_status husk_dist_create(const husk_dist_params *params, husk_dist **dist, husk_error *error)
+{
+    const husk__dist_scope scope = {"husk_dist_create", error};
+    if (!dist)
+        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "dist: it is NULL");
+    *dist = NULL;
+    husk_dist *own = calloc(1, sizeof *own);
+    if (!own)
+        return husk__dist_no_memory(&scope);
+    own->comm = MPI_COMM_NULL;
+    husk_status status = husk__dist_struct(&own->params, sizeof own->params, params, "params", &scope);
+    if (!status && own->params.silence_ms && own->params.silence_ms < LEAST_SILENCE_MS)
+        status = husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "params: silence_ms: at least %d",
+                                   LEAST_SILENCE_MS);
+    if (own->params.silence_ms == 0)
+        own->params.silence_ms = SILENCE_MS;
+    if (own->params.patience_ms == 0)
+        own->params.patience_ms = PATIENCE_MS;
+    if (!status)
+        status = begin_mpi(own, &scope);
+    if (!status)
+        status = find_place(own, &scope);
+    if (!status)
+        status = exchange_identities(own, &scope);
+    if (!status)
+        status = husk__dist_start(own, &scope);
+    if (status)
+        forget(own);
+    else
+        *dist = own;
+    return status;
+}
+
+void husk_dist_release(husk_dist *dist)
+{
+    if (!dist)
+        return;
+    if (!husk__dist_stop(dist))
+        husk__dist_end_all(dist);
+    if (dist->failure_received != MPI_REQUEST_NULL) {
+        MPI_Cancel(&dist->failure_received);
+        MPI_Wait(&dist->failure_received, MPI_STATUS_IGNORE);
+    }
+    forget(dist);
+}
+
+// ---- what it is ----
+
+int32_t husk_dist_rank(const husk_dist *dist)
+{
+    return dist ? dist->rank : 0;
+}
+
+int32_t husk_dist_count(const husk_dist *dist)
+{
+    return dist ? dist->count : 1;
+}
+
+int32_t husk_dist_local_rank(const husk_dist *dist)
+{
+    return dist ? dist->local_rank : 0;
+}
+
+int32_t husk_dist_local_count(const husk_dist *dist)
+{
+    return dist ? dist->local_count : 1;
+}
+
+const husk_error *husk_dist_error(const husk_dist *dist)
+{
+    static const husk_error none = {HUSK_INVALID_ARGUMENT, 0, "dist is NULL"};
+    return dist ? &dist->error : &none;
+}
+
+// ---- together ----
+
+typedef struct gathering {
+    husk__task task;
+    size_t bytes;
+    char *own, *all;
+    bool is_broadcast;
+} gathering;
+
+// Everybody to everybody; or rank 0 to all.
+static husk_status advance_gathering(husk_dist *dist, husk__task *task, bool *has_ended, husk_error *error)
+{
+    gathering *g = (gathering *)task;
+    husk_status status = HUSK_OK;
+    if (task->steps > 0)
+        return husk__task_settled(task, has_ended, error);
+    task->steps++;
+    int tag = g->is_broadcast ? HUSK__TAG_BROADCAST : HUSK__TAG_GATHER;
+    for (int32_t r = 0; r < dist->count && !status; r++) {
+        if (r == dist->rank)
+            continue;
+        if (!g->is_broadcast || r == 0)
+            status = husk__task_receive(dist, task, g->all + (g->is_broadcast ? 0 : (size_t)r * g->bytes),
+                                        g->bytes, r, tag, error);
+        if (!status && (!g->is_broadcast || dist->rank == 0))
+            status = husk__task_send(dist, task, g->own, g->bytes, r, tag, error);
+    }
+    return status;
+}
+
+static void gathering_free(gathering *g)
+{
+    if (!g)
+        return;
+    husk__task_clear(&g->task);
+    free(g->own);
+    free(g->all);
+    free(g);
+}
+
+// What MPI may still write to after a failure is left to it.
+static husk_status gather(husk_dist *dist, const void *own, size_t bytes, void *all, bool is_broadcast,
+                          const char *what, const husk__dist_scope *scope)
+{
+    size_t total = is_broadcast ? bytes : bytes * (size_t)dist->count;
+    gathering *g = calloc(1, sizeof *g);
+    if (!g || !husk__task_init(&g->task, 2 * dist->count) || !(g->own = malloc(bytes + 1)) ||
+        !(g->all = malloc(total + 1))) {
+        gathering_free(g);
+        return husk__dist_no_memory(scope);
+    }
+    g->bytes = bytes;
+    g->is_broadcast = is_broadcast;
+    g->task.advance = advance_gathering;
+    snprintf(g->task.what, sizeof g->task.what, "%s", what);
+    memcpy(g->own, own, bytes);
+    memcpy(g->all + (is_broadcast ? 0 : bytes * (size_t)dist->rank), own, bytes);
+    husk__task_post(dist, &g->task);
+    husk_status status = husk__task_wait(dist, &g->task, scope);
+    if (status)
+        return status;
+    memcpy(all, g->all, total);
+    gathering_free(g);
+    return HUSK_OK;
+}
+
+husk_status husk__dist_gather(husk_dist *dist, const void *own, size_t bytes, void *all, const char *what,
+                              const husk__dist_scope *scope)
+{
+    return gather(dist, own, bytes, all, false, what, scope);
+}
+
+husk_status husk__dist_broadcast(husk_dist *dist, void *data, size_t bytes, const char *what,
+                                 const husk__dist_scope *scope)
+{
+    const size_t most = (size_t)64 << 20;
+    husk_status status = HUSK_OK;
+    for (size_t at = 0; at < bytes && !status; at += most) {
+        char *part = (char *)data + at;
+        status = gather(dist, part, bytes - at < most ? bytes - at : most, part, true, what, scope);
+    }
+    return status;
+}
+
+husk_status husk_dist_sum(husk_dist *dist, double *values, size_t count)
+{
+    if (!dist)
+        return HUSK_INVALID_ARGUMENT;
+    const husk__dist_scope scope = {"husk_dist_sum", &dist->error};
+    if (count > MOST_VALUES)
+        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "count: %zu; at most %d", count, MOST_VALUES);
+    if (count > 0 && !values)
+        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "values: it is NULL");
+    double *all = malloc((sizeof *all * count + 1) * (size_t)dist->count);
+    if (!all)
+        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "husk_dist_sum: host memory does not suffice",
+                                    &scope);
+    husk_status status =
+        husk__dist_gather(dist, values, sizeof *values * count, all, "husk_dist_sum", &scope);
+    for (size_t i = 0; i < count && !status; i++) {
+        values[i] = 0;
+        for (int32_t r = 0; r < dist->count; r++)
+            values[i] += all[(size_t)r * count + i];
+    }
+    free(all);
+    return status;
+}
+
+husk_status husk_dist_broadcast(husk_dist *dist, void *data, size_t bytes)
+{
+    if (!dist)
+        return HUSK_INVALID_ARGUMENT;
+    const husk__dist_scope scope = {"husk_dist_broadcast", &dist->error};
+    if (bytes > 0 && !data)
+        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "data: it is NULL");
+    return husk__dist_broadcast(dist, data, bytes, "husk_dist_broadcast", &scope);
+}
+
+husk_status husk_dist_barrier(husk_dist *dist)
+{
+    if (!dist)
+        return HUSK_INVALID_ARGUMENT;
+    const husk__dist_scope scope = {"husk_dist_barrier", &dist->error};
+    char nothing = 0;
+    char *all = malloc((size_t)dist->count);
+    if (!all)
+        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY,
+                                    "husk_dist_barrier: host memory does not suffice", &scope);
+    husk_status status = husk__dist_gather(dist, &nothing, 1, all, "husk_dist_barrier", &scope);
+    free(all);
+    return status;
+}
+
+void husk_dist_fail(husk_dist *dist, const husk_error *error)
+{
+    if (dist)
+        husk__dist_fail(dist, error && error->status ? error->status : HUSK_INTERNAL,
+                        error && error->text[0] ? error->text : "it cannot go on");
+}

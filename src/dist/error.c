@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "dist/dist.h"
+
+husk_status husk__dist_refuse(const husk__dist_scope *scope, husk_status status, const char *format, ...)
+{
+    if (!scope->error)
+        return status;
+    husk_error *error = scope->error;
+    error->status = status;
+    error->opencl_code = 0;
+    int used = snprintf(error->text, sizeof error->text, "%s: ", scope->call);
+    if (used < 0 || (size_t)used >= sizeof error->text)
+        return status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text + used, sizeof error->text - (size_t)used, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+husk_status husk__dist_no_memory(const husk__dist_scope *scope)
+{
+    return husk__dist_refuse(scope, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice");
+}
+
+husk_status husk__dist_struct(void *own, uint32_t own_size, const void *given, const char *argument,
+                              const husk__dist_scope *scope)
+{
+    memset(own, 0, own_size);
+    if (!given)
+        return HUSK_OK;
+    uint32_t size;
+    memcpy(&size, given, sizeof size);
+    if (size > own_size || size < sizeof size)
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
+                                 "%s: size is %u, this library knows %u bytes", argument, (unsigned)size,
+                                 (unsigned)own_size);
+    memcpy(own, given, size);
+    return HUSK_OK;
+}
+
+uint64_t husk__dist_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

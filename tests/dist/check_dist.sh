@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_dist.sh MPIEXEC RANKS LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c and of examples/train_distributed.c.
+# WHICH: alike, refused, example, four, failures, lost, overlap.
+set -eu
+LC_ALL=C
+export LC_ALL
+mpiexec=$1
+ranks=$2
+layer=$3
+example=$4
+which=$5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Ranks beside each other on few cores, by whatever user: Open MPI 4, and 5 (PRRTE).
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1
+
+checkpoint=""
+
+run() { # run COUNT WHAT OUTPUT: the losses go to OUTPUT, what the ranks say of errors to OUTPUT.errors
+    "$mpiexec" -n "$1" "$ranks" "$2" $checkpoint > "$3" 2> "$3.errors" || return $?
+}
+
+succeed() {
+    if ! run "$@"; then
+        cat "$3" "$3.errors"
+        echo "$1 ranks, $2: it failed"
+        exit 1
+    fi
+    grep -v '^parts' "$3" > "$3.losses"
+    [ "$(wc -l < "$3.losses")" -ge 3 ] || { echo "$1 ranks, $2: losses are missing"; exit 1; }
+}
+
+# Losses agree within 1e-5; and they fall, or there would be nothing to agree about.
+agree() { # agree ONE MANY
+    paste -d ' ' "$1.losses" "$2.losses" | awk -v what="$2" '
+        { d = $2 - $5; d = d < 0 ? -d : d; if (d / $2 > worst) worst = d / $2; if (NR == 1) first = $2; last = $2 }
+        END {
+            printf "%s: %d losses, from %g to %g, differ by %.2g at most\n", what, NR, first, last, worst
+            exit !(NR >= 6 && worst <= 1e-5 && last < 0.9 * first)
+        }'
+}
+
+same() { # the same bits
+    cmp "$1.losses" "$2.losses" || { echo "two runs differ"; exit 1; }
+}
+
+# fail COUNT WHAT SECONDS TEXT...: within that time, and all the texts are said
+fail() {
+    count=$1
+    what=$2
+    limit=$3
+    shift 3
+    begin=$(date +%s%N)
+    code=0
+    run "$count" "$what" "$work/$what" || code=$?
+    took=$((($(date +%s%N) - begin) / 1000000))
+    if [ "$code" -eq 0 ] || [ "$took" -gt $((limit * 1000)) ]; then
+        cat "$work/$what.errors"
+        echo "$what: exit status $code after $took ms, at most $limit s are allowed"
+        exit 1
+    fi
+    for text in "$@"; do
+        if ! grep -q "$text" "$work/$what.errors"; then
+            cat "$work/$what.errors"
+            echo "$what: nobody said: $text"
+            exit 1
+        fi
+    done
+    echo "$what: ended after $took ms: $(grep -m 1 "$1" "$work/$what.errors")"
+}
+
+cd "$work"
+case "$which" in
+alike) # one rank with the whole batch, two with the halves
+    succeed 1 train one
+    succeed 2 train two
+    agree one two
+    succeed 2 train again
+    same two again
+    ;;
+refused)
+    fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'
+    fail 2 buckets 20 'rank 0: husk_parallel_create: .*cut into [0-9]* buckets, those of rank 0 .* (bucket_bytes)'
+    ;;
+example)
+    [ -n "$example" ] || exit 77
+    "$mpiexec" -n 2 "$example" "$work/digits"
+    [ -s "$work/digits" ]
+    ;;
+four)
+    succeed 1 train one
+    succeed 4 train four
+    agree one four
+    succeed 4 train again
+    same four again
+    succeed 1 accumulate one_accumulate
+    succeed 4 accumulate four_accumulate
+    agree one_accumulate four_accumulate
+    succeed 3 statistics statistics
+    ;;
+failures)
+    fail 2 shapes 20 'rank 1: husk_parallel_create: .*other shapes'
+    fail 2 finite 20 'rank 1: .*the first tensor with NaN or infinity is the input x' 'rank 0: .*rank 1 (.*the input x'
+    fail 2 fail 20 'rank 0: .*rank 1 (.*the data is gone' 'rank 1: .*the data is gone'
+    fail 2 differ 20 'rank 0: husk_parallel_settle: rank 1 (.*has other parameters'
+    fail 2 leave 20 'rank 0: .*rank 1 (.*has come to husk_dist_release, and is still needed'
+    fail 2 late 20 'rank 0: .*rank 1 (.*has not come to it for 1.0 s'
+    if OPENCL_LAYERS=$layer HUSK_TEST_FAULTS='fail=-5 clCreateBuffer' "$ranks" train > /dev/null 2>&1; then
+        echo "(this OpenCL loader has no layers: no call fails)"
+    else
+        export OPENCL_LAYERS="$layer"
+        fail 2 kernel 20 'rank 1: .*no variant of optimizer computes' 'rank 0: .*rank 1 (.*no variant of optimizer'
+        fail 2 unmap 20 'rank 1: .*CL_OUT_OF_RESOURCES' 'rank 0: .*rank 1 (.*clEnqueueUnmapMemObject'
+    fi
+    ;;
+lost) # a rank that dies, and one that only stops: its silence is noticed by the others, not by mpiexec
+    succeed 2 train whole
+    checkpoint=$work/checkpoint
+    fail 2 kill 10 'rank 1'
+    succeed 2 train rest
+    tail -n "$(wc -l < rest.losses)" whole.losses > whole_rest.losses
+    same whole_rest rest
+    checkpoint=""
+    fail 4 kill 10 'rank 1'
+    fail 4 stop 10 'rank 1 (.*has not been heard from'
+    ;;
+overlap) # gradients are on their way while backward goes on
+    succeed 2 overlap overlap
+    grep '^parts' overlap
+    awk '/^parts/ { sub(/%/, "", $NF); exit !($NF >= 20) }' overlap
+    ;;
+*)
+    echo "unknown: $which"
+    exit 2
+    ;;
+esac

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// One rank of a run, for check_dist.sh: trains a small network with its part of every batch, and does what the first
+// argument says. The first rank prints each step's loss, in digits and in bits. A second argument is a checkpoint's
+// path: one is written after every step, and what is there at the beginning is resumed.
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <husk/dist.h>
+
+enum { BATCH = 16, STEPS = 6, CLASSES = 5, PIXELS = 2 * 8 * 8, ACTS_AT = 3 };
+
+typedef struct rank {
+    const char *what, *checkpoint; // the arguments
+    husk_dist *dist;
+    husk_context *context;
+    husk_graph *graph;
+    husk_parallel *parallel;
+    int64_t part; // examples of a batch
+    uint32_t accumulate;
+    husk_error error;
+} rank;
+
+static bool is(const rank *r, const char *what)
+{
+    return strcmp(r->what, what) == 0;
+}
+
+// Whole numbers that follow from their place.
+static uint32_t drawn(uint64_t number)
+{
+    number = (number + 1) * 0x9e3779b97f4a7c15u;
+    number ^= number >> 29;
+    number *= 0xbf58476d1ce4e5b9u;
+    return (uint32_t)(number >> 33);
+}
+
+// Enough work for gradients to be sent beside it.
+static husk_value build_deep(rank *r)
+{
+    husk_value x = husk_graph_input(r->graph, "x", HUSK_F32, 4, (int64_t[]){r->part, 2, 8, 8});
+    husk_value labels = husk_graph_input(r->graph, "labels", HUSK_I32, 1, (int64_t[]){r->part});
+    husk_value y = husk_graph_reshape(r->graph, "flat", x, 2, (int64_t[]){r->part, PIXELS});
+    husk_linear_layer wide = HUSK_LINEAR_LAYER(.outputs = 768, .activation = HUSK_ACT_RELU);
+    for (int i = 0; i < 8; i++)
+        y = husk_graph_linear(r->graph, NULL, &wide, y);
+    y = husk_graph_linear(r->graph, "last", &HUSK_LINEAR_LAYER(.outputs = CLASSES), y);
+    return husk_graph_loss(r->graph, "loss", NULL, y, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
+}
+
+static husk_value build(rank *r)
+{
+    if (is(r, "overlap"))
+        return build_deep(r);
+    int32_t own = husk_dist_rank(r->dist);
+    int64_t hidden = is(r, "shapes") && own == 1 ? 60 : 64;
+    husk_value x = husk_graph_input(r->graph, "x", HUSK_F32, 4, (int64_t[]){r->part, 2, 8, 8});
+    husk_value labels = husk_graph_input(r->graph, "labels", HUSK_I32, 1, (int64_t[]){r->part});
+    husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
+    husk_conv_layer conv = HUSK_CONV_LAYER(.filters = 4, .window = {3, 3}, .params = &same);
+    husk_value y = husk_graph_conv_layer(r->graph, "conv1", &conv, x);
+    y = husk_graph_pool(r->graph, "pool1", &HUSK_POOL_PARAMS(.window = {2, 2}), y);
+    if (is(r, "statistics"))
+        y = husk_graph_norm_layer(
+            r->graph, "norm1",
+            &HUSK_NORM_LAYER(.params = &HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH)), y);
+    y = husk_graph_reshape(r->graph, "flat", y, 2, (int64_t[]){r->part, 64});
+    y = husk_graph_linear(r->graph, is(r, "names") && own == 1 ? "other" : "fc1",
+                          &HUSK_LINEAR_LAYER(.outputs = hidden, .activation = HUSK_ACT_RELU), y);
+    y = husk_graph_linear(r->graph, "fc2", &HUSK_LINEAR_LAYER(.outputs = CLASSES), y);
+    return husk_graph_loss(r->graph, "loss", NULL, y, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
+}
+
+static husk_status open_all(rank *r)
+{
+    uint32_t silence = is(r, "stop") ? 2000 : 0, patience = is(r, "late") ? 1000 : 0;
+    husk_dist_params params = HUSK_DIST_PARAMS(.silence_ms = silence, .patience_ms = patience);
+    husk_status status = husk_dist_create(&params, &r->dist, &r->error);
+    if (status)
+        return status;
+    int32_t own = husk_dist_rank(r->dist);
+    if (is(r, "kernel") && own == 1) // the first is compiling's
+        setenv("HUSK_TEST_FAULTS", "fail=-5 clEnqueueNDRangeKernel kernel=optimizer nth=4+", 1);
+    else if (is(r, "unmap") && own == 1) // the thread that sends
+        setenv("HUSK_TEST_FAULTS", "fail=-5 clEnqueueUnmapMemObject nth=9", 1);
+    else
+        unsetenv("OPENCL_LAYERS");
+    status = husk_dist_context_create(r->dist, NULL, NULL, &r->context, &r->error);
+    // Another seed in each rank: all take the parameters of the first.
+    husk_graph_params graph_params = HUSK_GRAPH_PARAMS(.seed = 7 + (uint64_t)own);
+    if (!status)
+        status = husk_graph_create(r->context, &graph_params, &r->graph, &r->error);
+    if (status)
+        return status;
+    husk_optimizer_params sgd =
+        HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.02f, .momentum = 0.9f);
+    husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd, .accumulate = r->accumulate,
+                                                    .bucket_bytes = is(r, "buckets") && own == 1 ? 4096 : 1024);
+    if (is(r, "overlap"))
+        options.bucket_bytes = 1 << 20;
+    r->part = BATCH / husk_dist_count(r->dist);
+    options.loss = build(r);
+    status = husk_graph_compile(r->graph, &options, &r->error);
+    if (!status && own == 0 && r->checkpoint && access(r->checkpoint, F_OK) == 0) {
+        husk_safetensors *file = NULL;
+        status = husk_safetensors_open(r->checkpoint, NULL, &file, &r->error);
+        if (!status)
+            status = husk_graph_load(r->graph, file, NULL, NULL, &r->error);
+        husk_safetensors_close(file);
+    }
+    husk_parallel_params parallel =
+        HUSK_PARALLEL_PARAMS(.part_bytes = is(r, "overlap") ? 0 : 4096, .check_finite = is(r, "finite"));
+    if (!status)
+        status = husk_parallel_create(r->dist, r->graph, &parallel, &r->parallel, &r->error);
+    return status;
+}
+
+static husk_status write_batch(rank *r, int step)
+{
+    float x[BATCH * PIXELS];
+    int32_t labels[BATCH];
+    int64_t first = r->part * husk_dist_rank(r->dist);
+    for (int64_t e = 0; e < r->part; e++) {
+        uint64_t example = (uint64_t)(step % 2) * BATCH + (uint64_t)(first + e);
+        labels[e] = (int32_t)(drawn(example) % CLASSES);
+        for (int p = 0; p < PIXELS; p++)
+            x[e * PIXELS + p] =
+                (float)(drawn(example * 1000 + (uint64_t)p) % 2001) / 1000 - 1 + 0.3f * (float)labels[e];
+    }
+    if (is(r, "finite") && step == ACTS_AT && husk_dist_rank(r->dist) == 1)
+        x[5] = NAN;
+    husk_status status =
+        husk_graph_write(r->graph, "x", x, sizeof *x * PIXELS * (size_t)r->part);
+    return status ? status : husk_graph_write(r->graph, "labels", labels, sizeof *labels * (size_t)r->part);
+}
+
+// What the second rank does in the middle of the run.
+static husk_status act(rank *r)
+{
+    husk_error error = {.status = HUSK_IO, .text = "the data is gone"};
+    if (is(r, "kill"))
+        raise(SIGKILL);
+    if (is(r, "stop"))
+        raise(SIGSTOP);
+    if (is(r, "late"))
+        sleep(60);
+    if (is(r, "fail"))
+        husk_dist_fail(r->dist, &error);
+    if (is(r, "differ")) // its parameters become others
+        return husk_graph_write(r->graph, "fc1.bias", (float[64]){1}, sizeof(float[64]));
+    return HUSK_OK;
+}
+
+static husk_status train(rank *r)
+{
+    int steps = STEPS * (int)r->accumulate;
+    for (int step = (int)husk_graph_get_position(r->graph).batches; step < steps; step++) {
+        husk_status status = write_batch(r, step);
+        if (!status && step == ACTS_AT && husk_dist_rank(r->dist) == 1)
+            status = act(r);
+        if (!status && is(r, "leave") && step == ACTS_AT && husk_dist_rank(r->dist) == 1)
+            return HUSK_OK;
+        if (!status)
+            status = husk_parallel_step(r->parallel);
+        float loss = 0;
+        double sum = 0;
+        if (!status)
+            status = husk_graph_read(r->graph, "loss", &loss, sizeof loss);
+        sum = (double)loss;
+        if (!status)
+            status = husk_dist_sum(r->dist, &sum, 1);
+        if (status)
+            return status;
+        sum /= husk_dist_count(r->dist);
+        if (husk_dist_rank(r->dist) == 0)
+            printf("%d %.9g %a\n", step, sum, sum);
+        fflush(stdout);
+        if (r->checkpoint && husk_dist_rank(r->dist) == 0)
+            status = husk_graph_save(r->graph, r->checkpoint, NULL, &r->error);
+        if (status)
+            return status;
+    }
+    return husk_parallel_settle(r->parallel);
+}
+
+// How much of the time that the gradients of the last step were on their way was before the device came to the end of
+// backward.
+static void print_overlap(rank *r)
+{
+    size_t count = husk_parallel_exchange_count(r->parallel);
+    husk_parallel_exchange one = HUSK_PARALLEL_EXCHANGE(), last = one;
+    double whole = 0, hidden = 0;
+    if (count < 2 || husk_parallel_exchange_at(r->parallel, count - 1, &last))
+        return;
+    for (size_t i = 0; i < count && !husk_parallel_exchange_at(r->parallel, i, &one); i++) {
+        uint64_t end = one.ended_ns < last.ready_ns ? one.ended_ns : last.ready_ns;
+        whole += (double)(one.ended_ns - one.ready_ns);
+        hidden += end > one.ready_ns ? (double)(end - one.ready_ns) : 0;
+        fprintf(stderr, "part %zu: %llu bytes, at %.3f ms ready, %.3f ms summed, %.3f ms ended\n", i,
+                (unsigned long long)one.bytes, ((double)one.ready_ns - (double)last.ready_ns) / 1e6,
+                ((double)one.summed_ns - (double)last.ready_ns) / 1e6,
+                ((double)one.ended_ns - (double)last.ready_ns) / 1e6);
+    }
+    printf("parts %zu: on their way for %.3f ms in all, before the end of backward: %.0f%%\n", count,
+           whole / 1e6, 100 * hidden / whole);
+}
+
+int main(int count, char **arguments)
+{
+    rank r = {.what = "train", .accumulate = 1};
+    if (count > 1)
+        r.what = arguments[1];
+    if (count > 2)
+        r.checkpoint = arguments[2];
+    if (is(&r, "accumulate"))
+        r.accumulate = 3;
+    husk_status status = open_all(&r);
+    if (!status)
+        status = train(&r);
+    if (!status && is(&r, "overlap") && husk_dist_rank(r.dist) == 0)
+        print_overlap(&r);
+    if (status) {
+        const husk_error *said = r.error.status ? &r.error : husk_dist_error(r.dist);
+        fprintf(stderr, "rank %d: %s\n", (int)husk_dist_rank(r.dist),
+                said->status ? said->text : husk_graph_error(r.graph)->text);
+        husk_dist_fail(r.dist, said->status ? said : husk_graph_error(r.graph));
+    }
+    husk_parallel_release(r.parallel);
+    husk_graph_release(r.graph);
+    husk_context_release(r.context);
+    husk_dist_release(r.dist);
+    return status != HUSK_OK;
+}
