@@ -18,5 +18,6 @@
 #include <husk/train/metrics.h>
 #include <husk/train/safetensors.h>
 #include <husk/train/checkpoint.h>
+#include <husk/train/compress.h>
 
 #endif

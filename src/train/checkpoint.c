@@ -19,10 +19,21 @@ static void add(husk__checkpoint_list *list, char **at, const char *prefix, cons
     *at += sprintf(*at, "%s%s", prefix, name) + 1;
 }
 
-husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *graph, bool states,
-                                       bool gradients, const husk__source *source)
+static bool has_mask(const husk_graph *graph, const char *name, int32_t value,
+                     const husk__checkpoint_wish *wish)
 {
-    enum { KINDS = 2 + HUSK__STATES, LONGEST = 32 }; // parameter, gradient, states; a prefix
+    char text[HUSK__GRAPH_NAME + 32];
+    const husk__compiled *own = graph->compiled;
+    if (!wish->masks || !wish->file)
+        return wish->masks && own->masked[value];
+    snprintf(text, sizeof text, HUSK__CHECKPOINT_MASK "%s", name);
+    return husk_safetensors_find(wish->file, text, NULL);
+}
+
+husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *graph,
+                                       const husk__checkpoint_wish *wish, const husk__source *source)
+{
+    enum { KINDS = 3 + HUSK__STATES, LONGEST = 32 }; // parameter, gradient, mask, states; a prefix
     size_t count = husk_graph_parameter_count(graph), bytes = 0;
     husk_parameter parameter = HUSK_PARAMETER();
     *list = (husk__checkpoint_list){0};
@@ -42,11 +53,17 @@ husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *
     list->parameters = list->count;
     for (size_t i = 0; i < count; i++) {
         husk_graph_parameter_at(graph, i, &parameter);
-        for (int s = 0; s < HUSK__STATES && states; s++)
+        for (int s = 0; s < HUSK__STATES && wish->states; s++)
             if (parameter.states[s].buffer)
                 add(list, &at, state_prefixes[s], parameter.name, &parameter.states[s]);
-        if (gradients && parameter.gradient.buffer)
+        if (wish->gradients && parameter.gradient.buffer)
             add(list, &at, HUSK__CHECKPOINT_GRADIENT, parameter.name, &parameter.gradient);
+        husk_tensor mask = parameter.tensor; // one element of it for each of the parameters'
+        mask.dtype = HUSK_U8;
+        mask.buffer = wish->masks;
+        if (parameter.gradient.buffer &&
+            has_mask(graph, parameter.name, graph->compiled->parameters[i], wish))
+            add(list, &at, HUSK__CHECKPOINT_MASK, parameter.name, &mask);
     }
     return HUSK_OK;
 }
@@ -233,8 +250,12 @@ husk_status husk_graph_save(husk_graph *graph, const char *path, const husk_save
         return status;
     husk__checkpoint_list list;
     source.path = path;
-    status = husk__checkpoint_list_make(&list, graph, !own.weights_only,
-                                        !own.weights_only && graph->compiled->pending, &source);
+    husk__checkpoint_wish wish = {0};
+    if (!own.weights_only)
+        wish = (husk__checkpoint_wish){.states = true,
+                                       .gradients = graph->compiled->pending > 0,
+                                       .masks = graph->compiled->masks};
+    status = husk__checkpoint_list_make(&list, graph, &wish, &source);
     if (!status)
         status = check_names(&list, &source);
     if (!status)

@@ -12,6 +12,7 @@
 
 #define HUSK__CHECKPOINT_OWN      "husk." /* what names and keys of Husk's begin with */
 #define HUSK__CHECKPOINT_GRADIENT "husk.gradient."
+#define HUSK__CHECKPOINT_MASK     "husk.mask."
 #define HUSK__CHECKPOINT_RATE     "husk.rate"
 
 /* Metadata of a checkpoint that is more than weights. */
@@ -33,9 +34,15 @@ typedef struct husk__checkpoint_list {
     char *names;
 } husk__checkpoint_list;
 
-/* Parameters and statistics; where wanted with the optimizer's states, and with the gradients. */
-husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *graph, bool states, bool gradients,
-                                       const husk__source *source);
+/* What is listed beside parameters and statistics. */
+typedef struct husk__checkpoint_wish {
+    bool states, gradients;
+    husk_buffer *masks;           /* of pruning, train/compress.h; NULL: none */
+    const husk_safetensors *file; /* masks of the parameters that this has masks of; NULL: that the graph has */
+} husk__checkpoint_wish;
+
+husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *graph,
+                                       const husk__checkpoint_wish *wish, const husk__source *source);
 /* Also of one whose making failed. */
 void husk__checkpoint_list_free(husk__checkpoint_list *list);
 

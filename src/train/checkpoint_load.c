@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "train/checkpoint.h"
+#include "train/compress.h"
 #include "train/safetensors_header.h"
 
 typedef struct loading {
@@ -23,6 +24,7 @@ typedef struct loading {
     husk_feed_position feed_position;
     uint64_t seed, pending;
     float rate;
+    husk_buffer *masks; // new ones, where the file has some
 } loading;
 
 static bool begins_with(const char *name, const char *prefix)
@@ -263,11 +265,36 @@ static void compare_file(loading *load, differences *found)
     }
 }
 
+// Memory for masks, where the file has some.
+static husk_status make_masks(loading *load)
+{
+    husk_safetensors_entry entry;
+    husk_error error;
+    bool has_masks = false;
+    for (size_t i = 0; i < husk_safetensors_count(load->file) && !has_masks; i++) {
+        husk_safetensors_get(load->file, i, &entry);
+        has_masks = begins_with(entry.name, HUSK__CHECKPOINT_MASK);
+    }
+    if (!has_masks || load->graph->compiled->trained_count == 0)
+        return HUSK_OK;
+    if (husk__masks_create(load->graph, &load->masks, &error))
+        return husk__checkpoint_pass_on(load->source, &error);
+    return HUSK_OK;
+}
+
 static husk_status compare(loading *load)
 {
-    const bool resumes = load->params.mode == HUSK_LOAD_RESUME;
-    husk_status status =
-        husk__checkpoint_list_make(&load->list, load->graph, resumes, resumes && load->pending, load->source);
+    husk__checkpoint_wish wish = {0};
+    husk_status status = HUSK_OK;
+    if (load->params.mode == HUSK_LOAD_RESUME) {
+        status = make_masks(load);
+        wish = (husk__checkpoint_wish){.states = true,
+                                       .gradients = load->pending > 0,
+                                       .masks = load->masks,
+                                       .file = load->file};
+    }
+    if (!status)
+        status = husk__checkpoint_list_make(&load->list, load->graph, &wish, load->source);
     if (status)
         return status;
     load->sorted = malloc(load->list.count * sizeof *load->sorted);
@@ -363,6 +390,22 @@ static husk_status check_params(const husk_load_params *own, const husk__source 
     return rule ? husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: %s", rule) : HUSK_OK;
 }
 
+// The file's masks instead of the graph's.
+static void take_masks(loading *load, bool *masked)
+{
+    husk__compiled *own = load->graph->compiled;
+    husk_buffer_release(own->masks);
+    own->masks = load->masks;
+    load->masks = NULL;
+    free(own->masked);
+    own->masked = masked;
+    for (int32_t i = 0; i < own->parameter_count && masked; i++) {
+        char name[HUSK__GRAPH_NAME + 32];
+        snprintf(name, sizeof name, HUSK__CHECKPOINT_MASK "%s", load->graph->values[own->parameters[i]].name);
+        masked[own->parameters[i]] = find(load, name) != NULL;
+    }
+}
+
 static husk_status resume(const loading *load)
 {
     husk__compiled *own = load->graph->compiled;
@@ -380,12 +423,25 @@ static husk_status load_file(loading *load)
     husk_status status = resumes ? read_progress(load) : HUSK_OK;
     if (!status)
         status = compare(load);
+    bool *masked = load->masks ? calloc((size_t)load->graph->value_count, sizeof *masked) : NULL;
+    if (!status && load->masks && !masked)
+        status = husk__source_fail(load->source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for masks");
     if (!status)
         status = load_elements(load);
-    if (status)
+    if (status) {
+        free(masked);
         return status;
+    }
     load->graph->compiled->has_forward = false;
-    return resumes ? resume(load) : HUSK_OK;
+    if (resumes) {
+        take_masks(load, masked);
+        status = resume(load);
+    }
+    if (!status && load->graph->compiled->masks && husk__masks_apply_all(load->graph))
+        status =
+            husk__source_fail(load->source, husk_queue_error(load->graph->queue)->status,
+                              "its masks are not applied: %s", husk_queue_error(load->graph->queue)->text);
+    return status;
 }
 
 husk_status husk_graph_load(husk_graph *graph, const husk_safetensors *file, const husk_load_params *params,
@@ -408,6 +464,7 @@ husk_status husk_graph_load(husk_graph *graph, const husk_safetensors *file, con
     if (!status && counts)
         *counts = load.counts;
     husk__checkpoint_list_free(&load.list);
+    husk_buffer_release(load.masks);
     free(load.sorted);
     free(load.taken);
     return status;

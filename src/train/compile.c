@@ -17,6 +17,8 @@ void husk__compiled_release(husk__compiled *compiled)
         husk_buffer_release(compiled->regions[r]);
     for (int s = 0; s < HUSK__STATES; s++)
         husk_buffer_release(compiled->states[s]);
+    husk_buffer_release(compiled->masks);
+    free(compiled->masked);
     free(compiled->trained);
     free(compiled->parameters);
     free(compiled->buckets);

@@ -30,6 +30,8 @@ typedef struct husk__compiled {
 
     husk_graph_memory memory;
     husk_buffer *regions[HUSK__REGIONS], *states[HUSK__STATES];
+    husk_buffer *masks; /* of a pruned graph, train/compress.h; NULL: none */
+    bool *masked;       /* by value: a parameter with a mask; NULL: none is */
     uint64_t numbers; /* in HUSK__REGION_OUTSIDE: the loss' gradient, norm, coefficient, found */
 
     husk_graph_position position;

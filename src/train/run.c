@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/compile.h"
+#include "train/compress.h"
 
 husk_tensor husk__number(const husk_graph *graph, int which)
 {
@@ -155,8 +155,8 @@ husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
     husk_optimizer_params params = own->optimizer;
     params.step = own->position.updates + 1;
     husk_tensor coefficient = husk__number(graph, HUSK__NUMBER_COEFFICIENT);
-    husk_status status = HUSK_OK;
-    if (own->options.clip_value > 0) {
+    husk_status status = own->masks ? husk__masks_apply(graph, gradients.buffer) : HUSK_OK;
+    if (!status && own->options.clip_value > 0) {
         husk_grad_scale_params limit = HUSK_GRAD_SCALE_PARAMS(.limit = own->options.clip_value);
         status = husk_grad_scale(graph->queue, &limit, (const husk_tensor *[]){&gradients}, 1, NULL, NULL);
     }

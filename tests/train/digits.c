@@ -35,6 +35,32 @@ husk_feed *test_digits_feed(const husk_dataset *dataset, int64_t batch, uint64_t
     return feed;
 }
 
+husk_value test_digits_network(husk_graph *graph, int64_t batch, int64_t width, husk_value *labels)
+{
+    husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
+    husk_pool_params halves = HUSK_POOL_PARAMS(.window = {2, 2});
+    husk_conv_layer first = HUSK_CONV_LAYER(.filters = width, .window = {3, 3}, .params = &same);
+    husk_conv_layer second = HUSK_CONV_LAYER(.filters = 2 * width, .window = {3, 3}, .params = &same);
+    husk_linear_layer hidden = HUSK_LINEAR_LAYER(.outputs = 4 * width, .activation = HUSK_ACT_RELU);
+    husk_value x =
+        husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){batch, DIGITS_SIZE, DIGITS_SIZE});
+    husk_value given = husk_graph_input(graph, "labels", HUSK_I32, 1, &batch);
+    if (labels)
+        *labels = given;
+    x = husk_graph_reshape(graph, NULL, x, 4, (int64_t[]){batch, 1, DIGITS_SIZE, DIGITS_SIZE});
+    x = husk_graph_conv_layer(graph, "conv1", &first, x);
+    x = husk_graph_conv_layer(graph, "conv2", &first, x);
+    x = husk_graph_pool(graph, NULL, &halves, x);
+    x = husk_graph_conv_layer(graph, "conv3", &second, x);
+    x = husk_graph_pool(graph, NULL, &halves, x);
+    x = husk_graph_reshape(graph, NULL, x, 2, (int64_t[]){batch, -1});
+    x = husk_graph_linear(graph, "fc1", &hidden, x);
+    x = husk_graph_dropout(graph, NULL, &HUSK_DROPOUT_PARAMS(.p = 0.4f), x);
+    x = husk_graph_linear(graph, "fc2", &HUSK_LINEAR_LAYER(.outputs = DIGITS_CLASSES), x);
+    husk_graph_output(graph, "logits", x);
+    return x;
+}
+
 int64_t test_digits_next(husk_graph *graph, husk_feed *feed, bool *is_last)
 {
     husk_batch batch;

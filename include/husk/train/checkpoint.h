@@ -14,6 +14,7 @@
  *     NAME                          a parameter or a statistic, under its own name
  *     husk.optimizer.first.NAME     what the optimizer keeps of it: first, second, third
  *     husk.gradient.NAME            the sum so far, where some of the batches of a step are in and others to come
+ *     husk.mask.NAME                of a pruned parameter: 0 where it stays zero (husk/train/compress.h)
  *     husk.rate                     the learning rate in force: f32 of rank 0
  *     husk.extra.NAME               the caller's
  * Metadata: husk.checkpoint, the version, "1"; husk.optimizer, the kind; husk.updates, husk.batches, husk.seed;
@@ -56,8 +57,8 @@ HUSK_API husk_status husk_graph_save(husk_graph *graph, const char *path, const 
 
 typedef enum husk_load_mode {
     /*
-     * All of it: parameters, statistics, the optimizer's states, gradients that were begun, position, rate and seed.
-     * The file has to have exactly those, and the graph an optimizer of the same kind.
+     * All of it: parameters, statistics, the optimizer's states, gradients that were begun, masks, position, rate and
+     * seed. The file has to have exactly those, and the graph an optimizer of the same kind.
      */
     HUSK_LOAD_RESUME = 0,
     /*
