@@ -27,7 +27,7 @@ static husk_status locate(husk_graph *graph, const char *name, bool to_write, hu
         return husk__train_reject(scope, "name", "there is no value %s", name);
     const husk__compiled *own = graph->compiled;
     const husk__value *value = &graph->values[found], *root = husk__root(graph, found);
-    if (to_write && root->role == HUSK__ROLE_RESULT)
+    if (to_write && (root->role == HUSK__ROLE_RESULT || root->role == HUSK__ROLE_INPUT_GRADIENT))
         return husk__train_reject(scope, "name", "%s is computed, and cannot be written", name);
     husk__region region = HUSK__REGION_OUTSIDE;
     uint64_t offset = root->offset;

@@ -432,7 +432,7 @@ static husk_status load_file(loading *load)
         free(masked);
         return status;
     }
-    load->graph->compiled->has_forward = false;
+    husk__drop_forwards(load->graph->compiled);
     if (resumes) {
         take_masks(load, masked);
         status = resume(load);

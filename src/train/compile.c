@@ -13,8 +13,13 @@ void husk__compiled_release(husk__compiled *compiled)
         return;
     for (int mode = 0; mode < 2; mode++)
         husk__schedule_release(&compiled->schedules[mode]);
-    for (int r = 0; r < HUSK__REGIONS; r++)
-        husk_buffer_release(compiled->regions[r]);
+    for (uint32_t m = 0; compiled->micro_batches && m < compiled->options.micro_batches; m++) {
+        husk_buffer_release(compiled->micro_batches[m].arena);
+        husk_buffer_release(compiled->micro_batches[m].outside);
+    }
+    free(compiled->micro_batches);
+    husk_buffer_release(compiled->regions[HUSK__REGION_PARAMETERS]);
+    husk_buffer_release(compiled->regions[HUSK__REGION_GRADIENTS]);
     for (int s = 0; s < HUSK__STATES; s++)
         husk_buffer_release(compiled->states[s]);
     husk_buffer_release(compiled->masks);
@@ -26,6 +31,11 @@ void husk__compiled_release(husk__compiled *compiled)
 }
 
 // ---- options ----
+
+bool husk__can_train(const husk_graph *graph)
+{
+    return graph->compiled->options.loss || husk__graph_is_given(graph);
+}
 
 static husk_status read_options(husk_graph *graph, husk__compiled *own, const husk_graph_options *options,
                                 const husk__train_scope *scope)
@@ -48,11 +58,17 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
         return husk__train_reject(scope, "options", "clip_value must not be negative");
     if (own->options.accumulate == 0)
         own->options.accumulate = 1;
+    if (own->options.micro_batches == 0)
+        own->options.micro_batches = 1;
+    if (own->options.micro_batches > 1024)
+        return husk__train_reject(scope, "options", "micro_batches: at most 1024");
+    if (own->options.check_finite && !loss)
+        return husk__train_reject(scope, "options", "check_finite: there is no loss");
     if (own->options.bucket_bytes == 0)
         own->options.bucket_bytes = (uint64_t)4 << 20;
     if (!own->options.optimizer)
         return HUSK_OK;
-    if (!loss)
+    if (!loss && !husk__graph_is_given(graph))
         return husk__train_reject(scope, "options",
                                   "optimizer: without a loss there is nothing for it to do");
     status = husk__train_struct(&own->optimizer, sizeof own->optimizer, own->options.optimizer,
@@ -164,7 +180,8 @@ static void place_outside(husk_graph *graph, husk__compiled *own)
     uint64_t at = 0;
     for (int32_t v = 1; v < graph->value_count; v++) {
         husk__value *value = &graph->values[v];
-        if (value->role != HUSK__ROLE_INPUT && !(value->role == HUSK__ROLE_RESULT && value->is_output))
+        if (value->role != HUSK__ROLE_INPUT && value->role != HUSK__ROLE_INPUT_GRADIENT &&
+            !(value->role == HUSK__ROLE_RESULT && value->is_output))
             continue;
         value->offset = at;
         at += husk__aligned((uint64_t)husk_tensor_extent(&value->tensor));
@@ -219,6 +236,9 @@ static husk_status check_memory(husk_graph *graph, husk__compiled *own, const hu
         m->unshared = schedule->unshared > m->unshared ? schedule->unshared : m->unshared;
         m->workspace = schedule->workspace > m->workspace ? schedule->workspace : m->workspace;
     }
+    m->inputs *= own->options.micro_batches;
+    m->arena *= own->options.micro_batches;
+    m->unshared *= own->options.micro_batches;
     m->total = m->parameters + m->gradients + m->states + m->inputs + m->arena + m->workspace;
     uint64_t limit = own->options.memory_limit;
     const char *whose = "options.memory_limit";
@@ -243,12 +263,13 @@ static husk_status plan_all(husk_graph *graph, husk__compiled *own, const husk__
 {
     bool keep = own->options.keep_values;
     husk_value loss = own->options.loss;
+    bool trains = loss || husk__graph_is_given(graph);
     fuse(graph, keep);
     if (loss)
         husk__root(graph, loss)->is_output = true;
     husk_status status = HUSK_OK;
     for (int mode = 0; mode < 2 && !status; mode++)
-        if (mode == HUSK_GRAPH_EVALUATION || loss)
+        if (mode == HUSK_GRAPH_EVALUATION || trains)
             status = husk__schedule_build(&own->schedules[mode], graph, (husk_graph_mode)mode, loss,
                                           own->options.accumulate > 1, keep, scope);
     for (int mode = 0; mode < 2 && !status; mode++)
@@ -261,7 +282,7 @@ static husk_status plan_all(husk_graph *graph, husk__compiled *own, const husk__
         status = order_parameters(graph, own, scope);
     if (status)
         return status;
-    if (loss && own->trained_count == 0)
+    if (trains && own->trained_count == 0)
         return husk__train_reject(scope, "options",
                                   "loss: no parameter that is learnt has anything to do with it");
     place_outside(graph, own);
@@ -320,14 +341,22 @@ husk_status husk_graph_measure(husk_graph *graph, const husk_graph_options *opti
 
 static husk_status allocate(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
-    const uint64_t bytes[HUSK__REGIONS] = {[HUSK__REGION_ARENA] = own->memory.arena,
-                                           [HUSK__REGION_PARAMETERS] = own->memory.parameters,
-                                           [HUSK__REGION_GRADIENTS] = own->memory.gradients,
-                                           [HUSK__REGION_OUTSIDE] = own->memory.inputs};
+    uint32_t count = own->options.micro_batches;
     husk_error error;
-    husk_status status = HUSK_OK;
-    for (int r = 0; r < HUSK__REGIONS && !status; r++)
-        status = husk_buffer_create(graph->context, bytes[r], &own->regions[r], &error);
+    own->micro_batches = calloc(count, sizeof *own->micro_batches);
+    if (!own->micro_batches)
+        return husk__train_no_memory(scope);
+    husk_status status = husk_buffer_create(graph->context, own->memory.parameters,
+                                            &own->regions[HUSK__REGION_PARAMETERS], &error);
+    if (!status)
+        status = husk_buffer_create(graph->context, own->memory.gradients,
+                                    &own->regions[HUSK__REGION_GRADIENTS], &error);
+    for (uint32_t m = 0; m < count && !status; m++) {
+        husk__micro_batch *batch = &own->micro_batches[m];
+        status = husk_buffer_create(graph->context, own->memory.arena / count, &batch->arena, &error);
+        if (!status)
+            status = husk_buffer_create(graph->context, own->memory.inputs / count, &batch->outside, &error);
+    }
     for (int s = 0; s < HUSK__STATES && !status; s++)
         if (own->keeps_state[s])
             status = husk_buffer_create(graph->context, own->trained_bytes, &own->states[s], &error);
@@ -338,13 +367,12 @@ static husk_status allocate(husk_graph *graph, husk__compiled *own, const husk__
         for (int32_t c = 0; c < schedule->count; c++)
             for (int32_t s = 0; s < schedule->calls[c].slot_count; s++) {
                 husk__slot *slot = &schedule->calls[c].slots[s];
-                if (slot->storage < 0)
-                    continue;
-                const husk__storage *storage = &schedule->storages[slot->storage];
-                slot->tensor.buffer = own->regions[storage->region];
-                slot->tensor.offset += (int64_t)(storage->offset / husk_dtype_size(slot->tensor.dtype));
+                if (slot->storage >= 0)
+                    slot->tensor.offset += (int64_t)(schedule->storages[slot->storage].offset /
+                                                     husk_dtype_size(slot->tensor.dtype));
             }
     }
+    husk__use_micro_batch(own, 0);
     return HUSK_OK;
 }
 
@@ -358,9 +386,14 @@ static husk_status zero(husk_graph *graph, husk_buffer *buffer)
 
 static husk_status zero_all(husk_graph *graph, husk__compiled *own)
 {
-    husk_status status = HUSK_OK;
-    for (int r = 0; r < HUSK__REGIONS && !status; r++)
-        status = zero(graph, own->regions[r]);
+    husk_status status = zero(graph, own->regions[HUSK__REGION_PARAMETERS]);
+    if (!status)
+        status = zero(graph, own->regions[HUSK__REGION_GRADIENTS]);
+    for (uint32_t m = 0; m < own->options.micro_batches && !status; m++) {
+        status = zero(graph, own->micro_batches[m].arena);
+        if (!status)
+            status = zero(graph, own->micro_batches[m].outside);
+    }
     for (int s = 0; s < HUSK__STATES && !status; s++)
         status = zero(graph, own->states[s]);
     return status;
@@ -371,9 +404,12 @@ static husk_status write_seed(husk_graph *graph, husk__compiled *own)
     double wide = 1.0 / own->options.accumulate;
     float narrow = (float)wide;
     bool is_f64 = graph->dtype == HUSK_F64;
-    return husk_buffer_write(graph->queue, own->regions[HUSK__REGION_OUTSIDE],
-                             own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES,
-                             husk_dtype_size(graph->dtype), is_f64 ? (void *)&wide : (void *)&narrow);
+    husk_status status = HUSK_OK;
+    for (uint32_t m = 0; m < own->options.micro_batches && !status; m++)
+        status = husk_buffer_write(graph->queue, own->micro_batches[m].outside,
+                                   own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES,
+                                   husk_dtype_size(graph->dtype), is_f64 ? (void *)&wide : (void *)&narrow);
+    return status;
 }
 
 // A step on zeros: programs are built, variants chosen. What it leaves is overwritten.

@@ -15,6 +15,13 @@ typedef struct husk__bucket_range {
     int32_t call;        /* of the training schedule: after it the bucket is complete */
 } husk__bucket_range;
 
+/* What a forward leaves for its backward. */
+typedef struct husk__micro_batch {
+    husk_buffer *arena, *outside;
+    bool has_forward;
+    uint64_t batch;
+} husk__micro_batch;
+
 typedef struct husk__compiled {
     bool is_final; /* not only measured */
     husk_graph_options options;
@@ -38,12 +45,23 @@ typedef struct husk__compiled {
     uint32_t pending;   /* backwards since the last update */
     husk_graph_mode at; /* the last forward */
     bool has_forward;   /* a backward may follow */
+    uint64_t batch;     /* the number of that forward, which dropout's masks follow from */
+    husk__micro_batch *micro_batches; /* each has an arena and an outside; the one in use has them in regions, too */
+    uint32_t micro_batch;             /* the one in use; has_forward and batch are its own */
     husk_bucket_callback ready;
     void *ready_user;
 } husk__compiled;
 
 enum { HUSK__NUMBER_SEED, HUSK__NUMBER_NORM, HUSK__NUMBER_COEFFICIENT, HUSK__NUMBER_FOUND, HUSK__NUMBERS };
 
+/* Whether it can train: there is a loss, or a gradient that is given. */
+bool husk__can_train(const husk_graph *graph);
+/* No forward has a backward to come. */
+void husk__drop_forwards(husk__compiled *compiled);
+/* The number of the batch whose forward is to be made: backwards done, and forwards that wait for theirs. */
+void husk__begin_forward(husk__compiled *compiled);
+/* Use another one: buffers are bound to the calls anew. */
+void husk__use_micro_batch(husk__compiled *compiled, uint32_t index);
 void husk__compiled_release(husk__compiled *compiled);
 /* One of the numbers, a tensor of rank 0 of the graph's dtype. */
 husk_tensor husk__number(const husk_graph *graph, int which);

@@ -501,3 +501,53 @@ void husk_graph_output(husk_graph *graph, const char *name, husk_value value)
     if (copy)
         graph->outputs[graph->output_count++] = (husk__output){copy, value};
 }
+
+void husk_graph_input_gradient(husk_graph *graph, const char *name, husk_value input)
+{
+    husk__building building;
+    husk_tensor tensor;
+    if (!husk__graph_begin(&building, graph, "husk_graph_input_gradient", "gradient", name, true) ||
+        !husk__graph_number(&building, input, "input", &tensor))
+        return;
+    if (graph->values[input].role != HUSK__ROLE_INPUT) {
+        husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "input", "it is no input");
+        return;
+    }
+    if (graph->values[input].gradient) {
+        husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "input", "its gradient has the name %s already",
+                           graph->values[graph->values[input].gradient].name);
+        return;
+    }
+    int32_t made = add_value(&building, building.name, HUSK__ROLE_INPUT_GRADIENT, &tensor);
+    if (made)
+        graph->values[input].gradient = made;
+}
+
+husk_value husk_graph_output_gradient(husk_graph *graph, const char *name, husk_value result)
+{
+    husk__building building;
+    husk_tensor tensor;
+    if (!husk__graph_begin(&building, graph, "husk_graph_output_gradient", "gradient", name, true) ||
+        !husk__graph_number(&building, result, "result", &tensor))
+        return HUSK_NO_VALUE;
+    if (husk__root(graph, result)->role != HUSK__ROLE_RESULT)
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "result", "no node computes it");
+    if (graph->values[result].given)
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "result", "its gradient is %s already",
+                                  graph->values[graph->values[result].given].name);
+    husk_tensor packed = husk_tensor_make(NULL, tensor.dtype, tensor.rank, tensor.shape);
+    int32_t made = add_value(&building, building.name, HUSK__ROLE_INPUT, &packed);
+    if (made) {
+        graph->values[result].given = made;
+        husk__root(graph, result)->is_output = true;
+    }
+    return made;
+}
+
+bool husk__graph_is_given(const husk_graph *graph)
+{
+    for (int32_t v = 1; v < graph->value_count; v++)
+        if (graph->values[v].given)
+            return true;
+    return false;
+}

@@ -68,6 +68,7 @@ typedef enum husk__value_role {
     HUSK__ROLE_INPUT,
     HUSK__ROLE_PARAMETER,
     HUSK__ROLE_RESULT,
+    HUSK__ROLE_INPUT_GRADIENT, /* what a wanted gradient by an input is read by */
     HUSK__ROLE_VIEW
 } husk__value_role;
 
@@ -83,6 +84,8 @@ typedef struct husk__value {
     bool frozen, is_statistic;   /* of a PARAMETER */
     bool needs_gradient;         /* of a root, for the schedule that is being written */
     bool is_trained;             /* of a PARAMETER, after compiling: it is not frozen, and the loss depends on it */
+    int32_t gradient; /* of an INPUT: its INPUT_GRADIENT; 0: it is not wanted */
+    int32_t given;    /* of a result or a view of one: the input that its gradient comes from; 0: none */
     husk_initializer initializer;
     uint64_t offset;             /* of what is not in the arena: bytes from its region's start */
 } husk__value;
@@ -178,6 +181,9 @@ husk_value husk__graph_view(husk__building *building, husk_value of, const husk_
 husk_value husk__graph_own_parameter(husk__building *building, const char *suffix, int32_t rank, const int64_t *shape,
                                      const husk_initializer *initializer, husk_initializer standard);
 husk_value husk__graph_own_statistic(husk__building *building, const char *suffix, int64_t count, float value);
+
+/* Whether there is a gradient to begin backward with beside the loss'. */
+bool husk__graph_is_given(const husk_graph *graph);
 
 /* By name: a root, a view or an output; 0: none. */
 int32_t husk__graph_find(const husk_graph *graph, const char *name);

@@ -3,7 +3,7 @@
 
 uint64_t husk__dropout_offset(const husk_graph *graph, int32_t node)
 {
-    return graph->compiled->position.batches << 20 | (uint64_t)node;
+    return graph->compiled->batch << 20 | (uint64_t)node;
 }
 
 static husk_dropout_params now(const husk_graph *graph, const husk__call *call)

@@ -49,7 +49,7 @@ static husk_status begin(husk_graph *graph, const char *call, husk__train_scope 
 
 static husk_status needs_loss(husk_graph *graph, const husk__train_scope *scope)
 {
-    if (graph->compiled->options.loss)
+    if (husk__can_train(graph))
         return HUSK_OK;
     return husk__train_reject(scope, "graph", "it was compiled without a loss, for evaluation alone");
 }
@@ -67,7 +67,7 @@ husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode)
     if (status)
         return status;
     husk__compiled *own = graph->compiled;
-    own->has_forward = false;
+    husk__begin_forward(own);
     status = husk__run_calls(graph, &own->schedules[mode], 0, own->schedules[mode].forward_count, &scope);
     own->at = mode;
     own->has_forward = !status && mode == HUSK_GRAPH_TRAINING;
@@ -224,7 +224,7 @@ husk_status husk_graph_set_position(husk_graph *graph, husk_graph_position posit
         return status;
     graph->compiled->position = position;
     graph->compiled->pending = 0;
-    graph->compiled->has_forward = false;
+    husk__drop_forwards(graph->compiled);
     return HUSK_OK;
 }
 
@@ -336,7 +336,7 @@ static husk_status find_in_results(husk_graph *graph, const husk__node **which,
 static husk_status look_for_it(husk_graph *graph, double loss, const husk__train_scope *scope)
 {
     husk__compiled *own = graph->compiled;
-    unsigned long long batch = (unsigned long long)own->position.batches + (own->has_forward ? 1 : 0);
+    unsigned long long batch = (unsigned long long)own->batch + 1;
     const husk__value *value = NULL;
     const husk__node *node = NULL;
     husk_status status = husk__queue_failed(graph, find_in_values(graph, &value), scope);
@@ -344,16 +344,13 @@ static husk_status look_for_it(husk_graph *graph, double loss, const husk__train
     uint64_t bytes = own->memory.parameters;
     char *before = malloc(bytes);
     husk_buffer *parameters = own->regions[HUSK__REGION_PARAMETERS];
-    husk_graph_position position = own->position;
     if (!before)
         status = husk__train_no_memory(scope);
     if (!status && !value) {
         status =
             husk__queue_failed(graph, husk_buffer_read(graph->queue, parameters, 0, bytes, before), scope);
-        own->position.batches = batch - 1;
         if (!status)
             status = find_in_results(graph, &node, scope);
-        own->position = position;
         if (!status)
             status = husk__queue_failed(graph, husk_buffer_write(graph->queue, parameters, 0, bytes, before),
                                         scope);
@@ -365,7 +362,7 @@ static husk_status look_for_it(husk_graph *graph, double loss, const husk__train
     return husk__train_fail(
         scope, HUSK_INVALID_ARGUMENT,
         "batch %llu, after %llu updates: the loss is %g; the first tensor with NaN or infinity is %s%s",
-        batch, (unsigned long long)position.updates, loss,
+        batch, (unsigned long long)own->position.updates, loss,
         value ? (value->role == HUSK__ROLE_INPUT ? "the input " : "the parameter ")
               : "what this node computed: ",
         value  ? value->name
@@ -390,6 +387,8 @@ husk_status husk_graph_check_finite(husk_graph *graph)
     husk_status status = begin(graph, "husk_graph_check_finite", &scope);
     if (!status)
         status = needs_loss(graph, &scope);
+    if (!status && !graph->compiled->options.loss)
+        status = husk__train_reject(&scope, "graph", "it has no loss");
     return status ? status : check_finite(graph, &scope);
 }
 
@@ -408,6 +407,7 @@ husk_status husk_graph_step(husk_graph *graph)
     husk__compiled *own = graph->compiled;
     const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
     own->at = HUSK_GRAPH_TRAINING;
+    husk__begin_forward(own);
     status = husk__run_calls(graph, schedule, 0, schedule->forward_count, &scope);
     own->has_forward = !status;
     if (!status && own->options.check_finite)

@@ -21,7 +21,7 @@ static husk__region region_of(const husk__value *root, bool is_gradient)
 {
     switch (root->role) {
     case HUSK__ROLE_INPUT:
-        return is_gradient ? HUSK__REGION_ARENA : HUSK__REGION_OUTSIDE;
+        return is_gradient && !root->gradient ? HUSK__REGION_ARENA : HUSK__REGION_OUTSIDE;
     case HUSK__ROLE_PARAMETER:
         return is_gradient ? HUSK__REGION_GRADIENTS : HUSK__REGION_PARAMETERS;
     default:
@@ -60,7 +60,8 @@ static int32_t storage_of(husk__schedule *schedule, int32_t root, bool is_gradie
     const husk__value *value = &schedule->graph->values[root];
     if (*place < 0) {
         uint64_t bytes = (uint64_t)husk_tensor_extent(&value->tensor);
-        *place = add_storage(schedule, region_of(value, is_gradient), bytes, root, is_gradient);
+        int32_t owner = is_gradient && value->gradient ? value->gradient : root;
+        *place = add_storage(schedule, region_of(value, is_gradient), bytes, owner, is_gradient);
         if (*place >= 0 && !is_gradient && schedule->keep_values)
             schedule->storages[*place].is_kept = true;
     }
@@ -296,13 +297,14 @@ husk_status husk__targets_settle(husk__schedule *schedule, const husk__node *nod
 
 // ---- the whole ----
 
-// From parameters that are learnt, along the nodes, to what depends on them.
+// From parameters that are learnt and inputs whose gradient is wanted, along the nodes, to what depends on them.
 static void find_needed_gradients(husk_graph *graph, husk_graph_mode mode)
 {
     for (int32_t v = 1; v < graph->value_count; v++) {
         husk__value *value = &graph->values[v];
-        value->needs_gradient = mode == HUSK_GRAPH_TRAINING && value->role == HUSK__ROLE_PARAMETER &&
-                                !value->frozen && !value->is_statistic;
+        value->needs_gradient =
+            mode == HUSK_GRAPH_TRAINING &&
+            (value->gradient || (value->role == HUSK__ROLE_PARAMETER && !value->frozen && !value->is_statistic));
     }
     for (int32_t n = 1; n < graph->node_count; n++) {
         const husk__node *node = &graph->nodes[n];
@@ -316,18 +318,53 @@ static void find_needed_gradients(husk_graph *graph, husk_graph_mode mode)
     }
 }
 
-static husk_status write_backward(husk__schedule *schedule, husk_value loss)
+// The gradient of the loss is a number that is there before the step: 1 / batches.
+static husk_status begin_with_loss(husk__schedule *schedule, husk_value loss)
 {
-    husk_graph *graph = schedule->graph;
-    int32_t root = graph->values[loss].root;
-    // The gradient of the loss is a number that is there before the step: 1 / batches.
-    int32_t seed = add_storage(schedule, HUSK__REGION_OUTSIDE, husk_dtype_size(graph->dtype), 0, true);
+    int32_t root = schedule->graph->values[loss].root;
+    int32_t seed = add_storage(schedule, HUSK__REGION_OUTSIDE, husk_dtype_size(schedule->graph->dtype), 0, true);
     if (seed < 0)
         return no_memory(schedule);
     schedule->seed = seed;
     schedule->of_gradient[root] = seed;
     schedule->written[root] = true;
+    return HUSK_OK;
+}
+
+// Gradients that are given are copied, since backward may add to them.
+static husk_status begin_with_given(husk__schedule *schedule)
+{
+    husk_graph *graph = schedule->graph;
+    husk_status status = HUSK_OK;
+    for (int32_t v = 1; v < graph->value_count && !status; v++) {
+        const husk__value *root = husk__root(graph, v);
+        if (graph->values[v].given && root->needs_gradient)
+            status = husk__add_gradient(schedule, &graph->nodes[root->node],
+                                        husk__slot_read(schedule, graph->values[v].given), v);
+    }
+    return status;
+}
+
+static husk_status check_wanted(const husk__schedule *schedule)
+{
+    const husk_graph *graph = schedule->graph;
+    for (int32_t v = 1; v < graph->value_count; v++)
+        if (graph->values[v].gradient && !schedule->written[v])
+            return husk__train_reject(&schedule->scope, "options",
+                                      "loss: it does not depend on the input %s, whose gradient is wanted",
+                                      graph->values[v].name);
+    return HUSK_OK;
+}
+
+static husk_status write_backward(husk__schedule *schedule, husk_value loss)
+{
+    husk_graph *graph = schedule->graph;
     schedule->is_backward = true;
+    husk_status status = loss ? begin_with_loss(schedule, loss) : HUSK_OK;
+    if (!status)
+        status = begin_with_given(schedule);
+    if (status)
+        return status;
     for (int32_t v = 1; v < graph->value_count; v++)
         if (schedule->accumulates && graph->values[v].role == HUSK__ROLE_PARAMETER)
             schedule->written[v] = true;
@@ -339,11 +376,11 @@ static husk_status write_backward(husk__schedule *schedule, husk_value loss)
         if (!has_gradient || !node->kind->backward || node->taken[schedule->mode] ||
             !graph->values[node->outputs[0]].needs_gradient)
             continue;
-        husk_status status = node->kind->backward(schedule, node);
+        status = node->kind->backward(schedule, node);
         if (status)
             return status;
     }
-    return HUSK_OK;
+    return check_wanted(schedule);
 }
 
 husk_status husk__schedule_build(husk__schedule *schedule, husk_graph *graph, husk_graph_mode mode,

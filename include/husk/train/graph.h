@@ -73,6 +73,19 @@ HUSK_API husk_value husk_graph_statistic(husk_graph *graph, const char *name, in
 HUSK_API husk_status husk_graph_freeze(husk_graph *graph, const char *name);
 /* The value can be read by this name after every step and evaluation, since its memory is not used for others. */
 HUSK_API void husk_graph_output(husk_graph *graph, const char *name, husk_value value);
+/*
+ * For graphs that are parts of a network, as the stages of a pipeline are. The gradient of the loss by an input of the
+ * graph's dtype is computed, too, in the same shape; it can be read by `name` after backward, as an output can. With
+ * `accumulate` it is that of the last batch, not a sum. The loss, or what husk_graph_output_gradient names, has to
+ * depend on the input.
+ */
+HUSK_API void husk_graph_input_gradient(husk_graph *graph, const char *name, husk_value input);
+/*
+ * Likewise: the gradient by a result is given from outside. The value that comes back is an input called `name`, of the
+ * result's shape, to be written before backward; it is added to what comes from the loss, if that depends on the
+ * result, too. A graph with such a gradient needs no loss. The result's memory is not used for others, as an output's.
+ */
+HUSK_API husk_value husk_graph_output_gradient(husk_graph *graph, const char *name, husk_value result);
 /* The rank, and the shape of as many numbers; -1 for HUSK_NO_VALUE and for what is no value of the graph. */
 HUSK_API int32_t husk_graph_shape(const husk_graph *graph, husk_value value, int64_t shape[HUSK_MAX_RANK]);
 

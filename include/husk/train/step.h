@@ -19,7 +19,8 @@ HUSK_BEGIN_DECLS
 
 typedef struct husk_graph_options {
     uint32_t size;          /* sizeof this struct: HUSK_GRAPH_OPTIONS sets it */
-    husk_value loss;        /* of rank 0, what is minimised; HUSK_NO_VALUE: evaluation alone, without any gradient */
+    husk_value loss;        /* of rank 0, what is minimised; HUSK_NO_VALUE: evaluation alone, without any gradient,
+                               unless husk_graph_output_gradient gives one */
     const husk_optimizer_params *optimizer; /* kind, rate and the rest; NULL: there are no updates. step, scale, skip
                                                and copy are not looked at */
     float clip_norm;        /* gradients are scaled so that their norm is this at most; 0: they are not */
@@ -29,6 +30,8 @@ typedef struct husk_graph_options {
     uint32_t keep_values;   /* not 0: every value has memory of its own, and can be read by its name */
     uint32_t check_finite;  /* not 0: husk_graph_step looks at the loss, as husk_graph_check_finite; it waits then */
     uint32_t cold;          /* not 0: compiling does not run a step on zeros, so the first one builds the programs */
+    uint32_t micro_batches; /* how many may be between their forward and their backward (pipelines); 0 means 1. Each
+                               has inputs, outputs and an arena of its own: husk_graph_micro_batch */
     float clip_value;       /* each element of a gradient is brought into [-clip_value, clip_value], before clip_norm is
                                looked at; 0: it is not */
 } husk_graph_options;
@@ -73,6 +76,12 @@ HUSK_API husk_status husk_graph_backward(husk_graph *graph);
 HUSK_API husk_status husk_graph_update(husk_graph *graph);
 /* Forward in training, backward, and the update when it is due. */
 HUSK_API husk_status husk_graph_step(husk_graph *graph);
+
+/*
+ * From now on inputs, outputs and what forward leaves for backward are those of this one of the `micro_batches`, which
+ * count from 0. At the beginning it is 0.
+ */
+HUSK_API husk_status husk_graph_micro_batch(husk_graph *graph, uint32_t index);
 
 /* The learning rate from now on. */
 HUSK_API husk_status husk_graph_set_rate(husk_graph *graph, float rate);
