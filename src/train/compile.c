@@ -44,6 +44,8 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
     if (status)
         return status;
     husk_value loss = own->options.loss;
+    if (loss && graph->is_quantized)
+        return husk__train_reject(scope, "options", "loss: a quantized graph is for evaluation alone");
     if (loss < 0 || loss >= graph->value_count)
         return husk__train_reject(scope, "options", "loss: %d is no value of this graph", (int)loss);
     if (loss) {
@@ -425,6 +427,16 @@ static husk_status warm_up(husk_graph *graph, husk__compiled *own, const husk__t
     return status ? status : husk__queue_failed(graph, write_seed(graph, own), scope);
 }
 
+static void store(char *to, husk_dtype dtype, int64_t at, double number)
+{
+    if (dtype == HUSK_F64)
+        ((double *)to)[at] = number;
+    else if (dtype == HUSK_F32)
+        ((float *)to)[at] = (float)number;
+    else
+        ((uint8_t *)to)[at] = (uint8_t)number; // a zero point, or weights that are still to be loaded
+}
+
 static husk_status initialise(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
     char *host = calloc(1, own->memory.parameters + 1);
@@ -439,10 +451,7 @@ static husk_status initialise(husk_graph *graph, husk__compiled *own, const husk
             status = husk_initializer_fill(&value->initializer, graph->seed, value->name, value->tensor.rank,
                                            value->tensor.shape, numbers, scope->error);
         for (int64_t e = 0; e < count && !status; e++)
-            if (graph->dtype == HUSK_F64)
-                ((double *)(host + value->offset))[e] = numbers[e];
-            else
-                ((float *)(host + value->offset))[e] = (float)numbers[e];
+            store(host + value->offset, value->tensor.dtype, e, numbers[e]);
         free(numbers);
     }
     if (!status)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * train/compress.h: the masks of a pruned graph.
+ * train/compress.h: masks of a pruned graph, and nodes of eight bits.
  *
- * One byte for each element of the flat trained parameters: 0 where it is pruned. A zero of the graph's dtype lies
- * behind them, for husk_where.
+ * Masks: one byte for each element of the flat trained parameters: 0 where it is pruned. A zero of the graph's dtype
+ * lies behind them, for husk_where.
  */
 #ifndef HUSK_TRAIN_COMPRESS_INSIDE_H
 #define HUSK_TRAIN_COMPRESS_INSIDE_H
@@ -11,6 +11,22 @@
 #include <husk/train/compress.h>
 
 #include "train/compile.h"
+
+/*
+ * Convolutions and products whose weights can have eight bits: f32, weights that are a parameter of nobody else's, and
+ * of a product two dimensions, alpha of 1 and a bias by columns.
+ */
+bool husk__can_quantize(const husk_graph *graph, const husk__node *node);
+/* Of such a node: its weights, and in which of their dimensions the outputs lie. */
+int32_t husk__quantizable_weights(const husk__node *node, int32_t *axis);
+
+/* Beside a parameter NAME of eight bits, "NAME_scale"; beside its node NODE, "NODE.input_scale", "NODE.input_zero". */
+typedef struct husk__quantized_names {
+    char weight_scale[HUSK__GRAPH_NAME + 16], input_scale[HUSK__GRAPH_NAME + 16], input_zero[HUSK__GRAPH_NAME + 16];
+} husk__quantized_names;
+void husk__quantized_names_make(husk__quantized_names *names, const husk_graph *graph, const husk__node *node);
+
+extern const husk__node_kind husk__quantized_conv_kind, husk__quantized_gemm_kind;
 
 /* Masks of a graph that prune nothing. */
 husk_status husk__masks_create(husk_graph *graph, husk_buffer **masks, husk_error *error);

@@ -21,6 +21,14 @@
 #define HUSK__NODE_OUTPUTS 4
 #define HUSK__RNN_DIRECTIONS 16 /* layers times directions */
 
+/* Of a convolution or a product of eight bits, train/node_quantized.c. */
+typedef struct husk__quantized_params {
+    husk_quantized_conv_params conv;
+    husk_quantized_gemm_params gemm;
+    bool transpose_b;
+    husk_quantization x;
+} husk__quantized_params;
+
 typedef union husk__node_params {
     husk_conv_params conv;
     husk_gemm_params gemm;
@@ -37,6 +45,7 @@ typedef union husk__node_params {
     husk_embedding_params embedding;
     husk_rnn_params rnn;
     husk_attention_params attention;
+    husk__quantized_params quantized;
 } husk__node_params;
 
 typedef struct husk__node husk__node;
@@ -111,6 +120,7 @@ struct husk_graph {
     husk__output *outputs;
     int32_t output_count, output_capacity;
     int32_t unnamed; /* names that were made up */
+    bool is_quantized; /* husk_graph_quantize */
 
     struct husk__compiled *compiled; /* train/compile.h */
 };

@@ -7,13 +7,28 @@
  *
  *     husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.8), NULL, &error);     after training
  *     ... husk_graph_step ...                                                      fine-tuning
+ *
+ * Quantisation after training: weights of eight bits, which make a network a quarter as large, and inputs of eight
+ * bits, whose ranges calibration sees on some batches (arXiv 2004.09602).
+ *
+ *     husk_calibration_create(graph, &calibration, &error);                        a trained graph, compiled
+ *     husk_graph_write(graph, "images", ...);
+ *     husk_calibration_observe(calibration, &error);                               some batches
+ *     husk_calibration_save(calibration, "int8.safetensors", &error);
+ *
+ *     husk_graph_quantize(other, file, NULL, &error);                              the same network, built anew
+ *     husk_graph_compile(other, NULL, &error);                                     for evaluation
+ *     husk_graph_load(other, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL, &error);
  */
 #ifndef HUSK_TRAIN_COMPRESS_H
 #define HUSK_TRAIN_COMPRESS_H
 
+#include <husk/train/safetensors.h>
 #include <husk/train/step.h>
 
 HUSK_BEGIN_DECLS
+
+/* ---- pruning --------------------------------------------------------------------------------------------- */
 
 typedef struct husk_prune_params {
     uint32_t size;       /* sizeof this struct: HUSK_PRUNE_PARAMS sets it */
@@ -47,6 +62,42 @@ typedef struct husk_prune_counts {
  */
 HUSK_API husk_status husk_graph_prune(husk_graph *graph, const husk_prune_params *params, husk_prune_counts *counts,
                                       husk_error *error);
+
+/* ---- quantisation ---------------------------------------------------------------------------------------- */
+
+/*
+ * Which: convolutions and matrix products (linear layers) of f32 graphs whose weights are a parameter that nothing else
+ * reads; of products those of two dimensions, with alpha of 1, A not transposed, and a bias of [n] or none. All other
+ * nodes stay as they are, in f32.
+ *
+ * How: weights w = scale[k] q, q from -127 to 127, a scale for each output channel k, that of its largest magnitude
+ * over 127. Inputs x = scale (q - zero), q from 0 to 255, one scale and zero point a node, of the range from the
+ * smallest to the largest number that was observed, with 0. Sums are exact (husk/ops/quantized_conv.h,
+ * quantized_gemm.h) and become f32 again, with bias and activation.
+ *
+ * In the file: NAME i8 in the place of a weight NAME; NAME_scale f32 [k]; and of the node NODE, NODE.input_scale f32 []
+ * and NODE.input_zero u8 []. All other parameters and statistics as they are.
+ */
+typedef struct husk_calibration husk_calibration;
+
+/* Of a compiled graph, which has to outlive it. Refused where nothing can be quantized. */
+HUSK_API husk_status husk_calibration_create(husk_graph *graph, husk_calibration **calibration, husk_error *error);
+HUSK_API void husk_calibration_release(husk_calibration *calibration);
+/*
+ * husk_graph_forward in evaluation on what the inputs hold, while the ranges of what is to be quantized are noted.
+ * Waits. A range with NaN or infinity is refused by its node's name, and not noted.
+ */
+HUSK_API husk_status husk_calibration_observe(husk_calibration *calibration, husk_error *error);
+/* Write the quantized network, as husk_safetensors_write does it. After one observation at least. */
+HUSK_API husk_status husk_calibration_save(const husk_calibration *calibration, const char *path, husk_error *error);
+
+/*
+ * Before husk_graph_compile: convolutions and products whose weights have eight bits in the file become those of eight
+ * bits. count, which may be NULL, receives how many; none is refused, and so is what the file says wrongly of one. The
+ * graph is then for evaluation alone, and wants the same file's parameters (husk_graph_load, HUSK_LOAD_WEIGHTS).
+ */
+HUSK_API husk_status husk_graph_quantize(husk_graph *graph, const husk_safetensors *file, size_t *count,
+                                         husk_error *error);
 
 HUSK_END_DECLS
 
