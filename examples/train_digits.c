@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handwritten digits: a small convolutional network learns 80% of the 1,797 images of examples/data, and is asked about
-// the others. Exit status 0 if it knows 98.5% of them, 1 if not, 2 after a failure.
+// Handwritten digits: a small convolutional network learns 80% of the 1,797 images of examples/data, and is asked
+// about the others. Exit status 0 if it knows 98.5% of them, 1 if not, 2 after a failure.
 //     train_digits [--seed N] [--steps N] [--batch N] [--log FILE] [IMAGES LABELS]
 // With --steps it ends after so many steps and asks nothing. IMAGES and LABELS are IDX files such as MNIST's.
 #include <stdio.h>

@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_examples.sh WHICH MODE PROGRAM: the examples that train, with what they say and answer.
+#
+#   cifar10    short: a generated set for forty steps, and files in CIFAR-10's format, one of them cut off; whole: the
+#              generated set as it is
+#   sentiment  short: the packages of this machine, and a folder laid out as IMDb's; whole: three seeds
+#   text       short: sixty steps, twice, the same text is written; whole: as it is
+#
+# Exit status 77 where the machine lacks the text.
+set -u
+which=$1
+mode=$2
+program=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+
+complain() {
+    echo "$1"
+    status=1
+}
+
+# wants STATUS ARGUMENT...: the program ends with this status.
+wants() {
+    wanted=$1
+    shift
+    "$program" "$@" > "$work/out" 2> "$work/err"
+    ended=$?
+    cat "$work/out" "$work/err"
+    [ $ended -eq "$wanted" ] || complain "$program $*: status $ended, not $wanted"
+}
+
+says() {
+    grep -q -- "$1" "$work/out" "$work/err" || complain "it does not say: $1"
+}
+
+case "$which:$mode" in
+cifar10:short)
+    wants 0 --epochs 1 --log "$work/log"
+    says 'a generated set, not CIFAR-10: 2560 images to learn, 500'
+    says '^epoch 1: loss '
+    [ "$(wc -l < "$work/log")" -eq 2 ] || complain "the log has not got one row"
+    # Black images, all of them of class 0.
+    for file in data_batch_1 data_batch_2 data_batch_3 data_batch_4 data_batch_5 test_batch; do
+        head -c $((3073 * 16)) /dev/zero > "$work/$file.bin"
+    done
+    wants 0 --epochs 8 "$work"
+    says "$work: 80 images to learn, 16 to be asked about"
+    says 'of the others 100.00%'
+    head -c 5000 /dev/zero > "$work/data_batch_3.bin"
+    wants 2 "$work"
+    says 'husk_cifar10_read: .*data_batch_3.bin'
+    ;;
+cifar10:whole)
+    wants 0
+    awk -F'others ' '/^epoch/ { split($2, part, "%"); last = part[1] } END { exit !(last >= 95) }' "$work/out" ||
+        complain "it knows less than 95%"
+    ;;
+sentiment:short)
+    for part in train test; do
+        for label in pos neg; do
+            mkdir -p "$work/imdb/$part/$label"
+            number=0
+            while [ $number -lt 160 ]; do
+                case $label in
+                pos) words="great lovely fine moving" ;;
+                neg) words="awful dull bad boring" ;;
+                esac
+                # shellcheck disable=SC2086 # words
+                set -- $words
+                shift $((number % 4))
+                echo "I saw film number $number with my friends, a $1 one" > "$work/imdb/$part/$label/$number.txt"
+                number=$((number + 1))
+            done
+        done
+    done
+    wants 0 "$work/imdb"
+    says '320 texts to learn, 320 to be asked about'
+    says '^good     precision 1.000, recall 1.000'
+    wants 2 "$work"
+    says 'husk_corpus_read_folder: '
+    [ -r /var/lib/dpkg/status ] || exit 77
+    wants 0 --steps 60
+    says '^library  precision 0'
+    ;;
+sentiment:whole)
+    [ -r /var/lib/dpkg/status ] || exit 77
+    for seed in 1 2 3; do
+        wants 0 --seed $seed
+    done
+    ;;
+text:short)
+    text=/usr/share/common-licenses/GPL-3
+    [ -r $text ] || exit 77
+    wants 0 --steps 60 --write 100 --log "$work/log" $text
+    says '^[0-9]* bytes, [0-9]* of them different'
+    says '^perplexity of the rest: [0-9]'
+    grep -q '^60 ' "$work/log" || complain "the log has no row of the last step"
+    cp "$work/out" "$work/first"
+    wants 0 --steps 60 --write 100 $text
+    cmp "$work/first" "$work/out" || complain "two runs of one seed are not the same"
+    wants 2 "$work/nothing"
+    says 'husk_text_read: .*nothing'
+    ;;
+text:whole)
+    [ -r /usr/share/common-licenses/Artistic ] || exit 77
+    wants 0
+    awk '/^perplexity/ { last = $NF } END { exit !(last > 1 && last < 6) }' "$work/out" ||
+        complain "the perplexity is 6 or more"
+    ;;
+*) exit 2 ;;
+esac
+exit $status
