@@ -16,7 +16,7 @@ static husk_status begin(husk_graph *graph, const char *call, husk__train_scope 
     return HUSK_OK;
 }
 
-// Where a value lies, packed.
+// Where a value lies; for writing it has to be packed.
 static husk_status locate(husk_graph *graph, const char *name, bool to_write, husk_tensor *tensor,
                           const husk__train_scope *scope)
 {
@@ -33,7 +33,7 @@ static husk_status locate(husk_graph *graph, const char *name, bool to_write, hu
     uint64_t offset = root->offset;
     if (root->role == HUSK__ROLE_PARAMETER)
         region = HUSK__REGION_PARAMETERS;
-    else if (root->role == HUSK__ROLE_RESULT && !root->is_output) {
+    else if (root->role == HUSK__ROLE_RESULT && !husk__is_kept(graph, own->options.loss, value->root)) {
         const husk__schedule *schedule = &own->schedules[own->at];
         int32_t storage = schedule->graph && own->options.keep_values ? schedule->of_value[value->root] : -1;
         if (storage < 0)
@@ -42,18 +42,41 @@ static husk_status locate(husk_graph *graph, const char *name, bool to_write, hu
         region = HUSK__REGION_ARENA;
         offset = schedule->storages[storage].offset;
     }
-    if (!husk__is_packed(&value->tensor))
-        return husk__train_reject(scope, "name", "%s is a view that is not packed", name);
+    if (to_write && !husk__is_packed(&value->tensor))
+        return husk__train_reject(scope, "name", "%s is a view that is not packed, and cannot be written", name);
     *tensor = value->tensor;
     tensor->buffer = own->regions[region];
     tensor->offset += (int64_t)(offset / husk_dtype_size(tensor->dtype));
     return HUSK_OK;
 }
 
+static bool forward_reads(const husk__schedule *schedule, int32_t root)
+{
+    const int32_t storage = schedule->graph ? schedule->of_value[root] : -1;
+    for (int32_t c = 0; c < schedule->forward_count && storage >= 0; c++)
+        for (int32_t s = 0; s < schedule->calls[c].slot_count; s++)
+            if (schedule->calls[c].slots[s].storage == storage)
+                return true;
+    return false;
+}
+
+// What a forward has read is changed: no backward may follow. What backward alone reads may come between them.
+static void forget_forward(husk_graph *graph, const char *name)
+{
+    husk__compiled *own = graph->compiled;
+    const int32_t root = graph->values[husk__graph_find(graph, name)].root;
+    if (!forward_reads(&own->schedules[HUSK_GRAPH_TRAINING], root))
+        return;
+    if (graph->values[root].role == HUSK__ROLE_PARAMETER)
+        husk__drop_forwards(own);
+    else
+        own->has_forward = false;
+}
+
 static husk_status check_bytes(const husk_tensor *tensor, const char *name, uint64_t bytes, const void *host,
                                const husk__train_scope *scope)
 {
-    uint64_t wanted = (uint64_t)husk_tensor_extent(tensor);
+    uint64_t wanted = (uint64_t)husk_tensor_count(tensor) * husk_dtype_size(tensor->dtype);
     if (!host)
         return husk__train_reject(scope, "host", "it is NULL");
     if (bytes != wanted) {
@@ -76,6 +99,7 @@ husk_status husk_graph_write(husk_graph *graph, const char *name, const void *ho
         status = check_bytes(&tensor, name, bytes, host, &scope);
     if (status)
         return status;
+    forget_forward(graph, name);
     uint64_t offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
     return husk__queue_failed(graph,
                               husk_buffer_write_async(graph->queue, tensor.buffer, offset, bytes, host),
@@ -101,7 +125,25 @@ husk_status husk_graph_write_tensor(husk_graph *graph, const char *name, const h
         return husk__train_reject(&scope, "from", "%s of %s; %s is %s of %s", husk__graph_shape_text(from, text),
                                   husk_dtype_name(from->dtype), name, husk__graph_shape_text(&tensor, wanted),
                                   husk_dtype_name(tensor.dtype));
+    forget_forward(graph, name);
     return husk__queue_failed(graph, husk_copy(graph->queue, NULL, from, &part), &scope);
+}
+
+// Of a view whose elements lie apart.
+static husk_status read_gathered(husk_graph *graph, const husk_tensor *tensor, void *host, uint64_t bytes,
+                                 const husk__train_scope *scope)
+{
+    husk_buffer *buffer;
+    husk_error error;
+    husk_status status = husk_buffer_create(graph->context, bytes, &buffer, &error);
+    if (status)
+        return husk__train_fail(scope, status, "%s", error.text);
+    const husk_tensor packed = husk_tensor_make(buffer, tensor->dtype, tensor->rank, tensor->shape);
+    status = husk_copy(graph->queue, NULL, tensor, &packed);
+    if (!status)
+        status = husk_buffer_read(graph->queue, buffer, 0, bytes, host);
+    husk_buffer_release(buffer);
+    return husk__queue_failed(graph, status, scope);
 }
 
 husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uint64_t bytes)
@@ -115,6 +157,8 @@ husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uin
         status = check_bytes(&tensor, name, bytes, host, &scope);
     if (status)
         return status;
+    if (!husk__is_packed(&tensor))
+        return read_gathered(graph, &tensor, host, bytes, &scope);
     uint64_t offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
     return husk__queue_failed(graph, husk_buffer_read(graph->queue, tensor.buffer, offset, bytes, host),
                               &scope);

@@ -32,6 +32,12 @@ static bool is_shared_by(const husk__schedule *schedule, int32_t storage)
     return schedule->storages[storage].shares != storage;
 }
 
+static bool is_same_view(const husk_tensor *a, const husk_tensor *b)
+{
+    return a->dtype == b->dtype && a->offset == b->offset && husk__same_shape(a, b) &&
+           memcmp(a->strides, b->strides, sizeof *a->strides * (size_t)a->rank) == 0;
+}
+
 // Whether slot `to` of the call may take over the memory of slot `from`.
 static bool can_take(const husk__schedule *schedule, const husk__call *call, int32_t c, const husk__slot *to,
                      const husk__slot *from)
@@ -43,10 +49,7 @@ static bool can_take(const husk__schedule *schedule, const husk__call *call, int
         new->first != c || old->last != c || is_shared_by(schedule, to->storage))
         return false;
     // The whole of both, in one layout.
-    if (to->tensor.dtype != from->tensor.dtype || !husk__same_shape(&to->tensor, &from->tensor) ||
-        to->tensor.offset != from->tensor.offset ||
-        memcmp(to->tensor.strides, from->tensor.strides,
-               sizeof *to->tensor.strides * (size_t)to->tensor.rank) != 0 ||
+    if (!is_same_view(&to->tensor, &from->tensor) ||
         (uint64_t)husk_tensor_count(&to->tensor) * husk_dtype_size(to->tensor.dtype) != new->bytes)
         return false;
     // Nor may the call write, or read in another way, what it overwrites.
@@ -54,8 +57,7 @@ static bool can_take(const husk__schedule *schedule, const husk__call *call, int
         const husk__slot *other = &call->slots[s];
         if (other == from || other->storage != from->storage)
             continue;
-        if (other->access != HUSK__READ ||
-            memcmp(other->tensor.strides, from->tensor.strides, sizeof other->tensor.strides) != 0)
+        if (other->access != HUSK__READ || !is_same_view(&other->tensor, &from->tensor))
             return false;
     }
     return true;
@@ -67,12 +69,14 @@ static void take_over(husk__schedule *schedule)
         return;
     for (int32_t c = 0; c < schedule->count; c++) {
         husk__call *call = &schedule->calls[c];
+        uint32_t taken = 0;
         for (int32_t to = 0; to < call->slot_count; to++)
             for (int32_t from = 0; from < call->slot_count && from < 32; from++) {
                 husk__slot *slot = &call->slots[to];
-                if (slot->access != HUSK__WRITE || !(slot->in_place >> from & 1) ||
+                if (slot->access != HUSK__WRITE || !((slot->in_place & ~taken) >> from & 1) ||
                     !can_take(schedule, call, c, slot, &call->slots[from]))
                     continue;
+                taken |= 1u << from;
                 schedule->storages[slot->storage].shares =
                     schedule->storages[call->slots[from].storage].shares;
                 call->is_idle = husk__call_is_copy(call);
@@ -117,7 +121,7 @@ static uint64_t best_fit(const block *const *placed, int32_t count, uint64_t byt
                 best_gap = gap;
             }
         }
-        uint64_t past = placed[i]->offset + placed[i]->bytes;
+        uint64_t past = husk__sum(placed[i]->offset, placed[i]->bytes);
         if (past > end)
             end = past;
     }
@@ -166,9 +170,9 @@ husk_status husk__arena_plan(husk__schedule *schedule)
         qsort(placed, (size_t)meets, sizeof *placed, by_offset);
         own->offset = best_fit(placed, meets, own->bytes);
         schedule->storages[own->storage].offset = own->offset;
-        schedule->unshared += own->bytes;
-        if (own->offset + own->bytes > schedule->arena)
-            schedule->arena = own->offset + own->bytes;
+        schedule->unshared = husk__sum(schedule->unshared, own->bytes);
+        if (husk__sum(own->offset, own->bytes) > schedule->arena)
+            schedule->arena = husk__sum(own->offset, own->bytes);
     }
     for (int32_t i = 0; i < schedule->storage_count; i++) {
         husk__storage *storage = &schedule->storages[i];

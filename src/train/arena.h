@@ -9,6 +9,12 @@
 
 #define HUSK__ALIGNMENT 64
 
+/* What does not fit 64 bits is more than any device has: such a sum stays the largest number, which is refused later. */
+static inline uint64_t husk__sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 static inline uint64_t husk__aligned(uint64_t bytes)
 {
     return (bytes + HUSK__ALIGNMENT - 1) / HUSK__ALIGNMENT * HUSK__ALIGNMENT;

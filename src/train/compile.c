@@ -92,7 +92,7 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
 
 // ---- fusing ----
 
-static void fuse(husk_graph *graph, bool keep_values)
+static void fuse(husk_graph *graph, husk_value loss, bool keep_values)
 {
     for (int32_t n = 1; n < graph->node_count; n++)
         for (int mode = 0; mode < 2; mode++)
@@ -102,7 +102,8 @@ static void fuse(husk_graph *graph, bool keep_values)
         if (!node->kind->is_activation)
             continue;
         const husk__value *x = &graph->values[node->inputs[0]];
-        if (x->role != HUSK__ROLE_RESULT || x->users != 1 || x->is_output || (keep_values && x->name))
+        if (x->role != HUSK__ROLE_RESULT || x->users != 1 || husk__is_kept(graph, loss, node->inputs[0]) ||
+            (keep_values && x->name))
             continue;
         husk__node *before = &graph->nodes[x->node];
         for (int mode = 0; mode < 2 && before->kind->takes_activation; mode++)
@@ -154,7 +155,7 @@ static husk_status order_parameters(husk_graph *graph, husk__compiled *own, cons
         husk__value *value = &graph->values[list[i].value];
         own->trained[i] = list[i].value;
         value->offset = at;
-        at += husk__aligned((uint64_t)husk_tensor_extent(&value->tensor));
+        at = husk__sum(at, husk__aligned((uint64_t)husk_tensor_extent(&value->tensor)));
         bucket.end = at;
         bucket.call = list[i].call;
         if (at - bucket.begin >= own->options.bucket_bytes || i + 1 == own->trained_count) {
@@ -169,11 +170,11 @@ static husk_status order_parameters(husk_graph *graph, husk__compiled *own, cons
         if (value->is_trained)
             continue;
         value->offset = at;
-        at += husk__aligned((uint64_t)husk_tensor_extent(&value->tensor));
+        at = husk__sum(at, husk__aligned((uint64_t)husk_tensor_extent(&value->tensor)));
     }
     own->memory.parameters = at;
     for (int s = 0; s < HUSK__STATES; s++)
-        own->memory.states += own->keeps_state[s] ? own->trained_bytes : 0;
+        own->memory.states = husk__sum(own->memory.states, own->keeps_state[s] ? own->trained_bytes : 0);
     return HUSK_OK;
 }
 
@@ -183,13 +184,17 @@ static void place_outside(husk_graph *graph, husk__compiled *own)
     for (int32_t v = 1; v < graph->value_count; v++) {
         husk__value *value = &graph->values[v];
         if (value->role != HUSK__ROLE_INPUT && value->role != HUSK__ROLE_INPUT_GRADIENT &&
-            !(value->role == HUSK__ROLE_RESULT && value->is_output))
+            !(value->role == HUSK__ROLE_RESULT && husk__is_kept(graph, own->options.loss, v)))
             continue;
         value->offset = at;
-        at += husk__aligned((uint64_t)husk_tensor_extent(&value->tensor));
+        at = husk__sum(at, husk__aligned((uint64_t)husk_tensor_extent(&value->tensor)));
     }
-    own->numbers = at;
-    own->memory.inputs = at + HUSK__NUMBERS * HUSK__NUMBER_BYTES;
+    own->before = at;
+    for (int32_t i = 0; i < own->parameter_count; i++)
+        if (graph->values[own->parameters[i]].is_statistic)
+            own->before_bytes = own->memory.parameters - own->trained_bytes;
+    own->numbers = husk__sum(at, own->before_bytes);
+    own->memory.inputs = husk__sum(own->numbers, HUSK__NUMBERS * HUSK__NUMBER_BYTES);
 }
 
 // What is not in the arena lies where its value does.
@@ -229,27 +234,13 @@ static husk_status make_plans(husk_graph *graph, husk__schedule *schedule, const
 
 // ---- all that needs no memory of the device ----
 
-static husk_status check_memory(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+static husk_status refuse_beyond(husk_graph_memory *m, uint64_t limit, const char *whose,
+                                 const husk__train_scope *scope)
 {
-    husk_graph_memory *m = &own->memory;
-    for (int mode = 0; mode < 2; mode++) {
-        const husk__schedule *schedule = &own->schedules[mode];
-        m->arena = schedule->arena > m->arena ? schedule->arena : m->arena;
-        m->unshared = schedule->unshared > m->unshared ? schedule->unshared : m->unshared;
-        m->workspace = schedule->workspace > m->workspace ? schedule->workspace : m->workspace;
-    }
-    m->inputs *= own->options.micro_batches;
-    m->arena *= own->options.micro_batches;
-    m->unshared *= own->options.micro_batches;
-    m->total = m->parameters + m->gradients + m->states + m->inputs + m->arena + m->workspace;
-    uint64_t limit = own->options.memory_limit;
-    const char *whose = "options.memory_limit";
-    if (limit == 0) {
-        husk_memory_stats stats;
-        husk_context_memory_stats(graph->context, &stats);
-        limit = stats.budget_bytes > stats.live_bytes ? stats.budget_bytes - stats.live_bytes : 0;
-        whose = "what the context's memory budget has left";
-    }
+    const uint64_t parts[] = {m->parameters, m->gradients, m->states, m->inputs, m->arena, m->workspace};
+    m->total = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        m->total = husk__sum(m->total, parts[i]);
     if (m->total <= limit)
         return HUSK_OK;
     return husk__train_fail(
@@ -261,14 +252,35 @@ static husk_status check_memory(husk_graph *graph, husk__compiled *own, const hu
         (double)m->workspace / 0x1p20, whose, (double)limit / 0x1p20);
 }
 
+static const char of_options[] = "options.memory_limit";
+
+static husk_status check_memory(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    husk_graph_memory *m = &own->memory;
+    for (int mode = 0; mode < 2; mode++) {
+        const husk__schedule *schedule = &own->schedules[mode];
+        m->arena = schedule->arena > m->arena ? schedule->arena : m->arena;
+        m->unshared = schedule->unshared > m->unshared ? schedule->unshared : m->unshared;
+        m->workspace = schedule->workspace > m->workspace ? schedule->workspace : m->workspace;
+    }
+    uint64_t *const each[] = {&m->inputs, &m->arena, &m->unshared};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+        if (__builtin_mul_overflow(*each[i], (uint64_t)own->options.micro_batches, each[i]))
+            *each[i] = UINT64_MAX;
+    if (own->options.memory_limit)
+        return refuse_beyond(m, own->options.memory_limit, of_options, scope);
+    husk_memory_stats stats;
+    husk_context_memory_stats(graph->context, &stats);
+    return refuse_beyond(m, stats.budget_bytes > stats.live_bytes ? stats.budget_bytes - stats.live_bytes : 0,
+                         "what the context's memory budget has left", scope);
+}
+
 static husk_status plan_all(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
     bool keep = own->options.keep_values;
     husk_value loss = own->options.loss;
     bool trains = loss || husk__graph_is_given(graph);
-    fuse(graph, keep);
-    if (loss)
-        husk__root(graph, loss)->is_output = true;
+    fuse(graph, loss, keep);
     husk_status status = HUSK_OK;
     for (int mode = 0; mode < 2 && !status; mode++)
         if (mode == HUSK_GRAPH_EVALUATION || trains)
@@ -414,17 +426,45 @@ static husk_status write_seed(husk_graph *graph, husk__compiled *own)
     return status;
 }
 
-// A step on zeros: programs are built, variants chosen. What it leaves is overwritten.
+// A step on zeros: programs are built, variants chosen, and the queue has the scratch memory of every call. What it
+// leaves is overwritten.
 static husk_status warm_up(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
+    husk_memory_stats before, after;
     husk_status status = HUSK_OK;
+    husk_context_memory_stats(graph->context, &before);
     for (int mode = 0; mode < 2 && !status; mode++)
         status = husk__run_calls(graph, &own->schedules[mode], 0, own->schedules[mode].count, scope);
     if (!status && own->has_optimizer)
         status = husk__run_update(graph, scope);
+    husk_context_memory_stats(graph->context, &after);
+    const uint64_t scratch = after.live_bytes > before.live_bytes ? after.live_bytes - before.live_bytes : 0;
+    if (!status && scratch > own->memory.workspace) {
+        own->memory.workspace = scratch;
+        status = refuse_beyond(&own->memory, own->options.memory_limit ? own->options.memory_limit : UINT64_MAX,
+                               of_options, scope);
+    }
     if (!status)
         status = zero_all(graph, own);
     return status ? status : husk__queue_failed(graph, write_seed(graph, own), scope);
+}
+
+// The numbers of the optimizer, by its own rules, on nothing.
+static husk_status check_optimizer(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    const int64_t none = 0;
+    const husk_tensor g = husk_tensor_make(own->regions[HUSK__REGION_GRADIENTS], graph->dtype, 1, &none);
+    const husk_tensor w = husk_tensor_make(own->regions[HUSK__REGION_PARAMETERS], graph->dtype, 1, &none);
+    husk_tensor states[HUSK__STATES];
+    const husk_tensor *kept[HUSK__STATES] = {NULL};
+    husk_optimizer_params params = own->optimizer;
+    params.step = 1;
+    for (int s = 0; s < HUSK__STATES; s++) {
+        states[s] = husk_tensor_make(own->states[s], graph->dtype, 1, &none);
+        kept[s] = own->keeps_state[s] ? &states[s] : NULL;
+    }
+    return husk__queue_failed(graph,
+                              husk_optimizer(graph->queue, &params, &g, &w, kept[0], kept[1], kept[2]), scope);
 }
 
 static void store(char *to, husk_dtype dtype, int64_t at, double number)
@@ -472,6 +512,8 @@ husk_status husk_graph_compile(husk_graph *graph, const husk_graph_options *opti
         return status;
     graph->compiled = own;
     status = allocate(graph, own, &scope);
+    if (!status && own->has_optimizer)
+        status = check_optimizer(graph, own, &scope);
     if (!status)
         status = husk__queue_failed(graph, zero_all(graph, own), &scope);
     if (!status)

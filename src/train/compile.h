@@ -39,6 +39,8 @@ typedef struct husk__compiled {
     husk_buffer *regions[HUSK__REGIONS], *states[HUSK__STATES];
     husk_buffer *masks; /* of a pruned graph, train/compress.h; NULL: none */
     bool *masked;       /* by value: a parameter with a mask; NULL: none is */
+    /* In HUSK__REGION_OUTSIDE: what of the parameters is not trained, statistics among it, as before a forward. */
+    uint64_t before, before_bytes;
     uint64_t numbers; /* in HUSK__REGION_OUTSIDE: the loss' gradient, norm, coefficient, found */
 
     husk_graph_position position;
@@ -62,6 +64,12 @@ void husk__drop_forwards(husk__compiled *compiled);
 void husk__begin_forward(husk__compiled *compiled);
 /* Use another one: buffers are bound to the calls anew. */
 void husk__use_micro_batch(husk__compiled *compiled, uint32_t index);
+/* Whether this root is there after a step, to be read: outputs are, and the loss. */
+static inline bool husk__is_kept(const husk_graph *graph, husk_value loss, int32_t root)
+{
+    return graph->values[root].is_output || (loss && graph->values[loss].root == root);
+}
+
 void husk__compiled_release(husk__compiled *compiled);
 /* One of the numbers, a tensor of rank 0 of the graph's dtype. */
 husk_tensor husk__number(const husk_graph *graph, int which);

@@ -28,6 +28,7 @@ struct husk_feed {
     slot slots[MOST_SLOTS];
     int slot_count, head, loaded; // head: the next to give
     slot *given;                  // until it is done with
+    const husk_queue *given_queue; // where it is used; to be compared only
     husk_feed_position ahead;     // the next to be loaded
     int64_t *order;
     uint64_t ordered; // the epoch of it; UINT64_MAX: none yet
@@ -264,6 +265,7 @@ static husk_status load(husk_feed *feed, const husk__source *source)
 
 // ---- handing out ----
 
+// The caller's work on this queue is the last that uses the batch which is out.
 static husk_status finish_given(husk_feed *feed, husk_queue *queue, const husk__source *source)
 {
     if (!feed->given)
@@ -313,6 +315,9 @@ husk_status husk_feed_next(husk_feed *feed, husk_queue *queue, husk_batch *batch
     husk_status status = check_queue(feed, queue, &source);
     if (!status && !batch)
         status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "batch: it is NULL");
+    if (!status && feed->given && queue != feed->given_queue)
+        status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
+                                   "queue: the last batch is in use on another one, so husk_feed_done comes first");
     if (!status)
         status = finish_given(feed, queue, &source);
     if (!status)
@@ -323,6 +328,7 @@ husk_status husk_feed_next(husk_feed *feed, husk_queue *queue, husk_batch *batch
     if ((status = husk_queue_wait(queue, next->loaded)))
         return queue_failed(&source, queue, status);
     feed->given = next;
+    feed->given_queue = queue;
     feed->head = (feed->head + 1) % feed->slot_count;
     feed->loaded--;
     *batch = (husk_batch){

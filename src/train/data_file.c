@@ -160,7 +160,15 @@ husk_status husk__part_begin(husk__part *part, const husk__source *source)
     if (part->descriptor < 0)
         return fail(part, "\"" PART "\" cannot be made beside it");
     struct stat ours;
-    const bool is_locked = flock(part->descriptor, LOCK_EX | LOCK_NB) == 0;
+    int locked;
+    while ((locked = flock(part->descriptor, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
+        ;
+    if (locked != 0 && errno != EWOULDBLOCK) {
+        const husk_status status = husk__source_fail_system(source, "\"" PART "\" beside it cannot be locked");
+        end(part); // whose it is nobody knows
+        return status;
+    }
+    const bool is_locked = locked == 0;
     if (is_locked && fstat(part->descriptor, &ours) != 0)
         return fail(part, "\"" PART "\" beside it cannot be looked at");
     if (!is_locked || !is_current(part, &ours)) {

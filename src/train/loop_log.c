@@ -130,7 +130,7 @@ static husk_status find_end(const char *text, uint64_t bytes, const char *header
         if (!read_row(at, end, own->count, &first))
             return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "line %ld has not got %zu numbers", row,
                                      own->count);
-        drops = drops || !(first < own->resume_at);
+        drops = drops || (own->mode == HUSK_LOG_RESUME && !(first < own->resume_at));
         if (!drops)
             *stays = (uint64_t)(end + 1 - text);
     }
@@ -192,7 +192,7 @@ static husk_status open_log(const char *path, const husk_log_params *own, husk_l
     }
     struct stat about;
     bool is_there = stat(path, &about) == 0;
-    husk_status status = own->resume && is_there ? resume(own, header, &log->descriptor, &source)
+    husk_status status = own->mode != HUSK_LOG_ANEW && is_there ? resume(own, header, &log->descriptor, &source)
                                                  : begin_anew(header, &log->descriptor, &source);
     free(header);
     return status;
@@ -212,7 +212,9 @@ husk_status husk_log_open(const char *path, const husk_log_params *params, husk_
     husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
     if (!status)
         status = check_columns(&own, &scope);
-    if (!status && own.resume && isnan(own.resume_at))
+    if (!status && (unsigned)own.mode > HUSK_LOG_RESUME)
+        status = husk__train_reject(&scope, "params", "mode %u does not exist", (unsigned)own.mode);
+    if (!status && own.mode == HUSK_LOG_RESUME && isnan(own.resume_at))
         status = husk__train_reject(&scope, "params", "resume_at is NaN");
     if (status)
         return status;

@@ -79,6 +79,7 @@ static husk_status backward_weights(husk__schedule *schedule, husk__node *node, 
             status = husk__train_no_memory(&schedule->scope);
         else {
             call->params.conv.accumulate = targets.accumulate;
+            call->params.conv.variant = NULL; // forward's
             limit_workspace(call);
         }
     }
@@ -98,6 +99,7 @@ static husk_status backward_data(husk__schedule *schedule, husk__node *node, hus
             status = husk__train_no_memory(&schedule->scope);
         else {
             call->params.conv.accumulate = targets.accumulate;
+            call->params.conv.variant = NULL; // forward's
             limit_workspace(call);
         }
     }

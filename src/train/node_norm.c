@@ -62,9 +62,11 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
     static const uint8_t bits[] = {HUSK_ACCUMULATE_INPUTS, HUSK_ACCUMULATE_PARAMETERS,
                                    HUSK_ACCUMULATE_PARAMETERS};
     husk__targets targets;
-    husk_status status = husk__targets_begin(schedule, node, node->inputs, bits, 3, 1u << 4, &targets);
+    husk_status status = husk__targets_begin(schedule, node, node->inputs, bits, 3, 0, &targets);
     if (status)
         return status;
+    if (targets.slots[0].access == HUSK__WRITE)
+        targets.slots[0].in_place = 1u << 4; // dx over dy, and nothing else
     const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[X]),
                                 husk__slot_read(schedule, node->inputs[SCALE]),
                                 husk__slot_read(schedule, saved(node, MEAN)),

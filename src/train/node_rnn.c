@@ -197,6 +197,9 @@ static bool check_params(husk__building *building, const husk_rnn_params *params
     else if (params->hidden_size < 1)
         husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params",
                            "hidden_size is %lld; 1 at least is wanted", (long long)params->hidden_size);
+    else if (params->hidden_size > INT32_MAX)
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "hidden_size is %lld; at most %d is possible",
+                           (long long)params->hidden_size, INT32_MAX);
     else if (params->layers < 0 || params->layers > HUSK__RNN_DIRECTIONS / 2)
         husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "layers is %lld; graphs have 1 to %d",
                            (long long)params->layers, HUSK__RNN_DIRECTIONS / 2);

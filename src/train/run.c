@@ -56,6 +56,20 @@ static husk_status needs_loss(husk_graph *graph, const husk__train_scope *scope)
 
 // ---- forward ----
 
+// Keep the statistics as they are, or have them again.
+static husk_status copy_statistics(husk_graph *graph, bool is_back, const husk__train_scope *scope)
+{
+    const husk__compiled *own = graph->compiled;
+    husk_buffer *parameters = own->regions[HUSK__REGION_PARAMETERS], *kept = own->regions[HUSK__REGION_OUTSIDE];
+    if (!own->before_bytes)
+        return HUSK_OK;
+    return husk__queue_failed(
+        graph,
+        is_back ? husk_buffer_copy(graph->queue, kept, own->before, parameters, own->trained_bytes, own->before_bytes)
+                : husk_buffer_copy(graph->queue, parameters, own->trained_bytes, kept, own->before, own->before_bytes),
+        scope);
+}
+
 husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode)
 {
     husk__train_scope scope;
@@ -68,7 +82,10 @@ husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode)
         return status;
     husk__compiled *own = graph->compiled;
     husk__begin_forward(own);
-    status = husk__run_calls(graph, &own->schedules[mode], 0, own->schedules[mode].forward_count, &scope);
+    if (mode == HUSK_GRAPH_TRAINING && own->options.check_finite)
+        status = copy_statistics(graph, false, &scope);
+    if (!status)
+        status = husk__run_calls(graph, &own->schedules[mode], 0, own->schedules[mode].forward_count, &scope);
     own->at = mode;
     own->has_forward = !status && mode == HUSK_GRAPH_TRAINING;
     return status;
@@ -108,23 +125,34 @@ husk_status husk__run_backward(husk_graph *graph, const husk__train_scope *scope
     return status ? status : husk__run_calls(graph, schedule, at, schedule->count, scope);
 }
 
+static husk_status needs_room(husk_graph *graph, const husk__train_scope *scope)
+{
+    const husk__compiled *own = graph->compiled;
+    if (own->pending < own->options.accumulate)
+        return HUSK_OK;
+    return husk__train_reject(scope, "graph", "%u of %u batches are in: husk_graph_update comes before the next",
+                              (unsigned)own->pending, (unsigned)own->options.accumulate);
+}
+
 static husk_status backward(husk_graph *graph, const husk__train_scope *scope)
 {
     husk__compiled *own = graph->compiled;
     if (!own->has_forward)
         return husk__train_reject(scope, "graph",
-                                  "the last forward has to be in training, and not used up yet");
-    if (own->pending == own->options.accumulate)
-        return husk__train_reject(scope, "graph",
-                                  "%u of %u batches are in: husk_graph_update comes before the next",
-                                  (unsigned)own->pending, (unsigned)own->options.accumulate);
+                                  "the last forward has to be in training, not used up yet, and what it has read "
+                                  "not changed since");
+    husk_status room = needs_room(graph, scope);
+    if (room)
+        return room;
     own->has_forward = false;
     husk_status status = husk__run_backward(graph, scope);
-    if (!status) {
-        own->pending++;
-        own->position.batches++;
+    if (status) { // some gradients have this batch in them, others have not
+        own->pending = 0;
+        return status;
     }
-    return status;
+    own->pending++;
+    own->position.batches++;
+    return HUSK_OK;
 }
 
 husk_status husk_graph_backward(husk_graph *graph)
@@ -184,6 +212,7 @@ static husk_status update(husk_graph *graph, const husk__train_scope *scope)
         return husk__train_reject(scope, "graph", "%u of %u batches are in", (unsigned)own->pending,
                                   (unsigned)own->options.accumulate);
     husk_status status = husk__run_update(graph, scope);
+    husk__drop_forwards(own);
     if (!status) {
         own->pending = 0;
         own->position.updates++;
@@ -287,6 +316,7 @@ static husk_status find_nan_in_input(husk_graph *graph, const husk__value *value
     return status;
 }
 
+// Statistics are not looked at: the batch is in them already, and its loss does not depend on them.
 static husk_status find_in_values(husk_graph *graph, const husk__value **which)
 {
     husk__compiled *own = graph->compiled;
@@ -296,7 +326,7 @@ static husk_status find_in_values(husk_graph *graph, const husk__value **which)
         bool found = false;
         if (value->role == HUSK__ROLE_INPUT && is_float(value->tensor.dtype))
             status = find_nan_in_input(graph, value, &found);
-        else if (value->role == HUSK__ROLE_PARAMETER)
+        else if (value->role == HUSK__ROLE_PARAMETER && !value->is_statistic)
             status = find_in(graph, own->regions[HUSK__REGION_PARAMETERS], value->offset,
                              (uint64_t)husk_tensor_extent(&value->tensor), &found);
         if (found)
@@ -319,6 +349,8 @@ static husk_status find_in_results(husk_graph *graph, const husk__node **which,
             if (slot->storage < 0 || slot->access == HUSK__READ || !is_float(slot->tensor.dtype))
                 continue;
             const husk__storage *storage = &schedule->storages[slot->storage];
+            if (!storage->value || !graph->values[storage->value].name)
+                continue; // what only a gradient needs may be infinite: log_sum_exp of nothing
             bool found = false;
             status = husk__queue_failed(graph,
                                         find_in(graph, own->regions[storage->region], storage->offset,
@@ -340,23 +372,15 @@ static husk_status look_for_it(husk_graph *graph, double loss, const husk__train
     const husk__value *value = NULL;
     const husk__node *node = NULL;
     husk_status status = husk__queue_failed(graph, find_in_values(graph, &value), scope);
-    // Dropout's masks are those of the batch; statistics and gradients stay as they are.
-    uint64_t bytes = own->memory.parameters;
-    char *before = malloc(bytes);
-    husk_buffer *parameters = own->regions[HUSK__REGION_PARAMETERS];
-    if (!before)
-        status = husk__train_no_memory(scope);
+    // Dropout's masks are those of the batch.
+    if (!status && !own->options.check_finite) // else forward has kept them
+        status = copy_statistics(graph, false, scope);
     if (!status && !value) {
-        status =
-            husk__queue_failed(graph, husk_buffer_read(graph->queue, parameters, 0, bytes, before), scope);
-        if (!status)
-            status = find_in_results(graph, &node, scope);
-        if (!status)
-            status = husk__queue_failed(graph, husk_buffer_write(graph->queue, parameters, 0, bytes, before),
-                                        scope);
+        status = find_in_results(graph, &node, scope);
         own->has_forward = false; // what it left may be half of a forward
     }
-    free(before);
+    const husk_status restored = copy_statistics(graph, true, scope);
+    status = status ? status : restored;
     if (status)
         return status;
     return husk__train_fail(
@@ -402,13 +426,18 @@ husk_status husk_graph_step(husk_graph *graph)
         status = needs_loss(graph, &scope);
     if (!status && !graph->compiled->has_optimizer)
         status = husk__train_reject(&scope, "graph", "it was compiled without an optimizer");
+    if (!status)
+        status = needs_room(graph, &scope);
     if (status)
         return status;
     husk__compiled *own = graph->compiled;
     const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
     own->at = HUSK_GRAPH_TRAINING;
     husk__begin_forward(own);
-    status = husk__run_calls(graph, schedule, 0, schedule->forward_count, &scope);
+    if (own->options.check_finite)
+        status = copy_statistics(graph, false, &scope);
+    if (!status)
+        status = husk__run_calls(graph, schedule, 0, schedule->forward_count, &scope);
     own->has_forward = !status;
     if (!status && own->options.check_finite)
         status = check_finite(graph, &scope);

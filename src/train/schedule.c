@@ -17,15 +17,17 @@ husk__slot husk__slot_none(void)
     return (husk__slot){.storage = -1};
 }
 
-static husk__region region_of(const husk__value *root, bool is_gradient)
+static husk__region region_of(const husk__schedule *schedule, int32_t value, bool is_gradient)
 {
+    const husk__value *root = &schedule->graph->values[value];
     switch (root->role) {
     case HUSK__ROLE_INPUT:
         return is_gradient && !root->gradient ? HUSK__REGION_ARENA : HUSK__REGION_OUTSIDE;
     case HUSK__ROLE_PARAMETER:
         return is_gradient ? HUSK__REGION_GRADIENTS : HUSK__REGION_PARAMETERS;
     default:
-        return root->is_output && !is_gradient ? HUSK__REGION_OUTSIDE : HUSK__REGION_ARENA;
+        return (root->is_output || value == schedule->loss) && !is_gradient ? HUSK__REGION_OUTSIDE
+                                                                            : HUSK__REGION_ARENA;
     }
 }
 
@@ -61,7 +63,7 @@ static int32_t storage_of(husk__schedule *schedule, int32_t root, bool is_gradie
     if (*place < 0) {
         uint64_t bytes = (uint64_t)husk_tensor_extent(&value->tensor);
         int32_t owner = is_gradient && value->gradient ? value->gradient : root;
-        *place = add_storage(schedule, region_of(value, is_gradient), bytes, owner, is_gradient);
+        *place = add_storage(schedule, region_of(schedule, root, is_gradient), bytes, owner, is_gradient);
         if (*place >= 0 && !is_gradient && schedule->keep_values)
             schedule->storages[*place].is_kept = true;
     }
@@ -393,6 +395,7 @@ husk_status husk__schedule_build(husk__schedule *schedule, husk_graph *graph, hu
                                  .accumulates = accumulates,
                                  .keep_values = keep_values,
                                  .scope = *scope,
+                                 .loss = loss ? graph->values[loss].root : 0,
                                  .seed = -1};
     schedule->of_value = malloc(sizeof *schedule->of_value * values);
     schedule->of_gradient = malloc(sizeof *schedule->of_gradient * values);

@@ -72,6 +72,7 @@ struct husk__schedule {
     bool *written;                   /* by root: the gradient is there, or a part of it in a storage of zeros */
     husk__slot *targets; /* room for husk__targets */
     int32_t target_capacity;
+    int32_t loss; /* its root, which is kept as an output is; 0: none */
     int32_t seed; /* the storage of the loss' gradient; -1: none */
     uint64_t arena, unshared, workspace;
 };

@@ -394,6 +394,23 @@ START_TEST(wrong_params_are_refused)
 }
 END_TEST
 
+START_TEST(a_batch_in_use_is_not_given_back_on_another_queue)
+{
+    husk_feed *feed = make(&HUSK_FEED_PARAMS(.batch = 8, .slots = 2));
+    husk_queue *other;
+    husk_batch batch;
+    test_ok_error(husk_queue_create(test_context(), NULL, &other, &error), &error);
+    test_ok_error(husk_feed_next(feed, test_queue(), &batch, &error), &error);
+    ck_assert_int_eq(husk_feed_next(feed, other, &batch, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "queue: the last batch is in use on another one"), "%s", error.text);
+    test_ok_error(husk_feed_done(feed, test_queue(), &error), &error);
+    test_ok_error(husk_feed_next(feed, other, &batch, &error), &error);
+    test_ok_error(husk_feed_done(feed, other, &error), &error);
+    husk_feed_release(feed);
+    husk_queue_release(other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("feed");
@@ -408,6 +425,7 @@ int main(void)
     tcase_add_test(cases, a_batch_is_not_written_over_while_it_is_used);
     tcase_add_test(cases, transfers_overlap_computing);
     tcase_add_test(cases, wrong_params_are_refused);
+    tcase_add_test(cases, a_batch_in_use_is_not_given_back_on_another_queue);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

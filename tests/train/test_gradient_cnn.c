@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=train timeout=60 with=whole_gradient
+// ctest: tiers=train timeout=60 with=whole_gradient,shared_memory
 // A small convolutional network with every simple operator, in f64, against finite differences.
 #include <stdio.h>
 
 #include "support/support.h"
+#include "train/shared_memory.h"
 #include "train/whole_gradient.h"
 
 enum { BATCH = 3 };
@@ -56,19 +57,39 @@ static husk_value build(husk_graph *graph)
     return husk_graph_binary(graph, "loss", &HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD), entropy, penalty);
 }
 
+static void fill(husk_graph *graph)
+{
+    test_fill_input(graph, "x", 1, 0);
+    test_fill_input(graph, "labels", 2, 5);
+}
+
+static bool has_doubles(void)
+{
+    bool has = husk_context_has(test_context(), HUSK_FEATURE_F64);
+    if (!has)
+        puts("SKIPPED: the device has no f64");
+    return has;
+}
+
 START_TEST(backward_is_what_differences_say)
 {
-    if (!husk_context_has(test_context(), HUSK_FEATURE_F64))
+    if (!has_doubles())
         return;
     husk_graph *graph = test_graph(HUSK_F64, 3);
     husk_value loss = build(graph);
     husk_error error = {0};
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = loss);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);
-    test_fill_input(graph, "x", 1, 0);
-    test_fill_input(graph, "labels", 2, 5);
+    fill(graph);
     printf("at most %.2g of the gradient\n", test_whole_gradient(graph, "loss", 12));
     husk_graph_release(graph);
+}
+END_TEST
+
+START_TEST(memory_is_shared_rightly)
+{
+    if (has_doubles())
+        test_memory_is_shared_rightly(HUSK_F64, build, fill);
 }
 END_TEST
 
@@ -77,6 +98,7 @@ int main(void)
     Suite *suite = suite_create("gradient_cnn");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, backward_is_what_differences_say);
+    tcase_add_test(tests, memory_is_shared_rightly);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=train timeout=60 with=whole_gradient
+// ctest: tiers=train timeout=60 with=whole_gradient,shared_memory
 // A classifier of sequences in f64 against finite differences: embedding, a bidirectional LSTM of two layers over
 // sequences of different length, its last states, dropout, a linear layer.
 #include <stdio.h>
 
 #include "support/support.h"
+#include "train/shared_memory.h"
 #include "train/whole_gradient.h"
 
 enum { STEPS = 5, BATCH = 3, WORDS = 11, FEATURES = 6, HIDDEN = 4, LAYERS = 2, CLASSES = 3 };
@@ -37,20 +38,40 @@ static husk_value build(husk_graph *graph)
                              husk_graph_binary(graph, "penalty", &add, mean, cells));
 }
 
+static void fill(husk_graph *graph)
+{
+    test_fill_input(graph, "words", 1, WORDS);
+    test_fill_input(graph, "labels", 2, CLASSES);
+    test_graph_ok(graph, husk_graph_write(graph, "lengths", (int32_t[]){5, 2, 4}, sizeof(int32_t[3])));
+}
+
+static bool has_doubles(void)
+{
+    bool has = husk_context_has(test_context(), HUSK_FEATURE_F64);
+    if (!has)
+        puts("SKIPPED: the device has no f64");
+    return has;
+}
+
 START_TEST(backward_is_what_differences_say)
 {
-    if (!husk_context_has(test_context(), HUSK_FEATURE_F64))
+    if (!has_doubles())
         return;
     husk_graph *graph = test_graph(HUSK_F64, 5);
     husk_value loss = build(graph);
     husk_error error = {0};
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = loss);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);
-    test_fill_input(graph, "words", 1, WORDS);
-    test_fill_input(graph, "labels", 2, CLASSES);
-    test_graph_ok(graph, husk_graph_write(graph, "lengths", (int32_t[]){5, 2, 4}, sizeof(int32_t[3])));
+    fill(graph);
     printf("at most %.2g of the gradient\n", test_whole_gradient(graph, "loss", 8));
     husk_graph_release(graph);
+}
+END_TEST
+
+START_TEST(memory_is_shared_rightly)
+{
+    if (has_doubles())
+        test_memory_is_shared_rightly(HUSK_F64, build, fill);
 }
 END_TEST
 
@@ -59,6 +80,7 @@ int main(void)
     Suite *suite = suite_create("gradient_lstm");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, backward_is_what_differences_say);
+    tcase_add_test(tests, memory_is_shared_rightly);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=120 with=whole_gradient
+// ctest: tiers=default timeout=120 with=whole_gradient,shared_memory
 // Graphs: what is refused, where tensors lie, what steps do to parameters; on one small network, so that few programs
 // are built.
 #include <math.h>
@@ -8,6 +8,7 @@
 
 #include "support/support.h"
 #include "train/compile.h"
+#include "train/shared_memory.h"
 #include "train/whole_gradient.h"
 
 enum { CLASSES = 5 };
@@ -240,75 +241,24 @@ END_TEST
 
 // ---- memory ----
 
-// A second opinion: two storages whose bytes overlap are never needed at once, but where a call makes one of the other.
-static void check_no_overlap(const husk__schedule *schedule)
+static husk_value build_with_dropout(husk_graph *graph)
 {
-    int32_t pairs = 0;
-    for (int32_t i = 0; i < schedule->storage_count; i++)
-        for (int32_t j = 0; j < i; j++) {
-            const husk__storage *a = &schedule->storages[i], *b = &schedule->storages[j];
-            if (a->region != HUSK__REGION_ARENA || b->region != HUSK__REGION_ARENA ||
-                a->offset >= b->offset + b->bytes || b->offset >= a->offset + a->bytes)
-                continue;
-            // When each is touched, found anew.
-            int32_t first[2] = {INT32_MAX, INT32_MAX}, last[2] = {-1, -1};
-            bool in_place = false;
-            for (int32_t c = 0; c < schedule->count; c++) {
-                int32_t reads = -1, writes = -1;
-                for (int32_t s = 0; s < schedule->calls[c].slot_count; s++) {
-                    const husk__slot *slot = &schedule->calls[c].slots[s];
-                    for (int which = 0; which < 2; which++)
-                        if (slot->storage == (which ? j : i)) {
-                            first[which] = first[which] < c ? first[which] : c;
-                            last[which] = c;
-                            *(slot->access == HUSK__READ ? &reads : &writes) = which;
-                        }
-                }
-                in_place = in_place || (reads >= 0 && writes >= 0 && reads != writes && last[reads] == c &&
-                                        first[writes] == c && a->offset == b->offset && a->bytes == b->bytes);
-            }
-            if (last[0] < 0 || last[1] < 0)
-                continue;
-            bool apart = last[0] < first[1] || last[1] < first[0];
-            bool touch = last[0] == first[1] || last[1] == first[0];
-            ck_assert_msg(apart || (touch && in_place),
-                          "storages %d (calls %d to %d) and %d (%d to %d) share bytes", (int)i, (int)first[0],
-                          (int)last[0], (int)j, (int)first[1], (int)last[1]);
-            pairs++;
-        }
-    ck_assert_int_gt(pairs, 0);
+    return build_network(graph, 4, 0.25f);
+}
+
+static void fill(husk_graph *graph)
+{
+    test_fill_input(graph, "x", 11, 0);
+    test_fill_input(graph, "labels", 12, CLASSES);
 }
 
 START_TEST(tensors_share_memory_only_at_different_times)
 {
-    husk_graph *graph = compiled_network(4, 0.25f, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &adam));
-    for (int mode = 0; mode < 2; mode++)
-        check_no_overlap(&graph->compiled->schedules[mode]);
-    husk_graph_memory memory;
-    husk_graph_memory_used(graph, &memory);
-    ck_assert_uint_lt(memory.arena, memory.unshared);
-    // With memory of its own for everything the same comes out, to the bit, whatever was in the memory before.
-    husk_graph *apart =
-        compiled_network(4, 0.25f, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .keep_values = 1));
-    husk_graph_memory_used(apart, &memory);
-    ck_assert_uint_eq(memory.arena, memory.unshared);
-    float nan = NAN;
-    uint64_t bytes, other_bytes;
-    for (int step = 0; step < 3; step++) {
-        husk_buffer *arena = graph->compiled->regions[HUSK__REGION_ARENA];
-        test_ok(husk_buffer_fill(graph->queue, arena, 0, husk_buffer_size(arena), &nan, sizeof nan));
-        test_graph_ok(graph, husk_graph_step(graph));
-        test_graph_ok(apart, husk_graph_step(apart));
-    }
-    float *one = read_region(graph, HUSK__REGION_PARAMETERS, &bytes);
-    float *other = read_region(apart, HUSK__REGION_PARAMETERS, &other_bytes);
-    ck_assert_uint_eq(bytes, other_bytes);
-    ck_assert(isfinite(one[0]) && memcmp(one, other, bytes) == 0);
+    test_memory_is_shared_rightly(HUSK_F32, build_with_dropout, fill);
+    husk_graph *apart = compiled_network(4, 0.25f, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .keep_values = 1));
     float values[4 * 4 * 4 * 4];
+    test_graph_ok(apart, husk_graph_step(apart));
     test_graph_ok(apart, husk_graph_read(apart, "pool1", values, sizeof values));
-    free(one);
-    free(other);
-    husk_graph_release(graph);
     husk_graph_release(apart);
 }
 END_TEST

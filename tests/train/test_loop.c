@@ -239,11 +239,11 @@ static char folder[] = "/tmp/husk-loop-XXXXXX";
 static char path[64];
 static const char *const columns[] = {"step", "loss", "rate"};
 
-static husk_log *open_log(uint32_t resume, double at)
+static husk_log *open_log(husk_log_mode mode, double at)
 {
     husk_log *log;
     husk_log_params params =
-        HUSK_LOG_PARAMS(.columns = columns, .count = 3, .resume = resume, .resume_at = at);
+        HUSK_LOG_PARAMS(.columns = columns, .count = 3, .mode = mode, .resume_at = at);
     test_ok_error(husk_log_open(path, &params, &log, &error), &error);
     return log;
 }
@@ -271,7 +271,7 @@ static const char *get(void)
 
 START_TEST(rows_are_there_at_once)
 {
-    husk_log *log = open_log(0, 0);
+    husk_log *log = open_log(HUSK_LOG_ANEW, 0);
     ck_assert_str_eq(get(), "# step loss rate\n");
     write_row(log, 0, 2.302585093, 1e-3);
     ck_assert_str_eq(get(), "# step loss rate\n0 2.30258509 0.001\n");
@@ -280,7 +280,7 @@ START_TEST(rows_are_there_at_once)
     husk_log_close(log);
     ck_assert_str_eq(get(),
                      "# step loss rate\n0 2.30258509 0.001\n12345678901 nan -inf\n-0.5 1e-30 1e+300\n");
-    husk_log_close(open_log(0, 0)); // anew
+    husk_log_close(open_log(HUSK_LOG_ANEW, 0)); // anew
     ck_assert_str_eq(get(), "# step loss rate\n");
     husk_log_close(NULL);
 }
@@ -310,7 +310,7 @@ START_TEST(a_resumed_run_goes_on_in_its_log)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char wanted[400];
         put(cases[i].before);
-        husk_log *log = open_log(1, cases[i].at);
+        husk_log *log = open_log(HUSK_LOG_RESUME, cases[i].at);
         ck_assert_str_eq(get(), cases[i].after);
         write_row(log, 9, 8, 7);
         husk_log_close(log);
@@ -318,7 +318,7 @@ START_TEST(a_resumed_run_goes_on_in_its_log)
         ck_assert_str_eq(get(), wanted);
     }
     unlink(path);
-    husk_log_close(open_log(1, 3));
+    husk_log_close(open_log(HUSK_LOG_RESUME, 3));
     ck_assert_str_eq(get(), HEADER);
 }
 END_TEST
@@ -342,7 +342,7 @@ START_TEST(foreign_logs_stay_as_they_are)
     };
     husk_log *log = NULL;
     husk_log_params params =
-        HUSK_LOG_PARAMS(.columns = columns, .count = 3, .resume = 1, .resume_at = INFINITY);
+        HUSK_LOG_PARAMS(.columns = columns, .count = 3, .mode = HUSK_LOG_APPEND);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         put(cases[i].before);
         husk_status status = husk_log_open(path, &params, &log, &error);
@@ -388,8 +388,9 @@ START_TEST(wrong_logs_are_refused)
                           many = HUSK_LOG_PARAMS(.columns = columns, .count = 65),
                           absent = HUSK_LOG_PARAMS(.count = 1),
                           right = HUSK_LOG_PARAMS(.columns = columns, .count = 1),
-                          nowhere =
-                              HUSK_LOG_PARAMS(.columns = columns, .count = 1, .resume = 1, .resume_at = NAN);
+                          unknown = HUSK_LOG_PARAMS(.columns = columns, .count = 1, .mode = 3),
+                          nowhere = HUSK_LOG_PARAMS(.columns = columns, .count = 1, .mode = HUSK_LOG_RESUME,
+                                                    .resume_at = NAN);
     test_refused_error(husk_log_open(path, &none, &log, &error), &error, HUSK_INVALID_ARGUMENT,
                        "0 columns; 1 to 64");
     test_refused_error(husk_log_open(path, &many, &log, &error), &error, HUSK_INVALID_ARGUMENT,
@@ -398,6 +399,8 @@ START_TEST(wrong_logs_are_refused)
                        "columns is NULL");
     test_refused_error(husk_log_open(path, &nowhere, &log, &error), &error, HUSK_INVALID_ARGUMENT,
                        "resume_at is NaN");
+    test_refused_error(husk_log_open(path, &unknown, &log, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "mode 3 does not exist");
     test_refused_error(husk_log_open(path, NULL, &log, &error), &error, HUSK_INVALID_ARGUMENT,
                        "params: it is NULL");
     test_refused_error(husk_log_open(NULL, &right, &log, &error), &error, HUSK_INVALID_ARGUMENT,
@@ -423,10 +426,10 @@ START_TEST(locales_do_not_matter)
         setenv("LOCPATH", folder, 1);
         found = system(command) == 0 ? setlocale(LC_NUMERIC, names[0]) : NULL;
     }
-    husk_log *log = open_log(0, 0);
+    husk_log *log = open_log(HUSK_LOG_ANEW, 0);
     write_row(log, 0.5, 1.25e-7, 3);
     husk_log_close(log);
-    husk_log_close(open_log(1, INFINITY));
+    husk_log_close(open_log(HUSK_LOG_APPEND, 0));
     setlocale(LC_NUMERIC, "C");
     ck_assert_str_eq(get(), HEADER "0.5 1.25e-07 3\n");
     printf("another locale's decimal point: %s\n", found ? found : "none is installed");
@@ -445,7 +448,7 @@ START_TEST(gnuplot_draws_it)
         printf("gnuplot is not installed: nothing was drawn\n");
         return;
     }
-    husk_log *log = open_log(0, 0);
+    husk_log *log = open_log(HUSK_LOG_ANEW, 0);
     for (int step = 0; step < 50; step++)
         write_row(log, step, step == 20 ? NAN : exp(-0.1 * step), 0.001 * step);
     husk_log_close(log);

@@ -95,20 +95,25 @@ HUSK_API void husk_progress_release(husk_progress *progress);
  */
 typedef struct husk_log husk_log;
 
+typedef enum husk_log_mode {
+    HUSK_LOG_ANEW = 0,   /* the file is written anew */
+    HUSK_LOG_APPEND = 1, /* rows that are there already stay. The file may be absent; its columns may not be others */
+    HUSK_LOG_RESUME = 2  /* of those the rows whose first number is less than resume_at: a run that died some steps
+                            behind its checkpoint comes by the others again */
+} husk_log_mode;
+
 typedef struct husk_log_params {
     uint32_t size;              /* sizeof this struct: HUSK_LOG_PARAMS sets it */
     const char *const *columns; /* printable ASCII without blanks, 1 to 60 characters each */
     size_t count;               /* 1 to 64 */
-    uint32_t resume;            /* not 0: rows that are there already stay. The file may be absent; its columns may not
-                                   be others. 0: the file is written anew */
-    double resume_at;           /* of those only the rows whose first number is less: a run that died some steps behind
-                                   its checkpoint comes by them again. INFINITY keeps all */
+    husk_log_mode mode;
+    double resume_at;           /* RESUME alone */
 } husk_log_params;
 
 #define HUSK_LOG_PARAMS(...) (husk_log_params) { .size = sizeof(husk_log_params), __VA_ARGS__ }
 
 /*
- * With resume a last line without its end, of a process that was killed, is dropped; another one that is no row, and
+ * A last line without its end, of a process that was killed, is dropped where rows stay; another one that is no row, and
  * a file of other columns, are refused by their line, and the file stays as it is.
  */
 HUSK_API husk_status husk_log_open(const char *path, const husk_log_params *params, husk_log **log,

@@ -46,7 +46,8 @@ typedef struct husk_graph_memory {
     uint64_t inputs;
     uint64_t arena;      /* all else, whose tensors share memory where they are not needed at the same time */
     uint64_t unshared;   /* what the arena would be if they did not: not part of the total */
-    uint64_t workspace;  /* the most that a call may take from the queue */
+    uint64_t workspace;  /* what a call takes from the queue. Before compiling: the most of convolutions, products and
+                            embeddings; other operators' scratch is known when compiling has run them */
     uint64_t total;      /* without `unshared` */
 } husk_graph_memory;
 
@@ -70,7 +71,11 @@ typedef enum husk_graph_mode {
 
 /* These enqueue; texts of failures are husk_graph_error's. */
 HUSK_API husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode);
-/* After a forward in training: gradients are written, or added to those of earlier batches of the same step. */
+/*
+ * After a forward in training: gradients are written, or added to those of earlier batches of the same step. Refused
+ * where an input, a parameter or a statistic that forward has read was written since, or an update has come between.
+ * A failure drops all batches of the step: they have to come again.
+ */
 HUSK_API husk_status husk_graph_backward(husk_graph *graph);
 /* Clip, and let the optimizer go a step, once `accumulate` backwards were done; refused before. */
 HUSK_API husk_status husk_graph_update(husk_graph *graph);
@@ -99,7 +104,9 @@ HUSK_API husk_status husk_graph_set_position(husk_graph *graph, husk_graph_posit
 /*
  * HUSK_OK where the loss is finite. Else INVALID_ARGUMENT, and the text names the batch and the first tensor that holds
  * NaN or infinity: an input, a parameter, or what a node computed, looked for by computing the batch once more. To be
- * asked after forward or backward in training and before the update. Waits.
+ * asked after forward or backward in training and before the update. Waits. With options.check_finite running
+ * statistics are then what they were before the batch, so that another one may take its place; without it they are
+ * what the batch has made them.
  */
 HUSK_API husk_status husk_graph_check_finite(husk_graph *graph);
 
@@ -107,7 +114,7 @@ HUSK_API husk_status husk_graph_check_finite(husk_graph *graph);
 
 /*
  * An input, a parameter or a statistic, and for reading an output too, by its name: all of its elements, packed, in its
- * dtype. bytes must be their size. write returns when host may be reused, read when it is filled.
+ * dtype; reading gathers those of a view that is not. bytes must be their size. write returns when host may be reused, read when it is filled.
  */
 HUSK_API husk_status husk_graph_write(husk_graph *graph, const char *name, const void *host, uint64_t bytes);
 HUSK_API husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uint64_t bytes);
