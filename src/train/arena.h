@@ -9,7 +9,7 @@
 
 #define HUSK__ALIGNMENT 64
 
-/* What does not fit 64 bits is more than any device has: such a sum stays the largest number, which is refused later. */
+/* What does not fit 64 bits is more than any device has: such a sum stays the largest number, and is refused later. */
 static inline uint64_t husk__sum(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;

@@ -357,7 +357,7 @@ START_TEST(foreign_logs_stay_as_they_are)
     }
     test_refused_error(husk_log_open(folder, &params, &log, &error), &error, HUSK_INVALID_ARGUMENT,
                        "it is no plain file");
-    params.resume = 0;
+    params.mode = HUSK_LOG_ANEW;
     test_refused_error(husk_log_open(folder, &params, &log, &error), &error, HUSK_IO,
                        "it cannot be opened for writing");
     test_refused_error(husk_log_open("/dev/full", &params, &log, &error), &error, HUSK_IO,

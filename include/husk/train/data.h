@@ -236,12 +236,13 @@ HUSK_API int64_t husk_feed_batches(const husk_feed *feed);
 
 /*
  * The next batch. What is enqueued on queue from now on finds it there. Its tensors may be used, on this queue, until
- * husk_feed_done or the next call of this. That is refused on another queue, whose work says nothing of the batch's use.
+ * husk_feed_done or the next call of this, which is refused on another queue: its work says nothing of the batch's use.
  */
 HUSK_API husk_status husk_feed_next(husk_feed *feed, husk_queue *queue, husk_batch *batch, husk_error *error);
 /*
- * All that uses the batch has been enqueued, and queue is where the last of it will end: the host puts a further batch together while the device computes.
- * husk_feed_next does this where nobody has; a loop that waits for the device in each step wants it before it waits.
+ * All that uses the batch has been enqueued, and queue is where the last of it will end: the host puts a further batch
+ * together while the device computes. husk_feed_next does this where nobody has; a loop that waits for the device in
+ * each step wants it before it waits.
  */
 HUSK_API husk_status husk_feed_done(husk_feed *feed, husk_queue *queue, husk_error *error);
 

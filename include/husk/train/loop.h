@@ -113,8 +113,8 @@ typedef struct husk_log_params {
 #define HUSK_LOG_PARAMS(...) (husk_log_params) { .size = sizeof(husk_log_params), __VA_ARGS__ }
 
 /*
- * A last line without its end, of a process that was killed, is dropped where rows stay; another one that is no row, and
- * a file of other columns, are refused by their line, and the file stays as it is.
+ * A last line without its end, of a process that was killed, is dropped where rows stay; another one that is no row,
+ * and a file of other columns, are refused by their line, and the file stays as it is.
  */
 HUSK_API husk_status husk_log_open(const char *path, const husk_log_params *params, husk_log **log,
                                    husk_error *error);

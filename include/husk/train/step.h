@@ -114,7 +114,8 @@ HUSK_API husk_status husk_graph_check_finite(husk_graph *graph);
 
 /*
  * An input, a parameter or a statistic, and for reading an output too, by its name: all of its elements, packed, in its
- * dtype; reading gathers those of a view that is not. bytes must be their size. write returns when host may be reused, read when it is filled.
+ * dtype; reading gathers those of a view that is not. bytes must be their size. write returns when host may be reused,
+ * read when it is filled.
  */
 HUSK_API husk_status husk_graph_write(husk_graph *graph, const char *name, const void *host, uint64_t bytes);
 HUSK_API husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uint64_t bytes);
