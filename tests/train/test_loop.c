@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default timeout=60
 // Early stopping, progress and logs: nothing of this needs a device.
-#include <errno.h>
+#define _XOPEN_SOURCE   700 // pseudo-terminals
+#define _DEFAULT_SOURCE     // ioctl
+#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -208,6 +211,33 @@ START_TEST(a_line_is_written_over_and_over)
     husk_progress_release(progress);
     husk_progress_show(NULL, 1, NULL);
     husk_progress_release(NULL);
+}
+END_TEST
+
+// A terminal of 30 columns, of which the last stays free.
+START_TEST(a_terminal_has_its_own_width)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
+        printf("there are no pseudo-terminals here\n");
+        return;
+    }
+    struct winsize window = {.ws_row = 10, .ws_col = 30};
+    ck_assert_int_eq(ioctl(master, TIOCSWINSZ, &window), 0);
+    FILE *stream = fopen(ptsname(master), "w");
+    ck_assert_ptr_nonnull(stream);
+    husk_progress *progress;
+    husk_progress_params params = HUSK_PROGRESS_PARAMS(.stream = stream, .total = 4, .label = "x");
+    test_ok_error(husk_progress_create(&params, &progress, &error), &error);
+    husk_progress_show(progress, 4, "a long text that does not fit");
+    char text[200];
+    ssize_t used = read(master, text, sizeof text - 1);
+    ck_assert(used > 0);
+    text[used] = 0;
+    ck_assert_str_eq(text, "\rx  100%  4/4  0:00 left  a lo\033[K");
+    husk_progress_release(progress);
+    fclose(stream);
+    close(master);
 }
 END_TEST
 
@@ -416,15 +446,15 @@ END_TEST
 START_TEST(locales_do_not_matter)
 {
     const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "ps_AF.UTF-8"};
-    const char *found = NULL;
+    bool found = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !found; i++)
-        found = setlocale(LC_NUMERIC, names[i]);
+        found = setlocale(LC_NUMERIC, names[i]) != NULL;
     if (!found) { // glibc makes one anywhere
         char command[400];
         snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' > /dev/null 2>&1",
                  folder);
         setenv("LOCPATH", folder, 1);
-        found = system(command) == 0 ? setlocale(LC_NUMERIC, names[0]) : NULL;
+        found = system(command) == 0 && setlocale(LC_NUMERIC, names[0]);
     }
     husk_log *log = open_log(HUSK_LOG_ANEW, 0);
     write_row(log, 0.5, 1.25e-7, 3);
@@ -432,7 +462,7 @@ START_TEST(locales_do_not_matter)
     husk_log_close(open_log(HUSK_LOG_APPEND, 0));
     setlocale(LC_NUMERIC, "C");
     ck_assert_str_eq(get(), HEADER "0.5 1.25e-07 3\n");
-    printf("another locale's decimal point: %s\n", found ? found : "none is installed");
+    printf("another locale's decimal point: %s\n", found ? "a comma" : "no such locale is to be had");
 }
 END_TEST
 
@@ -481,6 +511,7 @@ int main(void)
     tcase_add_test(tests, times_are_short);
     tcase_add_test(tests, a_line_says_how_long_it_will_take);
     tcase_add_test(tests, a_line_is_written_over_and_over);
+    tcase_add_test(tests, a_terminal_has_its_own_width);
     tcase_add_test(tests, wrong_progress_is_refused);
     tcase_add_test(tests, rows_are_there_at_once);
     tcase_add_test(tests, a_resumed_run_goes_on_in_its_log);

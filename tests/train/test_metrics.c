@@ -183,7 +183,9 @@ START_TEST(an_epoch_may_be_long)
     const husk_tensor x = upload(HUSK_F32, 2, (int64_t[]){2, 2}, scores);
     const husk_tensor y = upload(HUSK_I32, 1, (int64_t[]){2}, (int32_t[]){0, 1});
     const husk_tensor loss = upload(HUSK_F32, 0, NULL, &(float){0.25f});
-    husk_metrics *metrics = make(&HUSK_METRICS_PARAMS(.classes = 2, .rows = 2));
+    husk_metrics *metrics = make(&HUSK_METRICS_PARAMS(.classes = 2, .rows = 2, .top = 1));
+    add(metrics, &x, &y, 2);
+    husk_metrics_reset(metrics); // what nobody has read is forgotten
     for (int b = 0; b < BATCHES; b++) {
         add(metrics, &x, &y, b % 2 ? 1 : 2);
         test_ok_error(husk_metrics_add_loss(metrics, test_queue(), &loss, 2, &error), &error);
@@ -192,7 +194,7 @@ START_TEST(an_epoch_may_be_long)
     husk_metrics_report report = read_report(metrics);
     ck_assert_int_eq(report.rows, BATCHES / 2 * 3);
     ck_assert_int_eq(report.right, BATCHES);
-    ck_assert(report.loss == 0.25 && isnan(report.top_accuracy));
+    ck_assert(report.loss == 0.25 && report.top_accuracy == report.accuracy);
     ck_assert(fabs(report.cross_entropy - (log1p(exp(-1)) + 1.0 / 3)) < 1e-6);
     husk_metrics_release(metrics);
     husk_buffer_release(x.buffer);
