@@ -156,6 +156,19 @@ void husk_dist_release(husk_dist *dist)
     forget(dist);
 }
 
+// ---- memory for transfers ----
+
+husk_status husk__dist_staging(husk_context *context, husk_queue *queue, uint64_t bytes, husk_buffer **buffer,
+                               void **host, const husk__dist_scope *scope)
+{
+    husk_error error;
+    husk_status status = husk_buffer_create(context, bytes, buffer, &error);
+    if (status)
+        return husk__dist_refuse(scope, status, "%s", error.text);
+    status = husk_buffer_map(queue, *buffer, HUSK_MAP_READ | HUSK_MAP_WRITE, 0, bytes, host);
+    return status ? husk__dist_refuse(scope, status, "%s", husk_queue_error(queue)->text) : HUSK_OK;
+}
+
 // ---- what it is ----
 
 int32_t husk_dist_rank(const husk_dist *dist)

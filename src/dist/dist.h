@@ -18,6 +18,7 @@
 
 #define HUSK__NAME_BYTES 64
 #define HUSK__NONE (-1) /* no rank */
+#define HUSK__WINDOW 4  /* windowed tasks that are under way at once */
 
 enum {
     HUSK__TAG_BEAT = 1,
@@ -25,8 +26,8 @@ enum {
     HUSK__TAG_LEAVE = 3,
     HUSK__TAG_GATHER = 16,
     HUSK__TAG_BROADCAST = 17,
-    HUSK__TAG_STAGES = 32, /* and on, by tensor and direction */
-    HUSK__TAG_PARTS = 1024 /* and on: two a part */
+    HUSK__TAG_PARTS = 1024,  /* and on: two a part */
+    HUSK__TAG_STAGES = 12288 /* and on, by tensor, direction and micro-batch */
 };
 
 typedef struct husk__dist_scope {
@@ -64,6 +65,7 @@ struct husk__task {
     int steps;             /* counted up by what goes on, so that patience begins anew */
     int seen_steps;
     uint64_t since;        /* the last of them, ns */
+    bool is_windowed;
     bool has_begun;
     bool has_ended;        /* under the lock */
 };
@@ -138,6 +140,10 @@ void husk__dist_fail(husk_dist *dist, husk_status status, const char *text);
 /* The same, as the scope's too. Returns status. */
 husk_status husk__dist_fail_with(husk_dist *dist, husk_status status, const char *text, const husk__dist_scope *scope);
 
+/* A buffer, and its memory mapped for good, for transfers. */
+husk_status husk__dist_staging(husk_context *context, husk_queue *queue, uint64_t bytes, husk_buffer **buffer,
+                               void **host, const husk__dist_scope *scope);
+
 /* Together: bytes of every rank, one behind the other. */
 husk_status husk__dist_gather(husk_dist *dist, const void *own, size_t bytes, void *all, const char *what,
                               const husk__dist_scope *scope);
@@ -152,6 +158,8 @@ husk_status husk__task_send(husk_dist *dist, husk__task *task, const void *data,
                             husk_error *error);
 husk_status husk__task_receive(husk_dist *dist, husk__task *task, void *data, size_t bytes, int32_t peer, int tag,
                                husk_error *error);
+/* Whether the device has come to an event. */
+husk_status husk__task_device(const husk__task *task, husk_event *event, bool *settled, husk_error *error);
 /* Whether all that is open has ended; then nothing is open. */
 husk_status husk__task_settled(husk__task *task, bool *settled, husk_error *error);
 

@@ -10,8 +10,15 @@
 
 enum { LEAST_PART = 4096, TAGS = 4096, BLOCK = 512 };
 
-// A part of a bucket on its way: device, this rank's piece, the sum of it, all pieces, device.
-typedef enum stage { STAGE_DEVICE, STAGE_SUM, STAGE_SPREAD } stage;
+// A part of a bucket on its way: backward, to host memory, this rank's piece, all pieces, back to the device.
+typedef enum stage { STAGE_DEVICE, STAGE_READ, STAGE_SUM, STAGE_SPREAD } stage;
+
+// Host memory that the driver has pinned, where that matters: a buffer that stays mapped. (The gradients themselves must
+// not be mapped while kernels write to other parts of them.)
+typedef struct staging {
+    husk_buffer *buffer;
+    void *host;
+} staging;
 
 typedef struct part {
     husk__task task;
@@ -21,9 +28,9 @@ typedef struct part {
     uint64_t offset, bytes; // within the buffer
     int tag;
     stage stage;
-    husk_event *ready;  // backward has come to its end
+    husk_event *ready;  // backward has come to its end; then, the part is in host memory
     husk_event *landed; // the means are there; the library's thread sets it
-    char *host;         // the part, mapped
+    char *host;         // that of its staging
     char *received;     // this rank's piece of the others
     husk_parallel_exchange times;
 } part;
@@ -34,6 +41,7 @@ struct husk_parallel {
     husk_parallel_params params;
     husk_dtype dtype;
     husk_queue *queue; // the library's thread's
+    staging staging[HUSK__WINDOW]; // in turn
     part *parts;
     size_t part_count;
     size_t posted; // parts of this step
@@ -90,17 +98,20 @@ static husk_status queue_failed(const part *p, husk_status status, husk_error *e
     return status;
 }
 
-static husk_status begin_sum(husk_dist *dist, part *p, husk_error *error)
+static husk_status begin_read(part *p, husk_error *error)
 {
     husk_queue *queue = p->parallel->queue;
     husk_status status = queue_failed(p, husk_queue_wait(queue, p->ready), error);
-    void *host = NULL;
+    husk_event_release(p->ready);
+    p->ready = NULL;
     if (!status)
-        status = queue_failed(p,
-                              husk_buffer_map(queue, p->buffer, HUSK_MAP_READ | HUSK_MAP_WRITE, p->offset,
-                                              p->bytes, &host),
-                              error);
-    p->host = host;
+        status = queue_failed(p, husk_buffer_read_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
+    return status ? status : queue_failed(p, husk_queue_record(queue, &p->ready), error);
+}
+
+static husk_status begin_sum(husk_dist *dist, part *p, husk_error *error)
+{
+    husk_status status = HUSK_OK;
     uint64_t own = piece_bytes(p, dist->rank);
     for (int32_t r = 0; r < dist->count && !status; r++)
         if (r != dist->rank && own)
@@ -133,7 +144,7 @@ static husk_status begin_spread(husk_dist *dist, part *p, husk_error *error)
 static husk_status land(part *p, husk_error *error)
 {
     husk_queue *queue = p->parallel->queue;
-    husk_status status = queue_failed(p, husk_buffer_unmap(queue, p->buffer, p->host), error);
+    husk_status status = queue_failed(p, husk_buffer_write_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
     if (!status)
         status = queue_failed(p, husk_queue_record(queue, &p->landed), error);
     p->times.ended_ns = husk__dist_now();
@@ -147,19 +158,21 @@ static husk_status advance_part(husk_dist *dist, husk__task *task, bool *has_end
     husk_status status;
     switch (p->stage) {
     case STAGE_DEVICE:
-        status = husk_event_wait(p->ready, 0);
-        if (status == HUSK_TIMEOUT)
+    case STAGE_READ:
+        // Its staging may be in use still.
+        if (p - p->parallel->parts >= HUSK__WINDOW && !p[-HUSK__WINDOW].landed)
             return HUSK_OK;
-        if (status) {
-            error->status = status;
-            snprintf(error->text, sizeof error->text, "%s: the device: %s", task->what,
-                     husk_status_text(status));
+        status = husk__task_device(task, p->ready, &settled, error);
+        if (status || !settled)
             return status;
+        task->steps++;
+        if (p->stage == STAGE_READ) {
+            p->stage = STAGE_SUM;
+            return begin_sum(dist, p, error);
         }
         p->times.ready_ns = husk__dist_now();
-        p->stage = STAGE_SUM;
-        task->steps++;
-        return begin_sum(dist, p, error);
+        p->stage = STAGE_READ;
+        return begin_read(p, error);
     case STAGE_SUM:
         status = husk__task_settled(task, &settled, error);
         if (status || !settled)
@@ -201,6 +214,8 @@ static husk_status make_parts(husk_parallel *own, const husk__dist_scope *scope)
                 p->bytes = bytes - from < most ? bytes - from : most;
                 p->tag = HUSK__TAG_PARTS + 2 * (int)(at % TAGS);
                 p->task.advance = advance_part;
+                p->task.is_windowed = true;
+                p->host = own->staging[at % HUSK__WINDOW].host;
                 snprintf(p->task.what, sizeof p->task.what, "part %zu of the gradients", at);
                 p->received = malloc((piece_bytes(p, own->dist->rank) + 1) * (size_t)own->dist->count);
                 if (!p->received || !husk__task_init(&p->task, 2 * own->dist->count))
@@ -214,6 +229,28 @@ static husk_status make_parts(husk_parallel *own, const husk__dist_scope *scope)
                 return husk__dist_no_memory(scope);
             own->part_count = count;
         }
+    }
+    return HUSK_OK;
+}
+
+static husk_status make_staging(husk_parallel *own, const husk__dist_scope *scope)
+{
+    husk_context *context = husk_queue_context(own->queue);
+    uint64_t most = 0;
+    for (size_t b = 0; b < husk_graph_bucket_count(own->graph); b++) {
+        husk_bucket bucket = HUSK_BUCKET();
+        husk_status status = husk_graph_bucket_at(own->graph, b, &bucket);
+        if (status)
+            return husk__dist_refuse(scope, status, "%s", husk_graph_error(own->graph)->text);
+        uint64_t bytes = (uint64_t)husk_tensor_extent(&bucket.gradients);
+        most = bytes > most ? bytes : most;
+    }
+    most = most < own->params.part_bytes ? most : own->params.part_bytes;
+    for (int i = 0; i < HUSK__WINDOW; i++) {
+        husk_status status = husk__dist_staging(context, own->queue, most, &own->staging[i].buffer,
+                                                &own->staging[i].host, scope);
+        if (status)
+            return status;
     }
     return HUSK_OK;
 }
@@ -485,6 +522,8 @@ husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_
     if (!status)
         status = husk_queue_create(husk_queue_context(husk_graph_queue(graph)), NULL, &own->queue, error);
     if (!status && dist->count > 1)
+        status = make_staging(own, &scope);
+    if (!status && dist->count > 1)
         status = make_parts(own, &scope);
     if (!status)
         status = compare(own, &scope);
@@ -519,6 +558,11 @@ void husk_parallel_release(husk_parallel *parallel)
         free(parallel->parts[i].received);
     }
     free(parallel->parts);
+    for (int i = 0; i < HUSK__WINDOW; i++) {
+        if (parallel->staging[i].host)
+            husk_buffer_unmap(parallel->queue, parallel->staging[i].buffer, parallel->staging[i].host);
+        husk_buffer_release(parallel->staging[i].buffer);
+    }
     husk_queue_release(parallel->queue);
     free(parallel);
 }

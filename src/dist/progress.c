@@ -9,7 +9,7 @@
 
 #include "dist/dist.h"
 
-enum { BEAT_GOODBYE = 0, BEAT_ALIVE = 1, WINDOW = 4 };
+enum { BEAT_GOODBYE = 0, BEAT_ALIVE = 1 };
 
 static const uint64_t ms = 1000000;
 static const uint64_t grace_ms = 2000; // from a failure to the end of all ranks, unless the program ends them
@@ -55,6 +55,17 @@ husk_status husk__task_settled(husk__task *task, bool *settled, husk_error *erro
     if (flag)
         task->open = 0;
     return husk__mpi_failed(code, "MPI_Testall", error);
+}
+
+husk_status husk__task_device(const husk__task *task, husk_event *event, bool *settled, husk_error *error)
+{
+    husk_status status = husk_event_wait(event, 0);
+    *settled = status == HUSK_OK;
+    if (status == HUSK_OK || status == HUSK_TIMEOUT)
+        return HUSK_OK;
+    error->status = status;
+    snprintf(error->text, sizeof error->text, "%s: the device: %s", task->what, husk_status_text(status));
+    return status;
 }
 
 // The first rank that a task waits for; HUSK__NONE: for the device.
@@ -283,9 +294,14 @@ static husk_status advance(husk_dist *dist, husk__task *task, uint64_t now, bool
 static husk_status advance_all(husk_dist *dist, uint64_t now, bool *busy, husk_error *error)
 {
     husk__task **link = &dist->active;
-    for (int i = 0; *link && i < WINDOW; i++) {
+    int windowed = 0;
+    while (*link) {
         husk__task *task = *link;
         bool has_ended;
+        if (task->is_windowed && ++windowed > HUSK__WINDOW) {
+            link = &task->next;
+            continue;
+        }
         husk_status status = advance(dist, task, now, &has_ended, busy, error);
         if (status)
             return status;
