@@ -8,6 +8,7 @@
  *     husk_dist_context_create            its device
  *     husk_parallel_create                the same graph in every rank: each has a part of every batch
  *     husk_parallel_step                  instead of husk_graph_step
+ *     husk_pipeline_create, _step         or: a part of the network in every rank
  *     husk_dist_release                   the end of the run
  *
  * What is sent goes through a thread of the library's. That thread alone calls MPI between husk_dist_create and
@@ -149,6 +150,59 @@ typedef struct husk_parallel_exchange {
 HUSK_API size_t husk_parallel_exchange_count(const husk_parallel *parallel);
 HUSK_API husk_status husk_parallel_exchange_at(husk_parallel *parallel, size_t index,
                                                husk_parallel_exchange *exchange);
+
+/* ---- pipelines ------------------------------------------------------------------------------------------- */
+
+/*
+ * A part of the network in every rank, a stage, in the order of the ranks: what comes out of one goes into the next,
+ * and gradients go back. A batch goes through in micro-batches, so that the stages compute at the same time: each has
+ * as many forwards ahead as there are stages behind it, then one backward and one forward in turn (1F1B; Narayanan et
+ * al.: PipeDream, 2019, with the gradients of all micro-batches in one update as in Huang et al.: GPipe, 2019). Each
+ * stage updates its own parameters. Sums go over micro-batches in their order, so a run repeats to the bit, and gives
+ * what one rank does with the whole network and `accumulate`.
+ */
+typedef struct husk_pipeline husk_pipeline;
+
+/* A tensor between two stages. */
+typedef struct husk_pipeline_link {
+    const char *value;    /* an output of the one stage's graph, an input of the other's */
+    const char *gradient; /* husk_graph_output_gradient's and husk_graph_input_gradient's name; NULL: there is none */
+} husk_pipeline_link;
+
+/* In which the program writes what the stage takes from outside, labels say, for the micro-batch. */
+typedef husk_status (*husk_pipeline_callback)(void *user, husk_graph *graph, uint32_t micro_batch);
+
+typedef struct husk_pipeline_params {
+    uint32_t size;           /* sizeof this struct: HUSK_PIPELINE_PARAMS sets it */
+    uint32_t micro_batches;  /* of a step, in all ranks; at least 1, and has no default */
+    const husk_pipeline_link *previous; /* from the stage before, in the order in which that has them as `next` */
+    size_t previous_count;              /* at most 8; none in the first stage */
+    const husk_pipeline_link *next;     /* to the stage behind */
+    size_t next_count;                  /* at most 8; none in the last stage */
+    const char *loss;                   /* the last stage's, by its name; NULL elsewhere */
+    husk_pipeline_callback load;        /* before each forward, in their order; NULL: nothing is to be done */
+    void *load_user;
+} husk_pipeline_params;
+
+#define HUSK_PIPELINE_PARAMS(...) (husk_pipeline_params) { .size = sizeof(husk_pipeline_params), __VA_ARGS__ }
+
+/* How many micro-batches this rank's stage has under way: what its graph's options have to have as micro_batches. */
+HUSK_API uint32_t husk_pipeline_depth(const husk_dist *dist, uint32_t micro_batches);
+/*
+ * Together. graph: this stage's, compiled with an optimizer, `accumulate` of params' micro_batches, and `micro_batches`
+ * of husk_pipeline_depth; the caller's. Stages whose links do not fit are refused by a text that says which. A link has
+ * at most 2^30 bytes.
+ */
+HUSK_API husk_status husk_pipeline_create(husk_dist *dist, husk_graph *graph, const husk_pipeline_params *params,
+                                          husk_pipeline **pipeline, husk_error *error);
+HUSK_API void husk_pipeline_release(husk_pipeline *pipeline);
+/*
+ * Together: all micro-batches forward and backward, and the update. It returns when all of this stage's work is
+ * enqueued.
+ */
+HUSK_API husk_status husk_pipeline_step(husk_pipeline *pipeline);
+/* Together: the mean of the last step's losses, in all ranks. */
+HUSK_API husk_status husk_pipeline_loss(husk_pipeline *pipeline, double *loss);
 
 HUSK_END_DECLS
 

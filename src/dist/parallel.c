@@ -13,8 +13,8 @@ enum { LEAST_PART = 4096, TAGS = 4096, BLOCK = 512 };
 // A part of a bucket on its way: backward, to host memory, this rank's piece, all pieces, back to the device.
 typedef enum stage { STAGE_DEVICE, STAGE_READ, STAGE_SUM, STAGE_SPREAD } stage;
 
-// Host memory that the driver has pinned, where that matters: a buffer that stays mapped. (The gradients themselves must
-// not be mapped while kernels write to other parts of them.)
+// Host memory that the driver has pinned, where that matters: a buffer that stays mapped. (The gradients themselves
+// must not be mapped while kernels write to other parts of them.)
 typedef struct staging {
     husk_buffer *buffer;
     void *host;
@@ -105,7 +105,8 @@ static husk_status begin_read(part *p, husk_error *error)
     husk_event_release(p->ready);
     p->ready = NULL;
     if (!status)
-        status = queue_failed(p, husk_buffer_read_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
+        status =
+            queue_failed(p, husk_buffer_read_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
     return status ? status : queue_failed(p, husk_queue_record(queue, &p->ready), error);
 }
 
@@ -144,7 +145,8 @@ static husk_status begin_spread(husk_dist *dist, part *p, husk_error *error)
 static husk_status land(part *p, husk_error *error)
 {
     husk_queue *queue = p->parallel->queue;
-    husk_status status = queue_failed(p, husk_buffer_write_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
+    husk_status status =
+            queue_failed(p, husk_buffer_write_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
     if (!status)
         status = queue_failed(p, husk_queue_record(queue, &p->landed), error);
     p->times.ended_ns = husk__dist_now();

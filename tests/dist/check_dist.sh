@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_dist.sh MPIEXEC RANKS LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c and of examples/train_distributed.c.
-# WHICH: alike, refused, example, four, failures, lost, overlap.
+# check_dist.sh MPIEXEC RANKS STAGES LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c, tests/dist/stages.c and
+# examples/train_distributed.c. WHICH: alike, refused, example, stages, four, failures, lost, overlap, pipeline.
 set -eu
 LC_ALL=C
 export LC_ALL
 mpiexec=$1
 ranks=$2
-layer=$3
-example=$4
-which=$5
+stages=$3
+layer=$4
+example=$5
+which=$6
+program=$ranks
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -24,7 +26,7 @@ export POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1
 checkpoint=""
 
 run() { # run COUNT WHAT OUTPUT: the losses go to OUTPUT, what the ranks say of errors to OUTPUT.errors
-    "$mpiexec" -n "$1" "$ranks" "$2" $checkpoint > "$3" 2> "$3.errors" || return $?
+    "$mpiexec" -n "$1" "$program" "$2" $checkpoint > "$3" 2> "$3.errors" || return $?
 }
 
 succeed() {
@@ -130,6 +132,28 @@ lost) # a rank that dies, and one that only stops: its silence is noticed by the
     checkpoint=""
     fail 4 kill 10 'rank 1'
     fail 4 stop 10 'rank 1 (.*has not been heard from'
+    ;;
+stages) # the whole network in one rank, and its halves in two
+    program=$stages
+    succeed 1 train one
+    succeed 2 train two
+    agree one two
+    succeed 2 train again
+    same two again
+    ;;
+pipeline)
+    program=$stages
+    succeed 1 train one
+    succeed 3 train three
+    agree one three
+    succeed 4 train four
+    agree one four
+    succeed 4 train again
+    same four again
+    fail 2 link 20 'rank 0: husk_pipeline_create: link 0: .* gives f32 \[4, 64\], rank 1 (.* wants f32 \[4, 32\]'
+    fail 3 depth 20 'rank 1: .*micro_batches has to be 2 in this stage' 'rank 0: .*rank 1 (.*has to be 2 in this'
+    fail 2 load 20 'rank 0: .*rank 1 (.*load has failed at micro-batch 2: .*there is no value nothing'
+    fail 2 kill 10 'rank 1'
     ;;
 overlap) # gradients are on their way while backward goes on
     succeed 2 overlap overlap
