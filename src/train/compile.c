@@ -44,7 +44,7 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
     if (status)
         return status;
     husk_value loss = own->options.loss;
-    if (loss && graph->is_quantized)
+    if ((loss || husk__graph_is_given(graph)) && graph->is_quantized)
         return husk__train_reject(scope, "options", "loss: a quantized graph is for evaluation alone");
     if (loss < 0 || loss >= graph->value_count)
         return husk__train_reject(scope, "options", "loss: %d is no value of this graph", (int)loss);

@@ -120,7 +120,7 @@ husk_status husk_calibration_observe(husk_calibration *calibration, husk_error *
         return husk__train_no_memory(&scope);
     memcpy(seen, calibration->nodes, bytes);
     calibration->graph->compiled->at = HUSK_GRAPH_EVALUATION;
-    calibration->graph->compiled->has_forward = false;
+    husk__begin_forward(calibration->graph->compiled);
     husk_status status = observe_all(calibration, seen, &scope);
     if (!status) {
         memcpy(calibration->nodes, seen, bytes);

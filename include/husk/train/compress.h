@@ -19,6 +19,10 @@
  *     husk_graph_quantize(other, file, NULL, &error);                              the same network, built anew
  *     husk_graph_compile(other, NULL, &error);                                     for evaluation
  *     husk_graph_load(other, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL, &error);
+ *
+ * Distillation: a small network learns what a large one answers, not only what is right (arXiv 1503.02531).
+ *
+ *     loss = husk_graph_distillation(student, "loss", NULL, logits, teacher_logits, labels);
  */
 #ifndef HUSK_TRAIN_COMPRESS_H
 #define HUSK_TRAIN_COMPRESS_H
@@ -98,6 +102,32 @@ HUSK_API husk_status husk_calibration_save(const husk_calibration *calibration, 
  */
 HUSK_API husk_status husk_graph_quantize(husk_graph *graph, const husk_safetensors *file, size_t *count,
                                          husk_error *error);
+
+/* ---- distillation ---------------------------------------------------------------------------------------- */
+
+typedef struct husk_distillation_params {
+    uint32_t size;     /* sizeof this struct: HUSK_DISTILLATION_PARAMS sets it */
+    float temperature; /* by which both networks' logits are divided, above 0; 0 means 4 */
+    float weight;      /* of the teacher's part, above 0 to 1; 0 means 0.9 */
+} husk_distillation_params;
+
+#define HUSK_DISTILLATION_PARAMS(...) \
+    (husk_distillation_params) { .size = sizeof(husk_distillation_params), __VA_ARGS__ }
+
+/*
+ * The loss of a student that learns from a teacher's logits, and from labels where there are some (arXiv 1503.02531):
+ *
+ *     weight T^2 / N sum over rows and classes of p (log p - log q) + (1 - weight) cross entropy(x, labels)
+ *     p = softmax(teacher / T), q = softmax(x / T), T the temperature, N the rows
+ *
+ * x and teacher: [C] or [N, C, space...], the classes in dimension 1. labels as husk_graph_loss has them for
+ * CROSS_ENTROPY, or HUSK_NO_VALUE: then weight is 1. teacher gets no gradient: an input, written from the output of
+ * another graph on the same queue (husk_graph_tensor, husk_graph_write_tensor), or a frozen part of this graph. Made of
+ * nodes whose names begin with this one's and a dot.
+ */
+HUSK_API husk_value husk_graph_distillation(husk_graph *graph, const char *name,
+                                            const husk_distillation_params *params, husk_value x, husk_value teacher,
+                                            husk_value labels);
 
 HUSK_END_DECLS
 
