@@ -25,6 +25,7 @@ void husk_optimizer_grid(OPTIMIZER_KERNEL_PARAMS)
     const acc_t factor = OPTIMIZER_FACTOR;
     if (OPTIMIZER_SKIPS)
         return;
+    OPTIMIZER_COUNT_STEPS
     for (long i = get_global_id(0); i < total; i += get_global_size(0)) {
         optimizer_state s = {w_base[w_offset + i], 0.0f, 0.0f, 0.0f};
         if (flags & OPTIMIZER_FIRST)

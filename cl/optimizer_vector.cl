@@ -54,6 +54,7 @@ void husk_optimizer_vector(OPTIMIZER_KERNEL_PARAMS)
     long i = begin;
     if (OPTIMIZER_SKIPS)
         return;
+    OPTIMIZER_COUNT_STEPS
     for (; i + VW <= end; i += VW)
         step_vector(&o, factor, i, VW, OPTIMIZER_ARGS);
     if (i < end)

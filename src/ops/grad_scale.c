@@ -3,6 +3,7 @@
 #include <husk/ops/grad_scale.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,9 +24,10 @@ typedef struct problem {
 
 typedef struct arguments {
     husk__list list;
-    const husk_tensor *by, *found;
-    float factor, limit;
+    const husk_tensor *by, *found, *state;
+    float factor, limit, growth, backoff;
     int32_t divides, keeps;
+    uint32_t interval;
 } arguments;
 
 static void describe(const void *untyped, husk__key *key)
@@ -98,7 +100,10 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
         return status;
     const husk__range one = {{1, 1, 1}, {1, 1, 1}};
     return HUSK__LAUNCH(queue, own->finish, &one, scope, parts, HUSK__ARG_I64(what->units), HUSK__ARG_I32(given->keeps),
-                        HUSK__ARG_TENSOR(given->found));
+                        HUSK__ARG_TENSOR(given->found), HUSK__ARG_TENSOR(given->state),
+                        HUSK__ARG_ACC(what->accumulator, (double)given->growth),
+                        HUSK__ARG_ACC(what->accumulator, (double)given->backoff),
+                        HUSK__ARG_ACC(what->accumulator, (double)given->interval));
 }
 
 static const husk__configuration vector_menu[] = {{.name = "1", .options = "", .values = {1}}};
@@ -140,6 +145,23 @@ const husk__op husk__op_grad_scale = {
     .classify = classify,
 };
 
+// Beside the list as a number is, but for the elements.
+static husk_status check_state(husk_queue *queue, const arguments *given, const husk__scope *scope)
+{
+    const husk_tensor *state = given->state;
+    if (!given->found)
+        return husk__reject(scope, "found", "is NULL, but state is to follow it");
+    husk_status status = husk__tensor_check_plain(state, husk__list_accumulator(&given->list), "state", scope);
+    if (status == HUSK_OK && (state->rank != 1 || state->shape[0] != 4 || state->strides[0] > 1))
+        return husk__reject(scope, "state", "must be packed, of rank 1 and 4 elements");
+    for (int64_t i = 0; i < 4 && status == HUSK_OK; ++i) {
+        husk_tensor number = husk_tensor_make(state->buffer, state->dtype, 0, NULL);
+        number.offset = state->offset + i;
+        status = husk__list_check_number(queue, &given->list, &number, "state", scope);
+    }
+    return status == HUSK_OK ? husk__refuse_overlap(state, "state", given->found, "found", scope) : status;
+}
+
 static husk_status validate(husk_queue *queue, const husk_grad_scale_params *params, const arguments *given,
                             const husk__scope *scope)
 {
@@ -149,6 +171,11 @@ static husk_status validate(husk_queue *queue, const husk_grad_scale_params *par
         return husk__reject(scope, "params", "limit is %g, must not be negative", (double)params->limit);
     if (params->divides && !given->by)
         return husk__reject(scope, "by", "is NULL, but params.divides is set");
+    if (params->growth != 0 && !(params->growth >= 1 && params->growth < INFINITY))
+        return husk__reject(scope, "params", "growth is %g, must be at least 1", (double)params->growth);
+    if (!(params->backoff >= 0 && params->backoff <= 1))
+        return husk__reject(scope, "params", "backoff is %g, must be more than 0 and at most 1",
+                            (double)params->backoff);
     husk_status status = husk__list_check(queue, &given->list, "tensors", true, scope);
     if (status == HUSK_OK && given->by)
         status = husk__list_check_number(queue, &given->list, given->by, "by", scope);
@@ -156,6 +183,8 @@ static husk_status validate(husk_queue *queue, const husk_grad_scale_params *par
         status = husk__list_check_number(queue, &given->list, given->found, "found", scope);
     if (status == HUSK_OK && given->by && given->found)
         status = husk__refuse_overlap(given->found, "found", given->by, "by", scope);
+    if (status == HUSK_OK && given->state)
+        status = check_state(queue, given, scope);
     return status;
 }
 
@@ -175,7 +204,8 @@ husk_status husk_grad_scale(husk_queue *queue, const husk_grad_scale_params *par
     arguments given = {.list = {tensors, count}, .by = by, .found = found};
     husk_status status = husk__call_begin(queue, "husk_grad_scale", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, offsetof(husk_grad_scale_params, state), params, &scope);
+    given.state = status == HUSK_OK ? options.state : NULL;
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK)
@@ -184,6 +214,9 @@ husk_status husk_grad_scale(husk_queue *queue, const husk_grad_scale_params *par
     given.limit = options.limit > 0 ? options.limit : INFINITY;
     given.divides = options.divides != 0;
     given.keeps = options.keeps != 0;
+    given.growth = options.growth != 0 ? options.growth : 2.0f;
+    given.backoff = options.backoff != 0 ? options.backoff : 0.5f;
+    given.interval = options.interval ? options.interval : 2000;
     return enqueue(queue, options.variant, &given, &scope);
 }
 

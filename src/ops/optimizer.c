@@ -24,9 +24,9 @@ typedef struct problem {
 } problem;
 
 typedef struct arguments {
-    const husk_tensor *g, *w, *first, *second, *third, *copy, *by, *skip;
+    const husk_tensor *g, *w, *first, *second, *third, *copy, *by, *skip, *skipped;
     int32_t kind, flags, divides;
-    double rate, shrink, decay, keep, add, keep2, add2, scale, epsilon;
+    double rate, shrink, decay, keep, add, keep2, add2, scale, epsilon, number;
 } arguments;
 
 static void describe(const void *untyped, husk__key *key)
@@ -93,7 +93,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     return HUSK__LAUNCH(queue, own->kernel, &own->range, scope, HUSK__ARG_TENSOR(given->g), HUSK__ARG_TENSOR(given->w),
                         HUSK__ARG_TENSOR(given->first), HUSK__ARG_TENSOR(given->second),
                         HUSK__ARG_TENSOR(given->third), HUSK__ARG_TENSOR(given->copy), HUSK__ARG_TENSOR(given->by),
-                        HUSK__ARG_TENSOR(given->skip), HUSK__ARG_I32(given->divides), HUSK__ARG_I64(what->count),
+                        HUSK__ARG_TENSOR(given->skip), HUSK__ARG_TENSOR(given->skipped),
+                        HUSK__ARG_ACC(dtype, given->number), HUSK__ARG_ACC(dtype, log(given->keep)),
+                        HUSK__ARG_ACC(dtype, log(given->keep2)), HUSK__ARG_I32(given->divides), HUSK__ARG_I64(what->count),
                         HUSK__ARG_I64(own->share), HUSK__ARG_I32(given->kind), HUSK__ARG_I32(given->flags),
                         HUSK__ARG_ACC(dtype, given->rate), HUSK__ARG_ACC(dtype, given->shrink),
                         HUSK__ARG_ACC(dtype, given->decay), HUSK__ARG_ACC(dtype, given->keep),
@@ -228,7 +230,8 @@ static husk_status validate(husk_queue *queue, const husk_optimizer_params *para
                {given->third, "third", FLAG_THIRD},
                {given->copy, "copy", 0},
                {given->by, "scale", 0},
-               {given->skip, "skip", 0}};
+               {given->skip, "skip", 0},
+               {given->skipped, "skipped", 0}};
     const int32_t flags = flags_of(params);
     const husk_dtype own = given->w && given->w->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
     husk_status status = own == HUSK_F64 ? husk__tensor_check_real(queue, given->w, "w", scope)
@@ -249,12 +252,12 @@ static husk_status validate(husk_queue *queue, const husk_optimizer_params *para
     for (int i = 0; i < 6 && status == HUSK_OK; ++i)
         if (all[i].tensor)
             status = husk__tensor_bind(queue, all[i].tensor, all[i].name, scope);
-    for (int i = 6; i < 8 && status == HUSK_OK; ++i)
+    for (int i = 6; i < 9 && status == HUSK_OK; ++i)
         if (all[i].tensor)
             status = check_number(queue, all[i].tensor, own, all[i].name, scope);
     if (status == HUSK_OK && params->divides && !given->by)
         status = husk__reject(scope, "scale", "is NULL, but divides is set");
-    for (int i = 1; i < 8; ++i)
+    for (int i = 1; i < 9; ++i)
         for (int j = 0; j < (i < 7 ? i : 6) && status == HUSK_OK; ++j)
             if (all[i].tensor)
                 status = husk__refuse_overlap(all[i].tensor, all[i].name, all[j].tensor, all[j].name, scope);
@@ -271,7 +274,9 @@ static void resolve(const husk_optimizer_params *params, arguments *given)
     given->divides = params->divides != 0;
     given->kind = is_adam ? HUSK_OPTIMIZER_ADAM : (int32_t)params->kind;
     given->flags = flags_of(params);
-    given->rate = is_adam ? rate / (1 - pow(beta, step)) : rate;
+    const bool counts = !given->skipped; // else the device does
+    given->number = step;
+    given->rate = is_adam && counts ? rate / (1 - pow(beta, step)) : rate;
     given->shrink = is_decoupled ? 1 - rate * (double)params->weight_decay : 1.0;
     given->decay = is_decoupled ? 0.0 : (double)params->weight_decay;
     given->epsilon = params->epsilon != 0 ? (double)params->epsilon : 1e-8;
@@ -280,10 +285,10 @@ static void resolve(const husk_optimizer_params *params, arguments *given)
     given->keep2 = is_adam ? beta2 : beta;
     given->add2 = 1 - (is_adam ? beta2 : beta);
     given->scale = is_adam ? 1 / sqrt(1 - pow(beta2, step)) : (double)params->momentum;
-    if (params->kind == HUSK_OPTIMIZER_SGD && step == 1)
-        given->add = 1.0; // first is the gradient itself
-    if (params->kind == HUSK_OPTIMIZER_SGD && step == 1)
+    if (params->kind == HUSK_OPTIMIZER_SGD && step == 1 && counts) { // first is the gradient itself
+        given->add = 1.0;
         given->keep = 0.0;
+    }
 }
 
 husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *params, const husk_tensor *g,
@@ -301,6 +306,7 @@ husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *param
     given.copy = options.copy;
     given.by = options.scale;
     given.skip = options.skip;
+    given.skipped = options.skipped;
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK || husk__tensor_count(w) == 0)

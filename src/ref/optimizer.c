@@ -43,6 +43,12 @@ static known root(known a)
     return rounded(y, least > 0 ? a.error / (2.0 * sqrt(least)) : sqrt(a.error) + y);
 }
 
+// By a factor that errs by this much of itself.
+static known inexact(known a, double error)
+{
+    return (known){a.value, a.error + error * fabs(a.value)};
+}
+
 static known load(const husk_ref_array *array, const int64_t *index)
 {
     return (known){array != NULL ? husk_ref_load(array, husk_ref_offset(array, index)) : 0.0, 0.0};
@@ -94,8 +100,10 @@ static void step(const husk_ref_optimizer *op, const int64_t *index, known out[H
         known square = second;
         if (p->amsgrad)
             square = third = third.value > second.value ? (known){third.value, second.error} : second;
-        const known denominator = plus(times(root(square), 1 / sqrt(1 - pow(beta2, number))), epsilon);
-        out[0] = plus(w, times(over(first, denominator), -rate / (1 - pow(beta, number))));
+        const double own = op->counts ? 16.0 * HUSK_REF_UNIT : 0.0, correction = 1 / sqrt(1 - pow(beta2, number));
+        const double move_rate = -rate / (1 - pow(beta, number));
+        const known denominator = plus(inexact(times(root(square), correction), own), epsilon);
+        out[0] = plus(w, inexact(times(over(first, denominator), move_rate), own));
     }
     out[1] = first;
     out[2] = second;

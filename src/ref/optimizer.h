@@ -24,6 +24,7 @@ typedef struct husk_ref_optimizer {
     const husk_ref_array *before[HUSK_REF_OPTIMIZER_OUTPUTS];
     double scale;                     /* what g is multiplied with; 0 means 1 */
     bool skips;                       /* nothing is done */
+    bool counts;                      /* the device knows the step's number: params' */
     husk_ref_optimizer_output output; /* which one the functions below speak of */
 } husk_ref_optimizer;
 

@@ -134,6 +134,71 @@ START_TEST(special_values)
 }
 END_TEST
 
+// ---- a scale that follows what is found ----
+
+typedef struct followed {
+    double scale, since, good, bad;
+} followed;
+
+static void follow(followed *own, bool is_bad, double growth, double backoff, double interval)
+{
+    own->since = is_bad ? 0 : own->since + 1;
+    own->good += !is_bad;
+    own->bad += is_bad;
+    if (is_bad)
+        own->scale = fmax(own->scale * backoff, 0x1p-24);
+    else if (own->since == interval) {
+        own->since = 0;
+        if (own->scale * growth <= 0x1p24)
+            own->scale *= growth;
+    }
+}
+
+START_TEST(the_scale_follows)
+{
+    const int64_t shape[] = {5}, four[] = {4};
+    const double starts[] = {65536, 0x1p23, 0x1p-23};
+    test_tensor good = test_inout(1, shape, TEST_PACKED, 4, 2.0f), bad = test_inout(1, shape, TEST_PACKED, 5, 2.0f);
+    test_tensor state = test_inout(1, four, TEST_PACKED, 1, 1.0f), found = number(0.0);
+    husk_ref_store(&bad.array, 3, NAN);
+    test_input_update(&bad);
+    husk_tensor by = state.tensor;
+    by.rank = 0;
+    for (int v = 0; v < VARIANTS; v++)
+        for (int start = 0; start < 3; start++) {
+            followed own = {.scale = starts[start]};
+            const double growth = start == 2 ? 4 : 2, backoff = start == 1 ? 0.25 : 0.5, interval = 2 + start;
+            const husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(
+                .variant = variants[v], .divides = 1, .state = &state.tensor, .interval = (uint32_t)interval,
+                .growth = start == 2 ? 4.0f : 0.0f, .backoff = start == 1 ? 0.25f : 0.0f);
+            for (int i = 0; i < 4; i++)
+                husk_ref_store(&state.array, i, i == 0 ? own.scale : 0.0);
+            test_input_update(&state);
+            // Growth after `interval` good ones in a row; three bad ones; good ones again.
+            for (int step = 0; step < 16; step++) {
+                const bool is_bad = step == 3 || (step >= 8 && step < 11);
+                test_tensor *x = is_bad ? &bad : &good;
+                test_restore(x);
+                if (!test_ran(husk_grad_scale(test_queue(), &params, (const husk_tensor *[]){&x->tensor}, 1, &by,
+                                              &found.tensor),
+                              "grad_scale", variants[v]))
+                    break;
+                test_fetch(x); // by the scale before
+                ck_assert_msg(husk_ref_load(&x->array, 0) == husk_ref_load(&x->before, 0) / own.scale, "step %d", step);
+                follow(&own, is_bad, growth, backoff, interval);
+                test_fetch(&state);
+                const double wanted[] = {own.scale, own.since, own.good, own.bad};
+                for (int i = 0; i < 4; i++)
+                    ck_assert_msg(husk_ref_load(&state.array, i) == wanted[i], "step %d: state %d is %g, must be %g",
+                                  step, i, husk_ref_load(&state.array, i), wanted[i]);
+            }
+        }
+    test_tensor *const all[] = {&good, &bad, &state, &found};
+    for (int i = 0; i < 4; i++)
+        test_release(all[i]);
+}
+END_TEST
+
 // Without by and found, and on no tensors at all.
 START_TEST(nothing)
 {
@@ -220,6 +285,24 @@ START_TEST(bad_input)
     husk_tensor inside = a.tensor;
     inside.rank = 0;
     refuse(HUSK_INVALID_ARGUMENT, "found", NULL, list, 2, by, &inside);
+    const int64_t four[] = {4};
+    test_tensor s = test_inout(1, four, TEST_PACKED, 1, 1.0f);
+    params = HUSK_GRAD_SCALE_PARAMS(.state = &s.tensor);
+    refuse(HUSK_INVALID_ARGUMENT, "found", &params, list, 2, by, NULL);
+    params.growth = 0.5f;
+    refuse(HUSK_INVALID_ARGUMENT, "growth", &params, list, 2, by, found);
+    params = HUSK_GRAD_SCALE_PARAMS(.state = &s.tensor, .backoff = 2.0f);
+    refuse(HUSK_INVALID_ARGUMENT, "backoff", &params, list, 2, by, found);
+    params = HUSK_GRAD_SCALE_PARAMS(.state = &n.tensor);
+    refuse(HUSK_INVALID_ARGUMENT, "state", &params, list, 2, by, found);
+    husk_tensor part = {.buffer = a.tensor.buffer, .offset = a.tensor.offset, .rank = 1, .shape = {4}, .strides = {1}};
+    params.state = &part;
+    refuse(HUSK_INVALID_ARGUMENT, "state", &params, list, 2, by, found);
+    part = s.tensor;
+    part.rank = 0;
+    params.state = &s.tensor;
+    refuse(HUSK_INVALID_ARGUMENT, "state", &params, list, 2, by, &part);
+    test_release(&s);
     list[1] = &a.tensor; // twice
     refuse(HUSK_INVALID_ARGUMENT, "tensors", NULL, list, 2, by, found);
     list[1] = &gaps.tensor;
@@ -244,6 +327,7 @@ int main(void)
         return test_main(suite);
     tcase_add_loop_test(tests, lengths, 0, 10);
     tcase_add_test(tests, special_values);
+    tcase_add_test(tests, the_scale_follows);
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, ten_runs_agree);
     tcase_add_test(tests, the_check_sees_mistakes);

@@ -101,7 +101,7 @@ static void check(void *user, const husk_ref_array *made, husk_ref_report *repor
 
 static void compare_scaled(const husk_optimizer_params *p, memory *m, double scale, const char *variant)
 {
-    husk_ref_optimizer op = {.params = p, .g = &m->g.array, .scale = scale};
+    husk_ref_optimizer op = {.params = p, .g = &m->g.array, .scale = scale, .counts = p->skipped};
     char text[160];
     snprintf(text, sizeof text, "%s step %d count %lld", husk_optimizer_kind_name(p->kind), (int)p->step,
              (long long)husk_ref_array_count(&m->g.array));
@@ -180,11 +180,13 @@ static void run_mixed(husk_optimizer_params p, husk_dtype gradient, husk_dtype c
     const husk_dtype own = gradient == HUSK_F64 ? HUSK_F64 : HUSK_F32;
     memory m = make_of(own, &p, 1, &count, 7);
     test_tensor rounded = test_inout_of(copy == HUSK_F32 ? HUSK_F16 : copy, 1, &count, TEST_PACKED, 8, 1.0f);
-    test_tensor factor = number_of(own, scale), skip = number_of(own, flag);
+    const uint64_t step = p.step, before = flag == 0 && count % 2 ? step + 1 : 0; // skipped before
+    test_tensor factor = number_of(own, scale), skip = number_of(own, flag), skipped = number_of(own, (double)before);
     test_release(&m.g);
     m.g = test_input_of(gradient, 1, &count, TEST_PACKED, 9, 1.0f);
     p.scale = scale != 0 ? &factor.tensor : NULL;
     p.skip = &skip.tensor;
+    p.skipped = before ? &skipped.tensor : NULL;
     p.copy = copy != HUSK_F32 ? &rounded.tensor : NULL;
     for (int v = 0; v < VARIANTS; v++) {
         p.variant = variants[v];
@@ -192,8 +194,10 @@ static void run_mixed(husk_optimizer_params p, husk_dtype gradient, husk_dtype c
             if (m.has[s])
                 test_restore(&m.states[s]);
         test_restore(&rounded);
+        p.step = step + before;
         if (!test_ran(run(&p, &m), NAME, variants[v]))
             continue;
+        p.step = step;
         if (flag != 0) {
             for (int s = 0; s < STATES; s++)
                 if (m.has[s])
@@ -216,6 +220,7 @@ static void run_mixed(husk_optimizer_params p, husk_dtype gradient, husk_dtype c
     test_release(&rounded);
     test_release(&factor);
     test_release(&skip);
+    test_release(&skipped);
     release(&m);
 }
 
@@ -336,9 +341,10 @@ START_TEST(bad_input)
         HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .divides = 1), HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = m),
         HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skip = m), HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = m),
         HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = &f16.tensor),
-        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &wrong.tensor)};
-    const char *const names[] = {"scale", "scale", "skip", "copy", "scale", "copy"};
-    for (int i = 0; i < 6; i++)
+        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &wrong.tensor),
+        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skipped = &f16.tensor)};
+    const char *const names[] = {"scale", "scale", "skip", "copy", "scale", "copy", "skipped"};
+    for (int i = 0; i < 7; i++)
         refuse(i < 3 ? HUSK_INVALID_ARGUMENT : HUSK_UNSUPPORTED, names[i], &mixed[i], g, w, NULL, NULL, NULL);
     husk_tensor bf16 = f16.tensor;
     bf16.dtype = HUSK_BF16;

@@ -16,15 +16,17 @@
  *              w := w - rate / (1 - beta^step) first / (sqrt(second / (1 - beta2^step)) + epsilon)
  *     ADAMW    as ADAM, but w := (1 - rate weight_decay) w beforehand
  *
- * 1 - beta and what depends on the step are computed on the host in double.
+ * 1 - beta and what depends on the step are computed on the host in double; with `skipped` the latter on the device,
+ * where 1 - beta^step and its use err by 16 units of 2^-24 (2^-53 in f64) of the step.
  *
  * Mixed precision: w and the states are f32, g is f32, f16 or bf16. `scale`, a number on the device, is what g is
  * multiplied with first, or divided by: husk_grad_norm's coefficient, or the loss scale. Where `skip`, a flag on the
  * device such as husk_grad_scale's `found`, is not 0, nothing is changed. `copy` receives w rounded to f16 or bf16:
  * what forward reads. Nothing of this waits for the device. The host cannot know of a step that was skipped, so `step`
- * counts it; where the very bias correction of PyTorch is wanted after one, the flag has to be read.
+ * counts it; `skipped`, a number on the device such as the fourth of husk_grad_scale's state, says how many earlier steps
+ * were, and the step's own number is then step - skipped, 1 at least, as torch.amp counts.
  *
- * f64 stands alone: w, g, states, scale and skip are all f64, without a copy, and everything is computed in f64.
+ * f64 stands alone: w, g, states, scale, skip and skipped are all f64, without a copy, and everything is computed in f64.
  *
  * Tensors: the same shape, w and states f32, packed, not overlapping. States that the options do not keep must be NULL:
  * SGD keeps first with momentum; RMSPROP second, with momentum first, with centered third; ADAM and ADAMW first and
@@ -76,6 +78,7 @@ typedef struct husk_optimizer_params {
     const husk_tensor *skip;  /* likewise; NULL: never */
     const husk_tensor *copy;  /* f16 or bf16, and as g unless that is f32; packed, w's shape; NULL: none */
     uint32_t divides;         /* g is multiplied by 1 / scale, which is computed first */
+    const husk_tensor *skipped; /* as scale; NULL: no earlier step was skipped */
 } husk_optimizer_params;
 
 #define HUSK_OPTIMIZER_PARAMS(...) (husk_optimizer_params) { .size = sizeof(husk_optimizer_params), __VA_ARGS__ }
