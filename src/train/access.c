@@ -16,6 +16,14 @@ static husk_status begin(husk_graph *graph, const char *call, husk__train_scope 
     return HUSK_OK;
 }
 
+// Whoever is shown where parameters lie may write them.
+static void expose(husk_graph *graph, const husk_tensor *tensor)
+{
+    husk__compiled *own = graph->compiled;
+    if (tensor->buffer == own->regions[HUSK__REGION_PARAMETERS])
+        own->copies_are_old = true;
+}
+
 // Where a value lies; for writing it has to be packed.
 static husk_status locate(husk_graph *graph, const char *name, bool to_write, husk_tensor *tensor,
                           const husk__train_scope *scope)
@@ -45,6 +53,8 @@ static husk_status locate(husk_graph *graph, const char *name, bool to_write, hu
     if (to_write && !husk__is_packed(&value->tensor))
         return husk__train_reject(scope, "name", "%s is a view that is not packed, and cannot be written", name);
     *tensor = value->tensor;
+    if (region == HUSK__REGION_PARAMETERS)
+        tensor->dtype = husk__parameter_dtype(graph, root);
     tensor->buffer = own->regions[region];
     tensor->offset += (int64_t)(offset / husk_dtype_size(tensor->dtype));
     return HUSK_OK;
@@ -100,6 +110,7 @@ husk_status husk_graph_write(husk_graph *graph, const char *name, const void *ho
     if (status)
         return status;
     forget_forward(graph, name);
+    expose(graph, &tensor);
     uint64_t offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
     return husk__queue_failed(graph,
                               husk_buffer_write_async(graph->queue, tensor.buffer, offset, bytes, host),
@@ -126,6 +137,7 @@ husk_status husk_graph_write_tensor(husk_graph *graph, const char *name, const h
                                   husk_dtype_name(from->dtype), name, husk__graph_shape_text(&tensor, wanted),
                                   husk_dtype_name(tensor.dtype));
     forget_forward(graph, name);
+    expose(graph, &tensor);
     return husk__queue_failed(graph, husk_copy(graph->queue, NULL, from, &part), &scope);
 }
 
@@ -170,7 +182,20 @@ husk_status husk_graph_tensor(husk_graph *graph, const char *name, husk_tensor *
     husk_status status = begin(graph, "husk_graph_tensor", &scope);
     if (!status && !tensor)
         status = husk__train_reject(&scope, "tensor", "it is NULL");
-    return status ? status : locate(graph, name, false, tensor, &scope);
+    if (!status)
+        status = locate(graph, name, false, tensor, &scope);
+    if (!status)
+        expose(graph, tensor);
+    return status;
+}
+
+husk_status husk_graph_parameters_changed(husk_graph *graph)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_parameters_changed", &scope);
+    if (!status)
+        graph->compiled->copies_are_old = true;
+    return status;
 }
 
 size_t husk_graph_parameter_count(const husk_graph *graph)
@@ -204,6 +229,7 @@ husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parame
     const husk__compiled *own = graph->compiled;
     const husk__value *value = &graph->values[own->parameters[index]];
     husk_tensor tensor = value->tensor;
+    tensor.dtype = husk__parameter_dtype(graph, value);
     tensor.offset = (int64_t)(value->offset / husk_dtype_size(tensor.dtype));
     parameter->kind = value->is_statistic ? HUSK_PARAMETER_STATISTIC
                       : value->is_trained ? HUSK_PARAMETER_TRAINED
@@ -211,6 +237,7 @@ husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parame
     parameter->name = value->name;
     parameter->tensor = parameter->gradient = tensor;
     parameter->tensor.buffer = own->regions[HUSK__REGION_PARAMETERS];
+    expose(graph, &parameter->tensor);
     parameter->gradient.buffer = value->is_trained ? own->regions[HUSK__REGION_GRADIENTS] : NULL;
     for (int s = 0; s < HUSK__STATES; s++) {
         parameter->states[s] = tensor;
@@ -239,10 +266,12 @@ husk_status husk_graph_bucket_at(husk_graph *graph, size_t index, husk_bucket *b
         return status;
     const husk__compiled *own = graph->compiled;
     const husk__bucket_range *range = &own->buckets[index];
-    uint64_t size = husk_dtype_size(graph->dtype);
+    husk_dtype dtype = husk__wide_dtype(graph);
+    uint64_t size = husk_dtype_size(dtype);
     int64_t count = (int64_t)((range->end - range->begin) / size);
-    bucket->values = husk_tensor_make(own->regions[HUSK__REGION_PARAMETERS], graph->dtype, 1, &count);
-    bucket->gradients = husk_tensor_make(own->regions[HUSK__REGION_GRADIENTS], graph->dtype, 1, &count);
+    bucket->values = husk_tensor_make(own->regions[HUSK__REGION_PARAMETERS], dtype, 1, &count);
+    expose(graph, &bucket->values);
+    bucket->gradients = husk_tensor_make(own->regions[HUSK__REGION_GRADIENTS], dtype, 1, &count);
     bucket->values.offset = bucket->gradients.offset = (int64_t)(range->begin / size);
     return HUSK_OK;
 }

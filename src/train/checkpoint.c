@@ -42,7 +42,7 @@ husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *
         bytes += KINDS * (strlen(parameter.name) + 1 + LONGEST);
     }
     list->items = malloc((KINDS * count + 1) * sizeof *list->items);
-    char *at = list->names = malloc(bytes + 1);
+    char *at = list->names = malloc(bytes + sizeof HUSK__CHECKPOINT_SCALE);
     if (!list->items || !at)
         return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY,
                                  "there is no memory for the names of tensors");
@@ -64,6 +64,10 @@ husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *
         if (parameter.gradient.buffer &&
             has_mask(graph, parameter.name, graph->compiled->parameters[i], wish))
             add(list, &at, HUSK__CHECKPOINT_MASK, parameter.name, &mask);
+    }
+    if (wish->states && graph->compiled->has_loss_scale) {
+        const husk_tensor scale = husk__scale_state(graph);
+        add(list, &at, HUSK__CHECKPOINT_SCALE, "", &scale);
     }
     return HUSK_OK;
 }

@@ -14,6 +14,7 @@
 #define HUSK__CHECKPOINT_GRADIENT "husk.gradient."
 #define HUSK__CHECKPOINT_MASK     "husk.mask."
 #define HUSK__CHECKPOINT_RATE     "husk.rate"
+#define HUSK__CHECKPOINT_SCALE    "husk.loss_scale"
 
 /* Metadata of a checkpoint that is more than weights. */
 #define HUSK__CHECKPOINT_VERSION_KEY    "husk.checkpoint"
@@ -36,7 +37,7 @@ typedef struct husk__checkpoint_list {
 
 /* What is listed beside parameters and statistics. */
 typedef struct husk__checkpoint_wish {
-    bool states, gradients;
+    bool states, gradients;       /* states: and the loss scale */
     husk_buffer *masks;           /* of pruning, train/compress.h; NULL: none */
     const husk_safetensors *file; /* masks of the parameters that this has masks of; NULL: that the graph has */
 } husk__checkpoint_wish;

@@ -2,6 +2,7 @@
 // Compiling: fuse, differentiate, order the gradients, plan memory, allocate, make plans, warm up, initialise.
 #include "train/compile.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,8 @@ void husk__compiled_release(husk__compiled *compiled)
         husk_buffer_release(compiled->micro_batches[m].outside);
     }
     free(compiled->micro_batches);
-    husk_buffer_release(compiled->regions[HUSK__REGION_PARAMETERS]);
-    husk_buffer_release(compiled->regions[HUSK__REGION_GRADIENTS]);
+    for (int r = HUSK__REGION_KEPT; r < HUSK__REGIONS; r++)
+        husk_buffer_release(compiled->regions[r]);
     for (int s = 0; s < HUSK__STATES; s++)
         husk_buffer_release(compiled->states[s]);
     husk_buffer_release(compiled->masks);
@@ -37,6 +38,40 @@ bool husk__can_train(const husk_graph *graph)
     return graph->compiled->options.loss || husk__graph_is_given(graph);
 }
 
+static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    husk_loss_scale_params *made = &own->loss_scale;
+    husk_status status =
+        husk__train_struct(made, sizeof *made, own->options.loss_scale, "options: loss_scale", scope);
+    if (status)
+        return status;
+    bool is_given = own->options.loss_scale;
+    own->options.loss_scale = NULL; // the caller's
+    own->has_loss_scale = is_given ? !made->none
+                                   : graph->dtype == HUSK_F16 && own->options.optimizer && own->options.loss &&
+                                         !husk__graph_is_given(graph);
+    made->start = made->start != 0 ? made->start : 65536;
+    made->growth = made->growth != 0 ? made->growth : 2;
+    made->backoff = made->backoff != 0 ? made->backoff : 0.5f;
+    made->interval = made->interval ? made->interval : 2000;
+    if (made->fixed)
+        made->growth = made->backoff = 1;
+    if (!(made->start >= 0x1p-24f && made->start <= 0x1p24f))
+        return husk__train_reject(scope, "options", "loss_scale: start is %g; 2^-24 to 2^24 is wanted",
+                                  (double)made->start);
+    if (!(made->growth >= 1 && made->growth < INFINITY))
+        return husk__train_reject(scope, "options", "loss_scale: growth is %g; 1 at least is wanted",
+                                  (double)made->growth);
+    if (!(made->backoff > 0 && made->backoff <= 1))
+        return husk__train_reject(scope, "options", "loss_scale: backoff is %g; 0 to 1 is wanted",
+                                  (double)made->backoff);
+    if (own->has_loss_scale && (!own->options.loss || husk__graph_is_given(graph)))
+        return husk__train_reject(scope, "options", "loss_scale: gradients that are given are not multiplied with it");
+    if (own->has_loss_scale && !own->options.optimizer)
+        return husk__train_reject(scope, "options", "loss_scale: without an optimizer nothing would take it out");
+    return HUSK_OK;
+}
+
 static husk_status read_options(husk_graph *graph, husk__compiled *own, const husk_graph_options *options,
                                 const husk__train_scope *scope)
 {
@@ -50,9 +85,13 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
         return husk__train_reject(scope, "options", "loss: %d is no value of this graph", (int)loss);
     if (loss) {
         const husk__value *value = &graph->values[loss];
-        if (husk_tensor_count(&value->tensor) != 1 || !value->covers || value->tensor.dtype != graph->dtype ||
+        if (husk_tensor_count(&value->tensor) != 1 || !value->covers ||
             husk__root(graph, loss)->role != HUSK__ROLE_RESULT)
             return husk__train_reject(scope, "options", "loss: it has to be a result of one element");
+        if (value->tensor.dtype != husk__wide_dtype(graph))
+            return husk__train_reject(scope, "options", "loss: its dtype is %s; %s is wanted (husk_graph_cast)",
+                                      husk_dtype_name(value->tensor.dtype),
+                                      husk_dtype_name(husk__wide_dtype(graph)));
     }
     if (!(own->options.clip_norm >= 0))
         return husk__train_reject(scope, "options", "clip_norm must not be negative");
@@ -68,8 +107,9 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
         return husk__train_reject(scope, "options", "check_finite: there is no loss");
     if (own->options.bucket_bytes == 0)
         own->options.bucket_bytes = (uint64_t)4 << 20;
-    if (!own->options.optimizer)
-        return HUSK_OK;
+    status = read_loss_scale(graph, own, scope);
+    if (status || !own->options.optimizer)
+        return status;
     if (!loss && !husk__graph_is_given(graph))
         return husk__train_reject(scope, "options",
                                   "optimizer: without a loss there is nothing for it to do");
@@ -79,7 +119,7 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
         return status;
     husk_optimizer_params *o = &own->optimizer;
     o->size = sizeof *o;
-    o->scale = o->skip = o->copy = NULL;
+    o->scale = o->skip = o->copy = o->skipped = NULL;
     o->divides = 0;
     own->has_optimizer = true;
     own->options.optimizer = NULL; // the caller's
@@ -115,6 +155,15 @@ static void fuse(husk_graph *graph, husk_value loss, bool keep_values)
 }
 
 // ---- parameters ----
+
+// Bytes up to the next parameter; half of them are whole lines, too, for the copy that lies at the same element.
+static uint64_t parameter_bytes(const husk_graph *graph, const husk__value *value)
+{
+    husk_tensor tensor = value->tensor;
+    tensor.dtype = husk__parameter_dtype(graph, value);
+    uint64_t bytes = (uint64_t)husk_tensor_extent(&tensor);
+    return husk__is_mixed(graph) ? 2 * husk__aligned((bytes + 1) / 2) : husk__aligned(bytes);
+}
 
 typedef struct finished {
     int32_t value, call;
@@ -155,7 +204,7 @@ static husk_status order_parameters(husk_graph *graph, husk__compiled *own, cons
         husk__value *value = &graph->values[list[i].value];
         own->trained[i] = list[i].value;
         value->offset = at;
-        at = husk__sum(at, husk__aligned((uint64_t)husk_tensor_extent(&value->tensor)));
+        at = husk__sum(at, parameter_bytes(graph, value));
         bucket.end = at;
         bucket.call = list[i].call;
         if (at - bucket.begin >= own->options.bucket_bytes || i + 1 == own->trained_count) {
@@ -164,17 +213,23 @@ static husk_status order_parameters(husk_graph *graph, husk__compiled *own, cons
         }
     }
     free(list);
-    own->trained_bytes = own->memory.gradients = at;
-    for (int32_t i = 0; i < own->parameter_count; i++) {
-        husk__value *value = &graph->values[own->parameters[i]];
-        if (value->is_trained)
-            continue;
-        value->offset = at;
-        at = husk__sum(at, husk__aligned((uint64_t)husk_tensor_extent(&value->tensor)));
-    }
-    own->memory.parameters = at;
+    own->trained_bytes = own->statistics = own->memory.gradients = at;
+    for (int statistics = 0; statistics < 2; statistics++)
+        for (int32_t i = 0; i < own->parameter_count; i++) {
+            husk__value *value = &graph->values[own->parameters[i]];
+            if (value->is_trained || value->is_statistic != (bool)statistics)
+                continue;
+            value->offset = at;
+            at = husk__sum(at, parameter_bytes(graph, value));
+            if (!statistics)
+                own->statistics = at;
+        }
+    own->parameter_bytes = at;
+    own->copied_bytes = husk__is_mixed(graph) ? own->statistics : 0;
+    own->memory.parameters = husk__sum(at, own->copied_bytes / 2);
     for (int s = 0; s < HUSK__STATES; s++)
         own->memory.states = husk__sum(own->memory.states, own->keeps_state[s] ? own->trained_bytes : 0);
+    own->memory.states = husk__sum(own->memory.states, own->has_loss_scale ? HUSK__NUMBER_BYTES : 0);
     return HUSK_OK;
 }
 
@@ -192,7 +247,7 @@ static void place_outside(husk_graph *graph, husk__compiled *own)
     own->before = at;
     for (int32_t i = 0; i < own->parameter_count; i++)
         if (graph->values[own->parameters[i]].is_statistic)
-            own->before_bytes = own->memory.parameters - own->trained_bytes;
+            own->before_bytes = own->parameter_bytes - own->statistics;
     own->numbers = husk__sum(at, own->before_bytes);
     own->memory.inputs = husk__sum(own->numbers, HUSK__NUMBERS * HUSK__NUMBER_BYTES);
 }
@@ -203,10 +258,16 @@ static void place_storages(husk_graph *graph, husk__compiled *own, husk__schedul
     for (int32_t i = 0; i < schedule->storage_count; i++) {
         husk__storage *storage = &schedule->storages[i];
         if (storage->region != HUSK__REGION_ARENA && storage->value)
-            storage->offset = graph->values[storage->value].offset;
+            storage->offset = graph->values[storage->value].offset / (storage->region == HUSK__REGION_COPIES ? 2 : 1);
     }
-    if (schedule->graph && schedule->seed >= 0)
-        schedule->storages[schedule->seed].offset = own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES;
+    if (!schedule->graph || schedule->seed < 0)
+        return;
+    husk__storage *seed = &schedule->storages[schedule->seed];
+    seed->offset = own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES;
+    if (own->has_loss_scale) { // gradients begin with it
+        seed->region = HUSK__REGION_SCALE;
+        seed->offset = 0;
+    }
 }
 
 // ---- plans ----
@@ -355,16 +416,21 @@ husk_status husk_graph_measure(husk_graph *graph, const husk_graph_options *opti
 
 static husk_status allocate(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
+    const struct {
+        husk__region region;
+        uint64_t bytes;
+    } regions[] = {{HUSK__REGION_PARAMETERS, own->parameter_bytes},
+                   {HUSK__REGION_COPIES, own->copied_bytes / 2},
+                   {HUSK__REGION_GRADIENTS, own->memory.gradients},
+                   {HUSK__REGION_SCALE, own->has_loss_scale ? HUSK__NUMBER_BYTES : 0}};
     uint32_t count = own->options.micro_batches;
     husk_error error;
     own->micro_batches = calloc(count, sizeof *own->micro_batches);
     if (!own->micro_batches)
         return husk__train_no_memory(scope);
-    husk_status status = husk_buffer_create(graph->context, own->memory.parameters,
-                                            &own->regions[HUSK__REGION_PARAMETERS], &error);
-    if (!status)
-        status = husk_buffer_create(graph->context, own->memory.gradients,
-                                    &own->regions[HUSK__REGION_GRADIENTS], &error);
+    husk_status status = HUSK_OK;
+    for (size_t r = 0; r < sizeof regions / sizeof *regions && !status; r++)
+        status = husk_buffer_create(graph->context, regions[r].bytes, &own->regions[regions[r].region], &error);
     for (uint32_t m = 0; m < count && !status; m++) {
         husk__micro_batch *batch = &own->micro_batches[m];
         status = husk_buffer_create(graph->context, own->memory.arena / count, &batch->arena, &error);
@@ -400,9 +466,9 @@ static husk_status zero(husk_graph *graph, husk_buffer *buffer)
 
 static husk_status zero_all(husk_graph *graph, husk__compiled *own)
 {
-    husk_status status = zero(graph, own->regions[HUSK__REGION_PARAMETERS]);
-    if (!status)
-        status = zero(graph, own->regions[HUSK__REGION_GRADIENTS]);
+    husk_status status = HUSK_OK;
+    for (int r = HUSK__REGION_KEPT; r < HUSK__REGIONS && !status; r++)
+        status = zero(graph, own->regions[r]);
     for (uint32_t m = 0; m < own->options.micro_batches && !status; m++) {
         status = zero(graph, own->micro_batches[m].arena);
         if (!status)
@@ -415,6 +481,9 @@ static husk_status zero_all(husk_graph *graph, husk__compiled *own)
 
 static husk_status write_seed(husk_graph *graph, husk__compiled *own)
 {
+    const husk_loss_scale start = {.scale = own->loss_scale.start};
+    if (own->has_loss_scale)
+        return husk__write_scale(graph, &start);
     double wide = 1.0 / own->options.accumulate;
     float narrow = (float)wide;
     bool is_f64 = graph->dtype == HUSK_F64;
@@ -422,7 +491,7 @@ static husk_status write_seed(husk_graph *graph, husk__compiled *own)
     for (uint32_t m = 0; m < own->options.micro_batches && !status; m++)
         status = husk_buffer_write(graph->queue, own->micro_batches[m].outside,
                                    own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES,
-                                   husk_dtype_size(graph->dtype), is_f64 ? (void *)&wide : (void *)&narrow);
+                                   husk_dtype_size(husk__wide_dtype(graph)), is_f64 ? (void *)&wide : (void *)&narrow);
     return status;
 }
 
@@ -453,14 +522,14 @@ static husk_status warm_up(husk_graph *graph, husk__compiled *own, const husk__t
 static husk_status check_optimizer(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
     const int64_t none = 0;
-    const husk_tensor g = husk_tensor_make(own->regions[HUSK__REGION_GRADIENTS], graph->dtype, 1, &none);
-    const husk_tensor w = husk_tensor_make(own->regions[HUSK__REGION_PARAMETERS], graph->dtype, 1, &none);
+    const husk_tensor g = husk_tensor_make(own->regions[HUSK__REGION_GRADIENTS], husk__wide_dtype(graph), 1, &none);
+    const husk_tensor w = husk_tensor_make(own->regions[HUSK__REGION_PARAMETERS], husk__wide_dtype(graph), 1, &none);
     husk_tensor states[HUSK__STATES];
     const husk_tensor *kept[HUSK__STATES] = {NULL};
     husk_optimizer_params params = own->optimizer;
     params.step = 1;
     for (int s = 0; s < HUSK__STATES; s++) {
-        states[s] = husk_tensor_make(own->states[s], graph->dtype, 1, &none);
+        states[s] = husk_tensor_make(own->states[s], husk__wide_dtype(graph), 1, &none);
         kept[s] = own->keeps_state[s] ? &states[s] : NULL;
     }
     return husk__queue_failed(graph,
@@ -479,7 +548,8 @@ static void store(char *to, husk_dtype dtype, int64_t at, double number)
 
 static husk_status initialise(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
-    char *host = calloc(1, own->memory.parameters + 1);
+    uint64_t bytes = own->parameter_bytes;
+    char *host = calloc(1, bytes + 1);
     husk_status status = host ? HUSK_OK : husk__train_no_memory(scope);
     for (int32_t i = 0; i < own->parameter_count && !status; i++) {
         const husk__value *value = &graph->values[own->parameters[i]];
@@ -491,14 +561,17 @@ static husk_status initialise(husk_graph *graph, husk__compiled *own, const husk
             status = husk_initializer_fill(&value->initializer, graph->seed, value->name, value->tensor.rank,
                                            value->tensor.shape, numbers, scope->error);
         for (int64_t e = 0; e < count && !status; e++)
-            store(host + value->offset, value->tensor.dtype, e, numbers[e]);
+            store(host + value->offset, husk__parameter_dtype(graph, value), e, numbers[e]);
         free(numbers);
     }
     if (!status)
         status = husk__queue_failed(graph,
                                     husk_buffer_write(graph->queue, own->regions[HUSK__REGION_PARAMETERS], 0,
-                                                      own->memory.parameters, host),
+                                                      bytes, host),
                                     scope);
+    own->copies_are_old = true;
+    if (!status)
+        status = husk__refresh_copies(graph, scope);
     free(host);
     return status;
 }

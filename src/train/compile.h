@@ -27,10 +27,15 @@ typedef struct husk__compiled {
     husk_graph_options options;
     husk_optimizer_params optimizer;
     bool has_optimizer, keeps_state[HUSK__STATES];
+    husk_loss_scale_params loss_scale; /* without zeros for defaults */
+    bool has_loss_scale;
 
     husk__schedule schedules[2]; /* by mode; without a loss that of training is empty */
     int32_t *trained, trained_count; /* values, in the order in which their gradients are finished */
     uint64_t trained_bytes;
+    uint64_t parameter_bytes, statistics; /* of all, and before the statistics, which are the last ones */
+    uint64_t copied_bytes; /* of parameters that have copies: all before the statistics, or none */
+    bool copies_are_old;   /* somebody may have written parameters since the copies were made */
     husk__bucket_range *buckets;
     size_t bucket_count;
     int32_t *parameters, parameter_count; /* all of them, in the order in which they were made */
@@ -39,7 +44,7 @@ typedef struct husk__compiled {
     husk_buffer *regions[HUSK__REGIONS], *states[HUSK__STATES];
     husk_buffer *masks; /* of a pruned graph, train/compress.h; NULL: none */
     bool *masked;       /* by value: a parameter with a mask; NULL: none is */
-    /* In HUSK__REGION_OUTSIDE: what of the parameters is not trained, statistics among it, as before a forward. */
+    /* In HUSK__REGION_OUTSIDE: the statistics as before a forward. */
     uint64_t before, before_bytes;
     uint64_t numbers; /* in HUSK__REGION_OUTSIDE: the loss' gradient, norm, coefficient, found */
 
@@ -54,7 +59,14 @@ typedef struct husk__compiled {
     void *ready_user;
 } husk__compiled;
 
-enum { HUSK__NUMBER_SEED, HUSK__NUMBER_NORM, HUSK__NUMBER_COEFFICIENT, HUSK__NUMBER_FOUND, HUSK__NUMBERS };
+enum {
+    HUSK__NUMBER_SEED,
+    HUSK__NUMBER_NORM,
+    HUSK__NUMBER_COEFFICIENT,
+    HUSK__NUMBER_FOUND,
+    HUSK__NUMBERS
+};
+enum { HUSK__SCALE_NOW, HUSK__SCALE_SINCE, HUSK__SCALE_GOOD, HUSK__SCALE_SKIPPED, HUSK__SCALES };
 
 /* Whether it can train: there is a loss, or a gradient that is given. */
 bool husk__can_train(const husk_graph *graph);
@@ -71,11 +83,17 @@ static inline bool husk__is_kept(const husk_graph *graph, husk_value loss, int32
 }
 
 void husk__compiled_release(husk__compiled *compiled);
-/* One of the numbers, a tensor of rank 0 of the graph's dtype. */
+/* One of the numbers, a tensor of rank 0 of husk__wide_dtype. */
 husk_tensor husk__number(const husk_graph *graph, int which);
 /* The calls from first to before past. `call` names the public call in texts. */
 husk_status husk__run_calls(husk_graph *graph, const husk__schedule *schedule, int32_t first, int32_t past,
                             const husk__train_scope *scope);
+/* Parameters' copies, made anew where they may be old. */
+husk_status husk__refresh_copies(husk_graph *graph, const husk__train_scope *scope);
+/* The loss scale, where there is one. */
+/* husk_grad_scale's state, a tensor of HUSK__SCALES numbers. */
+husk_tensor husk__scale_state(const husk_graph *graph);
+husk_status husk__write_scale(husk_graph *graph, const husk_loss_scale *scale);
 husk_status husk__run_backward(husk_graph *graph, const husk__train_scope *scope);
 husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope);
 /* The queue's text as the scope's. */

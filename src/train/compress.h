@@ -2,7 +2,7 @@
 /*
  * train/compress.h: masks of a pruned graph, and nodes of eight bits.
  *
- * Masks: one byte for each element of the flat trained parameters: 0 where it is pruned. A zero of the graph's dtype
+ * Masks: one byte for each element of the flat trained parameters: 0 where it is pruned. A zero of their dtype
  * lies behind them, for husk_where.
  */
 #ifndef HUSK_TRAIN_COMPRESS_INSIDE_H

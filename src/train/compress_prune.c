@@ -9,7 +9,7 @@
 
 static uint64_t trained_elements(const husk_graph *graph)
 {
-    return graph->compiled->trained_bytes / husk_dtype_size(graph->dtype);
+    return graph->compiled->trained_bytes / husk_dtype_size(husk__wide_dtype(graph));
 }
 
 // ---- masks ----
@@ -39,15 +39,16 @@ husk_status husk__masks_apply(husk_graph *graph, husk_buffer *flat)
     husk_buffer *masks = graph->compiled->masks;
     const int64_t count = (int64_t)trained_elements(graph);
     husk_tensor condition = husk_tensor_make(masks, HUSK_U8, 1, &count);
-    husk_tensor x = husk_tensor_make(flat, graph->dtype, 1, &count);
-    husk_tensor zero = husk_tensor_make(masks, graph->dtype, 0, NULL);
-    zero.offset = (int64_t)(husk__aligned((uint64_t)count) / husk_dtype_size(graph->dtype));
+    husk_tensor x = husk_tensor_make(flat, husk__wide_dtype(graph), 1, &count);
+    husk_tensor zero = husk_tensor_make(masks, husk__wide_dtype(graph), 0, NULL);
+    zero.offset = (int64_t)(husk__aligned((uint64_t)count) / husk_dtype_size(husk__wide_dtype(graph)));
     return husk_where(graph->queue, NULL, &condition, &x, &zero, &x);
 }
 
 husk_status husk__masks_apply_all(husk_graph *graph)
 {
     husk__compiled *own = graph->compiled;
+    own->copies_are_old = true;
     husk_status status = husk__masks_apply(graph, own->regions[HUSK__REGION_PARAMETERS]);
     for (int s = 0; s < HUSK__STATES && !status; s++)
         if (own->keeps_state[s])
@@ -166,7 +167,7 @@ static husk_status prune_chosen(const husk_graph *graph, const husk_prune_params
     husk_status status = ranges ? HUSK_OK : husk__train_no_memory(scope);
     for (int32_t i = 0; i < own->trained_count && !status; i++) {
         const husk__value *value = &graph->values[own->trained[i]];
-        const size_t begin = (size_t)(value->offset / husk_dtype_size(graph->dtype));
+        const size_t begin = (size_t)(value->offset / husk_dtype_size(husk__wide_dtype(graph)));
         const range one = {begin, begin + (size_t)husk_tensor_count(&value->tensor)};
         if (!chosen[i])
             continue;
@@ -197,7 +198,7 @@ static husk_status read_magnitudes(const husk_graph *graph, double *magnitudes,
         husk_buffer_read(graph->queue, own->regions[HUSK__REGION_PARAMETERS], 0, own->trained_bytes, host);
     for (size_t i = 0; i < count && !status; i++)
         magnitudes[i] =
-            graph->dtype == HUSK_F64 ? fabs(((double *)host)[i]) : fabs((double)((float *)host)[i]);
+            husk__wide_dtype(graph) == HUSK_F64 ? fabs(((double *)host)[i]) : fabs((double)((float *)host)[i]);
     free(host);
     return husk__queue_failed(graph, status, scope);
 }

@@ -23,8 +23,8 @@ husk_status husk_graph_create(husk_context *context, const husk_graph_params *pa
     husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
     if (status)
         return status;
-    if (own.dtype != HUSK_F32 && own.dtype != HUSK_F64)
-        return husk__train_reject(&scope, "params", "dtype %s is none of f32, f64",
+    if (own.dtype != HUSK_F32 && own.dtype != HUSK_F64 && own.dtype != HUSK_F16 && own.dtype != HUSK_BF16)
+        return husk__train_reject(&scope, "params", "dtype %s is none of f32, f16, bf16, f64",
                                   husk_dtype_name(own.dtype));
     if (own.dtype == HUSK_F64 && !husk_context_has(context, HUSK_FEATURE_F64))
         return husk__train_fail(&scope, HUSK_UNSUPPORTED, "params: the device has no f64");
@@ -218,22 +218,58 @@ bool husk__graph_argument(husk__building *building, husk_value value, const char
 
 bool husk__graph_number(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor)
 {
+    const husk_graph *graph = building->graph;
     if (!husk__graph_argument(building, value, argument, tensor))
         return false;
-    if (tensor->dtype == building->graph->dtype)
+    if (tensor->dtype != graph->dtype && tensor->dtype != husk__wide_dtype(graph))
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "its dtype is %s, the graph's is %s",
+                           husk_dtype_name(tensor->dtype), husk_dtype_name(graph->dtype));
+    else if (building->has_dtype && tensor->dtype != building->dtype)
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument,
+                           "its dtype is %s, and what was given before is %s; husk_graph_cast makes them alike",
+                           husk_dtype_name(tensor->dtype), husk_dtype_name(building->dtype));
+    else {
+        building->has_dtype = true;
+        building->dtype = tensor->dtype;
         return true;
-    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "its dtype is %s, the graph's is %s",
-                       husk_dtype_name(tensor->dtype), husk_dtype_name(building->graph->dtype));
+    }
     return false;
 }
 
-bool husk__graph_optional(husk__building *building, husk_value value, const char *argument,
+static bool cast_argument(husk__building *building, husk_value *value, husk_dtype dtype, const char *argument,
                           husk_tensor *tensor)
 {
-    if (value != HUSK_NO_VALUE)
-        return husk__graph_number(building, value, argument, tensor);
+    building->has_dtype = false;
+    if (!husk__graph_number(building, *value, argument, tensor))
+        return false;
+    building->dtype = dtype;
+    if (tensor->dtype == dtype)
+        return true;
+    *value = husk__graph_cast(building, *value, dtype);
+    return *value && husk__graph_argument(building, *value, argument, tensor);
+}
+
+bool husk__graph_computed(husk__building *building, husk_value *value, const char *argument,
+                          husk_tensor *tensor)
+{
+    return cast_argument(building, value, building->graph->dtype, argument, tensor);
+}
+
+bool husk__graph_optional(husk__building *building, husk_value *value, const char *argument,
+                          husk_tensor *tensor)
+{
+    if (*value != HUSK_NO_VALUE)
+        return husk__graph_computed(building, value, argument, tensor);
     *tensor = (husk_tensor){.rank = -1};
     return true;
+}
+
+bool husk__graph_wide(husk__building *building, husk_value *value, const char *argument, bool may_be_absent,
+                      husk_tensor *tensor)
+{
+    *tensor = (husk_tensor){.rank = -1};
+    return (may_be_absent && *value == HUSK_NO_VALUE) ||
+           cast_argument(building, value, husk__wide_dtype(building->graph), argument, tensor);
 }
 
 // ---- values and nodes ----
@@ -357,13 +393,13 @@ husk_value husk__graph_view(husk__building *building, husk_value of, const husk_
     return value;
 }
 
-static husk_value add_parameter(husk__building *building, const char *name, int32_t rank,
+static husk_value add_parameter(husk__building *building, const char *name, husk_dtype dtype, int32_t rank,
                                 const int64_t *shape, const husk_initializer *initializer)
 {
     husk_graph *graph = building->graph;
     husk_tensor tensor;
     husk_initializer own;
-    if (!make_tensor(building, graph->dtype, rank, shape, &tensor) ||
+    if (!make_tensor(building, dtype, rank, shape, &tensor) ||
         !husk__graph_params(building, &own, sizeof own, initializer, "initializer"))
         return HUSK_NO_VALUE;
     husk_error error;
@@ -384,10 +420,11 @@ husk_value husk_graph_input(husk_graph *graph, const char *name, husk_dtype dtyp
     husk_tensor tensor;
     if (!husk__graph_begin(&building, graph, "husk_graph_input", "input", name, true))
         return HUSK_NO_VALUE;
-    if (dtype != graph->dtype && dtype != HUSK_I32 && dtype != HUSK_I64 && dtype != HUSK_U8)
+    if (dtype != graph->dtype && dtype != husk__wide_dtype(graph) && dtype != HUSK_I32 && dtype != HUSK_I64 &&
+        dtype != HUSK_U8)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "dtype",
-                                  "%s is neither the graph's, %s, nor i32, i64 or u8", husk_dtype_name(dtype),
-                                  husk_dtype_name(graph->dtype));
+                                  "%s is neither the graph's, %s, nor %si32, i64 or u8", husk_dtype_name(dtype),
+                                  husk_dtype_name(graph->dtype), husk__is_mixed(graph) ? "f32, " : "");
     if (!make_tensor(&building, dtype, rank, shape, &tensor))
         return HUSK_NO_VALUE;
     return add_value(&building, building.name, HUSK__ROLE_INPUT, &tensor);
@@ -399,7 +436,7 @@ husk_value husk_graph_parameter(husk_graph *graph, const char *name, int32_t ran
     husk__building building;
     if (!husk__graph_begin(&building, graph, "husk_graph_parameter", "parameter", name, true))
         return HUSK_NO_VALUE;
-    return add_parameter(&building, building.name, rank, shape, initializer);
+    return add_parameter(&building, building.name, graph->dtype, rank, shape, initializer);
 }
 
 // "name.suffix" of the layer that is being made; false: refused.
@@ -427,16 +464,24 @@ husk_value husk__graph_own_parameter(husk__building *building, const char *suffi
     if (!own_name(building, suffix, name))
         return HUSK_NO_VALUE;
     bool is_given = initializer && initializer->kind != HUSK_INITIALIZER_DEFAULT;
-    return add_parameter(building, name, rank, shape, is_given ? initializer : &standard);
+    return add_parameter(building, name, building->graph->dtype, rank, shape,
+                         is_given ? initializer : &standard);
+}
+
+static husk_value add_statistic(husk__building *building, const char *name, int64_t count, float value)
+{
+    husk_graph *graph = building->graph;
+    husk_initializer constant = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT, .value = value);
+    husk_value made = add_parameter(building, name, husk__wide_dtype(graph), 1, &count, &constant);
+    if (made)
+        graph->values[made].is_statistic = true;
+    return made;
 }
 
 husk_value husk__graph_own_statistic(husk__building *building, const char *suffix, int64_t count, float value)
 {
-    husk_initializer constant = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT, .value = value);
-    husk_value made = husk__graph_own_parameter(building, suffix, 1, &count, &constant, constant);
-    if (made)
-        building->graph->values[made].is_statistic = true;
-    return made;
+    char name[HUSK__GRAPH_NAME + 1];
+    return own_name(building, suffix, name) ? add_statistic(building, name, count, value) : HUSK_NO_VALUE;
 }
 
 husk_value husk_graph_statistic(husk_graph *graph, const char *name, int64_t count, float value)
@@ -444,11 +489,7 @@ husk_value husk_graph_statistic(husk_graph *graph, const char *name, int64_t cou
     husk__building building;
     if (!husk__graph_begin(&building, graph, "husk_graph_statistic", "statistic", name, true))
         return HUSK_NO_VALUE;
-    husk_initializer constant = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT, .value = value);
-    husk_value made = add_parameter(&building, building.name, 1, &count, &constant);
-    if (made)
-        graph->values[made].is_statistic = true;
-    return made;
+    return add_statistic(&building, building.name, count, value);
 }
 
 husk_status husk_graph_freeze(husk_graph *graph, const char *name)
@@ -479,12 +520,19 @@ void husk_graph_output(husk_graph *graph, const char *name, husk_value value)
     if (!husk__graph_argument(&building, value, "value", &tensor))
         return;
     int32_t there = husk__graph_find(graph, name);
+    bool is_narrow = husk__is_mixed(graph) && tensor.dtype == graph->dtype;
+    if (is_narrow && there && there == husk__graph_cast_before(graph, value, HUSK_F32))
+        return;
     if (there && there != value) {
         husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "name",
                            "there is another value of this name already");
         return;
     }
-    if (!husk__is_packed(&tensor)) {
+    if (is_narrow) {
+        value = husk__graph_cast(&building, value, HUSK_F32);
+        if (!value)
+            return;
+    } else if (!husk__is_packed(&tensor)) {
         char own[HUSK__GRAPH_NAME + 8];
         snprintf(own, sizeof own, "%.*s.packed", HUSK__GRAPH_NAME - 7, building.name);
         value = husk_graph_copy(graph, own, value);

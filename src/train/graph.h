@@ -132,6 +132,8 @@ typedef struct husk__building {
     husk_graph *graph;
     husk__train_scope scope;
     const char *name; /* the node's, once it is known: texts begin with it */
+    bool has_dtype; /* a number was given; all of them are of this dtype, and so is what the node gives */
+    husk_dtype dtype;
     bool is_inside;   /* of what is being made only a part, whose values have no name */
     char text[HUSK__GRAPH_NAME + 1];
 } husk__building;
@@ -152,10 +154,18 @@ bool husk__graph_params(husk__building *building, void *own, size_t size, const 
 
 /* The tensor of an argument; false: refused, since it is no value of the graph. */
 bool husk__graph_argument(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor);
-/* The same, with the graph's dtype. */
+/* The same, with the graph's dtype or husk__wide_dtype, as the numbers given before. */
 bool husk__graph_number(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor);
+/* The same in the graph's dtype: a wider value is replaced by one that is cast to it. */
+bool husk__graph_computed(husk__building *building, husk_value *value, const char *argument, husk_tensor *tensor);
 /* The same for what may be absent: then the rank is -1. */
-bool husk__graph_optional(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor);
+bool husk__graph_optional(husk__building *building, husk_value *value, const char *argument, husk_tensor *tensor);
+/* The same in husk__wide_dtype; absent where it may be. */
+bool husk__graph_wide(husk__building *building, husk_value *value, const char *argument, bool may_be_absent,
+                      husk_tensor *tensor);
+/* value in another dtype: that which was made before, or a new one. */
+husk_value husk__graph_cast(husk__building *building, husk_value value, husk_dtype dtype);
+husk_value husk__graph_cast_before(const husk_graph *graph, husk_value value, husk_dtype dtype);
 /* "[3, 4]" */
 const char *husk__graph_shape_text(const husk_tensor *tensor, char text[160]);
 bool husk__same_shape(const husk_tensor *a, const husk_tensor *b);
@@ -197,6 +207,29 @@ bool husk__graph_is_given(const husk_graph *graph);
 
 /* By name: a root, a view or an output; 0: none. */
 int32_t husk__graph_find(const husk_graph *graph, const char *name);
+
+/*
+ * f32 beside f16 and bf16: of parameters as they are learnt, their gradients, statistics, and losses; else the graph's
+ * dtype.
+ */
+static inline husk_dtype husk__wide_dtype(const husk_graph *graph)
+{
+    return graph->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
+}
+static inline bool husk__is_mixed(const husk_graph *graph)
+{
+    return graph->dtype != husk__wide_dtype(graph);
+}
+/* A parameter that forward reads as a copy in the graph's dtype. */
+static inline bool husk__has_copy(const husk_graph *graph, const husk__value *value)
+{
+    return value->role == HUSK__ROLE_PARAMETER && husk__is_mixed(graph) && value->tensor.dtype == graph->dtype;
+}
+/* What a parameter is kept in. */
+static inline husk_dtype husk__parameter_dtype(const husk_graph *graph, const husk__value *value)
+{
+    return husk__has_copy(graph, value) ? husk__wide_dtype(graph) : value->tensor.dtype;
+}
 
 static inline husk__value *husk__root(const husk_graph *graph, int32_t value)
 {

@@ -90,13 +90,15 @@ static bool check(husk__building *building, const husk_tensor *t, const char *ar
     return false;
 }
 
-static bool check_mask(husk__building *building, husk_value mask, const int64_t scores[4])
+static bool check_mask(husk__building *building, husk_value *mask, const int64_t scores[4])
 {
     husk_tensor t;
     char text[160];
-    if (mask == HUSK_NO_VALUE)
+    if (*mask == HUSK_NO_VALUE)
         return true;
-    if (!husk__graph_argument(building, mask, "mask", &t))
+    if (!husk__graph_argument(building, *mask, "mask", &t))
+        return false;
+    if (t.dtype == husk__wide_dtype(building->graph) && !husk__graph_computed(building, mask, "mask", &t))
         return false;
     bool fits = t.rank <= 4 && (t.dtype == building->graph->dtype || t.dtype == HUSK_U8);
     for (int32_t d = 0; d < t.rank && fits; d++)
@@ -119,8 +121,8 @@ husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_attention", "attention", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, params, "params") ||
-        !husk__graph_number(&building, q, "q", &qt) || !husk__graph_number(&building, k, "k", &kt) ||
-        !husk__graph_number(&building, v, "v", &vt) || !check(&building, &qt, "q") ||
+        !husk__graph_computed(&building, &q, "q", &qt) || !husk__graph_computed(&building, &k, "k", &kt) ||
+        !husk__graph_computed(&building, &v, "v", &vt) || !check(&building, &qt, "q") ||
         !check(&building, &kt, "k") || !check(&building, &vt, "v"))
         return HUSK_NO_VALUE;
     if (kt.shape[0] != qt.shape[0] || qt.shape[1] % kt.shape[1] || kt.shape[3] != qt.shape[3])
@@ -135,7 +137,7 @@ husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
                                   "dropout %g or causal %u does not exist", (double)own.dropout,
                                   (unsigned)own.causal);
-    if (!check_mask(&building, mask, (int64_t[]){qt.shape[0], qt.shape[1], qt.shape[2], kt.shape[2]}))
+    if (!check_mask(&building, &mask, (int64_t[]){qt.shape[0], qt.shape[1], qt.shape[2], kt.shape[2]}))
         return HUSK_NO_VALUE;
     husk__node *node = husk__graph_node(&building, &kind, (husk_value[]){q, k, v, mask}, 4);
     if (!node)
@@ -146,7 +148,7 @@ husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_
     // In memory the heads of a position lie beside each other: what the next layer reads is a view without a copy.
     const int64_t shape[] = {qt.shape[0], qt.shape[1], qt.shape[2], vt.shape[3]};
     husk_value y = husk__graph_result(&building, building.name, graph->dtype, 4, shape);
-    if (!y || !husk__graph_result(&building, NULL, graph->dtype, 3, shape))
+    if (!y || !husk__graph_result(&building, NULL, husk__wide_dtype(graph), 3, shape))
         return HUSK_NO_VALUE;
     husk_tensor *tensor = &graph->values[y].tensor;
     tensor->strides[1] = shape[3];

@@ -110,5 +110,5 @@ husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_bin
     own.size = sizeof own;
     own.accumulate = 0;
     node->params.binary = own;
-    return husk__graph_result(&building, building.name, graph->dtype, rank, shape);
+    return husk__graph_result(&building, building.name, building.dtype, rank, shape);
 }

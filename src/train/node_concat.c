@@ -124,5 +124,5 @@ husk_value husk_graph_concat(husk_graph *graph, const char *name, const husk_con
     own.accumulate = 0;
     node->params.concat = own;
     first.shape[own.axis] = extent;
-    return husk__graph_result(&building, building.name, graph->dtype, first.rank, first.shape);
+    return husk__graph_result(&building, building.name, building.dtype, first.rank, first.shape);
 }

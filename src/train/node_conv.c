@@ -68,8 +68,9 @@ static husk_status backward_weights(husk__schedule *schedule, husk__node *node, 
     husk__targets targets;
     husk_status status =
         husk__targets_begin(schedule, node, (const int32_t[]){node->inputs[W], node->inputs[BIAS]},
-                            (const uint8_t[]){HUSK_ACCUMULATE_PARAMETERS, HUSK_ACCUMULATE_PARAMETERS}, 2, 0,
-                            &targets);
+                            (const uint8_t[]){HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE,
+                                              HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE},
+                            2, 0, &targets);
     if (!status && targets.any) {
         husk__call *call = husk__call_add(schedule, node, run_backward_weights,
                                           (husk__slot[]){husk__slot_read(schedule, node->inputs[X]), dy,
@@ -122,7 +123,7 @@ static const husk__node_kind kind = {.name = "conv",
 
 // ---- building ----
 
-static bool check_bias(husk__building *building, husk_value bias, int64_t filters)
+static bool check_bias(husk__building *building, husk_value *bias, int64_t filters)
 {
     husk_tensor tensor;
     char text[160];
@@ -144,7 +145,7 @@ husk_value husk_graph_conv(husk_graph *graph, const char *name, const husk_conv_
     husk_tensor xt, wt;
     if (!husk__graph_begin(&building, graph, "husk_graph_conv", "conv", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, params, "params") ||
-        !husk__graph_number(&building, x, "x", &xt) || !husk__graph_number(&building, w, "w", &wt))
+        !husk__graph_computed(&building, &x, "x", &xt) || !husk__graph_computed(&building, &w, "w", &wt))
         return HUSK_NO_VALUE;
     own.size = sizeof own;
     int64_t shape[HUSK_MAX_RANK];
@@ -152,7 +153,7 @@ husk_value husk_graph_conv(husk_graph *graph, const char *name, const husk_conv_
     husk_status status = husk_conv_output_shape(&own, &xt, &wt, shape, &error);
     if (status)
         return husk__graph_pass_on(&building, status, &error);
-    if (!check_bias(&building, bias, wt.shape[0]))
+    if (!check_bias(&building, &bias, wt.shape[0]))
         return HUSK_NO_VALUE;
     husk__node *node = husk__graph_node(&building, &kind, (husk_value[]){x, w, bias}, 3);
     if (!node)

@@ -72,5 +72,5 @@ husk_value husk_graph_dropout(husk_graph *graph, const char *name, const husk_dr
     own.size = sizeof own;
     own.accumulate = 0;
     node->params.dropout = own;
-    return husk__graph_result(&building, building.name, graph->dtype, xt.rank, xt.shape);
+    return husk__graph_result(&building, building.name, building.dtype, xt.rank, xt.shape);
 }

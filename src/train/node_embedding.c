@@ -61,7 +61,7 @@ husk_value husk_graph_embedding(husk_graph *graph, const char *name, const husk_
     char text[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_embedding", "embedding", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, params, "params") ||
-        !husk__graph_number(&building, table, "table", &tt) ||
+        !husk__graph_computed(&building, &table, "table", &tt) ||
         !husk__graph_argument(&building, indices, "indices", &it))
         return HUSK_NO_VALUE;
     if (tt.rank != 2)

@@ -68,8 +68,8 @@ static husk_status plan_backward(husk_graph *graph, husk__call *call, husk_error
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
 {
-    static const uint8_t bits[] = {HUSK_ACCUMULATE_INPUTS, HUSK_ACCUMULATE_PARAMETERS,
-                                   HUSK_ACCUMULATE_PARAMETERS};
+    static const uint8_t bits[] = {HUSK_ACCUMULATE_INPUTS | HUSK__WIDE, HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE,
+                                   HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE};
     husk__targets targets;
     husk_status status = husk__targets_begin(schedule, node, node->inputs, bits, 3, 0, &targets);
     if (status)
@@ -123,7 +123,7 @@ static bool read_matrix(husk__building *building, const husk_tensor *tensor, boo
     return true;
 }
 
-static bool check_bias(husk__building *building, husk_value bias, int64_t m, int64_t n)
+static bool check_bias(husk__building *building, husk_value *bias, int64_t m, int64_t n)
 {
     husk_tensor t;
     char text[160];
@@ -143,7 +143,7 @@ husk_value husk__graph_gemm(husk__building *building, const husk_gemm_params *pa
     husk_graph *graph = building->graph;
     husk_tensor at, bt;
     int64_t a_batch, b_batch, m, k, k_of_b, n;
-    if (!husk__graph_number(building, a, "a", &at) || !husk__graph_number(building, b, "b", &bt) ||
+    if (!husk__graph_computed(building, &a, "a", &at) || !husk__graph_computed(building, &b, "b", &bt) ||
         !read_matrix(building, &at, params->transpose_a, "a", &a_batch, &m, &k) ||
         !read_matrix(building, &bt, params->transpose_b, "b", &b_batch, &k_of_b, &n))
         return HUSK_NO_VALUE;
@@ -153,7 +153,7 @@ husk_value husk__graph_gemm(husk__building *building, const husk_gemm_params *pa
     if (a_batch > 1 && b_batch > 1 && a_batch != b_batch)
         return husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "b", "a batch of %lld, a's is %lld",
                                   (long long)b_batch, (long long)a_batch);
-    if (!check_bias(building, bias, m, n))
+    if (!check_bias(building, &bias, m, n))
         return HUSK_NO_VALUE;
     husk__node *node = husk__graph_node(building, &kind, (husk_value[]){a, b, bias}, 3);
     if (!node)

@@ -80,13 +80,15 @@ static husk_tensor rows_of(const husk_tensor *x)
 }
 
 static bool check_target(husk__building *building, husk_loss_kind loss, const husk_tensor *x,
-                         husk_value target)
+                         husk_value *target)
 {
     husk_tensor t;
     char text[160], wanted[160];
-    if (!husk__graph_argument(building, target, "target", &t))
+    if (!husk__graph_argument(building, *target, "target", &t))
         return false;
     bool is_label = t.dtype == HUSK_I32 || t.dtype == HUSK_I64;
+    if (t.dtype == building->graph->dtype && !husk__graph_wide(building, target, "target", false, &t))
+        return false;
     if (is_of_rows(loss) && is_label) {
         husk_tensor rows = rows_of(x);
         if (husk__same_shape(&t, &rows))
@@ -109,12 +111,12 @@ static bool check_target(husk__building *building, husk_loss_kind loss, const hu
 }
 
 static bool check_weights(husk__building *building, husk_loss_kind loss, const husk_tensor *x,
-                          husk_value weight, husk_value positive)
+                          husk_value *weight, husk_value *positive)
 {
     husk_tensor w, p;
     char text[160];
-    if (!husk__graph_optional(building, weight, "weight", &w) ||
-        !husk__graph_optional(building, positive, "positive_weight", &p))
+    if (!husk__graph_wide(building, weight, "weight", true, &w) ||
+        !husk__graph_wide(building, positive, "positive_weight", true, &p))
         return false;
     int64_t classes = x->rank == 1 ? x->shape[0] : x->rank > 1 ? x->shape[1] : 0;
     if (w.rank >= 0 && is_of_rows(loss) && (w.rank != 1 || w.shape[0] != classes))
@@ -141,7 +143,7 @@ husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_
     char text[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_loss", "loss", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, params, "params") ||
-        !husk__graph_number(&building, x, "x", &xt))
+        !husk__graph_wide(&building, &x, "x", false, &xt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.kind > HUSK_LOSS_DIVERGENCE || (unsigned)own.reduction > HUSK_LOSS_NONE)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
@@ -151,8 +153,8 @@ husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "x",
                                   "its shape is %s; [C] or [N, C, ...] is wanted",
                                   husk__graph_shape_text(&xt, text));
-    if (!check_target(&building, own.kind, &xt, target) ||
-        !check_weights(&building, own.kind, &xt, weight, positive_weight))
+    if (!check_target(&building, own.kind, &xt, &target) ||
+        !check_weights(&building, own.kind, &xt, &weight, &positive_weight))
         return HUSK_NO_VALUE;
     husk__node *node =
         husk__graph_node(&building, &kind, (husk_value[]){x, target, weight, positive_weight}, 4);
@@ -162,6 +164,6 @@ husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_
     own.accumulate = 0;
     node->params.loss = own;
     husk_tensor shape = is_of_rows(own.kind) ? rows_of(&xt) : xt;
-    return husk__graph_result(&building, building.name, graph->dtype,
+    return husk__graph_result(&building, building.name, xt.dtype,
                               own.reduction == HUSK_LOSS_NONE ? shape.rank : 0, shape.shape);
 }

@@ -143,18 +143,30 @@ bool husk__norm_shapes(husk__building *building, const husk_norm_params *params,
     return true;
 }
 
-static bool check_shape(husk__building *building, husk_value value, const char *argument,
+static bool fits(husk__building *building, const husk_tensor *t, const char *argument, const husk_tensor *wanted)
+{
+    char text[160], other[160];
+    if (t->rank < 0 || husk__same_shape(t, wanted))
+        return true;
+    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "its shape is %s; %s is wanted",
+                       husk__graph_shape_text(t, text), husk__graph_shape_text(wanted, other));
+    return false;
+}
+
+static bool check_shape(husk__building *building, husk_value *value, const char *argument,
                         const husk_tensor *wanted)
 {
     husk_tensor t;
-    char text[160], other[160];
-    if (!husk__graph_optional(building, value, argument, &t))
-        return false;
-    if (t.rank < 0 || husk__same_shape(&t, wanted))
-        return true;
-    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "its shape is %s; %s is wanted",
-                       husk__graph_shape_text(&t, text), husk__graph_shape_text(wanted, other));
-    return false;
+    return husk__graph_optional(building, value, argument, &t) && fits(building, &t, argument, wanted);
+}
+
+// As it is: it is written, too.
+static bool check_statistic(husk__building *building, husk_value value, const char *argument,
+                            const husk_tensor *wanted)
+{
+    husk_tensor t;
+    return value == HUSK_NO_VALUE ||
+           (husk__graph_argument(building, value, argument, &t) && fits(building, &t, argument, wanted));
 }
 
 husk_value husk_graph_norm(husk_graph *graph, const char *name, const husk_norm_params *params, husk_value x,
@@ -166,11 +178,11 @@ husk_value husk_graph_norm(husk_graph *graph, const char *name, const husk_norm_
     husk_tensor xt, wanted, statistics;
     if (!husk__graph_begin(&building, graph, "husk_graph_norm", "norm", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, params, "params") ||
-        !husk__graph_number(&building, x, "x", &xt) ||
+        !husk__graph_computed(&building, &x, "x", &xt) ||
         !husk__norm_shapes(&building, &own, &xt, &wanted, &statistics) ||
-        !check_shape(&building, scale, "scale", &wanted) || !check_shape(&building, bias, "bias", &wanted) ||
-        !check_shape(&building, running_mean, "running_mean", &wanted) ||
-        !check_shape(&building, running_variance, "running_variance", &wanted))
+        !check_shape(&building, &scale, "scale", &wanted) || !check_shape(&building, &bias, "bias", &wanted) ||
+        !check_statistic(&building, running_mean, "running_mean", &wanted) ||
+        !check_statistic(&building, running_variance, "running_variance", &wanted))
         return HUSK_NO_VALUE;
     bool is_batch = own.kind == HUSK_NORM_BATCH;
     if (is_batch != (running_mean != HUSK_NO_VALUE) || is_batch != (running_variance != HUSK_NO_VALUE))
@@ -196,7 +208,7 @@ husk_value husk_graph_norm(husk_graph *graph, const char *name, const husk_norm_
     node->params.norm = own;
     husk_value y = husk__graph_result(&building, building.name, graph->dtype, xt.rank, xt.shape);
     for (int i = own.kind == HUSK_NORM_RMS; i < 2 && y; i++)
-        if (!husk__graph_result(&building, NULL, graph->dtype, statistics.rank, statistics.shape))
+        if (!husk__graph_result(&building, NULL, husk__wide_dtype(graph), statistics.rank, statistics.shape))
             return HUSK_NO_VALUE;
     return y;
 }

@@ -66,7 +66,7 @@ husk_value husk_graph_pool(husk_graph *graph, const char *name, const husk_pool_
     if (!node)
         return HUSK_NO_VALUE;
     node->params.pool = own;
-    husk_value y = husk__graph_result(&building, building.name, graph->dtype, xt.rank, shape);
+    husk_value y = husk__graph_result(&building, building.name, building.dtype, xt.rank, shape);
     if (y && own.kind == HUSK_POOL_MAX && !husk__graph_result(&building, NULL, HUSK_I32, xt.rank, shape))
         return HUSK_NO_VALUE;
     return y;

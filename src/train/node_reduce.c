@@ -84,6 +84,6 @@ husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_red
     own.size = sizeof own;
     own.accumulate = 0;
     node->params.reduce = own;
-    return husk__graph_result(&building, building.name, is_position(own.kind) ? HUSK_I32 : graph->dtype, rank,
-                              shape);
+    return husk__graph_result(&building, building.name, is_position(own.kind) ? HUSK_I32 : building.dtype,
+                              rank, shape);
 }

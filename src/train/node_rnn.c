@@ -170,7 +170,7 @@ static int64_t gate_count(husk_rnn_cell cell)
     return cell == HUSK_RNN_LSTM ? 4 : cell == HUSK_RNN_GRU ? 3 : 1;
 }
 
-static bool check_shape(husk__building *building, husk_value value, const char *argument, int32_t rank,
+static bool check_shape(husk__building *building, husk_value *value, const char *argument, int32_t rank,
                         const int64_t *shape)
 {
     husk_tensor t, wanted = husk_tensor_make(NULL, building->graph->dtype, rank, shape);
@@ -223,7 +223,7 @@ static bool check_lengths(husk__building *building, husk_value lengths, int64_t 
     return false;
 }
 
-static bool check_weights(husk__building *building, const husk_rnn_params *params, const husk_value *weights,
+static bool check_weights(husk__building *building, const husk_rnn_params *params, husk_value *weights,
                           int64_t features)
 {
     int64_t h = params->hidden_size, rows = gate_count(params->cell) * h,
@@ -236,10 +236,10 @@ static bool check_weights(husk__building *building, const husk_rnn_params *param
                                    4 * i + part);
                 return false;
             }
-        if (!check_shape(building, weights[4 * i], "weights: input", 2, (int64_t[]){rows, inputs}) ||
-            !check_shape(building, weights[4 * i + 1], "weights: hidden", 2, (int64_t[]){rows, h}) ||
-            !check_shape(building, weights[4 * i + 2], "weights: input_bias", 1, &rows) ||
-            !check_shape(building, weights[4 * i + 3], "weights: hidden_bias", 1, &rows))
+        if (!check_shape(building, &weights[4 * i], "weights: input", 2, (int64_t[]){rows, inputs}) ||
+            !check_shape(building, &weights[4 * i + 1], "weights: hidden", 2, (int64_t[]){rows, h}) ||
+            !check_shape(building, &weights[4 * i + 2], "weights: input_bias", 1, &rows) ||
+            !check_shape(building, &weights[4 * i + 3], "weights: hidden_bias", 1, &rows))
             return false;
     }
     return true;
@@ -262,7 +262,7 @@ static husk_value add(husk__building *building, const husk_rnn_params *params, c
         return husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "husk_rnn does not take them");
     husk_value y = husk__graph_result(building, building->name, graph->dtype, 3,
                                       (int64_t[]){x->shape[0], x->shape[1], wide});
-    if (!y || !husk__graph_result(building, NULL, graph->dtype, 1, &reserve))
+    if (!y || !husk__graph_result(building, NULL, husk__wide_dtype(graph), 1, &reserve))
         return HUSK_NO_VALUE;
     const int64_t states[] = {direction_count(params), x->shape[1], h};
     if (h_n)
@@ -286,7 +286,7 @@ husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_pa
     if (!husk__graph_begin(&building, graph, "husk_graph_rnn", "rnn", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, params, "params") ||
         !husk__graph_params(&building, &given, sizeof given, values, "values") ||
-        !husk__graph_number(&building, given.x, "x", &xt) || !check_params(&building, &own, &xt) ||
+        !husk__graph_computed(&building, &given.x, "x", &xt) || !check_params(&building, &own, &xt) ||
         !check_lengths(&building, given.lengths, xt.shape[1]))
         return HUSK_NO_VALUE;
     bool is_lstm = own.cell == HUSK_RNN_LSTM;
@@ -298,14 +298,15 @@ husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_pa
     if (!given.weights)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "weights", "it is NULL");
     const int64_t states[] = {direction_count(&own), xt.shape[1], own.hidden_size};
-    if (!check_shape(&building, given.h0, "h0", 3, states) ||
-        !check_shape(&building, given.c0, "c0", 3, states) ||
-        !check_weights(&building, &own, given.weights, xt.shape[2]))
+    if (!check_shape(&building, &given.h0, "h0", 3, states) ||
+        !check_shape(&building, &given.c0, "c0", 3, states))
         return HUSK_NO_VALUE;
     husk_value inputs[WEIGHTS + 4 * HUSK__RNN_DIRECTIONS] = {given.x, given.lengths, given.h0, given.c0};
     int32_t count = 4 * direction_count(&own);
     for (int32_t i = 0; i < count; i++)
         inputs[WEIGHTS + i] = given.weights[i];
+    if (!check_weights(&building, &own, inputs + WEIGHTS, xt.shape[2]))
+        return HUSK_NO_VALUE;
     return add(&building, &own, &xt, inputs, WEIGHTS + count, h_n, c_n);
 }
 

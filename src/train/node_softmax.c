@@ -59,5 +59,5 @@ husk_value husk_graph_softmax(husk_graph *graph, const char *name, const husk_so
     own.size = sizeof own;
     own.accumulate = 0;
     node->params.softmax = own;
-    return husk__graph_result(&building, building.name, graph->dtype, xt.rank, xt.shape);
+    return husk__graph_result(&building, building.name, building.dtype, xt.rank, xt.shape);
 }

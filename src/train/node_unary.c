@@ -79,5 +79,5 @@ husk_value husk_graph_unary(husk_graph *graph, const char *name, const husk_unar
     own.size = sizeof own;
     own.accumulate = 0;
     node->params.unary = own;
-    return husk__graph_result(&building, building.name, graph->dtype, xt.rank, xt.shape);
+    return husk__graph_result(&building, building.name, building.dtype, xt.rank, xt.shape);
 }

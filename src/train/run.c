@@ -9,9 +9,9 @@
 husk_tensor husk__number(const husk_graph *graph, int which)
 {
     const husk__compiled *own = graph->compiled;
-    husk_tensor number = husk_tensor_make(own->regions[HUSK__REGION_OUTSIDE], graph->dtype, 0, NULL);
-    number.offset =
-        (int64_t)((own->numbers + (uint64_t)which * HUSK__NUMBER_BYTES) / husk_dtype_size(graph->dtype));
+    const husk_dtype dtype = husk__wide_dtype(graph);
+    husk_tensor number = husk_tensor_make(own->regions[HUSK__REGION_OUTSIDE], dtype, 0, NULL);
+    number.offset = (int64_t)((own->numbers + (uint64_t)which * HUSK__NUMBER_BYTES) / husk_dtype_size(dtype));
     return number;
 }
 
@@ -54,6 +54,111 @@ static husk_status needs_loss(husk_graph *graph, const husk__train_scope *scope)
     return husk__train_reject(scope, "graph", "it was compiled without a loss, for evaluation alone");
 }
 
+// ---- copies of parameters, and the loss scale ----
+
+// The first bytes of a region or of a state, in husk__wide_dtype or, half of them, in the graph's dtype.
+static husk_tensor flat_of(const husk_graph *graph, husk_buffer *buffer, husk_dtype dtype, uint64_t bytes)
+{
+    int64_t count = (int64_t)(bytes / husk_dtype_size(husk__wide_dtype(graph)));
+    return husk_tensor_make(buffer, dtype, 1, &count);
+}
+
+husk_status husk__refresh_copies(husk_graph *graph, const husk__train_scope *scope)
+{
+    husk__compiled *own = graph->compiled;
+    if (!own->copies_are_old || own->copied_bytes == 0)
+        return HUSK_OK;
+    const husk_tensor from =
+        flat_of(graph, own->regions[HUSK__REGION_PARAMETERS], husk__wide_dtype(graph), own->copied_bytes);
+    const husk_tensor to = flat_of(graph, own->regions[HUSK__REGION_COPIES], graph->dtype, own->copied_bytes);
+    husk_status status = husk__queue_failed(graph, husk_copy(graph->queue, NULL, &from, &to), scope);
+    own->copies_are_old = status != HUSK_OK;
+    return status;
+}
+
+husk_tensor husk__scale_state(const husk_graph *graph)
+{
+    return husk_tensor_make(graph->compiled->regions[HUSK__REGION_SCALE], husk__wide_dtype(graph), 1,
+                            (int64_t[]){HUSK__SCALES});
+}
+
+// One of its numbers.
+static husk_tensor scale_number(const husk_graph *graph, int which)
+{
+    husk_tensor number =
+        husk_tensor_make(graph->compiled->regions[HUSK__REGION_SCALE], husk__wide_dtype(graph), 0, NULL);
+    number.offset = which;
+    return number;
+}
+
+husk_status husk__write_scale(husk_graph *graph, const husk_loss_scale *scale)
+{
+    const double wide[HUSK__SCALES] = {(double)scale->scale, (double)scale->since, (double)scale->good,
+                                       (double)scale->skipped};
+    float narrow[HUSK__SCALES];
+    for (int i = 0; i < HUSK__SCALES; i++)
+        narrow[i] = (float)wide[i];
+    const bool is_f64 = husk__wide_dtype(graph) == HUSK_F64;
+    return husk_buffer_write(graph->queue, graph->compiled->regions[HUSK__REGION_SCALE], 0,
+                             is_f64 ? sizeof wide : sizeof narrow, is_f64 ? (const void *)wide : (const void *)narrow);
+}
+
+static husk_status read_number(husk_graph *graph, const husk_tensor *tensor, double *number)
+{
+    char host[8];
+    uint64_t size = husk_dtype_size(tensor->dtype);
+    husk_status status =
+        husk_buffer_read(graph->queue, tensor->buffer, (uint64_t)tensor->offset * size, size, host);
+    float narrow;
+    if (tensor->dtype == HUSK_F64)
+        memcpy(number, host, 8);
+    else {
+        memcpy(&narrow, host, 4);
+        *number = (double)narrow;
+    }
+    return status;
+}
+
+husk_status husk_graph_get_loss_scale(husk_graph *graph, husk_loss_scale *scale)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_get_loss_scale", &scope);
+    if (!status && !scale)
+        status = husk__train_reject(&scope, "scale", "it is NULL");
+    if (!status && scale->size < sizeof *scale)
+        status = husk__train_reject(&scope, "scale", "size is %u, %u bytes are wanted", (unsigned)scale->size,
+                                    (unsigned)sizeof *scale);
+    if (status)
+        return status;
+    *scale = HUSK_LOSS_SCALE();
+    if (!graph->compiled->has_loss_scale)
+        return HUSK_OK;
+    double numbers[HUSK__SCALES] = {0};
+    for (int i = 0; i < HUSK__SCALES && !status; i++) {
+        const husk_tensor number = scale_number(graph, i);
+        status = read_number(graph, &number, &numbers[i]);
+    }
+    scale->scale = (float)numbers[HUSK__SCALE_NOW];
+    scale->since = (uint64_t)numbers[HUSK__SCALE_SINCE];
+    scale->good = (uint64_t)numbers[HUSK__SCALE_GOOD];
+    scale->skipped = (uint64_t)numbers[HUSK__SCALE_SKIPPED];
+    return husk__queue_failed(graph, status, &scope);
+}
+
+husk_status husk_graph_set_loss_scale(husk_graph *graph, const husk_loss_scale *scale)
+{
+    husk__train_scope scope;
+    husk_loss_scale own;
+    husk_status status = begin(graph, "husk_graph_set_loss_scale", &scope);
+    if (!status)
+        status = husk__train_struct(&own, sizeof own, scale, "scale", &scope);
+    if (!status && !graph->compiled->has_loss_scale)
+        status = husk__train_reject(&scope, "graph", "it was compiled without a loss scale");
+    if (!status && !(own.scale >= 0x1p-24f && own.scale <= 0x1p24f))
+        status = husk__train_reject(&scope, "scale", "scale is %g; 2^-24 to 2^24 is wanted", (double)own.scale);
+    return status ? status : husk__queue_failed(graph, husk__write_scale(graph, &own), &scope);
+}
+
 // ---- forward ----
 
 // Keep the statistics as they are, or have them again.
@@ -65,8 +170,8 @@ static husk_status copy_statistics(husk_graph *graph, bool is_back, const husk__
         return HUSK_OK;
     return husk__queue_failed(
         graph,
-        is_back ? husk_buffer_copy(graph->queue, kept, own->before, parameters, own->trained_bytes, own->before_bytes)
-                : husk_buffer_copy(graph->queue, parameters, own->trained_bytes, kept, own->before, own->before_bytes),
+        is_back ? husk_buffer_copy(graph->queue, kept, own->before, parameters, own->statistics, own->before_bytes)
+                : husk_buffer_copy(graph->queue, parameters, own->statistics, kept, own->before, own->before_bytes),
         scope);
 }
 
@@ -82,7 +187,8 @@ husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode)
         return status;
     husk__compiled *own = graph->compiled;
     husk__begin_forward(own);
-    if (mode == HUSK_GRAPH_TRAINING && own->options.check_finite)
+    status = husk__refresh_copies(graph, &scope);
+    if (!status && mode == HUSK_GRAPH_TRAINING && own->options.check_finite)
         status = copy_statistics(graph, false, &scope);
     if (!status)
         status = husk__run_calls(graph, &own->schedules[mode], 0, own->schedules[mode].forward_count, &scope);
@@ -168,8 +274,27 @@ husk_status husk_graph_backward(husk_graph *graph)
 
 static husk_tensor flat(const husk_graph *graph, husk_buffer *buffer)
 {
-    int64_t count = (int64_t)(graph->compiled->trained_bytes / husk_dtype_size(graph->dtype));
-    return husk_tensor_make(buffer, graph->dtype, 1, &count);
+    return flat_of(graph, buffer, husk__wide_dtype(graph), graph->compiled->trained_bytes);
+}
+
+// Take the loss scale out of the gradients, find out whether they are finite, clip their elements.
+static husk_status prepare_gradients(husk_graph *graph, const husk_tensor *gradients)
+{
+    const husk__compiled *own = graph->compiled;
+    const husk_tensor scale = scale_number(graph, HUSK__SCALE_NOW);
+    const husk_tensor found = husk__number(graph, HUSK__NUMBER_FOUND);
+    const husk_tensor state = husk__scale_state(graph);
+    husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(.limit = own->options.clip_value);
+    if (!own->has_loss_scale)
+        return own->options.clip_value > 0 ? husk_grad_scale(graph->queue, &params, &gradients, 1, NULL, NULL)
+                                           : HUSK_OK;
+    params.factor = (float)(1.0 / own->options.accumulate);
+    params.divides = 1;
+    params.state = &state;
+    params.growth = own->loss_scale.growth;
+    params.backoff = own->loss_scale.backoff;
+    params.interval = own->loss_scale.interval;
+    return husk_grad_scale(graph->queue, &params, &gradients, 1, &scale, &found);
 }
 
 husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
@@ -183,11 +308,19 @@ husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
     husk_optimizer_params params = own->optimizer;
     params.step = own->position.updates + 1;
     husk_tensor coefficient = husk__number(graph, HUSK__NUMBER_COEFFICIENT);
-    husk_status status = own->masks ? husk__masks_apply(graph, gradients.buffer) : HUSK_OK;
-    if (!status && own->options.clip_value > 0) {
-        husk_grad_scale_params limit = HUSK_GRAD_SCALE_PARAMS(.limit = own->options.clip_value);
-        status = husk_grad_scale(graph->queue, &limit, (const husk_tensor *[]){&gradients}, 1, NULL, NULL);
+    husk_tensor found = husk__number(graph, HUSK__NUMBER_FOUND);
+    husk_tensor skipped = scale_number(graph, HUSK__SCALE_SKIPPED);
+    husk_tensor copies =
+        flat_of(graph, own->regions[HUSK__REGION_COPIES], graph->dtype, own->trained_bytes);
+    if (own->has_loss_scale) {
+        params.skip = &found;
+        params.skipped = &skipped;
     }
+    if (own->copied_bytes > 0)
+        params.copy = &copies;
+    husk_status status = own->masks ? husk__masks_apply(graph, gradients.buffer) : HUSK_OK;
+    if (!status)
+        status = prepare_gradients(graph, &gradients);
     if (!status && own->options.clip_norm > 0) {
         husk_grad_norm_params norm_params = HUSK_GRAD_NORM_PARAMS(.max_norm = own->options.clip_norm);
         husk_tensor norm = husk__number(graph, HUSK__NUMBER_NORM);
@@ -261,32 +394,16 @@ husk_status husk_graph_set_position(husk_graph *graph, husk_graph_position posit
 
 static bool is_float(husk_dtype dtype)
 {
-    return dtype == HUSK_F32 || dtype == HUSK_F64;
+    return dtype == HUSK_F32 || dtype == HUSK_F16 || dtype == HUSK_BF16 || dtype == HUSK_F64;
 }
 
-static husk_status read_number(husk_graph *graph, const husk_tensor *tensor, double *number)
+// The device's answer for `bytes` of a buffer that holds numbers of this dtype.
+static husk_status find_in(husk_graph *graph, husk_buffer *buffer, husk_dtype dtype, uint64_t offset,
+                           uint64_t bytes, bool *found)
 {
-    char host[8];
-    uint64_t size = husk_dtype_size(tensor->dtype);
-    husk_status status =
-        husk_buffer_read(graph->queue, tensor->buffer, (uint64_t)tensor->offset * size, size, host);
-    float narrow;
-    if (tensor->dtype == HUSK_F64)
-        memcpy(number, host, 8);
-    else {
-        memcpy(&narrow, host, 4);
-        *number = (double)narrow;
-    }
-    return status;
-}
-
-// The device's answer for `bytes` of a buffer of the graph's dtype.
-static husk_status find_in(husk_graph *graph, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                           bool *found)
-{
-    uint64_t size = husk_dtype_size(graph->dtype);
+    uint64_t size = husk_dtype_size(dtype);
     int64_t count = (int64_t)(bytes / size);
-    husk_tensor tensor = husk_tensor_make(buffer, graph->dtype, 1, &count);
+    husk_tensor tensor = husk_tensor_make(buffer, dtype, 1, &count);
     tensor.offset = (int64_t)(offset / size);
     husk_tensor number = husk__number(graph, HUSK__NUMBER_FOUND);
     double answer = 0;
@@ -296,6 +413,18 @@ static husk_status find_in(husk_graph *graph, husk_buffer *buffer, uint64_t offs
         status = read_number(graph, &number, &answer);
     *found = answer != 0;
     return status;
+}
+
+static bool is_nan(const void *host, husk_dtype dtype, int64_t i)
+{
+    switch (dtype) {
+    case HUSK_F64:
+        return isnan(((const double *)host)[i]);
+    case HUSK_F32:
+        return isnan(((const float *)host)[i]);
+    default: // beyond infinity's bits, the sign apart
+        return (((const uint16_t *)host)[i] & 0x7fff) > (dtype == HUSK_F16 ? 0x7c00 : 0x7f80);
+    }
 }
 
 // NaN among an input's elements: infinity may be meant, in a mask.
@@ -310,24 +439,26 @@ static husk_status find_nan_in_input(husk_graph *graph, const husk__value *value
     *found = false;
     int64_t count = husk_tensor_count(&value->tensor);
     for (int64_t i = 0; i < count && !status; i++)
-        *found =
-            *found || (graph->dtype == HUSK_F64 ? isnan(((double *)host)[i]) : isnan(((float *)host)[i]));
+        *found = *found || is_nan(host, value->tensor.dtype, i);
     free(host);
     return status;
 }
 
-// Statistics are not looked at: the batch is in them already, and its loss does not depend on them.
+// Statistics are not looked at: the batch is in them already, and its loss does not depend on them. Of a parameter with
+// a copy the copy is looked at: what is past its range is infinite there alone.
 static husk_status find_in_values(husk_graph *graph, const husk__value **which)
 {
     husk__compiled *own = graph->compiled;
     husk_status status = HUSK_OK;
     for (int32_t v = 1; v < graph->value_count && !status && !*which; v++) {
         const husk__value *value = &graph->values[v];
+        const bool has_copy = husk__has_copy(graph, value);
         bool found = false;
         if (value->role == HUSK__ROLE_INPUT && is_float(value->tensor.dtype))
             status = find_nan_in_input(graph, value, &found);
         else if (value->role == HUSK__ROLE_PARAMETER && !value->is_statistic)
-            status = find_in(graph, own->regions[HUSK__REGION_PARAMETERS], value->offset,
+            status = find_in(graph, own->regions[has_copy ? HUSK__REGION_COPIES : HUSK__REGION_PARAMETERS],
+                             value->tensor.dtype, has_copy ? value->offset / 2 : value->offset,
                              (uint64_t)husk_tensor_extent(&value->tensor), &found);
         if (found)
             *which = value;
@@ -353,8 +484,8 @@ static husk_status find_in_results(husk_graph *graph, const husk__node **which,
                 continue; // what only a gradient needs may be infinite: log_sum_exp of nothing
             bool found = false;
             status = husk__queue_failed(graph,
-                                        find_in(graph, own->regions[storage->region], storage->offset,
-                                                storage->bytes, &found),
+                                        find_in(graph, own->regions[storage->region], slot->tensor.dtype,
+                                                storage->offset, storage->bytes, &found),
                                         scope);
             if (found)
                 *which = &graph->nodes[call->node];
@@ -434,7 +565,8 @@ husk_status husk_graph_step(husk_graph *graph)
     const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
     own->at = HUSK_GRAPH_TRAINING;
     husk__begin_forward(own);
-    if (own->options.check_finite)
+    status = husk__refresh_copies(graph, &scope);
+    if (!status && own->options.check_finite)
         status = copy_statistics(graph, false, &scope);
     if (!status)
         status = husk__run_calls(graph, schedule, 0, schedule->forward_count, &scope);

@@ -24,7 +24,9 @@ static husk__region region_of(const husk__schedule *schedule, int32_t value, boo
     case HUSK__ROLE_INPUT:
         return is_gradient && !root->gradient ? HUSK__REGION_ARENA : HUSK__REGION_OUTSIDE;
     case HUSK__ROLE_PARAMETER:
-        return is_gradient ? HUSK__REGION_GRADIENTS : HUSK__REGION_PARAMETERS;
+        if (is_gradient)
+            return HUSK__REGION_GRADIENTS;
+        return husk__has_copy(schedule->graph, root) ? HUSK__REGION_COPIES : HUSK__REGION_PARAMETERS;
     default:
         return (root->is_output || value == schedule->loss) && !is_gradient ? HUSK__REGION_OUTSIDE
                                                                             : HUSK__REGION_ARENA;
@@ -56,14 +58,24 @@ static int32_t add_storage(husk__schedule *schedule, husk__region region, uint64
     return index;
 }
 
+// Of a parameter's gradient it is the parameter's own, whatever forward reads.
+static husk_dtype dtype_of(const husk__schedule *schedule, int32_t root, bool is_gradient)
+{
+    const husk__value *value = &schedule->graph->values[root];
+    return is_gradient && husk__has_copy(schedule->graph, value) ? husk__wide_dtype(schedule->graph)
+                                                                 : value->tensor.dtype;
+}
+
 static int32_t storage_of(husk__schedule *schedule, int32_t root, bool is_gradient)
 {
     int32_t *place = is_gradient ? &schedule->of_gradient[root] : &schedule->of_value[root];
     const husk__value *value = &schedule->graph->values[root];
     if (*place < 0) {
-        uint64_t bytes = (uint64_t)husk_tensor_extent(&value->tensor);
         int32_t owner = is_gradient && value->gradient ? value->gradient : root;
-        *place = add_storage(schedule, region_of(schedule, root, is_gradient), bytes, owner, is_gradient);
+        husk_tensor tensor = value->tensor;
+        tensor.dtype = dtype_of(schedule, root, is_gradient);
+        *place = add_storage(schedule, region_of(schedule, root, is_gradient), (uint64_t)husk_tensor_extent(&tensor),
+                             owner, is_gradient);
         if (*place >= 0 && !is_gradient && schedule->keep_values)
             schedule->storages[*place].is_kept = true;
     }
@@ -75,9 +87,11 @@ static husk__slot slot_of(husk__schedule *schedule, int32_t value, husk__access 
     if (!value)
         return husk__slot_none();
     const husk__value *own = &schedule->graph->values[value];
-    return (husk__slot){.storage = storage_of(schedule, own->root, is_gradient),
-                        .access = access,
-                        .tensor = own->tensor};
+    husk__slot slot = {.storage = storage_of(schedule, own->root, is_gradient),
+                       .access = access,
+                       .tensor = own->tensor};
+    slot.tensor.dtype = dtype_of(schedule, own->root, is_gradient);
+    return slot;
 }
 
 husk__slot husk__slot_read(husk__schedule *schedule, int32_t value)
@@ -184,6 +198,21 @@ husk_status husk__add_copy(husk__schedule *schedule, const husk__node *node, hus
                                                                                  : no_memory(schedule);
 }
 
+// to += from, by way of to's dtype where from has another.
+static husk_status add_to(husk__schedule *schedule, const husk__node *node, husk__slot from, husk__slot to)
+{
+    if (from.tensor.dtype != to.tensor.dtype) {
+        husk_tensor like = from.tensor;
+        like.dtype = to.tensor.dtype;
+        husk__slot wide = husk__slot_temporary(schedule, &like, 0);
+        if (!husk__call_add(schedule, node, run_copy, (husk__slot[]){from, wide}, 2))
+            return no_memory(schedule);
+        from = husk__slot_again(wide);
+    }
+    return husk__call_add(schedule, node, run_add, (husk__slot[]){from, to}, 2) ? HUSK_OK
+                                                                                : no_memory(schedule);
+}
+
 // All of a root's gradient is zeros, so that a part of it can be added to.
 static husk_status fill_gradient(husk__schedule *schedule, const husk__node *node, int32_t root)
 {
@@ -229,9 +258,12 @@ husk_status husk__add_gradient(husk__schedule *schedule, const husk__node *node,
         if (status)
             return status;
     }
-    husk__slot to = slot_of(schedule, value, HUSK__UPDATE, true);
-    return husk__call_add(schedule, node, run_add, (husk__slot[]){from, to}, 2) ? HUSK_OK
-                                                                                : no_memory(schedule);
+    return add_to(schedule, node, from, slot_of(schedule, value, HUSK__UPDATE, true));
+}
+
+static uint32_t bits_of(const uint8_t *bits, int32_t i)
+{
+    return bits ? bits[i] : HUSK_ACCUMULATE_INPUTS;
 }
 
 husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node, const int32_t *values,
@@ -253,12 +285,13 @@ husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node
         if (!husk__wants_gradient(schedule, values[i]))
             continue;
         const husk__value *value = &all[values[i]];
-        bool is_second = false;
+        bool is_apart = dtype_of(schedule, value->root, true) != value->tensor.dtype &&
+                        !(bits_of(bits, i) & HUSK__WIDE);
         for (int32_t j = 0; j < i; j++)
-            is_second = is_second || (targets->slots[j].access && all[values[j]].root == value->root);
-        targets->slots[i].access = is_second ? HUSK__UPDATE : HUSK__WRITE; // what follows makes it a slot
-        if (!is_second && (schedule->written[value->root] || !value->covers))
-            targets->accumulate |= bits ? bits[i] : HUSK_ACCUMULATE_INPUTS;
+            is_apart = is_apart || (targets->slots[j].access && all[values[j]].root == value->root);
+        targets->slots[i].access = is_apart ? HUSK__UPDATE : HUSK__WRITE; // what follows makes it a slot
+        if (!is_apart && (schedule->written[value->root] || !value->covers))
+            targets->accumulate |= bits_of(bits, i) & HUSK_ACCUMULATE_ALL;
         targets->any = true;
     }
     husk_status status = HUSK_OK;
@@ -266,20 +299,23 @@ husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node
         husk__slot *slot = &targets->slots[i];
         if (!slot->access)
             continue;
-        int32_t root = all[values[i]].root;
-        bool adds = targets->accumulate & (bits ? bits[i] : HUSK_ACCUMULATE_INPUTS),
-             is_second = slot->access == HUSK__UPDATE;
-        if (is_second) {
-            targets->settled[i] = slot_of(schedule, values[i], HUSK__UPDATE, true);
-            *slot = husk__slot_temporary(schedule, &all[values[i]].tensor, adds ? 0 : in_place);
+        const husk__value *value = &all[values[i]];
+        int32_t root = value->root;
+        bool adds = targets->accumulate & bits_of(bits, i), is_apart = slot->access == HUSK__UPDATE;
+        bool is_first = !schedule->written[root];
+        // Its own memory is filled, or what is made apart is added to it.
+        if (is_first && (is_apart ? !value->covers : adds))
+            status = fill_gradient(schedule, node, root);
+        schedule->written[root] = true;
+        if (is_apart) {
+            targets->settled[i] =
+                slot_of(schedule, values[i], is_first && value->covers ? HUSK__WRITE : HUSK__UPDATE, true);
+            *slot = husk__slot_temporary(schedule, &value->tensor, adds ? 0 : in_place);
             if (adds && !husk__call_add(schedule, node, run_fill, slot, 1))
                 status = no_memory(schedule);
         } else {
-            if (adds && !schedule->written[root])
-                status = fill_gradient(schedule, node, root);
             *slot = slot_of(schedule, values[i], HUSK__WRITE, true);
             slot->in_place = adds ? 0 : in_place;
-            schedule->written[root] = true;
         }
         slot->access = adds ? HUSK__UPDATE : HUSK__WRITE;
     }
@@ -289,11 +325,12 @@ husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node
 husk_status husk__targets_settle(husk__schedule *schedule, const husk__node *node, husk__targets *targets)
 {
     husk_status status = HUSK_OK;
-    for (int32_t i = 0; i < targets->count && !status; i++)
-        if (targets->settled[i].storage >= 0 &&
-            !husk__call_add(schedule, node, run_add,
-                            (husk__slot[]){husk__slot_again(targets->slots[i]), targets->settled[i]}, 2))
-            status = no_memory(schedule);
+    for (int32_t i = 0; i < targets->count && !status; i++) {
+        const husk__slot from = husk__slot_again(targets->slots[i]), to = targets->settled[i];
+        if (to.storage >= 0)
+            status = to.access == HUSK__WRITE ? husk__add_copy(schedule, node, from, to)
+                                              : add_to(schedule, node, from, to);
+    }
     return status;
 }
 
@@ -324,7 +361,8 @@ static void find_needed_gradients(husk_graph *graph, husk_graph_mode mode)
 static husk_status begin_with_loss(husk__schedule *schedule, husk_value loss)
 {
     int32_t root = schedule->graph->values[loss].root;
-    int32_t seed = add_storage(schedule, HUSK__REGION_OUTSIDE, husk_dtype_size(schedule->graph->dtype), 0, true);
+    int32_t seed = add_storage(schedule, HUSK__REGION_OUTSIDE,
+                               husk_dtype_size(schedule->graph->values[loss].tensor.dtype), 0, true);
     if (seed < 0)
         return no_memory(schedule);
     schedule->seed = seed;

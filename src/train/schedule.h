@@ -11,13 +11,17 @@
 
 #include "train/graph.h"
 
+/* The first two are those of the micro-batch in use. */
 typedef enum husk__region {
     HUSK__REGION_ARENA,
+    HUSK__REGION_OUTSIDE, /* inputs, outputs, and a few numbers */
     HUSK__REGION_PARAMETERS,
+    HUSK__REGION_COPIES, /* of parameters, in the graph's dtype, where that is narrower than theirs */
     HUSK__REGION_GRADIENTS,
-    HUSK__REGION_OUTSIDE /* inputs, outputs, and a few numbers */
+    HUSK__REGION_SCALE /* the loss scale: husk_grad_scale's state */
 } husk__region;
-#define HUSK__REGIONS 4
+#define HUSK__REGION_KEPT HUSK__REGION_PARAMETERS /* and those behind it */
+#define HUSK__REGIONS 6
 
 /* Memory of one root, of its gradient, or of what a node needs for a moment. */
 typedef struct husk__storage {
@@ -123,14 +127,16 @@ bool husk__wants_gradient(const husk__schedule *schedule, int32_t value);
  * Where a call is to write gradients by several values. Those that are not wanted are absent. bits says which bit of
  * husk_accumulate a value belongs to (NULL: all to that of inputs): where one of a bit's has to be added to, all have,
  * and the others' memory is filled with zeros before. A value that lies in the memory of another one is computed
- * elsewhere and added by husk__targets_settle, after the call. One is in use at a time: the slots are the schedule's.
+ * elsewhere and added by husk__targets_settle, after the call; so is a parameter's gradient that is f32 where its value
+ * is not, unless bits has HUSK__WIDE: the operator can write it. One is in use at a time: the slots are the schedule's.
  */
+#define HUSK__WIDE 0x80
 typedef struct husk__targets {
     husk__slot *slots;   /* as many as values */
     uint32_t accumulate; /* husk_accumulate's bits */
     bool any;            /* something is wanted */
     int32_t count;
-    husk__slot *settled; /* what is added to, absent where nothing is */
+    husk__slot *settled; /* what is added to or written, absent where nothing is */
 } husk__targets;
 
 husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node, const int32_t *values,

@@ -23,10 +23,11 @@
  * multiplied with first, or divided by: husk_grad_norm's coefficient, or the loss scale. Where `skip`, a flag on the
  * device such as husk_grad_scale's `found`, is not 0, nothing is changed. `copy` receives w rounded to f16 or bf16:
  * what forward reads. Nothing of this waits for the device. The host cannot know of a step that was skipped, so `step`
- * counts it; `skipped`, a number on the device such as the fourth of husk_grad_scale's state, says how many earlier steps
- * were, and the step's own number is then step - skipped, 1 at least, as torch.amp counts.
+ * counts it; `skipped`, a number on the device such as the fourth of husk_grad_scale's state, says how many earlier
+ * steps were, and the step's own number is then step - skipped, 1 at least, as torch.amp counts.
  *
- * f64 stands alone: w, g, states, scale, skip and skipped are all f64, without a copy, and everything is computed in f64.
+ * f64 stands alone: w, g, states, scale, skip and skipped are all f64, without a copy, and everything is computed in
+ * f64.
  *
  * Tensors: the same shape, w and states f32, packed, not overlapping. States that the options do not keep must be NULL:
  * SGD keeps first with momentum; RMSPROP second, with momentum first, with centered third; ADAM and ADAMW first and

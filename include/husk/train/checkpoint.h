@@ -16,6 +16,7 @@
  *     husk.gradient.NAME            the sum so far, where some of the batches of a step are in and others to come
  *     husk.mask.NAME                of a pruned parameter: 0 where it stays zero (husk/train/compress.h)
  *     husk.rate                     the learning rate in force: f32 of rank 0
+ *     husk.loss_scale               where there is one: scale, since, good, skipped of husk_loss_scale, f32
  *     husk.extra.NAME               the caller's
  * Metadata: husk.checkpoint, the version, "1"; husk.optimizer, the kind; husk.updates, husk.batches, husk.seed;
  * husk.pending and husk.accumulate beside gradients; husk.feed.epoch and husk.feed.batch; "format": "pt", which Hugging

@@ -20,8 +20,19 @@
  * are copied; but a params' `variant` is kept as the pointer that it is.
  *
  * Tensors are packed, row-major, unless they are views. Operators' params are those of husk/ops/; their `accumulate` is
- * not looked at. All values but integers (labels, indices, lengths) have the graph's dtype, f32 or f64. No dimension is
- * 0. A graph belongs to one thread at a time.
+ * not looked at. All values but integers (labels, indices, lengths) have the graph's dtype. No dimension is 0. A graph
+ * belongs to one thread at a time.
+ *
+ * Mixed precision: in a graph of f16 or bf16 values are stored so, on any device, and operators compute as they say of
+ * these dtypes, most of them in f32. Beside them are f32:
+ *     parameters     as they are learnt, read, written and saved; a copy in the graph's dtype is what forward reads
+ *     gradients      of parameters, and the optimizer's states
+ *     statistics     running ones, and those that normalisation, attention and recurrent layers keep for backward
+ *     losses         husk_graph_loss casts what it reads
+ *     outputs        husk_graph_output casts
+ *     inputs         where they are made so, and what husk_graph_cast gives
+ * Convolutions, products, normalisation, embedding, recurrent layers and attention cast f32 arguments to the graph's
+ * dtype; other operators want arguments alike and give what they were given.
  */
 #ifndef HUSK_TRAIN_GRAPH_H
 #define HUSK_TRAIN_GRAPH_H
@@ -39,7 +50,7 @@ typedef int32_t husk_value;
 
 typedef struct husk_graph_params {
     uint32_t size;      /* sizeof this struct: HUSK_GRAPH_PARAMS sets it */
-    husk_dtype dtype;   /* HUSK_F32 or, where the device has it, HUSK_F64 */
+    husk_dtype dtype;   /* HUSK_F32, HUSK_F16, HUSK_BF16 or, where the device has it, HUSK_F64 */
     uint64_t seed;      /* of parameters and of dropout */
     husk_queue *queue;  /* NULL: one of its own */
 } husk_graph_params;
@@ -54,7 +65,7 @@ HUSK_API const husk_error *husk_graph_error(const husk_graph *graph);
 /* The queue that the graph's work goes to. */
 HUSK_API husk_queue *husk_graph_queue(const husk_graph *graph);
 
-/* A value from outside. dtype: the graph's, or HUSK_I32, HUSK_I64, HUSK_U8. */
+/* A value from outside. dtype: the graph's, HUSK_F32 beside f16 and bf16, or HUSK_I32, HUSK_I64, HUSK_U8. */
 HUSK_API husk_value husk_graph_input(husk_graph *graph, const char *name, husk_dtype dtype, int32_t rank,
                                      const int64_t *shape);
 /* A value that is learnt. initializer: NULL for zeros. */
@@ -71,7 +82,10 @@ HUSK_API husk_value husk_graph_statistic(husk_graph *graph, const char *name, in
  * must be there.
  */
 HUSK_API husk_status husk_graph_freeze(husk_graph *graph, const char *name);
-/* The value can be read by this name after every step and evaluation, since its memory is not used for others. */
+/*
+ * The value can be read by this name after every step and evaluation, since its memory is not used for others; of f16
+ * and bf16 it is a copy in f32.
+ */
 HUSK_API void husk_graph_output(husk_graph *graph, const char *name, husk_value value);
 /*
  * For graphs that are parts of a network, as the stages of a pipeline are. The gradient of the loss by an input of the
@@ -101,6 +115,11 @@ HUSK_API husk_value husk_graph_slice(husk_graph *graph, const char *name, husk_v
                                      int64_t first, int64_t count);
 /* A packed copy. */
 HUSK_API husk_value husk_graph_copy(husk_graph *graph, const char *name, husk_value x);
+/*
+ * A packed copy in the graph's dtype or, beside f16 and bf16, in HUSK_F32, rounded as husk_copy says. x: of these, or
+ * integers (not to f64).
+ */
+HUSK_API husk_value husk_graph_cast(husk_graph *graph, const char *name, husk_value x, husk_dtype dtype);
 
 /* ---- operators ------------------------------------------------------------------------------------------- */
 
@@ -136,7 +155,10 @@ HUSK_API husk_value husk_graph_concat(husk_graph *graph, const char *name, const
  */
 HUSK_API husk_value husk_graph_dropout(husk_graph *graph, const char *name, const husk_dropout_params *params,
                                        husk_value x);
-/* target: labels, or of the graph's dtype; it gets no gradient, nor do the weights. */
+/*
+ * target: labels, or of the graph's dtype; it gets no gradient, nor do the weights. Beside f16 and bf16 all of this is
+ * computed in f32, and so is the result.
+ */
 HUSK_API husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_params *params, husk_value x,
                                     husk_value target, husk_value weight, husk_value positive_weight);
 

@@ -17,12 +17,31 @@
 
 HUSK_BEGIN_DECLS
 
+/*
+ * The loss scale: backward begins with it instead of 1, so that small gradients stay within f16's range; the update
+ * takes it out again, before anything else looks at the gradients. Where one of them is not finite then, the update is
+ * skipped: parameters, states and the number that Adam counts steps by stay as they are, and the scale gets smaller.
+ * All of that happens on the device, and nobody waits. Losses are read as they are. (arXiv 1710.03740; torch.amp's
+ * GradScaler, whose numbers are the defaults. husk/ops/grad_scale.h has the rule.)
+ */
+typedef struct husk_loss_scale_params {
+    uint32_t size;     /* sizeof this struct: HUSK_LOSS_SCALE_PARAMS sets it */
+    float start;       /* 2^-24 to 2^24; 0 means 65536 */
+    float growth;      /* what it is multiplied with after `interval` good updates; 0 means 2 */
+    float backoff;     /* and after one that was skipped; 0 means 0.5 */
+    uint32_t interval; /* 0 means 2000 */
+    uint32_t fixed;    /* not 0: it stays as it is */
+    uint32_t none;     /* not 0: there is no scale, and nothing is skipped */
+} husk_loss_scale_params;
+
+#define HUSK_LOSS_SCALE_PARAMS(...) (husk_loss_scale_params) { .size = sizeof(husk_loss_scale_params), __VA_ARGS__ }
+
 typedef struct husk_graph_options {
     uint32_t size;          /* sizeof this struct: HUSK_GRAPH_OPTIONS sets it */
-    husk_value loss;        /* of rank 0, what is minimised; HUSK_NO_VALUE: evaluation alone, without any gradient,
-                               unless husk_graph_output_gradient gives one */
-    const husk_optimizer_params *optimizer; /* kind, rate and the rest; NULL: there are no updates. step, scale, skip
-                                               and copy are not looked at */
+    husk_value loss;        /* of rank 0, what is minimised, f32 beside f16 and bf16; HUSK_NO_VALUE: evaluation alone,
+                               without any gradient, unless husk_graph_output_gradient gives one */
+    const husk_optimizer_params *optimizer; /* kind, rate and the rest; NULL: there are no updates. step, scale, skip,
+                                               skipped and copy are not looked at */
     float clip_norm;        /* gradients are scaled so that their norm is this at most; 0: they are not */
     uint32_t accumulate;    /* batches a step of the optimizer, whose gradients' mean is taken; 0 means 1 */
     uint64_t memory_limit;  /* bytes for all of husk_graph_memory; 0: what the context's budget has left */
@@ -34,13 +53,16 @@ typedef struct husk_graph_options {
                                has inputs, outputs and an arena of its own: husk_graph_micro_batch */
     float clip_value;       /* each element of a gradient is brought into [-clip_value, clip_value], before clip_norm is
                                looked at; 0: it is not */
+    const husk_loss_scale_params *loss_scale; /* NULL: the defaults for f16 with a loss and an optimizer, unless
+                               husk_graph_output_gradient gives a gradient, which is as it is; none for others */
 } husk_graph_options;
 
 #define HUSK_GRAPH_OPTIONS(...) (husk_graph_options) { .size = sizeof(husk_graph_options), __VA_ARGS__ }
 
 /* Bytes of device memory, all of them known before any is allocated. */
 typedef struct husk_graph_memory {
-    uint64_t parameters; /* with statistics, frozen ones, and what fills up to 64 bytes after each */
+    uint64_t parameters; /* with statistics, frozen ones, what fills up to 64 bytes after each, and of f16 and bf16 the
+                            copies that forward reads */
     uint64_t gradients;  /* of parameters */
     uint64_t states;     /* the optimizer's */
     uint64_t inputs;
@@ -91,9 +113,12 @@ HUSK_API husk_status husk_graph_micro_batch(husk_graph *graph, uint32_t index);
 /* The learning rate from now on. */
 HUSK_API husk_status husk_graph_set_rate(husk_graph *graph, float rate);
 
-/* How far training has come: with parameters, statistics and states it is all that a resumed run needs. */
+/*
+ * How far training has come: with parameters, statistics and states, and the loss scale where there is one, it is all
+ * that a resumed run needs.
+ */
 typedef struct husk_graph_position {
-    uint64_t updates; /* of the optimizer */
+    uint64_t updates; /* of the optimizer, with those that were skipped: husk_loss_scale counts them */
     uint64_t batches; /* backwards done; dropout's masks count them */
 } husk_graph_position;
 
@@ -101,12 +126,29 @@ HUSK_API husk_graph_position husk_graph_get_position(const husk_graph *graph);
 /* Between updates: gradients of a step that was begun are dropped. */
 HUSK_API husk_status husk_graph_set_position(husk_graph *graph, husk_graph_position position);
 
+/* The loss scale and what has become of the updates. */
+typedef struct husk_loss_scale {
+    uint32_t size;    /* sizeof this struct: HUSK_LOSS_SCALE sets it */
+    float scale;      /* for the next batch; 0: there is none */
+    uint64_t since;   /* good updates since it was set or changed */
+    uint64_t good;    /* updates that were not skipped; they count to 2^24 */
+    uint64_t skipped; /* and those that were */
+} husk_loss_scale;
+
+#define HUSK_LOSS_SCALE(...) (husk_loss_scale) { .size = sizeof(husk_loss_scale), __VA_ARGS__ }
+
+/* It lies on the device: this waits. */
+HUSK_API husk_status husk_graph_get_loss_scale(husk_graph *graph, husk_loss_scale *scale);
+/* All of it, for a run that is resumed. Of a graph that has one. */
+HUSK_API husk_status husk_graph_set_loss_scale(husk_graph *graph, const husk_loss_scale *scale);
+
 /*
  * HUSK_OK where the loss is finite. Else INVALID_ARGUMENT, and the text names the batch and the first tensor that holds
  * NaN or infinity: an input, a parameter, or what a node computed, looked for by computing the batch once more. To be
  * asked after forward or backward in training and before the update. Waits. With options.check_finite running
  * statistics are then what they were before the batch, so that another one may take its place; without it they are
- * what the batch has made them.
+ * what the batch has made them. Gradients that are not finite while the loss is are no error: a loss scale skips the
+ * update, which husk_graph_get_loss_scale tells.
  */
 HUSK_API husk_status husk_graph_check_finite(husk_graph *graph);
 
@@ -114,8 +156,9 @@ HUSK_API husk_status husk_graph_check_finite(husk_graph *graph);
 
 /*
  * An input, a parameter or a statistic, and for reading an output too, by its name: all of its elements, packed, in its
- * dtype; reading gathers those of a view that is not. bytes must be their size. write returns when host may be reused,
- * read when it is filled.
+ * dtype: f32 for parameters, statistics and outputs of f16 and bf16, for inputs that which they were made with. Reading
+ * gathers those of a view that is not packed. bytes must be their size. write returns when host may be reused, read
+ * when it is filled.
  */
 HUSK_API husk_status husk_graph_write(husk_graph *graph, const char *name, const void *host, uint64_t bytes);
 HUSK_API husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uint64_t bytes);
@@ -124,7 +167,7 @@ HUSK_API husk_status husk_graph_read(husk_graph *graph, const char *name, void *
  * queue. Same dtype and shape; the first dimension may be smaller: what is behind it stays as it is.
  */
 HUSK_API husk_status husk_graph_write_tensor(husk_graph *graph, const char *name, const husk_tensor *from);
-/* Where an input, a parameter, a statistic or an output lies. The buffer is the graph's. */
+/* Where an input, a parameter, a statistic or an output lies. The buffer is the graph's. As for parameters below. */
 HUSK_API husk_status husk_graph_tensor(husk_graph *graph, const char *name, husk_tensor *tensor);
 
 typedef enum husk_parameter_kind {
@@ -144,15 +187,21 @@ typedef struct husk_parameter {
 
 #define HUSK_PARAMETER() (husk_parameter) { .size = sizeof(husk_parameter) }
 
-/* Of a compiled graph, in the order in which they were made. */
+/*
+ * Of a compiled graph, in the order in which they were made. Beside f16 and bf16 forward reads copies. They are made
+ * anew before the first forward after this call, husk_graph_bucket_at or husk_graph_tensor of a parameter; a program
+ * that writes through such a tensor later than that says so by husk_graph_parameters_changed.
+ */
 HUSK_API size_t husk_graph_parameter_count(const husk_graph *graph);
 HUSK_API husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parameter *parameter);
+HUSK_API husk_status husk_graph_parameters_changed(husk_graph *graph);
 
 /*
  * All trained parameters lie one after the other, and their gradients and states in the same order, with gaps of zeros
  * between them: the order in which backward finishes the gradients. A bucket is a part of the gradients that ends where
  * one does: when backward has come to its end, `ready` is called, from inside husk_graph_backward (and _step), with
- * what finishes the bucket enqueued. Only the last of `accumulate` batches calls it.
+ * what finishes the bucket enqueued. Only the last of `accumulate` batches calls it. With a loss scale gradients are
+ * multiplied with it, and sums instead of means, until the update.
  */
 typedef struct husk_bucket {
     uint32_t size;      /* sizeof this struct: HUSK_BUCKET sets it */
