@@ -103,7 +103,7 @@ static int measure(husk_context *context, int64_t batch, int runs)
 
 int main(int count, char **arguments)
 {
-    int runs = count == 3 && strcmp(arguments[1], "--runs") == 0 ? atoi(arguments[2]) : 500, same = 1;
+    int runs = count == 3 && strcmp(arguments[1], "--runs") == 0 ? atoi(arguments[2]) : 200, same = 1;
     if (runs < 1 || (count != 1 && count != 3)) {
         fprintf(stderr, "%s [--runs N]\n", arguments[0]);
         return 2;

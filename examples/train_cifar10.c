@@ -112,7 +112,7 @@ static husk_value build(husk_graph *graph)
     husk_value x = husk_graph_input(graph, "images", HUSK_F32, 4, (int64_t[]){BATCH, CHANNELS, SIDE, SIDE});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     for (int i = 0; i < 3; i++) {
-        char first[16], second[16];
+        char first[24], second[24];
         snprintf(first, sizeof first, "conv%d_1", i + 1);
         snprintf(second, sizeof second, "conv%d_2", i + 1);
         x = block(graph, first, 32 << i, x);

@@ -203,6 +203,33 @@ START_TEST(an_epoch_may_be_long)
 }
 END_TEST
 
+// More rows than f32 can count.
+START_TEST(counts_stay_exact)
+{
+    enum { ROWS_AT_ONCE = 1 << 22, BATCHES_OF_THEM = 5 };
+    if (!test_is_long())
+        return;
+    float *scores = calloc(2 * ROWS_AT_ONCE, sizeof *scores);
+    int32_t *labels = calloc(ROWS_AT_ONCE, sizeof *labels);
+    ck_assert(scores && labels);
+    const husk_tensor x = upload(HUSK_F32, 2, (int64_t[]){ROWS_AT_ONCE, 2}, scores);
+    const husk_tensor y = upload(HUSK_I32, 1, (int64_t[]){ROWS_AT_ONCE}, labels);
+    free(scores);
+    free(labels);
+    husk_metrics *metrics = make(&HUSK_METRICS_PARAMS(.classes = 2, .rows = ROWS_AT_ONCE, .confusion = 1));
+    for (int b = 0; b < BATCHES_OF_THEM; b++)
+        add(metrics, &x, &y, ROWS_AT_ONCE - 1);
+    const int64_t wanted = (int64_t)BATCHES_OF_THEM * (ROWS_AT_ONCE - 1);
+    int64_t counts[4];
+    husk_metrics_report report = read_report(metrics);
+    test_ok_error(husk_metrics_read_confusion(metrics, test_queue(), counts, &error), &error);
+    ck_assert(report.rows == wanted && report.right == wanted && counts[0] == wanted);
+    husk_metrics_release(metrics);
+    husk_buffer_release(x.buffer);
+    husk_buffer_release(y.buffer);
+}
+END_TEST
+
 START_TEST(labels_that_are_no_class_show)
 {
     const husk_tensor x = upload(HUSK_F32, 2, (int64_t[]){2, 2}, (float[]){1, 0, 0, 1});
@@ -349,6 +376,7 @@ int main(void)
     tcase_add_test(tests, six_examples_by_hand);
     tcase_add_test(tests, batches_are_counted_as_the_host_does);
     tcase_add_test(tests, an_epoch_may_be_long);
+    tcase_add_test(tests, counts_stay_exact);
     tcase_add_test(tests, labels_that_are_no_class_show);
     tcase_add_test(tests, precision_and_recall_by_hand);
     tcase_add_test(tests, wrong_metrics_are_refused);
