@@ -181,7 +181,7 @@ int main(int count, char **arguments)
                                           "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
     husk_array images = {0}, labels = {0};
     if (!folder)
-        generate(2560, 1, &images, &labels);
+        generate(1600, 1, &images, &labels);
     husk_dataset *learnt = read_files(folder, batches, 5, &images, &labels);
     if (!folder)
         generate(500, 2, &images, &labels);

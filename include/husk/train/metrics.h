@@ -26,7 +26,7 @@ typedef struct husk_metrics husk_metrics;
 
 typedef struct husk_metrics_params {
     uint32_t size;      /* sizeof this struct: HUSK_METRICS_PARAMS sets it */
-    husk_dtype dtype;   /* of scores and losses: HUSK_F32 or HUSK_F64 */
+    husk_dtype dtype;   /* of scores and losses: HUSK_F32 (graphs of f16 and bf16 give those) or HUSK_F64 */
     int64_t classes;    /* 2 or more, required */
     int64_t rows;       /* of a batch at most; 1 to 2^24, required */
     int64_t top;        /* k of the top-k accuracy, below classes; 0: there is none */
