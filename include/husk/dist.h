@@ -38,7 +38,8 @@ typedef struct husk_dist_params {
     uint32_t silence_ms;      /* a rank that is not heard from for so long is lost; default 5000 */
     uint32_t patience_ms;     /* so long a rank waits for another in a common call; default 600000 */
     const void *communicator; /* an MPI_Comm *, which is duplicated; NULL: MPI_COMM_WORLD */
-    husk_log_callback log;    /* receives the library's last words, from its thread; default: a line on stderr */
+    husk_log_callback log;    /* receives, in rank 0, which rank is which process; and the library's last words,
+                                 from its thread, which without a log are a line on stderr */
     void *log_user;
 } husk_dist_params;
 

@@ -91,6 +91,14 @@ static husk_status exchange_identities(husk_dist *dist, const husk__dist_scope *
     return HUSK_OK;
 }
 
+// Launchers speak of processes when one of them ends.
+static void introduce(const husk_dist *dist)
+{
+    char text[128];
+    for (int32_t r = 0; r < dist->count && dist->rank == 0 && dist->params.log; r++)
+        dist->params.log(dist->params.log_user, HUSK_LOG_INFORMATION, husk__rank_text(dist, r, text));
+}
+
 static void forget(husk_dist *dist)
 {
     if (dist->comm != MPI_COMM_NULL)
@@ -136,11 +144,13 @@ husk_status husk_dist_create(const husk_dist_params *params, husk_dist **dist, h
         status = exchange_identities(own, &scope);
     if (!status)
         status = husk__dist_start(own, &scope);
-    if (status)
+    if (status) {
         forget(own);
-    else
-        *dist = own;
-    return status;
+        return status;
+    }
+    introduce(own);
+    *dist = own;
+    return HUSK_OK;
 }
 
 void husk_dist_release(husk_dist *dist)
