@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Handwritten digits: a small convolutional network learns 80% of the 1,797 images of examples/data, and is asked
 // about the others. Exit status 0 if it knows 98.5% of them, 1 if not, 2 after a failure.
-//     train_digits [--seed N] [--steps N] [--batch N] [--log FILE] [IMAGES LABELS]
+//     train_digits [--seed N] [--steps N] [--batch N] [--dtype f32|bf16|f16] [--log FILE]
+//                  [IMAGES LABELS]
 // With --steps it ends after so many steps and asks nothing. IMAGES and LABELS are IDX files such as MNIST's.
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,8 +147,10 @@ int main(int count, char **arguments)
     const char *labels_path = HUSK_EXAMPLE_DATA "/digits-labels.idx1-ubyte";
     uint64_t seed = 1, steps = 0;
     int64_t batch = 32;
+    husk_dtype dtype = HUSK_F32;
     if (count % 2 == 0) {
-        fprintf(stderr, "%s [--seed N] [--steps N] [--batch N] [--log FILE] [IMAGES LABELS]\n", arguments[0]);
+        fprintf(stderr, "%s [--seed N] [--steps N] [--batch N] [--dtype f32|bf16|f16] [--log FILE] [IMAGES LABELS]\n",
+                arguments[0]);
         return 2;
     }
     for (int i = 1; i < count; i += 2) {
@@ -157,6 +160,10 @@ int main(int count, char **arguments)
             steps = strtoull(arguments[i + 1], NULL, 10);
         else if (strcmp(arguments[i], "--batch") == 0)
             batch = strtoll(arguments[i + 1], NULL, 10);
+        else if (strcmp(arguments[i], "--dtype") == 0)
+            dtype = strcmp(arguments[i + 1], "f16") == 0    ? HUSK_F16
+                    : strcmp(arguments[i + 1], "bf16") == 0 ? HUSK_BF16
+                                                            : HUSK_F32;
         else if (strcmp(arguments[i], "--log") == 0)
             log_path = arguments[i + 1];
         else
@@ -189,7 +196,7 @@ int main(int count, char **arguments)
     husk_optimizer_params adam =
         HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAMW, .rate = 2e-3f, .weight_decay = 0.05f);
     husk_dataset_describe(all, &image, NULL);
-    ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = seed), &graph, &error), &error);
+    ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.dtype = dtype, .seed = seed), &graph, &error), &error);
     husk_value loss = build(graph, batch, image.shape[image.rank - 2], image.shape[image.rank - 1]);
     ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &adam), &error), &error);
 

@@ -456,6 +456,19 @@ static husk_status take_position(husk_parallel *own, const husk__dist_scope *sco
     return status ? status : graph_failed(own, husk_graph_set_position(own->graph, position), scope);
 }
 
+static husk_status take_loss_scale(husk_parallel *own, const husk__dist_scope *scope)
+{
+    husk_loss_scale scale = HUSK_LOSS_SCALE();
+    husk_status status = graph_failed(own, husk_graph_get_loss_scale(own->graph, &scale), scope);
+    const bool has_one = scale.scale != 0;
+    if (!status)
+        status = husk__dist_broadcast(own->dist, &scale, sizeof scale, "rank 0's loss scale", scope);
+    if (!status && has_one != (scale.scale != 0))
+        status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "this rank's graph has %s loss scale, rank 0's has %s",
+                                   has_one ? "a" : "no", has_one ? "none" : "one");
+    return status || !has_one ? status : graph_failed(own, husk_graph_set_loss_scale(own->graph, &scale), scope);
+}
+
 // ---- the program's thread ----
 
 static husk_status on_bucket(void *user, husk_graph *graph, size_t index)
@@ -533,6 +546,8 @@ husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_
         status = visit_all(own, take_first_ranks, NULL, &scope);
     if (!status)
         status = take_position(own, &scope);
+    if (!status)
+        status = take_loss_scale(own, &scope);
     if (!status)
         status = compare_hashes(own, &scope);
     if (status) {

@@ -70,8 +70,8 @@ husk_value husk_graph_distillation(husk_graph *graph, const char *name,
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_distillation", "distillation", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, params, "params") ||
-        !husk__graph_number(&building, x, "x", &xt) ||
-        !husk__graph_number(&building, teacher, "teacher", &tt))
+        !husk__graph_wide(&building, &x, "x", false, &xt) ||
+        !husk__graph_wide(&building, &teacher, "teacher", false, &tt))
         return HUSK_NO_VALUE;
     if (own.temperature == 0)
         own.temperature = 4;

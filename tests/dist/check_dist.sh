@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_dist.sh MPIEXEC RANKS STAGES LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c, tests/dist/stages.c and
-# examples/train_distributed.c. WHICH: alike, refused, example, stages, four, failures, lost, overlap, pipeline.
+# examples/train_distributed.c. WHICH: alike, scaled, refused, example, stages, four, failures, lost, overlap, pipeline.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -90,6 +90,12 @@ alike) # one rank with the whole batch, two with the halves
     agree one two
     succeed 2 train again
     same two again
+    ;;
+scaled) # by powers of two, which change no bit of f32; by rank 0's, whatever the others'
+    succeed 2 train two
+    succeed 2 scale scaled
+    same two scaled
+    fail 2 unscaled 20 "rank 1: husk_parallel_create: this rank's graph has no loss scale, rank 0's has one"
     ;;
 refused)
     fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'

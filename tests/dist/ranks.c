@@ -142,6 +142,10 @@ static husk_status open_all(rank *r)
                                                     .bucket_bytes = is(r, "buckets") && own == 1 ? 4096 : 1024);
     if (is(r, "overlap"))
         options.bucket_bytes = 1 << 20;
+    // Another scale in each rank, which would spoil the sums: all take that of the first.
+    husk_loss_scale_params scale = HUSK_LOSS_SCALE_PARAMS(.start = own == 0 ? 4096.0f : 8.0f);
+    if (is(r, "scale") || (is(r, "unscaled") && own == 0))
+        options.loss_scale = &scale;
     r->part = BATCH / husk_dist_count(r->dist);
     options.loss = build(r);
     status = husk_graph_compile(r->graph, &options, &r->error);

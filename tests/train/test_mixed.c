@@ -139,6 +139,14 @@ START_TEST(options_are_checked)
     options.optimizer = NULL;
     ck_assert_int_eq(husk_graph_compile(graph, &options, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_msg(strstr(error.text, "loss_scale: without an optimizer"), "%s", error.text);
+    // Nor is there one for gradients that come from elsewhere.
+    husk_graph *stage = test_graph(HUSK_F16, 7);
+    husk_value made = build(stage, false);
+    husk_graph_output_gradient(stage, "given", husk__graph_find(stage, "fc1"));
+    husk_graph_options of_stage = HUSK_GRAPH_OPTIONS(.optimizer = &adam, .loss = made, .loss_scale = &plain);
+    ck_assert_int_eq(husk_graph_compile(stage, &of_stage, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "loss_scale: gradients that are given are not multiplied"), "%s", error.text);
+    husk_graph_release(stage);
     // A loss that was computed in f16 is too coarse to be one.
     husk_value x = husk_graph_parameter(graph, "x", 1, (int64_t[]){5}, NULL);
     options.loss_scale = NULL;
@@ -409,6 +417,107 @@ START_TEST(one_batch_spoils_the_sum)
 }
 END_TEST
 
+// A run that is resumed has the scale that it had, and weights of f32 serve graphs of bf16 and f16.
+START_TEST(checkpoints_keep_the_scale)
+{
+    const husk_loss_scale_params start = HUSK_LOSS_SCALE_PARAMS(.start = 0x1p20f, .interval = 2);
+    const husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam, .loss_scale = &start);
+    char folder[] = "/tmp/husk-mixed-XXXXXX", path[64], command[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/net.safetensors", folder);
+    husk_error error = {0};
+    husk_safetensors *file;
+    husk_graph *graph = compiled(HUSK_F16, options);
+    for (int step = 0; step < 5; step++)
+        test_graph_ok(graph, husk_graph_step(graph));
+    ck_assert_uint_gt(scale_of(graph).skipped, 0);
+    test_ok_error(husk_graph_save(graph, path, NULL, &error), &error);
+    husk_graph *resumed = compiled(HUSK_F16, options);
+    test_ok_error(husk_safetensors_open(path, NULL, &file, &error), &error);
+    test_ok_error(husk_graph_load(resumed, file, NULL, NULL, &error), &error);
+    for (int step = 0; step < 5; step++) {
+        husk_loss_scale a = scale_of(graph), b = scale_of(resumed);
+        ck_assert(memcmp(&a, &b, sizeof a) == 0);
+        test_graph_ok(graph, husk_graph_step(graph));
+        test_graph_ok(resumed, husk_graph_step(resumed));
+    }
+    image a = take(graph), b = take(resumed);
+    ck_assert(is_same(&a, &b));
+    // Weights alone, into f32: what f16 computes is near.
+    husk_graph *other = compiled(HUSK_F32, HUSK_GRAPH_OPTIONS(.optimizer = &adam));
+    ck_assert_int_eq(husk_graph_load(other, file, NULL, NULL, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "husk.loss_scale"), "%s", error.text);
+    const husk_load_params weights = HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS);
+    test_ok_error(husk_graph_load(other, file, &weights, NULL, &error), &error);
+    test_ok_error(husk_graph_load(graph, file, &weights, NULL, &error), &error);
+    const double narrow = logit(graph), wide = logit(other);
+    ck_assert_msg(narrow != wide && fabs(narrow - wide) < 0.01, "%g for %g", narrow, wide);
+    husk_safetensors_close(file);
+    husk_graph_release(graph);
+    husk_graph_release(resumed);
+    husk_graph_release(other);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+// Masks are of the f32 parameters; their copies follow, at once and after updates.
+START_TEST(pruning_reaches_the_copies)
+{
+    husk_graph *graph = compiled(HUSK_BF16, HUSK_GRAPH_OPTIONS(.optimizer = &momentum));
+    husk_error error = {0};
+    husk_prune_counts counts;
+    test_graph_ok(graph, husk_graph_step(graph));
+    test_ok_error(husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.75), &counts, &error), &error);
+    ck_assert_uint_eq(counts.zeros, counts.elements / 4 * 3);
+    husk_tensor weight;
+    test_graph_ok(graph, husk_graph_tensor(graph, "fc1.weight", &weight));
+    for (int step = 0; step < 3; step++) {
+        static float masters[HIDDEN * WIDTH];
+        static uint16_t copies[HIDDEN * WIDTH];
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_EVALUATION));
+        test_graph_ok(graph, husk_graph_read(graph, "fc1.weight", masters, sizeof masters));
+        test_ok(husk_buffer_read(test_queue(), graph->compiled->regions[HUSK__REGION_COPIES],
+                                 (uint64_t)weight.offset * sizeof *copies, sizeof copies, copies));
+        int zeros = 0;
+        for (int i = 0; i < HIDDEN * WIDTH; i++) {
+            zeros += masters[i] == 0.0f;
+            ck_assert_msg((masters[i] == 0.0f) == ((copies[i] & 0x7fff) == 0), "step %d: %g and %x", step,
+                          (double)masters[i], copies[i]);
+        }
+        ck_assert_int_gt(zeros, HIDDEN * WIDTH / 2);
+        test_graph_ok(graph, husk_graph_step(graph));
+    }
+    husk_graph_release(graph);
+}
+END_TEST
+
+// Each micro-batch has inputs of its own, and all have one scale.
+START_TEST(micro_batches_share_the_scale)
+{
+    const husk_loss_scale_params start = HUSK_LOSS_SCALE_PARAMS(.start = 1024, .interval = 1);
+    husk_graph *one = compiled(HUSK_F32, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .accumulate = 2, .loss_scale = &start));
+    husk_graph *two = compiled(HUSK_F32, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .accumulate = 2, .loss_scale = &start,
+                                                            .micro_batches = 2));
+    test_graph_ok(two, husk_graph_micro_batch(two, 1));
+    fill(two);
+    for (int step = 0; step < 3; step++) {
+        test_graph_ok(one, husk_graph_step(one));
+        test_graph_ok(one, husk_graph_step(one));
+        for (int part = 0; part < 4; part++) {
+            test_graph_ok(two, husk_graph_micro_batch(two, (uint32_t)part % 2));
+            test_graph_ok(two, part < 2 ? husk_graph_forward(two, HUSK_GRAPH_TRAINING) : husk_graph_backward(two));
+        }
+        test_graph_ok(two, husk_graph_update(two));
+        ck_assert(scale_of(one).scale == (float)(2048 << step) && scale_of(two).scale == (float)(2048 << step));
+    }
+    image a = take(one), b = take(two);
+    ck_assert(is_same(&a, &b));
+    husk_graph_release(one);
+    husk_graph_release(two);
+}
+END_TEST
+
 // ---- learning ----
 
 static double learn(husk_dtype dtype, uint64_t seed, const husk_dataset *learnt, const husk_dataset *asked, image *last)
@@ -461,6 +570,9 @@ int main(void)
     tcase_add_test(tests, overflows_are_skipped);
     tcase_add_test(tests, clipping_sees_true_gradients);
     tcase_add_test(tests, one_batch_spoils_the_sum);
+    tcase_add_test(tests, checkpoints_keep_the_scale);
+    tcase_add_test(tests, pruning_reaches_the_copies);
+    tcase_add_test(tests, micro_batches_share_the_scale);
     tcase_add_test(tests, digits_are_learnt_as_in_f32);
     suite_add_tcase(suite, tests);
     return test_main(suite);
