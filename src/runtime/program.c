@@ -62,14 +62,30 @@ static cl_program build_from_binary(husk_context *context, const char *options, 
     return cl;
 }
 
+// How much longer a binary may be than its driver has just said: PoCL makes one of a folder to which other processes and
+// kernels' first launches add files, and writes what is there by then. Such a binary is not whole, and is not kept.
+enum { BINARY_GROWTH = 16 << 20, MARK = 64 };
+
+static bool is_marked(const unsigned char *mark)
+{
+    for (int i = 0; i < MARK; i++)
+        if (mark[i] != 0xa5)
+            return false;
+    return true;
+}
+
 static void store_binary(husk_context *context, cl_program cl, const char *key)
 {
     size_t size = 0;
     if (!context->cache.directory ||
-        clGetProgramInfo(cl, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+        clGetProgramInfo(cl, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0 ||
+        size > SIZE_MAX - BINARY_GROWTH)
         return;
-    unsigned char *binary = malloc(size);
-    if (binary && clGetProgramInfo(cl, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+    unsigned char *binary = malloc(size + BINARY_GROWTH); // pages that nobody touches cost nothing
+    if (binary)
+        memset(binary + size, 0xa5, MARK);
+    if (binary && clGetProgramInfo(cl, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS &&
+        is_marked(binary + size))
         husk__cache_store(&context->cache, key, binary, size);
     free(binary);
 }
