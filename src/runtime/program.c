@@ -62,8 +62,8 @@ static cl_program build_from_binary(husk_context *context, const char *options, 
     return cl;
 }
 
-// How much longer a binary may be than its driver has just said: PoCL makes one of a folder to which other processes and
-// kernels' first launches add files, and writes what is there by then. Such a binary is not whole, and is not kept.
+// How much longer a binary may be than its driver has just said: PoCL makes one of a folder to which other processes,
+// and first launches of kernels, add files, and writes what is there by then. It is not whole then, and is not kept.
 enum { BINARY_GROWTH = 16 << 20, MARK = 64 };
 
 static bool is_marked(const unsigned char *mark)
