@@ -88,14 +88,16 @@ static bool claims_all(const husk_device_traits *traits)
     {.name = engine, .kind = HUSK__ENGINE_AMX, .claims = who, .products = BIT(BF16) | BF16_PARTS | BYTES, \
      .lanes = 1, .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
 #define SHARES(a, b, c, d, e, f) {{a, b}, {c, d}, {e, f}}
+// Half as many threads, each with 256 registers: in 128 nearly all of these kernels spill. Every device with DPAS has both.
+#define ALL_REGISTERS " -cl-intel-256-GRF-per-thread"
 
 static const husk__engine rows[] = {
     FRAGMENTS("nv_mma", claims_nv, NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
     FRAGMENTS("amd_mfma", claims_cdna, MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
     FRAGMENTS("amd_wmma", claims_rdna3, WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
     FRAGMENTS("amd_wmma_gfx12", claims_rdna4, WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
-    FRAGMENTS("intel_dpas", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS", 16, SHARES(32, 32, 32, 16, 16, 16)),
-    FRAGMENTS("intel_dpas_8", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
+    FRAGMENTS("intel_dpas", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 16, SHARES(32, 32, 32, 16, 16, 16)),
+    FRAGMENTS("intel_dpas_8", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 8, SHARES(32, 16, 16, 16, 16, 8)),
     TILES("amx", claims_amx, .permit = husk__permit_amx, .options = ""),
     SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_amd_mfma", MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
