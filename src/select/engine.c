@@ -88,7 +88,7 @@ static bool claims_all(const husk_device_traits *traits)
     {.name = engine, .kind = HUSK__ENGINE_AMX, .claims = who, .products = BIT(BF16) | BF16_PARTS | BYTES, \
      .lanes = 1, .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
 #define SHARES(a, b, c, d, e, f) {{a, b}, {c, d}, {e, f}}
-// Half as many threads, each with 256 registers: in 128 nearly all of these kernels spill. Every device with DPAS has both.
+// Half as many threads, each with 256 registers: in 128 nearly all of these kernels spill. Devices with DPAS have both.
 #define ALL_REGISTERS " -cl-intel-256-GRF-per-thread"
 
 static const husk__engine rows[] = {
