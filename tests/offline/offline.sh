@@ -151,7 +151,7 @@ awk -f "$here/jobs.awk" "$work/hashes" "$work/have" "$work/vendors" "$work/progr
     sort | cut -d ' ' -f 3- > "$work/jobs"
 echo "$(wc -l < "$work/programs") programs, $(wc -l < "$work/pairs") pairs of program and target;" \
     "$(wc -l < "$work/jobs") programs to compile for a vendor, $jobs at a time"
-xargs -P "$jobs" -n 3 sh "$here/compile_program.sh" < "$work/jobs"
+xargs -r -P "$jobs" -n 3 sh "$here/compile_program.sh" < "$work/jobs"
 
 awk -f "$here/cells.awk" "$work/hashes" "$work/vendors" "$work/programs" "$work/pairs" > "$work/cells"
 {
