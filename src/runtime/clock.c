@@ -11,6 +11,7 @@ husk__clock *husk__clock_create(cl_command_queue cl)
         return NULL;
     atomic_init(&clock->references, 1);
     clock->cl = cl;
+    pthread_mutex_init(&clock->lock, NULL);
     clRetainCommandQueue(cl);
     return clock;
 }
@@ -24,7 +25,10 @@ void husk__clock_release(husk__clock *clock)
 {
     if (!clock || atomic_fetch_sub(&clock->references, 1) != 1)
         return;
+    if (clock->marker)
+        clReleaseEvent(clock->marker);
     clReleaseCommandQueue(clock->cl);
+    pthread_mutex_destroy(&clock->lock);
     free(clock);
 }
 
@@ -38,6 +42,42 @@ void husk__clock_reached(husk__clock *clock, uint64_t number)
     uint64_t before = atomic_load(&clock->completed);
     while (before < number && !atomic_compare_exchange_weak(&clock->completed, &before, number))
         ;
+}
+
+static void look_at_marker(husk__clock *clock)
+{
+    cl_int execution = CL_QUEUED;
+    if (clGetEventInfo(clock->marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL) !=
+            CL_SUCCESS ||
+        execution > CL_COMPLETE)
+        return;
+    husk__clock_reached(clock, clock->marked);
+    clReleaseEvent(clock->marker);
+    clock->marker = NULL;
+}
+
+// From any thread, at any moment: a marker changes nothing for whoever enqueues there.
+static void set_marker(husk__clock *clock)
+{
+    clock->marked = atomic_load(&clock->enqueued);
+    if (clEnqueueMarkerWithWaitList(clock->cl, 0, NULL, &clock->marker) == CL_SUCCESS)
+        clFlush(clock->cl);
+    else
+        clock->marker = NULL;
+}
+
+bool husk__clock_has_ended(husk__clock *clock, uint64_t number)
+{
+    if (atomic_load(&clock->completed) >= number)
+        return true;
+    pthread_mutex_lock(&clock->lock);
+    if (clock->marker)
+        look_at_marker(clock);
+    const bool has_ended = atomic_load(&clock->completed) >= number;
+    if (!has_ended && !clock->marker)
+        set_marker(clock);
+    pthread_mutex_unlock(&clock->lock);
+    return has_ended;
 }
 
 cl_int husk__clock_finish(husk__clock *clock)

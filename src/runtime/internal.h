@@ -72,6 +72,9 @@ typedef struct husk__clock {
     cl_command_queue cl;
     _Atomic uint64_t enqueued;  /* number of the last command */
     _Atomic uint64_t completed; /* every command up to here has ended */
+    pthread_mutex_t lock;       /* the marker */
+    cl_event marker;            /* NULL, or behind command `marked` */
+    uint64_t marked;
 } husk__clock;
 
 husk__clock *husk__clock_create(cl_command_queue cl);
@@ -79,6 +82,11 @@ void husk__clock_retain(husk__clock *clock);
 void husk__clock_release(husk__clock *clock);
 uint64_t husk__clock_tick(husk__clock *clock);
 void husk__clock_reached(husk__clock *clock, uint64_t number);
+/*
+ * Whether a command has ended. Nobody may have waited for its queue, so where it is not known to have, the queue is
+ * asked, by a marker that a later question finds.
+ */
+bool husk__clock_has_ended(husk__clock *clock, uint64_t number);
 /* clFinish, from any thread. */
 cl_int husk__clock_finish(husk__clock *clock);
 
@@ -89,7 +97,7 @@ typedef struct husk__use {
     uint64_t number;
 } husk__use;
 
-enum { HUSK__BLOCK_USES = 8 };
+enum { HUSK__BLOCK_USES = 8 }; /* that a block has room for by itself */
 
 /* One cl_mem. Buffers and views hold it; at the last release it returns to the pool with its uses. */
 typedef struct husk__block {
@@ -101,8 +109,9 @@ typedef struct husk__block {
     bool is_foreign; /* an application's cl_mem: not pooled */
     atomic_int maps; /* not unmapped yet; a block that is released mapped is not pooled either */
     pthread_mutex_t lock;
-    int use_count;
-    husk__use uses[HUSK__BLOCK_USES];
+    int use_count, use_capacity;
+    husk__use *uses; /* first_uses, or more */
+    husk__use first_uses[HUSK__BLOCK_USES];
 } husk__block;
 
 enum { HUSK__SIZE_CLASSES = 256 };

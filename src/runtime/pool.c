@@ -4,6 +4,7 @@
 #include "runtime/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/os.h"
 
@@ -40,6 +41,10 @@ static void forget_uses(husk__block *block)
 {
     for (int i = 0; i < block->use_count; ++i)
         husk__clock_release(block->uses[i].clock);
+    if (block->uses != block->first_uses)
+        free(block->uses);
+    block->uses = block->first_uses;
+    block->use_capacity = HUSK__BLOCK_USES;
     block->use_count = 0;
 }
 
@@ -78,19 +83,20 @@ void husk__pool_destroy(husk__pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
-static bool is_idle(const husk__block *block)
+// NULL: all have ended.
+static const husk__use *first_unended(const husk__block *block)
 {
     for (int i = 0; i < block->use_count; ++i)
         if (atomic_load(&block->uses[i].clock->completed) < block->uses[i].number)
-            return false;
-    return true;
+            return &block->uses[i];
+    return NULL;
 }
 
 // A free block of the class whose last commands have ended; called with the lock held.
 static husk__block *take_idle(husk__pool *pool, int class)
 {
     for (husk__block **at = &pool->free[class]; *at; at = &(*at)->next) {
-        if (!is_idle(*at))
+        if (first_unended(*at))
             continue;
         husk__block *block = *at;
         *at = block->next;
@@ -99,12 +105,43 @@ static husk__block *take_idle(husk__pool *pool, int class)
     return NULL;
 }
 
-// Wait for the commands that hold back free blocks of the class; called with the lock held.
-static void wait_for_class(husk__pool *pool, int class)
+static husk__block *oldest_free(husk__pool *pool, int class)
 {
-    for (husk__block *block = pool->free[class]; block; block = block->next)
-        for (int i = 0; i < block->use_count; ++i)
-            husk__clock_finish(block->uses[i].clock);
+    husk__block *block = pool->free[class];
+    while (block && block->next)
+        block = block->next;
+    return block;
+}
+
+// The same where nobody has waited for the queues: they are asked about the block that has been free the longest.
+static husk__block *ask_for_idle(husk__pool *pool, int class)
+{
+    const husk__block *oldest = oldest_free(pool, class);
+    for (int i = 0; oldest && i < oldest->use_count; ++i)
+        husk__clock_has_ended(oldest->uses[i].clock, oldest->uses[i].number);
+    return oldest ? take_idle(pool, class) : NULL;
+}
+
+// Wait for the commands that hold back free blocks of the class, the oldest first. The lock is let go meanwhile:
+// others may take and give back what has nothing to do with them.
+static husk__block *wait_for_idle(husk__pool *pool, int class)
+{
+    husk__block *idle = NULL;
+    for (const husk__block *oldest; !idle && (oldest = oldest_free(pool, class));) {
+        const husk__use *use = first_unended(oldest);
+        husk__clock *clock = use ? use->clock : NULL;
+        if (clock) {
+            husk__clock_retain(clock);
+            pthread_mutex_unlock(&pool->lock);
+            const cl_int code = husk__clock_finish(clock);
+            husk__clock_release(clock);
+            pthread_mutex_lock(&pool->lock);
+            if (code != CL_SUCCESS)
+                return NULL;
+        }
+        idle = take_idle(pool, class);
+    }
+    return idle;
 }
 
 static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
@@ -114,6 +151,8 @@ static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
         return NULL;
     atomic_init(&block->references, 1);
     pthread_mutex_init(&block->lock, NULL);
+    block->uses = block->first_uses;
+    block->use_capacity = HUSK__BLOCK_USES;
     block->serial = atomic_fetch_add(&pool->made, 1) + 1;
     block->mem = mem;
     block->bytes = bytes;
@@ -210,12 +249,12 @@ static husk_status grow(husk_context *context, uint64_t bytes, husk__block **blo
 static husk__block *reuse(husk__pool *pool, int class, uint64_t bytes)
 {
     husk__block *block = take_idle(pool, class);
+    if (!block)
+        block = ask_for_idle(pool, class);
     bool budget_is_short =
         pool->stats.live_bytes + pool->stats.cached_bytes + bytes > pool->stats.budget_bytes;
-    if (!block && pool->free[class] && budget_is_short) {
-        wait_for_class(pool, class);
-        block = take_idle(pool, class);
-    }
+    if (!block && budget_is_short)
+        block = wait_for_idle(pool, class);
     if (block) {
         forget_uses(block);
         block->next = NULL;
@@ -281,21 +320,46 @@ void husk__block_release(husk_context *context, husk__block *block)
     pthread_mutex_unlock(&pool->lock);
 }
 
-// Where the list is full, an ended use makes room; else the oldest queue is waited for.
+static void drop_ended_uses(husk__block *block)
+{
+    int kept = 0;
+    for (int i = 0; i < block->use_count; ++i) {
+        const husk__use use = block->uses[i];
+        if (husk__clock_has_ended(use.clock, use.number))
+            husk__clock_release(use.clock);
+        else
+            block->uses[kept++] = use;
+    }
+    block->use_count = kept;
+}
+
+static bool grow_uses(husk__block *block)
+{
+    const size_t bytes = (size_t)block->use_capacity * sizeof *block->uses;
+    husk__use *uses = malloc(2 * bytes);
+    if (!uses)
+        return false;
+    memcpy(uses, block->uses, bytes);
+    if (block->uses != block->first_uses)
+        free(block->uses);
+    block->uses = uses;
+    block->use_capacity *= 2;
+    return true;
+}
+
+// Where the list is full, ended uses make room; else it grows. Only where there is no memory for that a queue is
+// waited for: it may have a kernel that never ends.
 static husk__use *find_use(husk__block *block, husk__clock *clock)
 {
     for (int i = 0; i < block->use_count; ++i)
         if (block->uses[i].clock == clock)
             return &block->uses[i];
-    if (block->use_count == HUSK__BLOCK_USES) {
-        int gone = 0;
-        for (int i = 0; i < block->use_count; ++i)
-            if (atomic_load(&block->uses[i].clock->completed) >= block->uses[i].number)
-                gone = i;
-        if (atomic_load(&block->uses[gone].clock->completed) < block->uses[gone].number)
-            husk__clock_finish(block->uses[gone].clock);
-        husk__clock_release(block->uses[gone].clock);
-        block->uses[gone] = block->uses[--block->use_count];
+    if (block->use_count == block->use_capacity)
+        drop_ended_uses(block);
+    if (block->use_count == block->use_capacity && !grow_uses(block)) {
+        husk__use *last = &block->uses[--block->use_count];
+        husk__clock_finish(last->clock);
+        husk__clock_release(last->clock);
     }
     husk__clock_retain(clock);
     husk__use *use = &block->uses[block->use_count++];

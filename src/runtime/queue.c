@@ -95,12 +95,12 @@ void husk_queue_release(husk_queue *queue)
 {
     if (!queue || atomic_fetch_sub(&queue->references, 1) != 1)
         return;
-    clFlush(queue->cl);
     husk__queue_keep(queue, NULL, NULL);
     husk_queue_profile_clear(queue);
     free(queue->profile);
     free(queue->records);
     husk__staging_destroy(queue);
+    clFlush(queue->cl);
     if (queue->shares)
         clReleaseMemObject(queue->shares);
     for (int i = 0; i < HUSK__SCRATCH_LEVELS; ++i)

@@ -21,14 +21,16 @@ static bool is_free(husk__staging *staging)
     return true;
 }
 
+// The unmapping comes behind the write that reads the memory, and OpenCL keeps the memory until then.
 static void destroy_one(husk_queue *queue, husk__staging *staging)
 {
+    const cl_int code = clEnqueueUnmapMemObject(queue->cl, staging->mem, staging->host, 0, NULL, NULL);
     if (staging->busy) {
-        clWaitForEvents(1, &staging->busy);
+        if (code != CL_SUCCESS)
+            clWaitForEvents(1, &staging->busy);
         clReleaseEvent(staging->busy);
     }
     queue->staging_bytes -= staging->bytes;
-    clEnqueueUnmapMemObject(queue->cl, staging->mem, staging->host, 0, NULL, NULL);
     clReleaseMemObject(staging->mem);
     free(staging);
 }
@@ -40,6 +42,14 @@ void husk__staging_destroy(husk_queue *queue)
         queue->staging = staging->next;
         destroy_one(queue, staging);
     }
+}
+
+static void wait_for_all(husk_queue *queue)
+{
+    clFlush(queue->cl);
+    for (const husk__staging *at = queue->staging; at; at = at->next)
+        if (at->busy)
+            clWaitForEvents(1, &at->busy);
 }
 
 // Mapped on a queue of its own: on the caller's, the map would wait for whatever is enqueued there.
@@ -87,7 +97,7 @@ husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging 
         if (at->bytes >= bytes && is_free(at))
             return *staging = at, HUSK_OK;
     if (queue->staging_bytes + bytes > STAGING_LIMIT) {
-        clFlush(queue->cl);
+        wait_for_all(queue);
         husk__staging_destroy(queue);
     }
     return create(queue, bytes, staging, scope);

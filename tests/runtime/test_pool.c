@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,valgrind
 // The pool of device memory: its budget, its figures, and when a freed block may be handed out again.
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/environment.h"
 #include "support/gate.h"
@@ -261,6 +263,60 @@ START_TEST(a_short_budget_waits_for_its_own_blocks)
 }
 END_TEST
 
+/* The host waits for the second queue alone, the first one's work is waited for on the device. */
+START_TEST(blocks_of_a_queue_that_nobody_waits_for_are_used_again)
+{
+    enum { ROUNDS = 100 };
+    const uint32_t word = 3;
+    uint32_t seen = 0;
+    husk_buffer *target = make(MEGABYTE);
+    for (int i = 0; i < ROUNDS; i++) {
+        husk_event *event = NULL;
+        husk_buffer *passing = make(256 * 1024);
+        test_ok(husk_buffer_fill(queue, passing, 0, 4, &word, 4));
+        test_ok(husk_queue_record(queue, &event));
+        test_ok(husk_queue_wait(other_queue, event));
+        test_ok(husk_buffer_copy(other_queue, passing, 0, target, 0, 4));
+        test_ok(husk_buffer_read(other_queue, target, 0, 4, &seen));
+        ck_assert_uint_eq(seen, word);
+        husk_event_release(event);
+        husk_buffer_release(passing);
+    }
+    ck_assert_uint_ge(stats().reuses, ROUNDS / 2);
+    ck_assert_uint_le(stats().cached_bytes, 10 * MEGABYTE);
+    husk_buffer_release(target);
+}
+END_TEST
+
+static void *make_in_thread(void *argument)
+{
+    husk_buffer **made = argument;
+    return (void *)(uintptr_t)husk_buffer_create(context, 40 * MEGABYTE, made, NULL);
+}
+
+/* Who waits for memory holds nobody else up. */
+START_TEST(a_short_budget_holds_only_its_own_thread)
+{
+    const uint32_t word = 3;
+    test_held_gate held;
+    pthread_t thread;
+    void *status;
+    husk_buffer *buffer = make(40 * MEGABYTE), *small = make(MEGABYTE), *made = NULL;
+    test_gate_hold(&held, queue);
+    test_ok(husk_buffer_fill(queue, buffer, 0, 4, &word, 4));
+    test_ok(husk_queue_flush(queue));
+    husk_buffer_release(buffer);
+    ck_assert_int_eq(pthread_create(&thread, NULL, make_in_thread, &made), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* it is waiting by then */
+    husk_buffer_release(small);
+    husk_buffer_release(make(MEGABYTE));
+    ck_assert_msg(test_gate_held(&held), "a thread has waited for the memory of another");
+    pthread_join(thread, &status);
+    ck_assert_uint_eq((uintptr_t)status, HUSK_OK);
+    husk_buffer_release(made);
+}
+END_TEST
+
 START_TEST(a_buffer_keeps_its_context_alive)
 {
     husk_error error = {0};
@@ -290,6 +346,8 @@ int main(void)
     tcase_add_test(tests, uses_on_two_queues_both_count);
     tcase_add_test(tests, a_block_survives_many_queues);
     tcase_add_test(tests, a_short_budget_waits_for_its_own_blocks);
+    tcase_add_test(tests, blocks_of_a_queue_that_nobody_waits_for_are_used_again);
+    tcase_add_test(tests, a_short_budget_holds_only_its_own_thread);
     tcase_add_test(tests, a_buffer_keeps_its_context_alive);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -188,6 +188,57 @@ START_TEST(work_enqueued_survives_the_release_of_its_queue_and_buffers)
 }
 END_TEST
 
+/* The memory that an asynchronous write passes through has to outlive the queue. */
+START_TEST(a_release_does_not_wait_for_a_write)
+{
+    enum { BYTES = 1 << 20 };
+    static uint32_t sent[BYTES / 4], seen[BYTES / 4];
+    husk_queue *queue = make_queue();
+    husk_buffer *buffer = make_buffer(BYTES);
+    husk_event *event = NULL;
+    test_held_gate held;
+    for (uint32_t i = 0; i < BYTES / 4; i++)
+        sent[i] = i * 2654435761u;
+    test_gate_hold(&held, queue);
+    test_ok(husk_buffer_write_async(queue, buffer, 0, BYTES, sent));
+    test_ok(husk_queue_record(queue, &event));
+    husk_queue_release(queue);
+    ck_assert_msg(test_gate_held(&held), "husk_queue_release has waited");
+    ck_assert_int_eq(husk_event_wait(event, HUSK_FOREVER), HUSK_OK);
+    test_ok(husk_buffer_read(test_queue(), buffer, 0, BYTES, seen));
+    ck_assert_mem_eq(seen, sent, BYTES);
+    husk_event_release(event);
+    husk_buffer_release(buffer);
+}
+END_TEST
+
+/* One of them is stuck, and nobody has waited for the others: more than a block has room for. */
+START_TEST(queues_that_share_a_buffer_do_not_wait_for_each_other)
+{
+    enum { QUEUES = 24 };
+    husk_queue *queues[QUEUES];
+    husk_buffer *shared = make_buffer(4096);
+    test_held_gate held;
+    uint32_t seen[QUEUES];
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        queues[i] = make_queue();
+        if (i == 0)
+            test_gate_hold(&held, queues[0]);
+        test_ok(husk_buffer_fill(queues[i], shared, (uint64_t)i * 4, 4, &i, 4));
+        test_ok(husk_queue_flush(queues[i]));
+    }
+    ck_assert_msg(test_gate_held(&held), "husk_buffer_fill has waited for another queue");
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        test_ok(husk_queue_finish(queues[i]));
+        husk_queue_release(queues[i]);
+    }
+    test_ok(husk_buffer_read(test_queue(), shared, 0, sizeof seen, seen));
+    for (uint32_t i = 0; i < QUEUES; i++)
+        ck_assert_uint_eq(seen[i], i);
+    husk_buffer_release(shared);
+}
+END_TEST
+
 /* Each thread has a queue; all of them write and read their own numbers, over and over. */
 enum { THREADS = 4, ROUNDS = 40, WORDS = 2048 };
 
@@ -244,6 +295,8 @@ int main(void)
     tcase_add_test(tests, an_event_outlives_its_queue);
     tcase_add_test(tests, another_contexts_event_is_refused);
     tcase_add_test(tests, work_enqueued_survives_the_release_of_its_queue_and_buffers);
+    tcase_add_test(tests, a_release_does_not_wait_for_a_write);
+    tcase_add_test(tests, queues_that_share_a_buffer_do_not_wait_for_each_other);
     tcase_add_test(tests, threads_with_a_queue_each_do_not_meet);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "support/gate.h"
 
+#include <time.h>
+
 #include <check.h>
 
 test_gate test_gate_close(husk_queue *queue)
@@ -18,4 +20,33 @@ void test_gate_open(test_gate *gate)
     ck_assert_int_eq(clSetUserEventStatus(gate->event, CL_COMPLETE), CL_SUCCESS);
     clReleaseEvent(gate->event);
     gate->event = NULL;
+}
+
+enum { PATIENCE_SECONDS = 10 };
+
+static void *open_late(void *argument)
+{
+    test_held_gate *held = argument;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += PATIENCE_SECONDS;
+    held->was_late = sem_timedwait(&held->over, &end) != 0;
+    clSetUserEventStatus(held->gate.event, CL_COMPLETE);
+    return NULL;
+}
+
+void test_gate_hold(test_held_gate *held, husk_queue *queue)
+{
+    held->gate = test_gate_close(queue);
+    ck_assert_int_eq(sem_init(&held->over, 0, 0), 0);
+    ck_assert_int_eq(pthread_create(&held->thread, NULL, open_late, held), 0);
+}
+
+bool test_gate_held(test_held_gate *held)
+{
+    sem_post(&held->over);
+    pthread_join(held->thread, NULL);
+    sem_destroy(&held->over);
+    clReleaseEvent(held->gate.event);
+    return !held->was_late;
 }
