@@ -130,7 +130,7 @@ HUSK_API const char *husk_feature_name(husk_feature feature);
 /*
  * Whether the device has the feature: advertised, and a probe kernel that needs it builds and gives the right
  * numbers. The first question for a feature runs the probe; the answer is kept. A refusal is logged with its
- * reason.
+ * reason. Where there was no memory for the probe the answer is no, and the next question runs it again.
  */
 HUSK_API bool husk_context_has(husk_context *context, husk_feature feature);
 

@@ -180,8 +180,8 @@ husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t dimension, int6
             !husk__add_i64(view.offset, start, &view.offset))
             return impossible();
         // Of a single element the step is never taken.
-        if (count > 1)
-            view.strides[dimension] *= step;
+        if (count > 1 && !husk__mul_i64(view.strides[dimension], step, &view.strides[dimension]))
+            return impossible();
     }
     view.shape[dimension] = count;
     return view;

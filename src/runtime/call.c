@@ -41,7 +41,12 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
 husk_status husk__dtype_check(husk_context *context, husk_dtype dtype, const char *argument,
                               const husk__scope *scope)
 {
-    if (dtype == HUSK_F64 && !husk_context_has(context, HUSK_FEATURE_F64))
+    bool has = true;
+    const husk_status status =
+        dtype == HUSK_F64 ? husk__context_probe(context, HUSK_FEATURE_F64, &has, scope) : HUSK_OK;
+    if (status != HUSK_OK)
+        return status;
+    if (!has)
         return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is f64, which this device does not compute in", argument);
     return HUSK_OK;
 }

@@ -55,13 +55,24 @@ static float expected(int i)
     return (float)(i + 1);
 }
 
+// In one group, as compilers vectorise over it, where the device has groups of that size.
+static husk_status launch(husk_queue *queue, const husk__kernel *kernel, const husk_buffer *buffer,
+                          const husk__scope *scope)
+{
+    const husk_device_traits *traits = &queue->context->device->traits;
+    size_t items = PROBE_ITEMS;
+    while (items > 1 && (items > kernel->max_work_items || items > traits->work_item_sizes[0]))
+        items /= 2;
+    const husk__range range = {{PROBE_ITEMS / items, 1, 1}, {items, 1, 1}};
+    return HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_BUFFER(buffer, 0, sizeof(float)));
+}
+
 static husk_status run_probe(husk_context *context, husk_feature feature, float *values, husk_error *error)
 {
     husk__scope scope = {"husk_context_has", error};
     const husk__kernel *kernel;
     husk_queue *queue = NULL;
     husk_buffer *buffer = NULL;
-    husk__range range = {{1, 1, 1}, {PROBE_ITEMS, 1, 1}};
     husk_status status = husk__kernel_get(context, "runtime_probe.cl", probe_options[feature],
                                           "husk_runtime_probe", &kernel, &scope);
     if (status == HUSK_OK)
@@ -69,47 +80,55 @@ static husk_status run_probe(husk_context *context, husk_feature feature, float 
     if (status == HUSK_OK)
         status = husk_buffer_create(context, PROBE_ITEMS * sizeof *values, &buffer, error);
     if (status == HUSK_OK)
-        status = HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_BUFFER(buffer, 0, sizeof *values));
+        status = launch(queue, kernel, buffer, &scope);
     if (status == HUSK_OK)
         status = husk_buffer_read(queue, buffer, 0, PROBE_ITEMS * sizeof *values, values);
+    if (status != HUSK_OK && error->status == HUSK_OK) // transfers leave theirs on the queue
+        *error = *husk_queue_error(queue);
     husk_buffer_release(buffer);
     husk_queue_release(queue);
     return status;
 }
 
-static bool probe(husk_context *context, husk_feature feature)
+static bool is_right(const husk_context *context, husk_feature feature, const float *values)
 {
-    float values[PROBE_ITEMS];
-    husk_error error = {0};
-    const char *name = husk_feature_name(feature);
-    if (!is_advertised(&context->device->traits, feature))
-        return false;
-    if (run_probe(context, feature, values, &error) != HUSK_OK) {
-        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "%s is advertised, but its probe fails: %s",
-                        name, error.text);
-        return false;
-    }
     for (int i = 0; i < PROBE_ITEMS; ++i) {
         if (values[i] == expected(i))
             continue;
-        if (feature == HUSK_FEATURE_DOT_I8) // a CPU without it answers so
-            return false;
-        husk__log_write(&context->log, HUSK_LOG_WARNING,
-                        "%s is advertised, but computes %g where %g is right", name, (double)values[i],
-                        (double)expected(i));
+        if (feature != HUSK_FEATURE_DOT_I8) // a CPU without it answers so
+            husk__log_write(&context->log, HUSK_LOG_WARNING, "%s is advertised, but computes %g where %g is right",
+                            husk_feature_name(feature), (double)values[i], (double)expected(i));
         return false;
     }
     return true;
 }
 
+husk_status husk__context_probe(husk_context *context, husk_feature feature, bool *has, const husk__scope *scope)
+{
+    float values[PROBE_ITEMS];
+    husk_error error = {0};
+    const int known = atomic_load(&context->features[feature]);
+    *has = known > 0;
+    if (known != 0)
+        return HUSK_OK;
+    const bool is_asked = is_advertised(&context->device->traits, feature);
+    const husk_status status = is_asked ? run_probe(context, feature, values, &error) : HUSK_OK;
+    if (status != HUSK_OK)
+        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "%s is advertised, but its probe fails: %s",
+                        husk_feature_name(feature), error.text);
+    if (husk__may_pass(&error)) // and is asked again the next time
+        return husk__fail_opencl(scope, status, error.opencl_code, "the probe of %s: %s", husk_feature_name(feature),
+                                 error.text);
+    *has = is_asked && status == HUSK_OK && is_right(context, feature, values);
+    atomic_store(&context->features[feature], *has ? 1 : -1);
+    return HUSK_OK;
+}
+
 bool husk_context_has(husk_context *context, husk_feature feature)
 {
+    bool has;
     if (!context || (unsigned)feature >= HUSK__FEATURES || atomic_load(&context->is_lost))
         return false;
-    int known = atomic_load(&context->features[feature]);
-    if (known == 0) {
-        known = probe(context, feature) ? 1 : -1;
-        atomic_store(&context->features[feature], known);
-    }
-    return known > 0;
+    husk__context_probe(context, feature, &has, NULL);
+    return has;
 }

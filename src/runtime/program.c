@@ -7,6 +7,7 @@
 #include <husk/version.h>
 
 #include "base/os.h"
+#include "runtime/call.h"
 #include "runtime/internal.h"
 #include "runtime/kernel_source.h"
 
@@ -211,7 +212,17 @@ static husk__program *add_program(husk__programs *programs, const char *file, co
 // What a compiler says of a kernel's text, which will not change; want of memory and the like may pass.
 static bool is_verdict(cl_int code)
 {
-    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILER_NOT_AVAILABLE;
+    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILER_NOT_AVAILABLE ||
+           code == CL_INVALID_KERNEL_NAME || code == CL_INVALID_KERNEL_DEFINITION ||
+           code == CL_INVALID_PROGRAM_EXECUTABLE;
+}
+
+bool husk__may_pass(const husk_error *error)
+{
+    return error->status == HUSK_OUT_OF_MEMORY || error->status == HUSK_OUT_OF_HOST_MEMORY ||
+           error->status == HUSK_OPENCL || error->status == HUSK_DEVICE_LOST ||
+           (error->status == HUSK_UNSUPPORTED && error->opencl_code == CL_OUT_OF_RESOURCES) ||
+           (error->status == HUSK_BUILD_FAILED && error->opencl_code != CL_SUCCESS && !is_verdict(error->opencl_code));
 }
 
 // A kernel that does not build is not built again at every call.

@@ -287,11 +287,12 @@ static bool is_ready(husk_context *context, husk__engine_states *states, size_t 
     if (*known == 0) {
         char reason[HUSK__ENGINE_REASON] = "";
         const char *refusal = engine->permit ? engine->permit() : NULL;
-        const bool right = !refusal && husk__engine_probe(context, engine, product, reason);
+        bool may_pass = false;
+        const bool right = !refusal && husk__engine_probe(context, engine, product, reason, &may_pass);
         if (refusal)
             snprintf(reason, sizeof reason, "%s", refusal);
-        *known = right ? 1 : -1;
-        if (*known < 0) {
+        *known = right ? 1 : may_pass ? 0 : -1;
+        if (!right) {
             husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "engine %s is not used for %s: %s",
                             engine->name, products[product].name, reason);
             if (!states->reasons[e][0])
@@ -370,6 +371,10 @@ husk_engine_state husk_context_engine(husk_context *context, size_t index, char 
             strcat(right, *right ? " " : "");
             strcat(right, products[p].name);
         }
-    return *right ? answer(HUSK_ENGINE_READY, right, text, capacity)
-                  : answer(HUSK_ENGINE_REFUSED, states->reasons[index], text, capacity);
+    if (*right)
+        return answer(HUSK_ENGINE_READY, right, text, capacity);
+    pthread_mutex_lock(&states->lock);
+    answer(HUSK_ENGINE_REFUSED, states->reasons[index], text, capacity);
+    pthread_mutex_unlock(&states->lock);
+    return HUSK_ENGINE_REFUSED;
 }

@@ -98,10 +98,11 @@ double husk__engine_error_factor(const husk__engine *engine, husk__product produ
 
 /*
  * Whether an engine multiplies rightly on this device, by cl/runtime_engine_probe.cl or cl/runtime_amx_probe.cl; writes
- * why not. Called once a context and product, never by two threads at once.
+ * why not. *may_pass: there was no memory for it, say, and it is to be asked again. Never called by two threads at once
+ * for a context.
  */
 bool husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
-                        char reason[HUSK__ENGINE_REASON]);
+                        char reason[HUSK__ENGINE_REASON], bool *may_pass);
 
 /* What a context knows of its engines. */
 typedef struct husk__engine_states husk__engine_states;

@@ -252,12 +252,13 @@ static husk_status run(probe *p, bool *passed, char reason[HUSK__ENGINE_REASON],
 }
 
 bool husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
-                        char reason[HUSK__ENGINE_REASON])
+                        char reason[HUSK__ENGINE_REASON], bool *may_pass)
 {
     probe *p = calloc(1, sizeof *p);
     husk_error error = {0};
     const husk__scope scope = {"husk_context_engine", &error};
     bool passed = false;
+    *may_pass = !p;
     if (!p) {
         snprintf(reason, HUSK__ENGINE_REASON, "no host memory for its probe");
         return false;
@@ -268,8 +269,11 @@ bool husk__engine_probe(husk_context *context, const husk__engine *engine, husk_
     p->steps = husk__engine_steps(product) * TILES;
     p->state = 1;
     if (run(p, &passed, reason, &scope) != HUSK_OK) {
+        if (error.status == HUSK_OK) // transfers leave theirs on the queue
+            error = *husk_queue_error(p->queue);
         snprintf(reason, HUSK__ENGINE_REASON, "its probe fails: %.170s", error.text);
         passed = false;
+        *may_pass = husk__may_pass(&error);
     }
     husk_buffer_release(p->buffer);
     husk_queue_release(p->queue);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "support/environment.h"
 #include "support/support.h"
 
 START_TEST(bad_arguments_are_refused)
@@ -132,6 +133,29 @@ START_TEST(threads_with_a_context_each)
 }
 END_TEST
 
+/* Of small work-groups no feature is refused, and no full memory is remembered. */
+START_TEST(features_do_not_depend_on_the_moment)
+{
+    husk_context *context = NULL;
+    husk_buffer *all = NULL;
+    husk_error error = {0};
+    const bool has = husk_context_has(test_context(), HUSK_FEATURE_F64);
+    test_setenv("HUSK_LIMITS", "work_group=3");
+    test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
+    ck_assert(husk_context_has(context, HUSK_FEATURE_FMA));
+    ck_assert_int_eq(husk_context_has(context, HUSK_FEATURE_F64), has);
+    husk_context_release(context);
+    test_restore_environment();
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.memory_budget = 1 << 20);
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    test_ok_error(husk_buffer_create(context, 1 << 20, &all, &error), &error);
+    ck_assert(!husk_context_has(context, HUSK_FEATURE_FMA));
+    husk_buffer_release(all);
+    ck_assert(husk_context_has(context, HUSK_FEATURE_FMA));
+    husk_context_release(context);
+}
+END_TEST
+
 START_TEST(features_are_what_the_device_really_computes)
 {
     ck_assert(husk_context_has(test_context(), HUSK_FEATURE_FMA));
@@ -203,6 +227,7 @@ int main(void)
     tcase_add_test(tests, two_contexts_never_meet);
     tcase_add_test(tests, children_may_be_released_last);
     tcase_add_test(tests, threads_with_a_context_each);
+    tcase_add_test(tests, features_do_not_depend_on_the_moment);
     tcase_add_test(tests, features_are_what_the_device_really_computes);
     tcase_add_test(tests, statuses_have_names_and_texts);
     tcase_add_test(tests, tensors_count_without_overflowing);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "runtime/call.h"
 #include "runtime/launch.h"
 #include "support/environment.h"
 #include "support/faults/fault_layer.h"
@@ -201,6 +202,38 @@ START_TEST(a_device_that_stops_answering_is_lost)
 }
 END_TEST
 
+/* What a device computes is not forgotten because the first question came at a bad moment. */
+START_TEST(a_probe_that_fails_is_made_again)
+{
+    const cl_int codes[] = {CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, CL_MEM_OBJECT_ALLOCATION_FAILURE};
+    int failures = 0;
+    bool reached = husk_context_traits(test_context())->has_f64;
+    for (long number = 1; reached; number++)
+        for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
+            husk_context *context = NULL;
+            husk_error error = {0};
+            husk__scope scope = {"husk_test", &error};
+            test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
+            fault_plan(number, codes[c], false);
+            const husk_status status = husk__dtype_check(context, HUSK_F64, "x", &scope);
+            const char *name = fault_name();
+            reached = fault_calls() >= number;
+            fault_plan(0, 0, false);
+            const bool is_build = same_name(name, "clBuildProgram"); // whose text has its code alone
+            ck_assert_msg(status == HUSK_OK || status == HUSK_OPENCL || status == HUSK_OUT_OF_MEMORY ||
+                              status == HUSK_OUT_OF_HOST_MEMORY || (is_build && status == HUSK_BUILD_FAILED) ||
+                              (status == HUSK_UNSUPPORTED && strstr(error.text, "refuses the launch")),
+                          "%s failed, and it was said that %s", name, error.text);
+            ck_assert_msg(status == HUSK_OK || is_build || strstr(error.text, name), "%s: %s", name, error.text);
+            ck_assert_int_eq(husk__dtype_check(context, HUSK_F64, "x", &scope), HUSK_OK);
+            ck_assert(husk_context_has(context, HUSK_FEATURE_F64));
+            failures += status != HUSK_OK;
+            husk_context_release(context);
+        }
+    ck_assert(failures > 6 || !husk_context_traits(test_context())->has_f64);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fault");
@@ -209,6 +242,9 @@ int main(void)
     tcase_add_test(tests, every_call_may_fail_once);
     tcase_add_test(tests, the_text_names_the_call_and_its_error);
     tcase_add_test(tests, a_device_that_stops_answering_is_lost);
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("probes"); /* whose kernels are the library's own */
+    tcase_add_test(tests, a_probe_that_fails_is_made_again);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -60,6 +60,9 @@ START_TEST(sliced)
     ck_assert_int_eq(husk_tensor_slice(&tensor, 0, 0, 2, 0).rank, -1);
     ck_assert_int_eq(husk_tensor_slice(&tensor, 0, 0, 2, INT64_MAX).rank, -1);
     ck_assert_int_eq(husk_tensor_slice(&tensor, 0, 1, 3, INT64_MAX / 2).rank, -1);
+    // Four strides of it would be 0, and nothing else would say that it reaches too far.
+    const husk_tensor far = {.dtype = HUSK_F32, .rank = 1, .shape = {8}, .strides = {INT64_C(1) << 62}};
+    ck_assert_int_eq(husk_tensor_slice(&far, 0, 0, 2, 4).rank, -1);
 }
 END_TEST
 

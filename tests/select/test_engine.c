@@ -122,6 +122,28 @@ START_TEST(soft_engines_pass_their_probes)
 }
 END_TEST
 
+// There was no memory for the probe: that says nothing of the engine.
+START_TEST(a_probe_without_memory_is_made_again)
+{
+    char text[200];
+    const husk__engine *engine;
+    husk__product product;
+    husk_context *context;
+    husk_buffer *all;
+    husk_error error = {0};
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.log = keep_log, .memory_budget = 1 << 20);
+    test_setenv("HUSK_ENGINES", "soft_amx");
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    test_ok_error(husk_buffer_create(context, 1 << 20, &all, &error), &error);
+    ck_assert_int_eq(husk_context_engine(context, index_of("soft_amx"), text, sizeof text), HUSK_ENGINE_REFUSED);
+    ck_assert_msg(strstr(text, "budget"), "%s", text);
+    husk_buffer_release(all);
+    ck_assert(husk__engine_find(context, HUSK__ENGINE_AMX, HUSK_BF16, HUSK_PRECISION_HIGHEST, &engine, &product));
+    husk_context_release(context);
+    test_restore_environment();
+}
+END_TEST
+
 // ---- planted mistakes ----
 
 typedef struct mistake {
@@ -228,6 +250,7 @@ int main(void)
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, soft_engines_are_there_when_they_are_named);
     tcase_add_test(cases, states_say_what_is_used_and_why_not);
+    tcase_add_test(cases, a_probe_without_memory_is_made_again);
     tcase_add_test(cases, soft_engines_pass_their_probes);
     tcase_add_loop_test(cases, a_wrong_engine_is_found_out, 0, sizeof mistakes / sizeof *mistakes);
     suite_add_tcase(suite, cases);
