@@ -3,11 +3,14 @@
 """compare.py TRAIN_STEPS [--rounds N] [--seconds S] [--json FILE] [NETWORK...]
 
 Steps of training by Husk and by PyTorch on the same cores: four networks, the same batches, f32, Adam, dropout on.
-Rounds alternate, each some steps of the one and as many of the other; nothing runs beside them. PyTorch is taken at
-its best: each network eagerly with NCHW and, where it has convolutions, with channels last; traced forms of the same;
-the fastest counts. Needs PyTorch (Debian: python3-torch). Networks: digits cifar lstm transformer.
+Rounds alternate, each a second of the one and a second of the other; nothing runs beside them. PyTorch is taken at its
+best: eager and traced, with NCHW and channels last where there are convolutions, with all cores and with one, with
+OpenMP's threads spinning and sleeping, with OpenBLAS's threads and with none. Each is tried for a moment, those that
+come within 1.5 times of the fastest take part in all rounds, and the fastest counts. Needs PyTorch (Debian:
+python3-torch). Networks: digits cifar lstm transformer.
 """
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -102,59 +105,78 @@ NETWORKS = {
 
 # ---- contenders ----
 
-class Husk:
-    def __init__(self, program, network):
-        self.name = "husk"
-        self.process = subprocess.Popen([program, network], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        if not line.startswith("ready"):
-            sys.exit("train_steps has failed")
-        self.loss = None
+class Contender:
+    """A process that reads how many steps to make, and answers with nanoseconds and the loss."""
+
+    def __init__(self, name, command, environment):
+        self.name = name
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **environment})
+        if not self.process.stdout.readline().startswith("ready"):
+            sys.exit(f"{name} has failed")
 
     def run(self, steps):
+        """Seconds a step."""
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
-        nanoseconds, self.loss = self.process.stdout.readline().split()
-        return int(nanoseconds) * 1e-9 / steps
+        answer = self.process.stdout.readline().split()
+        if len(answer) != 2:
+            sys.exit(f"{self.name} has failed")
+        return int(answer[0]) * 1e-9 / steps
 
     def close(self):
         self.process.stdin.close()
         self.process.wait()
 
 
-class Torch:
-    def __init__(self, network, channels_last, traced):
-        self.name = "torch" + (" channels last" if channels_last else "") + (" traced" if traced else "")
-        make, data = NETWORKS[network]
-        torch.manual_seed(1)
-        self.x, self.labels = data()
-        self.model = make().train()
-        if channels_last:
-            self.model = self.model.to(memory_format=torch.channels_last)
-            self.x = self.x.contiguous(memory_format=torch.channels_last)
-        parameters = list(self.model.parameters())
-        if traced:
-            self.model = torch.jit.trace(self.model, self.x, check_trace=False)
-        self.adam = torch.optim.Adam(parameters, lr=1e-3, foreach=True)
-        self.loss = None
-
-    def run(self, steps):
-        start = time.perf_counter()
-        for _ in range(steps):
-            self.adam.zero_grad(set_to_none=True)
-            loss = F.cross_entropy(self.model(self.x), self.labels)
+def work(network, threads, channels_last, traced):
+    """The process of one of PyTorch's contenders."""
+    torch.set_num_threads(threads)
+    make, data = NETWORKS[network]
+    torch.manual_seed(1)
+    x, labels = data()
+    model = make().train()
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)
+        x = x.contiguous(memory_format=torch.channels_last)
+    parameters = list(model.parameters())
+    if traced:
+        model = torch.jit.trace(model, x, check_trace=False)
+    adam = torch.optim.Adam(parameters, lr=1e-3, foreach=True)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        start = time.perf_counter_ns()
+        for _ in range(int(line)):
+            adam.zero_grad(set_to_none=True)
+            loss = F.cross_entropy(model(x), labels)
             loss.backward()
-            self.adam.step()
-        self.loss = loss.item()
-        return (time.perf_counter() - start) / steps
-
-    def close(self):
-        pass
+            adam.step()
+        value = loss.item()
+        print(time.perf_counter_ns() - start, value, flush=True)
 
 
-def compare(program, network, rounds, seconds):
-    forms = [(False, False), (False, True)] + ([(True, False), (True, True)] if network in ("digits", "cifar") else [])
-    contenders = [Husk(program, network)] + [Torch(network, *form) for form in forms]
+def torch_contenders(network, cores):
+    layouts = [False, True] if network in ("digits", "cifar") else [False]
+    threads = [("", cores, {}),
+               (" asleep", cores, {"OMP_WAIT_POLICY": "PASSIVE"}),
+               (" BLAS 1", cores, {"OPENBLAS_NUM_THREADS": "1"}),
+               (" 1", 1, {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})]
+    for channels_last, traced, (name, count, environment) in itertools.product(layouts, [False, True], threads):
+        yield Contender("torch" + " channels last" * channels_last + " traced" * traced + name,
+                        [sys.executable, __file__, "--worker", network, str(count), str(int(channels_last)),
+                         str(int(traced))], environment)
+
+
+def compare(program, network, cores, rounds, seconds):
+    husk = Contender("husk", [program, network], {})
+    tried = {}
+    for c in torch_contenders(network, cores):
+        c.run(5)
+        tried[c] = min(c.run(max(1, int(seconds / 4 / c.run(5)))) for _ in range(2))
+    fastest = min(tried.values())
+    for c in [c for c in tried if tried[c] > 1.5 * fastest]:
+        c.close()
+    contenders = [husk] + [c for c in tried if tried[c] <= 1.5 * fastest]
     steps, samples = {}, {c.name: [] for c in contenders}
     for c in contenders:
         c.run(10)
@@ -168,10 +190,15 @@ def compare(program, network, rounds, seconds):
     rival = min((name for name in medians if name != "husk"), key=medians.get)
     ratio = statistics.median(r / h for r, h in zip(samples[rival], samples["husk"]))
     return {"network": network, "ratio": ratio, "rival": rival, "median_ms": {n: 1e3 * m for n, m in medians.items()},
+            "tried_ms": {c.name: 1e3 * t for c, t in tried.items()},
             "samples_ms": {n: [1e3 * t for t in times] for n, times in samples.items()}}
 
 
 def main():
+    if sys.argv[1:2] == ["--worker"]:
+        network, *numbers = sys.argv[2:]
+        work(network, *map(int, numbers))
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("networks", nargs="*")
@@ -183,11 +210,11 @@ def main():
     if unknown:
         parser.error(f"there is no network {unknown[0]}; networks: {' '.join(NETWORKS)}")
     cores = len(os.sched_getaffinity(0))
-    torch.set_num_threads(cores)
+    os.environ.pop("OPENBLAS_CORETYPE", None)  # its own choice, whatever this environment pins
     print(f"PyTorch {torch.__version__}, {cores} threads; milliseconds a step, medians of {options.rounds} rounds")
     found = []
     for network in options.networks or NETWORKS:
-        found.append(compare(options.program, network, options.rounds, options.seconds))
+        found.append(compare(options.program, network, cores, options.rounds, options.seconds))
         row = found[-1]
         times = ", ".join(f"{name} {ms:.2f}" for name, ms in row["median_ms"].items())
         print(f"{network}: {row['ratio']:.2f} times {row['rival']} ({times})", flush=True)
