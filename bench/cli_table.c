@@ -122,7 +122,9 @@ static const bench_cli_option options[] = {
 
 const bench_cli_line bench_cli_exit_codes[] = {
     {"0", "all right"},
-    {"1", "a case ended with an error, or a file could not be written; doctor: a problem was found"},
+    {"1",
+     "a case ended with an error, or a file or stdout could not be written; verify: nothing could be verified; doctor: "
+     "a problem was found"},
     {"2", "usage: an unknown command, option, suite, case, key or value; the message names the nearest valid one"},
     {"3", "verification failed: a result is wrong; compare: became wrong; doctor: a device computes wrong"},
     {"4", "compare: something became slower, or is no longer measured"},
@@ -131,6 +133,7 @@ const bench_cli_line bench_cli_exit_codes[] = {
      "no device fits the wish, or there is no OpenCL platform; the message says what there is, or what to install"},
     {"124", "a case did not end in time; the others were measured"},
     {"129, 130, 143", "hang-up, Ctrl-C, SIGTERM: what was measured is kept, and the last line says how to go on"},
+    {"141", "nobody reads stdout any more (a pipe into head, say): the same"},
     {NULL, NULL},
 };
 

@@ -10,6 +10,7 @@
 #include "cli_pages.h"
 #include "doctor.h"
 #include "husk_contender.h"
+#include "process.h"
 #include "run.h"
 #include "worker.h"
 
@@ -27,6 +28,46 @@ static int serve(char **argv)
     return bench_worker_serve(&options);
 }
 
+static int run_command(const bench_options *options)
+{
+    switch (options->command) {
+    case BENCH_COMMAND_VERIFY:
+        return bench_command_verify(options);
+    case BENCH_COMMAND_LIST:
+        return bench_command_list(options);
+    case BENCH_COMMAND_DEVICES:
+        return bench_command_devices(options);
+    case BENCH_COMMAND_DOCTOR:
+        return bench_command_doctor(options);
+    case BENCH_COMMAND_TUNE:
+        return bench_command_tune(options);
+    case BENCH_COMMAND_OVERHEAD:
+        return bench_command_overhead(options);
+    case BENCH_COMMAND_ROOFLINE:
+        return bench_command_roofline(options);
+    case BENCH_COMMAND_COMPARE:
+        return bench_command_compare(options);
+    case BENCH_COMMAND_HISTORY:
+        return bench_command_history(options);
+    case BENCH_COMMAND_REPORT:
+        return bench_command_report(options);
+    default:
+        return bench_command_run(options);
+    }
+}
+
+// What could not be said must not look as if it had been: a full disk, a pipe whose reader has gone.
+static int finish(int code)
+{
+    const bool is_written = !ferror(stdout) && fflush(stdout) == 0;
+    if (is_written || code != BENCH_EXIT_OK)
+        return code;
+    if (bench_stdout_is_unread())
+        return 128 + SIGPIPE;
+    fprintf(stderr, "clbench: stdout could not be written\n");
+    return BENCH_EXIT_ERROR;
+}
+
 int main(int argc, char **argv)
 {
     bench_options options;
@@ -37,44 +78,21 @@ int main(int argc, char **argv)
     if (argc == 4 && !strcmp(argv[1], BENCH_PROBE_ARGUMENT))
         return bench_doctor_probe(argv[2], argv[3]);
     if (argc == 3 && !strcmp(argv[1], BENCH_GENERATE_ARGUMENT))
-        return bench_cli_generate(argv[2], stdout) ? BENCH_EXIT_OK : BENCH_EXIT_USAGE;
+        return finish(bench_cli_generate(argv[2], stdout) ? BENCH_EXIT_OK : BENCH_EXIT_USAGE);
     if (!bench_cli_parse(argc, argv, &options, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
     if (options.help) {
         bench_cli_help(options.command);
-        return BENCH_EXIT_OK;
+        return finish(BENCH_EXIT_OK);
     }
     if (options.version) {
         printf("clbench %s\nbaselines:", husk_version());
         for (size_t i = 1; bench_contender_get(i); i++)
             printf(" %s", bench_contender_get(i)->name);
         putchar('\n');
-        return BENCH_EXIT_OK;
+        return finish(BENCH_EXIT_OK);
     }
-    switch (options.command) {
-    case BENCH_COMMAND_VERIFY:
-        return bench_command_verify(&options);
-    case BENCH_COMMAND_LIST:
-        return bench_command_list(&options);
-    case BENCH_COMMAND_DEVICES:
-        return bench_command_devices(&options);
-    case BENCH_COMMAND_DOCTOR:
-        return bench_command_doctor(&options);
-    case BENCH_COMMAND_TUNE:
-        return bench_command_tune(&options);
-    case BENCH_COMMAND_OVERHEAD:
-        return bench_command_overhead(&options);
-    case BENCH_COMMAND_ROOFLINE:
-        return bench_command_roofline(&options);
-    case BENCH_COMMAND_COMPARE:
-        return bench_command_compare(&options);
-    case BENCH_COMMAND_HISTORY:
-        return bench_command_history(&options);
-    case BENCH_COMMAND_REPORT:
-        return bench_command_report(&options);
-    default:
-        return bench_command_run(&options);
-    }
+    return finish(run_command(&options));
 }

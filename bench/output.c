@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "output.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "terminal.h"
@@ -21,6 +23,17 @@ bool bench_output_close(FILE *file, const char *path)
     if (!good)
         bench_say("clbench: %s could not be written", path);
     return good;
+}
+
+bool bench_output_check(const char *path)
+{
+    struct stat about;
+    if (!path || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) // a pipe must not be opened and closed
+        return true;
+    FILE *file = fopen(path, "a");
+    if (!file)
+        bench_say("clbench: %s cannot be written: %s", path, strerror(errno));
+    return file && fclose(file) == 0;
 }
 
 void bench_output_take_stdout(bench_options *options, char path[32])

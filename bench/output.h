@@ -12,6 +12,9 @@ FILE *bench_output_open(const char *path);
 /* False, and a word on stderr, where not all could be written. */
 bool bench_output_close(FILE *file, const char *path);
 
+/* Whether it can be written, asked before the work is done whose result it is to have. False, and a word on stderr. */
+bool bench_output_check(const char *path);
+
 /*
  * "-" among the options' files is stdout, for data alone: what people read goes to stderr then. path is where the name
  * is kept that stands for it.

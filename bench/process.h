@@ -55,9 +55,12 @@ void bench_process_watch(bench_process_watcher *watcher);
 
 /*
  * SIGINT, SIGTERM and SIGHUP end the request that is being waited for (its worker is killed) and set bench_interrupted
- * to their number, so that what was measured until then can be kept. A second one ends the program.
+ * to their number, so that what was measured until then can be kept. A second one ends the program. SIGPIPE does so,
+ * too, where it is for stdout.
  */
 void bench_catch_interrupt(void);
+/* Whether stdout is a pipe that nobody reads any more. */
+bool bench_stdout_is_unread(void);
 extern volatile sig_atomic_t bench_interrupted;
 /* What a program leaves with that was ended by a signal: 130 after Ctrl-C, 143 after SIGTERM. */
 int bench_interrupted_exit(void);

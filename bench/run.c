@@ -282,25 +282,9 @@ static int check(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
     const bench_options *o = r->options;
-    if (!bench_select_cases(o, "standard", &r->suite, reason) || !bench_baselines_check(o, reason)) {
+    if (!bench_select_cases(o, "standard", &r->suite, reason) || !bench_baselines_check(o, reason) ||
+        !bench_check_variant(o->variant, &r->suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
-        return BENCH_EXIT_USAGE;
-    }
-    const char *names[64];
-    size_t count = 0;
-    bool found = !o->variant || !strcmp(o->variant, "all") || strchr(o->variant, ':');
-    for (size_t i = 0; i < r->suite.count && !found; i++) {
-        for (size_t v = 0; !found && husk_op_variant(bench_op_row(&r->suite.entries[i].c), v); v++) {
-            const char *name = husk_op_variant(bench_op_row(&r->suite.entries[i].c), v);
-            found = !strcmp(name, o->variant);
-            if (count < 64)
-                names[count++] = name;
-        }
-    }
-    if (!found) {
-        const char *nearest = bench_nearest(o->variant, names, count);
-        fprintf(stderr, "clbench: no operator of these cases has a variant '%s'; the nearest is '%s'\n",
-                o->variant, nearest ? nearest : "none");
         return BENCH_EXIT_USAGE;
     }
     return BENCH_EXIT_OK;
@@ -375,6 +359,11 @@ static int begin(bench_run *r, bench_options *options)
         bench_expand_devices(options);
     } else if (!options->json_path) {
         options->json_path = options->resume_path;
+    }
+    if (!bench_output_check(options->csv_path) || !bench_output_check(options->md_path) ||
+        !bench_output_check(options->plain_path)) {
+        json_decref(document);
+        return BENCH_EXIT_ERROR;
     }
     r->budget = budget_of(options, &r->suite);
     r->given_budget = r->budget;

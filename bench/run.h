@@ -23,6 +23,9 @@ int bench_command_report(const bench_options *options);
 bool bench_select_cases(const bench_options *options, const char *fallback, bench_suite *suite,
                         char reason[BENCH_REASON_TEXT]);
 
+/* --variant: a name that some of the cases' operators have, with a configuration of its menu or none; or all. */
+bool bench_check_variant(const char *variant, const bench_suite *suite, char reason[BENCH_REASON_TEXT]);
+
 /* The wish that -d or -p stand for; NULL: none. buffer is where it may be written. */
 const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64]);
 

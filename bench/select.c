@@ -5,6 +5,7 @@
 
 #include "case_list.h"
 #include "doctor.h"
+#include "op.h"
 #include "run.h"
 #include "terminal.h"
 #include "text.h"
@@ -82,6 +83,49 @@ bool bench_select_cases(const bench_options *options, const char *fallback, benc
     if (!good)
         bench_suite_free(suite);
     return good;
+}
+
+static bool has_configuration(const char *op, const char *variant, const char *wanted)
+{
+    const char *configuration;
+    for (size_t i = 0; (configuration = husk_op_configuration(op, variant, i)); i++) {
+        if (!strcmp(configuration, wanted))
+            return true;
+    }
+    return false;
+}
+
+bool bench_check_variant(const char *variant, const bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    enum { MOST = 64 };
+    const char *names[MOST], *name;
+    size_t count = 0;
+    bool is_known = false;
+    if (!variant || !strcmp(variant, "all"))
+        return true;
+    const char *configuration = strchr(variant, ':');
+    const size_t length = strcspn(variant, ":");
+    for (size_t i = 0; i < suite->count; i++) {
+        const char *op = bench_op_row(&suite->entries[i].c);
+        for (size_t v = 0; (name = husk_op_variant(op, v)); v++) {
+            const bool is_it = strlen(name) == length && !strncmp(name, variant, length);
+            if (is_it && (!configuration || has_configuration(op, name, configuration + 1)))
+                return true;
+            is_known = is_known || is_it;
+            size_t n = 0;
+            while (n < count && names[n] != name)
+                n++;
+            if (n == count && count < MOST)
+                names[count++] = name;
+        }
+    }
+    if (is_known)
+        return bench_explain(reason, BENCH_REASON_TEXT, "variant %.*s of these cases has no configuration '%s'",
+                             (int)length, variant, configuration + 1);
+    name = bench_nearest(variant, names, count);
+    return bench_explain(reason, BENCH_REASON_TEXT,
+                         "no operator of these cases has a variant '%s'; the nearest is '%s'", variant,
+                         name ? name : "none");
 }
 
 const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64])

@@ -255,6 +255,10 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
         return BENCH_EXIT_VERIFICATION;
     if (total.errors)
         return BENCH_EXIT_ERROR;
+    if (!total.right && !total.timeouts) {
+        bench_say("clbench: nothing was verified: no variant computes these cases here, or what is expected is zero");
+        return BENCH_EXIT_ERROR;
+    }
     return total.timeouts ? BENCH_EXIT_TIMEOUT : BENCH_EXIT_OK;
 }
 
@@ -263,7 +267,8 @@ int bench_command_verify(const bench_options *given)
     char reason[BENCH_REASON_TEXT], buffer[64];
     bench_options changed = *given, *options = &changed;
     bench_suite suite;
-    if (!bench_select_cases(options, "smoke", &suite, reason) || !add_generated(options, &suite, reason)) {
+    if (!bench_select_cases(options, "smoke", &suite, reason) || !add_generated(options, &suite, reason) ||
+        !bench_check_variant(options->variant, &suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }

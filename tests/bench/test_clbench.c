@@ -54,6 +54,42 @@ START_TEST(mistakes_exit_with_2_and_the_nearest_spelling)
 }
 END_TEST
 
+// What was not verified must not look as if it had been.
+START_TEST(nothing_verified_is_no_success)
+{
+    expect("", "verify gemm m=8 n=8 k=8 --variant pakced", 2, "'packed'");
+    expect("", "verify gemm m=8 n=8 k=8 --variant packed:9999", 2, "'9999'");
+    expect("", "run gemm m=8 n=8 k=8 --variant pakced:8x3v", 2, "'packed'");
+    expect("HUSK_ENGINES=none", "verify gemm m=8 n=8 k=8 --variant amx", 1, "nothing was verified");
+    expect("", "verify gemm m=8 n=8 k=8 --variant packed", 0, "1 configurations right");
+}
+END_TEST
+
+// Into a pipe whose reader has gone by then.
+static void expect_unread(const char *arguments, int code)
+{
+    char path[] = "/tmp/husk-test-clbench-XXXXXX", line[1024];
+    const int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    close(descriptor);
+    snprintf(line, sizeof line, "%s; echo $? > %s; } | true; exit $(cat %s)", arguments, path, path);
+    expect("{ sleep 1;", line, code, "");
+    unlink(path);
+}
+
+// A full disk, and a pipe that nobody reads any more.
+START_TEST(output_that_cannot_be_written_is_no_success)
+{
+    expect("", "list > /dev/full", 1, "");
+    expect("", "--help > /dev/full", 1, "");
+    expect("", "devices --json > /dev/full", 1, "");
+    expect("", "run gemm m=8 n=8 k=8 --quick --baseline none --csv /nonexistent/x.csv", 1, "cannot be written");
+    ck_assert_ptr_null(strstr(output, "GFLOP/s")); // said at once
+    expect_unread("list", 141);
+    expect_unread("run gemm m=8,16,32 n=8 k=8 --quick --baseline none --no-history", 141);
+}
+END_TEST
+
 START_TEST(no_device_exits_with_6)
 {
     expect("", "run gemm m=1 n=1 k=1 -d no-such-device", 6, "there is");
@@ -273,6 +309,8 @@ int main(void)
     TCase *tests = tcase_create("clbench");
     tcase_set_timeout(tests, 200);
     tcase_add_test(tests, mistakes_exit_with_2_and_the_nearest_spelling);
+    tcase_add_test(tests, nothing_verified_is_no_success);
+    tcase_add_test(tests, output_that_cannot_be_written_is_no_success);
     tcase_add_test(tests, no_device_exits_with_6);
     tcase_add_test(tests, help_and_lists_need_no_device);
     tcase_add_test(tests, devices_are_listed);
