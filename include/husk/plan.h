@@ -24,7 +24,7 @@ HUSK_API const char *husk_plan_configuration(const husk_plan *plan);
  * of the gradients of rnn, gemm, reduce, and of convolution by its data): at most the params' workspace_limit. Where
  * they give none, the limit is the larger of 64 MiB and twice the tensors' bytes, for every operator; a plan inside a
  * composite has that of its own tensors. A variant that needs more counts as unsupported, unless the params ask for it
- * by name.
+ * by name; one that needs more at once than a buffer may have (max_allocation of husk/device.h) in any case.
  */
 HUSK_API uint64_t husk_plan_workspace(const husk_plan *plan);
 /* Floating-point operations a run executes: fewer than the operator's own count for Winograd. */

@@ -40,7 +40,8 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
     if (status == HUSK_OK)
         status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_resolve(params, &own_inputs, &own_outputs, &problem, &wish, &scope);
+        status = husk__rnn_resolve(husk_queue_context(queue), params, &own_inputs, &own_outputs, &problem, &wish,
+                                   &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", &scope);
     if (status != HUSK_OK)
@@ -70,7 +71,7 @@ husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *p
     if (status == HUSK_OK)
         status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_resolve(params, &own_inputs, &own_outputs, &problem, &wish, &scope);
+        status = husk__rnn_resolve(context, params, &own_inputs, &own_outputs, &problem, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, problem.dtype, "x", &scope);
     if (status == HUSK_OK)

@@ -44,7 +44,7 @@ husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, 
     if (status == HUSK_OK)
         status = husk__rnn_backward_read(inputs, outputs, output_gradients, gradients, &given, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_backward_resolve(params, &given, &own, &wish, &scope);
+        status = husk__rnn_backward_resolve(husk_queue_context(queue), params, &given, &own, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), own.forward.dtype, "x", &scope);
     if (status != HUSK_OK)
@@ -71,7 +71,7 @@ husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_
     if (status == HUSK_OK)
         status = husk__rnn_backward_read(inputs, outputs, output_gradients, gradients, &given, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_backward_resolve(params, &given, &own, &wish, &scope);
+        status = husk__rnn_backward_resolve(context, params, &given, &own, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, own.forward.dtype, "x", &scope);
     return status == HUSK_OK ? husk__plan_create(context, &husk__op_rnn_backward, &own, &wish, plan, &scope) : status;

@@ -181,12 +181,12 @@ static void keep_given(problem *own)
     }
 }
 
-husk_status husk__rnn_backward_resolve(const husk_rnn_params *params, const call *given, problem *own,
-                                       husk__wish *wish, const husk__scope *scope)
+husk_status husk__rnn_backward_resolve(const husk_context *context, const husk_rnn_params *params, const call *given,
+                                       problem *own, husk__wish *wish, const husk__scope *scope)
 {
     *own = (problem){0};
     husk_status status =
-        husk__rnn_resolve(params, &given->inputs, &given->outputs, &own->forward, wish, scope);
+        husk__rnn_resolve(context, params, &given->inputs, &given->outputs, &own->forward, wish, scope);
     if (status != HUSK_OK)
         return status;
     if (!given->outputs.reserve)

@@ -46,9 +46,9 @@ husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rn
                                     const husk_rnn_outputs *output_gradients, const husk_rnn_gradients *gradients,
                                     husk__rnn_backward_call *call, const husk__scope *scope);
 /* Every argument but memory, in the header's order. */
-husk_status husk__rnn_backward_resolve(const husk_rnn_params *params, const husk__rnn_backward_call *call,
-                                       husk__rnn_backward_problem *problem, husk__wish *wish,
-                                       const husk__scope *scope);
+husk_status husk__rnn_backward_resolve(const husk_context *context, const husk_rnn_params *params,
+                                       const husk__rnn_backward_call *call, husk__rnn_backward_problem *problem,
+                                       husk__wish *wish, const husk__scope *scope);
 /* The memory behind them, and what may not overlap. */
 husk_status husk__rnn_backward_bind(const husk__rnn_backward_problem *problem, husk_queue *queue,
                                     const husk__rnn_backward_run *run, const husk__scope *scope);

@@ -412,9 +412,9 @@ static uint64_t default_limit(const husk__rnn_problem *problem)
     return husk__default_workspace_limit(tensors, 4);
 }
 
-husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_inputs *inputs,
-                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
-                              const husk__scope *scope)
+husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *given,
+                              const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
+                              husk__rnn_problem *problem, husk__wish *wish, const husk__scope *scope)
 {
     husk_rnn_params params;
     husk_status status = husk__rnn_read_params(given, &params, problem, scope);
@@ -430,6 +430,9 @@ husk_status husk__rnn_resolve(const husk_rnn_params *given, const husk_rnn_input
     keep_given(problem);
     problem->limit_is_given = params.workspace_limit != 0;
     problem->workspace_limit = params.workspace_limit ? params.workspace_limit : default_limit(problem);
+    const uint64_t largest = husk_context_traits(context)->max_allocation; // scratch memory is one buffer
+    if (problem->workspace_limit > largest)
+        problem->workspace_limit = largest;
     wish->workspace_limit = params.variant ? params.workspace_limit : problem->workspace_limit;
     wish->inside_limit = params.workspace_limit;
     wish->variant = params.variant ? params.variant : inputs->packed ? inputs->packed->wish : NULL;

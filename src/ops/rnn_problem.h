@@ -116,9 +116,9 @@ husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params 
 husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
                            husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope);
 /* Every argument but memory, in the header's order. */
-husk_status husk__rnn_resolve(const husk_rnn_params *params, const husk_rnn_inputs *inputs,
-                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
-                              const husk__scope *scope);
+husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *params,
+                              const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
+                              husk__rnn_problem *problem, husk__wish *wish, const husk__scope *scope);
 /* The tensors of a run against the plan's; packed weights are not looked at. */
 husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run,
                                 const husk__scope *scope);

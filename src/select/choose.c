@@ -56,11 +56,15 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
     }
     husk__ranked ranked = {.variant = variant, .configuration = candidate->configuration};
     ranked.workspace = variant->workspace ? variant->workspace(candidate) : 0;
-    if (limit > 0 && ranked.workspace > limit) {
+    // It is one buffer, which the device may not have as large.
+    const uint64_t largest = candidate->traits->max_allocation;
+    const bool is_too_large = ranked.workspace > largest;
+    if (is_too_large || (limit > 0 && ranked.workspace > limit)) {
         if (is_worth_telling(ranking, variant, candidate->traits))
-            snprintf(ranking->reason, sizeof ranking->reason,
-                     "%.60s needs %llu bytes of workspace, the limit is %llu", variant->name,
-                     (unsigned long long)ranked.workspace, (unsigned long long)limit);
+            snprintf(ranking->reason, sizeof ranking->reason, "%.60s needs %llu bytes of workspace, %s %llu",
+                     variant->name, (unsigned long long)ranked.workspace,
+                     is_too_large ? "one buffer may have" : "the limit is",
+                     (unsigned long long)(is_too_large ? largest : limit));
         return;
     }
     ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;

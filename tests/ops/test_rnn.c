@@ -8,6 +8,7 @@
 
 #include "rnn_case.h"
 #include "rnn_refusals.h"
+#include "support/environment.h"
 
 static const char *const variants[] = {"panel:8x2", "panel:6x2", "tile:32x32", "tile:16x16", "tile:4x16"};
 #define VARIANTS ((int)(sizeof(variants) / sizeof(*variants)))
@@ -371,6 +372,30 @@ START_TEST(test_workspace_limit)
 }
 END_TEST
 
+// Scratch memory is one buffer: of a device whose buffers are small the time steps go in turn as well.
+START_TEST(test_small_buffers)
+{
+    const int64_t x_shape[] = {200, 16, 32}, y_shape[] = {200, 16, 64}, input[] = {256, 32}, hidden[] = {256, 64};
+    const husk_tensor x = husk_tensor_make(NULL, HUSK_F32, 3, x_shape);
+    const husk_tensor y = husk_tensor_make(NULL, HUSK_F32, 3, y_shape);
+    const husk_tensor w = husk_tensor_make(NULL, HUSK_F32, 2, input), r = husk_tensor_make(NULL, HUSK_F32, 2, hidden);
+    const husk_rnn_weights weights = {.input = &w, .hidden = &r};
+    const husk_rnn_params params = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 64);
+    const husk_rnn_inputs inputs = HUSK_RNN_INPUTS(.x = &x, .weights = &weights);
+    const husk_rnn_outputs outputs = HUSK_RNN_OUTPUTS(.y = &y);
+    husk_context *context;
+    husk_plan *plan;
+    husk_error error;
+    test_setenv("HUSK_LIMITS", "max_allocation=1M");
+    test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
+    test_restore_environment();
+    test_ok_error(husk_rnn_plan_create(context, &params, &inputs, &outputs, &plan, &error), &error);
+    ck_assert_uint_le(husk_plan_workspace(plan), 2 << 20); // its own, and what a product takes
+    husk_plan_release(plan);
+    husk_context_release(context);
+}
+END_TEST
+
 // ---- packed weights serve every number of steps and sequences ----
 
 START_TEST(test_packed_elsewhere)
@@ -515,6 +540,7 @@ int main(void)
     tcase_add_test(edges, test_no_sequence);
     tcase_add_loop_test(edges, test_lengths, 0, 16);
     tcase_add_loop_test(edges, test_workspace_limit, 0, 8);
+    tcase_add_test(edges, test_small_buffers);
     tcase_add_loop_test(edges, test_packed_elsewhere, 0, 2);
     tcase_add_loop_test(edges, test_not_a_number, 0, 4);
     tcase_add_test(edges, test_planted_errors);

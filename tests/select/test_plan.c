@@ -205,6 +205,27 @@ START_TEST(unsupported_and_too_hungry_fall_to_the_next)
 }
 END_TEST
 
+// Scratch memory is one buffer.
+START_TEST(more_than_a_buffer_may_have_falls_to_the_next)
+{
+    close_device();
+    test_setenv("HUSK_LIMITS", "max_allocation=64K");
+    open_device();
+    husk_plan *plan = create(&toy, 64, NULL, 0);
+    if (is_cpu())
+        ck_assert_str_eq(husk_plan_variant(plan), "even");
+    husk_plan_release(plan);
+    plan = create(&toy, 66, NULL, 0);
+    ck_assert_ptr_nonnull(plan);
+    ck_assert_str_ne(husk_plan_variant(plan), "even");
+    husk_plan_release(plan);
+    ck_assert_ptr_null(create(&toy, 66, "even", 0));
+    ck_assert_int_eq(error.status, HUSK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.text, "even needs 66000 bytes of workspace, one buffer may have 65536"));
+    test_restore_environment();
+}
+END_TEST
+
 START_TEST(a_named_variant_is_binding)
 {
     husk_plan *plan = create(&toy, 4, "for_gpus", 0);
@@ -402,6 +423,7 @@ int main(void)
     tcase_add_checked_fixture(tests, open_device, close_device);
     tcase_add_test(tests, cheapest_that_prepares_is_taken);
     tcase_add_test(tests, unsupported_and_too_hungry_fall_to_the_next);
+    tcase_add_test(tests, more_than_a_buffer_may_have_falls_to_the_next);
     tcase_add_test(tests, a_named_variant_is_binding);
     tcase_add_test(tests, the_limit_of_scratch_memory);
     tcase_add_test(tests, immediate_calls_find_their_plan);
