@@ -8,6 +8,7 @@
 
 #include "train/checkpoint.h"
 #include "train/compress.h"
+#include "train/convert.h"
 #include "train/safetensors_header.h"
 
 typedef struct loading {
@@ -217,6 +218,13 @@ static husk_status refuse_differences(const loading *load, const differences *fo
                              text[0], between[0], text[1], between[1], text[2]);
 }
 
+// A resumed run goes on with its own bits; weights may be of any floating-point dtype.
+static bool has_dtype(const loading *load, const husk_safetensors_entry *entry, husk_dtype dtype)
+{
+    return entry->dtype == (int32_t)dtype || (load->params.mode != HUSK_LOAD_RESUME &&
+                                              husk__is_floating(entry->dtype) && husk__is_floating((int32_t)dtype));
+}
+
 // The list's tensors that the file has, and those that it has not or has otherwise.
 static void compare_list(loading *load, differences *found)
 {
@@ -235,7 +243,7 @@ static void compare_list(loading *load, differences *found)
         const husk_tensor *tensor = &item->tensor;
         load->taken[i] = true;
         load->counts.loaded += i < load->list.parameters;
-        if (entry.dtype == (int32_t)tensor->dtype && entry.rank == tensor->rank &&
+        if (has_dtype(load, &entry, tensor->dtype) && entry.rank == tensor->rank &&
             memcmp(entry.shape, tensor->shape, (size_t)entry.rank * sizeof *entry.shape) == 0)
             continue;
         husk__safetensors_describe(there, entry.dtype_name, entry.rank, entry.shape);
@@ -324,15 +332,47 @@ static uint64_t bytes_of(const husk_safetensors_item *item)
     return (uint64_t)husk_tensor_extent(&item->tensor);
 }
 
+// Of another dtype than the graph's.
+static husk_status read_converted(const loading *load, const husk_safetensors_item *item,
+                                  const husk_safetensors_entry *entry, char *host)
+{
+    husk_error error;
+    const uint64_t count = (uint64_t)husk_tensor_count(&item->tensor);
+    const uint64_t bytes = count * husk_dtype_size((husk_dtype)entry->dtype);
+    char *raw = malloc(bytes + 1);
+    if (!raw)
+        return husk__source_fail(load->source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for %s's %llu bytes",
+                                 item->name, (unsigned long long)bytes);
+    husk_status status = HUSK_OK;
+    if (husk_safetensors_read(load->file, item->name, raw, bytes, &error))
+        status = husk__checkpoint_pass_on(load->source, &error);
+    else {
+        const husk_dtype dtype = item->tensor.dtype;
+        const uint64_t at = husk__convert(host, dtype, raw, (husk_dtype)entry->dtype, count);
+        if (at < count)
+            status = husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
+                                       "%s: its element %llu, of %s, is too large for the graph's %s", item->name,
+                                       (unsigned long long)at, entry->dtype_name, husk__safetensors_dtype_name(dtype));
+    }
+    free(raw);
+    return status;
+}
+
 static husk_status read_elements(const loading *load, char *host)
 {
     husk_error error;
     for (size_t i = 0; i < load->list.count; i++) {
         const husk_safetensors_item *item = &load->list.items[i];
+        husk_safetensors_entry entry;
+        husk_status status = HUSK_OK;
         if (!load->taken[i])
             continue;
-        if (husk_safetensors_read(load->file, item->name, host, bytes_of(item), &error))
-            return husk__checkpoint_pass_on(load->source, &error);
+        if (husk_safetensors_find(load->file, item->name, &entry) && entry.dtype != (int32_t)item->tensor.dtype)
+            status = read_converted(load, item, &entry, host);
+        else if (husk_safetensors_read(load->file, item->name, host, bytes_of(item), &error))
+            status = husk__checkpoint_pass_on(load->source, &error);
+        if (status)
+            return status;
         host += bytes_of(item);
     }
     return HUSK_OK;

@@ -28,9 +28,10 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none
 export POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1
 
 checkpoint=""
-# What is said of a rank that is killed; MPICH's launcher names its process.
+# What is said of a rank that is killed; MPICH's launcher names its process. Open MPI's calls itself OpenRTE and gives
+# www.open-mpi.org.
 killed='rank 1 with PID .* exited on signal 9'
-"$mpiexec" --version | grep -q 'Open MPI' || killed='PID .* RUNNING AT'
+"$mpiexec" --version | grep -qi 'open.mpi' || killed='PID .* RUNNING AT'
 
 run() { # run COUNT WHAT OUTPUT: the losses go to OUTPUT, what the ranks say of errors to OUTPUT.errors
     "$mpiexec" -n "$1" "$program" "$2" $checkpoint > "$3" 2> "$3.errors" || return $?

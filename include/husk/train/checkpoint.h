@@ -64,10 +64,12 @@ typedef enum husk_load_mode {
     HUSK_LOAD_RESUME = 0,
     /*
      * Parameters and statistics: the file has to have all of the graph's, and no others. Of any program: what begins
-     * with "husk." is not looked at. The optimizer, position, rate and seed stay as they are.
+     * with "husk." is not looked at. The optimizer, position, rate and seed stay as they are. Floating-point tensors
+     * (f16, bf16, f32, f64) become the graph's dtype, rounded to nearest; a finite element that its dtype cannot hold
+     * is refused.
      */
     HUSK_LOAD_WEIGHTS = 1,
-    /* Parameters and statistics that both have, one at least; all others stay as they are. */
+    /* Parameters and statistics that both have, one at least, converted likewise; all others stay as they are. */
     HUSK_LOAD_MATCHING = 2
 } husk_load_mode;
 
