@@ -29,8 +29,10 @@ static void append_cpu_model(char *text, size_t size)
         for (char *line = info; line; line = strchr(line, '\n')) {
             line += *line == '\n';
             size_t length = strlen(names[i]);
+            if (strncmp(line, names[i], length) != 0)
+                continue;
             const char *value = line + length + strspn(line + length, "\t ");
-            if (strncmp(line, names[i], length) != 0 || *value != ':')
+            if (*value != ':')
                 continue;
             value += 1 + strspn(value + 1, " ");
             size_t used = strlen(text);
