@@ -71,7 +71,7 @@ START_TEST(csv_has_as_many_fields_in_each_line)
 {
     json_t *root = document();
     const json_t *rows = json_object_get(root, "results");
-    size_t fields, lines = 1 + json_array_size(rows);
+    size_t fields = 0, lines = 1 + json_array_size(rows);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *all = json_object_get(json_array_get(rows, i), "baselines");
         for (size_t k = 0; k < json_array_size(all); k++)

@@ -121,40 +121,45 @@ END_TEST
 
 // The tests from here on are wrong on purpose: every one of them has to fail.
 
-// y = x^3, whose gradient is 3 x^2 dy; `error` is added to the gradient of the last element.
-typedef struct cube {
-    husk_ref_array x, y;
-} cube;
+// What a test made that failed, too; released by release_arrays.
+static struct made {
+    husk_ref_array x, y, dy, dx;
+} made;
 
+static void release_arrays(void)
+{
+    test_array_release(&made.x);
+    test_array_release(&made.y);
+    test_array_release(&made.dy);
+    test_array_release(&made.dx);
+}
+
+// y = x^3, whose gradient is 3 x^2 dy; `error` is added to the gradient of every other element.
 static void run_cube(void *user)
 {
-    cube *c = user;
+    (void)user;
     for (int i = 0; i < 120; i++)
-        ((double *)c->y.data)[i] = pow(((double *)c->x.data)[i], 3);
+        ((double *)made.y.data)[i] = pow(((double *)made.x.data)[i], 3);
 }
 
 static void check_cube(double error, bool is_zero)
 {
-    cube c = {test_array(4, shape, 1, 2), test_array(4, shape, 2, 0)};
-    husk_ref_array dy = test_array(4, shape, 3, 1), dx = test_array(4, shape, 4, 0);
+    made.x = test_array(4, shape, 1, 2), made.y = test_array(4, shape, 2, 0);
+    made.dy = test_array(4, shape, 3, 1), made.dx = test_array(4, shape, 4, 0);
     for (int i = 0; i < 120 && !is_zero; i++)
-        ((double *)dx.data)[i] =
-            3 * pow(((double *)c.x.data)[i], 2) * ((double *)dy.data)[i] + (i % 2 == 0 ? error : 0);
-    test_differences("cube", run_cube, &c, &c.x, &c.y, &dy, &dx, 5);
-    test_array_release(&c.x);
-    test_array_release(&c.y);
-    test_array_release(&dy);
-    test_array_release(&dx);
+        ((double *)made.dx.data)[i] =
+            3 * pow(((double *)made.x.data)[i], 2) * ((double *)made.dy.data)[i] + (i % 2 == 0 ? error : 0);
+    test_differences("cube", run_cube, NULL, &made.x, &made.y, &made.dy, &made.dx, 5);
+    release_arrays();
 }
 
 START_TEST(test_gradient)
 {
     check_cube(0, false);
     check_cube(1e-9, false); // below what differences can tell
-    husk_ref_array x = test_array(4, shape, 1, 2), y = test_array(4, shape, 2, 2);
-    test_adjoint("identity", &x, &y, &x, &y);
-    test_array_release(&x);
-    test_array_release(&y);
+    made.x = test_array(4, shape, 1, 2), made.y = test_array(4, shape, 2, 2);
+    test_adjoint("identity", &made.x, &made.y, &made.x, &made.y);
+    release_arrays();
 }
 END_TEST
 
@@ -172,8 +177,8 @@ END_TEST
 
 START_TEST(wrong_adjoint)
 {
-    husk_ref_array x = test_array(4, shape, 1, 2), y = test_array(4, shape, 2, 2);
-    test_adjoint("identity", &x, &y, &x, &x);
+    made.x = test_array(4, shape, 1, 2), made.y = test_array(4, shape, 2, 2);
+    test_adjoint("identity", &made.x, &made.y, &made.x, &made.x);
 }
 END_TEST
 
@@ -307,6 +312,7 @@ static bool all_fail(void)
     for (int i = 0; i < count; i++) {
         Suite *suite = suite_create("wrong on purpose");
         TCase *cases = tcase_create("wrong on purpose");
+        tcase_add_checked_fixture(cases, NULL, release_arrays);
         tcase_add_test(cases, *wrong[i].test);
         suite_add_tcase(suite, cases);
         SRunner *runner = srunner_create(suite);
