@@ -73,7 +73,10 @@ HUSK_API husk_tensor husk_tensor_reshape(const husk_tensor *tensor, int32_t rank
  * repeated throughout.
  */
 HUSK_API husk_tensor husk_tensor_expand(const husk_tensor *tensor, int32_t rank, const int64_t *shape);
-/* Number of elements; -1 when the product overflows or a dimension is negative. */
+/*
+ * Number of elements; -1 when the product overflows or a dimension is negative. (Of a tensor without elements operators
+ * refuse what would overflow if its dimensions of 0 were 1.)
+ */
 HUSK_API int64_t husk_tensor_count(const husk_tensor *tensor);
 /* Bytes from the first to past the last element the view can touch; -1 as above. */
 HUSK_API int64_t husk_tensor_extent(const husk_tensor *tensor);

@@ -297,6 +297,18 @@ int64_t husk__tensor_last(const husk_tensor *tensor)
     return last;
 }
 
+// Of a tensor without elements the other dimensions count as well: shares and sums are reckoned with them.
+static bool has_size(const husk_tensor *tensor)
+{
+    const int64_t extent = husk_tensor_extent(tensor);
+    if (extent != 0)
+        return extent > 0;
+    husk_tensor whole = *tensor;
+    for (int32_t d = 0; d < whole.rank; ++d)
+        whole.shape[d] += whole.shape[d] == 0;
+    return husk_tensor_extent(&whole) >= 0;
+}
+
 husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
 {
     if (!tensor)
@@ -316,7 +328,7 @@ husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, 
     if (tensor->offset < 0)
         return husk__reject(scope, argument, "offset is %lld, must not be negative",
                             (long long)tensor->offset);
-    if (husk_tensor_extent(tensor) < 0)
+    if (!has_size(tensor))
         return husk__reject(scope, argument, "its size overflows 64 bits");
     return HUSK_OK;
 }

@@ -216,8 +216,9 @@ husk_status husk_queue_wait(husk_queue *queue, husk_event *event)
 
 static husk_status event_ended(husk_event *event, cl_int execution)
 {
-    if (execution < 0)
-        return husk__context_lost(event->context, NULL, "a command ended with an error");
+    if (execution < 0) // of this queue's commands; whether the device is gone with it is asked
+        return husk__opencl_failed(event->context, NULL, "a command before an event",
+                                   CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
     husk__clock_reached(event->clock, event->number);
     return HUSK_OK;
 }

@@ -218,6 +218,21 @@ START_TEST(tensors_count_without_overflowing)
 }
 END_TEST
 
+/* Beside a dimension of 0 nothing is computed, but the others are multiplied. */
+START_TEST(shapes_without_elements_do_not_overflow)
+{
+    const int64_t half = INT64_C(1) << 32, legal[] = {half, 0, 3}, products[] = {half, 0, half};
+    const husk_tensor good = husk_tensor_make(NULL, HUSK_F32, 3, legal);
+    const husk_tensor shape = husk_tensor_make(NULL, HUSK_F32, 3, products);
+    husk_tensor strides = good;
+    strides.strides[0] = half;
+    test_ok(husk_unary(test_queue(), NULL, &good, &good));
+    test_refused(husk_unary(test_silent_queue(), NULL, &shape, &shape), HUSK_INVALID_ARGUMENT, "x");
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(test_silent_queue())->text, "overflows 64 bits"));
+    test_refused(husk_unary(test_silent_queue(), NULL, &strides, &strides), HUSK_INVALID_ARGUMENT, "x");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("context");
@@ -231,6 +246,7 @@ int main(void)
     tcase_add_test(tests, features_are_what_the_device_really_computes);
     tcase_add_test(tests, statuses_have_names_and_texts);
     tcase_add_test(tests, tensors_count_without_overflowing);
+    tcase_add_test(tests, shapes_without_elements_do_not_overflow);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -202,6 +202,33 @@ START_TEST(a_device_that_stops_answering_is_lost)
 }
 END_TEST
 
+/* A command that ended with an error is no lost device, where that goes on computing. */
+START_TEST(a_command_that_fails_ends_no_context)
+{
+    run r = {0};
+    husk_event *event = NULL;
+    const int32_t word = 7;
+    fault_plan(0, 0, false);
+    ck_assert_int_eq(work(&r), HUSK_OK);
+    ck_assert_int_eq(husk_queue_record(r.queue, &event), HUSK_OK);
+    fault_plan(1, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, false);
+    ck_assert_int_eq(husk_event_wait(event, HUSK_FOREVER), HUSK_OPENCL);
+    ck_assert_str_eq(fault_name(), "clWaitForEvents");
+    fault_plan(0, 0, false);
+    ck_assert_int_eq(husk_context_status(r.context), HUSK_OK);
+    ck_assert_int_eq(husk_buffer_write(r.queue, r.a, 0, 4, &word), HUSK_OK);
+    ck_assert_int_eq(husk_buffer_read(r.queue, r.a, 0, 4, &r.seen), HUSK_OK);
+    ck_assert_int_eq(r.seen, word);
+    /* and one that is */
+    fault_plan(1, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, true);
+    ck_assert_int_eq(husk_event_wait(event, HUSK_FOREVER), HUSK_DEVICE_LOST);
+    fault_plan(0, 0, false);
+    ck_assert_int_eq(husk_context_status(r.context), HUSK_DEVICE_LOST);
+    husk_event_release(event);
+    close_run(&r);
+}
+END_TEST
+
 /* What a device computes is not forgotten because the first question came at a bad moment. */
 START_TEST(a_probe_that_fails_is_made_again)
 {
@@ -241,6 +268,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, every_call_may_fail_once);
     tcase_add_test(tests, the_text_names_the_call_and_its_error);
+    tcase_add_test(tests, a_command_that_fails_ends_no_context);
     tcase_add_test(tests, a_device_that_stops_answering_is_lost);
     suite_add_tcase(suite, tests);
     tests = tcase_create("probes"); /* whose kernels are the library's own */

@@ -186,5 +186,6 @@ ENQUEUES(clEnqueueBarrierWithWaitList,
          (queue, count, events, event))
 ANSWERS(clGetEventInfo, (cl_event event, cl_event_info name, size_t size, void *value, size_t *needed),
         (event, name, size, value, needed))
+ANSWERS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events))
 ANSWERS(clFlush, (cl_command_queue queue), (queue))
 ANSWERS(clFinish, (cl_command_queue queue), (queue))
