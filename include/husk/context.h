@@ -84,6 +84,9 @@ HUSK_API void husk_context_release(husk_context *context);
 
 HUSK_API const husk_device_traits *husk_context_traits(const husk_context *context);
 
+/* Hand a line to the context's log callback, for libraries that stand on this one. Where there is none it is lost. */
+HUSK_API void husk_context_log(husk_context *context, husk_log_level level, const char *text);
+
 /*
  * Build the programs of these operators now, for f32, in parallel where the driver allows it. ops: names
  * such as "conv" or "softmax_backward"; NULL with count 0 means all but the gradients. An unknown name is

@@ -207,6 +207,12 @@ cl_device_id husk_context_opencl_device(const husk_context *context)
     return context ? context->device->id : NULL;
 }
 
+void husk_context_log(husk_context *context, husk_log_level level, const char *text)
+{
+    if (context && text)
+        husk__log_write(&context->log, level, "%s", text);
+}
+
 // ---- for the floors above ----
 
 husk_status husk__context_call_begin(const husk_context *context, const char *call, husk_error *error,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "train/arena.h"
+#include "train/verify.h"
 
 void husk__compiled_release(husk__compiled *compiled)
 {
@@ -272,11 +273,20 @@ static void place_storages(husk_graph *graph, husk__compiled *own, husk__schedul
 
 // ---- plans ----
 
+static void count_workspace(husk__schedule *schedule)
+{
+    for (int32_t c = 0; c < schedule->count; c++) {
+        const husk__call *call = &schedule->calls[c];
+        const uint64_t bytes = call->plan ? husk_plan_workspace(call->plan) : call->workspace;
+        if (bytes > schedule->workspace)
+            schedule->workspace = bytes;
+    }
+}
+
 static husk_status make_plans(husk_graph *graph, husk__schedule *schedule, const husk__train_scope *scope)
 {
     for (int32_t c = 0; c < schedule->count; c++) {
         husk__call *call = &schedule->calls[c];
-        uint64_t bytes = call->workspace;
         if (call->plan_create) {
             husk_error error;
             husk_status status = call->plan_create(graph, call, &error);
@@ -285,11 +295,9 @@ static husk_status make_plans(husk_graph *graph, husk__schedule *schedule, const
                 return husk__train_fail(scope, status, "%s: %s", graph->nodes[call->node].name,
                                         rest ? rest + 2 : error.text);
             }
-            bytes = husk_plan_workspace(call->plan);
         }
-        if (bytes > schedule->workspace)
-            schedule->workspace = bytes;
     }
+    count_workspace(schedule);
     return HUSK_OK;
 }
 
@@ -315,6 +323,16 @@ static husk_status refuse_beyond(husk_graph_memory *m, uint64_t limit, const cha
 
 static const char of_options[] = "options.memory_limit";
 
+static husk_status check_total(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    husk_memory_stats stats;
+    if (own->options.memory_limit)
+        return refuse_beyond(&own->memory, own->options.memory_limit, of_options, scope);
+    husk_context_memory_stats(graph->context, &stats);
+    const uint64_t left = stats.budget_bytes > stats.live_bytes ? stats.budget_bytes - stats.live_bytes : 0;
+    return refuse_beyond(&own->memory, left, "what the context's memory budget has left", scope);
+}
+
 static husk_status check_memory(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
     husk_graph_memory *m = &own->memory;
@@ -328,12 +346,19 @@ static husk_status check_memory(husk_graph *graph, husk__compiled *own, const hu
     for (size_t i = 0; i < sizeof each / sizeof *each; i++)
         if (__builtin_mul_overflow(*each[i], (uint64_t)own->options.micro_batches, each[i]))
             *each[i] = UINT64_MAX;
-    if (own->options.memory_limit)
-        return refuse_beyond(m, own->options.memory_limit, of_options, scope);
-    husk_memory_stats stats;
-    husk_context_memory_stats(graph->context, &stats);
-    return refuse_beyond(m, stats.budget_bytes > stats.live_bytes ? stats.budget_bytes - stats.live_bytes : 0,
-                         "what the context's memory budget has left", scope);
+    return check_total(graph, own, scope);
+}
+
+// Variants that took others' places may want more scratch memory.
+static husk_status verify(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
+{
+    husk_status status = husk__verify(graph, own, scope);
+    for (int mode = 0; mode < 2; mode++) {
+        count_workspace(&own->schedules[mode]);
+        if (own->schedules[mode].workspace > own->memory.workspace)
+            own->memory.workspace = own->schedules[mode].workspace;
+    }
+    return status ? status : check_total(graph, own, scope);
 }
 
 static husk_status plan_all(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
@@ -583,6 +608,12 @@ husk_status husk_graph_compile(husk_graph *graph, const husk_graph_options *opti
     husk__compiled *own = plan_graph(graph, options, &status, &scope);
     if (!own)
         return status;
+    if (!own->options.unverified)
+        status = verify(graph, own, &scope);
+    if (status) {
+        husk__compiled_release(own);
+        return status;
+    }
     graph->compiled = own;
     status = allocate(graph, own, &scope);
     if (!status && own->has_optimizer)

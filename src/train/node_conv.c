@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "train/schedule.h"
+#include "train/verify.h"
 
 enum { X, W, BIAS, Y };
 
@@ -26,6 +26,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
     if (!call)
         return husk__train_no_memory(&schedule->scope);
     call->plan_create = plan_conv;
+    call->verifier = &husk__verify_conv;
     const husk__node *activation = husk__activation_of(schedule, node);
     if (activation) {
         call->params.conv.activation = activation->params.activation.activation;
@@ -82,6 +83,7 @@ static husk_status backward_weights(husk__schedule *schedule, husk__node *node, 
             call->params.conv.accumulate = targets.accumulate;
             call->params.conv.variant = NULL; // forward's
             limit_workspace(call);
+            call->verifier = &husk__verify_conv_backward_weights;
         }
     }
     return status ? status : husk__targets_settle(schedule, node, &targets);
@@ -102,6 +104,7 @@ static husk_status backward_data(husk__schedule *schedule, husk__node *node, hus
             call->params.conv.accumulate = targets.accumulate;
             call->params.conv.variant = NULL; // forward's
             limit_workspace(call);
+            call->verifier = &husk__verify_conv_backward_data;
         }
     }
     return status ? status : husk__targets_settle(schedule, node, &targets);

@@ -457,6 +457,7 @@ void husk__schedule_release(husk__schedule *schedule)
 {
     for (int32_t i = 0; i < schedule->count; i++) {
         husk_plan_release(schedule->calls[i].plan);
+        free(schedule->calls[i].variant);
         free(schedule->calls[i].slots);
     }
     free(schedule->calls);

@@ -54,6 +54,8 @@ struct husk__call {
     husk_status (*plan_create)(husk_graph *graph, husk__call *call, husk_error *error);
     uint64_t workspace; /* at most, where there is no plan */
     husk_plan *plan;
+    const struct husk__verifier *verifier; /* train/verify.h; NULL: none */
+    char *variant;                         /* what params name since it was verified; NULL: nothing */
     husk__node_params params;
     float alpha;
     husk__slot *slots;

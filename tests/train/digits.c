@@ -26,12 +26,17 @@ void test_digits_open(husk_dataset **learnt, husk_dataset **asked)
 
 husk_feed *test_digits_feed(const husk_dataset *dataset, int64_t batch, uint64_t seed)
 {
+    return test_digits_feed_in(test_context(), dataset, batch, seed);
+}
+
+husk_feed *test_digits_feed_in(husk_context *context, const husk_dataset *dataset, int64_t batch, uint64_t seed)
+{
     static const float mean = 4.9f, deviation = 6;
     husk_feed_params params = HUSK_FEED_PARAMS(.batch = batch, .seed = seed, .channels = 1, .mean = &mean,
                                                .deviation = &deviation, .shift = seed ? 1 : 0);
     params.in_order = params.keep_partial = seed == 0;
     husk_feed *feed;
-    test_ok_error(husk_feed_create(test_context(), dataset, &params, &feed, &error), &error);
+    test_ok_error(husk_feed_create(context, dataset, &params, &feed, &error), &error);
     return feed;
 }
 
@@ -84,7 +89,7 @@ double test_digits_accuracy(husk_graph *graph, const husk_dataset *dataset, int6
 {
     float *logits = malloc(sizeof *logits * (size_t)(batch * DIGITS_CLASSES));
     int32_t *labels = malloc(sizeof *labels * (size_t)batch);
-    husk_feed *feed = test_digits_feed(dataset, batch, 0);
+    husk_feed *feed = test_digits_feed_in(husk_queue_context(husk_graph_queue(graph)), dataset, batch, 0);
     int64_t right = 0;
     for (bool is_last = false; !is_last;) {
         int64_t count = test_digits_next(graph, feed, &is_last);

@@ -13,6 +13,8 @@ enum { DIGITS_CLASSES = 10, DIGITS_SIZE = 8 };
 void test_digits_open(husk_dataset **learnt, husk_dataset **asked);
 /* Batches of them, normalised; shuffled and moved about by a pixel from a seed, or, for 0, in order and all of them. */
 husk_feed *test_digits_feed(const husk_dataset *dataset, int64_t batch, uint64_t seed);
+/* The same in a context that is not the tests'. */
+husk_feed *test_digits_feed_in(husk_context *context, const husk_dataset *dataset, int64_t batch, uint64_t seed);
 
 /*
  * Three convolutions of width, width and twice width filters, "conv1" to "conv3", with ReLU and pooling, and two linear

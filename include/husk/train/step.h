@@ -55,6 +55,9 @@ typedef struct husk_graph_options {
                                looked at; 0: it is not */
     const husk_loss_scale_params *loss_scale; /* NULL: the defaults for f16 with a loss and an optimizer, unless
                                husk_graph_output_gradient gives a gradient, which is as it is; none for others */
+    uint32_t unverified;    /* not 0: compiling does not verify convolutions. By default each variant that was chosen
+                               for one or for its gradients is run on drawn numbers before the first step, and
+                               compared with the host's own: see husk_graph_compile */
 } husk_graph_options;
 
 #define HUSK_GRAPH_OPTIONS(...) (husk_graph_options) { .size = sizeof(husk_graph_options), __VA_ARGS__ }
@@ -80,6 +83,15 @@ HUSK_API husk_status husk_graph_measure(husk_graph *graph, const husk_graph_opti
 /*
  * Make the graph ready: differentiate, plan memory, allocate it, make plans, build programs, initialise parameters.
  * Once a graph. OUT_OF_MEMORY, with the figures, before anything is allocated, where the total passes memory_limit.
+ *
+ * A variant of a convolution that computes wrongly on this device, with this driver, is found out here, unless
+ * options.unverified says otherwise: a warning in the context's log names the node, the operator, the variant, an
+ * element and what it should be; another variant takes its place and is verified in turn. Where none is right, or the
+ * wrong one is what the node's params name, compiling answers UNSUPPORTED. Calls that are the same are verified once;
+ * the graph then keeps to the variants that were verified, and nothing is remembered beyond it. It takes some
+ * milliseconds a convolution (docs/training.md) and, before the graph's own memory is allocated, memory for one call's
+ * tensors; where that is not to be had the log says that the call was not verified. The programs of convolutions are
+ * built here then, even with `cold`.
  */
 HUSK_API husk_status husk_graph_compile(husk_graph *graph, const husk_graph_options *options, husk_error *error);
 HUSK_API void husk_graph_memory_used(const husk_graph *graph, husk_graph_memory *memory);
