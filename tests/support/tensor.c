@@ -93,7 +93,8 @@ static test_tensor make_tensor(husk_dtype dtype, int32_t rank, const int64_t *sh
                                placement place)
 {
     test_tensor made = {.tensor = {.dtype = dtype, .rank = rank, .offset = place.before}};
-    memcpy(made.tensor.shape, shape, (size_t)rank * sizeof(*shape));
+    for (int32_t d = 0; d < rank; d++) // of rank 0 shape may be NULL
+        made.tensor.shape[d] = shape[d];
     test_layout_strides(layout, rank, shape, made.tensor.strides);
     if (layout == TEST_PACKED) // packed is what strides of zero mean, too: tests meet both spellings
         memset(made.tensor.strides, 0, sizeof(made.tensor.strides));
