@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,long,dtypes timeout=240
 // Attention: every variant, option and layout against the reference; rows that see nothing; bad input.
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -171,6 +172,40 @@ START_TEST(rows_that_see_nothing)
             for (int64_t j = 0; j < 20; j++)
                 ck_assert(husk_ref_load(&y.array, row * 20 + j) == 0.0);
             ck_assert(husk_ref_load(&sums.array, row) == -INFINITY);
+        }
+        test_release(&y);
+        test_release(&sums);
+    }
+    test_attention_release(&c);
+}
+END_TEST
+
+// A row of the lowest finite numbers alone sees all keys alike; beside a key that is not masked they are not seen.
+START_TEST(lowest_masks)
+{
+    const float lowest = _i ? -3e38f : -FLT_MAX;
+    test_attention c = small();
+    c.mask = test_input_of(HUSK_F32, 2, (const int64_t[]){5, 40}, TEST_PACKED, 9, 1.0f);
+    for (int64_t i = 0; i < 200; i++)
+        husk_ref_store(&c.mask.array, i, i / 40 == 2 || (i / 40 == 3 && i % 40 != 7) ? lowest : 0.0);
+    test_input_update(&c.mask);
+    c.has_mask = true;
+    for (int v = 0; v < VARIANTS; v++) {
+        test_tensor y = test_attention_output(&c, 2, 5, 20, false, 0);
+        test_tensor sums = test_output(HUSK_F32, 3, (const int64_t[]){1, 2, 5}, TEST_PACKED);
+        if (test_ran(call(&c, variants[v], &y, &sums), name, variants[v])) {
+            test_fetch(&y);
+            test_fetch(&sums);
+            for (int64_t j = 0; j < 20; j++) {
+                double mean = 0.0;
+                for (int64_t key = 0; key < 40; key++)
+                    mean += husk_ref_load(&c.v.array, key * 20 + j) / 40.0;
+                ck_assert_double_eq_tol(husk_ref_load(&y.array, 2 * 20 + j), mean, 1e-5);
+                ck_assert_double_eq_tol(husk_ref_load(&y.array, 3 * 20 + j),
+                                        husk_ref_load(&c.v.array, 7 * 20 + j), 1e-6);
+            }
+            ck_assert(fabs(husk_ref_load(&sums.array, 2) + 0x1p127) < 1e-5 * 0x1p127);
+            ck_assert(fabs(husk_ref_load(&sums.array, 3)) < 1e4);
         }
         test_release(&y);
         test_release(&sums);
@@ -383,6 +418,7 @@ int main(void)
     tcase_add_loop_test(tests, the_same_bits_by_ranges, 0, 3);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
+    tcase_add_loop_test(tests, lowest_masks, 0, 2);
     tcase_add_loop_test(tests, nothing, 0, 5);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);

@@ -10,8 +10,8 @@
  * grouped queries, as PyTorch with enable_gqa and ONNX do. e may differ from d.
  *
  * mask: NULL, or of at most 4 dimensions, aligned at their ends, each 1 or that of [batch, heads, queries, keys]; any
- * strides. Of q's dtype it is added to the scores; as u8 it says which keys take part, 0: not (PyTorch's and ONNX's
- * boolean masks).
+ * strides. Of q's dtype it is added to the scores, a finite number below -2^127 (f64: -2^1023) as that; as u8 it says
+ * which keys take part, 0: not (PyTorch's and ONNX's boolean masks).
  * causal: query i sees the keys up to i (HUSK_CAUSAL_TOP_LEFT: PyTorch's is_causal, ONNX's) or up to
  * i + keys - queries (HUSK_CAUSAL_BOTTOM_RIGHT: with a cache of earlier keys).
  * dropout: p with this probability set to zero, else divided by 1 - dropout; which, is as husk_dropout says for the
