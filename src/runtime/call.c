@@ -60,13 +60,15 @@ husk_status husk__tensor_check_real(husk_queue *queue, const husk_tensor *tensor
     return status == HUSK_OK ? husk__dtype_check(queue->context, tensor->dtype, argument, scope) : status;
 }
 
-// Bytes [first, past) that a tensor may touch in its block.
+// Bytes [first, past) that a tensor may touch in its block's memory.
 static bool touched(const husk_tensor *tensor, uint64_t *first, uint64_t *past)
 {
     int64_t extent = husk_tensor_extent(tensor);
-    if (extent <= 0 || !tensor->buffer)
+    if (extent <= 0 || !tensor->buffer || !tensor->buffer->block)
         return false;
-    *first = tensor->buffer->offset + (uint64_t)tensor->offset * husk_dtype_size(tensor->dtype);
+    const husk_buffer *buffer = tensor->buffer;
+    *first = buffer->block->root_offset + buffer->offset +
+             (uint64_t)tensor->offset * husk_dtype_size(tensor->dtype);
     *past = *first + (uint64_t)extent;
     return true;
 }
@@ -75,7 +77,7 @@ static bool overlap(const husk_tensor *a, const husk_tensor *b)
 {
     uint64_t a_first, a_past, b_first, b_past;
     if (!a || !b || a->packed || b->packed || !a->buffer || !b->buffer ||
-        a->buffer->block != b->buffer->block)
+        !husk__blocks_meet(a->buffer->block, b->buffer->block))
         return false;
     return touched(a, &a_first, &a_past) && touched(b, &b_first, &b_past) && a_first < b_past &&
            b_first < a_past;

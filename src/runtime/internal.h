@@ -105,6 +105,8 @@ typedef struct husk__block {
     struct husk__block *next; /* in the pool's list of free blocks */
     uint64_t serial;          /* among its context's, from 1: a cl_mem may have the address of one that is gone */
     cl_mem mem;
+    cl_mem root;          /* whose memory it is: mem's own, or that of the buffer which mem is a part of */
+    uint64_t root_offset; /* bytes into it */
     uint64_t bytes;
     bool is_foreign; /* an application's cl_mem: not pooled */
     atomic_int maps; /* not unmapped yet; a block that is released mapped is not pooled either */
@@ -133,6 +135,12 @@ husk__block *husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes)
 void husk__block_release(husk_context *context, husk__block *block);
 /* The queue's next command touches the block. */
 void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number);
+
+/* Whether two blocks, which may be NULL, are the same memory: an application may wrap it twice, and parts of it. */
+static inline bool husk__blocks_meet(const husk__block *a, const husk__block *b)
+{
+    return a && b && a->root == b->root;
+}
 
 struct husk_buffer {
     atomic_int references;

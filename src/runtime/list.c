@@ -50,7 +50,7 @@ static bool has_gaps(const husk_tensor *tensor)
 }
 
 typedef struct place {
-    const husk__block *block;
+    cl_mem root;
     uint64_t first, past;
     size_t index;
 } place;
@@ -58,8 +58,8 @@ typedef struct place {
 static int compare_places(const void *a, const void *b)
 {
     const place *x = a, *y = b;
-    if (x->block != y->block)
-        return (uintptr_t)x->block < (uintptr_t)y->block ? -1 : 1;
+    if (x->root != y->root)
+        return (uintptr_t)x->root < (uintptr_t)y->root ? -1 : 1;
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
@@ -76,13 +76,14 @@ static husk_status check_apart(const husk__list *list, const char *argument, con
         if (elements == 0)
             continue;
         const uint64_t bytes = husk_dtype_size(tensor->dtype);
-        const uint64_t first = tensor->buffer->offset + (uint64_t)tensor->offset * bytes;
-        places[count++] = (place){tensor->buffer->block, first, first + (uint64_t)elements * bytes, i};
+        const husk__block *block = tensor->buffer->block;
+        const uint64_t first = block->root_offset + tensor->buffer->offset + (uint64_t)tensor->offset * bytes;
+        places[count++] = (place){block->root, first, first + (uint64_t)elements * bytes, i};
     }
     qsort(places, count, sizeof *places, compare_places);
     husk_status status = HUSK_OK;
     for (size_t i = 1; i < count && status == HUSK_OK; ++i)
-        if (places[i].block == places[i - 1].block && places[i].first < places[i - 1].past)
+        if (places[i].root == places[i - 1].root && places[i].first < places[i - 1].past)
             status = husk__reject(scope, argument, "[%zu] overlaps [%zu]", places[i].index, places[i - 1].index);
     free(places);
     return status;

@@ -155,6 +155,7 @@ static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
     block->use_capacity = HUSK__BLOCK_USES;
     block->serial = atomic_fetch_add(&pool->made, 1) + 1;
     block->mem = mem;
+    block->root = mem;
     block->bytes = bytes;
     return block;
 }
@@ -162,9 +163,16 @@ static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
 husk__block *husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes)
 {
     husk__block *block = create_block(&context->pool, mem, bytes);
-    if (block) {
-        block->is_foreign = true;
-        clRetainMemObject(mem);
+    if (!block)
+        return NULL;
+    cl_mem parent = NULL;
+    size_t offset = 0;
+    block->is_foreign = true;
+    clRetainMemObject(mem);
+    if (clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL) == CL_SUCCESS && parent &&
+        clGetMemObjectInfo(mem, CL_MEM_OFFSET, sizeof offset, &offset, NULL) == CL_SUCCESS) {
+        block->root = parent;
+        block->root_offset = offset;
     }
     return block;
 }

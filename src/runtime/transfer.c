@@ -178,7 +178,9 @@ husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from
     if (status != HUSK_OK || bytes == 0)
         return status;
     uint64_t source = from->offset + from_offset, target = to->offset + to_offset;
-    if (from->block == to->block && source < target + bytes && target < source + bytes)
+    const uint64_t source_root = from->block->root_offset + source, target_root = to->block->root_offset + target;
+    if (husk__blocks_meet(from->block, to->block) && source_root < target_root + bytes &&
+        target_root < source_root + bytes)
         return husk__reject(&scope, "to", "overlaps from");
     cl_event event = NULL;
     cl_int code =

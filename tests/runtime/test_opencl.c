@@ -108,6 +108,60 @@ START_TEST(operators_run_on_a_wrapped_context)
 }
 END_TEST
 
+static cl_mem part_of(cl_mem mem, size_t origin, size_t bytes)
+{
+    cl_int code;
+    const cl_buffer_region region = {origin, bytes};
+    const cl_mem part = clCreateSubBuffer(mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    return part;
+}
+
+/* The same memory under two names, and parts of it, is the same memory. */
+START_TEST(memory_that_is_wrapped_twice_overlaps_itself)
+{
+    enum { WHOLE, AGAIN, BEGIN, END, WRAPS, COUNT = 512 };
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_queue *queue = NULL;
+    husk_buffer *wraps[WRAPS];
+    husk_tensor x[WRAPS];
+    float numbers[COUNT] = {[COUNT - 1] = -2.0f};
+    cl_mem parts[] = {app.mem, app.mem, part_of(app.mem, 0, 2048), part_of(app.mem, 2048, 2048)};
+    test_ok_error(husk_context_from_opencl(app.context, app.device, NULL, &context, &error), &error);
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    for (int i = 0; i < WRAPS; i++) {
+        test_ok_error(husk_buffer_from_opencl(context, parts[i], &wraps[i], &error), &error);
+        x[i] = husk_tensor_make(wraps[i], HUSK_F32, 1, (int64_t[]){COUNT});
+    }
+    const husk_unary_params params = HUSK_UNARY_PARAMS(.op = HUSK_UNARY_CLAMP, .low = 2.0f, .high = 3.0f);
+    husk_tensor shifted = x[AGAIN];
+    shifted.offset = 1;
+    ck_assert_int_eq(husk_unary(queue, &params, &x[WHOLE], &shifted), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(queue)->text, "overlaps x"));
+    ck_assert_int_eq(husk_unary(queue, &params, &x[BEGIN], &shifted), HUSK_INVALID_ARGUMENT);
+    shifted.offset = COUNT + 1;
+    shifted.shape[0] = x[END].shape[0] = COUNT - 1;
+    ck_assert_int_eq(husk_unary(queue, &params, &x[END], &shifted), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_buffer_copy(queue, wraps[BEGIN], 4, wraps[WHOLE], 0, 2000), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(queue)->text, "to: overlaps from"));
+    /* what only lies beside it, or is the very same, is welcome */
+    x[END].shape[0] = COUNT;
+    test_ok(husk_buffer_write(queue, wraps[BEGIN], 0, sizeof numbers, numbers));
+    test_ok(husk_unary(queue, &params, &x[BEGIN], &x[END]));
+    test_ok(husk_unary(queue, &params, &x[WHOLE], &x[AGAIN]));
+    test_ok(husk_buffer_copy(queue, wraps[END], 0, wraps[BEGIN], 0, 4));
+    test_ok(husk_buffer_read(queue, wraps[WHOLE], 4096 - sizeof numbers, sizeof numbers, numbers));
+    ck_assert_float_eq(numbers[COUNT - 1], 2.0f);
+    for (int i = 0; i < WRAPS; i++)
+        husk_buffer_release(wraps[i]);
+    clReleaseMemObject(parts[BEGIN]);
+    clReleaseMemObject(parts[END]);
+    husk_queue_release(queue);
+    husk_context_release(context);
+}
+END_TEST
+
 START_TEST(what_does_not_belong_is_refused)
 {
     husk_error error = {0};
@@ -164,6 +218,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, husk_works_on_the_applications_objects);
     tcase_add_test(tests, operators_run_on_a_wrapped_context);
+    tcase_add_test(tests, memory_that_is_wrapped_twice_overlaps_itself);
     tcase_add_test(tests, what_does_not_belong_is_refused);
     tcase_add_test(tests, an_out_of_order_queue_is_refused);
     suite_add_tcase(suite, tests);
