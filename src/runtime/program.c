@@ -296,6 +296,11 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
         return husk__fail(scope, HUSK_UNSUPPORTED,
                           "kernel %s needs %zu work-items a group, this device allows it %zu", kernel->name,
                           items, kernel->max_work_items);
+    for (int d = 0; d < 3; ++d)
+        if (kernel->work_group[d] > traits->work_item_sizes[d])
+            return husk__fail(scope, HUSK_UNSUPPORTED,
+                              "kernel %s needs %zu work-items in dimension %d, this device allows %llu", kernel->name,
+                              kernel->work_group[d], d, (unsigned long long)traits->work_item_sizes[d]);
     if (local_memory > traits->local_memory)
         return husk__fail(scope, HUSK_UNSUPPORTED,
                           "kernel %s needs %llu bytes of local memory, this device has %llu", kernel->name,

@@ -179,6 +179,22 @@ START_TEST(missing_things_are_named)
 }
 END_TEST
 
+/* Adreno allows 1024 in two dimensions and 64 in the third; a plan has to know before it runs. */
+START_TEST(a_dimension_past_the_limit_is_unsupported)
+{
+    const husk__kernel *kernel = NULL;
+    husk_error error;
+    husk_device_traits *traits = (husk_device_traits *)husk_context_traits(context);
+    const uint64_t before = traits->work_item_sizes[0];
+    traits->work_item_sizes[0] = 32;
+    const husk_status status = get("test_twice.cl", "-DFACTOR=2", "husk_test_wide", &kernel, &error);
+    traits->work_item_sizes[0] = before;
+    ck_assert_int_eq(status, HUSK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.text, "dimension 0"));
+    ck_assert_int_eq(get("test_twice.cl", "-DFACTOR=2", "husk_test_wide", &kernel, &error), HUSK_OK);
+}
+END_TEST
+
 START_TEST(a_work_group_past_the_limit_is_unsupported)
 {
     husk_error error = {0};
@@ -253,6 +269,7 @@ int main(void)
     tcase_add_test(tests, a_syntax_error_names_file_and_line);
     tcase_add_test(tests, a_failed_build_is_remembered);
     tcase_add_test(tests, missing_things_are_named);
+    tcase_add_test(tests, a_dimension_past_the_limit_is_unsupported);
     tcase_add_test(tests, a_work_group_past_the_limit_is_unsupported);
     tcase_add_test(tests, threads_share_what_is_built);
     suite_add_tcase(suite, tests);
