@@ -7,7 +7,7 @@
 #
 #   tiers       which tiers run it; default: default. The program reads HUSK_TEST_TIER to know which one it is in.
 #               (asan and tsan are not tiers here: they are the default tier in another build folder.)
-#   timeout     seconds, in the default tier; all others get ten times that, sanitizers three times
+#   timeout     seconds, in the default tier; all others get ten times that, sanitizers six times
 #   processors  how many cores CTest should count it for
 #   with        FOLDER/WITH.c is compiled into it, too, for each name of a list: what several tests share
 
@@ -57,7 +57,7 @@ endfunction()
 # husk_register_test(NAME TIERS TIMEOUT PROCESSORS FOLDER COMMAND...): the CTest entries of one program.
 function(husk_register_test name tiers timeout processors folder)
     if(HUSK_SANITIZE)
-        math(EXPR timeout "${timeout} * 3")
+        math(EXPR timeout "${timeout} * 6")
     endif()
     foreach(tier IN LISTS tiers)
         set(test_name "${name}")
@@ -114,7 +114,7 @@ function(husk_register_small_devices name timeout target)
     set(middle "HUSK_LIMITS=vector_width=8")
     set(index_64 "HUSK_LIMITS=index=16") # every kernel that has it in its 64-bit form
     set(basic "POCL_DEVICES=basic")      # PoCL's other device: one thread, the caller's
-    math(EXPR timeout "${timeout} * 3")
+    math(EXPR timeout "${timeout} * 6")
     foreach(kind limits pocl narrow middle index_64 basic)
         add_test(NAME "platforms/${kind}/${name}" COMMAND ${target})
         set_tests_properties("platforms/${kind}/${name}" PROPERTIES LABELS "platforms;ops" TIMEOUT "${timeout}"
