@@ -51,47 +51,56 @@ static uint16_t narrow(double value, format to)
     return sign | (bits < infinity ? (uint16_t)bits : infinity);
 }
 
-// Elements may lie at any address.
-static double load(const char *from, husk_dtype dtype)
+double husk__load_element(const void *from, husk_dtype dtype)
 {
     double f64;
     float f32;
     uint16_t bits;
     switch (dtype) {
     case HUSK_F64:
-        return *(double *)memcpy(&f64, from, sizeof f64);
+        memcpy(&f64, from, sizeof f64);
+        return f64;
     case HUSK_F32:
-        return *(float *)memcpy(&f32, from, sizeof f32);
+        memcpy(&f32, from, sizeof f32);
+        return (double)f32;
     default:
-        return widen(*(uint16_t *)memcpy(&bits, from, sizeof bits), format_of(dtype));
+        memcpy(&bits, from, sizeof bits);
+        return widen(bits, format_of(dtype));
     }
 }
 
-// Whether it is still finite, if it was.
-static bool store(char *to, husk_dtype dtype, double value)
+void husk__store_element(void *to, husk_dtype dtype, double value)
 {
-    float f32;
+    const float f32 = (float)value;
     uint16_t bits;
     switch (dtype) {
     case HUSK_F64:
         memcpy(to, &value, sizeof value);
         break;
     case HUSK_F32:
-        f32 = (float)value;
         memcpy(to, &f32, sizeof f32);
         break;
     default:
         bits = narrow(value, format_of(dtype));
         memcpy(to, &bits, sizeof bits);
     }
-    return !isinf(load(to, dtype)) || isinf(value);
+}
+
+double husk__rounded(husk_dtype dtype, double value)
+{
+    char element[8];
+    husk__store_element(element, dtype, value);
+    return husk__load_element(element, dtype);
 }
 
 uint64_t husk__convert(void *to, husk_dtype to_dtype, const void *from, husk_dtype from_dtype, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++)
-        if (!store((char *)to + i * husk_dtype_size(to_dtype), to_dtype,
-                   load((const char *)from + i * husk_dtype_size(from_dtype), from_dtype)))
+    char *element = to;
+    for (uint64_t i = 0; i < count; i++, element += husk_dtype_size(to_dtype)) {
+        const double value = husk__load_element((const char *)from + i * husk_dtype_size(from_dtype), from_dtype);
+        husk__store_element(element, to_dtype, value);
+        if (isinf(husk__load_element(element, to_dtype)) && !isinf(value))
             return i;
+    }
     return count;
 }

@@ -17,4 +17,10 @@ bool husk__is_floating(int32_t dtype);
  */
 uint64_t husk__convert(void *to, husk_dtype to_dtype, const void *from, husk_dtype from_dtype, uint64_t count);
 
+/* An element at any address; storing rounds likewise. */
+double husk__load_element(const void *from, husk_dtype dtype);
+void husk__store_element(void *to, husk_dtype dtype, double value);
+/* The number that the dtype has for it. */
+double husk__rounded(husk_dtype dtype, double value);
+
 #endif

@@ -1,95 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "train/drawn.h"
 
+#include "train/convert.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BAND = 4096, OFFSETS = 64 };
 
-// ---- dtypes ----
-
-static double load_f16(uint16_t bits)
-{
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double sign = bits & 0x8000 ? -1 : 1;
-    if (exponent == 31)
-        return fraction ? (double)NAN : sign * (double)INFINITY;
-    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
-}
+// ---- elements ----
 
 static double load(const char *bytes, husk_dtype dtype, int64_t at)
 {
-    uint16_t narrow;
-    uint32_t bits;
-    float single;
-    double wide;
-    switch (dtype) {
-    case HUSK_F64:
-        memcpy(&wide, bytes + at * 8, sizeof wide);
-        return wide;
-    case HUSK_F32:
-        memcpy(&single, bytes + at * 4, sizeof single);
-        return (double)single;
-    case HUSK_F16:
-        memcpy(&narrow, bytes + at * 2, sizeof narrow);
-        return load_f16(narrow);
-    default:
-        memcpy(&narrow, bytes + at * 2, sizeof narrow);
-        bits = (uint32_t)narrow << 16;
-        memcpy(&single, &bits, sizeof single);
-        return (double)single;
-    }
+    return husk__load_element(bytes + at * (int64_t)husk_dtype_size(dtype), dtype);
 }
 
-// Of numbers that the dtype has exactly.
 static void store(char *bytes, husk_dtype dtype, int64_t at, double number)
 {
-    const float single = (float)number;
-    uint16_t narrow = 0;
-    uint32_t bits;
-    int exponent;
-    switch (dtype) {
-    case HUSK_F64:
-        memcpy(bytes + at * 8, &number, sizeof number);
-        return;
-    case HUSK_F32:
-        memcpy(bytes + at * 4, &single, sizeof single);
-        return;
-    case HUSK_F16:
-        if (number != 0) {
-            const double fraction = frexp(fabs(number), &exponent); // 0.5 to 1
-            narrow = exponent > -14 ? (uint16_t)((exponent + 14) << 10 | ((int)(fraction * 2048) - 1024))
-                                    : (uint16_t)ldexp(fabs(number), 24);
-            narrow |= number < 0 ? 0x8000 : 0;
-        }
-        memcpy(bytes + at * 2, &narrow, sizeof narrow);
-        return;
-    default:
-        memcpy(&bits, &single, sizeof bits);
-        narrow = (uint16_t)(bits >> 16);
-        memcpy(bytes + at * 2, &narrow, sizeof narrow);
-    }
+    husk__store_element(bytes + at * (int64_t)husk_dtype_size(dtype), dtype, number);
 }
 
 static void store_singles(float *to, const double *numbers, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         to[i] = (float)numbers[i];
-}
-
-double husk__drawn_round(husk_dtype dtype, double number)
-{
-    if (dtype == HUSK_F64 || number == 0 || !isfinite(number))
-        return number;
-    if (dtype == HUSK_F32)
-        return (double)(float)number;
-    const int digits = dtype == HUSK_F16 ? 11 : 8, least = dtype == HUSK_F16 ? -13 : -125;
-    int exponent;
-    frexp(number, &exponent);
-    const int unit = (exponent > least ? exponent : least) - digits;
-    const double rounded = ldexp(nearbyint(ldexp(number, -unit)), unit);
-    return dtype == HUSK_F16 && fabs(rounded) > 65504 ? copysign((double)INFINITY, number) : rounded;
 }
 
 // ---- drawing ----

@@ -57,8 +57,6 @@ husk_status husk__drawn_read(husk__drawn *drawn, husk_queue *queue, int64_t imag
 /* Whether the bands are as they were. */
 husk_status husk__drawn_is_within(husk__drawn *drawn, husk_queue *queue, bool *is_within);
 
-/* A number as this dtype stores it, to nearest, ties to even. */
-double husk__drawn_round(husk_dtype dtype, double number);
 /* One of 2^32 by a number and a place. */
 uint32_t husk__drawn_hash(uint32_t stream, uint32_t place);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "train/convert.h"
 #include "train/verify_conv.h"
 
 husk__reach husk__reach_of(const husk__conv_check *c, int d, int64_t tap)
@@ -145,7 +146,7 @@ bool husk__conv_is_cut(husk_act activation)
 // The bounds are those of husk/ops/conv.h and husk/ops/activation.h; no activation's slope is more than 1.13.
 static bool is_right(const husk__conv_check *c, husk_dtype dtype, double got, double sum)
 {
-    const double wanted = husk__drawn_round(dtype, activate(c, sum));
+    const double wanted = husk__rounded(dtype, activate(c, sum));
     if (got == wanted)
         return true;
     if (c->tolerance == 0 && husk__conv_is_cut(c->activation))
@@ -169,7 +170,7 @@ static void record(const husk__conv_check *c, int output, const int64_t *index, 
                                      d > 0 && output != HUSK__OF_BIAS ? ", " : "", (long long)index[d]);
     if (used < sizeof finding->text)
         snprintf(finding->text + used, sizeof finding->text - used, "] is %.9g instead of %.9g", got,
-                 husk__drawn_round(drawn->tensor.dtype, activate(c, sum)));
+                 husk__rounded(drawn->tensor.dtype, activate(c, sum)));
     finding->is_wrong = true;
 }
 
