@@ -10,6 +10,7 @@
 #include "select/engine.h"
 #include "support/environment.h"
 #include "support/support.h"
+#include "support/wrong_kernels.h"
 
 static char last_log[2048];
 
@@ -203,41 +204,20 @@ static const mistake mistakes[] = {
      "sum = clamp(sum + amx_byte_a(a[i], q) * amx_byte_b(b[i * AMX_SIDE], q), -524288, 524287);", "extremes"},
 };
 
-// A copy of the kernels, one of them with a mistake.
-static void plant(char *folder, const mistake *m)
-{
-    char command[512], path[256];
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(command, sizeof command, "cp -r '%s/cl/.' '%s'", HUSK_SOURCE_DIR, folder);
-    ck_assert_int_eq(system(command), 0);
-    snprintf(path, sizeof path, "%s/%s", folder, m->file);
-    char *text = calloc(1, 1 << 16);
-    FILE *file = fopen(path, "r");
-    ck_assert(text && file && fread(text, 1, (1 << 16) - 1, file) > 0);
-    fclose(file);
-    char *at = strstr(text, m->right);
-    ck_assert_msg(at, "%s has no \"%s\"", m->file, m->right);
-    file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fprintf(file, "%.*s%s%s", (int)(at - text), text, m->wrong, at + strlen(m->right));
-    ck_assert_int_eq(fclose(file), 0);
-    free(text);
-}
-
 START_TEST(a_wrong_engine_is_found_out)
 {
     const mistake *m = &mistakes[_i];
-    char folder[] = "/tmp/husk-engine-XXXXXX", command[64];
+    char folder[] = "/tmp/husk-engine-XXXXXX";
     if (_i > 0 && !test_is_long())
         return;
-    plant(folder, m);
+    test_copy_kernels(folder);
+    test_plant(folder, m->file, m->right, m->wrong);
     test_setenv("HUSK_KERNEL_DIR", folder);
     test_setenv("HUSK_ENGINES", m->engine);
     const bool is_amx = strcmp(m->engine, "soft_amx") == 0;
     const bool found = finds(is_amx ? HUSK__ENGINE_AMX : HUSK__ENGINE_FRAGMENTS, m->dtype, m->precision);
     test_restore_environment();
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
+    test_remove_kernels(folder);
     ck_assert_msg(!found, "mistake %d was not found", _i);
     ck_assert_msg(strstr(last_log, m->engine) && strstr(last_log, m->found), "mistake %d: %s", _i, last_log);
 }

@@ -139,7 +139,7 @@ static void begin_mistake(char *folder, const mistake *m)
 {
     char preferred[96];
     test_copy_kernels(folder);
-    test_plant(folder, m);
+    test_plant(folder, m->file, m->right, m->wrong);
     snprintf(preferred, sizeof preferred, "%s:%s", m->op, m->variant);
     test_setenv("HUSK_VARIANT", preferred);
     test_setenv("HUSK_KERNEL_DIR", folder);

@@ -112,7 +112,7 @@ START_TEST(digits_are_learnt_beside_wrong_variants)
             if (!is_used[i] || strcmp(m->op, ops[o]) != 0)
                 continue;
             if (i == 0 || !is_used[i - 1] || strcmp(m->file, m[-1].file) != 0) // else it is there already
-                test_plant(folder, m);
+                test_plant(folder, m->file, m->right, m->wrong);
             has_one = true;
         }
         ck_assert_msg(has_one, "no mistake is known for what this device takes for %s", ops[o]);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * train/wrong_kernels.h: copies of the kernels with mistakes in them, and what the log says of it.
+ * train/wrong_kernels.h: mistakes to plant in convolutions (support/wrong_kernels.h), and what the log says of them.
  */
 #ifndef HUSK_TESTS_WRONG_KERNELS_H
 #define HUSK_TESTS_WRONG_KERNELS_H
 
 #include <husk/train.h>
+
+#include "support/wrong_kernels.h"
 
 typedef struct mistake {
     const char *op, *variant, *file, *right, *wrong; /* file: of the kernels */
@@ -16,11 +18,6 @@ typedef struct mistake {
 #define FORWARD "conv", "implicit_gemm", "conv_implicit_gemm.cl"
 #define DATA    "conv_backward_data", "phases", "conv_backward_data_phases.cl"
 #define WEIGHTS "conv_backward_weights", "panels", "conv_backward_weights_panels.cl"
-
-/* A copy of all kernels in a folder of this template's (mkdtemp); a mistake in one of them; the end of it. */
-void test_copy_kernels(char *folder);
-void test_plant(const char *folder, const mistake *m);
-void test_remove_kernels(const char *folder);
 
 typedef struct test_log {
     char warnings[8192], information[65536]; /* their lines */
