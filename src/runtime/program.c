@@ -27,9 +27,9 @@ static void cache_key(const husk_context *context, const char *options, const hu
     char hash[33];
     husk__hash128_text(husk__hash128_of(source->bytes, source->size), hash);
     husk__text_format(
-        key, "husk %s\nplatform %s\ndevice %s\nvendor %s\nversion %s\ndriver %s\noptions %s\nsource %s\n",
+        key, "husk %s\nplatform %s\ndevice %s\nvendor %s\nversion %s\ndriver %s\npointers %zu\noptions %s\nsource %s\n",
         husk_version(), traits->platform_name, traits->name, traits->vendor, traits->device_version,
-        traits->driver_version, options, hash);
+        traits->driver_version, 8 * sizeof(void *), options, hash);
 }
 
 static char *build_log(cl_program cl, cl_device_id device)
