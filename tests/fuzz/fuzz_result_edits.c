@@ -155,11 +155,11 @@ static void edit(json_t *document, const unsigned char bytes[BYTES])
     }
 }
 
-// seeds/result/whole, which is a result of several rows, devices and baselines.
+// right_result.json, which is a result of several rows, devices and baselines.
 static json_t *read_right(void)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    json_t *document = bench_result_read(HUSK_TESTS_DIR "/fuzz/seeds/result/whole", reason);
+    json_t *document = bench_result_read(HUSK_TESTS_DIR "/fuzz/right_result.json", reason);
     fuzz_expect(document != NULL, "%s", reason);
     return document;
 }
