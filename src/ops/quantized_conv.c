@@ -142,13 +142,39 @@ static void set_space(const husk_conv_params *params, problem *own)
         own->in[i] = own->x.shape[2 + d];
         own->out[i] = own->y.shape[2 + d];
         own->filter[i] = own->w.shape[2 + d];
-        own->stride[i] = params->stride[d] ? params->stride[d] : 1;
-        own->dilation[i] = params->dilation[d] ? params->dilation[d] : 1;
+        // A step that is never taken is 1: products with it stay numbers.
+        own->stride[i] = params->stride[d] && own->out[i] > 1 ? params->stride[d] : 1;
+        own->dilation[i] = params->dilation[d] && own->filter[i] > 1 ? params->dilation[d] : 1;
         own->pad[i] = params->pad[d];
         own->pad_end[i] = params->pad_end[d] == HUSK_PAD_NONE ? 0
                           : params->pad_end[d]                ? params->pad_end[d]
                                                               : params->pad[d];
     }
+}
+
+// What the kernels count with int, as husk_conv's do; and bytes of an image that is laid out with its padding.
+static husk_status check_sizes(const problem *own, const husk__scope *scope)
+{
+    const int64_t most = INT32_MAX / 4;
+    int64_t largest = husk__max_i64(own->batch, husk__max_i64(own->x.shape[1], own->w.shape[0]));
+    int64_t positions = 1, depth = own->channels, bytes = own->x.shape[1];
+    bool fits = husk__mul_i64(bytes, own->batch, &bytes);
+    for (int d = 0; d < 3; ++d) {
+        const int64_t numbers[] = {own->in[d],  own->out[d],     own->filter[d],  own->stride[d],
+                                   own->pad[d], own->pad_end[d], own->dilation[d]};
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+            largest = husk__max_i64(largest, numbers[i]);
+        if (largest > most)
+            return husk__fail(scope, HUSK_UNSUPPORTED, "a size or option of %lld; convolution counts up to %lld",
+                              (long long)largest, (long long)most);
+        fits = fits && husk__mul_i64(positions, own->out[d], &positions) && positions <= INT32_MAX &&
+               husk__mul_i64(depth, own->filter[d], &depth) && depth <= INT32_MAX &&
+               husk__mul_i64(bytes, own->in[d] + own->pad[d] + own->pad_end[d], &bytes) && bytes <= INT64_MAX / 4;
+    }
+    if (fits)
+        return HUSK_OK;
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "more than 2^31 positions in an image of y or elements in a filter, or 2^61 of x with padding");
 }
 
 // Rows are outputs' positions; k counts the filter's depth, height, width and, fastest, channels.
@@ -237,6 +263,9 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
     own->channels = w->shape[1];
     own->filters = w->shape[0] / own->groups;
     set_space(&given, own);
+    status = check_sizes(own, scope);
+    if (status != HUSK_OK)
+        return status;
     husk__quantized_conv_strides(x, own->x_strides);
     husk__quantized_conv_strides(w, own->w_strides);
     husk__quantized_conv_strides(y, own->y_strides);

@@ -584,6 +584,29 @@ START_TEST(bad_input)
 }
 END_TEST
 
+// Padding so large that numbers of the image with it would overflow: of two dimensions to 2^64, of three to 2^90.
+START_TEST(padding_without_bounds)
+{
+    static const int64_t x_shape[] = {1, 1, 2, 2, 2}, w_shape[] = {1, 1, 1, 1, 1};
+    static const int64_t pads[] = {(INT64_C(1) << 31) - 1, (1 << 29) - 2};
+    static const int64_t strides[] = {INT64_C(1) << 31, (1 << 29) - 1};
+    static const char *const words[] = {"counts up to", "x with padding"};
+    const int32_t rank = 4 + _i;
+    const int64_t pad = pads[_i], stride = strides[_i];
+    test_tensor x = make_bytes(HUSK_I8, rank, x_shape, TEST_PACKED, 1);
+    test_tensor w = make_bytes(HUSK_I8, rank, w_shape, TEST_PACKED, 2);
+    test_tensor y = test_output(HUSK_I32, rank, x_shape, TEST_PACKED);
+    const bad_case bad = {
+        .params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {pad, pad, pad}, .stride = {stride, stride, stride}),
+        .x = &x.tensor,
+        .w = &w.tensor,
+        .y = &y.tensor};
+    refuse(HUSK_UNSUPPORTED, words[_i], &bad);
+    test_untouched(&y);
+    test_release_all();
+}
+END_TEST
+
 // Packings of another shape or operator, and plans that do not fit the run.
 START_TEST(bad_packings)
 {
@@ -656,6 +679,7 @@ int main(void)
     tcase_add_loop_test(tests, ten_runs_agree, 0, 2);
     tcase_add_loop_test(tests, the_check_sees_mistakes, 0, 3);
     tcase_add_test(tests, bad_input);
+    tcase_add_loop_test(tests, padding_without_bounds, 0, 2);
     tcase_add_test(tests, bad_packings);
     tcase_add_test(tests, enough_configurations);
     return test_main(suite);
