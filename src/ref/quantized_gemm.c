@@ -15,8 +15,9 @@ static double scale_of(const husk_quantization *quantization)
 husk_ref_value husk_ref_quantized_finish(int64_t sum, int64_t terms, husk_dtype dtype, double scale, double bias,
                                          husk_act act, float slope, const husk_quantization *c_quantization)
 {
+    sum = (int32_t)(uint32_t)sum;
     if (dtype == HUSK_I32)
-        return (husk_ref_value){.value = (double)(int32_t)(uint32_t)sum, .terms = terms};
+        return (husk_ref_value){.value = (double)sum, .terms = terms};
     const double x = scale * (double)sum + bias;
     const double error = HUSK_REF_UNIT * (6.0 * fabs(scale * (double)sum) + 2.0 * fabs(bias)) + HUSK_REF_TINY;
     husk_ref_value result = {.value = husk_ref_activate(act, slope, x), .terms = terms + (bias != 0.0)};

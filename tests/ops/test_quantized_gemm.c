@@ -306,6 +306,41 @@ START_TEST(extremes)
 }
 END_TEST
 
+// The longest sums that fit an i32, and the shortest of which only the lowest bits do, whatever C is.
+START_TEST(sums_of_32_bits)
+{
+    static const husk_dtype dtypes[] = {HUSK_I32, HUSK_F32, HUSK_I8};
+    const int64_t k = 65793 + _i % 2, a_shape[] = {5, k}, b_shape[] = {k, 3}, c_shape[] = {5, 3};
+    const husk_quantization c_quantization = {1e7f, 3};
+    for (int zero = 0; zero < 2; zero++) {
+        const husk_quantization a_quantization = {1.0f, 255 * zero};
+        test_tensor a = make_bytes(HUSK_U8, 2, a_shape, TEST_PACKED, 1);
+        test_tensor b = make_bytes(HUSK_I8, 2, b_shape, TEST_PACKED, 2);
+        test_tensor c = test_output(dtypes[_i / 2], 2, c_shape, TEST_PACKED);
+        test_tensor scale = make_scales(1, TEST_PACKED, 0, 3);
+        husk_ref_store(&scale.array, 0, 0.5);
+        test_input_update(&scale);
+        for (int64_t i = 0; i < 5 * k; i++)
+            ((uint8_t *)a.array.data)[i] = i / k % 2 ? 0 : 255;
+        for (int64_t i = 0; i < 3 * k; i++)
+            ((int8_t *)b.array.data)[i] = i % 3 == 0 ? -128 : i % 3 == 1 ? 127 : 1;
+        test_input_update(&a);
+        test_input_update(&b);
+        operands o = {.params = HUSK_QUANTIZED_GEMM_PARAMS(.variant = NULL),
+                      .a = &a,
+                      .b = &b,
+                      .c = &c,
+                      .scale = _i / 2 ? &scale : NULL,
+                      .a_quantization = &a_quantization,
+                      .c_quantization = _i / 2 == 2 ? &c_quantization : NULL};
+        expect(&o);
+        run_some(&o, 0, VARIANTS);
+        forget();
+        test_release_all();
+    }
+}
+END_TEST
+
 // NaN and infinity in scales and bias, and quantized outputs past both ends.
 START_TEST(special_values)
 {
@@ -576,6 +611,7 @@ int main(void)
     tcase_add_test(tests, smooth_activations);
     tcase_add_loop_test(tests, larger, 0, 8);
     tcase_add_loop_test(tests, extremes, 0, 4);
+    tcase_add_loop_test(tests, sums_of_32_bits, 0, 6);
     tcase_add_loop_test(tests, special_values, 0, 4);
     tcase_add_loop_test(tests, nothing, 0, 3);
     tcase_add_test(tests, ten_runs_agree);

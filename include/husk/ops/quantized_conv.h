@@ -5,7 +5,7 @@
  *     s[n, k, o] = sum over c, r of w[k, c, r] * (x[n, g(k) * C/groups + c, i] - x.zero)            exactly
  *     with i = o * stride - pad + r * dilation, elements outside x counting as x.zero, per space dimension
  *
- *     y in i32              s, of which the lowest 32 bits are kept where it is longer
+ *     y in i32              s
  *     y in f32, f16, bf16   v = x.scale * w_scale[k] * s[n, k, o] + bias[k],  y = activation(v)
  *     y in i8, u8           saturate(round(activation(v) / y.scale) + y.zero), as husk_quantize does it
  *

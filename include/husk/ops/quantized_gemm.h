@@ -4,9 +4,11 @@
  *
  *     s[i, j] = sum over k of (A[i, k] - a.zero) B[k, j]                    exactly
  *
- *     C in i32              s, of which the lowest 32 bits are kept where it is longer (K beyond 65,793 can make it so)
+ *     C in i32              s
  *     C in f32, f16, bf16   x = a.scale * b_scale[j] * s[i, j] + bias[j],  C = activation(x)
  *     C in i8, u8           saturate(round(activation(x) / c.scale) + c.zero), as husk_quantize does it
+ *
+ * s is an i32: K beyond 65,793 can make it longer, and then its lowest 32 bits count, whatever C is (as ONNX has it).
  *
  *     A        [m, k] or [batch, m, k]   i8 or u8
  *     B        [k, n] or [batch, k, n]   i8, or packed for a plan; its zero point is 0 (symmetric weights)
