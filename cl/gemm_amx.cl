@@ -152,14 +152,14 @@ __kernel void husk_gemm_amx(const __global data_t *restrict a_base, long a_offse
             for (int row = row_begin; row < row_end; row += AMX_BLOCK) {
                 const int rows = min(row_end - row, AMX_BLOCK), is_tall = rows > AMX_SIDE;
 #ifdef A_PACKED
-                const __global uint *a_panel = a + row / AMX_BLOCK * a_row + block / AMX_STEPS * AMX_STEP;
+                const __global uint *a_panel = a + row / AMX_BLOCK * a_row + (long)(block / AMX_STEPS) * AMX_STEP;
 #else
                 pack_rows(a_panel, a + row * a_row + block * a_step, a_row, a_step, rows, steps);
 #endif
                 for (int j = strip; j < strip_end; j += AMX_BLOCK) {
                     float lines[4 * AMX_TILE] __attribute__((aligned(64)));
 #ifdef B_PACKED
-                    const __global uint *panel = b + j / AMX_BLOCK * b_step + block / AMX_STEPS * AMX_STEP;
+                    const __global uint *panel = b + j / AMX_BLOCK * b_step + (long)(block / AMX_STEPS) * AMX_STEP;
 #else
                     const uint *panel = b_panels + (j - strip) / AMX_BLOCK * (tiles * AMX_STEP);
 #endif

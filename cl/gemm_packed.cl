@@ -543,7 +543,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                     const __global data_t *from =
                         bias_kind == BIAS_COLUMN ? bias + (strip + j) * bias_stride : row_bias;
 #ifdef B_PACKED
-                    const __global data_t *panel = b + (strip + j) / TILE_N * b_step + block * TILE_N;
+                    const __global data_t *panel = b + (strip + j) / TILE_N * b_step + (long)block * TILE_N;
 #else
                     acc_t *panel = b_panels + j / TILE_N * panel_size;
 #endif
@@ -749,7 +749,7 @@ __kernel void husk_gemm_few(const __global data_t *restrict a_base, long a_offse
                             i < m ? load_either(a + i * a_row + (block + p) * a_step, a_units) : 0.0f;
             for (int j = from_column; j < to_column; j += TILE_N) {
                 const int columns = min(to_column - j, TILE_N);
-                const __global TILE_B_T *panel = b + j / TILE_N * b_step + block * TILE_N;
+                const __global TILE_B_T *panel = b + j / TILE_N * b_step + (long)block * TILE_N;
                 const __global data_t *from = bias_kind == BIAS_COLUMN ? bias + j * bias_stride : bias;
                 acc_t lines[FEW_ROWS * TILE_N] __attribute__((aligned(64)));
                 if (rows == 1)
