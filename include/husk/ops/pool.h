@@ -27,8 +27,9 @@
  *
  * (PyTorch's max_pool_backward and avg_pool_backward; ONNX has no operators for them.) dx [N, C, space...] and dy
  * [N, C, out...]: one dtype (f32, f16, bf16, f64), any strides; dx has no elements that coincide, and overlaps nothing.
- * Indices are those that forward wrote: elsewhere than under their windows they name no one. Windows may overlap;
- * sums are formed without atomics, in an order that the shapes decide. Error, T windows over the element, their
+ * Indices are those that forward wrote: elsewhere than under their windows they name an element of their channel or no
+ * one, which variants differ in. Windows may overlap; sums are formed without atomics, in an order that the shapes
+ * decide. Error, T windows over the element, their
  * terms t: |error| <= (8 + 2 sqrt T) * 2^-24 * sum |t| (docs/operators.md; a few of them are the counts'
  * reciprocals), MAX exact where T is 1; and 2 * 2^-24 (|dx before| + |gradient|) more where it is added. NaN and
  * infinity in dy go where the formula sends them.
