@@ -357,7 +357,8 @@ static void find_needed_gradients(husk_graph *graph, husk_graph_mode mode)
     }
 }
 
-// The gradient of the loss is a number that is there before the step: 1 / batches.
+// The gradient of the loss is a number that is there before the step: 1 / batches. Where gradients are given, too,
+// backward may add to it, so it is copied.
 static husk_status begin_with_loss(husk__schedule *schedule, husk_value loss)
 {
     int32_t root = schedule->graph->values[loss].root;
@@ -366,6 +367,10 @@ static husk_status begin_with_loss(husk__schedule *schedule, husk_value loss)
     if (seed < 0)
         return no_memory(schedule);
     schedule->seed = seed;
+    if (husk__graph_is_given(schedule->graph)) {
+        const husk__slot from = {.storage = seed, .access = HUSK__READ, .tensor = schedule->graph->values[loss].tensor};
+        return husk__add_gradient(schedule, &schedule->graph->nodes[schedule->graph->values[root].node], from, loss);
+    }
     schedule->of_gradient[root] = seed;
     schedule->written[root] = true;
     return HUSK_OK;
