@@ -105,11 +105,13 @@ husk_value husk__graph_reshape(husk__building *building, husk_value x, int32_t r
             return husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "shape",
                                       "dimension %d is %lld; x is %s, and one dimension may be -1", (int)d,
                                       (long long)shape[d], husk__graph_shape_text(&xt, text));
+        else if (known && shape[d] <= count / known)
+            known *= shape[d];
         else
-            known *= shape[d] <= count / known ? shape[d] : count + 1; // past it, it fits in no way
-    if (open >= 0)
+            known = 0; // past count: it fits in no way
+    if (open >= 0 && known)
         wanted.shape[open] = count / known;
-    if (open >= 0 ? known == 0 || count % known : known != count)
+    if (!known || (open >= 0 ? count % known : known != count))
         return husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "shape", "%s, but x is %s",
                                   husk__graph_shape_text(&wanted, text), husk__graph_shape_text(&xt, other));
     if (!husk__is_packed(&xt)) {
