@@ -18,6 +18,7 @@ typedef struct husk__bucket_range {
 /* What a forward leaves for its backward. */
 typedef struct husk__micro_batch {
     husk_buffer *arena, *outside;
+    husk_graph_mode at;
     bool has_forward;
     uint64_t batch;
 } husk__micro_batch;
@@ -54,7 +55,7 @@ typedef struct husk__compiled {
     bool has_forward;   /* a backward may follow */
     uint64_t batch;     /* the number of that forward, which dropout's masks follow from */
     husk__micro_batch *micro_batches; /* each has an arena and an outside; the one in use has them in regions, too */
-    uint32_t micro_batch;             /* the one in use; has_forward and batch are its own */
+    uint32_t micro_batch;             /* the one in use; at, has_forward and batch are its own */
     husk_bucket_callback ready;
     void *ready_user;
 } husk__compiled;

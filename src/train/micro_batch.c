@@ -15,9 +15,11 @@ static void bind(const husk__compiled *own, husk__schedule *schedule)
 void husk__use_micro_batch(husk__compiled *own, uint32_t index)
 {
     husk__micro_batch *before = &own->micro_batches[own->micro_batch], *next = &own->micro_batches[index];
+    before->at = own->at;
     before->has_forward = own->has_forward;
     before->batch = own->batch;
     own->micro_batch = index;
+    own->at = next->at;
     own->has_forward = next->has_forward;
     own->batch = next->batch;
     own->regions[HUSK__REGION_ARENA] = next->arena;
