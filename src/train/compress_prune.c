@@ -224,6 +224,7 @@ static husk_status put_masks(husk_graph *graph, const uint8_t *host, const bool 
     }
     husk_buffer *before = own->masks;
     own->masks = masks;
+    husk__drop_forwards(own);
     status = husk__queue_failed(graph, husk__masks_apply_all(graph), scope);
     if (status) {
         own->masks = before;
@@ -255,6 +256,9 @@ static husk_status prune(husk_graph *graph, const husk_prune_params *params, hus
             husk__queue_failed(graph, husk_buffer_read(graph->queue, own->masks, 0, elements, masks), scope);
     else if (!status)
         memset(masks, 1, elements);
+    for (size_t i = 0; i < elements && !status; i++)
+        if (!masks[i])
+            magnitudes[i] = 0; // whatever was written there since
     if (!status)
         status = prune_chosen(graph, params, chosen, magnitudes, masks, counts, scope);
     if (!status)

@@ -148,6 +148,34 @@ START_TEST(the_smallest_go)
 }
 END_TEST
 
+// What was written where a mask is stays pruned; a forward that has read other weights is of no use.
+START_TEST(pruning_adds_to_masks)
+{
+    husk_graph *graph = network(8, adam(1e-2f), 3);
+    const char *const names[] = {"fc2.weight"};
+    husk_prune_params half = HUSK_PRUNE_PARAMS(.share = 0.5, .names = names, .name_count = 1);
+    husk_prune_counts counts;
+    size_t count;
+    test_ok_error(husk_graph_prune(graph, &half, NULL, &error), &error);
+    float *pruned = values_of(graph, "fc2.weight", &count), *ones = malloc(count * sizeof *ones);
+    for (size_t i = 0; i < count; i++)
+        ones[i] = 1;
+    test_graph_ok(graph, husk_graph_write(graph, "fc2.weight", ones, count * sizeof *ones));
+    test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+    half.share = 0;
+    test_ok_error(husk_graph_prune(graph, &half, &counts, &error), &error);
+    ck_assert_uint_eq(counts.zeros, count / 2);
+    float *after = values_of(graph, "fc2.weight", &count);
+    for (size_t i = 0; i < count; i++)
+        ck_assert(after[i] == (pruned[i] == 0 ? 0 : 1));
+    ck_assert_int_eq(husk_graph_backward(graph), HUSK_INVALID_ARGUMENT);
+    free(pruned);
+    free(ones);
+    free(after);
+    husk_graph_release(graph);
+}
+END_TEST
+
 START_TEST(what_cannot_be_pruned_is_refused)
 {
     husk_graph *graph = network(8, adam(1e-2f), 3), *raw = test_graph(HUSK_F32, 1),
@@ -346,6 +374,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_smallest_go);
+    tcase_add_test(tests, pruning_adds_to_masks);
     tcase_add_test(tests, what_cannot_be_pruned_is_refused);
     tcase_add_test(tests, they_stay_zero_under_every_optimizer);
     tcase_add_test(tests, masks_are_in_checkpoints);
