@@ -156,7 +156,10 @@ husk_status husk_graph_set_loss_scale(husk_graph *graph, const husk_loss_scale *
         status = husk__train_reject(&scope, "graph", "it was compiled without a loss scale");
     if (!status && !(own.scale >= 0x1p-24f && own.scale <= 0x1p24f))
         status = husk__train_reject(&scope, "scale", "scale is %g; 2^-24 to 2^24 is wanted", (double)own.scale);
-    return status ? status : husk__queue_failed(graph, husk__write_scale(graph, &own), &scope);
+    if (status)
+        return status;
+    graph->compiled->pending = 0; // gradients that are there were multiplied with the old one
+    return husk__queue_failed(graph, husk__write_scale(graph, &own), &scope);
 }
 
 // ---- forward ----
@@ -346,10 +349,8 @@ static husk_status update(husk_graph *graph, const husk__train_scope *scope)
                                   (unsigned)own->options.accumulate);
     husk_status status = husk__run_update(graph, scope);
     husk__drop_forwards(own);
-    if (!status) {
-        own->pending = 0;
-        own->position.updates++;
-    }
+    own->pending = 0; // a failure may have taken the loss scale out of the gradients, so they are of no use
+    own->position.updates += !status;
     return status;
 }
 
@@ -466,6 +467,14 @@ static husk_status find_in_values(husk_graph *graph, const husk__value **which)
     return status;
 }
 
+// What has no name: inside a layer it is looked at, too; what only a gradient needs may be infinite (log_sum_exp of
+// nothing), and so may copies (of a mask).
+static bool is_looked_at(const husk_graph *graph, const husk__call *call, int32_t v)
+{
+    const husk__value *value = &graph->values[v];
+    return value->name || (!husk__call_is_copy(call) && graph->nodes[value->node].outputs[0] == v);
+}
+
 // Forward once more, each result looked at when it is there.
 static husk_status find_in_results(husk_graph *graph, const husk__node **which,
                                    const husk__train_scope *scope)
@@ -480,8 +489,8 @@ static husk_status find_in_results(husk_graph *graph, const husk__node **which,
             if (slot->storage < 0 || slot->access == HUSK__READ || !is_float(slot->tensor.dtype))
                 continue;
             const husk__storage *storage = &schedule->storages[slot->storage];
-            if (!storage->value || !graph->values[storage->value].name)
-                continue; // what only a gradient needs may be infinite: log_sum_exp of nothing
+            if (!storage->value || !is_looked_at(graph, call, storage->value))
+                continue;
             bool found = false;
             status = husk__queue_failed(graph,
                                         find_in(graph, own->regions[storage->region], slot->tensor.dtype,

@@ -417,6 +417,33 @@ START_TEST(one_batch_spoils_the_sum)
 }
 END_TEST
 
+// Gradients whose scale is unknown, after an update that failed half way or another scale, are of no use to an update.
+START_TEST(a_scale_is_taken_out_once)
+{
+    const husk_loss_scale_params large = HUSK_LOSS_SCALE_PARAMS(.start = 4096);
+    husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .accumulate = 2, .loss_scale = &large);
+    husk_graph *graph = compiled(HUSK_F32, options), *sound = compiled(HUSK_F32, options);
+    test_graph_ok(graph, husk_graph_step(graph));
+    const float set = graph->compiled->optimizer.momentum;
+    graph->compiled->optimizer.momentum = NAN; // refused behind what takes out the scale
+    ck_assert_int_eq(husk_graph_step(graph), HUSK_INVALID_ARGUMENT);
+    graph->compiled->optimizer.momentum = set;
+    ck_assert_int_eq(husk_graph_update(graph), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(husk_graph_error(graph)->text, "0 of 2 batches are in"), "%s", husk_graph_error(graph)->text);
+    test_graph_ok(graph, husk_graph_step(graph)); // one batch of another scale
+    test_graph_ok(graph, husk_graph_set_loss_scale(graph, &HUSK_LOSS_SCALE(.scale = 4)));
+    for (int batch = 0; batch < 2; batch++) {
+        test_graph_ok(graph, husk_graph_step(graph));
+        test_graph_ok(sound, husk_graph_step(sound));
+    }
+    ck_assert_uint_eq(husk_graph_get_position(graph).updates, 1);
+    image a = take(graph), b = take(sound);
+    ck_assert(is_same(&a, &b));
+    husk_graph_release(graph);
+    husk_graph_release(sound);
+}
+END_TEST
+
 // A run that is resumed has the scale that it had, and weights of f32 serve graphs of bf16 and f16.
 START_TEST(checkpoints_keep_the_scale)
 {
@@ -570,6 +597,7 @@ int main(void)
     tcase_add_test(tests, overflows_are_skipped);
     tcase_add_test(tests, clipping_sees_true_gradients);
     tcase_add_test(tests, one_batch_spoils_the_sum);
+    tcase_add_test(tests, a_scale_is_taken_out_once);
     tcase_add_test(tests, checkpoints_keep_the_scale);
     tcase_add_test(tests, pruning_reaches_the_copies);
     tcase_add_test(tests, micro_batches_share_the_scale);

@@ -111,7 +111,10 @@ HUSK_API husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode)
  * A failure drops all batches of the step: they have to come again.
  */
 HUSK_API husk_status husk_graph_backward(husk_graph *graph);
-/* Clip, and let the optimizer go a step, once `accumulate` backwards were done; refused before. */
+/*
+ * Clip, and let the optimizer go a step, once `accumulate` backwards were done; refused before. A failure drops all
+ * batches of the step, likewise.
+ */
 HUSK_API husk_status husk_graph_update(husk_graph *graph);
 /* Forward in training, backward, and the update when it is due. */
 HUSK_API husk_status husk_graph_step(husk_graph *graph);
@@ -151,7 +154,7 @@ typedef struct husk_loss_scale {
 
 /* It lies on the device: this waits. */
 HUSK_API husk_status husk_graph_get_loss_scale(husk_graph *graph, husk_loss_scale *scale);
-/* All of it, for a run that is resumed. Of a graph that has one. */
+/* All of it, for a run that is resumed. Of a graph that has one. Gradients of a step that was begun are dropped. */
 HUSK_API husk_status husk_graph_set_loss_scale(husk_graph *graph, const husk_loss_scale *scale);
 
 /*
