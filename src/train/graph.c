@@ -521,8 +521,10 @@ void husk_graph_output(husk_graph *graph, const char *name, husk_value value)
         return;
     int32_t there = husk__graph_find(graph, name);
     bool is_narrow = husk__is_mixed(graph) && tensor.dtype == graph->dtype;
-    if (is_narrow && there && there == husk__graph_cast_before(graph, value, HUSK_F32))
+    if (is_narrow && there && there == husk__graph_cast_before(graph, value, HUSK_F32)) {
+        husk__root(graph, there)->is_output = true; // a cast of the caller's may be none yet
         return;
+    }
     if (there && there != value) {
         husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "name",
                            "there is another value of this name already");

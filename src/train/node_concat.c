@@ -105,7 +105,7 @@ husk_value husk_graph_concat(husk_graph *graph, const char *name, const husk_con
                                           "axis %d of %d dimensions", (int)own.axis, (int)first.rank);
             own.axis += own.axis < 0 ? first.rank : 0;
         }
-        int64_t along = next.rank == first.rank ? next.shape[own.axis] : 0;
+        const int64_t along = next.shape[own.axis];
         if (next.rank == first.rank)
             next.shape[own.axis] = first.shape[own.axis];
         if (!husk__same_shape(&next, &first)) {
@@ -115,7 +115,8 @@ husk_value husk_graph_concat(husk_graph *graph, const char *name, const husk_con
                 "number %zu has the shape %s, the first one %s; only axis %d may differ", i,
                 husk__graph_shape_text(&next, text), husk__graph_shape_text(&first, other), (int)own.axis);
         }
-        extent += along;
+        if (__builtin_add_overflow(extent, along, &extent))
+            return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "inputs", "there are too many elements");
     }
     husk__node *node = husk__graph_node(&building, &kind, inputs, (int32_t)count);
     if (!node)

@@ -291,7 +291,7 @@ husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_pa
         return HUSK_NO_VALUE;
     bool is_lstm = own.cell == HUSK_RNN_LSTM;
     if ((c_n || given.c0) && !is_lstm)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "c_n", "only an LSTM has c0 and c_n");
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, c_n ? "c_n" : "c0", "only an LSTM has c0 and c_n");
     if (c_n && !h_n)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "h_n",
                                   "it is NULL, though c_n is wanted");

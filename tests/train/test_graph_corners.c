@@ -180,6 +180,198 @@ START_TEST(a_view_that_is_not_packed_is_gathered)
 }
 END_TEST
 
+// Products of extents that pass 64 bits come to nothing, or to anything, when they are formed.
+START_TEST(a_shape_that_fits_in_no_way_is_refused)
+{
+    const int64_t counts[] = {65535, 1000, 4};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (int open = 0; open < 2; open++) {
+            husk_graph *graph = test_graph(HUSK_F32, 3);
+            int64_t shape[HUSK_MAX_RANK];
+            for (int d = 0; d < HUSK_MAX_RANK; d++)
+                shape[d] = counts[i];
+            shape[HUSK_MAX_RANK - 1] = open ? -1 : counts[i];
+            husk_value x = husk_graph_input(graph, "u", HUSK_U8, 1, &counts[i]);
+            ck_assert_int_eq(husk_graph_reshape(graph, "r", x, HUSK_MAX_RANK, shape), HUSK_NO_VALUE);
+            refused(graph, husk_graph_error(graph)->status, "husk_graph_reshape: r: shape: [");
+            husk_graph_release(graph);
+        }
+}
+END_TEST
+
+START_TEST(an_input_of_concat_is_named_with_its_shape)
+{
+    husk_graph *graph = test_graph(HUSK_F32, 3);
+    husk_value x = husk_graph_input(graph, "a", HUSK_F32, 3, (int64_t[]){2, 3, 4});
+    husk_value flat = husk_graph_input(graph, "b", HUSK_F32, 2, (int64_t[]){2, 3});
+    husk_graph_concat(graph, "c", &HUSK_CONCAT_PARAMS(.axis = 1), (husk_value[]){x, flat}, 2);
+    refused(graph, husk_graph_error(graph)->status, "inputs: number 1 has the shape [2, 3], the first one [2, 3, 4]");
+    husk_graph_release(graph);
+    graph = test_graph(HUSK_F32, 3);
+    husk_value many[8], huge = husk_graph_input(graph, "huge", HUSK_F32, 1, (int64_t[]){INT64_C(1) << 60});
+    for (int i = 0; i < 8; i++)
+        many[i] = huge;
+    husk_graph_concat(graph, "c", NULL, many, 8);
+    refused(graph, husk_graph_error(graph)->status, "husk_graph_concat: c: inputs: there are too many elements");
+    husk_graph_release(graph);
+}
+END_TEST
+
+// A cast that the program has made itself is no output before it is made one.
+START_TEST(a_cast_can_be_made_an_output)
+{
+    husk_graph *graph = test_graph(HUSK_F16, 3);
+    husk_error error = {0};
+    husk_value y = husk_graph_linear(graph, "fc", &linear, input(graph));
+    husk_graph_cast(graph, "wide", y, HUSK_F32);
+    for (int again = 0; again < 2; again++)
+        husk_graph_output(graph, "wide", y);
+    test_ok_error(husk_graph_compile(graph, NULL, &error), &error);
+    test_fill_input(graph, "x", 1, 0);
+    float values[BATCH][WIDTH];
+    test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_EVALUATION));
+    test_graph_ok(graph, husk_graph_read(graph, "wide", values, sizeof values));
+    ck_assert(values[0][0] != 0 && isfinite(values[BATCH - 1][WIDTH - 1]));
+    husk_graph_release(graph);
+}
+END_TEST
+
+// ---- parts of a network ----
+
+static void read_gradients(husk_graph *graph, float **host, uint64_t *bytes)
+{
+    husk_buffer *buffer = graph->compiled->regions[HUSK__REGION_GRADIENTS];
+    *bytes = husk_buffer_size(buffer);
+    *host = malloc(*bytes);
+    test_ok(husk_buffer_read(graph->queue, buffer, 0, *bytes, *host));
+}
+
+// The gradient by the loss itself, or by what depends on it, is given: it adds to 1, in each step anew.
+START_TEST(a_gradient_by_the_loss_may_be_given)
+{
+    for (int behind = 0; behind < 2; behind++) {
+        husk_graph *graph = test_graph(HUSK_F32, 3);
+        husk_error error = {0};
+        husk_value loss = norm_of(graph, husk_graph_linear(graph, "fc", &linear, input(graph)));
+        husk_unary_params negate = HUSK_UNARY_PARAMS(.op = HUSK_UNARY_NEGATE);
+        husk_graph_output_gradient(graph, "given", behind ? husk_graph_unary(graph, "behind", &negate, loss) : loss);
+        husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = loss);
+        test_ok_error(husk_graph_compile(graph, &options, &error), &error);
+        test_fill_input(graph, "x", 1, 0);
+        const float given[] = {0, 2, 2};
+        float *gradients[3];
+        uint64_t bytes;
+        for (int step = 0; step < 3; step++) {
+            test_graph_ok(graph, husk_graph_write(graph, "given", &given[step], sizeof given[step]));
+            test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+            test_graph_ok(graph, husk_graph_backward(graph));
+            test_graph_ok(graph, husk_graph_set_position(graph, husk_graph_get_position(graph)));
+            read_gradients(graph, &gradients[step], &bytes);
+        }
+        ck_assert(memcmp(gradients[1], gradients[2], bytes) == 0);
+        float largest = 0;
+        for (size_t i = 0; i < bytes / sizeof(float); i++)
+            largest = fmaxf(largest, fabsf(gradients[0][i]));
+        ck_assert(largest > 0);
+        for (size_t i = 0; i < bytes / sizeof(float); i++)
+            ck_assert_float_eq_tol(gradients[1][i], (behind ? -1 : 3) * gradients[0][i], 1e-6f * largest);
+        for (int step = 0; step < 3; step++)
+            free(gradients[step]);
+        husk_graph_release(graph);
+    }
+}
+END_TEST
+
+// A micro-batch's values are read where its own last forward has put them.
+START_TEST(each_micro_batch_has_a_mode)
+{
+    husk_graph *graph = test_graph(HUSK_F32, 3);
+    husk_error error = {0};
+    husk_value hidden = husk_graph_linear(graph, "fc", &linear, input(graph));
+    husk_value thinned = husk_graph_dropout(graph, "drop", &HUSK_DROPOUT_PARAMS(.p = 0.5f), hidden);
+    husk_conv_params pad = HUSK_CONV_PARAMS(.pad = {1, 1});
+    husk_conv_layer conv = HUSK_CONV_LAYER(.filters = 2, .window = {3, 3}, .params = &pad);
+    husk_pool_params pool = HUSK_POOL_PARAMS(.window = {2, 2}, .stride = {2, 2});
+    husk_value image = husk_graph_reshape(graph, "image", thinned, 4, (int64_t[]){BATCH, 1, 2, WIDTH / 2});
+    husk_value pooled = husk_graph_pool(graph, "pool", &pool, husk_graph_conv_layer(graph, "conv", &conv, image));
+    husk_activation_params gelu = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU);
+    husk_graph_options options =
+        HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, husk_graph_activation(graph, "gelu", &gelu, pooled)),
+                           .keep_values = 1,
+                           .micro_batches = 2);
+    test_ok_error(husk_graph_compile(graph, &options, &error), &error);
+    static const char *const names[] = {"fc", "drop", "conv", "pool", "gelu"};
+    float before[5][BATCH * WIDTH * 2], after[BATCH * WIDTH * 2];
+    uint64_t bytes[5];
+    test_fill_input(graph, "x", 1, 0);
+    test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 5; i++) {
+            husk_tensor tensor;
+            test_graph_ok(graph, husk_graph_tensor(graph, names[i], &tensor));
+            bytes[i] = (uint64_t)husk_tensor_count(&tensor) * sizeof(float);
+            test_graph_ok(graph, husk_graph_read(graph, names[i], again ? after : before[i], bytes[i]));
+            ck_assert_msg(!again || memcmp(before[i], after, bytes[i]) == 0, "%s", names[i]);
+        }
+        test_graph_ok(graph, husk_graph_micro_batch(graph, 1));
+        test_fill_input(graph, "x", 2, 0);
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_EVALUATION));
+        test_graph_ok(graph, husk_graph_micro_batch(graph, 0));
+    }
+    husk_graph_release(graph);
+}
+END_TEST
+
+// ---- frozen parts ----
+
+// Everything that has a bias, its weights frozen: gradients of the others are those of the whole.
+START_TEST(biases_may_be_learnt_alone)
+{
+    float *gradients[2][4];
+    for (int frozen = 0; frozen < 2; frozen++) {
+        husk_graph *graph = test_graph(HUSK_F32, 3);
+        husk_error error = {0};
+        husk_value x = husk_graph_input(graph, "x", HUSK_F32, 4, (int64_t[]){2, 2, 4, 4});
+        husk_conv_layer conv = HUSK_CONV_LAYER(.filters = 3, .window = {3, 3});
+        husk_value y = husk_graph_conv_layer(graph, "conv", &conv, x);
+        y = husk_graph_reshape(graph, NULL, y, 3, (int64_t[]){2, 3, 4});
+        y = husk_graph_norm_layer(graph, "norm", NULL, husk_graph_linear(graph, "fc", &linear, y));
+        husk_rnn_params lstm = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 3);
+        y = husk_graph_rnn_layer(graph, "rnn", &HUSK_RNN_LAYER(.params = &lstm), y, HUSK_NO_VALUE, NULL, NULL);
+        if (frozen) {
+            husk_graph_freeze(graph, "conv.weight");
+            husk_graph_freeze(graph, "fc.weight");
+            husk_graph_freeze(graph, "norm.weight");
+            husk_graph_freeze(graph, "rnn.weight_ih_l0");
+            husk_graph_freeze(graph, "rnn.weight_hh_l0");
+        }
+        husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &momentum);
+        test_ok_error(husk_graph_compile(graph, &options, &error), &error);
+        test_fill_input(graph, "x", 1, 0);
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+        test_graph_ok(graph, husk_graph_backward(graph));
+        static const char *const names[] = {"conv.bias", "fc.bias", "norm.bias", "rnn.bias_hh_l0"};
+        for (int n = 0; n < 4; n++) {
+            husk_parameter p = HUSK_PARAMETER();
+            for (size_t i = 0; !p.name || strcmp(p.name, names[n]) != 0; i++)
+                test_graph_ok(graph, husk_graph_parameter_at(graph, i, &p));
+            uint64_t bytes = (uint64_t)husk_tensor_count(&p.gradient) * sizeof(float);
+            gradients[frozen][n] = malloc(bytes);
+            test_ok(husk_buffer_read(graph->queue, p.gradient.buffer, 4 * (uint64_t)p.gradient.offset, bytes,
+                                     gradients[frozen][n]));
+            for (size_t i = 0; i < bytes / sizeof(float) && frozen; i++)
+                ck_assert_msg(fabsf(gradients[0][n][i] - gradients[1][n][i]) <= 1e-6f && gradients[0][n][i] != 0, "%s",
+                              names[n]);
+        }
+        husk_graph_release(graph);
+    }
+    for (int n = 0; n < 4; n++) {
+        free(gradients[0][n]);
+        free(gradients[1][n]);
+    }
+}
+END_TEST
+
 // ---- between a forward and its backward ----
 
 START_TEST(a_forward_whose_operands_changed_is_of_no_use)
@@ -287,6 +479,26 @@ START_TEST(a_batch_that_overflows_leaves_no_trace)
 }
 END_TEST
 
+// The product of a linear layer on more than two dimensions has no name of its own, and is looked at like others.
+START_TEST(what_a_layer_computes_inside_is_looked_at)
+{
+    husk_graph *graph = test_graph(HUSK_F32, 3);
+    husk_error error = {0};
+    husk_value x = husk_graph_input(graph, "x", HUSK_F32, 3, (int64_t[]){2, BATCH, WIDTH});
+    husk_value y = husk_graph_linear(graph, "fc", &linear, x);
+    y = husk_graph_softmax(graph, "soft", NULL, y);
+    husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &momentum);
+    test_ok_error(husk_graph_compile(graph, &options, &error), &error);
+    float huge[2 * BATCH * WIDTH];
+    for (int i = 0; i < 2 * BATCH * WIDTH; i++)
+        huge[i] = i % 2 ? 3e38f : -3e38f;
+    test_graph_ok(graph, husk_graph_write(graph, "x", huge, sizeof huge));
+    test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+    refused(graph, husk_graph_check_finite(graph), "is what this node computed: fc");
+    husk_graph_release(graph);
+}
+END_TEST
+
 // ---- compiling ----
 
 START_TEST(numbers_of_the_optimizer_are_looked_at_in_compiling)
@@ -331,9 +543,16 @@ int main(void)
     tcase_add_test(tests, a_pinned_variant_is_that_of_forward_alone);
     tcase_add_test(tests, what_the_loss_is_made_of_is_there);
     tcase_add_test(tests, a_view_that_is_not_packed_is_gathered);
+    tcase_add_test(tests, a_shape_that_fits_in_no_way_is_refused);
+    tcase_add_test(tests, an_input_of_concat_is_named_with_its_shape);
+    tcase_add_test(tests, a_cast_can_be_made_an_output);
+    tcase_add_test(tests, a_gradient_by_the_loss_may_be_given);
+    tcase_add_test(tests, each_micro_batch_has_a_mode);
+    tcase_add_test(tests, biases_may_be_learnt_alone);
     tcase_add_test(tests, a_forward_whose_operands_changed_is_of_no_use);
     tcase_add_test(tests, a_backward_that_fails_drops_the_step);
     tcase_add_test(tests, a_batch_that_overflows_leaves_no_trace);
+    tcase_add_test(tests, what_a_layer_computes_inside_is_looked_at);
     tcase_add_test(tests, numbers_of_the_optimizer_are_looked_at_in_compiling);
     tcase_add_test(tests, sizes_beyond_64_bits_are_out_of_memory);
     suite_add_tcase(suite, tests);

@@ -76,6 +76,13 @@ static husk_value rnn_cells(husk_graph *g)
     husk_rnn_params params = HUSK_RNN_PARAMS(.hidden_size = 4);
     return husk_graph_rnn_layer(g, "rnn", &HUSK_RNN_LAYER(.params = &params), sequence(g), 0, &h_n, &c_n);
 }
+static husk_value rnn_states(husk_graph *g)
+{
+    husk_rnn_params params = HUSK_RNN_PARAMS(.hidden_size = 4);
+    husk_value x = sequence(g);
+    husk_rnn_values values = HUSK_RNN_VALUES(.x = x, .c0 = x);
+    return husk_graph_rnn(g, "rnn", &params, &values, NULL, NULL);
+}
 static husk_value rnn_weights(husk_graph *g)
 {
     husk_rnn_params params = HUSK_RNN_PARAMS(.hidden_size = 4);
@@ -121,6 +128,7 @@ START_TEST(the_first_mistake_is_named)
         {rnn_without_size, "husk_graph_rnn_layer: lstm: params: hidden_size is 0"},
         {rnn_lengths, "husk_graph_rnn: rnn: lengths: [5, 3] of i32; [3] of i32 is wanted"},
         {rnn_cells, "husk_graph_rnn: rnn: c_n: only an LSTM has"},
+        {rnn_states, "husk_graph_rnn: rnn: c0: only an LSTM has"},
         {rnn_weights, "husk_graph_rnn: rnn: weights: input: its shape is [4, 5]; [4, 6] is wanted"},
         {attention_heads,
          "husk_graph_attention: attention: k: its shape is [2, 2, 5, 4], which does not go with q's"},
