@@ -105,7 +105,7 @@ static husk_status make(husk_feed *feed, const husk_dataset *dataset, const husk
 {
     *feed = (husk_feed){
         .seed = params->seed,
-        .batch = params->batch,
+        .batch = params->batch < dataset->count ? params->batch : dataset->count, // larger ones are never full
         .in_order = params->in_order != 0,
         .keep_partial = params->keep_partial != 0,
         .shards = params->shards ? params->shards : 1,

@@ -55,6 +55,16 @@ void husk__column_read(const husk__column *column, int64_t example, void *to)
 
 // ---- making one ----
 
+// Where there are no examples their shape says nothing of what is in memory.
+static bool example_fits(const husk_array *array)
+{
+    int64_t elements = 1;
+    for (int32_t i = 1; i < array->rank; ++i)
+        if (__builtin_mul_overflow(elements, array->shape[i], &elements))
+            return false;
+    return elements <= INT64_MAX / (int64_t)sizeof(double);
+}
+
 static husk_status check_array(const husk_array *array, const char *name, const husk__source *source)
 {
     const husk_tensor tensor = husk_tensor_make(NULL, array->dtype, array->rank, array->shape);
@@ -66,6 +76,8 @@ static husk_status check_array(const husk_array *array, const char *name, const 
     else if (husk_tensor_count(&tensor) < 0 || !array->data ||
              array->bytes != (uint64_t)husk_tensor_count(&tensor) * husk_dtype_size(array->dtype))
         rule = "its bytes are not those of its shape";
+    else if (!example_fits(array))
+        rule = "the elements of an example are beyond 60 bits";
     return rule ? husk__source_fail(source, HUSK_INVALID_ARGUMENT, "%s: %s", name, rule) : HUSK_OK;
 }
 
@@ -305,13 +317,17 @@ husk_status husk_dataset_statistics(const husk_dataset *dataset, float scale, in
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "dataset: it is empty");
     for (int32_t c = 0; c < channels; ++c) {
         double middle = 0, sum = 0;
+        bool differ = false; // what is the same everywhere has a deviation of 0, though its rounded mean is beside it
+        const double first = husk__column_number(
+            column, column->first + husk__dataset_example(dataset, 0) * column->step + c * part);
         for (int pass = 0; pass < 2; ++pass) {
             sum = 0;
             for (int64_t i = 0; i < dataset->count; ++i) {
                 const int64_t begin =
                     column->first + husk__dataset_example(dataset, i) * column->step + c * part;
                 for (int64_t j = 0; j < part; ++j) {
-                    const double number = husk__column_number(column, begin + j) - middle;
+                    const double given = husk__column_number(column, begin + j), number = given - middle;
+                    differ |= given != first;
                     sum += pass ? number * number : number;
                 }
             }
@@ -320,7 +336,7 @@ husk_status husk_dataset_statistics(const husk_dataset *dataset, float scale, in
         }
         mean[c] = (float)(middle * (double)scale);
         deviation[c] = (float)(sqrt(sum / (double)count) * fabs((double)scale));
-        if (deviation[c] == 0.0f)
+        if (deviation[c] == 0.0f || !differ)
             deviation[c] = 1.0f;
     }
     return HUSK_OK;

@@ -85,11 +85,13 @@ static bool make_room(husk_corpus *corpus, uint64_t bytes)
 static husk_status add(husk_corpus *corpus, const void *text, uint64_t bytes, int32_t label,
                        const husk__source *source)
 {
+    const uintptr_t at = (uintptr_t)text - (uintptr_t)corpus->text;
+    const bool is_own = bytes && corpus->text && at < corpus->size; // it moves with the others
     if (!make_room(corpus, bytes))
         return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for its text");
     corpus->documents[corpus->count++] = (document){.begin = corpus->size, .bytes = bytes, .label = label};
     if (bytes)
-        memcpy(corpus->text + corpus->size, text, (size_t)bytes);
+        memcpy(corpus->text + corpus->size, is_own ? corpus->text + at : text, (size_t)bytes);
     corpus->text[corpus->size + bytes] = 0;
     corpus->size += bytes + 1;
     if (label >= corpus->classes)
@@ -184,7 +186,13 @@ static husk_status list_folder(name_list *list, const char *path, bool folders, 
     if (!folder)
         return husk__source_fail_system(source, "it cannot be opened");
     husk_status status = HUSK_OK;
-    for (struct dirent *entry; !status && (entry = readdir(folder));) {
+    for (struct dirent *entry; !status;) {
+        errno = 0;
+        entry = readdir(folder);
+        if (!entry && errno)
+            status = husk__source_fail_system(source, "it cannot be listed");
+        if (!entry)
+            break;
         if (entry->d_name[0] == '.')
             continue;
         char *below = join(path, entry->d_name);

@@ -2,6 +2,8 @@
 // ctest: timeout=60
 // Readers of data: right files, every truncated one, and what lies about its size. No device is opened.
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +45,21 @@ void *__wrap_calloc(size_t count, size_t size)
 {
     note(count * size);
     return __real_calloc(count, size);
+}
+
+// ---- a folder that cannot be read to its end (--wrap) ----
+
+static int entries_left = -1; // of a folder, until it fails; below 0: it does not
+
+struct dirent *__real_readdir(DIR *from);
+struct dirent *__wrap_readdir(DIR *from);
+struct dirent *__wrap_readdir(DIR *from)
+{
+    if (entries_left < 0 || entries_left-- > 0)
+        return __real_readdir(from);
+    errno = EIO;
+    entries_left = -1;
+    return NULL;
 }
 
 // ---- files ----
@@ -303,6 +320,26 @@ START_TEST(a_folder_of_texts_is_read_by_label)
     snprintf(pipe, sizeof pipe, "%s/pos/pipe", folder);
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     expect_folder_refused(names, 2, HUSK_INVALID_ARGUMENT, "/pos/pipe: it is no plain file");
+    entries_left = 1;
+    expect_folder_refused(names, 2, HUSK_IO, "/pos: it cannot be listed");
+    entries_left = 3;
+    expect_folder_refused(NULL, 0, HUSK_IO, ": it cannot be listed");
+}
+END_TEST
+
+START_TEST(a_text_of_its_own_is_added_again)
+{
+    static const char text[] = "a text that is in the corpus, and moves when that grows";
+    husk_corpus *corpus;
+    ck_assert_int_eq(husk_corpus_create(&corpus, &error), HUSK_OK);
+    ck_assert_int_eq(husk_corpus_add(corpus, text, sizeof text - 1, 0, &error), HUSK_OK);
+    for (int i = 1; i < 200; ++i) {
+        uint64_t bytes;
+        const char *last = husk_corpus_get(corpus, i - 1, &bytes, NULL);
+        ck_assert_int_eq(husk_corpus_add(corpus, last, bytes, 0, &error), HUSK_OK);
+        ck_assert_str_eq(husk_corpus_get(corpus, i, NULL, NULL), text);
+    }
+    husk_corpus_release(corpus);
 }
 END_TEST
 
@@ -516,6 +553,7 @@ int main(void)
     tcase_add_test(cases, every_truncated_idx_file_is_refused);
     tcase_add_test(cases, cifar_is_read_file_by_file);
     tcase_add_test(cases, a_folder_of_texts_is_read_by_label);
+    tcase_add_test(cases, a_text_of_its_own_is_added_again);
     tcase_add_test(cases, words_are_numbered_by_their_uses);
     tcase_add_test(cases, a_vocabulary_is_kept);
     tcase_add_test(cases, many_and_long_words_are_counted);

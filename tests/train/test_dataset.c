@@ -126,6 +126,8 @@ START_TEST(labels_and_ids_are_within_their_ranges)
     refused(husk_dataset_create(&inputs, NULL, NULL, &dataset, &error), "first dimension");
     refused(husk_dataset_create(NULL, NULL, NULL, &dataset, &error), "inputs");
     refused(husk_dataset_create(&inputs, NULL, &(husk_dataset_params){0}, &dataset, &error), "size");
+    husk_array none_of_many = {.rank = 4, .shape = {0, 1 << 30, 1 << 30, 1 << 30}, .data = inputs.data};
+    refused(husk_dataset_create(&none_of_many, NULL, NULL, &dataset, &error), "beyond 60 bits");
     husk_array_release(&inputs);
     husk_array_release(&labels);
 }
@@ -243,6 +245,13 @@ START_TEST(statistics_are_those_of_the_examples)
     ck_assert_int_eq(husk_dataset_create(&inputs, NULL, NULL, &dataset, &error), HUSK_OK);
     ck_assert_int_eq(husk_dataset_statistics(dataset, 1, 1, mean, deviation, &error), HUSK_OK);
     ck_assert(deviation[0] == 1.0f);
+    husk_dataset_release(dataset);
+    inputs = counted(HUSK_F64, 2, (int64_t[]){1000, 1});
+    for (int i = 0; i < 1000; ++i) // whose mean is rounded
+        ((double *)inputs.data)[i] = 0.1;
+    ck_assert_int_eq(husk_dataset_create(&inputs, NULL, NULL, &dataset, &error), HUSK_OK);
+    ck_assert_int_eq(husk_dataset_statistics(dataset, 1.0f / 3, 1, mean, deviation, &error), HUSK_OK);
+    ck_assert_msg(deviation[0] == 1.0f, "%g", (double)deviation[0]);
     husk_dataset_release(dataset);
 }
 END_TEST

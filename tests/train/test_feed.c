@@ -133,6 +133,23 @@ START_TEST(a_partial_batch_is_left_out)
 }
 END_TEST
 
+START_TEST(a_batch_larger_than_the_dataset_is_all_of_it)
+{
+    static host_batch host;
+    const int64_t sizes[] = {EXAMPLES + 1, INT64_MAX};
+    for (int i = 0; i < 2; ++i) {
+        husk_feed *feed = make(&HUSK_FEED_PARAMS(.batch = sizes[i], .keep_partial = 1, .in_order = 1));
+        ck_assert_int_eq(husk_feed_batches(feed), 1);
+        for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+            next(feed, &host);
+            ck_assert(host.batch.count == EXAMPLES && host.batch.is_last && host.batch.position.epoch == epoch);
+            ck_assert_int_eq(host.labels[EXAMPLES - 1], EXAMPLES - 1);
+        }
+        husk_feed_release(feed);
+    }
+}
+END_TEST
+
 START_TEST(numbers_are_normalised_by_channel)
 {
     static host_batch host;
@@ -418,6 +435,7 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, teardown);
     tcase_add_test(cases, every_epoch_has_every_example_once);
     tcase_add_test(cases, a_partial_batch_is_left_out);
+    tcase_add_test(cases, a_batch_larger_than_the_dataset_is_all_of_it);
     tcase_add_test(cases, numbers_are_normalised_by_channel);
     tcase_add_test(cases, images_are_moved_and_mirrored_by_chance);
     tcase_add_test(cases, a_resumed_feed_goes_on_with_the_same_bits);

@@ -193,7 +193,8 @@ typedef struct husk_feed_params {
     uint32_t keep_partial;  /* not 0: examples that are left at an epoch's end are a smaller batch; else left out */
     uint32_t profiling;     /* not 0: the feed's queue keeps its times (husk_feed_queue) */
     uint64_t seed;
-    int64_t batch;          /* examples of a batch; at least 1, and has no default */
+    int64_t batch;          /* examples of a batch; at least 1, and has no default. With keep_partial it may be larger
+                               than the dataset, which is one batch then */
     int32_t slots;          /* batches in device memory at once, 2 to 8; default 2 */
     int32_t channels;       /* how many means and deviations; default: no normalising */
     float scale;            /* default 1 */
@@ -201,7 +202,8 @@ typedef struct husk_feed_params {
     const float *deviation; /* default 1 each */
     uint32_t flip;          /* not 0: every other image by chance is mirrored, left for right */
     int32_t shift;          /* every image is moved by up to so many pixels up or down, and left or right, by chance */
-    int32_t shards, shard;  /* of every batch only the shard-th of shards parts, which are as equal as can be */
+    int32_t shards, shard;  /* of every batch only the shard-th of shards parts, which are as equal as can be; of a
+                               smaller one some may have no example */
 } husk_feed_params;
 
 #define HUSK_FEED_PARAMS(...)                                                                       \
