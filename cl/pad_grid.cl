@@ -20,7 +20,7 @@ void husk_pad_grid(const __global element_t *x_base, long x_offset, __global ele
         bool is_inside = true;
 #pragma unroll
         for (int d = PAD_ROW; d >= 0; --d) {
-            if (shape.total[d] == 1 && shape.extent[d] == 1)
+            if (shape.total[d] == 1 && shape.extent[d] == 1 && shape.before[d] == 0)
                 continue;
             const long quotient = number / shape.total[d], index = number - quotient * shape.total[d];
             const long source = pad_source(mode, index - shape.before[d], shape.extent[d]);

@@ -125,6 +125,24 @@ START_TEST(scalar_and_nothing)
 }
 END_TEST
 
+// As many elements as before, and none of them the same.
+START_TEST(moved_out)
+{
+    const int64_t shape[] = {2, 1, 3}, one[] = {1};
+    for (int64_t by = -1; by <= 1; by += 2) {
+        test_tensor x = test_input(1, one, TEST_PACKED, 5, 2.0f), y = test_output(HUSK_F32, 1, one, TEST_PACKED);
+        run_all(HUSK_PAD_PARAMS(.before = {by}, .after = {-by}, .value = 4), "one moved", &x, &y);
+        test_release(&x);
+        test_release(&y);
+        x = test_input(3, shape, TEST_PADDED, 5, 2.0f);
+        y = test_output(HUSK_F32, 3, shape, TEST_SPREAD);
+        run_all(HUSK_PAD_PARAMS(.before = {0, by}, .after = {0, -by}, .value = 4), "rows moved", &x, &y);
+        test_release(&x);
+        test_release(&y);
+    }
+}
+END_TEST
+
 START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50}, y_shape[] = {8, 53};
@@ -209,6 +227,7 @@ int main(void)
     tcase_add_loop_test(tests, rows, 0, 9);
     tcase_add_test(tests, values);
     tcase_add_test(tests, scalar_and_nothing);
+    tcase_add_test(tests, moved_out);
     tcase_add_test(tests, the_check_sees_mistakes);
     tcase_add_test(tests, bad_input);
     return test_main(suite);
