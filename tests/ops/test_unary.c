@@ -125,7 +125,8 @@ START_TEST(special_values)
 {
     static const double values[] = {NAN,  INFINITY, -INFINITY, 0.0,  -0.0,  1.0,  -1.0, 0.5,   -0.5,  1.5,   -1.5,
                                     2.5,  -2.5,     1e-30,     1e30, -1e30, 88.0, -88.0, 89.0,  -89.0, 104.0, -104.0,
-                                    80.5, -80.5,    -0.99,     1e-6, -1e-6, 1e5,  -1e5,  1e-3,  0.49999997};
+                                    80.5, -80.5,    -0.99,     1e-6, -1e-6, 1e5,  -1e5,  1e-3,  0.49999997,
+                                    88.3, 88.4,     88.6,      88.72}; // just within f32's range, as e^x
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     const int64_t shape[] = {3, COUNT};
     husk_unary_params params = params_of(_i);

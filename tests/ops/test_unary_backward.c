@@ -282,6 +282,31 @@ START_TEST(special_values)
 }
 END_TEST
 
+// x so large that a function or a part of a product is at the end of f32's range, dx well within it.
+START_TEST(ends_of_the_range)
+{
+    static const husk_unary_op ops[] = {HUSK_UNARY_SQUARE, HUSK_UNARY_EXP, HUSK_UNARY_EXPM1};
+    static const double values[] = {3e38, 88.4, 88.72}, gradients[] = {1e-10, 0.5, -0.25};
+    static const test_layout layouts[4] = {TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PADDED};
+    const int64_t shape[] = {40};
+    for (int i = 0; i < 3; i++) {
+        husk_unary_params params = params_of((int)ops[i]);
+        tensors t = make(&params, 1, shape, layouts, 7);
+        for (int64_t at = 0; at < 40; at++) {
+            const bool is_square = ops[i] == HUSK_UNARY_SQUARE;
+            const double sign = at % 2 && is_square ? -1 : 1;
+            const double x = is_square ? sign * values[0] / (double)(1 + at / 9) : values[1 + at % 2];
+            husk_ref_store(&t.x.array, husk_ref_offset(&t.x.array, &at), x);
+            husk_ref_store(&t.dy.array, husk_ref_offset(&t.dy.array, &at), gradients[is_square ? 0 : 1 + at % 2]);
+        }
+        test_input_update(&t.x);
+        test_input_update(&t.dy);
+        run_all(&params, &t, true, false);
+        release(&t);
+    }
+}
+END_TEST
+
 START_TEST(scalar_and_nothing)
 {
     static const test_layout packed[4];
@@ -435,6 +460,7 @@ int main(void)
     tcase_add_test(tests, large);
     tcase_add_loop_test(tests, in_place, 0, KINDS);
     tcase_add_loop_test(tests, special_values, 0, KINDS);
+    tcase_add_test(tests, ends_of_the_range);
     tcase_add_test(tests, scalar_and_nothing);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
