@@ -91,13 +91,13 @@ husk_ref_loss_element husk_ref_loss_element_at(const husk_ref_loss *op, const in
             e.slope = d;
         break;
     case HUSK_LOSS_BINARY_LOGITS: {
-        const double more = (load_broadcast(op->positive_weight, op->x->rank, at) - 1) * t, l = 1 + more;
-        const double soft = log1p(exp(-fabs(x))) + fmax(-x, 0), sigmoid = 1 / (1 + exp(x));
+        const double p = load_broadcast(op->positive_weight, op->x->rank, at), more = (p - 1) * t, l = 1 + more;
+        const double soft = log1p(exp(-fabs(x))) + fmax(-x, 0), up = 1 / (1 + exp(-x)), down = 1 / (1 + exp(x));
         e.weight = load_broadcast(op->weight, op->x->rank, at);
         e.value = (1 - t) * x + l * (isnan(x) ? x : soft);
         e.magnitude = fabs(1 - t) * fabs(x) + (1 + fabs(more)) * soft;
-        e.slope = (1 - t) - l * sigmoid;
-        e.slope_magnitude = fabs(1 - t) + (1 + fabs(more)) * sigmoid;
+        e.slope = (1 - t) * up - p * t * down;
+        e.slope_magnitude = fabs(1 - t) * up + fabs(p * t) * down;
         break;
     }
     case HUSK_LOSS_DIVERGENCE: {

@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(special_elements)
 {
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1.0, -1.0, 80.0, -80.0, 1e30};
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1.0, -1.0, 17.0, -17.0, 80.0, -80.0, 1e30};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {COUNT, COUNT}};
     c.params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(2 + _i), .reduction = HUSK_LOSS_SUM);

@@ -39,7 +39,8 @@
  *
  * NaN and infinity go where the formulas send them; a row of -infinity alone is NaN.
  *
- * Error, u = 2^-24, in f64 2^-53. An element's loss: 16 u times the sum of its absolute terms. A logarithm of softmax:
+ * Error, u = 2^-24, in f64 2^-53. An element's loss: 16 u times the sum of its absolute terms, and so its gradient, of
+ * BINARY_LOGITS weight ((1 - target) sigmoid(x) - positive_weight target sigmoid(-x)). A logarithm of softmax:
  * that of husk/ops/softmax.h, (16 + 2 sqrt C) u max(1, |itself|, |x|, |max|). Sums of n: (4 + 2 sqrt n) u of their
  * absolute terms. A row's gradient is g (Q p_c - q_c), Q = sum q, p softmax: p errs by (16 + 2 sqrt C + |x - max|) u p,
  * the rest as sums do. 2 u more where it is added, and what denormals cost that become zero.
