@@ -101,7 +101,8 @@ __kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, 
 
 // Copies x [time][batch][features] of any strides to rows without gaps, time steps step_begin... of it; where
 // reversed, in the order in which the backward direction takes them. Also states, and zeros where there are
-// none. Work-group (x, y, z) does features x * 64... of sequence y, steps step_begin + z * group_steps...
+// none. Work-groups of dimension 0 are sequences, each its features by 64: NVIDIA's other dimensions end at 65,535.
+// Work-group (x, 1, z) does steps step_begin + z * group_steps...
 __attribute__((reqd_work_group_size(64, 1, 1)))
 __kernel void husk_rnn_gather(const __global data_t *restrict from_base, long from_offset, long from_time,
                               long from_batch, long from_feature, int has_from,
@@ -110,8 +111,10 @@ __kernel void husk_rnn_gather(const __global data_t *restrict from_base, long fr
                               long to_batch, int steps_total, int step_begin, int steps, int features,
                               int group_steps)
 {
-    const int feature = get_global_id(0);
-    const int b = get_group_id(1);
+    const long group = get_group_id(0);
+    const int parts = (features + 63) / 64;
+    const long b = group / parts;
+    const int feature = (int)(group - b * parts) * 64 + (int)get_local_id(0);
     const int begin = get_group_id(2) * group_steps;
     const int end = min(steps, begin + group_steps);
     const int length = has_lengths ? clamp(lengths_base[lengths_offset + b], 0, steps_total) : steps_total;

@@ -258,7 +258,7 @@ static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather
     const husk__rnn_state *state = plan->state;
     const int64_t zeros[3] = {0, 0, 0}, *from = call->from ? call->from->strides : zeros;
     const int64_t batch = call->to->shape[1], features = call->to->shape[2];
-    const husk__range range = {{(size_t)husk__divide_up(features, GATHER_ITEMS), (size_t)batch,
+    const husk__range range = {{(size_t)(husk__divide_up(features, GATHER_ITEMS) * batch), 1,
                                 (size_t)husk__divide_up(call->steps, GATHER_STEPS)},
                                {GATHER_ITEMS, 1, 1}};
     return HUSK__LAUNCH(queue, state->gather, &range, scope, HUSK__ARG_TENSOR(call->from),
