@@ -110,6 +110,30 @@ static husk_status read_rate(loading *load)
     return HUSK_OK;
 }
 
+// What could only have been damaged, or made so: with such a scale every update would be skipped. A scale that is not
+// there, or of another shape, is named with the other tensors.
+static husk_status check_scale(const loading *load)
+{
+    const husk_dtype dtype = husk__wide_dtype(load->graph);
+    const uint64_t bytes = HUSK__SCALES * husk_dtype_size(dtype);
+    husk_safetensors_entry entry;
+    husk_error error;
+    char host[HUSK__SCALES * sizeof(double)];
+    if (!load->graph->compiled->has_loss_scale || !husk_safetensors_find(load->file, HUSK__CHECKPOINT_SCALE, &entry) ||
+        entry.dtype != (int32_t)dtype || entry.bytes != bytes)
+        return HUSK_OK;
+    if (husk_safetensors_read(load->file, HUSK__CHECKPOINT_SCALE, host, bytes, &error))
+        return husk__checkpoint_pass_on(load->source, &error);
+    for (int i = 0; i < HUSK__SCALES; i++) {
+        const double number = husk__load_element(host + (size_t)i * husk_dtype_size(dtype), dtype);
+        const bool is_scale = i == HUSK__SCALE_NOW;
+        if (!(number >= (is_scale ? 0x1p-24 : 0) && number <= (is_scale ? 0x1p24 : 0x1p63)))
+            return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
+                                     HUSK__CHECKPOINT_SCALE ": its element %d is %g, which cannot be", i, number);
+    }
+    return HUSK_OK;
+}
+
 static husk_status read_progress(loading *load)
 {
     const husk__compiled *own = load->graph->compiled;
@@ -132,6 +156,8 @@ static husk_status read_progress(loading *load)
         status = read_pending(load);
     if (!status)
         status = read_rate(load);
+    if (!status)
+        status = check_scale(load);
     return status ? status : read_feed(load);
 }
 

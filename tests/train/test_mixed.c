@@ -480,6 +480,20 @@ START_TEST(checkpoints_keep_the_scale)
     const double narrow = logit(graph), wide = logit(other);
     ck_assert_msg(narrow != wide && fabs(narrow - wide) < 0.01, "%g for %g", narrow, wide);
     husk_safetensors_close(file);
+    // A scale that cannot be is refused.
+    for (uint64_t i = 0; i < HUSK__SCALES; i++) {
+        const float wrong = i ? NAN : 0;
+        husk_loss_scale before = scale_of(resumed);
+        test_graph_ok(graph, husk_graph_set_loss_scale(graph, &before));
+        test_ok(husk_buffer_write(test_queue(), graph->compiled->regions[HUSK__REGION_SCALE], 4 * i, 4, &wrong));
+        test_ok_error(husk_graph_save(graph, path, NULL, &error), &error);
+        test_ok_error(husk_safetensors_open(path, NULL, &file, &error), &error);
+        ck_assert_int_eq(husk_graph_load(resumed, file, NULL, NULL, &error), HUSK_INVALID_ARGUMENT);
+        ck_assert_msg(strstr(error.text, "husk.loss_scale: its element "), "%s", error.text);
+        husk_loss_scale after = scale_of(resumed);
+        ck_assert(memcmp(&before, &after, sizeof before) == 0);
+        husk_safetensors_close(file);
+    }
     husk_graph_release(graph);
     husk_graph_release(resumed);
     husk_graph_release(other);
