@@ -143,6 +143,27 @@ START_TEST(a_hang_is_ended)
 }
 END_TEST
 
+// Ctrl-Z, or a laptop that sleeps: what has been answered meanwhile was in time.
+START_TEST(a_parent_that_was_stopped_takes_what_has_come)
+{
+    bench_contestant c = start("compiles"); // for 2 s
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *reply, *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", "activation count=10", "slot", 0);
+    const pid_t own = getpid(), other = fork();
+    if (other == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+        kill(own, SIGSTOP);
+        nanosleep(&(struct timespec){.tv_sec = 6}, NULL);
+        kill(own, SIGCONT);
+        _exit(0);
+    }
+    ck_assert_msg(bench_process_call(&c.process, request, 5, &reply, reason) == BENCH_REPLY_OK, "%s", reason);
+    json_decref(reply);
+    ck_assert_int_eq(waitpid(other, NULL, 0), other);
+    bench_contestant_stop(&c);
+}
+END_TEST
+
 // Making a case ready may compile for long, which is no hang: it has a time of its own.
 START_TEST(a_slow_compiler_is_no_hang)
 {
@@ -453,3 +474,4 @@ int main(int argc, char **argv)
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+    tcase_add_test(tests, a_parent_that_was_stopped_takes_what_has_come);
