@@ -118,7 +118,8 @@ static void verify(bench_entrant *e, const bench_measure_options *options)
 {
     json_decref(e->verified);
     e->verified =
-        ask(e, json_pack("{s:s, s:I}", "do", "verify", "seed", (json_int_t)options->seed), options->max_time);
+        ask(e, json_pack("{s:s, s:I, s:b}", "do", "verify", "seed", (json_int_t)options->seed, "again", true),
+            options->max_time);
     if (!e->verified)
         return;
     const char *text = json_string_value(json_object_get(e->verified, "text"));
@@ -132,6 +133,31 @@ static void verify(bench_entrant *e, const bench_measure_options *options)
     }
 }
 
+// The bits that every run comes to; NULL: they depend on the runs before.
+static json_t *repeats(const bench_entrant *e)
+{
+    json_t *bits = json_object_get(e->verified, "repeats");
+    return json_is_string(bits) ? bits : NULL;
+}
+
+// What was timed was not what was verified: the last of its runs has to be as right.
+static void check(bench_entrant *e, const bench_measure_options *options)
+{
+    if (!is_alive(e) || !repeats(e) || !e->samples.count)
+        return;
+    json_t *reply = ask(e,
+                        json_pack("{s:s, s:I, s:O}", "do", "check", "seed", (json_int_t)options->seed, "repeats",
+                                  repeats(e)),
+                        options->max_time);
+    if (reply && !json_is_true(json_object_get(reply, "pass"))) {
+        const char *text = json_string_value(json_object_get(reply, "text"));
+        e->state = BENCH_STATE_FAILED;
+        snprintf(e->reason, sizeof e->reason, "the verified run was right, and the last that was timed is not: %s",
+                 text ? text : "");
+    }
+    json_decref(reply);
+}
+
 // share: seconds this entrant has in all; 0: no limit.
 static void warm(bench_entrant *e, const bench_measure_options *options, double share)
 {
@@ -141,8 +167,9 @@ static void warm(bench_entrant *e, const bench_measure_options *options, double 
     if (wanted > limit)
         wanted = limit;
     json_t *reply = ask(e,
-                        json_pack("{s:s, s:I, s:I, s:I}", "do", "warm", "runs", (json_int_t)options->warmup,
-                                  "ns", (json_int_t)(wanted * 1e9), "limit_ns", (json_int_t)(limit * 1e9)),
+                        json_pack("{s:s, s:I, s:I, s:I, s:b}", "do", "warm", "runs", (json_int_t)options->warmup,
+                                  "ns", (json_int_t)(wanted * 1e9), "limit_ns", (json_int_t)(limit * 1e9), "reset",
+                                  repeats(e) != NULL),
                         options->max_time);
     if (!reply)
         return;
@@ -245,6 +272,8 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
     }
     if (ours)
         interleave(row, options, share * 0.75);
+    for (size_t i = 0; ours && i < row->entrant_count; i++)
+        check(&row->entrants[i], options);
     for (size_t i = 0; i < row->entrant_count; i++) {
         bench_contestant *c = row->entrants[i].contestant;
         json_t *reply = NULL;

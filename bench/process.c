@@ -230,6 +230,7 @@ static const char *doing(const char *what)
         {"verify", "running once to be verified"},
         {"warm", "warming up"},
         {"sample", "being measured"},
+        {"check", "comparing what was timed with the reference"},
         {"release", "releasing what it had used"},
         {"peaks", "measuring the device's peaks"},
         {"sentinel", "timing the sentinel"},
@@ -374,15 +375,15 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
         return BENCH_REPLY_DIED;
     }
     const uint64_t start = bench_now_ns(), limit = (uint64_t)(seconds > 0 ? seconds * 1e9 : 0);
-    while (!(*reply = take_reply(process))) {
     bool is_late = false;
+    while (!(*reply = take_reply(process))) {
         uint64_t spent = bench_now_ns() - start;
         if (bench_interrupted || is_late)
             return give_up(process, seconds, reason);
-        // Half a second at most, for a signal that came just before the call.
         // A look at what has come in time, before it is said that nothing has: this process may have been stopped.
         is_late = limit > 0 && spent >= limit;
         spent = is_late ? limit : spent;
+        // Half a second at most, for a signal that came just before the call.
         uint64_t left = limit > 0 ? limit - spent : 500000000u;
         int wait_ms = is_late ? 0 : left < 500000000u ? (int)(left / 1000000) + 1 : 500;
         struct pollfd watched = {.fd = process->replies, .events = POLLIN};

@@ -93,14 +93,22 @@ static json_t *baseline_json(const bench_row *row, size_t first, double ours)
     return baseline;
 }
 
+// Whether the contestant can do the case in any of its forms, or should have been able to.
+static bool takes_part(const bench_row *row, const bench_contestant *contestant)
+{
+    for (size_t i = 0; i < row->entrant_count; i++)
+        if (row->entrants[i].contestant == contestant && row->entrants[i].state != BENCH_STATE_UNSUPPORTED)
+            return true;
+    return false;
+}
+
 static json_t *baselines_json(const bench_row *row)
 {
     json_t *baselines = json_array();
     for (size_t i = 1; i < row->entrant_count; i++) {
         const bench_entrant *e = &row->entrants[i];
         // Without a time of ours there is nothing to compare; an unsupported one is left out.
-        if (e->slot == 0 && e->state != BENCH_STATE_UNSUPPORTED &&
-            e->contestant != row->entrants[0].contestant)
+        if (e->slot == 0 && e->contestant != row->entrants[0].contestant && takes_part(row, e->contestant))
             json_array_append_new(baselines, baseline_json(row, i, row->entrants[0].summary.median));
     }
     return baselines;

@@ -256,13 +256,43 @@ static int run_device(bench_run *r, size_t index)
     return BENCH_EXIT_OK;
 }
 
-static int exit_code(const json_t *rows)
+static bool is_of(const json_t *row, json_int_t device)
+{
+    return json_integer_value(json_object_get(row, "device")) == device;
+}
+
+// A device none of whose rows came to a right result: its name; NULL: there is none.
+static const char *without_result(const json_t *root, const json_t *rows)
+{
+    const json_t *devices = json_object_get(root, "devices");
+    for (size_t d = 0; d < json_array_size(devices); d++) {
+        size_t all = 0, right = 0;
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+            const json_t *row = json_array_get(rows, i);
+            const char *state = json_string_value(json_object_get(row, "state"));
+            all += is_of(row, (json_int_t)d);
+            right += is_of(row, (json_int_t)d) && state && !strcmp(state, "ok");
+        }
+        const char *name = json_string_value(json_object_get(json_array_get(devices, d), "name"));
+        if (all && !right)
+            return name ? name : "the device";
+    }
+    return NULL;
+}
+
+// What nobody measured must not look as if it had been, nor what cannot be true.
+static int exit_code(const json_t *root, const json_t *rows)
 {
     if (bench_results_count(rows, "failed"))
         return BENCH_EXIT_VERIFICATION;
-    if (bench_results_count(rows, "error"))
+    if (bench_results_count(rows, "error") || bench_results_count(rows, "suspect"))
         return BENCH_EXIT_ERROR;
-    return bench_results_count(rows, "timeout") ? BENCH_EXIT_TIMEOUT : BENCH_EXIT_OK;
+    if (bench_results_count(rows, "timeout"))
+        return BENCH_EXIT_TIMEOUT;
+    const char *name = without_result(root, rows);
+    if (name)
+        bench_say("clbench: %s: nothing was measured: no case came to a right result", name);
+    return name ? BENCH_EXIT_ERROR : BENCH_EXIT_OK;
 }
 
 static bool write_tables(const bench_run *r)
@@ -315,7 +345,7 @@ static void print_verdicts(const bench_run *r)
         part.path = d + 1 == count ? part.path : NULL;
         for (size_t i = 0; i < json_array_size(r->results.rows); i++) {
             json_t *row = json_array_get(r->results.rows, i);
-            if ((size_t)json_integer_value(json_object_get(row, "device")) == d)
+            if (is_of(row, (json_int_t)d))
                 json_array_append(part.rows, row);
         }
         const char *name = json_string_value(json_object_get(json_array_get(devices, d), "name"));
@@ -450,7 +480,7 @@ int bench_command_run(const bench_options *given)
         const bool is_kept = keep(&r);
         print_verdicts(&r);
         say_next(&r, is_kept);
-        int written = write_tables(&r) ? exit_code(r.results.rows) : BENCH_EXIT_ERROR;
+        int written = write_tables(&r) ? exit_code(r.results.root, r.results.rows) : BENCH_EXIT_ERROR;
         code = code == BENCH_EXIT_OK ? written : code;
     }
     if (bench_interrupted)

@@ -8,9 +8,11 @@
  *     forms    case                  forms: names, [] when there is only the contender's own choice
  *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
  *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns
- *     verify   slot seed             pass, mistrusted, max_error, bound, max_ratio, checked, text
- *     warm     slot runs ns limit_ns batch (runs a sample), settled
+ *     verify   slot seed again       pass, mistrusted, max_error, bound, max_ratio, checked, text; with again also
+ *                                    repeats, where a run on the output of another comes to the same bits
+ *     warm     slot runs ns limit_ns reset       batch (runs a sample), settled; reset: from the initial output
  *     sample   slot batch ns         samples: ns of one run each; latency_ns: of single launches
+ *     check    slot seed repeats     pass, text: of what the last run has left
  *     release                        all slots and the case's data
  *     (before a reply, any number)   at: what it is doing, behind "while"
  *     any other                      is handed to the contender's own table (bench_worker_extra)

@@ -14,7 +14,7 @@ typedef struct fake {
     char form[32];
     const bench_data *data;
     float *y;
-    int64_t count, runs;
+    int64_t count, runs, since_reset;
 } fake;
 
 static const char *fake_name;
@@ -108,7 +108,10 @@ static bench_answer fake_run_batch(void *state, int64_t count, char reason[BENCH
         float x = ((const float *)f->data->x.data)[i];
         f->y[i] = x > 0 ? x : 0;
     }
-    if (!strcmp(f->name, "wrong"))
+    f->since_reset += count;
+    if (!strcmp(f->name, "adds"))
+        f->y[0] += (float)(f->since_reset - 1);
+    if (!strcmp(f->name, "wrong") || (!strcmp(f->name, "tires") && f->runs > 20)) // what is verified comes before
         f->y[f->count - 1] += 0.5f;
     return BENCH_OK;
 }
@@ -122,6 +125,7 @@ static bench_answer fake_reset(void *state, char reason[BENCH_REASON_TEXT])
 {
     fake *f = state;
     (void)reason;
+    f->since_reset = 0;
     memcpy(f->y, f->data->y.data, (size_t)f->count * sizeof *f->y);
     return BENCH_OK;
 }

@@ -256,12 +256,47 @@ START_TEST(what_a_worker_has_started_ends_with_it)
 }
 END_TEST
 
-START_TEST(one_that_does_nothing_is_suspect)
+// A rival that cannot do the case in its first form is one nevertheless.
+START_TEST(any_form_makes_a_rival)
 {
-    bench_contestant c = start("nothing");
+    bench_contestant ours = start("good"), rival = start("forms");
+    bench_row row = make_row("activation count=1000");
+    bench_measure_options options = quick_options();
+    bench_row_add(&row, &ours, NULL);
+    bench_row_add_forms(&row, &rival, 5);
+    row.entrants[1].state = BENCH_STATE_UNSUPPORTED;
+    bench_measure_row(&row, &options);
+    json_t *json = bench_row_json(&row, &(bench_peaks){0});
+    const json_t *baseline = json_array_get(json_object_get(json, "baselines"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(baseline, "form")), "fast");
+    ck_assert_double_gt(json_number_value(json_object_get(baseline, "speedup")), 0);
+    json_decref(json);
+    row.entrants[2].state = BENCH_STATE_UNSUPPORTED;
+    json = bench_row_json(&row, &(bench_peaks){0});
+    ck_assert_uint_eq(json_array_size(json_object_get(json, "baselines")), 0);
+    json_decref(json);
+    bench_row_free(&row);
+    bench_contestant_stop(&ours);
+    bench_contestant_stop(&rival);
+}
+END_TEST
+
+// What was verified is one run, and figures are of others: those have to write what they are timed for.
+START_TEST(what_is_timed_has_to_be_right_as_well)
+{
+    expect_state("nothing", BENCH_STATE_FAILED, "the last that was timed is not");
+    expect_state("tires", BENCH_STATE_FAILED, "the last that was timed is not: y: 1 of 1000 outputs wrong");
+    expect_state("adds", BENCH_STATE_OK, ""); // of what counts its runs, later ones say nothing
+}
+END_TEST
+
+// Its time would be less than memory takes.
+START_TEST(one_that_is_too_fast_is_suspect)
+{
+    bench_contestant c = start("good");
     bench_row row = make_row("activation count=1000000");
     bench_measure_options options = quick_options();
-    const bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 200}, {1e8, 20}}, .copy_count = 2};
+    const bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 0.2}, {1e8, 0.02}}, .copy_count = 2};
     bench_row_add(&row, &c, NULL);
     bench_measure_row(&row, &options);
     ck_assert_int_eq(row.entrants[0].state, BENCH_STATE_OK); // what it has computed was right
@@ -453,11 +488,14 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_wrong_result_is_found);
     tcase_add_test(tests, a_refusal_is_no_failure);
     tcase_add_test(tests, a_hang_is_ended);
+    tcase_add_test(tests, a_parent_that_was_stopped_takes_what_has_come);
     tcase_add_test(tests, a_slow_compiler_is_no_hang);
     tcase_add_test(tests, a_hang_says_what_it_was_doing);
     tcase_add_test(tests, a_driver_that_cannot_be_ended_does_not_hang_the_parent);
     tcase_add_test(tests, what_a_worker_has_started_ends_with_it);
-    tcase_add_test(tests, one_that_does_nothing_is_suspect);
+    tcase_add_test(tests, any_form_makes_a_rival);
+    tcase_add_test(tests, what_is_timed_has_to_be_right_as_well);
+    tcase_add_test(tests, one_that_is_too_fast_is_suspect);
     tcase_add_test(tests, a_crash_names_the_signal);
     tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
     tcase_add_test(tests, one_that_cannot_open_says_why);
@@ -474,4 +512,3 @@ int main(int argc, char **argv)
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
-    tcase_add_test(tests, a_parent_that_was_stopped_takes_what_has_come);
