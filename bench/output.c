@@ -8,9 +8,22 @@
 
 #include "terminal.h"
 
+// Opened by its name it would lose what it has, were it a file that is added to.
+FILE *bench_output_file(const char *path)
+{
+    int number = !strcmp(path, "/dev/stdout") ? STDOUT_FILENO : !strcmp(path, "/dev/stderr") ? STDERR_FILENO : -1;
+    if (number < 0 && (strncmp(path, "/dev/fd/", 8) || sscanf(path + 8, "%d", &number) != 1))
+        return fopen(path, "w");
+    const int own = dup(number);
+    FILE *file = own >= 0 ? fdopen(own, "w") : NULL;
+    if (!file && own >= 0)
+        close(own);
+    return file;
+}
+
 FILE *bench_output_open(const char *path)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = bench_output_file(path);
     if (!file)
         bench_say("clbench: %s cannot be written", path);
     return file;

@@ -7,6 +7,8 @@
 
 #include "cli.h"
 
+/* To be written from its beginning, or from where a descriptor of this process (/dev/stdout, /dev/fd/N) stands. */
+FILE *bench_output_file(const char *path);
 /* NULL, and a word on stderr, where it cannot be written. */
 FILE *bench_output_open(const char *path);
 /* False, and a word on stderr, where not all could be written. */

@@ -10,6 +10,7 @@
 
 #include "host.h"
 #include "network.h"
+#include "output.h"
 #include "rival.h"
 #include "timer.h"
 
@@ -68,7 +69,7 @@ void bench_results_write(bench_results *results)
     if (!replace && !json_object_size(json_object_get(results->root, "summary")))
         return;
     snprintf(temporary, sizeof temporary, "%.4000s%s", results->path, replace ? ".part" : "");
-    FILE *file = fopen(temporary, "w");
+    FILE *file = bench_output_file(temporary);
     bool good = file && json_dumpf(results->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 &&
                 fputc('\n', file) != EOF;
     good = file && fclose(file) == 0 && good;

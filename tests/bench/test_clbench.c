@@ -90,6 +90,31 @@ START_TEST(output_that_cannot_be_written_is_no_success)
 }
 END_TEST
 
+// "-" is what stdout is: a file that is added to keeps what it has, and two kinds come one after the other.
+START_TEST(what_stdout_has_is_kept)
+{
+    static char text[1 << 18];
+    char path[] = "/tmp/husk-test-clbench-XXXXXX", arguments[400];
+    const int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    ck_assert_int_eq(write(descriptor, "before\n", 7), 7);
+    snprintf(arguments, sizeof arguments,
+             "run activation count=100 --quick --baseline none --no-history --csv - --plain - --json - >> %s "
+             "2> /dev/null",
+             path);
+    expect("", arguments, 0, "");
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    close(descriptor);
+    unlink(path);
+    const char *csv = strstr(text, "case,contender,form"), *json = strstr(text, "\"schema\": \"clbench/1\"");
+    ck_assert_msg(!strncmp(text, "before\n", 7), "%.2000s", text);
+    ck_assert_msg(csv && json && json < csv, "%.2000s", text);
+}
+END_TEST
+
 START_TEST(no_device_exits_with_6)
 {
     expect("", "run gemm m=1 n=1 k=1 -d no-such-device", 6, "there is");
@@ -233,6 +258,8 @@ START_TEST(what_is_not_there_is_unsupported_and_no_error)
     for (size_t i = 0; i < 2; i++)
         ck_assert_str_eq(string_of(json_array_get(rows, i), "state"), "unsupported");
     json_decref(document);
+    // But where nothing else was there, nothing was measured.
+    expect("", "run --quick --baseline none --no-history gemm m=4 n=4 k=4 dir=bwd_data", 1, "nothing was measured");
 }
 END_TEST
 
@@ -258,8 +285,6 @@ START_TEST(a_device_has_no_more_units_than_this_process_processors)
 END_TEST
 
 START_TEST(cold_rows_say_so)
-    // But where nothing else was there, nothing was measured.
-    expect("", "run --quick --baseline none --no-history gemm m=4 n=4 k=4 dir=bwd_data", 1, "nothing was measured");
 {
     json_t *document =
         run_json("run --cold --quick --baseline none softmax outer=256 axis=4096 activation count=100");
@@ -313,6 +338,7 @@ int main(void)
     tcase_add_test(tests, mistakes_exit_with_2_and_the_nearest_spelling);
     tcase_add_test(tests, nothing_verified_is_no_success);
     tcase_add_test(tests, output_that_cannot_be_written_is_no_success);
+    tcase_add_test(tests, what_stdout_has_is_kept);
     tcase_add_test(tests, no_device_exits_with_6);
     tcase_add_test(tests, help_and_lists_need_no_device);
     tcase_add_test(tests, devices_are_listed);
