@@ -11,6 +11,7 @@
 #include "history.h"
 #include "output.h"
 #include "run.h"
+#include "terminal.h"
 #include "text.h"
 
 typedef struct session {
@@ -112,36 +113,88 @@ static int compare_devices(session *s, size_t old_device, size_t new_device, boo
     return code;
 }
 
+typedef struct partners {
+    size_t of_new[BENCH_MAX_COLUMNS]; // the old one; NONE
+    bool is_taken[BENCH_MAX_COLUMNS]; // of the old ones
+    char why[400];                    // two of them differ, the last that did
+} partners;
+
+#define NONE ((size_t)-1)
+
+static size_t devices_of(const json_t *document)
+{
+    const size_t count = bench_device_count(document);
+    return count < BENCH_MAX_COLUMNS ? count : BENCH_MAX_COLUMNS;
+}
+
+// Of several that are equal, the one in the same place.
+static bool is_at_same_place(const json_t *a, const json_t *b)
+{
+    const char *address = bench_text_of(json_object_get(a, "traits"), "pci_address");
+    return *address && !strcmp(address, bench_text_of(json_object_get(b, "traits"), "pci_address"));
+}
+
+// Each device of the new run with its own of the old one: those at the same place first, then in their order.
+static void find_partners(const json_t *old, const json_t *new, partners *p)
+{
+    memset(p, 0, sizeof *p);
+    for (size_t k = 0; k < devices_of(new); k++)
+        p->of_new[k] = NONE;
+    for (int by_place = 1; by_place >= 0; by_place--) {
+        for (size_t k = 0; k < devices_of(new); k++) {
+            for (size_t i = 0; i < devices_of(old) && p->of_new[k] == NONE; i++) {
+                const json_t *a = bench_device_of(old, i), *b = bench_device_of(new, k);
+                char text[sizeof p->why];
+                if (p->is_taken[i] || (by_place && !is_at_same_place(a, b)))
+                    continue;
+                explain_difference(old, a, new, b, text, sizeof text);
+                if (text[0]) {
+                    snprintf(p->why, sizeof p->why, "%s", text);
+                    continue;
+                }
+                p->of_new[k] = i;
+                p->is_taken[i] = true;
+            }
+        }
+    }
+}
+
+static void say_alone(const json_t *document, size_t device, const char *name)
+{
+    const json_t *d = bench_device_of(document, device);
+    bench_print(2, "\nNot compared: %s (driver %s), which only %s has.\n", bench_text_of(d, "name"),
+                bench_text_of(d, "driver"), name);
+}
+
 static int compare_two(session *s)
 {
     const json_t *old = s->documents[0], *new = s->documents[1];
-    char why[400] = "";
     int code = BENCH_EXIT_OK, compared = 0;
     bool any = false;
+    partners p;
     for (size_t i = 0; i < 2; i++)
         if (!bench_device_count(s->documents[i]))
             return say_no_device(s->options->files[i]);
-    for (size_t k = 0; k < bench_device_count(new); k++) {
-        bool found = false;
-        for (size_t i = 0; i < bench_device_count(old) && !found; i++) {
-            char text[400];
-            explain_difference(old, bench_device_of(old, i), new, bench_device_of(new, k), text, sizeof text);
-            if (text[0]) {
-                snprintf(why, sizeof why, "%s", text);
-                continue;
-            }
-            if (compared++)
-                putchar('\n');
-            code = worse(code, compare_devices(s, i, k, true, &any));
-            found = true;
-        }
+    find_partners(old, new, &p);
+    for (size_t k = 0; k < devices_of(new); k++) {
+        if (p.of_new[k] == NONE)
+            continue;
+        if (compared++)
+            putchar('\n');
+        code = worse(code, compare_devices(s, p.of_new[k], k, true, &any));
     }
+    for (size_t k = 0; compared && k < devices_of(new); k++)
+        if (p.of_new[k] == NONE)
+            say_alone(new, k, s->options->files[1]);
+    for (size_t i = 0; compared && i < devices_of(old); i++)
+        if (!p.is_taken[i])
+            say_alone(old, i, s->options->files[0]);
     if (!compared && !s->options->force) {
         fprintf(
             stderr,
             "clbench: %s and %s are not of the same device and driver: %s; --force compares them nevertheless, "
             "without taking out how fast the machine was\n",
-            s->options->files[0], s->options->files[1], why);
+            s->options->files[0], s->options->files[1], p.why);
         return BENCH_EXIT_USAGE;
     }
     if (!compared)
@@ -226,8 +279,10 @@ static bool read_all(session *s, bench_options *options, char reason[BENCH_REASO
             if (!read_one(s, i, NULL, reason))
                 return false;
     }
-    for (size_t i = 0; i < options->file_count; i++)
+    for (size_t i = 0; i < options->file_count; i++) { // from now on they are only said, in JSON, too
+        bench_clean_line(s->paths[i]);
         options->files[i] = s->paths[i];
+    }
     s->count = options->file_count;
     return true;
 }

@@ -142,6 +142,23 @@ static void print_means(const bench_column *columns, size_t count, const char *o
     fputs(op ? "" : bench_colour_off(), stdout);
 }
 
+// Means over different cases do not stand beside each other without a word.
+static void print_counts(const bench_column *columns, size_t count)
+{
+    const json_t *rows = json_object_get(columns[0].document, "results");
+    char text[1000] = "";
+    size_t all = 0, used;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        all += is_first_device(&columns[0], json_array_get(rows, i));
+    for (size_t k = 1; k < count; k++) {
+        mean_in(columns, k, NULL, &used);
+        if (used < all)
+            bench_append(text, sizeof text, "%s%c %zu", text[0] ? ", " : "", bench_column_letter(k), used);
+    }
+    if (text[0])
+        bench_print(2, "A mean is over the cases that are right in A and in the other: of %zu, %s.\n", all, text);
+}
+
 static void print_cases(const bench_column *columns, size_t count, int width)
 {
     const json_t *rows = json_object_get(columns[0].document, "results");
@@ -185,6 +202,7 @@ void bench_columns_print(const bench_column *columns, size_t count)
     for (size_t i = 0; i < op_count; i++)
         print_means(columns, count, ops[i], width);
     print_means(columns, count, NULL, width);
+    print_counts(columns, count);
 }
 
 bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *file)

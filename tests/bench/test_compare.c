@@ -390,6 +390,8 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     expect("compare a.json none.json", 2, "none.json: no device was measured in it");
     expect("compare a.json other.json slow.json", 0, "all together");
     ck_assert_ptr_nonnull(strstr(output, "B: device (p, driver 2)"));
+    ck_assert_ptr_null(strstr(output, "A mean is over"));
+    expect("compare a.json other.json wrong.json", 0, "in the other: of 8, C 7.");
     expect("compare", 2, "clbench compare OLD.json NEW.json");
     expect("compare a.json", 2, "compare needs two results");
     expect("compare a.json missing.json", 2, "missing.json: No such file or directory");
@@ -423,6 +425,53 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     expect("compare cut.json b.json", 2, "cut.json: line 1");
     snprintf(path, sizeof path, "rm -rf %s", folder);
     ck_assert_int_eq(system(path), 0);
+}
+END_TEST
+
+// One run on two cards that only their place tells apart; the plans are theirs.
+static json_t *run_of_two(const plan *first, const plan *second, const char *const places[2])
+{
+    json_t *document = run_of(first), *other = run_of(second), *devices = json_array();
+    json_t *rows = json_object_get(document, "results"), *more = json_object_get(other, "results");
+    for (size_t i = 0; i < json_array_size(more); i++) {
+        json_object_set_new(json_array_get(more, i), "device", json_integer(1));
+        json_array_append(rows, json_array_get(more, i));
+    }
+    for (int i = 0; i < 2; i++) {
+        json_t *device = json_deep_copy(json_object_get(document, "device"));
+        json_object_set_new(json_object_get(device, "traits"), "pci_address", json_string(places[i]));
+        json_array_append_new(devices, device);
+    }
+    json_object_set_new(document, "devices", devices);
+    json_decref(other);
+    return document;
+}
+
+START_TEST(equal_devices_are_compared_each_with_its_own)
+{
+    static const char *const none[2] = {"", ""}, *const places[2] = {"0000:01:00.0", "0000:02:00.0"},
+                             *const turned[2] = {"0000:02:00.0", "0000:01:00.0"};
+    char command[400];
+    strcpy(folder + sizeof folder - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    source = (husk_ref_random){.seed = 17};
+    plan slow = usual;
+    slow.gemm = slow.conv = 2;
+    write_run("a.json", run_of_two(&usual, &slow, none));
+    write_run("b.json", run_of_two(&usual, &slow, none));
+    write_run("c.json", run_of_two(&usual, &slow, places));
+    write_run("d.json", run_of_two(&slow, &usual, turned));
+    expect("compare a.json b.json", 0, "No regression");
+    expect("compare c.json d.json", 0, "No regression");
+    ck_assert_ptr_null(strstr(output, "Not compared"));
+    // What has no partner is said, whichever run has it.
+    json_t *document = run_of_two(&usual, &slow, none);
+    json_object_set_new(json_array_get(json_object_get(document, "devices"), 1), "driver", json_string("2"));
+    write_run("e.json", document);
+    expect("compare a.json e.json", 0, "Not compared: device (driver 2), which only e.json has.");
+    ck_assert_ptr_nonnull(strstr(output, "Not compared: device (driver 1), which only a.json has."));
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -467,6 +516,7 @@ int main(void)
     tcase_add_test(tests, noise_is_no_regression);
     tcase_add_test(tests, the_command_says_it_and_leaves_with_it);
     tcase_add_test(tests, another_platform_is_refused);
+    tcase_add_test(tests, equal_devices_are_compared_each_with_its_own);
     Suite *suite = suite_create("compare");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
