@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,11 +138,6 @@ bool bench_database_write(const char *path, const json_t *entries, char reason[B
     return false;
 }
 
-bool bench_database_save(const bench_database *database, char reason[BENCH_REASON_TEXT])
-{
-    return bench_database_write(database->path, database->entries, reason);
-}
-
 // ---- entries ----
 
 static size_t find(const json_t *entries, const json_t *entry)
@@ -188,6 +184,35 @@ size_t bench_database_merge(json_t *entries, const json_t *more)
         taken++;
     }
     return taken;
+}
+
+// Of the folder that the file is in, as long as it is open: the file itself is replaced. Negative: it cannot be had.
+static int lock_folder(const char *path)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    make_folders(path);
+    const int descriptor = open(slash ? folder : ".", O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0)
+        flock(descriptor, LOCK_EX);
+    return descriptor;
+}
+
+// Another process may have written meanwhile: what it found stays.
+bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT])
+{
+    char ignored[BENCH_REASON_TEXT];
+    const int lock = lock_folder(database->path);
+    json_t *there = access(database->path, F_OK) == 0 ? bench_database_read(database->path, ignored) : NULL;
+    bench_database_merge(database->entries, there);
+    json_decref(there);
+    const bool good = bench_database_write(database->path, database->entries, reason);
+    if (lock >= 0)
+        close(lock);
+    return good;
 }
 
 static bool has_tuned(const json_t *entries, const json_t *like)

@@ -20,8 +20,11 @@ typedef struct bench_database {
 
 /* The file's entries; none where there is no file. A damaged file is said in reason, and there are none, too. */
 void bench_database_open(bench_database *database, const char *path, char reason[BENCH_REASON_TEXT]);
-/* Written to a temporary, synced and renamed, folders made where they lack. */
-bool bench_database_save(const bench_database *database, char reason[BENCH_REASON_TEXT]);
+/*
+ * Written to a temporary, synced and renamed, folders made where they lack. What others have written since it was
+ * opened is taken over (bench_database_merge).
+ */
+bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT]);
 void bench_database_close(bench_database *database);
 
 /* Entries of a file. NULL: reason says why it is no database. */

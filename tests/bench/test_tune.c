@@ -131,6 +131,30 @@ START_TEST(what_was_written_is_read_again)
 }
 END_TEST
 
+// Two processes tune different cases of a device: each writes the whole file.
+START_TEST(what_another_has_written_stays)
+{
+    char reason[BENCH_REASON_TEXT];
+    bench_database one, other;
+    unlink(path);
+    bench_database_open(&one, path, reason);
+    bench_database_open(&other, path, reason);
+    bench_database_put(one.entries, entry("1", "tuned", "v:1", "2026-01-02", 50));
+    ck_assert_msg(bench_database_save(&one, reason), "%s", reason);
+    bench_database_put(other.entries, entry("2", "tuned", "v:2", "2026-01-02", 50));
+    ck_assert_msg(bench_database_save(&other, reason), "%s", reason);
+    bench_database_put(one.entries, entry("1", "kept", "v:3", "2026-01-03", 50)); // a later one of the same
+    ck_assert_msg(bench_database_save(&one, reason), "%s", reason);
+    json_t *both = bench_database_read(path, reason);
+    ck_assert_uint_eq(json_array_size(both), 2);
+    ck_assert_str_eq(variant_at(both, 0), "v:3");
+    ck_assert_str_eq(variant_at(both, 1), "v:2");
+    json_decref(both);
+    bench_database_close(&one);
+    bench_database_close(&other);
+}
+END_TEST
+
 START_TEST(only_what_differs_is_exported)
 {
     json_t *own = json_array(), *key = entry("", "", "", "", 0);
@@ -431,6 +455,7 @@ int main(void)
     tcase_add_test(tests, only_what_is_surely_faster_wins);
     tcase_add_test(tests, the_later_and_the_better_entry_stays);
     tcase_add_test(tests, what_was_written_is_read_again);
+    tcase_add_test(tests, what_another_has_written_stays);
     tcase_add_test(tests, only_what_differs_is_exported);
     tcase_add_test(tests, a_case_is_tuned_once_and_shown);
     tcase_add_test(tests, a_run_shows_what_was_tuned);
