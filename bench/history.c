@@ -61,6 +61,17 @@ static bool write_document(const json_t *document, const char *temporary, int de
     return good;
 }
 
+// Whether what is kept there is the beginning of this run, and not another's of the same second.
+static bool is_of_this_run(const json_t *document, const char *path)
+{
+    json_t *kept = json_load_file(path, 0, NULL);
+    const json_t *asked = json_object_get(kept, "run"), *own = json_object_get(document, "run");
+    const bool is = (asked == own || json_equal(asked, own)) &&
+                    !strcmp(bench_text_of(kept, "started"), bench_text_of(document, "started"));
+    json_decref(kept);
+    return is;
+}
+
 // Under the first name that is free; where the run is one that went on, under its own.
 static bool give_name(const json_t *document, const char *folder, const char *temporary)
 {
@@ -75,7 +86,7 @@ static bool give_name(const json_t *document, const char *folder, const char *te
         if (i > 1)
             snprintf(number, sizeof number, "-%d", i);
         snprintf(path, sizeof path, "%s/%s%s.json", folder, name, number);
-        if (replaces)
+        if (replaces && access(path, F_OK) == 0 && is_of_this_run(document, path))
             return rename(temporary, path) == 0;
         if (link(temporary, path) == 0) {
             unlink(temporary);

@@ -109,6 +109,33 @@ START_TEST(a_run_that_went_on_takes_its_own_place)
 }
 END_TEST
 
+static json_t *run_of(const char *case_line)
+{
+    json_t *root = document("2026-01-01T10:00:00Z", "1", case_line);
+    json_object_set_new(root, "run", json_pack("{s:[[s, i]]}", "cases", case_line, 1));
+    return root;
+}
+
+// Two of one second: what went on is the second, and the first is another's.
+START_TEST(a_run_that_went_on_leaves_others_alone)
+{
+    begin();
+    keep(run_of("gemm m=1 n=1 k=1"));
+    keep(run_of("gemm m=2 n=1 k=1"));
+    json_t *resumed = run_of("gemm m=2 n=1 k=1");
+    json_object_set_new(resumed, "resumed", json_pack("[s]", "2026-01-01T11:00:00Z"));
+    keep(resumed);
+    expect_name(0, 2, "2026-01-01T10-00-00Z.json");
+    expect_name(1, 2, "2026-01-01T10-00-00Z-2.json");
+    char path[BENCH_PATH_TEXT];
+    ck_assert(bench_history_resolve("2026-01-01T10-00-00Z", NULL, path, reason));
+    json_t *first = json_load_file(path, 0, NULL);
+    ck_assert_str_eq(bench_text_of(json_array_get(json_object_get(first, "results"), 0), "case"), "gemm m=1 n=1 k=1");
+    json_decref(first);
+    end();
+}
+END_TEST
+
 static int entries(void)
 {
     char path[200];
@@ -217,6 +244,7 @@ int main(void)
     TCase *tests = tcase_create("history");
     tcase_add_test(tests, results_are_kept_and_found_again);
     tcase_add_test(tests, a_run_that_went_on_takes_its_own_place);
+    tcase_add_test(tests, a_run_that_went_on_leaves_others_alone);
     tcase_add_test(tests, a_disk_that_takes_nothing_is_said);
     tcase_add_test(tests, folders_follow_the_specification);
     tcase_add_test(tests, the_command_lists_and_shows);
