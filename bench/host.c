@@ -242,18 +242,51 @@ int bench_host_begins_at_0(void)
     return 1;
 }
 
-double bench_host_cache(const char *root)
+#define MOST_PROCESSORS 1024
+
+// A processor's last level: its bytes, and the first processor that shares it. 0: there is no such processor.
+static double last_level(const char *root, int processor, int *first)
 {
     double largest = 0;
     for (int i = 0; i < 8; i++) {
         char path[128], line[64], *end = NULL;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/size", processor, i);
         if (!read_line(root, path, line, sizeof line))
             break;
-        double bytes = strtod(line, &end) * (*end == 'K' ? 1024.0 : *end == 'M' ? 1048576.0 : 1.0);
-        largest = bytes > largest ? bytes : largest;
+        const double bytes = strtod(line, &end) * (*end == 'K' ? 1024.0 : *end == 'M' ? 1048576.0 : 1.0);
+        if (bytes < largest)
+            continue;
+        largest = bytes;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list", processor, i);
+        *first = read_line(root, path, line, sizeof line) ? atoi(line) : 0;
     }
     return largest;
+}
+
+// A processor of several dies has a last level on each: what is spread over its cores lies in all of them.
+double bench_host_cache(const char *root)
+{
+    bool is_counted[MOST_PROCESSORS] = {false};
+    double all = 0;
+#if defined(__linux__)
+    cpu_set_t set;
+    const bool has_set = !*root && !sched_getaffinity(0, sizeof set, &set);
+#endif
+    for (int i = 0; i < MOST_PROCESSORS; i++) {
+#if defined(__linux__)
+        if (has_set && !CPU_ISSET(i, &set))
+            continue;
+#endif
+        int first = 0;
+        const double bytes = last_level(root, i, &first);
+        if (bytes <= 0 && *root)
+            break;
+        if (bytes <= 0 || first < 0 || first >= MOST_PROCESSORS || is_counted[first])
+            continue;
+        is_counted[first] = true;
+        all += bytes;
+    }
+    return all;
 }
 
 double bench_host_free_memory(const char *root)

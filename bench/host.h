@@ -31,7 +31,7 @@ json_t *bench_host_json(void);
 int bench_host_cores(void);
 /* Whether they are the machine's first ones: a driver that binds its threads counts from 0. */
 int bench_host_begins_at_0(void);
-/* Bytes of the last-level cache; 0: unknown. */
+/* Bytes of the last-level caches of the processors that this process may use, together; 0: unknown. */
 double bench_host_cache(const char *root);
 /* Bytes that may still be allocated without anybody being killed; 0: unknown. */
 double bench_host_free_memory(const char *root);

@@ -131,8 +131,21 @@ START_TEST(caches_and_free_memory_are_read)
     put("/sys/devices/system/cpu/cpu0/cache/index1/size", "32K\n");
     put("/sys/devices/system/cpu/cpu0/cache/index2/size", "2M\n");
     put("/sys/devices/system/cpu/cpu0/cache/index3/size", "32768K\n");
-    put("/proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 1 kB\nMemAvailable: 4096 kB\n");
     ck_assert_double_eq(bench_host_cache(root), 32768.0 * 1024);
+    // Two processors a die, and a last level a die.
+    put("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list", "0-1\n");
+    for (int i = 1; i < 6; i++) {
+        char path[128];
+        const char *const lists[] = {"0-1\n", "2-3\n", "4-5\n"};
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index0/size", i);
+        put(path, "32K\n");
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index1/size", i);
+        put(path, "16384K\n");
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index1/shared_cpu_list", i);
+        put(path, lists[i / 2]);
+    }
+    ck_assert_double_eq(bench_host_cache(root), (32768.0 + 2 * 16384) * 1024);
+    put("/proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 1 kB\nMemAvailable: 4096 kB\n");
     ck_assert_double_eq(bench_host_free_memory(root), 4096.0 * 1024);
     put("/proc/self/cgroup", "0::/\n");
     put("/sys/fs/cgroup/memory.max", "2097152\n");
