@@ -136,8 +136,9 @@ CHAINS(husk_bench_fma_f16, half, half8, vstore8)
     defined(__opencl_c_integer_dot_product_input_4x8bit_packed) && WG > 1
 #pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
 #define DOT_OPS 8
-#define DOT_LANE(s, e) s.s##e += dot_4x8packed_us_int(as_uint(a.s##e), as_uint(b.s##e));
-#define DOT(s) DOT_LANE(s, 0) DOT_LANE(s, 1) DOT_LANE(s, 2) DOT_LANE(s, 3)
+// By the sum itself: the product of two that stay the same would be taken out of the loop, and the loop with it.
+#define DOT_LANE(sum, e) sum.s##e += dot_4x8packed_us_int(as_uint(sum.s##e), as_uint(b.s##e));
+#define DOT(sum) DOT_LANE(sum, 0) DOT_LANE(sum, 1) DOT_LANE(sum, 2) DOT_LANE(sum, 3)
 #elif !defined(PLAIN) && defined(__clang__) && defined(HAS_DOT) && defined(__x86_64__) && WG == 1
 #define DOT_OPS 8
 #define DOT(s) __asm__("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b));
