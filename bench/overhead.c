@@ -257,5 +257,5 @@ int bench_command_overhead(const bench_options *given)
     if (options.json && json_array_size(list) && !write_json(list, options.json_path))
         code = BENCH_EXIT_ERROR;
     json_decref(list);
-    return code;
+    return bench_interrupted ? bench_interrupted_exit() : code;
 }

@@ -178,7 +178,7 @@ static void write_verdict(const json_t *root, const json_t *rows, FILE *file)
                 best, count);
     const json_t *row = bench_rival_worst(rows, &worst, &who);
     if (row) {
-        fprintf(file, "<p class=\"r-soft\">No case is below %.2f of its fastest rival: ", worst);
+        fprintf(file, "<p class=\"r-soft\">No case is below %.2f of its fastest rival: ", floor(100 * worst) / 100);
         bench_report_text(file, bench_text_of(row, "case"));
         fputs(" (", file);
         bench_report_text(file, who);

@@ -184,8 +184,9 @@ static void add_entrants(bench_run *r, bench_row *row)
                  bench_op_text(row->c.op), variant);
         return;
     }
+    // One that could not be started again has lost its rows: it is not that it lacks the operator.
     for (size_t i = 1; i < r->contestant_count; i++) {
-        if (r->contestants[i].is_usable)
+        if (r->contestants[i].is_usable || r->contestants[i].restarts)
             bench_row_add_forms(row, &r->contestants[i], r->options->max_time);
     }
 }
@@ -360,14 +361,17 @@ static void write_reproducer(const bench_run *r, bench_row *row)
     const size_t size = sizeof row->reproducer;
     snprintf(text, size, "clbench run %s", row->c.canonical);
     const char *variant = row->asked[0] ? row->asked : r->options->variant;
+    char word[4 * 256];
     if (variant)
         bench_append(text, size, " --variant %s", variant);
     if (r->options->cold)
         bench_append(text, size, " --cold");
     if (r->options->seed != 1)
         bench_append(text, size, " --seed %lld", (long long)r->options->seed);
-    if (r->wish)
-        bench_append(text, size, strpbrk(r->wish, " ()") ? " -d '%s'" : " -d %s", r->wish);
+    if (r->wish) {
+        bench_shell_word(r->wish, word, sizeof word);
+        bench_append(text, size, " -d %s", word);
+    }
 }
 
 // A row is made unless a document that is resumed has it whole.

@@ -165,7 +165,8 @@ static void print_rivals(const json_t *rows)
         print_rival(rows, BENCH_BEST, "the fastest rival of each case");
     const json_t *row = bench_rival_worst(rows, &worst, &who);
     if (row)
-        bench_print(2, "No case is below %.2f of its fastest rival: %s (%s).\n", worst, string_of(row, "case"), who);
+        bench_print(2, "No case is below %.2f of its fastest rival: %s (%s).\n", floor(100 * worst) / 100,
+                    string_of(row, "case"), who);
     bench_rival_forms forms = bench_rival_winograd(rows);
     if (forms.count)
         bench_print(2,

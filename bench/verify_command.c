@@ -302,6 +302,8 @@ int bench_command_verify(const bench_options *given)
     }
     free(v);
     bench_suite_free(&suite);
+    if (bench_interrupted && code == BENCH_EXIT_OK)
+        code = bench_interrupted_exit();
     if (digests && (ferror(digests) | fclose(digests))) {
         fprintf(stderr, "clbench: %s could not be written: %s\n", options->digests_path, strerror(errno));
         return code == BENCH_EXIT_OK ? BENCH_EXIT_ERROR : code;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // embedding lookups rows columns [dtype dir]
+#include <math.h>
 #include <stdio.h>
 
 #include "data.h"
@@ -24,7 +25,9 @@ static double bytes(const bench_case *c)
 {
     const bench_embedding *e = &c->as.embedding;
     const double lookups = (double)e->lookups, columns = (double)e->columns;
-    return 4 * lookups + 4 * columns * (lookups + (c->dir == BENCH_FWD ? lookups : (double)e->rows));
+    // A row that is looked up again is read once; the table's gradient is written whole.
+    const double rows = (double)e->rows;
+    return 4 * lookups + 4 * columns * (lookups + (c->dir == BENCH_FWD ? fmin(lookups, rows) : rows));
 }
 
 static bool make_indices(const bench_embedding *e, bench_array *indices, uint64_t seed)

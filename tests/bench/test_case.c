@@ -132,6 +132,10 @@ START_TEST(work_is_counted_by_the_definition)
     ck_assert_double_eq(bench_case_flops(&c), 2.0 * 5 * 3 * 3 * 11 * 2 * ((7 + 11) + (22 + 11)));
     c = parse("softmax outer=3 axis=10");
     ck_assert_double_eq(bench_case_bytes(&c), 8.0 * 30);
+    c = parse("embedding lookups=10 rows=40 columns=8"); // indices, what is read, what is written
+    ck_assert_double_eq(bench_case_bytes(&c), 4.0 * (10 + 80 + 80));
+    c = parse("embedding lookups=100 rows=4 columns=8"); // a table of four rows is read once
+    ck_assert_double_eq(bench_case_bytes(&c), 4.0 * (100 + 32 + 800));
     ck_assert(bench_case_is_bandwidth(&c));
 }
 END_TEST

@@ -107,6 +107,18 @@ START_TEST(a_gpu_has_its_own_cache)
 }
 END_TEST
 
+// Rounded up it would be a claim that does not hold.
+START_TEST(the_worst_row_is_never_rounded_up)
+{
+    add("arithmetic", 80, 1e6, 1e6);
+    json_t *row = json_array_get(json_object_get(root, "results"), 0);
+    json_array_append_new(json_object_get(row, "baselines"),
+                          json_pack("{s:s, s:f}", "name", "onednn", "speedup", 0.9961));
+    print_verdict();
+    expect_said("No case is below 0.99 of its fastest rival: softmax outer=1 axis=2 (onednn).\n");
+}
+END_TEST
+
 START_TEST(memory_that_became_slower_is_said)
 {
     add("memory", 90, 1e7, 33e6);
@@ -124,6 +136,7 @@ int main(void)
     tcase_add_test(tests, memory_is_judged_by_where_the_data_lie);
     tcase_add_test(tests, what_there_is_none_of_is_not_said);
     tcase_add_test(tests, a_gpu_has_its_own_cache);
+    tcase_add_test(tests, the_worst_row_is_never_rounded_up);
     tcase_add_test(tests, memory_that_became_slower_is_said);
     Suite *suite = suite_create("the verdict's limits");
     suite_add_tcase(suite, tests);
