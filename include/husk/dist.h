@@ -79,7 +79,10 @@ HUSK_API husk_status husk_dist_context_create(husk_dist *dist, const char *wish,
  */
 HUSK_API void husk_dist_fail(husk_dist *dist, const husk_error *error);
 
-/* Together: each of the values summed over all ranks, in their order, so that all have the same bits. At most 65536. */
+/*
+ * Together: each of the values summed over all ranks, in their order, so that all have the same bits. At most 65536.
+ * Here and below ranks whose numbers of values or bytes differ are refused.
+ */
 HUSK_API husk_status husk_dist_sum(husk_dist *dist, double *values, size_t count);
 /* Together: rank 0's bytes in all ranks. */
 HUSK_API husk_status husk_dist_broadcast(husk_dist *dist, void *data, size_t bytes);
@@ -175,7 +178,7 @@ typedef husk_status (*husk_pipeline_callback)(void *user, husk_graph *graph, uin
 
 typedef struct husk_pipeline_params {
     uint32_t size;           /* sizeof this struct: HUSK_PIPELINE_PARAMS sets it */
-    uint32_t micro_batches;  /* of a step, in all ranks; at least 1, and has no default */
+    uint32_t micro_batches;  /* of a step, in all ranks; 1 to 512, and has no default */
     const husk_pipeline_link *previous; /* from the stage before, in the order in which that has them as `next` */
     size_t previous_count;              /* at most 8; none in the first stage */
     const husk_pipeline_link *next;     /* to the stage behind */

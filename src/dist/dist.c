@@ -209,9 +209,10 @@ const husk_error *husk_dist_error(const husk_dist *dist)
 
 // ---- together ----
 
+// A message is as many bytes as its first eight say, and those: ranks whose calls differ find out.
 typedef struct gathering {
     husk__task task;
-    size_t bytes;
+    size_t bytes; // of a message
     char *own, *all;
     bool is_broadcast;
 } gathering;
@@ -247,30 +248,52 @@ static void gathering_free(gathering *g)
     free(g);
 }
 
+// Messages without what they begin with; refused where another rank's is not as long as this one's.
+static husk_status take_messages(husk_dist *dist, const gathering *g, void *all, const husk__dist_scope *scope)
+{
+    const size_t bytes = g->bytes - sizeof(uint64_t);
+    const char *message = g->all;
+    char text[256], who[128];
+    for (int32_t r = 0; r < (g->is_broadcast ? 1 : dist->count); r++, message += g->bytes) {
+        uint64_t said;
+        memcpy(&said, message, sizeof said);
+        if (said != bytes) {
+            snprintf(text, sizeof text, "%s has come with %llu bytes, this rank with %zu",
+                     husk__rank_text(dist, r, who), (unsigned long long)said, bytes);
+            return husk__dist_fail_with(dist, HUSK_INVALID_ARGUMENT, text, scope);
+        }
+        memcpy((char *)all + (size_t)r * bytes, message + sizeof said, bytes);
+    }
+    return HUSK_OK;
+}
+
 // What MPI may still write to after a failure is left to it.
-static husk_status gather(husk_dist *dist, const void *own, size_t bytes, void *all, bool is_broadcast,
+static husk_status gather(husk_dist *dist, const void *own, size_t given, void *all, bool is_broadcast,
                           const char *what, const husk__dist_scope *scope)
 {
-    size_t total = is_broadcast ? bytes : bytes * (size_t)dist->count;
+    const uint64_t said = given;
+    const size_t bytes = given + sizeof said;
     gathering *g = calloc(1, sizeof *g);
-    if (!g || !husk__task_init(&g->task, 2 * dist->count) || !(g->own = malloc(bytes + 1)) ||
-        !(g->all = malloc(total + 1))) {
+    if (!g || !husk__task_init(&g->task, 2 * dist->count) || !(g->own = malloc(bytes)) ||
+        !(g->all = malloc(is_broadcast ? bytes : bytes * (size_t)dist->count))) {
         gathering_free(g);
-        return husk__dist_no_memory(scope);
+        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
     }
     g->bytes = bytes;
     g->is_broadcast = is_broadcast;
     g->task.advance = advance_gathering;
     snprintf(g->task.what, sizeof g->task.what, "%s", what);
-    memcpy(g->own, own, bytes);
-    memcpy(g->all + (is_broadcast ? 0 : bytes * (size_t)dist->rank), own, bytes);
+    memcpy(g->own, &said, sizeof said);
+    if (given)
+        memcpy(g->own + sizeof said, own, given);
+    memcpy(g->all + (is_broadcast ? 0 : bytes * (size_t)dist->rank), g->own, bytes);
     husk__task_post(dist, &g->task);
     husk_status status = husk__task_wait(dist, &g->task, scope);
     if (status)
         return status;
-    memcpy(all, g->all, total);
+    status = take_messages(dist, g, all, scope);
     gathering_free(g);
-    return HUSK_OK;
+    return status;
 }
 
 husk_status husk__dist_gather(husk_dist *dist, const void *own, size_t bytes, void *all, const char *what,

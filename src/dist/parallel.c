@@ -46,6 +46,7 @@ struct husk_parallel {
     size_t part_count;
     size_t posted; // parts of this step
     bool is_due;   // the last of `accumulate` batches
+    bool listens;  // to the graph's buckets
 };
 
 // ---- the library's thread ----
@@ -211,7 +212,8 @@ static husk_status make_parts(husk_parallel *own, const husk__dist_scope *scope)
                 part *p = &own->parts[at];
                 p->parallel = own;
                 p->bucket = b;
-                p->buffer = bucket.gradients.buffer;
+                p->buffer = bucket.gradients.buffer; // after a failure the thread may be at it while the graph goes
+                husk_buffer_retain(p->buffer);
                 p->offset = (uint64_t)bucket.gradients.offset * size + from;
                 p->bytes = bytes - from < most ? bytes - from : most;
                 p->tag = HUSK__TAG_PARTS + 2 * (int)(at % TAGS);
@@ -463,9 +465,11 @@ static husk_status take_loss_scale(husk_parallel *own, const husk__dist_scope *s
     const bool has_one = scale.scale != 0;
     if (!status)
         status = husk__dist_broadcast(own->dist, &scale, sizeof scale, "rank 0's loss scale", scope);
-    if (!status && has_one != (scale.scale != 0))
+    if (!status && has_one != (scale.scale != 0)) {
         status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "this rank's graph has %s loss scale, rank 0's has %s",
                                    has_one ? "a" : "no", has_one ? "none" : "one");
+        husk__dist_fail(own->dist, status, scope->error->text);
+    }
     return status || !has_one ? status : graph_failed(own, husk_graph_set_loss_scale(own->graph, &scale), scope);
 }
 
@@ -520,10 +524,21 @@ static husk_status check_params(husk_parallel *own, const husk_parallel_params *
     return HUSK_OK;
 }
 
+static husk_status make(husk_parallel *own, const husk_parallel_params *params, const husk__dist_scope *scope)
+{
+    husk_status status = check_params(own, params, scope);
+    if (!status)
+        status = husk_queue_create(husk_queue_context(husk_graph_queue(own->graph)), NULL, &own->queue, scope->error);
+    if (!status && own->dist->count > 1)
+        status = make_staging(own, scope);
+    return status || own->dist->count == 1 ? status : make_parts(own, scope);
+}
+
 husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_parallel_params *params,
                                  husk_parallel **parallel, husk_error *error)
 {
-    const husk__dist_scope scope = {"husk_parallel_create", error};
+    husk_error none;
+    const husk__dist_scope scope = {"husk_parallel_create", error ? error : &none};
     if (!dist || !graph || !parallel)
         return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
                                  !dist ? "dist" : !graph ? "graph" : "parallel");
@@ -533,14 +548,10 @@ husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_
         return husk__dist_no_memory(&scope);
     own->dist = dist;
     own->graph = graph;
-    husk_status status = check_params(own, params, &scope);
-    if (!status)
-        status = husk_queue_create(husk_queue_context(husk_graph_queue(graph)), NULL, &own->queue, error);
-    if (!status && dist->count > 1)
-        status = make_staging(own, &scope);
-    if (!status && dist->count > 1)
-        status = make_parts(own, &scope);
-    if (!status)
+    husk_status status = make(own, params, &scope);
+    if (status) // the others wait for this rank's description
+        husk__dist_fail(dist, status, scope.error->text);
+    else
         status = compare(own, &scope);
     if (!status)
         status = visit_all(own, take_first_ranks, NULL, &scope);
@@ -555,6 +566,7 @@ husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_
         return status;
     }
     husk_graph_on_bucket(graph, on_bucket, own);
+    own->listens = true;
     *parallel = own;
     return HUSK_OK;
 }
@@ -564,13 +576,15 @@ void husk_parallel_release(husk_parallel *parallel)
     if (!parallel)
         return;
     const husk__dist_scope silent = {"husk_parallel_release", NULL};
-    husk_graph_on_bucket(parallel->graph, NULL, NULL);
+    if (parallel->listens) // else another one may
+        husk_graph_on_bucket(parallel->graph, NULL, NULL);
     // After a failure MPI may still write to what was in use, until the run ends.
     if (parallel->posted && husk__dist_check(parallel->dist, &silent))
         return;
     for (size_t i = 0; i < parallel->part_count; i++) {
         husk_event_release(parallel->parts[i].ready);
         husk_event_release(parallel->parts[i].landed);
+        husk_buffer_release(parallel->parts[i].buffer);
         husk__task_clear(&parallel->parts[i].task);
         free(parallel->parts[i].received);
     }
@@ -587,11 +601,12 @@ void husk_parallel_release(husk_parallel *parallel)
 static husk_status backward(husk_parallel *own, const husk__dist_scope *scope)
 {
     husk_queue *queue = husk_graph_queue(own->graph);
+    husk_status status = husk__dist_check(own->dist, scope);
+    if (status) // parts of the step that has failed may be on their way still
+        return status;
     own->posted = 0;
     own->is_due = false;
-    husk_status status = husk__dist_check(own->dist, scope);
-    if (!status)
-        status = graph_failed(own, husk_graph_forward(own->graph, HUSK_GRAPH_TRAINING), scope);
+    status = graph_failed(own, husk_graph_forward(own->graph, HUSK_GRAPH_TRAINING), scope);
     if (!status && own->params.check_finite)
         status = graph_failed(own, husk_graph_check_finite(own->graph), scope);
     if (!status)

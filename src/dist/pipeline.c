@@ -221,7 +221,7 @@ static husk_status compare_stages(husk_pipeline *own, const husk__dist_scope *sc
 {
     description *all = malloc(sizeof *all * (size_t)own->dist->count);
     if (!all)
-        return husk__dist_no_memory(scope);
+        return husk__dist_fail_with(own->dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
     husk_status status =
         husk__dist_gather(own->dist, &own->own, sizeof own->own, all, "husk_pipeline_create", scope);
     if (!status)
@@ -241,6 +241,8 @@ static husk_status make_transfer(husk_pipeline *own, transfer *t, const char *na
     t->sends = is_next == (way == FORWARD);
     t->peer = own->dist->rank + (is_next ? 1 : -1);
     t->tag = HUSK__TAG_STAGES + (int)(2 * link + (way == FORWARD ? 0 : 1)) * MOST_MICRO_BATCHES;
+    if (!t->buffer) // after a failure the thread may be at it while the graph goes
+        husk_buffer_retain(tensor.buffer);
     t->buffer = tensor.buffer;
     t->offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
     t->bytes = (uint64_t)husk_tensor_extent(&tensor);
@@ -385,6 +387,7 @@ static void forget_transfers(transfer (*transfers)[2])
             transfer *t = &transfers[i][way];
             husk_event_release(t->ready);
             husk_event_release(t->landed);
+            husk_buffer_release(t->buffer);
             husk__task_clear(&t->task);
         }
 }

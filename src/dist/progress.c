@@ -54,7 +54,10 @@ husk_status husk__task_settled(husk__task *task, bool *settled, husk_error *erro
     *settled = flag != 0;
     if (flag)
         task->open = 0;
-    return husk__mpi_failed(code, "MPI_Testall", error);
+    char call[sizeof task->what + 16] = "";
+    if (code != MPI_SUCCESS)
+        snprintf(call, sizeof call, "%s: MPI_Testall", task->what);
+    return husk__mpi_failed(code, call, error);
 }
 
 husk_status husk__task_device(const husk__task *task, husk_event *event, bool *settled, husk_error *error)
@@ -333,7 +336,7 @@ static void take_posted(husk_dist *dist)
 // Under the lock. New tasks end the pause at once; messages are looked for again and again.
 static void pause_for(husk_dist *dist, bool busy, int *idle)
 {
-    if (busy) {
+    if (busy || dist->posted) { // what was posted since take_posted has signalled to nobody
         *idle = 0;
         return;
     }
