@@ -65,7 +65,7 @@ static int by_size(const void *a, const void *b)
 // The nearest rank: the smallest time that so much of all are within.
 static double percentile(const double *sorted, int count, int percent)
 {
-    int rank = (count * percent + 99) / 100;
+    int rank = (int)(((int64_t)count * percent + 99) / 100);
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 

@@ -4,6 +4,7 @@
 // which is not CIFAR-10: gratings of ten directions in random colours and places, with noise. Exit status 0 if half
 // of what it is asked is known, 1 if not, 2 after a failure.
 //     train_cifar10 [--seed N] [--epochs N] [--steps N] [--log FILE] [FOLDER]
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,25 +157,49 @@ static husk_metrics_report pass(husk_graph *graph, husk_feed *feed, husk_metrics
     return report;
 }
 
+// A whole number; anything else ends the program.
+static uint64_t whole(const char *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno) {
+        fprintf(stderr, "%s: \"%s\" is no whole number\n", option, text);
+        exit(2);
+    }
+    return value;
+}
+
+static int usage(const char *program)
+{
+    fprintf(stderr, "%s [--seed N] [--epochs N] [--steps N] [--log FILE] [FOLDER]\n", program);
+    return 2;
+}
+
 int main(int count, char **arguments)
 {
     const char *folder = NULL, *log_path = NULL;
     uint64_t seed = 1, epochs = 8, steps = 0;
     for (int i = 1; i < count; i++) {
-        const char *value = i + 1 < count ? arguments[i + 1] : "";
         if (strncmp(arguments[i], "--", 2) != 0) {
+            if (folder)
+                return usage(arguments[0]);
             folder = arguments[i];
             continue;
         }
-        if (strcmp(arguments[i], "--seed") == 0)
-            seed = strtoull(value, NULL, 10);
-        else if (strcmp(arguments[i], "--epochs") == 0)
-            epochs = strtoull(value, NULL, 10);
-        else if (strcmp(arguments[i], "--steps") == 0)
-            steps = strtoull(value, NULL, 10);
-        else if (strcmp(arguments[i], "--log") == 0)
+        if (i + 1 == count)
+            return usage(arguments[0]);
+        const char *option = arguments[i], *value = arguments[++i];
+        if (strcmp(option, "--seed") == 0)
+            seed = whole(option, value);
+        else if (strcmp(option, "--epochs") == 0)
+            epochs = whole(option, value);
+        else if (strcmp(option, "--steps") == 0)
+            steps = whole(option, value);
+        else if (strcmp(option, "--log") == 0)
             log_path = value;
-        i++;
+        else
+            return usage(arguments[0]);
     }
 
     static const char *const batches[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",

@@ -4,6 +4,7 @@
 //     train_digits [--seed N] [--steps N] [--batch N] [--dtype f32|bf16|f16] [--log FILE]
 //                  [IMAGES LABELS]
 // With --steps it ends after so many steps and asks nothing. IMAGES and LABELS are IDX files such as MNIST's.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,26 @@ static uint64_t digest(husk_graph *graph)
     return hash;
 }
 
+// A whole number; anything else ends the program.
+static uint64_t whole(const char *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno) {
+        fprintf(stderr, "%s: \"%s\" is no whole number\n", option, text);
+        exit(2);
+    }
+    return value;
+}
+
+static int usage(const char *program)
+{
+    fprintf(stderr, "%s [--seed N] [--steps N] [--batch N] [--dtype f32|bf16|f16] [--log FILE] [IMAGES LABELS]\n",
+            program);
+    return 2;
+}
+
 int main(int count, char **arguments)
 {
     const char *images_path = HUSK_EXAMPLE_DATA "/digits-images.idx3-ubyte", *log_path = NULL;
@@ -148,26 +169,28 @@ int main(int count, char **arguments)
     uint64_t seed = 1, steps = 0;
     int64_t batch = 32;
     husk_dtype dtype = HUSK_F32;
-    if (count % 2 == 0) {
-        fprintf(stderr, "%s [--seed N] [--steps N] [--batch N] [--dtype f32|bf16|f16] [--log FILE] [IMAGES LABELS]\n",
-                arguments[0]);
-        return 2;
-    }
+    if (count % 2 == 0)
+        return usage(arguments[0]);
     for (int i = 1; i < count; i += 2) {
-        if (strcmp(arguments[i], "--seed") == 0)
-            seed = strtoull(arguments[i + 1], NULL, 10);
-        else if (strcmp(arguments[i], "--steps") == 0)
-            steps = strtoull(arguments[i + 1], NULL, 10);
-        else if (strcmp(arguments[i], "--batch") == 0)
-            batch = strtoll(arguments[i + 1], NULL, 10);
-        else if (strcmp(arguments[i], "--dtype") == 0)
-            dtype = strcmp(arguments[i + 1], "f16") == 0    ? HUSK_F16
-                    : strcmp(arguments[i + 1], "bf16") == 0 ? HUSK_BF16
-                                                            : HUSK_F32;
-        else if (strcmp(arguments[i], "--log") == 0)
-            log_path = arguments[i + 1];
+        const char *option = arguments[i], *value = arguments[i + 1];
+        if (strcmp(option, "--seed") == 0)
+            seed = whole(option, value);
+        else if (strcmp(option, "--steps") == 0)
+            steps = whole(option, value);
+        else if (strcmp(option, "--batch") == 0)
+            batch = (int64_t)whole(option, value);
+        else if (strcmp(option, "--dtype") == 0 && strcmp(value, "f16") == 0)
+            dtype = HUSK_F16;
+        else if (strcmp(option, "--dtype") == 0 && strcmp(value, "bf16") == 0)
+            dtype = HUSK_BF16;
+        else if (strcmp(option, "--dtype") == 0 && strcmp(value, "f32") == 0)
+            dtype = HUSK_F32;
+        else if (strcmp(option, "--log") == 0)
+            log_path = value;
+        else if (strncmp(option, "--", 2) != 0)
+            images_path = option, labels_path = value;
         else
-            images_path = arguments[i], labels_path = arguments[i + 1];
+            return usage(arguments[0]);
     }
 
     husk_array images = {0}, labels = {0};

@@ -4,6 +4,7 @@
 // how many bytes, all alike, the next one might as well be drawn. Exit status 0 if it is below half of the bytes that
 // occur, 1 if not, 2 after a failure.
 //     train_text [--seed N] [--steps N] [--write BYTES] [--log FILE] [TEXT...]
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,7 +227,7 @@ static int32_t sample(const float *scores, int64_t bytes, double temperature, ui
 
 // A graph for one row, without a loss, that has the parameters of the one that has learnt. It goes on with `ids`.
 static void write_text(husk_context *context, husk_graph *learnt, const husk_vocabulary *vocabulary,
-                       const int32_t *start, int64_t letters, uint64_t seed)
+                       const int32_t *start, uint64_t letters, uint64_t seed)
 {
     const int64_t bytes = husk_vocabulary_size(vocabulary);
     husk_graph *graph;
@@ -248,7 +249,7 @@ static void write_text(husk_context *context, husk_graph *learnt, const husk_voc
     for (int64_t i = 0; i < known; i++)
         fwrite(husk_vocabulary_get(vocabulary, ids[i], NULL), 1, 1, stdout);
     printf("|");
-    for (int64_t i = 0; i < letters; i++) {
+    for (uint64_t i = 0; i < letters; i++) {
         ok(husk_graph_write(graph, "ids", ids, sizeof ids), husk_graph_error(graph));
         ok(husk_graph_forward(graph, HUSK_GRAPH_EVALUATION), husk_graph_error(graph));
         ok(husk_graph_read(graph, "logits", scores, sizeof *scores * (uint64_t)(LENGTH * bytes)),
@@ -266,6 +267,25 @@ static void write_text(husk_context *context, husk_graph *learnt, const husk_voc
     husk_graph_release(graph);
 }
 
+// A whole number; anything else ends the program.
+static uint64_t whole(const char *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno) {
+        fprintf(stderr, "%s: \"%s\" is no whole number\n", option, text);
+        exit(2);
+    }
+    return value;
+}
+
+static int usage(const char *program)
+{
+    fprintf(stderr, "%s [--seed N] [--steps N] [--write BYTES] [--log FILE] [TEXT...]\n", program);
+    return 2;
+}
+
 int main(int count, char **arguments)
 {
 #define LICENCES "/usr/share/common-licenses/"
@@ -273,24 +293,29 @@ int main(int count, char **arguments)
                                 LICENCES "MPL-1.1", LICENCES "Artistic"};
     const char *log_path = NULL;
     size_t given = 0;
-    uint64_t seed = 1, steps = 1500;
-    int64_t letters = 500;
+    uint64_t seed = 1, steps = 1500, letters = 500;
     for (int i = 1; i < count; i++) {
-        const char *value = i + 1 < count ? arguments[i + 1] : "";
         if (strncmp(arguments[i], "--", 2) != 0) {
-            if (given < TEXTS)
-                paths[given++] = arguments[i];
+            if (given == TEXTS) {
+                fprintf(stderr, "at most %d texts are read\n", TEXTS);
+                return 2;
+            }
+            paths[given++] = arguments[i];
             continue;
         }
-        if (strcmp(arguments[i], "--seed") == 0)
-            seed = strtoull(value, NULL, 10);
-        else if (strcmp(arguments[i], "--steps") == 0)
-            steps = strtoull(value, NULL, 10);
-        else if (strcmp(arguments[i], "--write") == 0)
-            letters = strtoll(value, NULL, 10);
-        else if (strcmp(arguments[i], "--log") == 0)
+        if (i + 1 == count)
+            return usage(arguments[0]);
+        const char *option = arguments[i], *value = arguments[++i];
+        if (strcmp(option, "--seed") == 0)
+            seed = whole(option, value);
+        else if (strcmp(option, "--steps") == 0)
+            steps = whole(option, value);
+        else if (strcmp(option, "--write") == 0)
+            letters = whole(option, value);
+        else if (strcmp(option, "--log") == 0)
             log_path = value;
-        i++;
+        else
+            return usage(arguments[0]);
     }
 
     husk_array text = read_texts(paths, given ? given : 5), ids = {0};

@@ -61,6 +61,10 @@ train() { # libhusk_train in every way
         $cc -std=c11 $warnings "$source/tests/consumer/train.c" $(pkg-config --cflags husk_train) \
             "$libdir/libhusk_train.a" "$libdir/libhusk.a" \
             $(pkg-config --static --libs husk_train | sed 's/-lhusk_train//; s/-lhusk//') -o "$work/static"
+        for example in "$source"/examples/*.c; do # as examples/README.md says
+            [ "${example##*/}" = train_distributed.c ] ||
+                $cc "$example" $(pkg-config --cflags --libs husk_train) -lm -o "$work/example"
+        done
     }
     for target in husk::husk_train husk::husk_train_static; do
         cmake -S "$source/tests/consumer/find_package" -B "$work/build" -DTARGET="$target" -DPROGRAMS=train \
@@ -84,6 +88,7 @@ dist() { # libhusk_dist in every way, where it was built
     export PKG_CONFIG_PATH OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
     # shellcheck disable=SC2046,SC2086 # flags are words
     {
+        $cc "$source/examples/train_distributed.c" $(pkg-config --cflags --libs husk_dist) -lm -o "$work/example"
         $cc -std=c11 $warnings "$source/tests/consumer/dist.c" $(pkg-config --cflags --libs husk_dist) \
             -o "$work/shared"
         $cc -std=c11 $warnings "$source/tests/consumer/dist.c" $(pkg-config --cflags husk_dist) \

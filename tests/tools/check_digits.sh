@@ -3,7 +3,7 @@
 # check_digits.sh MODE PROGRAM [MEMORY]: the example that learns handwritten digits.
 #
 #   short     forty steps: two runs of one seed have the same parameters, to the bit, another seed has others; the log
-#             has a row, and the loss has fallen
+#             has a row, and the loss has fallen; wrong arguments are refused
 #   whole     seeds 1, 2 and 3: 98.5% of the held-out images in 60 seconds of two cores at most; of seed 1 two runs are
 #             the same to the bit
 #   oclgrind  ten steps of small batches in the simulator, whose log has to be empty; MEMORY is the library made of
@@ -22,6 +22,11 @@ complain() {
 
 case "$mode" in
 short)
+    for wrong in "--dtype f8" "--steps many" "--batch -1" "--epochs 3" "--seed"; do
+        # shellcheck disable=SC2086 # an option and its value
+        "$program" $wrong 2> "$work/err"
+        [ $? -eq 2 ] && grep -q -e 'no whole number' -e '--log FILE' "$work/err" || complain "$wrong is not refused"
+    done
     "$program" --seed 1 --steps 40 --log "$work/log" > "$work/first" || complain "the first run fails"
     "$program" --seed 1 --steps 40 > "$work/second" || complain "the second run fails"
     "$program" --seed 2 --steps 40 > "$work/third" || complain "the third run fails"

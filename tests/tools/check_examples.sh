@@ -4,7 +4,7 @@
 #
 #   cifar10    short: a generated set for forty steps, and files in CIFAR-10's format, one of them cut off; whole: the
 #              generated set as it is
-#   sentiment  short: the packages of this machine, and a folder laid out as IMDb's; whole: three seeds
+#   sentiment  short: the packages of this machine, repeated ones, and a folder laid out as IMDb's; whole: three seeds
 #   text       short: sixty steps on one licence; whole: as it is, twice, and the same is written
 #
 # Exit status 77 where the machine lacks the text.
@@ -34,6 +34,15 @@ wants() {
 says() {
     grep -q -- "$1" "$work/out" "$work/err" || complain "it does not say: $1"
 }
+
+# What is no option, has no value or none that it takes is refused; no program goes by another one's arguments.
+if [ "$mode" = short ]; then
+    for wrong in "--step 3" "--steps" "--steps 3x" "--seed -1" "--seed 99999999999999999999"; do
+        # shellcheck disable=SC2086 # an option and its value
+        wants 2 $wrong
+        says '--log FILE\|no whole number'
+    done
+fi
 
 case "$which:$mode" in
 cifar10:short)
@@ -80,6 +89,13 @@ sentiment:short)
     says '^good     precision 1.000, recall 1.000'
     wants 2 "$work"
     says 'husk_corpus_read_folder: '
+    # 200 texts, each of them twice, with a word that no other has: what is asked was not learnt, nor its word known.
+    awk 'BEGIN { for (i = 0; i < 400; i++)
+        printf "Package: p%d\nSection: %s\nDescription: all of word%d\n\n", i, i % 2 ? "libs" : "doc", i % 200 }' \
+        > "$work/packages"
+    "$program" --steps 1 --packages "$work/packages" > "$work/out" 2> "$work/err"
+    cat "$work/out" "$work/err"
+    says '^160 texts to learn, 40 to be asked about, 164 words'
     [ -r /var/lib/dpkg/status ] || exit 77
     wants 0 --steps 60
     says '^library  precision 0'
