@@ -11,6 +11,8 @@
 enum { SUM_COLUMNS = 256, ADDS = 1 }; // cl/lib/sum.clh, cl/lib/map.clh
 // Where there are fewer sums than UNITS_WANTED at a time, they are divided into partial sums of at least CHUNK_MINIMUM.
 enum { UNITS_WANTED = 64, CHUNK_MINIMUM = 16384, CHUNK_MULTIPLE = 64, GROUPS_PER_UNIT = 8, SHARE_MINIMUM = 16384 };
+// GPUs: work-groups of a launch at most, each then has several sums: drivers count work-items in 32 bits.
+enum { MOST_GROUPS = 32768 };
 
 static bool is_kept(const husk__walk_dimension *loop)
 {
@@ -104,8 +106,9 @@ static void share_items(husk__sum *sum, int64_t items)
     const int64_t count = sum->walk.rank > 0 ? sum->walk.dimensions[sum->walk.rank - 1].extent : 1;
     sum->units = sum->kept * (sum->is_columns ? count : 1) * sum->splits;
     const int64_t groups = sum->is_columns ? husk__divide_up(sum->units, items) : sum->units;
-    sum->range = (husk__range){{(size_t)groups, 1, 1}, {(size_t)items, 1, 1}};
-    sum->end_range = (husk__range){{(size_t)husk__divide_up(sum->total, items), 1, 1}, {(size_t)items, 1, 1}};
+    const int64_t end_groups = husk__divide_up(sum->total, items);
+    sum->range = (husk__range){{(size_t)husk__min_i64(groups, MOST_GROUPS), 1, 1}, {(size_t)items, 1, 1}};
+    sum->end_range = (husk__range){{(size_t)husk__min_i64(end_groups, MOST_GROUPS), 1, 1}, {(size_t)items, 1, 1}};
 }
 
 husk_status husk__sum_prepare(husk_context *context, const char *file, const char *options, const char *kernel,

@@ -238,7 +238,8 @@ START_TEST(kinds_and_broadcasts)
 }
 END_TEST
 
-// Sums large enough to be divided: of everything, over rows, over columns, over the outside and the inside of channels.
+// Sums large enough to be divided: of everything, over rows, over columns, over the outside and the inside of channels;
+// and more of them than a GPU's launch has work-groups.
 START_TEST(large_sums)
 {
     static const test_layout packed[5];
@@ -246,6 +247,7 @@ START_TEST(large_sums)
         {{2, 0, 2}, {{300, 1001}, {0}, {300, 1001}}},      {{2, 1, 2}, {{3001, 100}, {100}, {3001, 100}}},
         {{2, 2, 2}, {{20, 20011}, {20, 1}, {20, 20011}}},  {{4, 3, 4}, {{8, 5, 60, 61}, {5, 1, 1}, {8, 5, 60, 61}}},
         {{2, 1, 2}, {{100003, 3}, {3}, {100003, 3}}},      {{1, 2, 2}, {{700}, {300, 1}, {300, 700}}},
+        {{2, 2, 2}, {{40009, 5}, {40009, 1}, {40009, 5}}},
     };
     husk_binary_params params = HUSK_BINARY_PARAMS(.op = _i % 2 ? HUSK_BINARY_MULTIPLY : HUSK_BINARY_ADD);
     tensors t = make(HUSK_F32, params.op, &all[_i / 2], packed, 3);
@@ -405,7 +407,7 @@ int main(void)
     if (test_tier_is("dtypes"))
         return test_main(suite);
     tcase_add_loop_test(tests, differences, 0, KINDS);
-    tcase_add_loop_test(tests, large_sums, 0, 12);
+    tcase_add_loop_test(tests, large_sums, 0, 14);
     tcase_add_test(tests, nothing);
     tcase_add_loop_test(tests, special_values, 0, KINDS);
     tcase_add_test(tests, the_same_bits);
