@@ -35,7 +35,7 @@
  *
  * Error: each operation's rounding, 2^-24 of its result (2^-53 in f64), carried through the formulas to first order and
  * doubled; and what denormals cost that become zero. Where centered, second - third^2 cancels, and the error grows as
- * that does.
+ * that does: of gradients that hardly change it may come out below 0, and w NaN, as in PyTorch.
  */
 #ifndef HUSK_OPS_OPTIMIZER_H
 #define HUSK_OPS_OPTIMIZER_H
