@@ -270,6 +270,7 @@ int bench_command_verify(const bench_options *given)
     if (!bench_select_cases(options, "smoke", &suite, reason) || !add_generated(options, &suite, reason) ||
         !bench_check_variant(options->variant, &suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
+        bench_suite_free(&suite);
         return BENCH_EXIT_USAGE;
     }
     if (options->dry_run) {

@@ -726,7 +726,7 @@ static int write_beyond_a_limit(void)
 
 static int write_on_a_full_disk(void)
 {
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", folder, "tmpfs", 0, "size=140k,mode=700") != 0)
         return 77;
     return store(1, &error) ? 1 : write_in_vain(); // there is room for one of 80 KB
