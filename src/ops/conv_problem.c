@@ -219,11 +219,13 @@ static husk_status check_sizes(const husk__conv_problem *problem, const husk__sc
         fits = fits && g->out[i] <= most && husk__mul_i64(positions, g->out[i], &positions) &&
                positions <= INT32_MAX;
         fits = fits && husk__mul_i64(depth, g->kernel[i], &depth) && depth <= INT32_MAX;
-        fits = fits && (g->kernel[i] - 1) * g->dilation[i] <= most && g->out[i] * g->stride[i] <= INT32_MAX;
+        const int64_t reach = (g->kernel[i] - 1) * g->dilation[i];
+        fits = fits && reach <= most && g->out[i] * g->stride[i] + husk__max_i64(reach, 0) <= INT32_MAX;
     }
     if (!fits)
         return husk__fail(scope, HUSK_UNSUPPORTED,
-                          "more than 2^31 positions in an image of y or elements in a filter");
+                          "more than 2^31 positions in an image of y, elements in a filter, or places that its "
+                          "windows reach over");
     return HUSK_OK;
 }
 

@@ -72,6 +72,15 @@ static void huge_dilation(call *c)
 {
     c->params.dilation[0] = INT64_MAX;
 }
+// The last window begins before 2^31 and ends behind it.
+static void far_reach(call *c)
+{
+    c->params.stride[1] = 50000;
+    c->params.dilation[1] = 60000;
+    c->params.pad_end[1] = 2147519993;
+    c->y.shape[3] = 42949;
+    memset(c->y.strides, 0, sizeof c->y.strides);
+}
 static void bad_variant(call *c)
 {
     c->params.variant = "fastest";
@@ -222,6 +231,7 @@ static const bad bad_calls[] = {
     {bad_pad_end, HUSK_INVALID_ARGUMENT, "pad_end[1]"},
     {huge_pad, HUSK_INVALID_ARGUMENT, "pad"},
     {huge_dilation, HUSK_INVALID_ARGUMENT, "dilation"},
+    {far_reach, HUSK_UNSUPPORTED, "windows reach"},
     {bad_variant, HUSK_INVALID_ARGUMENT, "variant"},
     {unfit_variant, HUSK_UNSUPPORTED, "winograd_2x2"},
     {x_rank, HUSK_INVALID_ARGUMENT, "x:"},
