@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The last step of a matrix multiplication alone, on any device: adds the partial sums of a split K, scales,
-// adds bias and activates. One item an element, neighbours along the rows of C; it is bound by memory.
+// adds bias and activates. Work-item i does elements i, i + grid, i + 2 grid ..., neighbours along the rows of C; it is
+// bound by memory.
 //
 //   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
 #include "lib/dtype.clh"
@@ -17,27 +18,26 @@ __kernel void husk_gemm_reduce(const __global data_t *part_base, long part_offse
                                long c_column, long c_batch, int wide, int m, int n, int batch, int splits, float alpha,
                                float beta, ACT_PARAMS)
 {
-    const long element = get_global_id(0);
-    const long line = element / n;
-    const long matrix = line / m;
-    const int row = (int)(line - matrix * m);
-    const int column = (int)(element - line * n);
-    if (matrix >= batch)
-        return;
     const int part_units = UNITS(wide & WIDE_PARTS), c_units = UNITS(wide & WIDE_C);
     const int bias_units = UNITS(wide & WIDE_BIAS);
-    const __global data_t *part =
-        part_base + (part_offset + matrix * part_batch + row * part_row + column * part_column) * part_units;
-    __global data_t *to = c_base + (c_offset + matrix * c_batch + row * c_row + column * c_column) * c_units;
-    acc_t sum = 0.0f;
-    for (int s = 0; s < splits; ++s)
-        sum += load_either(part + s * part_split * part_units, part_units);
-    acc_t value = alpha * sum;
-    if (beta != 0.0f)
-        value = MAD((acc_t)beta, load_either(to, c_units), value);
-    if (bias_kind != BIAS_NONE)
-        value += load_either(
-            bias_base + (bias_offset + (bias_kind == BIAS_COLUMN ? column : row) * bias_stride) * bias_units,
-            bias_units);
-    store_either(to, activate(value, ACT_ARGS), c_units);
+    for (long element = get_global_id(0); element < (long)batch * m * n; element += get_global_size(0)) {
+        const long line = element / n;
+        const long matrix = line / m;
+        const int row = (int)(line - matrix * m);
+        const int column = (int)(element - line * n);
+        const __global data_t *part =
+            part_base + (part_offset + matrix * part_batch + row * part_row + column * part_column) * part_units;
+        __global data_t *to = c_base + (c_offset + matrix * c_batch + row * c_row + column * c_column) * c_units;
+        acc_t sum = 0.0f;
+        for (int s = 0; s < splits; ++s)
+            sum += load_either(part + s * part_split * part_units, part_units);
+        acc_t value = alpha * sum;
+        if (beta != 0.0f)
+            value = MAD((acc_t)beta, load_either(to, c_units), value);
+        if (bias_kind != BIAS_NONE)
+            value += load_either(
+                bias_base + (bias_offset + (bias_kind == BIAS_COLUMN ? column : row) * bias_stride) * bias_units,
+                bias_units);
+        store_either(to, activate(value, ACT_ARGS), c_units);
+    }
 }

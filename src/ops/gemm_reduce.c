@@ -5,7 +5,8 @@
 #include "base/checked.h"
 #include "ops/gemm_problem.h"
 
-enum { REDUCE_ITEMS = 64 };
+// At most so many work-groups, each item of which then does several elements: drivers count work-items in 32 bits.
+enum { REDUCE_ITEMS = 64, MOST_GROUPS = 32768 };
 
 husk_status husk__gemm_reduce_get(husk_plan *plan, const husk__kernel **kernel, const husk__scope *scope)
 {
@@ -20,7 +21,8 @@ husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *que
 {
     const husk__gemm_shape *shape = &problem->shape;
     const int64_t elements = shape->batch * shape->m * shape->n;
-    const husk__range range = {{(size_t)husk__divide_up(elements, REDUCE_ITEMS), 1, 1}, {REDUCE_ITEMS, 1, 1}};
+    const int64_t groups = husk__min_i64(husk__divide_up(elements, REDUCE_ITEMS), MOST_GROUPS);
+    const husk__range range = {{(size_t)groups, 1, 1}, {REDUCE_ITEMS, 1, 1}};
     husk__gemm_problem plain = *problem;
     husk__gemm_run bare = *run;
     if (reduce->only_scales) {

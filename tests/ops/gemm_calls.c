@@ -113,6 +113,25 @@ START_TEST(test_packed_weights)
 }
 END_TEST
 
+// More weights than the copying kernel has work-items.
+START_TEST(test_many_packed_rows)
+{
+    husk_gemm_params params = HUSK_GEMM_PARAMS(.variant = "tiled:32x32");
+    const int64_t a[] = {1, 1403}, b[] = {1403, 1500}, c[] = {1, 1500}, bias[] = {1500};
+    operands o = {test_input(2, a, TEST_PACKED, 1, 1.0f), test_input(2, b, TEST_REVERSED, 2, 1.0f),
+                  test_input(1, bias, TEST_PACKED, 3, 1.0f), test_output(HUSK_F32, 2, c, TEST_PACKED)};
+    husk_plan *plan = make_plan(&o, &params);
+    husk_packed *packed = NULL;
+    test_ok(husk_gemm_plan_pack(plan, test_queue(), &o.b.tensor, &packed));
+    const husk_tensor weights = husk_packed_tensor(packed);
+    test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
+    verify(&o, &params, 1.0f, "many packed rows");
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    release_operands(&o);
+}
+END_TEST
+
 // A packed B that a plain B of the same values would not match: C by columns, a smooth activation, a batch of A.
 START_TEST(test_packed_elsewhere)
 {
@@ -550,6 +569,7 @@ TCase *test_gemm_calls(void)
     tcase_add_test(cases, test_plan);
     tcase_add_loop_test(cases, test_packed_weights, 0, sizeof packing_variants / sizeof *packing_variants);
     tcase_add_test(cases, test_packed_elsewhere);
+    tcase_add_test(cases, test_many_packed_rows);
     tcase_add_test(cases, test_packed_by_any_plan);
     tcase_add_loop_test(cases, test_packed_dtypes, 0, sizeof packing_variants / sizeof *packing_variants);
     tcase_add_test(cases, test_overflow);
