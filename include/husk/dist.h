@@ -35,7 +35,7 @@ typedef struct husk_dist husk_dist;
 /* Zero means the default throughout. */
 typedef struct husk_dist_params {
     uint32_t size;            /* sizeof this struct: HUSK_DIST_PARAMS sets it */
-    uint32_t silence_ms;      /* a rank that is not heard from for so long is lost; default 5000 */
+    uint32_t silence_ms;      /* a rank that is not heard from for so long is lost; at least 100, default 5000 */
     uint32_t patience_ms;     /* so long a rank waits for another in a common call; default 600000 */
     const void *communicator; /* an MPI_Comm *, which is duplicated; NULL: MPI_COMM_WORLD */
     husk_log_callback log;    /* receives, in rank 0, which rank is which process; and the library's last words,

@@ -74,6 +74,8 @@ static husk_status exchange_identities(husk_dist *dist, const husk__dist_scope *
 {
     husk__identity own = {.process = (int64_t)getpid()};
     husk_error error;
+    if (dist->params.silence_ms && dist->params.silence_ms < LEAST_SILENCE_MS)
+        snprintf(own.refused, sizeof own.refused, "params: silence_ms: at least %d", LEAST_SILENCE_MS);
     snprintf(own.version, sizeof own.version, "%s", husk_version());
     if (gethostname(own.host, sizeof own.host - 1))
         snprintf(own.host, sizeof own.host, "unknown host");
@@ -88,6 +90,14 @@ static husk_status exchange_identities(husk_dist *dist, const husk__dist_scope *
     char text[HUSK_ERROR_TEXT_CAPACITY];
     if (husk__versions_differ(dist, text, sizeof text))
         return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "%s", text);
+    for (int32_t r = 0; r < dist->count; r++) // in all ranks: none waits for one that is refused
+        if (dist->ranks[r].refused[0])
+            return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "%s: %s", husk__rank_text(dist, r, text),
+                                     dist->ranks[r].refused);
+    if (dist->params.silence_ms == 0)
+        dist->params.silence_ms = SILENCE_MS;
+    if (dist->params.patience_ms == 0)
+        dist->params.patience_ms = PATIENCE_MS;
     return HUSK_OK;
 }
 
@@ -129,13 +139,6 @@ husk_status husk_dist_create(const husk_dist_params *params, husk_dist **dist, h
         return husk__dist_no_memory(&scope);
     own->comm = MPI_COMM_NULL;
     husk_status status = husk__dist_struct(&own->params, sizeof own->params, params, "params", &scope);
-    if (!status && own->params.silence_ms && own->params.silence_ms < LEAST_SILENCE_MS)
-        status = husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "params: silence_ms: at least %d",
-                                   LEAST_SILENCE_MS);
-    if (own->params.silence_ms == 0)
-        own->params.silence_ms = SILENCE_MS;
-    if (own->params.patience_ms == 0)
-        own->params.patience_ms = PATIENCE_MS;
     if (!status)
         status = begin_mpi(own, &scope);
     if (!status)

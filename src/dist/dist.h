@@ -74,6 +74,7 @@ struct husk__task {
 typedef struct husk__identity {
     char version[32];
     char host[HUSK__NAME_BYTES];
+    char refused[HUSK__NAME_BYTES]; /* the rule that its params break, or "" */
     int64_t process;
 } husk__identity;
 

@@ -105,6 +105,7 @@ scaled) # by powers of two, which change no bit of f32; by rank 0's, whatever th
     ;;
 refused)
     fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'
+    fail 2 silence 20 'rank 0: husk_dist_create: rank 1 (.*: params: silence_ms: at least 100'
     fail 2 parts 20 'rank 1: husk_parallel_create: params: part_bytes' 'rank 0: .*rank 1 (.*params: part_bytes'
     fail 2 buckets 20 'rank 0: husk_parallel_create: .*cut into [0-9]* buckets, those of rank 0 .* (bucket_bytes)'
     ;;

@@ -132,7 +132,8 @@ static husk_status refuse_another(rank *r)
 
 static husk_status open_all(rank *r)
 {
-    uint32_t silence = is(r, "stop") ? 2000 : 0, patience = is(r, "late") ? 1000 : 0;
+    uint32_t silence = is(r, "stop") ? 2000 : is(r, "silence") && is_second() ? 50 : 0;
+    uint32_t patience = is(r, "late") ? 1000 : 0;
     husk_dist_params params = HUSK_DIST_PARAMS(.silence_ms = silence, .patience_ms = patience, .log = say);
     husk_status status = husk_dist_create(&params, &r->dist, &r->error);
     if (status)
@@ -305,7 +306,7 @@ int main(int count, char **arguments)
                 said->status ? said->text : husk_graph_error(r.graph)->text);
         if (is(&r, "fail"))
             go_on(&r);
-        if ((is(&r, "parts") || is(&r, "unscaled")) && husk_dist_rank(r.dist) == 1)
+        if ((is(&r, "parts") || is(&r, "unscaled") || is(&r, "silence")) && is_second())
             sleep(60); // it tells nobody: the library does
         husk_dist_fail(r.dist, said->status ? said : husk_graph_error(r.graph));
     }
