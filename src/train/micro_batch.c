@@ -41,6 +41,10 @@ void husk__begin_forward(husk__compiled *own)
     own->batch = own->position.batches;
     for (uint32_t m = 0; m < own->options.micro_batches; m++)
         own->batch += m != own->micro_batch && own->micro_batches[m].has_forward;
+    // Where a forward was given up, one that waits may have this number already.
+    for (uint32_t m = 0; m < own->options.micro_batches; m++)
+        if (m != own->micro_batch && own->micro_batches[m].has_forward && own->micro_batches[m].batch >= own->batch)
+            own->batch = own->micro_batches[m].batch + 1;
 }
 
 husk_status husk_graph_micro_batch(husk_graph *graph, uint32_t index)

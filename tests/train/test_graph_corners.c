@@ -322,6 +322,33 @@ START_TEST(each_micro_batch_has_a_mode)
 }
 END_TEST
 
+// A forward that is made again while another micro-batch waits has masks of its own.
+START_TEST(each_forward_that_waits_has_its_masks)
+{
+    husk_graph *graph = test_graph(HUSK_F32, 3);
+    husk_error error = {0};
+    husk_value hidden = husk_graph_linear(graph, "fc", &linear, input(graph));
+    husk_value thinned = husk_graph_dropout(graph, "drop", &HUSK_DROPOUT_PARAMS(.p = 0.5f), hidden);
+    husk_graph_output(graph, "drop", thinned);
+    husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, thinned), .micro_batches = 2);
+    test_ok_error(husk_graph_compile(graph, &options, &error), &error);
+    float values[2][BATCH * WIDTH];
+    for (uint32_t m = 0; m < 2; m++) {
+        test_graph_ok(graph, husk_graph_micro_batch(graph, m));
+        test_fill_input(graph, "x", 1, 0);
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+    }
+    test_graph_ok(graph, husk_graph_read(graph, "drop", values[1], sizeof values[1]));
+    test_graph_ok(graph, husk_graph_micro_batch(graph, 0));
+    for (int again = 0; again < 2; again++) { // the same number as long as nothing waits that is newer
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+        test_graph_ok(graph, husk_graph_read(graph, "drop", values[0], sizeof values[0]));
+        ck_assert(memcmp(values[0], values[1], sizeof values[0]) != 0);
+    }
+    husk_graph_release(graph);
+}
+END_TEST
+
 // ---- frozen parts ----
 
 // Everything that has a bias, its weights frozen: gradients of the others are those of the whole.
@@ -548,6 +575,7 @@ int main(void)
     tcase_add_test(tests, a_cast_can_be_made_an_output);
     tcase_add_test(tests, a_gradient_by_the_loss_may_be_given);
     tcase_add_test(tests, each_micro_batch_has_a_mode);
+    tcase_add_test(tests, each_forward_that_waits_has_its_masks);
     tcase_add_test(tests, biases_may_be_learnt_alone);
     tcase_add_test(tests, a_forward_whose_operands_changed_is_of_no_use);
     tcase_add_test(tests, a_backward_that_fails_drops_the_step);
