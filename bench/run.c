@@ -103,7 +103,8 @@ static void measure_device(bench_run *r)
         wish.arithmetic |= bench_wanted_arithmetic(&r->suite.entries[i].c);
     bench_steps steps;
     double usual;
-    bench_steps_begin(&steps, bench_peaks_steps(wish.quick, &usual), usual);
+    const size_t count = bench_peaks_steps(wish.quick, &usual);
+    bench_steps_begin(&steps, count, usual);
     json_t *peaks = bench_peaks_ask(&r->contestants[0].process, device_name(r), &wish, r->options->compile_time,
                                     &steps, reason);
     bench_steps_end(&steps);

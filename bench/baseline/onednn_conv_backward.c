@@ -79,7 +79,8 @@ void onednn_conv_backward_build(onednn_program *program, const bench_case *c, co
     if (!onednn_program_ok(program))
         return;
     dnnl_primitive_desc_t pd = NULL;
-    onednn_program_pd(program, make_backward(program, c, kind, &t, &pd), pd, "convolution, backward");
+    const dnnl_status_t made = make_backward(program, c, kind, &t, &pd);
+    onednn_program_pd(program, made, pd, "convolution, backward");
     const onednn_md *own_y = onednn_program_query(program, pd, dnnl_query_diff_dst_md, 0);
     dnnl_memory_t from = onednn_program_input(program, ONEDNN_RUN, dy, dy_memory, own_y);
     if (is_data) {

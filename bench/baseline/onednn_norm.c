@@ -120,7 +120,8 @@ static void build(onednn_program *program, const bench_case *c, const onednn_ope
         return;
     dnnl_primitive_desc_t pd = NULL;
     const dnnl_prop_kind_t prop = c->as.norm.training ? dnnl_forward_training : dnnl_forward_inference;
-    onednn_program_pd(program, make_forward(&pd, program, c, &t, prop, options), pd, "normalisation");
+    const dnnl_status_t made = make_forward(&pd, program, c, &t, prop, options);
+    onednn_program_pd(program, made, pd, "normalisation");
     dnnl_memory_t to = t.own == t.x ? y : onednn_program_memory(program, t.own, NULL);
     const bool has_statistics = is_given || c->as.norm.training;
     dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, onednn_program_input(program, ONEDNN_RUN, t.x, x, t.own)},
