@@ -89,8 +89,10 @@ static bool note_move(bench_comparison *c, const json_t *old_row, const json_t *
         move.kind = BENCH_MOVE_RIGHT;
     // "mistrusted" and "suspect" were computed, but prove nothing: that is said, and is no loss.
     if (move.kind == BENCH_MOVE_LOST &&
-        (has_text(new_row, "state", "suspect") || has_text(new_row, "state", "mistrusted")))
+        (has_text(new_row, "state", "suspect") || has_text(new_row, "state", "mistrusted"))) {
         move.kind = BENCH_MOVE_OTHER;
+        c->doubtful++;
+    }
     c->wrong += move.kind == BENCH_MOVE_WRONG;
     c->lost += move.kind == BENCH_MOVE_LOST;
     c->moves[c->move_count++] = move;
@@ -320,7 +322,8 @@ bool bench_compare(const json_t *old_document, size_t old_device, const json_t *
 
 int bench_comparison_code(const bench_comparison *c)
 {
-    bool is_slower = c->slower > 0 || c->lost > 0, is_unsure = c->unsure > 0 || c->pair_count == 0;
+    bool is_slower = c->slower > 0 || c->lost > 0;
+    bool is_unsure = c->unsure > 0 || c->doubtful > 0 || c->only_count[0] > 0 || c->pair_count == 0;
     for (size_t i = 0; i < c->group_count; i++) {
         is_slower = is_slower || c->groups[i].change == BENCH_SLOWER;
         is_unsure = is_unsure || c->groups[i].change == BENCH_UNSURE;

@@ -85,6 +85,7 @@ typedef struct bench_comparison {
     const json_t **only[2]; /* rows of one run alone */
     size_t only_count[2];
     size_t slower, faster, unsure, wrong, lost; /* cases */
+    size_t doubtful;                            /* right in the old one, suspect or mistrusted in the new one */
 } bench_comparison;
 
 /*

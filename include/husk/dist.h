@@ -123,7 +123,8 @@ HUSK_API void husk_parallel_release(husk_parallel *parallel);
 
 /*
  * Together. Forward in training and backward; and, when it is the last of the graph's `accumulate` batches, the
- * gradients' mean over the ranks and the update. It returns when all of it is enqueued.
+ * gradients' mean over the ranks and the update. It returns when all of it is enqueued. A loss that weights labels, or
+ * ignores some, divides by what its own rank has of them: the mean over the ranks is then not the whole batch's.
  */
 HUSK_API husk_status husk_parallel_step(husk_parallel *parallel);
 /* The same without the update, whose gradients can be looked at before husk_graph_update. */

@@ -88,7 +88,8 @@ int32_t husk_graph_shape(const husk_graph *graph, husk_value value, int64_t shap
     if (!graph || value <= 0 || value >= graph->value_count)
         return -1;
     const husk_tensor *tensor = &graph->values[value].tensor;
-    memcpy(shape, tensor->shape, sizeof *shape * (size_t)tensor->rank);
+    if (shape)
+        memcpy(shape, tensor->shape, sizeof *shape * (size_t)tensor->rank);
     return tensor->rank;
 }
 

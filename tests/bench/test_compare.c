@@ -237,6 +237,13 @@ START_TEST(states_that_changed_are_named)
     ck_assert_int_eq(c.moves[0].kind, BENCH_MOVE_STILL_WRONG);
     ck_assert_uint_eq(c.wrong, 0);
     finish(&c, old, new);
+    old = run_of(&usual);
+    new = run_of(&usual);
+    set_state(new, 2, "suspect");
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.lost, 0);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_AMBIGUOUS);
+    finish(&c, old, new);
 }
 END_TEST
 
@@ -251,6 +258,7 @@ START_TEST(cases_of_one_run_alone_are_listed)
     ck_assert_uint_eq(c.only_count[0], 2);
     ck_assert_uint_eq(c.only_count[1], 2);
     ck_assert_uint_eq(c.pair_count, 6);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_AMBIGUOUS); // what was not measured again is not known
     finish(&c, old, new);
     old = run_of(&usual);
     new = run_of(&usual);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // Programs from files on disk (HUSK_KERNEL_DIR), build errors that name file and line, launches, and limits.
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
 // Shares of a launch (cl/lib/shares.clh): every one is taken once, whatever their number, launch after launch.
 #include <stdio.h>
 #include <stdlib.h>

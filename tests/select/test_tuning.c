@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=120
+// ctest: tiers=default,valgrind timeout=120
 // Tuning databases: how they are read, whom they speak for, and what is done where they are wrong.
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=60
+// ctest: tiers=default,valgrind timeout=60
 // Datasets: what is handed out, ranges of labels, parts by chance, statistics. No device is opened.
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=30
+// ctest: tiers=default,valgrind timeout=30
 // Initial values: their distributions, and that they depend on seed, name and index alone.
 #include <math.h>
 #include <stdlib.h>

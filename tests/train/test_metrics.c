@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=120
+// ctest: tiers=default,long,valgrind timeout=120
 // Metrics: by hand, against counting on the host, over many batches, and what is refused.
 #include <math.h>
 #include <stdlib.h>

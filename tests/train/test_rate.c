@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=60 with=whole_gradient
+// ctest: tiers=default,valgrind timeout=60 with=whole_gradient
 // Learning rates against PyTorch's schedulers, and how a graph takes them.
 #include <math.h>
 #include <stdlib.h>

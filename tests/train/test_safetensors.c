@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=60
+// ctest: tiers=default,valgrind timeout=60
 // Safetensors files: what is written is read, each rule of the format is broken once, and whatever happens while one is
 // written, a whole one is there.
 #define _GNU_SOURCE

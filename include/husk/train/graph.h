@@ -100,7 +100,7 @@ HUSK_API void husk_graph_input_gradient(husk_graph *graph, const char *name, hus
  * result, too. A graph with such a gradient needs no loss. The result's memory is not used for others, as an output's.
  */
 HUSK_API husk_value husk_graph_output_gradient(husk_graph *graph, const char *name, husk_value result);
-/* The rank, and the shape of as many numbers; -1 for HUSK_NO_VALUE and for what is no value of the graph. */
+/* The rank; `shape` has as many numbers, or is NULL. -1 for HUSK_NO_VALUE and for what is no value of the graph. */
 HUSK_API int32_t husk_graph_shape(const husk_graph *graph, husk_value value, int64_t shape[HUSK_MAX_RANK]);
 
 /* ---- views ----------------------------------------------------------------------------------------------- */
