@@ -9,12 +9,14 @@ import subprocess
 import sys
 import tempfile
 
+# Where ./run test --tier train puts the package; one that is installed comes first.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "python"))
 try:
     import numpy
     import safetensors
     import safetensors.numpy
 except ImportError as missing:
-    print(f"skipped: {missing}; pip install safetensors numpy")
+    print(f"skipped: {missing}; ./run test --tier train fetches it")
     sys.exit(77)
 
 SHAPES = {"conv.weight": (8, 1, 3, 3), "bn.weight": (8,), "bn.bias": (8,), "bn.running_mean": (8,),

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import tempfile
 
+# Where ./run test --tier train puts the package; one that is installed comes first.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "python"))
 try:
     import numpy
     import safetensors
     import safetensors.numpy
 except ImportError as missing:
-    print(f"skipped: {missing}; pip install safetensors numpy")
+    print(f"skipped: {missing}; ./run test --tier train fetches it")
     sys.exit(77)
 
 DTYPES = ["float32", "float16", "float64", "int8", "uint8", "int32", "int64"]
