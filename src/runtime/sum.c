@@ -11,7 +11,8 @@
 enum { SUM_COLUMNS = 256, ADDS = 1 }; // cl/lib/sum.clh, cl/lib/map.clh
 // Where there are fewer sums than UNITS_WANTED at a time, they are divided into partial sums of at least CHUNK_MINIMUM.
 enum { UNITS_WANTED = 64, CHUNK_MINIMUM = 16384, CHUNK_MULTIPLE = 64, GROUPS_PER_UNIT = 8, SHARE_MINIMUM = 16384 };
-// GPUs: work-groups of a launch at most, each then has several sums: drivers count work-items in 32 bits.
+// GPUs: work-groups in a row of a launch at most; there are as many rows as it takes. Drivers count the work-items of a
+// dimension in 32 bits.
 enum { MOST_GROUPS = 32768 };
 
 static bool is_kept(const husk__walk_dimension *loop)
@@ -100,15 +101,21 @@ static void share_units(husk__sum *sum, int64_t cores)
     sum->end_range = (husk__range){{(size_t)husk__divide_up(sum->total, sum->end_share), 1, 1}, {1, 1, 1}};
 }
 
+// cl/lib/sum_grid.clh's sum_group() is the number of a group.
+static husk__range range_of(int64_t groups, int64_t items)
+{
+    const int64_t rows = husk__max_i64(husk__divide_up(groups, MOST_GROUPS), 1);
+    return (husk__range){{(size_t)husk__divide_up(groups, rows), (size_t)rows, 1}, {(size_t)items, 1, 1}};
+}
+
 // GPUs: a work-group a sum, or a work-item.
 static void share_items(husk__sum *sum, int64_t items)
 {
     const int64_t count = sum->walk.rank > 0 ? sum->walk.dimensions[sum->walk.rank - 1].extent : 1;
     sum->units = sum->kept * (sum->is_columns ? count : 1) * sum->splits;
     const int64_t groups = sum->is_columns ? husk__divide_up(sum->units, items) : sum->units;
-    const int64_t end_groups = husk__divide_up(sum->total, items);
-    sum->range = (husk__range){{(size_t)husk__min_i64(groups, MOST_GROUPS), 1, 1}, {(size_t)items, 1, 1}};
-    sum->end_range = (husk__range){{(size_t)husk__min_i64(end_groups, MOST_GROUPS), 1, 1}, {(size_t)items, 1, 1}};
+    sum->range = range_of(groups, items);
+    sum->end_range = range_of(husk__divide_up(sum->total, items), items);
 }
 
 husk_status husk__sum_prepare(husk_context *context, const char *file, const char *options, const char *kernel,
