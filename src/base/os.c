@@ -114,17 +114,19 @@ static bool ends_with(const char *name, const char *ending)
 
 char **husk__list_directory(const char *path, const char *ending, size_t *count)
 {
-    char **names = NULL;
     DIR *directory = opendir(path);
+    char **names = directory ? malloc(sizeof *names) : NULL;
+    bool is_whole = names != NULL;
     *count = 0;
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+    for (struct dirent *entry; is_whole && (entry = readdir(directory));) {
         size_t size = strlen(path) + strlen(entry->d_name) + 2;
         if (!ends_with(entry->d_name, ending))
             continue;
         char **more = realloc(names, (*count + 1) * sizeof *names);
         char *name = malloc(size);
         names = more ? more : names;
-        if (!more || !name) {
+        is_whole = more && name;
+        if (!is_whole) {
             free(name);
             break;
         }
@@ -133,9 +135,14 @@ char **husk__list_directory(const char *path, const char *ending, size_t *count)
     }
     if (directory)
         closedir(directory);
-    if (names)
+    if (is_whole) {
         qsort(names, *count, sizeof *names, compare_names);
-    return names;
+        return names;
+    }
+    while (*count > 0)
+        free(names[--*count]);
+    free(names);
+    return NULL;
 }
 
 enum { MOST_PRIVATE_BYTES = 256 << 20 };

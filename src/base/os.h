@@ -28,7 +28,10 @@ char *husk__read_file(const char *path, size_t *size);
 char *husk__read_stream(const char *path, size_t most);
 
 bool husk__is_directory(const char *path);
-/* The paths of the files in a folder whose names end so, in the names' order; malloc'ed, as the list is. */
+/*
+ * The paths of the files in a folder whose names end so, in the names' order; malloc'ed, as the list is. NULL where the
+ * folder cannot be read, or there is no memory for all of them; an empty list is none.
+ */
 char **husk__list_directory(const char *path, const char *ending, size_t *count);
 
 /*

@@ -51,12 +51,17 @@ static bool all_strides_zero(const husk_tensor *tensor)
 
 static bool product(const husk_tensor *tensor, int64_t *count)
 {
+    bool is_empty = false;
     *count = 1;
+    for (int32_t d = 0; d < tensor->rank; ++d) {
+        if (tensor->shape[d] < 0)
+            return false;
+        is_empty = is_empty || tensor->shape[d] == 0;
+    }
+    if (is_empty)
+        return *count = 0, true;
     for (int32_t d = 0; d < tensor->rank; ++d)
-        if (tensor->shape[d] == 0)
-            return *count = 0, true;
-    for (int32_t d = 0; d < tensor->rank; ++d)
-        if (tensor->shape[d] < 0 || !husk__mul_i64(*count, tensor->shape[d], count))
+        if (!husk__mul_i64(*count, tensor->shape[d], count))
             return false;
     return true;
 }

@@ -125,11 +125,13 @@ static husk_status multiply(const husk__gemm_problem *problem, husk_queue *queue
                                           b_mem, offset_of(right), b.leading, (size_t)s.b_batch, run->beta,
                                           c_mem, offset_of(run->c), c.leading, (size_t)s.c_batch,
                                           (size_t)s.batch, &command_queue, NULL);
-    const husk_buffer *const used[] = {run->a->buffer, given_b->buffer, run->c->buffer};
-    husk__launch_note_foreign(queue, used, 3);
+    // C is written by CLBlast's last kernel alone. Where one is refused, those before it have read A and B into memory
+    // of CLBlast's own: nothing has begun, and nobody waits for what they read.
     if (code != CLBlastSuccess)
         return husk__fail_opencl(scope, HUSK_UNSUPPORTED, (int32_t)code, "CLBlast refuses with code %d",
                                  (int)code);
+    const husk_buffer *const used[] = {run->a->buffer, given_b->buffer, run->c->buffer};
+    husk__launch_note_foreign(queue, used, 3);
     return HUSK_OK;
 }
 

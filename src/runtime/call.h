@@ -61,6 +61,9 @@ void husk__scratch_end(husk_queue *queue, husk__scratch *scratch);
 void husk__queue_keep(husk_queue *queue, void *object, void (*release)(void *object));
 void *husk__queue_kept(const husk_queue *queue);
 
+/* How many commands that use memory have been enqueued on the queue: whether a run that failed had begun. */
+uint64_t husk__queue_commands(const husk_queue *queue);
+
 const husk__log *husk__context_log(const husk_context *context);
 
 /* The floor above keeps one object of its own in a context (the plan cache). Made once, under a lock. */

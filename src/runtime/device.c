@@ -185,6 +185,8 @@ static void read_numbers(husk_device *device)
     traits->has_subgroups = strstr(traits->extensions, "cl_khr_subgroups") != NULL ||
                             strstr(traits->extensions, "cl_intel_subgroups") != NULL;
     traits->compute_units = device_u32(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    if (traits->compute_units == 0) // work is divided among them
+        traits->compute_units = 1;
     traits->clock_mhz = device_u32(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
     traits->vector_width = vector_width(id, traits->device_class);
     traits->base_address_alignment = device_u32(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
@@ -256,25 +258,29 @@ void husk__device_limit(husk_device *device, const char *limits)
     free(copy);
 }
 
-static void read_device(husk_device *device, cl_platform_id platform, cl_device_id id,
+static bool texts_complete(const husk_device *device)
+{
+    for (int i = STRING_PLATFORM_NAME; i <= STRING_PCI_ADDRESS; ++i)
+        if (!device->strings[i])
+            return false;
+    return true;
+}
+
+// False where there was no memory for its texts, by which the numbers go.
+static bool read_device(husk_device *device, cl_platform_id platform, cl_device_id id,
                         uint32_t platform_index, uint32_t device_index)
 {
     device->platform = platform;
     device->id = id;
     read_texts(device);
+    if (!texts_complete(device))
+        return false;
     read_numbers(device);
     device->traits.platform_index = platform_index;
     device->traits.device_index = device_index;
     device->pooled_memory = UINT64_MAX;
     device->index_limit = INT32_MAX / 2; // the other half is left to the kernels' own steps past the end
     husk__device_limit(device, husk__environment("HUSK_LIMITS"));
-}
-
-static bool texts_complete(const husk_device *device)
-{
-    for (int i = STRING_PLATFORM_NAME; i <= STRING_PCI_ADDRESS; ++i)
-        if (!device->strings[i])
-            return false;
     return true;
 }
 
@@ -317,8 +323,7 @@ static bool append_device(husk_device_list *list, cl_platform_id platform, cl_de
     husk_device *device = &devices[list->count++];
     memset(device, 0, sizeof *device);
     device->list = list;
-    read_device(device, platform, id, platform_index, device_index);
-    return texts_complete(device);
+    return read_device(device, platform, id, platform_index, device_index);
 }
 
 static bool append_platform(husk_device_list *list, cl_platform_id platform, uint32_t index)

@@ -42,6 +42,12 @@ const char *husk__opencl_name(cl_int code)
     return "an OpenCL error without a name";
 }
 
+// A device that says it has no memory, even for four bytes, is there; others may give some back.
+static bool is_want_of_memory(cl_int code)
+{
+    return code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
+}
+
 // Whether the device still runs commands: a four-byte write on a queue of its own, finished.
 static bool device_answers(husk_context *context)
 {
@@ -53,17 +59,17 @@ static bool device_answers(husk_context *context)
     cl_int code;
     cl_command_queue queue = clCreateCommandQueue(context->cl, context->device->id, 0, &code);
     if (!queue)
-        return false;
+        return is_want_of_memory(code);
     cl_uint word = 0;
     cl_mem mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, sizeof word, NULL, &code);
-    bool answers =
-        mem &&
-        clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL) == CL_SUCCESS &&
-        clFinish(queue) == CL_SUCCESS;
+    if (mem)
+        code = clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL);
+    if (mem && code == CL_SUCCESS)
+        code = clFinish(queue);
     if (mem)
         clReleaseMemObject(mem);
     clReleaseCommandQueue(queue);
-    return answers;
+    return code == CL_SUCCESS || is_want_of_memory(code);
 }
 
 husk_status husk__context_lost(husk_context *context, const husk__scope *scope, const char *reason)

@@ -243,7 +243,8 @@ static husk_status grow(husk_context *context, uint64_t bytes, husk__block **blo
     if (pool->stats.cached_bytes > budget - live - bytes)
         trim_locked(pool, budget - live - bytes);
     husk_status status = allocate(context, bytes, block, scope);
-    if (status == HUSK_OUT_OF_MEMORY && pool->stats.cached_bytes > 0) {
+    // Devices that compute in the host's memory may say that this is short.
+    if ((status == HUSK_OUT_OF_MEMORY || status == HUSK_OUT_OF_HOST_MEMORY) && pool->stats.cached_bytes > 0) {
         trim_locked(pool, 0);
         status = allocate(context, bytes, block, scope);
     }

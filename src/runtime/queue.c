@@ -141,6 +141,11 @@ void *husk__queue_kept(const husk_queue *queue)
     return queue->kept;
 }
 
+uint64_t husk__queue_commands(const husk_queue *queue)
+{
+    return atomic_load(&queue->clock->enqueued);
+}
+
 void husk__queue_used(husk_queue *queue, husk__block *block)
 {
     if (block)

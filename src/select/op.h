@@ -64,9 +64,9 @@ typedef struct husk__variant {
     husk_status (*prepare)(husk_plan *plan, const husk__scope *scope);
     void (*unprepare)(husk_plan *plan);
     /*
-     * Enqueue. UNSUPPORTED, for a launch that the device refuses, makes the library run another variant instead, so it
-     * may be answered only while everything that is both read and written is as it was. arguments is the operator's own
-     * struct of tensors; scratch has plan->workspace bytes.
+     * Enqueue. UNSUPPORTED, for a launch that the device refuses, makes the library run another variant instead, if
+     * nothing had been enqueued; else the call is answered so, and the next one takes another. arguments is the
+     * operator's own struct of tensors; scratch has plan->workspace bytes.
      */
     husk_status (*run)(const husk_plan *plan, husk_queue *queue, const void *arguments,
                        const husk__scratch *scratch, const husk__scope *scope);

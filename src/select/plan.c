@@ -267,10 +267,22 @@ static husk_status create(husk_context *context, const husk__op *op, const void 
     return status;
 }
 
+// Where every candidate has been refused by the device it was no kernel's fault, but want of something that may be
+// there the next time: drivers say CL_OUT_OF_RESOURCES for memory, too.
+static bool may_be_tried_again(husk_context *context, const husk__op *op, const husk__wish *wish, husk_status status)
+{
+    if (status != HUSK_UNSUPPORTED || wish->variant)
+        return false;
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    return cache && husk__plan_cache_pardon(cache, op);
+}
+
 husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
                               const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
 {
     husk_status status = create(context, op, problem, wish, false, plan, scope);
+    if (may_be_tried_again(context, op, wish, status))
+        status = create(context, op, problem, wish, false, plan, scope);
     if (status == HUSK_OK) {
         husk_context_retain(context);
         (*plan)->holds_context = true;
@@ -344,20 +356,28 @@ husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const vo
                                  const husk__wish *wish, const void *arguments, const husk__scope *scope)
 {
     husk_context *context = husk_queue_context(queue);
+    bool has_tried = false; // what is refused in this very call is not tried in it again
     for (;;) {
         husk_plan *plan;
         husk_status status = husk__plan_find(context, op, problem, wish, &plan, scope);
+        if (may_be_tried_again(context, op, wish, status) && !has_tried) {
+            has_tried = true;
+            continue;
+        }
         if (status != HUSK_OK)
             return status;
         husk_error error;
         error.status = HUSK_OK;
         const husk__scope own = {scope->call, &error};
+        const uint64_t before = husk__queue_commands(queue);
         status = husk__plan_execute(plan, queue, arguments, &own);
         husk__plan_cache *cache = husk__plan_cache_of(context);
         bool is_refused = status == HUSK_UNSUPPORTED && !wish->variant && cache &&
                           husk__plan_cache_reject(cache, plan->variant, plan->configuration);
-        if (is_refused) {
+        // What has begun is not begun again: parts of the outputs may have been added to, or lie where inputs lay.
+        if (is_refused && husk__queue_commands(queue) == before) {
             husk_plan_release(plan);
+            has_tried = true;
             continue;
         }
         husk__plan_was_last(plan, queue);

@@ -66,7 +66,10 @@ husk_status husk__plan_find(husk_context *context, const husk__op *op, const voi
 husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const void *arguments,
                                const husk__scope *scope);
 
-/* An immediate call: find and execute; a variant whose launch the device refuses is not taken again. */
+/*
+ * An immediate call: find and execute; a variant whose launch the device refuses is not taken again. Another one takes
+ * its place at once where the refused launch was the first of the run.
+ */
 husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
                                  const husk__wish *wish, const void *arguments, const husk__scope *scope);
 

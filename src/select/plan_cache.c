@@ -9,6 +9,8 @@
 #include "base/os.h"
 #include "base/text.h"
 
+enum { MOST_BUCKETS = 1 << 16 }; // whatever the capacity: chains grow then
+
 // Entries lie in a chain a bucket and in one list by use, most recent first.
 typedef struct entry {
     struct entry *chain;
@@ -45,7 +47,7 @@ static void *create_cache(husk_context *context)
         return NULL;
     cache->capacity = husk__context_plan_cache_capacity(context);
     cache->bucket_count = 64;
-    while (cache->bucket_count < cache->capacity)
+    while (cache->bucket_count < cache->capacity && cache->bucket_count < MOST_BUCKETS)
         cache->bucket_count *= 2;
     cache->buckets = calloc(cache->bucket_count, sizeof *cache->buckets);
     cache->tuning = husk__tuning_create(context);
@@ -217,6 +219,32 @@ bool husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *varia
     }
     pthread_mutex_unlock(&cache->lock);
     return true;
+}
+
+static bool has_variant(const husk__op *op, const husk__variant *variant)
+{
+    const husk__variant *const *row = op->variants;
+    while (*row && *row != variant)
+        ++row;
+    return *row != NULL;
+}
+
+bool husk__plan_cache_pardon(husk__plan_cache *cache, const husk__op *op)
+{
+    bool any = false;
+    pthread_mutex_lock(&cache->lock);
+    for (rejection **at = &cache->rejections; *at;) {
+        rejection *gone = *at;
+        if (!has_variant(op, gone->variant)) {
+            at = &gone->next;
+            continue;
+        }
+        *at = gone->next;
+        free(gone);
+        any = true;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return any;
 }
 
 bool husk__plan_cache_is_rejected(husk__plan_cache *cache, const husk__variant *variant,

@@ -41,6 +41,8 @@ husk__tuning *husk__plan_cache_tuning(const husk__plan_cache *cache);
  */
 bool husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
                              const husk__configuration *configuration);
+/* All of an operator's candidates are taken into account again. False where none had been refused. */
+bool husk__plan_cache_pardon(husk__plan_cache *cache, const husk__op *op);
 bool husk__plan_cache_is_rejected(husk__plan_cache *cache, const husk__variant *variant,
                                   const husk__configuration *configuration);
 

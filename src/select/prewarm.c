@@ -27,6 +27,8 @@ static void *run_job(void *argument)
     own->status = own->op->prewarm(queue, &scope);
     if (own->status == HUSK_OK)
         own->status = husk_queue_finish(queue);
+    if (own->status != HUSK_OK && own->error.status == HUSK_OK) // calls on a queue leave theirs there
+        own->error = *husk_queue_error(queue);
     husk_queue_release(queue);
     return NULL;
 }

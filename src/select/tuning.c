@@ -142,6 +142,8 @@ static void add_folder(husk__tuning *tuning, const char *path, bool is_private)
 {
     size_t count;
     char **names = husk__list_directory(path, ".json", &count);
+    if (!names && !is_private) // there need not be one of the user's own
+        husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning databases in %s are left out: it cannot be read", path);
     // The first comes first, so it is read last.
     for (size_t i = count < MAX_FILES ? count : MAX_FILES; i-- > 0;)
         add_file(tuning, names[i], is_private);
@@ -333,11 +335,32 @@ static husk_status load_file(husk__tuning *tuning, const char *path, const husk_
     return status;
 }
 
+static husk_status check_file(const char *path, const husk__scope *scope)
+{
+    size_t size;
+    char *text = husk__read_file(path, &size);
+    char reason[HUSK__TUNING_REASON];
+    husk__tuning_file file;
+    if (!text)
+        return husk__reject(scope, "path", "%s cannot be read", path);
+    const bool good = husk__tuning_file_parse(text, size, &file, reason);
+    free(text);
+    if (!good)
+        return husk__reject(scope, path, "%s", reason);
+    husk__tuning_file_free(&file);
+    return HUSK_OK;
+}
+
+// All or nothing: every file is looked at before the first one is loaded.
 static husk_status load_folder(husk__tuning *tuning, const char *path, const husk__scope *scope)
 {
     size_t count;
     husk_status status = HUSK_OK;
     char **names = husk__list_directory(path, ".json", &count);
+    if (!names)
+        return husk__reject(scope, "path", "%s cannot be read", path);
+    for (size_t i = 0; i < count && status == HUSK_OK; ++i)
+        status = check_file(names[i], scope);
     for (size_t i = count; i-- > 0 && status == HUSK_OK;)
         status = load_file(tuning, names[i], scope);
     for (size_t i = 0; i < count; ++i)

@@ -106,6 +106,18 @@ START_TEST(expanded)
 }
 END_TEST
 
+// A negative dimension is one beside a dimension of 0, too.
+START_TEST(negative)
+{
+    husk_tensor tensor = {.rank = 2, .shape = {0, -3}};
+    ck_assert_int_eq(husk_tensor_count(&tensor), -1);
+    ck_assert_int_eq(husk_tensor_extent(&tensor), -1);
+    ck_assert_int_eq(husk_tensor_permute(&tensor, (int32_t[]){1, 0}).rank, -1);
+    tensor = husk_tensor_make(NULL, HUSK_F32, 1, (int64_t[]){0});
+    ck_assert_int_eq(husk_tensor_reshape(&tensor, 2, (int64_t[]){-3, 0}).rank, -1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("views");
@@ -114,6 +126,7 @@ int main(void)
     tcase_add_test(tests, sliced);
     tcase_add_test(tests, reshaped);
     tcase_add_test(tests, expanded);
+    tcase_add_test(tests, negative);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

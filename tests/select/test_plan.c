@@ -77,6 +77,19 @@ static husk_status run_refused(const husk_plan *plan, husk_queue *queue, const v
     return husk__fail(scope, HUSK_UNSUPPORTED, "refused");
 }
 
+// The second launch of a run that adds to what is there: the first one has been enqueued.
+static husk_buffer *late_buffer;
+
+static husk_status run_refused_late(const husk_plan *plan, husk_queue *own, const void *arguments,
+                                    const husk__scratch *scratch, const husk__scope *own_scope)
+{
+    (void)plan, (void)scratch, (void)arguments;
+    const int32_t word = 1;
+    const husk_status status = husk_buffer_fill(own, late_buffer, 0, sizeof word, &word, sizeof word);
+    ++refusals;
+    return status == HUSK_OK ? husk__fail(own_scope, HUSK_UNSUPPORTED, "refused late") : status;
+}
+
 static const husk__configuration wide[] = {{"wide", "", {10}}, {"narrow", "", {20}}};
 static const husk__configuration one[] = {{"one", "", {5}}};
 static const husk__configuration dear[] = {{"dear", "", {100}}};
@@ -123,6 +136,31 @@ static const husk__variant refused = {.name = "refused",
                                       .unprepare = unprepare,
                                       .run = run_refused};
 
+static bool is_short; // of whatever the device needs for a launch
+
+static husk_status run_if_not_short(const husk_plan *plan, husk_queue *own, const void *arguments,
+                                    const husk__scratch *scratch, const husk__scope *own_scope)
+{
+    return is_short ? run_refused(plan, own, arguments, scratch, own_scope)
+                    : run(plan, own, arguments, scratch, own_scope);
+}
+
+static const husk__variant pressed = {.name = "pressed",
+                                      .configurations = wide,
+                                      .configuration_count = 2,
+                                      .cost = cost_by_configuration,
+                                      .prepare = prepare,
+                                      .unprepare = unprepare,
+                                      .run = run_if_not_short};
+
+static const husk__variant late = {.name = "late",
+                                   .configurations = one,
+                                   .configuration_count = 1,
+                                   .cost = cost_by_configuration,
+                                   .prepare = prepare,
+                                   .unprepare = unprepare,
+                                   .run = run_refused_late};
+
 static void describe(const void *problem, husk__key *key)
 {
     husk__key_i64(key, ((const toy_problem *)problem)->number);
@@ -137,6 +175,18 @@ static const husk__variant *const refusing_variants[] = {&refused, &general, NUL
 static const husk__op refusing = {.name = "refusing",
                                   .problem_size = sizeof(toy_problem),
                                   .variants = refusing_variants,
+                                  .describe = describe};
+
+static const husk__variant *const late_variants[] = {&late, &general, NULL};
+static const husk__op refusing_late = {.name = "refusing_late",
+                                       .problem_size = sizeof(toy_problem),
+                                       .variants = late_variants,
+                                       .describe = describe};
+
+static const husk__variant *const pressed_variants[] = {&pressed, NULL};
+static const husk__op pressing = {.name = "pressing",
+                                  .problem_size = sizeof(toy_problem),
+                                  .variants = pressed_variants,
                                   .describe = describe};
 
 static husk_context *context;
@@ -284,6 +334,21 @@ START_TEST(immediate_calls_find_their_plan)
 }
 END_TEST
 
+// "As many as there are": 2^32 buckets would not be had, and no cache means no tuning and no wishes either.
+START_TEST(a_capacity_without_end)
+{
+    husk_program_stats stats;
+    close_device();
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.plan_cache_capacity = UINT32_MAX);
+    ck_assert_int_eq(husk_context_create(NULL, &params, &context, &error), HUSK_OK);
+    ck_assert_int_eq(husk_queue_create(context, NULL, &queue, &error), HUSK_OK);
+    for (int i = 0; i < 3; ++i)
+        ck_assert_int_eq(call(&toy, 8, 0), HUSK_OK);
+    husk_context_program_stats(context, &stats);
+    ck_assert_uint_eq(stats.plan_hits, 2);
+}
+END_TEST
+
 START_TEST(the_queue_says_what_its_last_call_chose)
 {
     ck_assert_ptr_null(husk_queue_plan(NULL));
@@ -323,6 +388,42 @@ START_TEST(a_refused_launch_is_not_tried_again)
     ck_assert_int_eq(refusals, is_cpu() ? 1 : 0);
     ck_assert_int_eq(error.status, HUSK_OK);
     ck_assert_str_eq(error.text, "");
+}
+END_TEST
+
+// A gradient that is added, a list that is scaled in place: done again, it would be done twice.
+START_TEST(a_run_that_has_begun_is_not_begun_again)
+{
+    toy_problem problem = {1, 0};
+    husk__wish wish = {0};
+    ck_assert_int_eq(husk_buffer_create(context, 64, &late_buffer, &error), HUSK_OK);
+    ck_assert_int_eq(husk__plan_immediate(queue, &refusing_late, &problem, &wish, NULL, &scope), HUSK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.text, "refused late"));
+    ck_assert_int_eq(refusals, 1);
+    ck_assert_int_eq(ran, 0);
+    ck_assert_int_eq(husk__plan_immediate(queue, &refusing_late, &problem, &wish, NULL, &scope), HUSK_OK);
+    ck_assert_int_eq(refusals, 1); // and it is not taken again
+    ck_assert_str_eq(last_ran, "general");
+    husk_buffer_release(late_buffer);
+}
+END_TEST
+
+START_TEST(an_operator_is_not_refused_for_good)
+{
+    is_short = true;
+    for (int i = 1; i <= 2; ++i) {
+        ck_assert_int_eq(call(&pressing, 1, 0), HUSK_UNSUPPORTED);
+        ck_assert_int_eq(refusals, 2 * i); // each configuration once a call
+    }
+    is_short = false;
+    ck_assert_int_eq(call(&pressing, 1, 0), HUSK_OK);
+    ck_assert_int_eq(refusals, 4);
+    is_short = true;
+    ck_assert_int_eq(call(&pressing, 1, 0), HUSK_UNSUPPORTED);
+    is_short = false;
+    husk_plan *plan = create(&pressing, 2, NULL, 0);
+    ck_assert_ptr_nonnull(plan);
+    husk_plan_release(plan);
 }
 END_TEST
 
@@ -427,9 +528,12 @@ int main(void)
     tcase_add_test(tests, a_named_variant_is_binding);
     tcase_add_test(tests, the_limit_of_scratch_memory);
     tcase_add_test(tests, immediate_calls_find_their_plan);
+    tcase_add_test(tests, a_capacity_without_end);
     tcase_add_test(tests, the_queue_says_what_its_last_call_chose);
     tcase_add_test(tests, the_least_recently_used_plan_goes);
     tcase_add_test(tests, a_refused_launch_is_not_tried_again);
+    tcase_add_test(tests, a_run_that_has_begun_is_not_begun_again);
+    tcase_add_test(tests, an_operator_is_not_refused_for_good);
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
     tcase_add_test(tests, wishes_in_a_list);
     tcase_add_test(tests, packed_weights_fit_what_they_were_made_for);

@@ -466,6 +466,24 @@ START_TEST(a_bad_file_is_left_out)
 }
 END_TEST
 
+START_TEST(a_folder_is_loaded_whole_or_not_at_all)
+{
+    char path[200];
+    const char *text = write_document(&(entry){.number = 100, .variant = "plain:two"}, 1);
+    snprintf(path, sizeof path, "%s/b.json", folder);
+    write_file(path, text, strlen(text));
+    snprintf(path, sizeof path, "%s/a.json", folder); // which is loaded after b, to come before it
+    write_file(path, text, strlen(text) / 2);
+    const husk_tuning_params params = HUSK_TUNING_PARAMS(.path = folder);
+    ck_assert_int_eq(husk_context_load_tuning(context, &params, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "a.json"));
+    expect(100, "plain:one", HUSK_CHOICE_PREDICTED);
+    write_file(path, text, strlen(text));
+    ck_assert_int_eq(husk_context_load_tuning(context, &params, &error), HUSK_OK);
+    expect(100, "plain:two", HUSK_CHOICE_TUNED);
+}
+END_TEST
+
 START_TEST(loading_says_what_is_wrong)
 {
     static const struct {
@@ -685,6 +703,7 @@ int main(void)
     tcase_add_test(tests, candidates_come_by_their_prediction);
     tcase_add_test(tests, the_users_folder_is_read);
     tcase_add_test(tests, a_bad_file_is_left_out);
+    tcase_add_test(tests, a_folder_is_loaded_whole_or_not_at_all);
     tcase_add_test(tests, loading_says_what_is_wrong);
     tcase_add_test(tests, texts_are_unescaped);
     tcase_add_test(tests, every_part_of_a_file_is_refused);
