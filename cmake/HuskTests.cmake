@@ -83,9 +83,14 @@ function(husk_register_test name tiers timeout processors folder)
             list(APPEND environment "POCL_CACHE_DIR=${HUSK_TEST_POCL_CACHE}-valgrind"
                 "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}-valgrind")
         endif()
+        # A folder with a tier's name is no label: ./run test --tier train would take its tests of every tier.
+        set(labels "${tier}")
+        if(NOT folder MATCHES "^(train|fuzz|offline|mutation)$")
+            list(APPEND labels "${folder}")
+        endif()
         add_test(NAME "${test_name}" COMMAND ${command})
         set_tests_properties("${test_name}" PROPERTIES
-            LABELS "${tier};${folder}" TIMEOUT "${test_timeout}" PROCESSORS "${test_processors}"
+            LABELS "${labels}" TIMEOUT "${test_timeout}" PROCESSORS "${test_processors}"
             ENVIRONMENT "${environment}")
         if(tier STREQUAL "default" AND HUSK_TEST_COUNTING)
             set_tests_properties("${test_name}" PROPERTIES FIXTURES_REQUIRED builds

@@ -11,7 +11,8 @@ static husk_ref_value coefficient_of(double norm, double bound, double max_norm)
     } else {
         const double quotient = max_norm / (norm + 1e-6);
         result.value = quotient > 1.0 ? 1.0 : quotient;
-        result.bound = fabs(quotient) * (bound / (norm + 1e-6) + 6.0 * HUSK_REF_UNIT) + HUSK_REF_TINY;
+        const double error = fabs(quotient) * (bound / (norm + 1e-6) + 6.0 * HUSK_REF_UNIT) + HUSK_REF_TINY;
+        result.bound = quotient - error >= 1.0 ? 0.0 : error; // it is 1 all the same
     }
     result.magnitude = fabs(result.value);
     return result;

@@ -13,7 +13,7 @@ husk_ref_value husk_ref_grad_scale_at(const husk_ref_grad_scale *op, const int64
     husk_ref_value result = {.value = y > limit ? limit : y < -limit ? -limit : y, .terms = 1};
     result.magnitude = fabs(result.value);
     if (factor != 1.0 && isfinite(y))
-        result.bound = (params->divides ? 4.0 : 2.0) * HUSK_REF_UNIT * result.magnitude + HUSK_REF_TINY;
+        result.bound = (params->divides ? 8.0 : 2.0) * HUSK_REF_UNIT * result.magnitude + HUSK_REF_TINY;
     return result;
 }
 

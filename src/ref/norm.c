@@ -183,7 +183,7 @@ husk_ref_value husk_ref_norm_at(const husk_ref_norm *op, husk_ref_norm_output ou
         return y_at(op, &place, &set, index);
 
     const double u = HUSK_REF_UNIT, n = (double)place.set_size, m = place.momentum;
-    const double f = place.uses_running ? 4.0 : 16.0 + 2.0 * sqrt(n), far = f * u * set.magnitude;
+    const double f = place.uses_running ? 16.0 : 16.0 + 2.0 * sqrt(n), far = f * u * set.magnitude;
     const double mean_bound = place.uses_running ? 0 : f * u * set.deviation + 2 * u * fabs(set.mean);
     const double variance_bound = f * u * 2 * (set.variance + far * far);
     husk_ref_value value = {.terms = place.set_size};

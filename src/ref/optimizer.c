@@ -33,14 +33,16 @@ static known plus(known a, known b)
 static known over(known a, known b)
 {
     const double least = fabs(b.value) - b.error;
-    return rounded(a.value / b.value, least > 0 ? (a.error + fabs(a.value / b.value) * b.error) / least : INFINITY);
+    const double y = a.value / b.value, own = 3.0 * HUSK_REF_UNIT * fabs(y); // OpenCL allows 2.5 ulp
+    return rounded(y, own + (least > 0 ? (a.error + fabs(y) * b.error) / least : INFINITY));
 }
 
 // Where the argument may be 0 the root's error is as large as it makes it.
 static known root(known a)
 {
     const double y = sqrt(a.value), least = a.value - a.error;
-    return rounded(y, least > 0 ? a.error / (2.0 * sqrt(least)) : sqrt(a.error) + y);
+    const double own = 4.0 * HUSK_REF_UNIT * y; // OpenCL allows 3 ulp
+    return rounded(y, own + (least > 0 ? a.error / (2.0 * sqrt(least)) : sqrt(a.error) + y));
 }
 
 // By a factor that errs by this much of itself.

@@ -36,7 +36,8 @@ husk_ref_value husk_ref_quantize_at(const husk_ref_quantize *op, const int64_t *
     const double quotient = x / scale;
     int exponent;
     // Dividing by a power of two is exact.
-    const double error = fabs(frexp(scale, &exponent)) == 0.5 || isinf(quotient) ? 0.0 : fabs(quotient) * 0x1p-22;
+    const double error =
+        fabs(frexp(scale, &exponent)) == 0.5 || isinf(quotient) ? 0.0 : 5.0 * HUSK_REF_UNIT * fabs(quotient);
     return husk_ref_quantize_round(op->dtype, quotient, error,
                                    husk_ref_quantize_channel(op->zero, op->params, index));
 }

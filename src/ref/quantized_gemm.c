@@ -26,7 +26,7 @@ husk_ref_value husk_ref_quantized_finish(int64_t sum, int64_t terms, husk_dtype 
     if (dtype != HUSK_I8 && dtype != HUSK_U8)
         return result;
     const double quotient = result.value / scale_of(c_quantization);
-    const double doubt = result.bound / scale_of(c_quantization) + fabs(quotient) * 0x1p-22;
+    const double doubt = result.bound / scale_of(c_quantization) + 5.0 * HUSK_REF_UNIT * fabs(quotient);
     const double zero = c_quantization != NULL ? c_quantization->zero : 0.0;
     return husk_ref_quantize_round(dtype, quotient, isfinite(quotient) ? doubt : 0.0, zero);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=faults timeout=180 with=../support/faults/fault_layer
+// ctest: tiers=faults timeout=360 with=../support/faults/fault_layer
 // Every operator, gradient and variant, of whose call every OpenCL call fails once with each of four errors, and every
 // allocation that Husk makes: the call answers a documented status, its text names the call that failed, the context
 // lives on and gives a right result at once, and nothing is left behind. Warm: a call whose plan, programs, kernels and
-// scratch memory are there. Cold: the first call of a context, which makes them; one variant of each operator.
+// scratch memory are there. Cold: the first call of a context, which makes them; one variant of each operator. A row of
+// the library that was not swept both ways fails the test; a variant that computes none of the cases here is named.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,10 +168,22 @@ static void expect_right(subject *s, const char *when)
     expect_present(s, when);
 }
 
-// What the queue says after a call that failed.
-static void expect_explained(const subject *s, const fault *f, long number, const char *call)
+// A queue keeps its last error through calls that succeed: what stands there before a fault has to be none that a fault
+// could have left.
+static void forget_error(subject *s)
+{
+    husk_queue *queue = bench_husk_job_of(s->state)->queue;
+    ck_assert_int_eq(husk_buffer_write(queue, NULL, 0, 0, NULL), HUSK_INVALID_ARGUMENT);
+}
+
+// What the queue says after a call that failed; answered is the status that it had, and its text.
+static void expect_explained(const subject *s, const fault *f, long number, const char *call, const char *answered)
 {
     const husk_error *error = husk_queue_error(bench_husk_job_of(s->state)->queue);
+    const char *name = husk_status_name(error->status);
+    ck_assert_msg(strncmp(answered, name, strlen(name)) == 0 && answered[strlen(name)] == ':',
+                  "%s: %s at %ld (%s): the call answers %.60s, and the queue says %s: %s", s->text, f->name, number,
+                  call ? call : "", answered, name, error->text);
     const bool is_build = call && strcmp(call, "clBuildProgram") == 0 && error->status == HUSK_BUILD_FAILED;
     // A launch for which resources do not suffice is the variant's fault, and another one's chance.
     const bool is_refused = call && strcmp(call, "clEnqueueNDRangeKernel") == 0 &&
@@ -195,6 +208,7 @@ static bool plant(subject *s, const fault *f, long number, tally *t)
 {
     char reason[BENCH_REASON_TEXT] = "", when[200];
     ck_assert_msg(bench_contender_husk.reset(s->state, reason) == BENCH_OK, "%s: %s", s->text, reason);
+    forget_error(s);
     arm(f, number);
     const bench_answer answer = bench_contender_husk.run(s->state, reason);
     const bool met = reached(f) >= number;
@@ -206,7 +220,7 @@ static bool plant(subject *s, const fault *f, long number, tally *t)
     ++t->points;
     if (answer != BENCH_OK) {
         ++t->answered;
-        expect_explained(s, f, number, call);
+        expect_explained(s, f, number, call, reason);
     } else {
         ++t->survived; // what need not fail may go on, to a right result
         expect_present(s, when);
@@ -239,12 +253,15 @@ static void sweep_cold(subject *s)
     }
 }
 
-// ---- the cases: of tests/tools/oclgrind_cases.txt the first of each operator, direction and variant ----
+// ---- the cases: of tests/tools/oclgrind_cases.txt the first that each operator, direction and variant computes; spare
+// ones, for variants that none of those computes, are every case of both lists by every variant ----
 
-enum { MOST_CASES = 400, TEXT = BENCH_CASE_TEXT + 80 };
+enum { MOST_CASES = 6000, TEXT = BENCH_CASE_TEXT + 80 };
 static char cases[MOST_CASES][TEXT]; // "CASE --variant NAME"
 static char keys[MOST_CASES][160];   // "OPERATOR DIRECTION NAME"
-static bool is_first[MOST_CASES];    // of its operator and direction
+static int rows[MOST_CASES];         // the length of "OPERATOR DIRECTION "
+static bool is_spare[MOST_CASES];
+static bool is_swept[MOST_CASES], is_swept_cold[MOST_CASES];
 static int case_count;
 
 // Before the tests begin: a mistake in the list of cases.
@@ -254,26 +271,38 @@ static void stop(const char *what, const char *why)
     exit(1);
 }
 
-static void add_case(const bench_case *c, const char *line, const char *variant)
+static void add_case(const bench_case *c, const char *line, const char *variant, bool spare)
 {
-    char key[160];
-    const int row = snprintf(key, sizeof key, "%s %d ", bench_op_row(c), (int)c->dir);
-    bool is_new_row = true;
-    snprintf(key + row, sizeof key - (size_t)row, "%s", variant);
-    for (int i = 0; i < case_count; ++i) {
-        if (strcmp(keys[i], key) == 0)
-            return;
-        is_new_row = is_new_row && strncmp(keys[i], key, (size_t)row) != 0;
-    }
     if (case_count == MOST_CASES)
         stop(line, "there are more cases than the test has room for");
-    is_first[case_count] = is_new_row;
-    snprintf(keys[case_count], sizeof keys[case_count], "%s", key);
+    char *key = keys[case_count];
+    rows[case_count] = snprintf(key, sizeof keys[0], "%s %d ", bench_op_row(c), (int)c->dir);
+    snprintf(key + rows[case_count], sizeof keys[0] - (size_t)rows[case_count], "%s", variant);
+    is_spare[case_count] = spare;
     snprintf(cases[case_count++], TEXT, "%s --variant %s", line, variant);
 }
 
-// A line names a variant, or is for all of them. CLBlast's calls are its own.
-static void add_line(char *line)
+// Whether the key of case i was swept; of a spare one, its variant in any configuration.
+static bool has_its_sweep(int i)
+{
+    const size_t length = strlen(keys[i]);
+    for (int k = 0; k < case_count; ++k)
+        if (is_swept[k] && strncmp(keys[k], keys[i], length) == 0 &&
+            (!keys[k][length] || (is_spare[i] && keys[k][length] == ':')))
+            return true;
+    return false;
+}
+
+static bool is_row_cold(const char *key, size_t row)
+{
+    for (int k = 0; k < case_count; ++k)
+        if (is_swept_cold[k] && strncmp(keys[k], key, row) == 0)
+            return true;
+    return false;
+}
+
+// A line names a variant, or is for all of them, as a spare one is. CLBlast's calls are its own.
+static void add_line(char *line, bool spare)
 {
     char reason[BENCH_REASON_TEXT];
     char *variant = strstr(line, " --variant ");
@@ -282,23 +311,23 @@ static void add_line(char *line)
         *variant = 0;
     if (!bench_case_parse(line, &c, reason))
         stop(line, reason);
-    if (variant)
-        add_case(&c, line, variant + strlen(" --variant "));
+    if (variant && !spare)
+        add_case(&c, line, variant + strlen(" --variant "), spare);
     const char *name;
-    for (size_t i = 0; !variant && (name = husk_op_variant(bench_op_row(&c), i)); ++i)
+    for (size_t i = 0; (!variant || spare) && (name = husk_op_variant(bench_op_row(&c), i)); ++i)
         if (strcmp(name, "clblast") != 0)
-            add_case(&c, line, name);
+            add_case(&c, line, name, spare);
 }
 
-static void list_cases(void)
+static void list_cases(const char *path, bool spare)
 {
-    FILE *file = fopen(HUSK_TESTS_DIR "/tools/oclgrind_cases.txt", "r");
+    FILE *file = fopen(path, "r");
     if (!file)
-        stop("tests/tools/oclgrind_cases.txt", "cannot be read");
+        stop(path, "cannot be read");
     for (char line[TEXT]; fgets(line, sizeof line, file);) {
         line[strcspn(line, "\n")] = 0;
         if (line[0] && line[0] != '#')
-            add_line(line);
+            add_line(line, spare);
     }
     fclose(file);
 }
@@ -331,18 +360,48 @@ START_TEST(every_fault_is_answered)
 {
     subject s = {0};
     const tally before_cold = cold, before_warm = warm;
-    if (_i >= case_count)
+    if (has_its_sweep(_i))
         return;
     read_case(cases[_i], &s);
     if (computes(&s)) {
+        is_swept[_i] = true;
         sweep_warm(&s);
-        if (is_first[_i])
+        if (!is_row_cold(keys[_i], (size_t)rows[_i])) {
+            is_swept_cold[_i] = true;
             sweep_cold(&s);
+        }
         printf("%s: %ld cold, %ld warm\n", s.text, cold.points - before_cold.points,
                warm.points - before_warm.points);
         fflush(stdout);
     }
     bench_data_free(&s.c, &s.data);
+}
+END_TEST
+
+// Every operator and gradient; of variants those that compute a case here are swept, and the others are named.
+START_TEST(every_row_was_swept)
+{
+    int swept = 0, not_here = 0;
+    for (int op = 0; op < BENCH_OP_COUNT; ++op)
+        for (int dir = 0; dir < BENCH_DIRECTIONS; ++dir) {
+            const bench_case c = {.op = (bench_op_kind)op, .dir = (bench_direction)dir};
+            const char *row = bench_op_row(&c), *variant;
+            char key[160];
+            const int length = row ? snprintf(key, sizeof key, "%s %d ", row, dir) : 0;
+            ck_assert_msg(!row || is_row_cold(key, (size_t)length), "%s was not swept", row);
+            for (size_t i = 0; row && (variant = husk_op_variant(row, i)); ++i) {
+                bool any = false;
+                snprintf(key + length, sizeof key - (size_t)length, "%s", variant);
+                for (int k = 0; k < case_count; ++k)
+                    any = any || (is_swept[k] && strncmp(keys[k], key, strlen(key)) == 0 &&
+                                  (!keys[k][strlen(key)] || keys[k][strlen(key)] == ':'));
+                swept += any;
+                not_here += !any;
+                if (!any)
+                    printf("not swept, since it computes no case here: %s %s\n", row, variant);
+            }
+        }
+    printf("variants: %d swept, %d not\n", swept, not_here);
 }
 END_TEST
 
@@ -361,12 +420,15 @@ int main(void)
 {
     Suite *suite = suite_create("fault_sweep");
     TCase *tests = tcase_create("fault_sweep");
-    list_cases();
+    list_cases(HUSK_TESTS_DIR "/tools/oclgrind_cases.txt", false);
+    list_cases(HUSK_TESTS_DIR "/tools/oclgrind_cases.txt", true);
+    list_cases(HUSK_TESTS_DIR "/tools/oclgrind_races.txt", true);
     // Thousands of contexts build the same programs, for which PoCL's own cache is the fastest; Husk's is on in
     // tests/runtime/test_fault.c.
     setenv("HUSK_CACHE", "0", 1);
     tcase_set_timeout(tests, 1800);
-    tcase_add_loop_test(tests, every_fault_is_answered, 0, MOST_CASES);
+    tcase_add_loop_test(tests, every_fault_is_answered, 0, case_count);
+    tcase_add_test(tests, every_row_was_swept);
     tcase_add_test(tests, enough_was_planted);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -3,6 +3,7 @@
 # check_configurations.sh CONFIGURATIONS: what it makes of a file: distinct calls count once, a line that was cut off
 # does not count, and wrong, void and missing ones have their exit status.
 set -eu
+unset HUSK_TIER_FIGURES # what is made up here is no figure of the tier's
 program=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,6 +29,10 @@ expect 'no file yet' 3 '1 operators and gradients to go'
 expect 'a call that is there twice' 3 '^activation  *3  *2  *1 '
 line right - 7 | tr -d '\n' >> "$work/file"
 expect 'a line that was cut off' 3 '^2 configurations of 1 cases right'
+{ line right - 5; line right vector 5; printf 'activation\tright\t0.5\t-\tactivation count=7\n'; } > "$work/file"
+expect 'a line that was cut off, and ended by the next run' 3 '^2 configurations of 1 cases right'
+{ line right - 5; line right vector 5; line empty - 0; } > "$work/file"
+expect 'one without an output' 3 '^2 configurations of 1 cases right'
 { line right - 5; line right - 6; line right vector 6; line refused grid 6; } > "$work/file"
 expect 'as many as are wanted' 0 '^3 configurations of 2 cases right, 0 over the bound, .* 1 refused'
 line wrong grid 5 >> "$work/file"

@@ -7,8 +7,8 @@
 // Every call that was made is a line of FILE: the operator or gradient, what came of it, the largest error over its
 // bound, and the call. A run goes on where the file ends; what is in it is not made again. Draws of which most expected
 // values are zero, and which prove nothing, are void: not counted, others take their place, and an operator that has
-// more than one of them to four fails. Exit status: 0 all are there and right, 1 some are wrong, 2 usage, 3 there is
-// more to do, 6 no device.
+// more than one of them to four fails. Nor is counted what has no output to compare (empty). Exit status: 0 all are
+// there and right, 1 some are wrong, 2 usage, 3 there is more to do, 6 no device.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@
 #include "timer.h"
 
 enum { BURST = 24, HOPELESS = 40, VOID_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
-typedef enum verdict { RIGHT, WRONG, VOID, REFUSED, CRASHED, VERDICTS } verdict;
-static const char *const verdict_texts[] = {"right", "wrong", "void", "refused", "crashed"};
+typedef enum verdict { RIGHT, WRONG, VOID, REFUSED, CRASHED, EMPTY, VERDICTS } verdict;
+static const char *const verdict_texts[] = {"right", "wrong", "void", "refused", "crashed", "empty"};
 
 typedef struct row {
     int64_t wanted, counts[VERDICTS], cases;
@@ -97,7 +97,7 @@ static void take_line(run *r, const char *line)
     int used = 0;
     bench_case c;
     if (sscanf(line, "%31[^\t]\t%15[^\t]\t%lf\t%95[^\t]\t%n", name, what, &ratio, form, &used) != 4 || !used ||
-        !strchr(line, '\n'))
+        !strchr(line, '\n') || !strchr(line + used, '\t')) // the next run ends a line that was cut off
         return;
     char text[BENCH_CASE_TEXT];
     snprintf(text, sizeof text, "%.*s", (int)strcspn(line + used, "\t\n"), line + used);
@@ -161,6 +161,7 @@ static void make_call(run *r, const bench_case *c, const char *form)
     alarm(0);
     const verdict what = result.outcome == CALL_REFUSED ? REFUSED
                          : result.outcome == CALL_WRONG ? WRONG
+                         : result.is_empty              ? EMPTY
                          : result.mistrusted            ? VOID
                                                         : RIGHT;
     tally(r, c, what, result.max_ratio);

@@ -76,9 +76,9 @@ static call_outcome make_call(run *r, const bench_case *c, const char *form)
     call_check(r->session, c, form, &result);
     alarm(0);
     snprintf(r->why, sizeof r->why, "%s", result.why);
-    r->calls += result.outcome != CALL_REFUSED;
+    r->calls += result.outcome != CALL_REFUSED && !result.is_empty;
     r->refused += result.outcome == CALL_REFUSED;
-    r->mistrusted += result.mistrusted;
+    r->mistrusted += result.mistrusted || result.is_empty;
     r->by_op[c->op][c->dir] += result.outcome != CALL_REFUSED;
     return result.outcome;
 }
@@ -235,5 +235,7 @@ int main(int argc, char **argv)
     const int code = o.line ? one_case(&r) : (draw_and_run(&r), 0);
     print_counts(&r);
     bench_contender_husk.close(r.session);
-    return code ? code : r.findings > 0;
+    if (!o.line && o.findings > 0 && r.calls == 0)
+        puts("random_calls: no call was compared with anything");
+    return code ? code : r.findings > 0 || (!o.line && o.findings > 0 && r.calls == 0);
 }

@@ -45,6 +45,7 @@ typedef enum call_outcome { CALL_RIGHT, CALL_WRONG, CALL_REFUSED } call_outcome;
 typedef struct call_result {
     call_outcome outcome;
     bool mistrusted;   /* right, but most of what is expected is zero */
+    bool is_empty;     /* right, and there was nothing to compare */
     double max_ratio;  /* the largest error over its bound */
     uint64_t digest;   /* of the outputs' bits */
     char variant[128]; /* which ran, with its configuration */

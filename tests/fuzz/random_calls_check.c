@@ -107,6 +107,7 @@ bool call_verify(call_made *made, call_result *result)
     bench_verdict_begin(&verdict);
     bench_op_get(c->op)->verify(c, &made->data, &made->output, &verify, &verdict);
     result->mistrusted = verdict.pass && verdict.mistrusted;
+    result->is_empty = verdict.pass && verdict.checked == 0;
     result->max_ratio = verdict.max_ratio;
     snprintf(result->variant, sizeof result->variant, "%.60s%s%.60s", details.variant ? details.variant : "",
              details.configuration ? ":" : "", details.configuration ? details.configuration : "");

@@ -20,6 +20,10 @@ class OutOfTime(Exception):
     pass
 
 
+class TreeChanged(Exception):
+    """The sources are no longer those that the verdicts are kept under."""
+
+
 # ---- which tests ----
 
 class Map:
@@ -156,8 +160,8 @@ def tree_hash(root):
 class Copy:
     """FOLDER/tree, a copy of the tree with a build of its own, in which at most one fault is planted at a time."""
 
-    def __init__(self, root, folder, deadline):
-        self.root, self.folder, self.deadline = root, folder, deadline
+    def __init__(self, root, folder, deadline, tree):
+        self.root, self.folder, self.deadline, self.hash = root, folder, deadline, tree
         self.tree = os.path.join(folder, "tree")
         self.build = os.path.join(self.tree, "build", "release")
         self.work = os.path.join(folder, "work")
@@ -169,8 +173,13 @@ class Copy:
             code, text, _ = self.run(["cmake", "--preset", "release"], {}, 600, self.tree)
             if code != 0:
                 raise SystemExit(text)
+        self.expect_tree()
         self.tests = self.read_tests()
         self.map = Map(self.tree)
+
+    def expect_tree(self):
+        if tree_hash(self.root) != self.hash:
+            raise TreeChanged()
 
     def synchronise(self):
         """The tree as it is, with no fault: what differs is written, so that it is built again."""
@@ -307,4 +316,5 @@ class Copy:
         if stage.startswith(("runtime/", "attack/", "select/")):
             environment.pop("HUSK_CACHE") # these tests are about it
         code, text, seconds = self.run(command, environment, min(timeout, limit or timeout), self.build)
+        self.expect_tree() # files are taken from there, one at a time
         return "built", code, text, seconds

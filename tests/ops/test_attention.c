@@ -238,6 +238,34 @@ START_TEST(nothing)
 }
 END_TEST
 
+// Of all weights dropped nothing is left, and the sums are as ever.
+START_TEST(everything_dropped)
+{
+    test_attention c = small();
+    c.params.dropout = 1.0f;
+    husk_ref_attention op = test_attention_reference(&c);
+    ck_assert(husk_ref_attention_prepare(&op));
+    const husk_ref_function function = husk_ref_attention_log_sum_exp_function(&op);
+    for (int v = 0; v < VARIANTS; v++) {
+        test_tensor y = test_attention_output(&c, 2, 5, 20, false, 0);
+        test_tensor sums = test_output(HUSK_F32, 3, (const int64_t[]){1, 2, 5}, TEST_PACKED);
+        if (test_ran(call(&c, variants[v], &y, &sums), name, variants[v])) {
+            husk_ref_report report = {0};
+            test_fetch(&y);
+            test_fetch(&sums);
+            for (int64_t i = 0; i < 2 * 5 * 20; i++)
+                ck_assert(husk_ref_load(&y.array, i) == 0.0);
+            husk_ref_check(&function, 1, &sums.array, &report);
+            test_accept(name, variants[v], "everything dropped", &report);
+        }
+        test_release(&y);
+        test_release(&sums);
+    }
+    husk_ref_attention_release(&op);
+    test_attention_release(&c);
+}
+END_TEST
+
 START_TEST(the_same_bits)
 {
     husk_ref_random random = {.seed = 7};
@@ -420,6 +448,7 @@ int main(void)
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
     tcase_add_loop_test(tests, lowest_masks, 0, 2);
     tcase_add_loop_test(tests, nothing, 0, 5);
+    tcase_add_test(tests, everything_dropped);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
     tcase_add_test(tests, first_version);

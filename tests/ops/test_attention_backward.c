@@ -255,6 +255,31 @@ START_TEST(special_values)
 }
 END_TEST
 
+// Of all weights dropped no gradient is left.
+START_TEST(everything_dropped)
+{
+    test_attention c = small(7, 9, 18, 20);
+    c.params.dropout = 1.0f;
+    tensors t = make_tensors(&c, 11);
+    for (int v = 0; v < VARIANTS; v++) {
+        for (int i = 0; i < GRADIENTS; i++)
+            test_restore(&t.gradient[i]);
+        if (!test_ran(call(&c, variants[v], &t), name, variants[v]))
+            continue;
+        for (int i = 0; i < GRADIENTS; i++) {
+            int64_t index[HUSK_MAX_RANK] = {0};
+            const husk_ref_array *made = &t.gradient[i].array;
+            test_fetch(&t.gradient[i]);
+            do
+                ck_assert(husk_ref_load(made, husk_ref_offset(made, index)) == 0.0);
+            while (husk_ref_index_next(made->rank, made->shape, index));
+        }
+    }
+    release_tensors(&t);
+    test_attention_release(&c);
+}
+END_TEST
+
 START_TEST(the_same_bits)
 {
     husk_ref_random random = {.seed = 7};
@@ -382,6 +407,7 @@ int main(void)
     tcase_add_loop_test(tests, differences, 0, 24);
     tcase_add_loop_test(tests, little_and_nothing, 0, 6);
     tcase_add_loop_test(tests, special_values, 0, 2);
+    tcase_add_test(tests, everything_dropped);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
     tcase_add_test(tests, bad_input);

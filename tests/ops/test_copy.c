@@ -147,6 +147,39 @@ static void fill(test_tensor *x)
     test_input_update(x);
 }
 
+// Between two neighbours of f16 or bf16, the lower one even or odd, and just beside that; integers that no f32 holds.
+static void fill_ties(test_tensor *x, husk_dtype to)
+{
+    static const double beside[] = {0.0, 0x1p-23, -0x1p-23};
+    const int digits = to == HUSK_BF16 ? 8 : 11;
+    for (int64_t i = 0; i < 3 * WIDE; i++) {
+        const int64_t index[] = {i / WIDE, i % WIDE};
+        double value = ((double)(1 << digits) + (double)(2 * (i / 3) + 1)) / (double)(1 << digits); // in (1, 2)
+        value = (value + beside[i % 3]) * (i % 2 ? -1.0 : 1.0);
+        if (x->tensor.dtype != HUSK_F32) // to f32: 24 digits
+            value = (i % 2 ? -1.0 : 1.0) * (double)((1 << 24) + 1 + i + (i % 3 << 3));
+        husk_ref_store(&x->array, husk_ref_offset(&x->array, index), value);
+    }
+    test_input_update(x);
+}
+
+// Rounded to nearest, ties to even.
+START_TEST(rounding)
+{
+    static const husk_dtype pairs[][2] = {{HUSK_F32, HUSK_F16}, {HUSK_F32, HUSK_BF16}, {HUSK_I32, HUSK_F32},
+                                          {HUSK_I64, HUSK_F32}};
+    const int64_t shape[] = {3, WIDE};
+    for (int pair = 0; pair < 4; pair++) {
+        test_tensor x = test_input_of(pairs[pair][0], 2, shape, TEST_PADDED, 4, 0.9f);
+        test_tensor y = test_output(pairs[pair][1], 2, shape, TEST_PACKED);
+        fill_ties(&x, pairs[pair][1]);
+        run_view(&x.tensor, &x.array, &y);
+        test_release(&x);
+        test_release(&y);
+    }
+}
+END_TEST
+
 // A program a pair: the default tier has the commoner ones.
 START_TEST(conversions)
 {
@@ -186,6 +219,38 @@ START_TEST(bits)
         test_ok(husk_copy(test_queue(), NULL, &x.tensor, &y.tensor));
         test_fetch(&y);
         ck_assert_mem_eq(x.array.data, y.array.data, (size_t)(3 * WIDE) * husk_dtype_size(dtypes[i]));
+        test_release(&x);
+        test_release(&y);
+    }
+}
+END_TEST
+
+// The same of any bits, exchanged and spread, by every variant: what a comparison of numbers would not tell apart.
+START_TEST(strided_bits)
+{
+    static const test_layout spread[][2] = {
+        {TEST_REVERSED, TEST_PACKED}, {TEST_PACKED, TEST_REVERSED}, {TEST_SPREAD, TEST_PADDED}};
+    const int64_t shape[] = {70, WIDE};
+    for (int i = 0; i < DTYPES; i++) {
+        const size_t size = (size_t)husk_dtype_size(dtypes[i]);
+        test_tensor x = test_input_of(dtypes[i], 2, shape, spread[_i][0], 0, 0.9f);
+        test_tensor y = test_output(dtypes[i], 2, shape, spread[_i][1]);
+        const int64_t elements = husk_ref_array_extent(&x.array);
+        for (size_t byte = 0; byte < (size_t)elements * size; byte++)
+            ((unsigned char *)x.array.data)[byte] = (unsigned char)husk_ref_random_bits(8, byte);
+        test_input_update(&x);
+        for (int v = 0; v < VARIANTS; v++) {
+            const husk_copy_params params = HUSK_COPY_PARAMS(.variant = variants[v]);
+            test_restore(&y);
+            if (!test_ran(husk_copy(test_queue(), &params, &x.tensor, &y.tensor), "copy", variants[v]))
+                continue;
+            test_fetch(&y);
+            for (int64_t at = 0; at < 70 * WIDE; at++) {
+                const int64_t index[] = {at / WIDE, at % WIDE};
+                ck_assert_mem_eq((char *)y.array.data + (size_t)husk_ref_offset(&y.array, index) * size,
+                                 (char *)x.array.data + (size_t)husk_ref_offset(&x.array, index) * size, size);
+            }
+        }
         test_release(&x);
         test_release(&y);
     }
@@ -276,7 +341,9 @@ int main(void)
     tcase_add_loop_test(tests, turned, 0, 9);
     tcase_add_test(tests, views);
     tcase_add_test(tests, conversions);
+    tcase_add_test(tests, rounding);
     tcase_add_test(tests, bits);
+    tcase_add_loop_test(tests, strided_bits, 0, 3);
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, the_check_sees_mistakes);
     tcase_add_test(tests, bad_input);

@@ -331,6 +331,25 @@ START_TEST(test_activations)
 }
 END_TEST
 
+// Calls that differ in the slope alone: each has its own.
+START_TEST(test_slopes)
+{
+    static const float slopes[] = {0.25f, 0.0f, -0.5f, 0.25f};
+    fixture f = {0};
+    configuration g = simple(37, 13, 20);
+    g.activation = HUSK_ACT_LEAKY_RELU;
+    g.dtype = tier_dtype(_i);
+    make(&f, &g, every_variant[_i], 8);
+    for (int i = 0; i < 4; ++i) {
+        f.params.activation_slope = slopes[i];
+        test_restore(&f.c);
+        if (test_ran(call(&f, test_queue()), "gemm", every_variant[_i]))
+            verify(&f, &g, every_variant[_i], 8);
+    }
+    release(&f);
+}
+END_TEST
+
 // k = 0 leaves beta C + bias; the inputs have no elements, and no memory.
 START_TEST(test_no_terms)
 {
@@ -526,6 +545,7 @@ int main(void)
         tcase_add_loop_test(chosen, test_packed_rows, 0, 4);
         tcase_add_loop_test(chosen, test_packed_many_columns, 0, 4);
         tcase_add_loop_test(chosen, test_activations, 0, VARIANTS);
+        tcase_add_loop_test(chosen, test_slopes, 0, VARIANTS);
         tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
         tcase_add_loop_test(chosen, test_large, 0, VARIANTS);
         tcase_add_loop_test(chosen, test_rows_of_a, 0, VARIANTS);
@@ -539,6 +559,7 @@ int main(void)
     tcase_add_test(generated, test_narrow);
     tcase_add_loop_test(chosen, test_packed_rows, 0, 4);
     tcase_add_loop_test(chosen, test_activations, 0, VARIANTS);
+    tcase_add_loop_test(chosen, test_slopes, 0, VARIANTS);
     tcase_add_loop_test(chosen, test_no_terms, 0, VARIANTS);
     tcase_add_test(chosen, test_nothing_to_do);
     tcase_add_loop_test(chosen, test_large, 0, VARIANTS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=60
+// ctest: tiers=default,long,dtypes timeout=120
 // Gradients of multiplications: finite differences; every variant, layout, transposition, batch, bias and activation
 // against the reference; plans; the same bits every time; bad input.
 #include <math.h>

@@ -112,6 +112,11 @@ START_TEST(nothing)
             test_ok(husk_grad_norm(test_queue(), &params, list, count, &norm.tensor, NULL));
             test_fetch(&norm);
             ck_assert_float_eq(*(float *)norm.array.data, 0.0f);
+            const husk_grad_norm_params clips = HUSK_GRAD_NORM_PARAMS(.max_norm = 5.0f, .variant = variants[v]);
+            test_restore(&norm);
+            test_ok(husk_grad_norm(test_queue(), &clips, list, count, NULL, &norm.tensor));
+            test_fetch(&norm);
+            ck_assert_float_eq(*(float *)norm.array.data, 1.0f);
         }
     test_release(&x);
     test_release(&norm);

@@ -249,6 +249,48 @@ START_TEST(special_rows)
 }
 END_TEST
 
+// Labels of no class, one at a time among good rows: that row has no gradient, its weight does not count, and none is
+// read past the ends. i32 and i64, rows of neighbouring classes, and neighbouring rows.
+START_TEST(labels_of_no_class)
+{
+    static const int64_t labels[] = {-1,        21,        INT32_MAX,        INT32_MIN,        -100,
+                                     1LL << 32, (1LL << 32) + 3, INT64_MAX / 2 + 1, INT64_MIN, -(1LL << 32) + 3};
+    enum { COUNT = sizeof(labels) / sizeof(labels[0]) };
+    const bool is_long = _i % 2;
+    for (int i = 0; i < COUNT; i++) {
+        if (!is_long && (labels[i] < INT32_MIN || labels[i] > INT32_MAX))
+            continue;
+        for (int reduction = 0; reduction < 3; reduction++) {
+            loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {70, 21}};
+            c.params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(i % 2), .reduction = (husk_loss_reduction)reduction,
+                                        .ignores = 1, .ignore_index = 7);
+            loss_case_fill(&c, is_long ? LOSS_TARGET_I64 : LOSS_TARGET_I32, _i / 2 ? TEST_REVERSED : TEST_PACKED,
+                           TEST_PACKED, true, false, 9);
+            husk_ref_store(&c.target.array, 5, (double)labels[i]);
+            test_input_update(&c.target);
+            run_all(&c, TEST_PACKED, TEST_PACKED);
+            loss_case_release(&c);
+        }
+    }
+}
+END_TEST
+
+// An index that is none of 32 bits is no class' number, whatever its lowest bits are.
+START_TEST(ignored_index_of_64_bits)
+{
+    loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {70, 21}};
+    c.params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE, .ignores = 1, .ignore_index = 7);
+    loss_case_fill(&c, _i % 2 ? LOSS_TARGET_I64 : LOSS_TARGET_I32, _i / 2 ? TEST_REVERSED : TEST_PACKED, TEST_PACKED,
+                   true, false, 9);
+    c.params.ignore_index = (1LL << 32) + 3;
+    for (int64_t i = 0; i < 70; i++)
+        husk_ref_store(&c.target.array, i, (double)(_i % 2 && i % 5 == 0 ? c.params.ignore_index : i % 21));
+    test_input_update(&c.target);
+    run_all(&c, TEST_PACKED, TEST_PACKED);
+    loss_case_release(&c);
+}
+END_TEST
+
 // All rows ignored: zeros, whatever the mean divides by.
 START_TEST(everything_ignored)
 {
@@ -412,6 +454,8 @@ int main(void)
     tcase_add_loop_test(cases, many_rows, 0, 4);
     tcase_add_loop_test(cases, in_place, 0, 4);
     tcase_add_loop_test(cases, special_rows, 0, 4);
+    tcase_add_loop_test(cases, labels_of_no_class, 0, 4);
+    tcase_add_loop_test(cases, ignored_index_of_64_bits, 0, 4);
     tcase_add_loop_test(cases, everything_ignored, 0, 6);
     tcase_add_loop_test(cases, special_elements, 0, 6);
     tcase_add_loop_test(cases, ten_runs_agree, 0, 2);

@@ -359,14 +359,17 @@ START_TEST(every_system_call_fails_once)
     }
     printf("survived: %ld failing calls in a store\n", most);
     ck_assert_int_ge(most, 6); // an allocation, mkstemp, write, fsync, close, rename at least
+    most = 0;
     for (long number = 1;; ++number) { // while it is read
         size_t size;
         arm(number);
         unsigned char *binary = husk__cache_load(&cache, key_of(0), &size);
         reached = calls;
         arm(0);
+        unsigned char wanted[SMALL];
+        fill(wanted, SMALL, generation);
         if (binary)
-            ck_assert_uint_eq(size, SMALL);
+            ck_assert_msg(size == SMALL && memcmp(binary, wanted, SMALL) == 0, "call %ld: other bytes", number);
         free(binary);
         if (reached < number) {
             ck_assert_ptr_nonnull(binary);
@@ -474,7 +477,7 @@ START_TEST(a_killed_writer_leaves_whole_entries)
         most = left > most ? left : most;
     }
     printf("%d kills: %d entries read, all whole; %d temporaries left\n", KILLS, whole, most);
-    ck_assert_int_gt(whole, KILLS);
+    ck_assert_int_gt(whole, 0); // how many a disk's fsync lets through in so short a time is not the cache's to say
     ck_assert_int_gt(most, 0); // some were killed while they wrote
     store(0, LARGE, 1);
     ck_assert_int_eq(cache_folder_temporaries(&folder), most); // others may be writing these now

@@ -110,7 +110,7 @@ static size_t run_phases(soak *s, soak_sample *samples)
            seconds_since(start), s->count, atomic_load(&s->refused), atomic_load(&s->mistrusted));
     fflush(stdout);
     go_on(s, SOAK_VISIT);
-    run_until(s, SOAK_VISIT, start, seconds);
+    run_until(s, SOAK_VISIT, start, 2 * seconds); // where it is cut off, shared queues would grow later
     go_on(s, SOAK_STEADY); // what is compiled and kept for new sizes settles
     run_until(s, SOAK_STEADY, start, seconds_since(start) + seconds / 6);
     while (count < MOST_SAMPLES) {
@@ -127,8 +127,31 @@ static size_t run_phases(soak *s, soak_sample *samples)
 
 // ---- the command ----
 
+// Of the operators and gradients that there are, how many have a case that is repeated.
+static int rows_met(const soak *s, int *all)
+{
+    int met = 0;
+    *all = 0;
+    for (int op = 0; op < BENCH_OP_COUNT; op++)
+        for (int dir = 0; dir < BENCH_DIRECTIONS; dir++) {
+            const bench_case asked = {.op = (bench_op_kind)op, .dir = (bench_direction)dir};
+            bool is_met = false;
+            if (!bench_op_row(&asked))
+                continue;
+            for (size_t i = 0; i < s->count; i++)
+                is_met = is_met || (s->cases[i]->c.op == asked.op && s->cases[i]->c.dir == asked.dir);
+            met += is_met;
+            ++*all;
+        }
+    return met;
+}
+
 static void note_figures(const soak *s, const soak_sample *first, const soak_sample *last)
 {
+    int all;
+    const int met = rows_met(s, &all);
+    printf("soak: cases of %d of %d operators and gradients; memory watched for the last %.0f s, OpenCL objects %s\n",
+           met, all, last->seconds - first->seconds, last->objects[0] >= 0 ? "counted" : "not counted");
     const char *path = getenv("HUSK_TIER_FIGURES");
     FILE *file = path && *path ? fopen(path, "a") : NULL;
     if (!file)
@@ -136,8 +159,10 @@ static void note_figures(const soak *s, const soak_sample *first, const soak_sam
     fprintf(file, "calls=%lld\nresults checked=%lld\nmismatches=%lld\n", atomic_load(&s->calls),
             atomic_load(&s->by_reference) + atomic_load(&s->by_bits) + atomic_load(&s->transfers),
             atomic_load(&s->mismatches));
-    fprintf(file, "resident MB at start=%.1f\nresident MB at end=%.1f\n", first->resident * 1e-6,
-            last->resident * 1e-6);
+    fprintf(file, "resident MB at start=%.1f\nresident MB at end=%.1f\nmemory watched seconds=%.0f\n",
+            first->resident * 1e-6, last->resident * 1e-6, last->seconds - first->seconds);
+    fprintf(file, "operators and gradients=%d of %d\nobjects=%s\n", met, all,
+            last->objects[0] >= 0 ? "counted" : "not counted");
     fclose(file);
 }
 

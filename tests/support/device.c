@@ -12,6 +12,7 @@
 
 static husk_context *context;
 static husk_queue *queue, *silent_queue;
+static bool is_home;
 
 static void print_log(void *user, husk_log_level level, const char *text)
 {
@@ -45,6 +46,13 @@ static void open_device(void)
     const husk_device_traits *traits = husk_context_traits(context);
     printf("device %u:%u: %s (%s)\n", traits->platform_index, traits->device_index, traits->name,
            traits->platform_name);
+    is_home = traits->device_class == HUSK_DEVICE_CPU && strstr(traits->platform_name, "Portable Computing") != NULL &&
+              getenv("HUSK_LIMITS") == NULL;
+}
+
+bool test_device_is_home(void)
+{
+    return is_home;
 }
 
 void test_close_device(void)

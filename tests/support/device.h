@@ -8,6 +8,8 @@
 #ifndef HUSK_TESTS_DEVICE_H
 #define HUSK_TESTS_DEVICE_H
 
+#include <stdbool.h>
+
 #include <husk/husk.h>
 
 husk_context *test_context(void);
@@ -16,6 +18,8 @@ husk_context *test_context(void);
  * some implementations (Oclgrind) have already destroyed what their own release functions need.
  */
 void test_close_device(void);
+/* Whether that is PoCL's CPU, with all that it has: each variant that a test names runs there, but for engines. */
+bool test_device_is_home(void);
 husk_queue *test_queue(void);
 /* A queue that keeps its profile: what was enqueued can be counted. For calls that must enqueue nothing. */
 husk_queue *test_silent_queue(void);

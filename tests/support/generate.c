@@ -45,6 +45,7 @@ int64_t test_pick_size(husk_ref_random *random, int64_t tile, int64_t limit)
 test_layout test_pick_layout(husk_ref_random *random)
 {
     // Packed half of the time: it is what most variants accept.
-    return (test_layout)TEST_PICK(random, TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PACKED,
-                                  TEST_CHANNELS_LAST, TEST_REVERSED, TEST_PADDED, TEST_SPREAD);
+    return (test_layout)TEST_PICK(random, TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PACKED,
+                                  TEST_CHANNELS_LAST, TEST_REVERSED, TEST_PADDED, TEST_SPREAD, TEST_REPEATED_LAST,
+                                  TEST_REPEATED_FIRST);
 }

@@ -23,9 +23,11 @@ typedef enum test_layout {
     TEST_CHANNELS_LAST, /* dimension 1 fastest: NHWC and its kin */
     TEST_REVERSED,      /* first dimension fastest: a transposed view */
     TEST_PADDED,        /* packed, but rows of the last dimension are 3 elements apart */
-    TEST_SPREAD         /* gaps everywhere: even the last dimension's stride is 2 */
+    TEST_SPREAD,        /* gaps everywhere: even the last dimension's stride is 2 */
+    TEST_REPEATED_LAST, /* an expanded view: the last dimension's stride is 0, but of rank 1. Outputs are packed */
+    TEST_REPEATED_FIRST /* the same of the first dimension */
 } test_layout;
-#define TEST_LAYOUTS 5
+#define TEST_LAYOUTS 5 /* without those that repeat */
 
 typedef struct test_tensor {
     husk_tensor tensor;    /* for the library */

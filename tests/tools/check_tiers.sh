@@ -4,7 +4,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-unset HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE
+unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE
 trap 'rm -rf "$work"' EXIT
 failed=0
 root=$work/tree
@@ -51,6 +51,11 @@ tier long 2 0 0 0 '' -R gemm
 expect 'a part after the whole' '^long  *passed  *9 .* whole$'
 tier long 2 1 0 8 '' -R gemm
 expect 'a part that fails after the whole' '^long  *failed  *1  *1  *0 .* -R gemm'
+tier long 2 0 0 0 '' -R conv
+expect 'another part that passes then' '^long  *failed  *1  *1  *0 .* -R gemm'
+tier intel 9 2 0 8 ''
+tier intel 2 0 0 0 '' -R gemm
+expect 'a part that passes after the whole has failed' '^intel  *failed  *7  *2  *0 .* whole$'
 tier attack 2 0 0 0 '' -R 'a "quoted" b'
 expect 'a part alone' '^attack  *in part  *2  *0  *0 .* -R a .*quoted'
 tier configurations 1 0 1 0 'configurations=7\n'
@@ -64,6 +69,9 @@ expect 'tests that could not be run' '^dtypes  *failed '
 "$here/tiers.sh" run "$root" mutation build/mutation sh -c \
     'printf "passed=3\nfailed=1\nnot run=4\nkilled=3\n" >> "$HUSK_TIER_FIGURES"; exit 1' || true
 expect 'another command than ctest' '^mutation  *failed  *3  *1  *4 '
+"$here/tiers.sh" run "$root" offline build/mutation sh -c \
+    'printf "passed=3\nfailed=0\nnot run=0\n" >> "$HUSK_TIER_FIGURES"' sh --count=3
+expect 'an argument with its value' '^offline  *in part  *3  *0  *0 .* --count=3$'
 "$here/tiers.sh" run "$root" asan build/asan true
 "$here/tiers.sh" run "$root" mutation build/mutation sh -c \
     'printf "passed=3\nfailed=0\nnot run=4\n" >> "$HUSK_TIER_FIGURES"; exit 3' || true
@@ -75,6 +83,9 @@ status=0
 "$here/tiers.sh" run "$root" faults build/release sh -c \
     "echo 'int c;' >> '$root/src/a.c'; echo passed=1 >> \"\$HUSK_TIER_FIGURES\"" 2> /dev/null
 sed -i '$d' "$root/src/a.c"
+HUSK_TIER_TREE=0123456789abcdef "$here/tiers.sh" run "$root" faults build/release "$work/bin/ctest" 2 0 0 0 '' \
+    2> /dev/null
+expect 'a tree that was changed while it was built' '^faults  *never run$'
 expect 'a tree that was changed meanwhile' '^faults  *never run$'
 if command -v python3 > /dev/null 2>&1; then
     python3 -c 'import json, sys

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 # coverage.sh SOURCE BUILD: what of src/ the tests have run through since BUILD was made with gcc's --coverage, or since
 # its *.gcda were deleted: lines, and branches taken at least once, by folder; and the files with the most that was not
-# run.
+# run. A file of which nothing was run has no *.gcda: its *.gcno says what lines it has.
 set -eu
 source=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
 cd "$source"
 # A line for each file: its name, lines, lines run, branches, branches taken.
-find "$build/src" -name '*.gcda' -exec gcov -n -b -r -s "$source" {} + 2>/dev/null | awk '
+[ -n "$(find "$build/src" -name '*.gcda' | head -n 1)" ] || { echo "no test has run in $build"; exit 1; }
+find "$build/src" -name '*.gcno' -exec gcov -n -b -r -s "$source" {} + 2>/dev/null | awk '
     function number(line) { sub(/.* of /, "", line); return line + 0 }
     function share(line) { sub(/.*:/, "", line); return line / 100 }
     function flush() {
@@ -37,8 +38,8 @@ awk '
     }
     END {
         printf "%-14s %7s %6s %9s %6s\n", "", "lines", "run", "branches", "taken"
-        split("src/base src/runtime src/select src/ops src/ref", order, " ")
-        for (i = 1; i <= 5; i++) {
+        count = split("src/base src/runtime src/select src/ops src/train src/dist src/ref", order, " ")
+        for (i = 1; i <= count; i++) {
             if (lines[order[i]]) { row(order[i], order[i]) }
         }
         row("src", "all")

@@ -6,7 +6,8 @@
 # TREE is a hash of everything but docs (tree_hash.sh). A line has the tier, when it began (UTC), its seconds, how many
 # tests passed, failed and were not run, the exit status, the build, "whole" or what made less of it, and
 # figures: lines "NAME=VALUE" that tests add to the file which HUSK_TIER_FIGURES names. COMMAND is ctest; another one
-# says in the figures what passed, failed and was not run, or nothing, and then there is no line.
+# says in the figures what passed, failed and was not run, or nothing, and then there is no line. HUSK_TIER_TREE is the
+# tree's hash from before it was built.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -34,8 +35,8 @@ part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole
     fi
     for argument in "$@"; do
         case "$argument" in
-        -R* | -E* | -L* | -I* | --rerun-failed | --tests-* | --label-* | --exclude-* | --seed | --count | --only | \
-            --side)
+        -R* | -E* | -L* | -I* | -F* | --rerun-failed | --tests-* | --label-* | --exclude-* | --fixture-* | --repeat* | \
+            --se* | --co* | --on* | --si* | --fo*)
             printf '%s' "$*"
             return
             ;;
@@ -76,7 +77,8 @@ note() { # note TIER BUILD PART BEGAN SECONDS STATUS
 run_tier() { # run_tier TIER BUILD COMMAND...
     tier=$1 build=$2
     shift 2
-    tree=$("$here/tree_hash.sh" "$root")
+    tree=${HUSK_TIER_TREE:-$("$here/tree_hash.sh" "$root")}
+    unset HUSK_TIER_TREE
     mkdir -p "$root/build/tiers"
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
@@ -97,7 +99,8 @@ run_tier() { # run_tier TIER BUILD COMMAND...
     exit "$status"
 }
 
-# The last whole run of a tier decides, and a part that has failed since; without one, parts are said to be parts.
+# The last whole run of a tier decides, and a part that has failed since; without one, parts are said to be parts. What
+# has failed stays so until the whole has passed: a part that passes does not hide it.
 print_table() {
     tree=$("$here/tree_hash.sh" "$root")
     file=$root/build/tiers/$tree.jsonl
@@ -116,8 +119,9 @@ print_table() {
             is_cut = number("exit") == 3 || number("passed") == 0 # time was up
             good = number("failed") == 0 && (number("exit") == 0 || number("exit") == 3)
             state = !good ? "failed" : is_cut ? "to go on" : is_whole ? "passed" : "in part"
-            if (!is_whole && good && whole[tier]) { next } # what was whole stays so
+            if (!is_whole && good && (whole[tier] || failed[tier])) { next } # what was whole, or failed, stays so
             whole[tier] = is_whole && good
+            failed[tier] = !good
             shown[tier] = sprintf("%-9s %6d %6d %7d %8d  %s  %s", state, number("passed"), number("failed"),
                 number("not_run"), number("seconds"), text("when"), tests)
             figures = $0

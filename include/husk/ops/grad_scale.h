@@ -45,7 +45,7 @@ typedef struct husk_grad_scale_params {
  * tensors: as for husk_grad_norm; no two overlap. by and found: f32 of one element, overlapping nothing (by: nothing
  * but state); either may be NULL: there is no such factor, no check. Where the whole factor is 1 and there is no limit,
  * no tensor is written. NaN stays NaN, limits or not. |error| at most 2 units of 2^-24 of x beside the rounding of f16
- * and bf16, 4 with divides. The same call gives the same bits. f64 stands alone: all tensors, by, found and state;
+ * and bf16, 8 with divides. The same call gives the same bits. f64 stands alone: all tensors, by, found and state;
  * 2^-53 stands for 2^-24.
  */
 HUSK_API husk_status husk_grad_scale(husk_queue *queue, const husk_grad_scale_params *params,

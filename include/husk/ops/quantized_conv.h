@@ -42,7 +42,10 @@ HUSK_API husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized
                                          const husk_tensor *w, const husk_tensor *w_scale, const husk_tensor *bias,
                                          const husk_tensor *y, const husk_quantization *y_quantization);
 
-/* A plan, and weights packed for it, as husk_conv_plan_create has them; x's and y's values belong to the run. */
+/*
+ * A plan, and weights packed for it, as husk_conv_plan_create has them; x's and y's values belong to the run. Packing
+ * is UNSUPPORTED where the plan's variant takes w as it is ("grid"): then run it with w itself.
+ */
 HUSK_API husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_quantized_conv_params *params,
                                                      const husk_tensor *x, const husk_tensor *w,
                                                      const husk_tensor *w_scale, const husk_tensor *bias,

@@ -23,8 +23,9 @@
  * The same as ONNX's MatMulInteger (C in i32, no zero point of B) and QLinearMatMul (C quantized; scales of B by
  * column), PyTorch's quantized linear, oneDNN's matmul with src, weights and dst scales and zero points (symmetric
  * weights). Error of x: |error| <= 2^-24 (6 |a.scale b_scale s| + 2 |bias|); C in i8 or u8 is exact, except where
- * activation(x) / c.scale lies so near a tie that this error, and 2^-22 of the quotient, decides. NaN in scales or bias
- * goes where the formula sends it, and becomes c.zero. With k of 0 sums are 0. There is no gradient: train in floats.
+ * activation(x) / c.scale lies so near a tie that this error, and 5 * 2^-24 of the quotient, decides. NaN in scales or
+ * bias goes where the formula sends it, and becomes c.zero. With k of 0 sums are 0. There is no gradient: train in
+ * floats.
  */
 #ifndef HUSK_OPS_QUANTIZED_GEMM_H
 #define HUSK_OPS_QUANTIZED_GEMM_H
@@ -66,7 +67,8 @@ HUSK_API husk_status husk_quantized_gemm_plan_run(husk_plan *plan, husk_queue *q
                                                   const husk_tensor *c, const husk_quantization *c_quantization);
 /*
  * Pack B for the plan, columns' sums included. It fits every plan of the same k, n, variant and configuration on this
- * context; others refuse it. UNSUPPORTED for a batched B.
+ * context; others refuse it. UNSUPPORTED for a batched B, and where the plan's variant takes B as it is, as those for
+ * GPUs do: then run it with B itself.
  */
 HUSK_API husk_status husk_quantized_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
                                                    husk_packed **packed);

@@ -46,8 +46,8 @@
  *     SUM_ABS      dx = dy * sign(x), 0 where x is 0 or NaN
  *     NORM         dx = dy * x / y, 0 where y is 0
  *     LOG_SUM_EXP  dx = dy * e^(x - y)
- * ARGMAX and ARGMIN have none. Error, with u = 2^-24: 4 u |dx|; PRODUCT (8 + 2 sqrt n) u |dx|; LOG_SUM_EXP
- * (8 + |x - y|) u |dx|; 2 u (|dx before| + |gradient|) more where it is added.
+ * ARGMAX and ARGMIN have none. Error, with u = 2^-24: 4 u |dx|; MAX, MIN and NORM 8 u |dx|; PRODUCT
+ * (8 + 2 sqrt n) u |dx|; LOG_SUM_EXP (8 + |x - y|) u |dx|; 2 u (|dx before| + |gradient|) more where it is added.
  */
 #ifndef HUSK_OPS_REDUCE_H
 #define HUSK_OPS_REDUCE_H
