@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// ctest: timeout=300
+// What every operator and gradient has beside its kernels: programs that are built ahead, and the keys by which tuning
+// databases know its problems. A case of the suite smoke has a key of its own, and the same one each time; the optimizer's
+// kinds alone share one, since they are arguments of one kernel.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+#include "husk_contender.h"
+#include "suite.h"
+#include "support/support.h"
+
+// ---- programs that are built ahead ----
+
+static uint64_t programs_of(husk_context *context)
+{
+    husk_program_stats stats;
+    husk_context_program_stats(context, &stats);
+    return stats.builds + stats.cache_loads;
+}
+
+static uint64_t live_bytes_of(husk_context *context)
+{
+    husk_memory_stats stats;
+    husk_context_memory_stats(context, &stats);
+    return stats.live_bytes;
+}
+
+static husk_context *new_context(void)
+{
+    husk_error error;
+    husk_context *context = NULL;
+    test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
+    return context;
+}
+
+START_TEST(each_is_prewarmed)
+{
+    const char *name;
+    for (size_t i = 0; (name = husk_op_name(i)) != NULL; i++) {
+        husk_context *context = new_context();
+        husk_error error;
+        const char *const ops[] = {name, name};
+        husk_status status = husk_context_prewarm(context, ops, 1, &error);
+        ck_assert_msg(status == HUSK_OK, "%s: %s", name, error.text);
+        const uint64_t built = programs_of(context);
+        ck_assert_msg(built > 0 && built <= 16, "%s: %llu programs", name, (unsigned long long)built);
+        ck_assert_msg(live_bytes_of(context) == 0, "%s: %llu bytes stay", name,
+                      (unsigned long long)live_bytes_of(context));
+        status = husk_context_prewarm(context, ops, 2, &error); // by two threads at once
+        ck_assert_msg(status == HUSK_OK, "%s: %s", name, error.text);
+        ck_assert_msg(programs_of(context) == built, "%s: %llu programs, and %llu the second time", name,
+                      (unsigned long long)built, (unsigned long long)programs_of(context));
+        husk_context_release(context);
+    }
+}
+END_TEST
+
+// All at once: those of inference, each in a thread.
+START_TEST(all_are_prewarmed)
+{
+    husk_context *context = new_context();
+    husk_error error;
+    const char *name;
+    test_ok_error(husk_context_prewarm(context, NULL, 0, &error), &error);
+    const uint64_t built = programs_of(context);
+    for (size_t i = 0; (name = husk_op_name(i)) != NULL; i++)
+        if (!strstr(name, "_backward"))
+            test_ok_error(husk_context_prewarm(context, &name, 1, &error), &error);
+    ck_assert_uint_eq(programs_of(context), built);
+    ck_assert_uint_eq(live_bytes_of(context), 0);
+    husk_context_release(context);
+}
+END_TEST
+
+// ---- keys ----
+
+typedef struct known {
+    husk_tuning_key key;
+    char text[BENCH_CASE_TEXT];
+} known;
+
+// What the case is by its key, after a run; false where the device has none of its dtype.
+static bool key_of(bench_husk_session *session, const bench_case *c, husk_tuning_key *key)
+{
+    static const bench_prepare_options options;
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_data data;
+    void *state;
+    husk_error error;
+    ck_assert_msg(bench_data_make(c, &data, reason), "%s: %s", c->canonical, reason);
+    const bench_answer answer = bench_contender_husk.prepare(session, c, &data, &options, &state, reason);
+    ck_assert_msg(answer == BENCH_OK || answer == BENCH_UNSUPPORTED, "%s: %s", c->canonical, reason);
+    if (answer == BENCH_OK) {
+        const bench_husk_job *job = bench_husk_job_of(state);
+        ck_assert_msg(bench_contender_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
+        const husk_plan *plan = job->plan ? job->plan : husk_queue_plan(job->queue);
+        test_ok_error(husk_tuning_key_get(job->context, plan, key, &error), &error);
+        bench_contender_husk.release(state);
+    }
+    bench_data_free(c, &data);
+    return answer == BENCH_OK;
+}
+
+static int compare_known(const void *a, const void *b)
+{
+    const known *one = a, *other = b;
+    const int by_op = strcmp(one->key.op, other->key.op);
+    return by_op ? by_op : strcmp(one->key.problem, other->key.problem);
+}
+
+START_TEST(a_key_is_a_problems_own)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_suite suite;
+    void *opened = NULL;
+    const bench_open_options open = {.device = NULL};
+    ck_assert_msg(bench_suite_load("smoke", &suite, reason), "%s", reason);
+    ck_assert_msg(bench_contender_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
+    known *all = calloc(suite.count, sizeof *all);
+    size_t count = 0;
+    ck_assert_ptr_nonnull(all);
+    for (size_t i = 0; i < suite.count; i++) {
+        const bench_case *c = &suite.entries[i].c;
+        husk_tuning_key again;
+        known *now = &all[count];
+        if (!key_of(opened, c, &now->key))
+            continue;
+        snprintf(now->text, sizeof now->text, "%s", c->canonical);
+        ck_assert(key_of(opened, c, &again));
+        ck_assert_str_eq(now->key.problem, again.problem);
+        ck_assert_str_eq(now->key.shape_class, again.shape_class);
+        ck_assert_str_eq(now->key.variant, again.variant);
+        const char *kind = c->packed ? "plan " : "call ";
+        ck_assert_msg(strncmp(now->key.shape_class, kind, strlen(kind)) == 0 &&
+                          strlen(now->key.shape_class) > strlen(kind),
+                      "%s: the class is \"%s\"", now->text, now->key.shape_class);
+        ck_assert_msg(strncmp(now->key.problem, kind, strlen(kind)) == 0, "%s: %s", now->text, now->key.problem);
+        count++;
+    }
+    qsort(all, count, sizeof *all, compare_known);
+    for (size_t i = 1; i < count; i++)
+        ck_assert_msg(compare_known(&all[i - 1], &all[i]) != 0 || strcmp(all[i].key.op, "optimizer") == 0,
+                      "one key for two problems: %s and %s", all[i - 1].text, all[i].text);
+    printf("%zu keys\n", count);
+    ck_assert_uint_gt(count, 100);
+    free(all);
+    bench_suite_free(&suite);
+    bench_contender_husk.close(opened);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("every_op");
+    TCase *tests = tcase_create("every_op");
+    tcase_set_timeout(tests, 1800);
+    tcase_add_test(tests, each_is_prewarmed);
+    tcase_add_test(tests, all_are_prewarmed);
+    tcase_add_test(tests, a_key_is_a_problems_own);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
