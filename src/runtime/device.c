@@ -105,7 +105,7 @@ static uint64_t device_size(cl_device_id id, cl_device_info info)
 // lists the extension: a checking layer takes any other question for a mistake.
 static char *pci_address(cl_device_id id, const char *extensions)
 {
-    enum { PCI_BUS_INFO_KHR = 0x410F, PCI_BUS_NV = 0x4008, PCI_SLOT_NV = 0x4009, TOPOLOGY_AMD = 0x4037 };
+    enum { PCI_BUS_INFO_KHR = 0x410F, PCI_BUS_NV = 0x4008, PCI_SLOT_NV, PCI_DOMAIN_NV, TOPOLOGY_AMD = 0x4037 };
     char text[32] = "";
     struct {
         cl_uint domain, bus, device, function;
@@ -114,15 +114,17 @@ static char *pci_address(cl_device_id id, const char *extensions)
         cl_uint type;
         cl_char unused[17], bus, device, function;
     } amd;
-    cl_uint bus, slot;
+    cl_uint bus, slot, domain = 0;
     if (strstr(extensions, "cl_khr_pci_bus_info") &&
         clGetDeviceInfo(id, PCI_BUS_INFO_KHR, sizeof khr, &khr, NULL) == CL_SUCCESS)
         snprintf(text, sizeof text, "%04x:%02x:%02x.%x", khr.domain, khr.bus, khr.device, khr.function);
     else if (strstr(extensions, "cl_nv_device_attribute_query") &&
              clGetDeviceInfo(id, PCI_BUS_NV, sizeof bus, &bus, NULL) == CL_SUCCESS &&
-             clGetDeviceInfo(id, PCI_SLOT_NV, sizeof slot, &slot, NULL) == CL_SUCCESS)
-        snprintf(text, sizeof text, "0000:%02x:%02x.%x", bus, slot >> 3, slot & 7);
-    else if (strstr(extensions, "cl_amd_device_attribute_query") &&
+             clGetDeviceInfo(id, PCI_SLOT_NV, sizeof slot, &slot, NULL) == CL_SUCCESS) {
+        if (clGetDeviceInfo(id, PCI_DOMAIN_NV, sizeof domain, &domain, NULL) != CL_SUCCESS)
+            domain = 0; // older drivers do not say
+        snprintf(text, sizeof text, "%04x:%02x:%02x.%x", domain, bus, slot >> 3, slot & 7);
+    } else if (strstr(extensions, "cl_amd_device_attribute_query") &&
              clGetDeviceInfo(id, TOPOLOGY_AMD, sizeof amd, &amd, NULL) == CL_SUCCESS && amd.type == 1)
         snprintf(text, sizeof text, "0000:%02x:%02x.%x", (unsigned)(cl_uchar)amd.bus,
                  (unsigned)(cl_uchar)amd.device, (unsigned)(cl_uchar)amd.function);
