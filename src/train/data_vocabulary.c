@@ -451,9 +451,10 @@ husk_status husk_vocabulary_encode_bytes(const husk_vocabulary *vocabulary, cons
     const husk__source source = {.call = "husk_vocabulary_encode_bytes", .error = error};
     if (!vocabulary || !vocabulary->is_bytes)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "vocabulary: it is not one of bytes");
-    if (!text || !ids || !is_text(text))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s",
-                                 !ids ? "ids: it is NULL" : "text: it is not of u8 and one dimension");
+    if (!text || !ids)
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", text ? "ids" : "text");
+    if (!is_text(text))
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "text: it is not of u8 and one dimension");
     const uint8_t *bytes = text->data;
     for (uint64_t i = 0; i < text->bytes; ++i)
         if (vocabulary->byte_ids[bytes[i]] < 0)

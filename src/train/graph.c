@@ -462,9 +462,11 @@ husk_value husk__graph_own_parameter(husk__building *building, const char *suffi
                                      husk_initializer standard)
 {
     char name[HUSK__GRAPH_NAME + 1];
-    if (!own_name(building, suffix, name))
+    husk_initializer own;
+    if (!own_name(building, suffix, name) ||
+        !husk__graph_params(building, &own, sizeof own, initializer, "initializer"))
         return HUSK_NO_VALUE;
-    bool is_given = initializer && initializer->kind != HUSK_INITIALIZER_DEFAULT;
+    bool is_given = own.kind != HUSK_INITIALIZER_DEFAULT;
     return add_parameter(building, name, building->graph->dtype, rank, shape,
                          is_given ? initializer : &standard);
 }

@@ -58,6 +58,9 @@ husk_value husk_graph_linear(husk_graph *graph, const char *name, const husk_lin
     if (own.outputs < 1)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "layer",
                                   "outputs is %lld; 1 at least is wanted", (long long)own.outputs);
+    if ((unsigned)own.activation > HUSK_ACT_TANH)
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "layer", "activation %u does not exist",
+                                  (unsigned)own.activation);
     if (xt.rank < 1)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "x",
                                   "it is a scalar; [..., inputs] is wanted");

@@ -110,6 +110,19 @@ static bool check_target(husk__building *building, husk_loss_kind loss, const hu
     return false;
 }
 
+static bool broadcasts(husk__building *building, const husk_tensor *t, const husk_tensor *x, const char *argument)
+{
+    char text[160], wanted[160];
+    bool fits = t->rank <= x->rank;
+    for (int32_t d = 1; d <= t->rank && fits; d++)
+        fits = t->shape[t->rank - d] == 1 || t->shape[t->rank - d] == x->shape[x->rank - d];
+    if (!fits)
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument,
+                           "its shape is %s; what can be broadcast to x's, %s, is wanted",
+                           husk__graph_shape_text(t, text), husk__graph_shape_text(x, wanted));
+    return fits;
+}
+
 static bool check_weights(husk__building *building, husk_loss_kind loss, const husk_tensor *x,
                           husk_value *weight, husk_value *positive)
 {
@@ -130,7 +143,8 @@ static bool check_weights(husk__building *building, husk_loss_kind loss, const h
         husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "positive_weight", "%s has none",
                            husk_loss_kind_name(loss));
     else
-        return true;
+        return loss != HUSK_LOSS_BINARY_LOGITS ||
+               (broadcasts(building, &w, x, "weight") && broadcasts(building, &p, x, "positive_weight"));
     return false;
 }
 

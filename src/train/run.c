@@ -150,6 +150,8 @@ husk_status husk_graph_set_loss_scale(husk_graph *graph, const husk_loss_scale *
     husk__train_scope scope;
     husk_loss_scale own;
     husk_status status = begin(graph, "husk_graph_set_loss_scale", &scope);
+    if (!status && !scale)
+        status = husk__train_reject(&scope, "scale", "it is NULL");
     if (!status)
         status = husk__train_struct(&own, sizeof own, scale, "scale", &scope);
     if (!status && !graph->compiled->has_loss_scale)
