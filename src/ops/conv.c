@@ -156,7 +156,17 @@ husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params 
     const husk__wish wish = make_wish(&whole, x, w, bias, y);
     // Whether weights come packed is every run's own affair: room for packing them stays.
     problem.has_packed_weights = false;
-    return husk__plan_create(context, &husk__op_conv, &problem, &wish, plan, &scope);
+    status = husk__plan_create(context, &husk__op_conv, &problem, &wish, plan, &scope);
+    if (status != HUSK_OK || !w->packed)
+        return status;
+    husk__key key;
+    husk__conv_packed_key(*plan, &key);
+    status = husk__packed_check(w->packed, *plan, &key, "w", &scope);
+    if (status != HUSK_OK) {
+        husk_plan_release(*plan);
+        *plan = NULL;
+    }
+    return status;
 }
 
 static husk_status check_weights(const husk_plan *plan, const husk_tensor *w, const husk__scope *scope)
