@@ -75,6 +75,76 @@ START_TEST(all_are_prewarmed)
 }
 END_TEST
 
+START_TEST(what_cannot_be_prewarmed)
+{
+    static const char *const unknown[] = {"softmax", "sofmax"}, *const none[] = {NULL};
+    husk_context *context = new_context();
+    husk_error error;
+    test_refused_error(husk_context_prewarm(context, unknown, 2, &error), &error, HUSK_INVALID_ARGUMENT, "ops");
+    ck_assert_ptr_nonnull(strstr(error.text, "sofmax"));
+    test_refused_error(husk_context_prewarm(context, none, 1, &error), &error, HUSK_INVALID_ARGUMENT, "ops");
+    test_refused_error(husk_context_prewarm(context, NULL, 2, &error), &error, HUSK_INVALID_ARGUMENT, "ops");
+    test_ok_error(husk_context_prewarm(context, unknown, 0, &error), &error); // an empty list
+    ck_assert_uint_eq(programs_of(context), 0);
+    husk_context_release(context);
+}
+END_TEST
+
+// ---- names ----
+
+START_TEST(names_in_lists)
+{
+    const char *op, *variant, *configuration;
+    for (size_t i = 0; (op = husk_op_name(i)) != NULL; i++) {
+        size_t variants = 0;
+        for (; (variant = husk_op_variant(op, variants)) != NULL; variants++) {
+            size_t count = 0;
+            for (; (configuration = husk_op_configuration(op, variant, count)) != NULL; count++)
+                for (size_t k = 0; k < count; k++)
+                    ck_assert_str_ne(configuration, husk_op_configuration(op, variant, k));
+            ck_assert_msg(count > 0, "%s, variant %s: no configuration", op, variant);
+            ck_assert_ptr_null(husk_op_configuration(op, variant, count + 1));
+            for (size_t k = 0; k < variants; k++)
+                ck_assert_str_ne(variant, husk_op_variant(op, k));
+        }
+        ck_assert_msg(variants > 0, "%s: no variant", op);
+        ck_assert_ptr_null(husk_op_variant(op, variants + 1));
+        ck_assert_ptr_null(husk_op_configuration(op, "no such", 0));
+        ck_assert_ptr_null(husk_op_configuration(op, NULL, 0));
+    }
+    ck_assert_ptr_null(husk_op_name(1000));
+    ck_assert_ptr_null(husk_op_variant("no such", 0));
+    ck_assert_ptr_null(husk_op_variant(NULL, 0));
+    ck_assert_ptr_null(husk_op_configuration("no such", "tiled", 0));
+    ck_assert_ptr_null(husk_op_configuration(NULL, "tiled", 0));
+}
+END_TEST
+
+// What is not there has no name, takes nothing, and may be released.
+START_TEST(nothing)
+{
+    ck_assert_str_eq(husk_plan_variant(NULL), "");
+    ck_assert_str_eq(husk_plan_configuration(NULL), "");
+    ck_assert_uint_eq(husk_plan_workspace(NULL), 0);
+    ck_assert_double_eq(husk_plan_executed_flops(NULL), 0.0);
+    ck_assert_double_eq(husk_plan_error_factor(NULL), 0.0);
+    ck_assert_ptr_null(husk_queue_plan(NULL));
+    ck_assert_uint_eq(husk_packed_size(NULL), 0);
+    ck_assert_ptr_null(husk_packed_tensor(NULL).buffer);
+    ck_assert_ptr_null(husk_packed_tensor(NULL).packed);
+    husk_plan_retain(NULL);
+    husk_plan_release(NULL);
+    husk_packed_retain(NULL);
+    husk_packed_release(NULL);
+    husk_context_retain(NULL);
+    husk_context_release(NULL);
+    husk_queue_release(NULL);
+    husk_buffer_release(NULL);
+    husk_event_release(NULL);
+    husk_device_list_release(NULL);
+}
+END_TEST
+
 // ---- keys ----
 
 typedef struct known {
@@ -159,6 +229,9 @@ int main(void)
     tcase_set_timeout(tests, 1800);
     tcase_add_test(tests, each_is_prewarmed);
     tcase_add_test(tests, all_are_prewarmed);
+    tcase_add_test(tests, what_cannot_be_prewarmed);
+    tcase_add_test(tests, names_in_lists);
+    tcase_add_test(tests, nothing);
     tcase_add_test(tests, a_key_is_a_problems_own);
     suite_add_tcase(suite, tests);
     return test_main(suite);
