@@ -145,7 +145,9 @@ static husk_status graph_failed(const husk_pipeline *own, husk_status status, co
 static husk_status describe(husk_pipeline *own, const husk_pipeline_link *links, size_t count, shape *shapes,
                             const char *argument, const husk__dist_scope *scope)
 {
-    if (count > MOST_LINKS || (count > 0 && !links))
+    if (count > 0 && !links)
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: it is NULL", argument);
+    if (count > MOST_LINKS)
         return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %zu links; at most %d", argument, count,
                                  MOST_LINKS);
     for (size_t i = 0; i < count; i++) {

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_dist.sh MPIEXEC RANKS STAGES LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c, tests/dist/stages.c and
-# examples/train_distributed.c. WHICH: alike, scaled, refused, example, stages, four, failures, lost, overlap, pipeline.
+# check_dist.sh MPIEXEC RANKS STAGES REFUSALS LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c, stages.c and refusals.c,
+# and of examples/train_distributed.c. WHICH: alike, scaled, refused, calls, example, stages, four, failures, rules,
+# lost, overlap, pipeline.
 set -eu
 LC_ALL=C
 export LC_ALL
 mpiexec=$1
 ranks=$2
 stages=$3
-layer=$4
-example=$5
-which=$6
+refusals=$4
+layer=$5
+example=$6
+which=$7
 program=$ranks
 if [ "$mpiexec" = - ]; then
     echo "MPI was not found when this was configured (Debian: openmpi-bin libopenmpi-dev)"
@@ -108,6 +110,35 @@ refused)
     fail 2 silence 20 'rank 0: husk_dist_create: rank 1 (.*: params: silence_ms: at least 100'
     fail 2 parts 20 'rank 1: husk_parallel_create: params: part_bytes' 'rank 0: .*rank 1 (.*params: part_bytes'
     fail 2 buckets 20 'rank 0: husk_parallel_create: .*cut into [0-9]* buckets, those of rank 0 .* (bucket_bytes)'
+    ;;
+calls) # that change nothing
+    program=$refusals
+    run 2 calls calls || { cat calls.errors; exit 1; }
+    fail 2 dist_size 20 'rank 0: husk_dist_create: params: size is 1, this library knows '
+    ;;
+rules) # said by whichever rank is first
+    program=$refusals
+    fail 2 part_bytes 20 'husk_parallel_create: params: part_bytes: 4096 to 2^30'
+    fail 2 parallel_size 20 'husk_parallel_create: params: size is 1, this library knows '
+    fail 2 gradients 20 'husk_parallel_create: graph: it has no gradients: it has to be compiled with a loss'
+    p='husk_pipeline_create: '
+    fail 2 pipeline_size 20 "${p}params: size is 1, this library knows "
+    fail 2 no_micro_batch 20 "${p}params: micro_batches: 0; 1 to 512"
+    fail 2 many_micro_batches 20 "${p}params: micro_batches: 513; 1 to 512"
+    fail 2 nine_links 20 "${p}params: previous: 9 links; at most 8"
+    fail 2 no_links 20 "${p}params: next: it is NULL"
+    fail 2 nameless 20 "${p}params: previous: link 0: .*name: it is NULL"
+    fail 2 unknown 20 "${p}params: next: link 0: .*there is no value z"
+    fail 2 no_gradient 20 "${p}params: previous: link 0: .*there is no value dz"
+    fail 2 other_shape 20 "${p}params: next: y and dy have different shapes"
+    fail 2 unknown_loss 20 "${p}params: loss: .*there is no value nothing"
+    fail 2 loss_of_many 20 "${p}params: loss: y is no number"
+    fail 2 first_stage 20 "${p}rank 0 (.*) is the first stage, and wants something from one before"
+    fail 1 last_stage 20 "${p}rank 0 (.*) is the last stage, and has something for one behind"
+    fail 2 no_loss 20 "${p}rank 1 (.*) is the last stage, and names no loss"
+    fail 2 early_loss 20 "${p}rank 0 (.*) names a loss, and is not the last stage"
+    fail 2 one_link 20 "${p}rank 0 (.*) has 0 links to rank 1 (.*), which wants 1"
+    fail 2 other_micro_batches 20 "${p}rank 1 (.*) has another number of micro-batches than rank 0"
     ;;
 example)
     [ "$example" != - ] || exit 77
