@@ -167,6 +167,61 @@ START_TEST(numbers_are_normalised_by_channel)
 }
 END_TEST
 
+// Of bytes there is a table for each channel; other numbers are computed one by one.
+START_TEST(numbers_of_every_dtype_are_normalised)
+{
+    const husk_dtype dtypes[] = {HUSK_I8, HUSK_F32, HUSK_F64, HUSK_I32};
+    const float mean[] = {0.25f, -0.5f}, deviation[] = {2, -0.125f};
+    enum { IMAGES = 3, ALL = IMAGES * IMAGE };
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; ++d) {
+        const uint64_t size = husk_dtype_size(dtypes[d]);
+        husk_array inputs = {.dtype = dtypes[d],
+                             .rank = 3,
+                             .shape = {IMAGES, CHANNELS, HEIGHT * WIDTH},
+                             .bytes = ALL * size,
+                             .data = malloc(ALL * size)};
+        double numbers[ALL];
+        for (int i = 0; i < ALL; ++i) {
+            numbers[i] =
+                dtypes[d] == HUSK_F32 || dtypes[d] == HUSK_F64 ? (double)(i - 30) / 8 : (double)(i * 7 % 250 - 120);
+            switch (dtypes[d]) {
+            case HUSK_I8:
+                ((int8_t *)inputs.data)[i] = (int8_t)numbers[i];
+                break;
+            case HUSK_F32:
+                ((float *)inputs.data)[i] = (float)numbers[i];
+                break;
+            case HUSK_F64:
+                ((double *)inputs.data)[i] = numbers[i];
+                break;
+            default:
+                ((int32_t *)inputs.data)[i] = (int32_t)numbers[i];
+            }
+        }
+        husk_dataset *images;
+        husk_feed *feed;
+        husk_batch batch;
+        float got[ALL];
+        test_ok_error(husk_dataset_create(&inputs, NULL, &HUSK_DATASET_PARAMS(.numbers = 1), &images, &error),
+                      &error);
+        husk_feed_params params = HUSK_FEED_PARAMS(.batch = IMAGES, .in_order = 1, .channels = 2, .scale = 0.5f,
+                                                   .mean = mean, .deviation = deviation);
+        test_ok_error(husk_feed_create(test_context(), images, &params, &feed, &error), &error);
+        test_ok_error(husk_feed_next(feed, test_queue(), &batch, &error), &error);
+        ck_assert(batch.inputs.dtype == HUSK_F32 && batch.labels.rank == -1);
+        test_ok(husk_buffer_read(test_queue(), batch.inputs.buffer, 0, sizeof got, got));
+        for (int i = 0; i < ALL; ++i) {
+            const int c = i / (HEIGHT * WIDTH) % CHANNELS;
+            const float wanted = ((float)numbers[i] * 0.5f - mean[c]) / deviation[c];
+            ck_assert_msg(got[i] == wanted, "%s: number %d: %g becomes %g", husk_dtype_name(dtypes[d]), i, numbers[i],
+                          (double)got[i]);
+        }
+        husk_feed_release(feed);
+        husk_dataset_release(images);
+    }
+}
+END_TEST
+
 enum { SHIFT = 1, MOVES = 2 * (2 * SHIFT + 1) * (2 * SHIFT + 1) };
 
 // Whether the image is that example's, moved and mirrored in this way.
@@ -437,6 +492,7 @@ int main(void)
     tcase_add_test(cases, a_partial_batch_is_left_out);
     tcase_add_test(cases, a_batch_larger_than_the_dataset_is_all_of_it);
     tcase_add_test(cases, numbers_are_normalised_by_channel);
+    tcase_add_test(cases, numbers_of_every_dtype_are_normalised);
     tcase_add_test(cases, images_are_moved_and_mirrored_by_chance);
     tcase_add_test(cases, a_resumed_feed_goes_on_with_the_same_bits);
     tcase_add_test(cases, shards_are_parts_of_the_same_batch);

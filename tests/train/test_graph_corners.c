@@ -535,8 +535,7 @@ START_TEST(numbers_of_the_optimizer_are_looked_at_in_compiling)
         husk_error error = {0};
         husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.1f, .beta = 2.0f);
         husk_value y = husk_graph_linear(graph, "fc", &linear, input(graph));
-        husk_graph_options options =
-            HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &adam, .cold = cold);
+        husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &adam, .cold = cold);
         ck_assert_int_eq(husk_graph_compile(graph, &options, &error), HUSK_INVALID_ARGUMENT);
         ck_assert_msg(strstr(error.text, "husk_graph_compile: ") && strstr(error.text, "beta"), "%s", error.text);
         options.optimizer = &momentum; // nothing is left of the failed one
@@ -561,6 +560,84 @@ START_TEST(sizes_beyond_64_bits_are_out_of_memory)
 }
 END_TEST
 
+// NaN in an input of each dtype, whose bits are looked at on the host; infinity in one may be meant.
+START_TEST(an_input_with_nan_is_named)
+{
+    const husk_dtype dtypes[] = {HUSK_F32, HUSK_F16, HUSK_BF16, HUSK_F64};
+    const struct {
+        float f32;
+        uint16_t f16, bf16;
+        double f64;
+    } numbers[] = {{INFINITY, 0x7c00, 0x7f80, (double)INFINITY}, {NAN, 0xfe00, 0x7fc0, (double)NAN}};
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+        if (dtypes[d] == HUSK_F64 && !husk_context_has(test_context(), HUSK_FEATURE_F64))
+            continue;
+        husk_graph *graph = test_graph(dtypes[d], 3);
+        husk_error error = {0};
+        const uint64_t size = husk_dtype_size(dtypes[d]);
+        husk_value x = husk_graph_input(graph, "x", dtypes[d], 2, (int64_t[]){BATCH, WIDTH});
+        husk_value y = husk_graph_linear(graph, "fc", &linear, x);
+        if (size == 2)
+            y = husk_graph_cast(graph, "wide", y, HUSK_F32);
+        husk_graph_options options =
+            HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &momentum, .check_finite = 1);
+        test_ok_error(husk_graph_compile(graph, &options, &error), &error);
+        for (int is_nan = 0; is_nan < 2; is_nan++) {
+            char host[BATCH * WIDTH * sizeof(double)] = {0};
+            const void *const from = dtypes[d] == HUSK_F32    ? (const void *)&numbers[is_nan].f32
+                                     : dtypes[d] == HUSK_F16  ? (const void *)&numbers[is_nan].f16
+                                     : dtypes[d] == HUSK_BF16 ? (const void *)&numbers[is_nan].bf16
+                                                              : (const void *)&numbers[is_nan].f64;
+            memcpy(host + 7 * size, from, size);
+            test_graph_ok(graph, husk_graph_write(graph, "x", host, BATCH * WIDTH * size));
+            test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+            refused(graph, husk_graph_check_finite(graph),
+                    is_nan ? "is the input x" : "is what this node computed: fc");
+        }
+        husk_graph_release(graph);
+    }
+}
+END_TEST
+
+// What each optimizer keeps, and no more.
+START_TEST(optimizers_keep_their_states)
+{
+    const struct {
+        husk_optimizer_params params;
+        bool keeps[3];
+    } all[] = {
+        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f), {false, false, false}},
+        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f, .momentum = 0.5f), {true, false, false}},
+        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01f), {false, true, false}},
+        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01f, .centered = 1), {false, true, true}},
+        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01f), {true, true, false}},
+        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.01f, .amsgrad = 1), {true, true, true}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        husk_graph *graph = compile_small(HUSK_GRAPH_OPTIONS(.optimizer = &all[i].params));
+        husk_parameter parameter = HUSK_PARAMETER();
+        husk_graph_memory used;
+        uint64_t kept = 0;
+        test_graph_ok(graph, husk_graph_parameter_at(graph, 0, &parameter));
+        for (int s = 0; s < 3; s++) {
+            ck_assert_msg((parameter.states[s].buffer != NULL) == all[i].keeps[s], "optimizer %zu, state %d", i, s);
+            kept += all[i].keeps[s];
+        }
+        husk_graph_memory_used(graph, &used);
+        ck_assert_uint_eq(used.states, kept * used.gradients);
+        double before = 0, after = 0;
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+        before = test_read_loss(graph, "loss");
+        for (int step = 0; step < 2; step++)
+            test_graph_ok(graph, husk_graph_step(graph));
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+        after = test_read_loss(graph, "loss");
+        ck_assert_msg(after < before, "optimizer %zu: from %g to %g", i, before, after);
+        husk_graph_release(graph);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph_corners");
@@ -582,6 +659,8 @@ int main(void)
     tcase_add_test(tests, a_batch_that_overflows_leaves_no_trace);
     tcase_add_test(tests, what_a_layer_computes_inside_is_looked_at);
     tcase_add_test(tests, numbers_of_the_optimizer_are_looked_at_in_compiling);
+    tcase_add_test(tests, an_input_with_nan_is_named);
+    tcase_add_test(tests, optimizers_keep_their_states);
     tcase_add_test(tests, sizes_beyond_64_bits_are_out_of_memory);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -176,6 +176,40 @@ START_TEST(pruning_adds_to_masks)
 }
 END_TEST
 
+START_TEST(doubles_are_pruned)
+{
+    enum { INPUTS = 5, OUTPUTS = 4, COUNT = INPUTS * OUTPUTS };
+    husk_prune_counts counts;
+    double before[COUNT], after[COUNT];
+    if (!husk_context_has(test_context(), HUSK_FEATURE_F64))
+        return;
+    husk_graph *graph = test_graph(HUSK_F64, 3);
+    husk_value x = husk_graph_input(graph, "x", HUSK_F64, 2, (int64_t[]){2, INPUTS});
+    husk_value y = husk_graph_linear(graph, "fc", &HUSK_LINEAR_LAYER(.outputs = OUTPUTS), x);
+    const husk_optimizer_params sgd =
+        HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f, .momentum = 0.5f);
+    husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd);
+    options.loss = husk_graph_reduce(graph, "loss", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), y);
+    test_ok_error(husk_graph_compile(graph, &options, &error), &error);
+    test_fill_input(graph, "x", 1, 0);
+    test_graph_ok(graph, husk_graph_read(graph, "fc.weight", before, sizeof before));
+    test_ok_error(husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.25), &counts, &error), &error);
+    ck_assert(counts.elements == COUNT && counts.zeros == COUNT / 4);
+    for (int step = 0; step < 2; step++) {
+        test_graph_ok(graph, husk_graph_step(graph));
+        test_graph_ok(graph, husk_graph_read(graph, "fc.weight", after, sizeof after));
+        double largest_gone = 0, least_left = INFINITY;
+        for (int i = 0; i < COUNT; i++)
+            if (after[i] == 0)
+                largest_gone = fmax(largest_gone, fabs(before[i]));
+            else
+                least_left = fmin(least_left, fabs(before[i]));
+        ck_assert(largest_gone > 0 && largest_gone < least_left);
+    }
+    husk_graph_release(graph);
+}
+END_TEST
+
 START_TEST(what_cannot_be_pruned_is_refused)
 {
     husk_graph *graph = network(8, adam(1e-2f), 3), *raw = test_graph(HUSK_F32, 1),
@@ -375,6 +409,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_smallest_go);
     tcase_add_test(tests, pruning_adds_to_masks);
+    tcase_add_test(tests, doubles_are_pruned);
     tcase_add_test(tests, what_cannot_be_pruned_is_refused);
     tcase_add_test(tests, they_stay_zero_under_every_optimizer);
     tcase_add_test(tests, masks_are_in_checkpoints);

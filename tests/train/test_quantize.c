@@ -334,6 +334,47 @@ START_TEST(what_cannot_be_quantized_is_refused)
 }
 END_TEST
 
+// Ranges of nothing but 0 have a scale, so that what comes later is a number; filters of zeros likewise.
+START_TEST(zeros_are_quantized)
+{
+    husk_graph *plain = test_graph(HUSK_F32, 3), *quantized = test_graph(HUSK_F32, 4);
+    float zeros[N * C * PIXELS] = {0}, weights[K * C * 9] = {0};
+    build(plain);
+    build(quantized);
+    test_ok_error(husk_graph_compile(plain, NULL, &error), &error);
+    husk_calibration *calibration = calibrated(plain);
+    test_graph_ok(plain, husk_graph_write(plain, "x", zeros, sizeof zeros));
+    test_graph_ok(plain, husk_graph_write(plain, "conv.weight", weights, sizeof weights));
+    test_ok_error(husk_calibration_observe(calibration, &error), &error);
+    weights[5] = NAN;
+    test_graph_ok(plain, husk_graph_write(plain, "conv.weight", weights, sizeof weights));
+    refused(husk_calibration_save(calibration, path, &error),
+            "husk_calibration_save: ", "calibration: the graph's parameter conv.weight holds NaN or infinity");
+    weights[5] = 0;
+    test_graph_ok(plain, husk_graph_write(plain, "conv.weight", weights, sizeof weights));
+    test_ok_error(husk_calibration_save(calibration, path, &error), &error);
+    husk_safetensors *file = opened();
+    float scale = 0, scales[K] = {0};
+    test_ok_error(husk_safetensors_read(file, "conv.input_scale", &scale, sizeof scale, &error), &error);
+    test_ok_error(husk_safetensors_read(file, "conv.weight_scale", scales, sizeof scales, &error), &error);
+    ck_assert(scale == 1 && scales[0] == 1 && scales[K - 1] == 1);
+    husk_safetensors_close(file);
+    make_quantized(quantized, 3);
+    // The convolution's bias is all that there is.
+    float bias[K], *y;
+    test_graph_ok(plain, husk_graph_read(plain, "conv.bias", bias, sizeof bias));
+    test_fill_input(quantized, "x", 1, 0);
+    test_graph_ok(quantized, husk_graph_forward(quantized, HUSK_GRAPH_EVALUATION));
+    y = read_values(quantized, "y1", (size_t)N * FLAT);
+    for (int i = 0; i < N * FLAT; i++)
+        ck_assert(y[i] == fmaxf(bias[i / PIXELS % K], 0));
+    free(y);
+    husk_calibration_release(calibration);
+    husk_graph_release(plain);
+    husk_graph_release(quantized);
+}
+END_TEST
+
 // ---- the digits ----
 
 static off_t size_of(const char *name)
@@ -401,6 +442,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, each_layer_is_its_formula);
     tcase_add_test(tests, what_cannot_be_quantized_is_refused);
+    tcase_add_test(tests, zeros_are_quantized);
     tcase_add_test(tests, a_quarter_of_the_size_knows_the_digits);
     suite_add_tcase(suite, tests);
     return test_main(suite);
