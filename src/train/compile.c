@@ -638,5 +638,6 @@ husk_status husk_graph_compile(husk_graph *graph, const husk_graph_options *opti
 
 void husk_graph_memory_used(const husk_graph *graph, husk_graph_memory *memory)
 {
-    *memory = graph && graph->compiled ? graph->compiled->memory : (husk_graph_memory){0};
+    if (memory)
+        *memory = graph && graph->compiled ? graph->compiled->memory : (husk_graph_memory){0};
 }

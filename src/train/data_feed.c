@@ -183,8 +183,8 @@ void husk_feed_release(husk_feed *feed)
 
 int64_t husk_feed_batches(const husk_feed *feed)
 {
-    const int64_t count = feed->dataset->count;
-    return count / feed->batch + (feed->keep_partial && count % feed->batch != 0);
+    const int64_t count = feed ? feed->dataset->count : 0;
+    return feed ? count / feed->batch + (feed->keep_partial && count % feed->batch != 0) : 0;
 }
 
 static husk_status queue_failed(const husk__source *source, husk_queue *queue, husk_status status)
@@ -345,6 +345,8 @@ husk_status husk_feed_next(husk_feed *feed, husk_queue *queue, husk_batch *batch
 
 husk_feed_position husk_feed_tell(const husk_feed *feed)
 {
+    if (!feed)
+        return (husk_feed_position){0};
     return feed->loaded ? feed->slots[feed->head].position : feed->ahead;
 }
 
@@ -365,5 +367,5 @@ husk_status husk_feed_seek(husk_feed *feed, husk_feed_position position, husk_er
 
 husk_queue *husk_feed_queue(const husk_feed *feed)
 {
-    return feed->queue;
+    return feed ? feed->queue : NULL;
 }

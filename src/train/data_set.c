@@ -261,9 +261,13 @@ void husk_dataset_describe(const husk_dataset *dataset, husk_tensor *inputs, hus
 {
     husk_tensor *const out[2] = {inputs, labels};
     for (int i = 0; i < 2; ++i) {
-        const husk__column *column = &dataset->store->columns[i];
         if (!out[i])
             continue;
+        if (!dataset) {
+            *out[i] = (husk_tensor){.rank = -1};
+            continue;
+        }
+        const husk__column *column = &dataset->store->columns[i];
         *out[i] = husk_tensor_make(NULL, column->given, column->rank, column->shape);
         if (!column->data)
             out[i]->rank = -1;

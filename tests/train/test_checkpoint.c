@@ -456,6 +456,20 @@ START_TEST(hostile_checkpoints_are_refused)
         rewrite(cases[i].key, cases[i].value, cases[i].tensor, cases[i].instead);
         expect_refused(&into, &HUSK_LOAD_PARAMS(.feed = into.feed), cases[i].words);
     }
+    // More batches of a step than it has, and none.
+    static const char *const pending[] = {"5", "0"};
+    network n = usual;
+    n.accumulate = 4;
+    run begun = begin(&n);
+    test_digits_train(begun.graph, begun.feed, 1);
+    for (int i = 0; i < 2; i++) {
+        char words[40];
+        save(&begun);
+        rewrite("husk.pending", pending[i], NULL, NULL);
+        snprintf(words, sizeof words, "\"%s\" as husk.pending", pending[i]);
+        expect_refused(&into, NULL, words);
+    }
+    end(&begun);
     // A file that was cut off after it was opened.
     save(&saved);
     husk_safetensors *file = opened();

@@ -599,6 +599,59 @@ START_TEST(an_input_with_nan_is_named)
 }
 END_TEST
 
+// A parameter of a graph of 16 bits, whose gradient is f32, where an operator gives it in 16 bits: alone, beside
+// itself, and of a part. All numbers are whole and small.
+START_TEST(narrow_gradients_are_added_up_in_f32)
+{
+    enum { PRODUCT = 1, SQUARE = 2, PART = 4, ALL = 8 };
+    for (int d = 0; d < 3; d++)
+        for (int uses = 1; uses < ALL; uses++) {
+            husk_graph *graph = test_graph(d == 0 ? HUSK_F16 : d == 1 ? HUSK_BF16 : HUSK_F32, 3);
+            husk_error error = {0};
+            const husk_initializer two = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT, .value = 2);
+            const husk_binary_params times = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY),
+                                     plus = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+            husk_value wide = input(graph),
+                       x = d < 2 ? husk_graph_cast(graph, NULL, wide, d ? HUSK_BF16 : HUSK_F16) : wide;
+            husk_value p = husk_graph_parameter(graph, "p", 1, (int64_t[]){WIDTH}, &two), loss = HUSK_NO_VALUE;
+            for (int use = PRODUCT; use < ALL; use *= 2) {
+                if (!(uses & use))
+                    continue;
+                husk_value y = use == PRODUCT ? husk_graph_binary(graph, NULL, &times, x, p)
+                               : use == SQUARE
+                                   ? husk_graph_binary(graph, NULL, &times, p, p)
+                                   : husk_graph_binary(graph, NULL, &times, husk_graph_slice(graph, NULL, x, 1, 1, 3),
+                                                       husk_graph_slice(graph, NULL, p, 0, 2, 3));
+                y = husk_graph_reduce(graph, NULL, &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_SUM),
+                                      d < 2 ? husk_graph_cast(graph, NULL, y, HUSK_F32) : y);
+                loss = loss ? husk_graph_binary(graph, NULL, &plus, loss, y) : y;
+            }
+            test_ok_error(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss), &error), &error);
+            float host[BATCH][WIDTH], got[WIDTH], wanted[WIDTH] = {0};
+            for (int i = 0; i < BATCH; i++)
+                for (int j = 0; j < WIDTH; j++) {
+                    host[i][j] = (float)((i * 5 + j * 3) % 7 - 2);
+                    wanted[j] += uses & PRODUCT ? host[i][j] : 0;
+                    if (uses & PART && j >= 1 && j < 4)
+                        wanted[j + 1] += host[i][j];
+                }
+            for (int j = 0; j < WIDTH; j++)
+                wanted[j] += uses & SQUARE ? 4 : 0;
+            husk_parameter parameter = HUSK_PARAMETER();
+            test_graph_ok(graph, husk_graph_write(graph, "x", host, sizeof host));
+            test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+            test_graph_ok(graph, husk_graph_backward(graph));
+            test_graph_ok(graph, husk_graph_parameter_at(graph, 0, &parameter));
+            test_ok(husk_buffer_read(graph->queue, parameter.gradient.buffer, (uint64_t)parameter.gradient.offset * 4,
+                                     sizeof got, got));
+            for (int j = 0; j < WIDTH; j++)
+                ck_assert_msg(got[j] == wanted[j], "dtype %d, uses %d: element %d is %g instead of %g", d, uses, j,
+                              (double)got[j], (double)wanted[j]);
+            husk_graph_release(graph);
+        }
+}
+END_TEST
+
 // What each optimizer keeps, and no more.
 START_TEST(optimizers_keep_their_states)
 {
@@ -660,6 +713,7 @@ int main(void)
     tcase_add_test(tests, what_a_layer_computes_inside_is_looked_at);
     tcase_add_test(tests, numbers_of_the_optimizer_are_looked_at_in_compiling);
     tcase_add_test(tests, an_input_with_nan_is_named);
+    tcase_add_test(tests, narrow_gradients_are_added_up_in_f32);
     tcase_add_test(tests, optimizers_keep_their_states);
     tcase_add_test(tests, sizes_beyond_64_bits_are_out_of_memory);
     suite_add_tcase(suite, tests);

@@ -213,6 +213,9 @@ START_TEST(datasets)
           "husk_dataset_statistics: dataset: its inputs are ids and not numbers");
     FAILS(husk_dataset_statistics(made, 1, 0, mean, deviation, &error), "husk_dataset_statistics: channels: ");
     FAILS(husk_dataset_statistics(made, 1, 3, mean, deviation, &error), "husk_dataset_statistics: channels: ");
+    husk_tensor described = {0};
+    husk_dataset_describe(NULL, &described, NULL);
+    ck_assert_int_eq(described.rank, -1);
     // Parts of nothing are parts.
     test_ok_error(husk_dataset_read(made, 2, 0, NULL, NULL, &error), &error);
     test_ok_error(husk_dataset_part(made, 2, 0, &one, &error), &error);
@@ -290,6 +293,7 @@ START_TEST(feeds)
     test_ok_error(husk_feed_next(feed, test_queue(), &batch, &error), &error);
     ck_assert(batch.position.epoch == 0 && batch.position.batch == 0 && batch.count == 2);
     husk_feed_release(feed);
+    ck_assert(husk_feed_batches(NULL) == 0 && husk_feed_tell(NULL).batch == 0 && !husk_feed_queue(NULL));
     husk_feed_release(NULL);
     husk_queue_release(queue);
     husk_context_release(other);
