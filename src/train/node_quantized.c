@@ -111,21 +111,12 @@ static husk_status forward_gemm(husk__schedule *schedule, husk__node *node)
     return forward(schedule, node, run_gemm, plan_gemm);
 }
 
-static bool has_no_gradient(const husk__node *node, int32_t input)
-{
-    (void)node;
-    (void)input;
-    return false;
-}
-
 const husk__node_kind husk__quantized_conv_kind = {.name = "quantized_conv",
                                                    .takes_activation = true,
-                                                   .forward = forward_conv,
-                                                   .has_gradient = has_no_gradient};
+                                                   .forward = forward_conv};
 const husk__node_kind husk__quantized_gemm_kind = {.name = "quantized_gemm",
                                                    .takes_activation = true,
-                                                   .forward = forward_gemm,
-                                                   .has_gradient = has_no_gradient};
+                                                   .forward = forward_gemm};
 
 // ---- which nodes ----
 
