@@ -186,12 +186,17 @@ husk_status husk_queue_record(husk_queue *queue, husk_event **event)
     husk_event *made = calloc(1, sizeof *made);
     if (!made)
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for an event");
+    const char *call = "clEnqueueMarkerWithWaitList";
     cl_int code = clEnqueueMarkerWithWaitList(queue->cl, 0, NULL, &made->cl);
-    if (code == CL_SUCCESS && (code = clFlush(queue->cl)) != CL_SUCCESS)
-        clReleaseEvent(made->cl);
+    if (code == CL_SUCCESS) {
+        call = "clFlush";
+        code = clFlush(queue->cl);
+        if (code != CL_SUCCESS)
+            clReleaseEvent(made->cl);
+    }
     if (code != CL_SUCCESS) {
         free(made);
-        return husk__opencl_failed(queue->context, &scope, "clEnqueueMarkerWithWaitList", code);
+        return husk__opencl_failed(queue->context, &scope, call, code);
     }
     atomic_init(&made->references, 1);
     made->context = queue->context;

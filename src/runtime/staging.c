@@ -53,11 +53,13 @@ static void wait_for_all(husk_queue *queue)
 }
 
 // Mapped on a queue of its own: on the caller's, the map would wait for whatever is enqueued there.
-static void *map_now(husk_context *context, cl_mem mem, uint64_t bytes, cl_int *code)
+static void *map_now(husk_context *context, cl_mem mem, uint64_t bytes, const char **call, cl_int *code)
 {
+    *call = "staging memory: clCreateCommandQueue";
     cl_command_queue mapper = clCreateCommandQueue(context->cl, context->device->id, 0, code);
     if (!mapper)
         return NULL;
+    *call = "staging memory: clEnqueueMapBuffer";
     void *host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0,
                                     NULL, NULL, code);
     clReleaseCommandQueue(mapper);
@@ -71,17 +73,17 @@ static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **sta
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a staging record");
     cl_int code;
+    const char *call = "staging memory: clCreateBuffer";
     made->bytes = bytes < SMALLEST_STAGING ? SMALLEST_STAGING : bytes;
     made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
                                (size_t)made->bytes, NULL, &code);
     if (made->mem)
-        made->host = map_now(queue->context, made->mem, made->bytes, &code);
+        made->host = map_now(queue->context, made->mem, made->bytes, &call, &code);
     if (!made->host) {
         if (made->mem)
             clReleaseMemObject(made->mem);
         free(made);
-        return husk__opencl_failed(queue->context, scope,
-                                   "staging memory: clCreateBuffer or clEnqueueMapBuffer", code);
+        return husk__opencl_failed(queue->context, scope, call, code);
     }
     queue->staging_bytes += made->bytes;
     made->next = queue->staging;

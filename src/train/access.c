@@ -149,7 +149,7 @@ static husk_status read_gathered(husk_graph *graph, const husk_tensor *tensor, v
     husk_error error;
     husk_status status = husk_buffer_create(graph->context, bytes, &buffer, &error);
     if (status)
-        return husk__train_fail(scope, status, "%s", error.text);
+        return husk__caused_by(scope->error, &error, husk__train_fail(scope, status, "%s", error.text));
     const husk_tensor packed = husk_tensor_make(buffer, tensor->dtype, tensor->rank, tensor->shape);
     status = husk_copy(graph->queue, NULL, tensor, &packed);
     if (!status)

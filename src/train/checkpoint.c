@@ -91,7 +91,8 @@ husk_status husk__checkpoint_pass_on(const husk__source *source, const husk_erro
 {
     const husk__source bare = {.call = source->call, .error = source->error};
     const char *rest = strstr(error->text, ": ");
-    return husk__source_fail(&bare, error->status, "%s", rest ? rest + 2 : error->text);
+    return husk__caused_by(source->error, error,
+                           husk__source_fail(&bare, error->status, "%s", rest ? rest + 2 : error->text));
 }
 
 // ---- metadata ----

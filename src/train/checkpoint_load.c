@@ -414,8 +414,9 @@ static husk_status write_elements(const loading *load, const char *host)
         const uint64_t begin = (uint64_t)item->tensor.offset * husk_dtype_size(item->tensor.dtype);
         husk_status status = husk_buffer_write(queue, item->tensor.buffer, begin, bytes_of(item), host);
         if (status)
-            return husk__source_fail(load->source, status, "%s, and what is before it is loaded: %s",
-                                     item->name, husk_queue_error(queue)->text);
+            return husk__caused_by(load->source->error, husk_queue_error(queue),
+                                   husk__source_fail(load->source, status, "%s, and what is before it is loaded: %s",
+                                                     item->name, husk_queue_error(queue)->text));
         host += bytes_of(item);
     }
     return HUSK_OK;
@@ -503,10 +504,11 @@ static husk_status load_file(loading *load)
         take_masks(load, masked);
         status = resume(load);
     }
+    const husk_error *applied = husk_queue_error(load->graph->queue);
     if (!status && load->graph->compiled->masks && husk__masks_apply_all(load->graph))
-        status =
-            husk__source_fail(load->source, husk_queue_error(load->graph->queue)->status,
-                              "its masks are not applied: %s", husk_queue_error(load->graph->queue)->text);
+        status = husk__caused_by(load->source->error, applied,
+                                 husk__source_fail(load->source, applied->status, "its masks are not applied: %s",
+                                                   applied->text));
     return status;
 }
 

@@ -292,8 +292,9 @@ static husk_status make_plans(husk_graph *graph, husk__schedule *schedule, const
             husk_status status = call->plan_create(graph, call, &error);
             if (status) {
                 const char *rest = strstr(error.text, ": ");
-                return husk__train_fail(scope, status, "%s: %s", graph->nodes[call->node].name,
-                                        rest ? rest + 2 : error.text);
+                husk__train_fail(scope, status, "%s: %s", graph->nodes[call->node].name,
+                                 rest ? rest + 2 : error.text);
+                return husk__caused_by(scope->error, &error, status);
             }
         }
     }
@@ -466,7 +467,7 @@ static husk_status allocate(husk_graph *graph, husk__compiled *own, const husk__
         if (own->keeps_state[s])
             status = husk_buffer_create(graph->context, own->trained_bytes, &own->states[s], &error);
     if (status)
-        return husk__train_fail(scope, status, "%s", error.text);
+        return husk__caused_by(scope->error, &error, husk__train_fail(scope, status, "%s", error.text));
     for (int mode = 0; mode < 2; mode++) {
         husk__schedule *schedule = &own->schedules[mode];
         for (int32_t c = 0; c < schedule->count; c++)
@@ -539,7 +540,7 @@ static husk_status warm_up(husk_graph *graph, husk__compiled *own, const husk__t
                                of_options, scope);
     }
     if (!status)
-        status = zero_all(graph, own);
+        status = husk__queue_failed(graph, zero_all(graph, own), scope);
     return status ? status : husk__queue_failed(graph, write_seed(graph, own), scope);
 }
 

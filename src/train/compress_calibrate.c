@@ -186,7 +186,9 @@ static husk_status quantize_node(const husk_calibration *calibration, size_t ind
         status = husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for weights");
     else if ((status = husk_buffer_read(graph->queue, graph->compiled->regions[HUSK__REGION_PARAMETERS],
                                         value->offset, (uint64_t)count * sizeof *weights, weights)))
-        husk__source_fail(source, status, "%s: %s", value->name, husk_queue_error(graph->queue)->text);
+        husk__caused_by(source->error, husk_queue_error(graph->queue),
+                        husk__source_fail(source, status, "%s: %s", value->name,
+                                          husk_queue_error(graph->queue)->text));
     for (int64_t i = 0; i < count && !status; i++)
         if (!isfinite(weights[i]))
             status =

@@ -214,7 +214,7 @@ static husk_status put_masks(husk_graph *graph, const uint8_t *host, const bool 
         return husk__train_no_memory(scope);
     husk_status status = husk__masks_create(graph, &masks, &error);
     if (status)
-        return husk__train_fail(scope, status, "%s", error.text);
+        return husk__caused_by(scope->error, &error, husk__train_fail(scope, status, "%s", error.text));
     status =
         husk__queue_failed(graph, husk_buffer_write(graph->queue, masks, 0, trained_elements(graph), host),
                            scope);

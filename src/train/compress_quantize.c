@@ -84,8 +84,10 @@ static husk_status change(husk_graph *graph, const found *one, const husk__train
     husk__node *node = &graph->nodes[one->node];
     husk__quantized_names names;
     int32_t axis, *inputs = realloc(node->inputs, 6 * sizeof *inputs);
-    if (!inputs)
+    if (!inputs) { // others may be changed already
+        graph->failed = husk__train_no_memory(&(husk__train_scope){scope->call, &graph->error});
         return husk__train_no_memory(scope);
+    }
     node->inputs = inputs;
     const int32_t weights = husk__quantizable_weights(node, &axis);
     husk__quantized_names_make(&names, graph, node);

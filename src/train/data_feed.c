@@ -74,6 +74,11 @@ static uint64_t label_bytes(const husk_feed *feed, int64_t count)
     return labels->data ? (uint64_t)(count * labels->elements) * sizeof(float) : 0;
 }
 
+static husk_status pass_on(const husk__source *source, const husk_error *error)
+{
+    return husk__caused_by(source->error, error, husk__source_fail(source, error->status, "%s", error->text));
+}
+
 static husk_status make_memory(husk_feed *feed, const husk__source *source)
 {
     const int64_t most = feed->batch / feed->shards + 1;
@@ -88,16 +93,14 @@ static husk_status make_memory(husk_feed *feed, const husk__source *source)
     feed->staging = malloc((size_t)(input_bytes(feed, most) + label_bytes(feed, most)) + 1);
     if (!feed->order || !feed->staging)
         return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the feed");
-    for (int i = 0; i < feed->slot_count; ++i) {
-        husk_status status =
-            husk_buffer_create(feed->context, input_bytes(feed, most), &feed->slots[i].inputs, source->error);
+    husk_error error;
+    husk_status status = HUSK_OK;
+    for (int i = 0; i < feed->slot_count && !status; ++i) {
+        status = husk_buffer_create(feed->context, input_bytes(feed, most), &feed->slots[i].inputs, &error);
         if (!status && labels->data)
-            status = husk_buffer_create(feed->context, label_bytes(feed, most), &feed->slots[i].labels,
-                                        source->error);
-        if (status)
-            return status;
+            status = husk_buffer_create(feed->context, label_bytes(feed, most), &feed->slots[i].labels, &error);
     }
-    return HUSK_OK;
+    return status ? pass_on(source, &error) : HUSK_OK;
 }
 
 static husk_status make(husk_feed *feed, const husk_dataset *dataset, const husk_feed_params *params,
@@ -120,9 +123,10 @@ static husk_status make(husk_feed *feed, const husk_dataset *dataset, const husk
     husk_status status = husk__gather_make(&feed->gather, feed->dataset, params, source);
     if (!status)
         status = make_memory(feed, source);
-    if (!status)
-        status = husk_queue_create(feed->context, &HUSK_QUEUE_PARAMS(.profiling = params->profiling != 0),
-                                   &feed->queue, source->error);
+    husk_error error;
+    if (!status && husk_queue_create(feed->context, &HUSK_QUEUE_PARAMS(.profiling = params->profiling != 0),
+                                     &feed->queue, &error))
+        status = pass_on(source, &error);
     return status;
 }
 
@@ -187,11 +191,6 @@ int64_t husk_feed_batches(const husk_feed *feed)
     return feed ? count / feed->batch + (feed->keep_partial && count % feed->batch != 0) : 0;
 }
 
-static husk_status queue_failed(const husk__source *source, husk_queue *queue, husk_status status)
-{
-    return husk__source_fail(source, status, "%s", husk_queue_error(queue)->text);
-}
-
 static void order_epoch(husk_feed *feed, uint64_t epoch)
 {
     if (feed->ordered == epoch)
@@ -242,7 +241,7 @@ static husk_status send(husk_feed *feed, slot *to, const husk__source *source)
     if (!status)
         status = husk_queue_flush(feed->queue);
     if (status)
-        return queue_failed(source, feed->queue, status);
+        return pass_on(source, husk_queue_error(feed->queue));
     forget(&to->used);
     return HUSK_OK;
 }
@@ -273,11 +272,11 @@ static husk_status finish_given(husk_feed *feed, husk_queue *queue, const husk__
     forget(&feed->given->used);
     const husk_status status = husk_queue_record(queue, &feed->given->used);
     if (status)
-        return queue_failed(source, queue, status);
+        return pass_on(source, husk_queue_error(queue));
     feed->given = NULL;
     // The feed's queue waits for it: it has to be on its way.
     const husk_status flushed = husk_queue_flush(queue);
-    return flushed ? queue_failed(source, queue, flushed) : HUSK_OK;
+    return flushed ? pass_on(source, husk_queue_error(queue)) : HUSK_OK;
 }
 
 static husk_status check_queue(const husk_feed *feed, husk_queue *queue, const husk__source *source)
@@ -326,7 +325,7 @@ husk_status husk_feed_next(husk_feed *feed, husk_queue *queue, husk_batch *batch
         return status;
     slot *next = &feed->slots[feed->head];
     if ((status = husk_queue_wait(queue, next->loaded)))
-        return queue_failed(&source, queue, status);
+        return pass_on(&source, husk_queue_error(queue));
     feed->given = next;
     feed->given_queue = queue;
     feed->head = (feed->head + 1) % feed->slot_count;

@@ -210,15 +210,13 @@ husk_status husk__part_write_at(husk__part *part, uint64_t offset, const void *b
     return write_bytes(part, (int64_t)offset, bytes, size);
 }
 
-// A renamed file is there after a power cut only when its folder was synced, too.
-static bool sync_folder(const char *path)
+// A renamed file is there after a power cut only when its folder was synced, too. Cuts path off behind it.
+static bool sync_folder(char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    if (!folder)
-        return false;
-    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(folder);
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0';
+    const int descriptor = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     // A folder that may be written and not read cannot be opened, and some file systems do not sync folders.
     if (descriptor < 0)
         return errno == EACCES;
@@ -239,8 +237,9 @@ husk_status husk__part_commit(husk__part *part)
     const husk__source *source = part->source;
     const int descriptor = part->descriptor;
     part->descriptor = -1;
+    const bool is_synced = close(descriptor) == 0 && sync_folder(part->path); // the same folder
+    const int code = errno;
     end(part);
-    if (close(descriptor) != 0 || !sync_folder(source->path))
-        return husk__source_fail_system(source, "it is written, but its folder cannot be synced");
-    return HUSK_OK;
+    errno = code;
+    return is_synced ? HUSK_OK : husk__source_fail_system(source, "it is written, but its folder cannot be synced");
 }

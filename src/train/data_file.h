@@ -11,6 +11,8 @@
 
 #include <husk/status.h>
 
+#include "train/error.h"
+
 #if defined(__GNUC__)
 #define HUSK__FILE_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
 #else

@@ -159,8 +159,10 @@ static bool append_name(name_list *list, const char *name)
         list->names = grown;
         list->capacity = 2 * list->capacity + 16;
     }
-    list->names[list->count] = strdup(name);
-    return list->names[list->count++] != NULL;
+    char *copy = strdup(name);
+    if (copy)
+        list->names[list->count++] = copy;
+    return copy != NULL;
 }
 
 static char *join(const char *folder, const char *name)

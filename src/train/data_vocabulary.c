@@ -204,25 +204,18 @@ static bool is_text(const husk_array *text)
     return text->dtype == HUSK_U8 && text->rank == 1 && text->data && text->bytes == (uint64_t)text->shape[0];
 }
 
-husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_vocabulary **vocabulary,
-                                         husk_error *error)
+static husk_status make_bytes(const uint8_t *text, uint64_t bytes, husk_vocabulary **vocabulary,
+                              const husk__source *source)
 {
-    const husk__source source = {.call = "husk_vocabulary_create_bytes", .error = error};
-    if (!text || !vocabulary)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 text ? "vocabulary" : "text");
-    *vocabulary = NULL;
-    if (!is_text(text))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "text: it is not of u8 and one dimension");
     husk_vocabulary *made = calloc(1, sizeof *made);
     if (!made || !(made->words = calloc(BYTE_VALUES, sizeof *made->words))) {
         free(made);
-        return husk__source_fail(&source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the vocabulary");
+        return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the vocabulary");
     }
     made->is_bytes = true;
     bool occurs[BYTE_VALUES] = {false};
-    for (uint64_t i = 0; i < text->bytes; ++i)
-        occurs[((const uint8_t *)text->data)[i]] = true;
+    for (uint64_t i = 0; i < bytes; ++i)
+        occurs[text[i]] = true;
     for (int byte = 0; byte < BYTE_VALUES; ++byte) {
         made->byte_ids[byte] = -1;
         made->byte_texts[byte][0] = (char)byte;
@@ -233,6 +226,19 @@ husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_vocabulary
     }
     *vocabulary = made;
     return HUSK_OK;
+}
+
+husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_vocabulary **vocabulary,
+                                         husk_error *error)
+{
+    const husk__source source = {.call = "husk_vocabulary_create_bytes", .error = error};
+    if (!text || !vocabulary)
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
+                                 text ? "vocabulary" : "text");
+    *vocabulary = NULL;
+    if (!is_text(text))
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "text: it is not of u8 and one dimension");
+    return make_bytes(text->data, text->bytes, vocabulary, &source);
 }
 
 void husk_vocabulary_release(husk_vocabulary *vocabulary)
@@ -333,11 +339,7 @@ husk_status husk_vocabulary_load(const husk_array *text, husk_vocabulary **vocab
     if (!is_whole || memcmp(at, BYTES_HEAD, HEAD) != 0)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
                                  "text: it is not what husk_vocabulary_save makes");
-    husk_array bytes = *text;
-    bytes.data = (char *)text->data + HEAD;
-    bytes.bytes -= HEAD;
-    bytes.shape[0] -= HEAD;
-    return husk_vocabulary_create_bytes(&bytes, vocabulary, error);
+    return make_bytes((const uint8_t *)text->data + HEAD, text->bytes - HEAD, vocabulary, &source);
 }
 
 // ---- using one ----

@@ -31,6 +31,14 @@ husk_status husk__train_reject(const husk__train_scope *scope, const char *argum
 /* OUT_OF_HOST_MEMORY. */
 husk_status husk__train_no_memory(const husk__train_scope *scope);
 
+/* The OpenCL error that cause tells of is that of this failure, too. error may be NULL. Returns status. */
+static inline husk_status husk__caused_by(husk_error *error, const husk_error *cause, husk_status status)
+{
+    if (error)
+        error->opencl_code = cause->opencl_code;
+    return status;
+}
+
 /*
  * Fill own, of own_size bytes, from a caller's struct that begins with its size: what it does not reach stays zero.
  * NULL gives zeros. INVALID_ARGUMENT for a struct that is larger than this library knows.

@@ -41,9 +41,10 @@ husk_status husk_graph_create(husk_context *context, const husk_graph_params *pa
     if (own.queue)
         made->queue = own.queue;
     else
-        status = husk_queue_create(context, NULL, &made->queue, error);
+        status = husk_queue_create(context, NULL, &made->queue, &made->error);
     made->owns_queue = !own.queue;
     if (status) {
+        husk__caused_by(error, &made->error, husk__train_fail(&scope, status, "%s", made->error.text));
         husk_graph_release(made);
         return status;
     }

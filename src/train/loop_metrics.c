@@ -76,7 +76,7 @@ static husk_status allocate(husk_metrics *own, const husk__train_scope *scope)
     husk_error error;
     husk_status status = husk_buffer_create(own->context, bytes, &own->memory, &error);
     if (status)
-        return husk__train_fail(scope, status, "%s", error.text);
+        return husk__caused_by(scope->error, &error, husk__train_fail(scope, status, "%s", error.text));
     husk_tensor *const all[] = {&own->labels, &own->work,   &own->predicted, &own->slots,
                                 &own->lowest, &own->enough, &own->matrix};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -142,7 +142,9 @@ void husk_metrics_reset(husk_metrics *metrics)
 
 static husk_status queue_failed(husk_queue *queue, husk_status status, const husk__train_scope *scope)
 {
-    return status ? husk__train_fail(scope, status, "%s", husk_queue_error(queue)->text) : HUSK_OK;
+    return status ? husk__caused_by(scope->error, husk_queue_error(queue),
+                                    husk__train_fail(scope, status, "%s", husk_queue_error(queue)->text))
+                  : HUSK_OK;
 }
 
 static double number_at(const husk_metrics *own, const void *host, int64_t index)

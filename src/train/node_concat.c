@@ -3,39 +3,44 @@
 
 #include <stdlib.h>
 
-// Pointers to tensors, as the operator takes them: of the slots after the first one.
-static const husk_tensor **list_of(const husk__call *call)
+// In a call's room: the extents of the slots after the first one, and pointers to their tensors, which the operator
+// takes.
+static const husk_tensor **list_of(const husk__call *call, int64_t **extents)
 {
-    const husk_tensor **list = malloc(sizeof *list * (size_t)call->slot_count);
-    for (int32_t i = 1; i < call->slot_count && list; i++)
-        list[i - 1] = husk__tensor_of(call, i);
+    const int32_t count = call->slot_count - 1;
+    *extents = call->room;
+    const husk_tensor **list = (const husk_tensor **)(void *)(*extents + count);
+    for (int32_t i = 0; i < count; i++) {
+        list[i] = husk__tensor_of(call, i + 1);
+        (*extents)[i] = call->slots[i + 1].tensor.shape[call->params.concat.axis]; // an absent slot keeps its tensor
+    }
     return list;
 }
 
 static husk_status run_concat(husk_graph *graph, const husk__call *call)
 {
-    const husk_tensor **inputs = list_of(call);
-    husk_status status = inputs ? husk_concat(graph->queue, &call->params.concat, inputs,
-                                              (size_t)call->slot_count - 1, husk__tensor_of(call, 0))
-                                : HUSK_OUT_OF_HOST_MEMORY;
-    free(inputs);
-    return status;
+    int64_t *extents;
+    const husk_tensor **inputs = list_of(call, &extents);
+    return husk_concat(graph->queue, &call->params.concat, inputs, (size_t)call->slot_count - 1,
+                       husk__tensor_of(call, 0));
 }
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
 {
-    const husk_tensor **gradients = list_of(call);
-    size_t count = (size_t)call->slot_count - 1;
-    int64_t *extents = malloc(sizeof *extents * count);
-    husk_status status = gradients && extents ? HUSK_OK : HUSK_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < count && !status; i++) // an absent slot keeps its tensor
-        extents[i] = call->slots[i + 1].tensor.shape[call->params.concat.axis];
-    if (!status)
-        status = husk_concat_backward(graph->queue, &call->params.concat, extents, husk__tensor_of(call, 0),
-                                      gradients, count);
-    free(gradients);
-    free(extents);
-    return status;
+    int64_t *extents;
+    const husk_tensor **gradients = list_of(call, &extents);
+    return husk_concat_backward(graph->queue, &call->params.concat, extents, husk__tensor_of(call, 0), gradients,
+                                (size_t)call->slot_count - 1);
+}
+
+// A call with its room; NULL: no memory.
+static husk__call *add_call(husk__schedule *schedule, const husk__node *node,
+                            husk_status (*run)(husk_graph *graph, const husk__call *call), const husk__slot *slots)
+{
+    husk__call *call = husk__call_add(schedule, node, run, slots, node->input_count + 1);
+    if (call)
+        call->room = malloc((sizeof(int64_t) + sizeof(husk_tensor *)) * (size_t)node->input_count);
+    return call && call->room ? call : NULL;
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
@@ -46,7 +51,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
         slots[0] = husk__slot_write(schedule, node->outputs[0], 0);
         for (int32_t i = 0; i < node->input_count; i++)
             slots[i + 1] = husk__slot_read(schedule, node->inputs[i]);
-        call = husk__call_add(schedule, node, run_concat, slots, node->input_count + 1);
+        call = add_call(schedule, node, run_concat, slots);
     }
     free(slots);
     return call ? HUSK_OK : husk__train_no_memory(&schedule->scope);
@@ -67,7 +72,7 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
             if (slots[i + 1].storage < 0)
                 slots[i + 1].tensor = *husk__value_tensor(schedule, node->inputs[i]);
         }
-        husk__call *call = husk__call_add(schedule, node, run_backward, slots, node->input_count + 1);
+        husk__call *call = add_call(schedule, node, run_backward, slots);
         if (!call)
             status = husk__train_no_memory(&schedule->scope);
         else {

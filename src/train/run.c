@@ -17,7 +17,8 @@ husk_tensor husk__number(const husk_graph *graph, int which)
 
 husk_status husk__queue_failed(const husk_graph *graph, husk_status status, const husk__train_scope *scope)
 {
-    return status ? husk__train_fail(scope, status, "%s", husk_queue_error(graph->queue)->text) : HUSK_OK;
+    const husk_error *cause = husk_queue_error(graph->queue);
+    return status ? husk__caused_by(scope->error, cause, husk__train_fail(scope, status, "%s", cause->text)) : HUSK_OK;
 }
 
 husk_status husk__run_calls(husk_graph *graph, const husk__schedule *schedule, int32_t first, int32_t past,
@@ -27,9 +28,10 @@ husk_status husk__run_calls(husk_graph *graph, const husk__schedule *schedule, i
         const husk__call *call = &schedule->calls[c];
         husk_status status = call->is_idle ? HUSK_OK : call->run(graph, call);
         if (status)
-            return husk__train_fail(scope, status, "%s: %s%s", graph->nodes[call->node].name,
-                                    call->is_backward ? "gradient: " : "",
-                                    husk_queue_error(graph->queue)->text);
+            return husk__caused_by(scope->error, husk_queue_error(graph->queue),
+                                   husk__train_fail(scope, status, "%s: %s%s", graph->nodes[call->node].name,
+                                                    call->is_backward ? "gradient: " : "",
+                                                    husk_queue_error(graph->queue)->text));
     }
     return HUSK_OK;
 }
@@ -431,14 +433,17 @@ static bool is_nan(const void *host, husk_dtype dtype, int64_t i)
 }
 
 // NaN among an input's elements: infinity may be meant, in a mask.
-static husk_status find_nan_in_input(husk_graph *graph, const husk__value *value, bool *found)
+static husk_status find_nan_in_input(husk_graph *graph, const husk__value *value, bool *found,
+                                     const husk__train_scope *scope)
 {
     uint64_t bytes = (uint64_t)husk_tensor_extent(&value->tensor);
     char *host = malloc(bytes);
     if (!host)
-        return HUSK_OUT_OF_HOST_MEMORY;
-    husk_status status = husk_buffer_read(graph->queue, graph->compiled->regions[HUSK__REGION_OUTSIDE],
-                                          value->offset, bytes, host);
+        return husk__train_no_memory(scope);
+    husk_status status = husk__queue_failed(
+        graph,
+        husk_buffer_read(graph->queue, graph->compiled->regions[HUSK__REGION_OUTSIDE], value->offset, bytes, host),
+        scope);
     *found = false;
     int64_t count = husk_tensor_count(&value->tensor);
     for (int64_t i = 0; i < count && !status; i++)
@@ -449,7 +454,7 @@ static husk_status find_nan_in_input(husk_graph *graph, const husk__value *value
 
 // Statistics are not looked at: the batch is in them already, and its loss does not depend on them. Of a parameter with
 // a copy the copy is looked at: what is past its range is infinite there alone.
-static husk_status find_in_values(husk_graph *graph, const husk__value **which)
+static husk_status find_in_values(husk_graph *graph, const husk__value **which, const husk__train_scope *scope)
 {
     husk__compiled *own = graph->compiled;
     husk_status status = HUSK_OK;
@@ -458,11 +463,14 @@ static husk_status find_in_values(husk_graph *graph, const husk__value **which)
         const bool has_copy = husk__has_copy(graph, value);
         bool found = false;
         if (value->role == HUSK__ROLE_INPUT && is_float(value->tensor.dtype))
-            status = find_nan_in_input(graph, value, &found);
+            status = find_nan_in_input(graph, value, &found, scope);
         else if (value->role == HUSK__ROLE_PARAMETER && !value->is_statistic)
-            status = find_in(graph, own->regions[has_copy ? HUSK__REGION_COPIES : HUSK__REGION_PARAMETERS],
-                             value->tensor.dtype, has_copy ? value->offset / 2 : value->offset,
-                             (uint64_t)husk_tensor_extent(&value->tensor), &found);
+            status = husk__queue_failed(
+                graph,
+                find_in(graph, own->regions[has_copy ? HUSK__REGION_COPIES : HUSK__REGION_PARAMETERS],
+                        value->tensor.dtype, has_copy ? value->offset / 2 : value->offset,
+                        (uint64_t)husk_tensor_extent(&value->tensor), &found),
+                scope);
         if (found)
             *which = value;
     }
@@ -513,7 +521,7 @@ static husk_status look_for_it(husk_graph *graph, double loss, const husk__train
     unsigned long long batch = (unsigned long long)own->batch + 1;
     const husk__value *value = NULL;
     const husk__node *node = NULL;
-    husk_status status = husk__queue_failed(graph, find_in_values(graph, &value), scope);
+    husk_status status = find_in_values(graph, &value, scope);
     // Dropout's masks are those of the batch.
     if (!status && !own->options.check_finite) // else forward has kept them
         status = copy_statistics(graph, false, scope);

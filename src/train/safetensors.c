@@ -278,7 +278,9 @@ husk_status husk_safetensors_read_tensor(const husk_safetensors *file, const cha
         const uint64_t left = entry.bytes - done, size = left < PIECE ? left : PIECE;
         status = husk__file_read(&source, file->descriptor, file->begin + entry.offset + done, piece, size);
         if (!status && (status = husk_buffer_write(queue, to->buffer, begin + done, size, piece)))
-            husk__source_fail(&source, status, "tensor \"%.256s\": %s", name, husk_queue_error(queue)->text);
+            husk__caused_by(error, husk_queue_error(queue),
+                            husk__source_fail(&source, status, "tensor \"%.256s\": %s", name,
+                                              husk_queue_error(queue)->text));
         done += size;
     }
     free(piece);

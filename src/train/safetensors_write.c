@@ -240,8 +240,9 @@ static husk_status write_item(writer *out, const husk_safetensors_item *item)
         husk_status status =
             husk_buffer_read(out->queue, item->tensor.buffer, begin + done, most, out->piece);
         if (status)
-            return husk__source_fail(out->source, status, "items: \"%.256s\": %s", item->name,
-                                     husk_queue_error(out->queue)->text);
+            return husk__caused_by(out->source->error, husk_queue_error(out->queue),
+                                   husk__source_fail(out->source, status, "items: \"%.256s\": %s", item->name,
+                                                     husk_queue_error(out->queue)->text));
         if ((status = write_hashed(out, out->piece, most)))
             return status;
         done += most;

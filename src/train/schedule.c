@@ -464,6 +464,7 @@ void husk__schedule_release(husk__schedule *schedule)
         husk_plan_release(schedule->calls[i].plan);
         free(schedule->calls[i].variant);
         free(schedule->calls[i].slots);
+        free(schedule->calls[i].room);
     }
     free(schedule->calls);
     free(schedule->storages);

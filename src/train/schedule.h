@@ -60,6 +60,7 @@ struct husk__call {
     float alpha;
     husk__slot *slots;
     int32_t slot_count;
+    void *room; /* malloc'ed, for what run makes of the slots; NULL: it needs none */
 };
 
 struct husk__schedule {

@@ -147,7 +147,7 @@ static husk_status replace(verifying *v, husk__call *call, const husk_plan *wron
     husk_status status =
         husk_tuning_candidates(v->graph->context, wrong, candidates, MOST_CANDIDATES, &count, &error);
     if (status)
-        return husk__train_fail(v->scope, status, "%s", error.text);
+        return husk__caused_by(v->scope->error, &error, husk__train_fail(v->scope, status, "%s", error.text));
     count = count < MOST_CANDIDATES ? count : MOST_CANDIDATES;
     for (int others = 1; others >= 0 && !is_right && !status; others--)
         for (size_t i = 0; i < count && !is_right && !status; i++) {
@@ -158,8 +158,9 @@ static husk_status replace(verifying *v, husk__call *call, const husk_plan *wron
                 status = try_variant(v, call, variant, &is_right);
         }
     if (status)
-        return husk__train_fail(v->scope, status, "%s: %s: %s", v->graph->nodes[call->node].name, call->verifier->op,
-                                husk_queue_error(v->queue)->text);
+        return husk__caused_by(v->scope->error, husk_queue_error(v->queue),
+                               husk__train_fail(v->scope, status, "%s: %s: %s", v->graph->nodes[call->node].name,
+                                                call->verifier->op, husk_queue_error(v->queue)->text));
     if (is_right)
         return HUSK_OK;
     return husk__train_fail(v->scope, HUSK_UNSUPPORTED,
@@ -219,8 +220,10 @@ static husk_status verify_call(verifying *v, husk__call *call)
         say(v, HUSK_LOG_WARNING, call, "it is not verified: there is no memory for that");
         status = HUSK_OK;
     } else if (status)
-        status = husk__train_fail(v->scope, status, "%s: %s%s", v->graph->nodes[call->node].name,
-                                  call->is_backward ? "gradient: " : "", husk_queue_error(v->queue)->text);
+        status = husk__caused_by(v->scope->error, husk_queue_error(v->queue),
+                                 husk__train_fail(v->scope, status, "%s: %s%s", v->graph->nodes[call->node].name,
+                                                  call->is_backward ? "gradient: " : "",
+                                                  husk_queue_error(v->queue)->text));
     else
         status = finding.is_wrong ? answer_wrong(v, call, &finding) : keep(v, call, &finding);
     husk_plan_release(finding.plan);
@@ -266,7 +269,7 @@ husk_status husk__verify(husk_graph *graph, husk__compiled *compiled, const husk
     // A queue of its own, whose scratch memory ends with it.
     husk_status status = husk_queue_create(graph->context, NULL, &v.queue, &error);
     if (status)
-        status = husk__train_fail(scope, status, "%s", error.text);
+        status = husk__caused_by(scope->error, &error, husk__train_fail(scope, status, "%s", error.text));
     for (int mode = 0; mode < 2; mode++)
         for (int32_t c = 0; c < compiled->schedules[mode].count && !status; c++)
             if (compiled->schedules[mode].calls[c].verifier)

@@ -98,7 +98,8 @@ HUSK_API husk_status husk_calibration_save(const husk_calibration *calibration, 
 /*
  * Before husk_graph_compile: convolutions and products whose weights have eight bits in the file become those of eight
  * bits. count, which may be NULL, receives how many; none is refused, and so is what the file says wrongly of one. The
- * graph is then for evaluation alone, and wants the same file's parameters (husk_graph_load, HUSK_LOAD_WEIGHTS).
+ * graph is then for evaluation alone, and wants the same file's parameters (husk_graph_load, HUSK_LOAD_WEIGHTS). After
+ * INVALID_ARGUMENT and IO the graph is as it was; OUT_OF_HOST_MEMORY may be an error in building (husk_graph_error).
  */
 HUSK_API husk_status husk_graph_quantize(husk_graph *graph, const husk_safetensors *file, size_t *count,
                                          husk_error *error);

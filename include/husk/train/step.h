@@ -103,7 +103,10 @@ typedef enum husk_graph_mode {
     HUSK_GRAPH_TRAINING = 1    /* dropout; the batch's statistics are used, and the running ones updated */
 } husk_graph_mode;
 
-/* These enqueue; texts of failures are husk_graph_error's. */
+/*
+ * These enqueue; texts of failures are husk_graph_error's. A forward in training that fails may leave running
+ * statistics that have the batch in them already.
+ */
 HUSK_API husk_status husk_graph_forward(husk_graph *graph, husk_graph_mode mode);
 /*
  * After a forward in training: gradients are written, or added to those of earlier batches of the same step. Refused

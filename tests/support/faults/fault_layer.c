@@ -7,11 +7,13 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 static atomic_long calls, fail_at;
 static atomic_int fail_code;
 static atomic_bool forever;
 static _Atomic(const char *) failed_name;
+static _Atomic(const char *) spared;
 static atomic_long objects;
 
 void fault_plan(long number, cl_int code, bool for_good)
@@ -21,6 +23,11 @@ void fault_plan(long number, cl_int code, bool for_good)
     atomic_store(&fail_code, code);
     atomic_store(&forever, for_good);
     atomic_store(&failed_name, NULL);
+}
+
+void fault_spare(const char *name)
+{
+    atomic_store(&spared, name);
 }
 
 long fault_calls(void)
@@ -41,8 +48,9 @@ long fault_objects(void)
 static bool fails(const char *name)
 {
     const long number = atomic_fetch_add(&calls, 1) + 1, at = atomic_load(&fail_at);
-    const bool failing = at > 0 && (number == at || (number > at && atomic_load(&forever)));
-    const char *nobody = NULL;
+    const char *nobody = NULL, *never = atomic_load(&spared);
+    const bool failing = at > 0 && (number == at || (number > at && atomic_load(&forever))) &&
+                         !(never && strcmp(never, name) == 0);
     if (failing)
         atomic_compare_exchange_strong(&failed_name, &nobody, name);
     return failing;

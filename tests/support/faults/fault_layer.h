@@ -14,6 +14,8 @@
 
 /* Fail call number (from 1 on), with this code; for_good: and every one after it. 0: none. */
 void fault_plan(long number, cl_int code, bool for_good);
+/* Calls of this name are counted, and never fail; NULL: none. */
+void fault_spare(const char *name);
 /* Calls that could have failed since the plan was made. */
 long fault_calls(void);
 /* Name of the call that was the first to fail; NULL when none has. */

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+#include "train/swept.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/faults/fault_layer.h"
+#include "support/support.h"
+
+// ---- allocations: the static libraries' and this program's go through these (--wrap) ----
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t most);
+int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t most);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void __wrap_free(void *memory);
+
+static atomic_long allocations, fail_allocation; // since armed; the one that fails, 0: none
+static atomic_long blocks;                       // that were allocated and not freed
+
+static bool allocation_fails(void)
+{
+    const bool fails = atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&fail_allocation);
+    if (fails)
+        errno = ENOMEM;
+    return fails;
+}
+
+static void *counted(void *made)
+{
+    atomic_fetch_add(&blocks, made != NULL);
+    return made;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return allocation_fails() ? NULL : counted(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return allocation_fails() ? NULL : counted(__real_calloc(count, bytes));
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    if (allocation_fails())
+        return NULL;
+    return old ? __real_realloc(old, bytes) : counted(__real_realloc(old, bytes));
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return allocation_fails() ? NULL : counted(__real_strdup(text));
+}
+
+char *__wrap_strndup(const char *text, size_t most)
+{
+    return allocation_fails() ? NULL : counted(__real_strndup(text, most));
+}
+
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    if (allocation_fails())
+        return ENOMEM;
+    const int answer = __real_posix_memalign(memory, alignment, bytes);
+    atomic_fetch_add(&blocks, answer == 0);
+    return answer;
+}
+
+void __wrap_free(void *memory)
+{
+    atomic_fetch_sub(&blocks, memory != NULL);
+    __real_free(memory);
+}
+
+// ---- what fails ----
+
+typedef struct fault {
+    const char *name;
+    cl_int code; // 0: an allocation of Husk's
+    husk_status status;
+} fault;
+
+static const fault faults[] = {
+    {"allocation", 0, HUSK_OUT_OF_HOST_MEMORY},
+    {"CL_OUT_OF_RESOURCES", CL_OUT_OF_RESOURCES, HUSK_OPENCL},
+    {"CL_OUT_OF_HOST_MEMORY", CL_OUT_OF_HOST_MEMORY, HUSK_OUT_OF_HOST_MEMORY},
+    {"CL_MEM_OBJECT_ALLOCATION_FAILURE", CL_MEM_OBJECT_ALLOCATION_FAILURE, HUSK_OUT_OF_MEMORY},
+};
+enum { FAULTS = sizeof faults / sizeof *faults, MOST_POINTS = 20000, SAMPLE = 12 };
+
+static void arm(const fault *f, long number)
+{
+    fault_plan(f && f->code ? number : 0, f ? f->code : 0, false);
+    // A launch for which resources do not suffice is the variant's fault: from then on another one computes, with other
+    // bits (tests/bench/test_fault_sweep.c).
+    fault_spare(f && f->code == CL_OUT_OF_RESOURCES ? "clEnqueueNDRangeKernel" : NULL);
+    atomic_store(&allocations, 0);
+    atomic_store(&fail_allocation, f && !f->code ? number : 0);
+}
+
+// Calls or allocations since it was armed.
+static long reached(const fault *f)
+{
+    return f->code ? fault_calls() : atomic_load(&allocations);
+}
+
+static void disarm(void)
+{
+    arm(NULL, 0);
+}
+
+// ---- a point ----
+
+const char *swept_call = "";
+husk_error swept_error;
+
+static long points, answered, survived;
+
+husk_status swept_of_graph(const husk_graph *graph, husk_status status)
+{
+    if (status)
+        swept_error = *husk_graph_error(graph);
+    return status;
+}
+
+static husk_status run(const swept *what)
+{
+    swept_call = "";
+    swept_error = (husk_error){.status = HUSK_TIMEOUT, .text = "a text of before"};
+    return what->run(what->user);
+}
+
+// A text that a call has left is that of this failure.
+static void expect_explained(const char *when, const fault *f, const char *call, husk_status status)
+{
+    const husk_error *error = &swept_error;
+    const size_t length = strlen(swept_call);
+    ck_assert_msg(error->status == status, "%s: the call answers %s, and its text is of %s: %s", when,
+                  husk_status_name(status), husk_status_name(error->status), error->text);
+    ck_assert_msg(strncmp(error->text, swept_call, length) == 0 && strncmp(error->text, "husk_", 5) == 0,
+                  "%s: the text begins without %s: %s", when, swept_call, error->text);
+    const bool is_build = call && strcmp(call, "clBuildProgram") == 0 && status == HUSK_BUILD_FAILED;
+    // Some drivers' word for memory.
+    const bool is_memory = call && strcmp(call, "clCreateBuffer") == 0 && f->code == CL_OUT_OF_RESOURCES &&
+                           status == HUSK_OUT_OF_MEMORY;
+    ck_assert_msg(status == f->status || is_build || is_memory, "%s is answered by %s: %s", when,
+                  husk_status_name(status), error->text);
+    if (!call)
+        ck_assert_msg(strstr(error->text, "memory"), "%s: memory is not spoken of: %s", when, error->text);
+    else if (!is_build) {
+        ck_assert_msg(strstr(error->text, call) && strstr(error->text, f->name), "%s is told as: %s", when,
+                      error->text);
+        ck_assert_msg(error->opencl_code == f->code, "%s: opencl_code is %d: %s", when, (int)error->opencl_code,
+                      error->text);
+    }
+}
+
+typedef struct left {
+    long blocks, objects;
+} left;
+
+static left what_is_left(void)
+{
+    husk_context_trim(test_context(), 0);
+    return (left){atomic_load(&blocks), fault_objects()};
+}
+
+// But for what a queue may keep until it is released, which sweep_end looks for: a marker, and pieces of staging memory
+// that are made where it could not ask whether the others are in use.
+static void expect_nothing_left(const left *before, const char *when)
+{
+    const left now = what_is_left();
+    enum { MARKERS = 2, PIECES = 2, OF_A_PIECE = 2 };
+    ck_assert_msg(now.objects <= before->objects + MARKERS + PIECES * OF_A_PIECE, "%s: %ld OpenCL objects are left",
+                  when, now.objects - before->objects);
+    ck_assert_msg(now.blocks >= before->blocks && now.blocks <= before->blocks + PIECES,
+                  "%s: %ld blocks of host memory are left", when, now.blocks - before->blocks);
+}
+
+static long blocks_before;
+
+void sweep_begin(void)
+{
+    blocks_before = atomic_load(&blocks);
+}
+
+void sweep_end(void)
+{
+    test_close_device();
+    ck_assert_msg(fault_objects() == 0, "%ld OpenCL objects are left", fault_objects());
+    ck_assert_msg(atomic_load(&blocks) == blocks_before, "%ld blocks of host memory are left",
+                  atomic_load(&blocks) - blocks_before);
+}
+
+// Without a fault: what could have failed.
+static void run_sound(const swept *what, const char *when, long *own, long *calls)
+{
+    if (what->before)
+        what->before(what->user);
+    disarm();
+    const husk_status status = run(what);
+    *own = atomic_load(&allocations);
+    *calls = fault_calls();
+    ck_assert_msg(status == HUSK_OK, "%s: %s: %s", when, husk_status_name(status), swept_error.text);
+    what->check(what->user, when);
+    if (what->after)
+        what->after(what->user);
+}
+
+// False where the run was over before.
+static bool plant(const swept *what, const fault *f, long number, const left *before)
+{
+    char when[256];
+    if (what->before)
+        what->before(what->user);
+    // What the queue of the tests says is of no fault.
+    ck_assert_int_eq(husk_buffer_write(test_queue(), NULL, 0, 0, NULL), HUSK_INVALID_ARGUMENT);
+    arm(f, number);
+    husk_status status = run(what);
+    const bool met = reached(f) >= number;
+    const char *call = fault_name();
+    disarm();
+    snprintf(when, sizeof when, "%s: %s at %ld (%s%s%s)", what->name, f->name, number, swept_call,
+             call ? ", " : "", call ? call : "");
+    ck_assert_msg(met || status == HUSK_OK, "%s: without a fault: %s", when, swept_error.text);
+    points += met && (call || !f->code);
+    if (status) {
+        answered++;
+        expect_explained(when, f, call, status);
+        if (what->failed)
+            what->failed(what->user, when);
+        status = run(what);
+        ck_assert_msg(status == HUSK_OK, "%s: once more: %s: %s", when, husk_status_name(status), swept_error.text);
+    } else
+        survived += met && (call || !f->code); // what need not fail may go on, to a right result
+    what->check(what->user, when);
+    if (what->after)
+        what->after(what->user);
+    expect_nothing_left(before, when);
+    return met;
+}
+
+static bool has_all(void)
+{
+    const char *tier = getenv("HUSK_TEST_TIER");
+    return tier && strcmp(tier, "faults") == 0;
+}
+
+void sweep(const swept *what)
+{
+    const long points_before = points;
+    long own = 0, calls = 0;
+    for (int i = 0; i < 4; i++) // caches fill
+        run_sound(what, what->name, &own, &calls);
+    const left before = what_is_left();
+    run_sound(what, what->name, &own, &calls);
+    expect_nothing_left(&before, what->name);
+    for (int f = 0; f < FAULTS; f++) {
+        const long stride = has_all() ? 1 : (f ? calls : own) / SAMPLE + 1;
+        for (long number = 1 + 7 * f % stride; plant(what, &faults[f], number, &before); number += stride)
+            ck_assert_int_lt(number, MOST_POINTS);
+    }
+    printf("%s: %ld of %ld\n", what->name, points - points_before, own + (FAULTS - 1) * calls);
+    fflush(stdout);
+}
+
+void sweep_report(void)
+{
+    printf("injection points: %ld (%ld answered, %ld survived)\n", points, answered, survived);
+    ck_assert_int_gt(answered, survived);
+    ck_assert_int_ge(points, has_all() ? 20000 : 500);
+}

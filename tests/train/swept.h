@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * train/swept.h: a call, or several, of which every allocation of Husk's and every OpenCL call fails once.
+ */
+#ifndef HUSK_TESTS_SWEPT_H
+#define HUSK_TESTS_SWEPT_H
+
+#include <stdbool.h>
+
+#include <check.h>
+
+#include <husk/train.h>
+
+/* What is swept. Faults are planted in `run` alone. All but run and check may be NULL. */
+typedef struct swept {
+    const char *name;
+    void *user;
+    void (*before)(void *user);     /* makes what run works on */
+    husk_status (*run)(void *user); /* by way of SWEPT, up to the first failure */
+    /* After a failure: what is promised of it, and what has to be done before run is called again. */
+    void (*failed)(void *user, const char *when);
+    void (*check)(void *user, const char *when); /* after a run that succeeded: it has the right results */
+    void (*after)(void *user);                   /* releases it */
+} swept;
+
+/* The call under test and what it says of a failure: run sets both. */
+extern const char *swept_call;
+extern husk_error swept_error;
+
+/* For run: Check's assertions allocate, even those that hold. */
+#define SWEPT_ASSERT(condition)      \
+    do {                             \
+        if (!(condition))            \
+            ck_abort_msg(#condition); \
+    } while (0)
+
+/* One call whose text is in swept_error. */
+#define SWEPT(call, ...) (swept_call = #call, call(__VA_ARGS__, &swept_error))
+/* One whose text is husk_graph_error's. */
+#define SWEPT_GRAPH(call, graph, ...) (swept_call = #call, swept_of_graph(graph, call(graph, __VA_ARGS__)))
+#define SWEPT_STEP(call, graph) (swept_call = #call, swept_of_graph(graph, call(graph)))
+husk_status swept_of_graph(const husk_graph *graph, husk_status status);
+
+/*
+ * run, checked, without a fault; then with each of them, and after it once more without one. In the default tier one of
+ * so many: by points, of which the whole tier `faults` has all.
+ */
+void sweep(const swept *what);
+/* Before the first one and after the last one of a test: the device is closed, and nothing is left. */
+void sweep_begin(void);
+void sweep_end(void);
+/* Fails where nothing was answered; prints the figures. */
+void sweep_report(void);
+
+#endif
