@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=300 processors=2
+// ctest: tiers=default,long,dtypes timeout=300
 // Convolution against the reference: every variant, option, layout and way of calling.
 #include "conv_case.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=300 processors=2 with=conv_backward_case
+// ctest: tiers=default,long,dtypes timeout=300 with=conv_backward_case
 // The gradient of convolution by its data and the transposed convolution: finite differences and adjoints; every
 // variant against the reference; layouts, strides that leave elements out, empty ones; bad input.
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=300 processors=2 with=conv_backward_case
+// ctest: tiers=default,long,dtypes timeout=300 with=conv_backward_case
 // The gradients of convolution by weights and bias: finite differences and adjoints; every variant against the
 // reference; layouts, slices and blocks of positions, empty ones; bad input.
 #include <math.h>
