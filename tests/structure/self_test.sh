@@ -204,7 +204,7 @@ abi() { # abi EXPRESSION: the header and the library with sed's EXPRESSION done 
 rm -rf include/husk
 abi ''
 "$here/check_abi.sh" --update abi.so recorded.abi include > /dev/null
-"$here/check_abi.sh" abi.so recorded.abi include
+"$here/check_abi.sh" abi.so recorded.abi include > /dev/null
 planted_abi() { # planted_abi WORDS EXPRESSION
     abi "$2"
     caught "$1" "$here/check_abi.sh" abi.so recorded.abi include
@@ -218,5 +218,40 @@ planted_abi '-  16 24 int64_t pad'          's/int64_t pad\[3\]/int64_t pad[4]/'
 planted_abi '-  4 4 float low'              's/float low, high/float high, low/'
 planted_abi '-type void (*husk_callback)'   's/(void \*user)/(void *user, int level)/'
 planted_abi 'there is more than before'     's/^typedef struct husk_queue/typedef struct husk_a { int x; } husk_a; &/'
+
+# The records of libhusk_train and libhusk_dist, each of what its own headers declare.
+for part in train dist; do
+    put "$part.h" '#pragma once' '#include <husk/husk.h>' '#define HUSK_TEXT 16' \
+        'typedef struct husk_step {' '    uint32_t size;' '    husk_kind kind;' '} husk_step;' \
+        'HUSK_API int husk_step_begin(husk_queue *queue, const husk_step *step);' \
+        'HUSK_API int husk_step_end(void);'
+    put "$part.c" "#include <husk/$part.h>" \
+        'int husk_step_begin(husk_queue *queue, const husk_step *step) { return queue && step; }' \
+        'int husk_step_end(void) { return 0; }'
+done
+abi_of() { # abi_of PART EXPRESSION: as abi, for the header and the library of PART
+    rm -f include/husk/train.h include/husk/dist.h
+    sed "$2" "$1.h" > "include/husk/$1.h"
+    sed "$2" "$1.c" > changed.c
+    "$compiler" -shared -fPIC -fvisibility=hidden -Wl,-soname,libpart.so.0 -Iinclude -o part.so changed.c
+}
+abi ''
+for part in train dist; do
+    abi_of "$part" ''
+    "$here/check_abi.sh" --update "--$part" part.so part.abi include > /dev/null
+    "$here/check_abi.sh" "--$part" part.so part.abi include > /dev/null
+    "$here/check_abi.sh" abi.so recorded.abi include > /dev/null
+    if grep -qE 'HUSK_LIMIT|husk_(kind [0-9]|params|callback|first)|struct husk_queue' part.abi; then
+        echo "the record of $part has what libhusk's headers declare"
+        exit 1
+    fi
+    planted_of() { # planted_of WORDS EXPRESSION
+        abi_of "$part" "$2"
+        caught "$1" "$here/check_abi.sh" "--$part" part.so part.abi include
+    }
+    planted_of '-  4 4 husk_kind kind'          's/^    husk_kind kind;/    uint32_t before; husk_kind kind;/'
+    planted_of '-function int husk_step_end'    '/husk_step_end/d'
+    planted_of '-constant HUSK_TEXT 16'         's/HUSK_TEXT 16/HUSK_TEXT 32/'
+done
 
 echo "$count planted breaches, all caught"
