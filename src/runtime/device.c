@@ -35,12 +35,12 @@ bool husk__device_list_add_note(husk_device_list *list, husk_note_kind kind, con
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     husk__note *notes = realloc(list->notes, (list->note_count + 1) * sizeof *notes);
-    if (!notes)
+    list->notes = notes ? notes : list->notes;
+    char *copy = notes ? husk__copy_string(text) : NULL;
+    if (!copy) {
+        list->lacks_memory = true;
         return false;
-    list->notes = notes;
-    char *copy = husk__copy_string(text);
-    if (!copy)
-        return false;
+    }
     notes[list->note_count++] = (husk__note){kind, copy};
     return true;
 }
@@ -244,6 +244,7 @@ void husk__device_limit(husk_device *device, const char *limits)
 {
     char *copy = limits ? husk__copy_string(limits) : NULL;
     char *rest = copy;
+    device->list->lacks_memory |= limits && !copy;
     for (char *item = copy ? strtok_r(copy, ",", &rest) : NULL; item; item = strtok_r(NULL, ",", &rest)) {
         char *equals = strchr(item, '=');
         uint64_t value;
@@ -411,14 +412,17 @@ husk_status husk_device_list_create(husk_device_list **list, husk_error *error)
         if (!append_platform(made, platforms[p], p))
             status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the list");
     free(platforms);
-    if (status != HUSK_OK) {
-        husk_device_list_release(made);
-        return status;
+    if (status == HUSK_OK) {
+        note_duplicates(made);
+        husk__device_list_examine_system(made);
     }
-    note_duplicates(made);
-    husk__device_list_examine_system(made);
-    *list = made;
-    return HUSK_OK;
+    if (status == HUSK_OK && made->lacks_memory) // for a limit or a note, which are not to be missed
+        status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the list");
+    if (status == HUSK_OK)
+        *list = made;
+    else
+        husk_device_list_release(made);
+    return status;
 }
 
 husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, const husk__scope *scope)
@@ -426,7 +430,7 @@ husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, con
     cl_platform_id platform = NULL;
     clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
     *list = create_list();
-    if (!*list || !append_device(*list, platform, id, 0, 0)) {
+    if (!*list || !append_device(*list, platform, id, 0, 0) || (*list)->lacks_memory) {
         husk_device_list_release(*list);
         *list = NULL;
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the device's description");
@@ -530,10 +534,14 @@ static husk_status nothing_fits(const husk_device_list *list, const char *wish, 
                           husk_device_class_text(traits->device_class), traits->platform_name,
                           traits->is_available ? "" : ", not available");
     }
+    const bool has_any = text.bytes;
+    for (size_t i = 0; i < list->note_count; ++i) // a platform that did not list its devices, and why
+        if (list->notes[i].kind == HUSK_NOTE_WARNING)
+            husk__text_format(&text, "\n  %s", list->notes[i].text);
     husk_status status =
         husk__fail(scope, HUSK_NO_DEVICE, "%s%s%s%s",
                    wish ? "no device fits \"" : "no device can be the default", wish ? wish : "",
-                   wish ? "\"" : "", text.bytes ? "; there is:" : "; there is none");
+                   wish ? "\"" : "", has_any ? "; there is:" : "; there is none");
     if (text.bytes && scope->error) {
         size_t used = strlen(scope->error->text);
         snprintf(scope->error->text + used, sizeof scope->error->text - used, "%s", text.bytes);

@@ -3,6 +3,7 @@
 // in its place without a word would be the worst answer.
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,20 @@
 
 enum { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de, VENDOR_INTEL = 0x8086 };
 
-static bool read_hex(const char *directory, const char *name, const char *leaf, unsigned *value)
+static char *read_text(husk_device_list *list, const char *path)
+{
+    errno = 0;
+    char *text = husk__read_file(path, NULL);
+    list->lacks_memory |= !text && errno == ENOMEM;
+    return text;
+}
+
+static bool read_hex(husk_device_list *list, const char *directory, const char *name, const char *leaf,
+                     unsigned *value)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s/%s", directory, name, leaf);
-    char *text = husk__read_file(path, NULL);
+    char *text = read_text(list, path);
     bool found = text && sscanf(text, "%x", value) == 1;
     free(text);
     return found;
@@ -103,8 +113,8 @@ static void examine_pci(husk_device_list *list)
         return;
     for (struct dirent *entry; (entry = readdir(directory));) {
         unsigned class, vendor;
-        if (entry->d_name[0] == '.' || !read_hex(root, entry->d_name, "class", &class) ||
-            !read_hex(root, entry->d_name, "vendor", &vendor) || !is_computing_gpu(class, vendor) ||
+        if (entry->d_name[0] == '.' || !read_hex(list, root, entry->d_name, "class", &class) ||
+            !read_hex(list, root, entry->d_name, "vendor", &vendor) || !is_computing_gpu(class, vendor) ||
             is_served(list, entry->d_name, vendor))
             continue;
         husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
@@ -159,7 +169,7 @@ static void examine_icd_file(husk_device_list *list, const char *directory, cons
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    char *library = husk__read_file(path, NULL);
+    char *library = read_text(list, path);
     if (!library)
         return;
     library[strcspn(library, " \t\r\n")] = 0;

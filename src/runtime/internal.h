@@ -40,6 +40,7 @@ struct husk_device_list {
     husk_device *devices;
     size_t note_count;
     husk__note *notes;
+    bool lacks_memory; /* a note or a limit was lost */
 };
 
 void husk__device_list_retain(husk_device_list *list);

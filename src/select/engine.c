@@ -360,8 +360,10 @@ husk_engine_state husk_context_engine(husk_context *context, size_t index, char 
         return answer(HUSK_ENGINE_ABSENT, "no such engine", text, capacity);
     const husk__engine *engine = &rows[index];
     husk__plan_cache *cache = husk__plan_cache_of(context);
-    if (!engine->claims(husk_context_traits(context)) || !cache)
+    if (!engine->claims(husk_context_traits(context)))
         return answer(HUSK_ENGINE_ABSENT, "not one of this device's", text, capacity);
+    if (!cache)
+        return answer(HUSK_ENGINE_REFUSED, "there is no host memory for its probe", text, capacity);
     if (!is_allowed(engine))
         return answer(HUSK_ENGINE_OFF, engine->is_soft ? "for tests" : "HUSK_ENGINES leaves it out", text, capacity);
     husk__engine_states *states = husk__plan_cache_engines(cache);

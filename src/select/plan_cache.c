@@ -52,16 +52,17 @@ static void *create_cache(husk_context *context)
     cache->buckets = calloc(cache->bucket_count, sizeof *cache->buckets);
     cache->tuning = husk__tuning_create(context);
     cache->engines = husk__engine_states_create(context);
-    if (!cache->buckets || !cache->tuning || !cache->engines) {
+    const char *wishes = husk__environment("HUSK_VARIANT");
+    cache->wishes = wishes ? husk__copy_string(wishes) : NULL;
+    if (!cache->buckets || !cache->tuning || !cache->engines || (wishes && !cache->wishes)) {
         husk__engine_states_destroy(cache->engines);
         husk__tuning_destroy(cache->tuning);
         free(cache->buckets);
+        free(cache->wishes);
         free(cache);
         return NULL;
     }
     pthread_mutex_init(&cache->lock, NULL);
-    const char *wishes = husk__environment("HUSK_VARIANT");
-    cache->wishes = wishes ? husk__copy_string(wishes) : NULL;
     return cache;
 }
 

@@ -2,6 +2,7 @@
 // The databases of a context, read when the first plan is chosen.
 #include "select/tuning.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ enum { MAX_FILES = 256, MAX_OPS = 128 };
 typedef struct database {
     struct database *next;
     husk__tuning_file file;
+    husk_tuning_stats stats; // of its entries
 } database;
 
 // An entry for this device or its family. The entries of one database stay in its order, newer databases come first.
@@ -37,6 +39,7 @@ struct husk__tuning {
     husk_tuning_key device;
     const husk__log *log;
     bool is_off, is_read;
+    bool lacks_memory; // for a database that is read by itself
     char *path; // HUSK_TUNING's file or folder; NULL: the user's own folder
     database *databases;
     usable *entries;
@@ -52,24 +55,38 @@ husk__tuning *husk__tuning_create(const husk_context *context)
     if (!tuning)
         return NULL;
     pthread_mutex_init(&tuning->lock, NULL);
-    husk__tuning_key_device(husk_context_traits(context), &tuning->device);
+    const bool has_key = husk__tuning_key_device(husk_context_traits(context), &tuning->device);
     tuning->log = husk__context_log(context);
     const char *wish = husk__environment("HUSK_TUNING");
     tuning->is_off = wish && strcmp(wish, "0") == 0;
     tuning->path = wish && !tuning->is_off ? husk__copy_string(wish) : NULL;
-    return tuning;
+    if (has_key && (tuning->path || !wish || tuning->is_off))
+        return tuning;
+    husk__tuning_destroy(tuning);
+    return NULL;
+}
+
+// The newest database and its entries, which come first.
+static void remove_newest(husk__tuning *tuning)
+{
+    database *gone = tuning->databases;
+    const size_t used = (size_t)(gone->stats.device + gone->stats.family);
+    tuning->databases = gone->next;
+    tuning->count -= used;
+    memmove(tuning->entries, tuning->entries + used, tuning->count * sizeof *tuning->entries);
+    tuning->stats.entries -= gone->stats.entries;
+    tuning->stats.device -= gone->stats.device;
+    tuning->stats.family -= gone->stats.family;
+    husk__tuning_file_free(&gone->file);
+    free(gone);
 }
 
 void husk__tuning_destroy(husk__tuning *tuning)
 {
     if (!tuning)
         return;
-    while (tuning->databases) {
-        database *gone = tuning->databases;
-        tuning->databases = gone->next;
-        husk__tuning_file_free(&gone->file);
-        free(gone);
-    }
+    while (tuning->databases)
+        remove_newest(tuning);
     pthread_mutex_destroy(&tuning->lock);
     free(tuning->entries);
     free(tuning->path);
@@ -84,22 +101,22 @@ static bool is_for_device(const husk__tuning_entry *entry, const husk_tuning_key
            strcmp(entry->driver, device->driver) == 0;
 }
 
-// The text's entries before all others. False: reason says why it is no database.
-static bool add(husk__tuning *tuning, const char *text, size_t size, char reason[HUSK__TUNING_REASON])
+// The text's entries before all others. What is no database is INVALID_ARGUMENT, and reason says why.
+static husk_status add(husk__tuning *tuning, const char *text, size_t size, char reason[HUSK__TUNING_REASON])
 {
     husk__tuning_file file;
-    strcpy(reason, "no memory for its entries");
     if (!husk__tuning_file_parse(text, size, &file, reason))
-        return false;
+        return file.lacks_memory ? HUSK_OUT_OF_HOST_MEMORY : HUSK_INVALID_ARGUMENT;
     database *fresh = calloc(1, sizeof *fresh);
     usable *entries = malloc((tuning->count + file.count + 1) * sizeof *entries);
     if (!fresh || !entries) {
+        strcpy(reason, "no memory for its entries");
         husk__tuning_file_free(&file);
         free(fresh);
         free(entries);
-        return false;
+        return HUSK_OUT_OF_HOST_MEMORY;
     }
-    *fresh = (database){tuning->databases, file};
+    *fresh = (database){.next = tuning->databases, .file = file, .stats = {.entries = file.count}};
     tuning->databases = fresh;
     size_t count = 0;
     for (size_t i = 0; i < file.count; ++i) {
@@ -108,28 +125,34 @@ static bool add(husk__tuning *tuning, const char *text, size_t size, char reason
             continue;
         bool is_family = !is_for_device(entry, &tuning->device);
         entries[count++] = (usable){entry, is_family};
-        ++*(is_family ? &tuning->stats.family : &tuning->stats.device);
+        ++*(is_family ? &fresh->stats.family : &fresh->stats.device);
     }
     if (tuning->count)
         memcpy(entries + count, tuning->entries, tuning->count * sizeof *entries);
     free(tuning->entries);
     tuning->entries = entries;
     tuning->count += count;
-    tuning->stats.entries += file.count;
-    return true;
+    tuning->stats.entries += fresh->stats.entries;
+    tuning->stats.device += fresh->stats.device;
+    tuning->stats.family += fresh->stats.family;
+    return HUSK_OK;
 }
 
 static void add_or_log(husk__tuning *tuning, const char *name, const char *text, size_t size)
 {
     char reason[HUSK__TUNING_REASON];
-    if (!add(tuning, text, size, reason))
+    const husk_status status = add(tuning, text, size, reason);
+    tuning->lacks_memory |= status == HUSK_OUT_OF_HOST_MEMORY;
+    if (status != HUSK_OK)
         husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: %s", name, reason);
 }
 
 static void add_file(husk__tuning *tuning, const char *path, bool is_private)
 {
     size_t size = 0;
+    errno = 0;
     char *text = is_private ? husk__read_private_file(path, &size) : husk__read_file(path, &size);
+    tuning->lacks_memory |= !text && errno == ENOMEM;
     if (text)
         add_or_log(tuning, path, text, size);
     else
@@ -141,7 +164,9 @@ static void add_file(husk__tuning *tuning, const char *path, bool is_private)
 static void add_folder(husk__tuning *tuning, const char *path, bool is_private)
 {
     size_t count;
+    errno = 0;
     char **names = husk__list_directory(path, ".json", &count);
+    tuning->lacks_memory |= !names && errno == ENOMEM;
     if (!names && !is_private) // there need not be one of the user's own
         husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning databases in %s are left out: it cannot be read", path);
     // The first comes first, so it is read last.
@@ -156,6 +181,7 @@ static void read_own_folder(husk__tuning *tuning)
 {
     char *folder = husk__copy_string(tuning->device.path);
     char *end = folder ? strrchr(folder, '/') : NULL;
+    tuning->lacks_memory |= !folder;
     if (end) {
         *end = 0;
         add_folder(tuning, folder, true);
@@ -163,13 +189,12 @@ static void read_own_folder(husk__tuning *tuning)
     free(folder);
 }
 
-static void read_all(husk__tuning *tuning)
+// False for want of memory: then nothing is read, and the next call tries again.
+static bool read_all(husk__tuning *tuning)
 {
-    if (tuning->is_read)
-        return;
-    tuning->is_read = true;
-    if (tuning->is_off)
-        return;
+    if (tuning->is_read || tuning->is_off)
+        return true;
+    tuning->lacks_memory = false;
     for (const husk__tuning_default *at = husk__tuning_defaults; at->name; ++at)
         add_or_log(tuning, at->name, at->text, at->size);
     if (!tuning->path)
@@ -178,10 +203,15 @@ static void read_all(husk__tuning *tuning)
         add_folder(tuning, tuning->path, false);
     else
         add_file(tuning, tuning->path, false);
+    while (tuning->lacks_memory && tuning->databases)
+        remove_newest(tuning);
+    tuning->is_read = !tuning->lacks_memory;
+    return tuning->is_read;
 }
 
 // ---- looking up ----
 
+// "" for want of memory.
 static const char *kernels_of(husk__tuning *tuning, const husk__op *op)
 {
     for (size_t i = 0; i < tuning->kernels_count; ++i) {
@@ -190,17 +220,20 @@ static const char *kernels_of(husk__tuning *tuning, const husk__op *op)
     }
     if (tuning->kernels_count == MAX_OPS)
         return "";
-    kernels *fresh = &tuning->kernels[tuning->kernels_count++];
+    kernels *fresh = &tuning->kernels[tuning->kernels_count];
     fresh->op = op;
-    husk__tuning_kernels(op, fresh->hash);
+    tuning->kernels_count += husk__tuning_kernels(op, fresh->hash); // else it is asked for again
     return fresh->hash;
 }
 
-void husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33])
+bool husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33])
 {
     pthread_mutex_lock(&tuning->lock);
+    const size_t count = tuning->kernels_count;
     strcpy(hash, kernels_of(tuning, op));
+    const bool is_known = hash[0] || tuning->kernels_count > count || count == MAX_OPS;
     pthread_mutex_unlock(&tuning->lock);
+    return is_known;
 }
 
 static bool is_state(const husk__tuning_entry *entry, const char *state)
@@ -287,7 +320,7 @@ size_t husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *p
     size_t count = 0;
     pthread_mutex_lock(&tuning->lock);
     read_all(tuning);
-    if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key))
+    if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key, NULL))
         count = find_all(&s, suggestions);
     pthread_mutex_unlock(&tuning->lock);
     return count;
@@ -317,52 +350,45 @@ static husk_status load_text(husk__tuning *tuning, const char *name, const char 
                              const husk__scope *scope)
 {
     char reason[HUSK__TUNING_REASON];
-    pthread_mutex_lock(&tuning->lock);
-    read_all(tuning); // what is loaded now comes before it
-    bool good = add(tuning, text, size, reason);
-    pthread_mutex_unlock(&tuning->lock);
-    return good ? HUSK_OK : husk__reject(scope, name, "%s", reason);
+    const husk_status status = add(tuning, text, size, reason);
+    if (status == HUSK_OUT_OF_HOST_MEMORY)
+        return husk__fail(scope, status, "%s: %s", name, reason);
+    return status == HUSK_OK ? HUSK_OK : husk__reject(scope, name, "%s", reason);
+}
+
+static husk_status unreadable(const char *path, const husk__scope *scope)
+{
+    if (errno == ENOMEM)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %s", path);
+    return husk__reject(scope, "path", "%s cannot be read", path);
 }
 
 static husk_status load_file(husk__tuning *tuning, const char *path, const husk__scope *scope)
 {
     size_t size;
+    errno = 0;
     char *text = husk__read_file(path, &size);
     if (!text)
-        return husk__reject(scope, "path", "%s cannot be read", path);
+        return unreadable(path, scope);
     husk_status status = load_text(tuning, path, text, size, scope);
     free(text);
     return status;
 }
 
-static husk_status check_file(const char *path, const husk__scope *scope)
-{
-    size_t size;
-    char *text = husk__read_file(path, &size);
-    char reason[HUSK__TUNING_REASON];
-    husk__tuning_file file;
-    if (!text)
-        return husk__reject(scope, "path", "%s cannot be read", path);
-    const bool good = husk__tuning_file_parse(text, size, &file, reason);
-    free(text);
-    if (!good)
-        return husk__reject(scope, path, "%s", reason);
-    husk__tuning_file_free(&file);
-    return HUSK_OK;
-}
-
-// All or nothing: every file is looked at before the first one is loaded.
+// All or nothing.
 static husk_status load_folder(husk__tuning *tuning, const char *path, const husk__scope *scope)
 {
     size_t count;
     husk_status status = HUSK_OK;
+    const database *before = tuning->databases;
+    errno = 0;
     char **names = husk__list_directory(path, ".json", &count);
     if (!names)
-        return husk__reject(scope, "path", "%s cannot be read", path);
-    for (size_t i = 0; i < count && status == HUSK_OK; ++i)
-        status = check_file(names[i], scope);
+        return unreadable(path, scope);
     for (size_t i = count; i-- > 0 && status == HUSK_OK;)
         status = load_file(tuning, names[i], scope);
+    while (status != HUSK_OK && tuning->databases != before)
+        remove_newest(tuning);
     for (size_t i = 0; i < count; ++i)
         free(names[i]);
     free(names);
@@ -385,13 +411,17 @@ husk_status husk_context_load_tuning(husk_context *context, const husk_tuning_pa
     if (!cache)
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a database");
     husk__tuning *tuning = husk__plan_cache_tuning(cache);
-    if (params.text)
+    pthread_mutex_lock(&tuning->lock);
+    if (!read_all(tuning)) // what is loaded now comes before it
+        status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the databases that are there");
+    else if (params.text)
         status = load_text(tuning, "text", params.text,
                            params.text_size ? params.text_size : strlen(params.text), &scope);
     else if (husk__is_directory(params.path))
         status = load_folder(tuning, params.path, &scope);
     else
         status = load_file(tuning, params.path, &scope);
+    pthread_mutex_unlock(&tuning->lock);
     husk__plan_cache_forget(cache);
     return status;
 }
@@ -409,8 +439,8 @@ husk_status husk_context_tuning_stats(husk_context *context, husk_tuning_stats *
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a database");
     husk__tuning *tuning = husk__plan_cache_tuning(cache);
     pthread_mutex_lock(&tuning->lock);
-    read_all(tuning);
+    const bool is_read = read_all(tuning);
     *stats = tuning->stats;
     pthread_mutex_unlock(&tuning->lock);
-    return HUSK_OK;
+    return is_read ? HUSK_OK : husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the databases");
 }

@@ -34,7 +34,7 @@ size_t husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *p
 bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk__variant *variant,
                            const husk__configuration *configuration);
 
-/* The operator's kernels' hash, from memory. */
-void husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33]);
+/* The operator's kernels' hash, which is kept. False for want of memory. */
+bool husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33]);
 
 #endif

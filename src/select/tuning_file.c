@@ -246,6 +246,7 @@ static bool read_entry(reader *r, const char *key, int depth, void *user)
     if ((file->count & (file->count - 1)) == 0) { // full: a power of two, or nothing
         size_t capacity = file->count ? 2 * file->count : 1;
         husk__tuning_entry *entries = realloc(file->entries, capacity * sizeof *entries);
+        file->lacks_memory = !entries;
         if (!entries)
             return fail(r, "no memory for the entries");
         file->entries = entries;
@@ -286,6 +287,7 @@ bool husk__tuning_file_parse(const char *text, size_t size, husk__tuning_file *f
     *file = (husk__tuning_file){.text = malloc(size + 1)};
     reader r = {file->text, file->text, NULL};
     if (!file->text) {
+        file->lacks_memory = true;
         snprintf(reason, HUSK__TUNING_REASON, "no memory for it");
         return false;
     }
@@ -299,8 +301,10 @@ bool husk__tuning_file_parse(const char *text, size_t size, husk__tuning_file *f
     if (good && !whole.has_entries)
         good = fail(&r, "there are no entries");
     if (!good) {
+        const bool lacks_memory = file->lacks_memory;
         snprintf(reason, HUSK__TUNING_REASON, "line %d: %s", line_of(&r), r.wrong);
         husk__tuning_file_free(file);
+        file->lacks_memory = lacks_memory;
     }
     return good;
 }

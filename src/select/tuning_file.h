@@ -23,6 +23,7 @@ typedef struct husk__tuning_file {
     char *text;
     husk__tuning_entry *entries;
     size_t count;
+    bool lacks_memory; /* why it is empty */
 } husk__tuning_file;
 
 enum { HUSK__TUNING_REASON = 120 };

@@ -2,6 +2,7 @@
 #include "select/tuning_key.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,12 @@ void husk__class_size(husk__text *text, const char *name, int64_t size)
 // ---- the device ----
 
 // What distinguishes processors that share a name: "cpu family" and "model", or Arm's implementer and part.
-static void append_cpu_model(char *text, size_t size)
+static bool append_cpu_model(char *text, size_t size)
 {
     static const char *const names[] = {"cpu family", "model", "CPU implementer", "CPU part"};
+    errno = 0;
     char *info = husk__read_stream("/proc/cpuinfo", 4096);
+    const bool lacks_memory = !info && errno == ENOMEM;
     for (size_t i = 0; info && i < sizeof names / sizeof *names; ++i) {
         for (char *line = info; line; line = strchr(line, '\n')) {
             line += *line == '\n';
@@ -41,6 +44,7 @@ static void append_cpu_model(char *text, size_t size)
         }
     }
     free(info);
+    return !lacks_memory;
 }
 
 static bool is_cpu(const husk_device_traits *traits)
@@ -76,14 +80,15 @@ static void write_path(husk_tuning_key *key)
         append_file_name(key->path, sizeof key->path, key->device);
 }
 
-void husk__tuning_key_device(const husk_device_traits *traits, husk_tuning_key *key)
+bool husk__tuning_key_device(const husk_device_traits *traits, husk_tuning_key *key)
 {
+    bool good = true;
     memset(key, 0, sizeof *key);
     snprintf(key->platform, sizeof key->platform, "%s", traits->platform_name);
     snprintf(key->driver, sizeof key->driver, "%s, %s", traits->driver_version, traits->device_version);
     snprintf(key->device, sizeof key->device, "%.200s", traits->name);
     if (is_cpu(traits)) {
-        append_cpu_model(key->device, sizeof key->device);
+        good = append_cpu_model(key->device, sizeof key->device);
         // A device's version names PoCL's target, the instruction set that its compiler writes for.
         snprintf(key->family, sizeof key->family, "cpu of %u units, vectors of %u, %.200s",
                  (unsigned)traits->compute_units, (unsigned)traits->vector_width, key->driver);
@@ -92,11 +97,13 @@ void husk__tuning_key_device(const husk_device_traits *traits, husk_tuning_key *
                  (unsigned)traits->compute_units);
     }
     write_path(key);
+    return good;
 }
 
 // ---- the problem ----
 
-bool husk__tuning_key_problem(const husk__op *op, const void *problem, bool is_call, husk_tuning_key *key)
+bool husk__tuning_key_problem(const husk__op *op, const void *problem, bool is_call, husk_tuning_key *key,
+                              bool *lacks_memory)
 {
     const char *kind = is_call ? "call" : "plan";
     husk__key fields = {.size = 0};
@@ -113,6 +120,8 @@ bool husk__tuning_key_problem(const husk__op *op, const void *problem, bool is_c
         if (!class.failed && class.size < sizeof key->shape_class)
             snprintf(key->shape_class, sizeof key->shape_class, "%s", class.bytes);
     }
+    if (lacks_memory)
+        *lacks_memory = class.failed;
     husk__text_free(&class);
     return !fields.is_full;
 }
@@ -152,27 +161,30 @@ static void append_menus(husk__text *words, const husk__op *op)
     }
 }
 
-void husk__tuning_kernels(const husk__op *op, char hash[33])
+bool husk__tuning_kernels(const husk__op *op, char hash[33])
 {
     const husk__scope nobody = {op->name, NULL};
     husk__text words = {0};
     size_t length = strlen(op->name);
-    bool good = true;
+    husk_status status = HUSK_OK;
     append_menus(&words, op);
-    for (size_t i = 0; good && i < husk__kernel_file_count; ++i) {
+    for (size_t i = 0; status == HUSK_OK && i < husk__kernel_file_count; ++i) {
         const char *name = husk__kernel_files[i].name;
         husk__text source = {0};
         bool is_own = strncmp(name, op->name, length) == 0 && name[length] == '_';
         if (!is_own || strncmp(name + length, "_backward", strlen("_backward")) == 0) // a gradient's are its own
             continue;
-        good = husk__kernel_source(name, &source, &nobody) == HUSK_OK;
+        status = husk__kernel_source(name, &source, &nobody);
         husk__text_format(&words, "\n%s\n", name);
-        if (good && source.bytes)
+        if (status == HUSK_OK && source.bytes)
             append_words(&words, source.bytes);
         husk__text_free(&source);
     }
     hash[0] = 0;
-    if (good && !words.failed)
+    if (status == HUSK_OK && words.failed)
+        status = HUSK_OUT_OF_HOST_MEMORY;
+    if (status == HUSK_OK)
         husk__hash128_text(husk__hash128_of(words.bytes ? words.bytes : "", words.size), hash);
     husk__text_free(&words);
+    return status != HUSK_OUT_OF_HOST_MEMORY;
 }

@@ -155,7 +155,7 @@ static void key_of(int64_t number, bool is_call, husk_tuning_key *key)
 {
     toy_problem problem = {number};
     husk__tuning_key_device(husk_context_traits(context), key);
-    ck_assert(husk__tuning_key_problem(&toy, &problem, is_call, key));
+    ck_assert(husk__tuning_key_problem(&toy, &problem, is_call, key, NULL));
     husk__tuning_kernels(&toy, key->kernels);
 }
 

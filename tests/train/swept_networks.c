@@ -5,7 +5,7 @@
 
 #include "ref/random.h"
 #include "support/support.h"
-#include "train/swept.h"
+#include "train/swept_graph.h"
 
 enum { MOST_ELEMENTS = 512 };
 

@@ -8,6 +8,13 @@
 
 enum { MOST = 1 << 16 };
 
+husk_status swept_of_graph(const husk_graph *graph, husk_status status)
+{
+    if (status)
+        swept_error = *husk_graph_error(graph);
+    return status;
+}
+
 void swept_begin(swept_subject *s)
 {
     s->options = s->network->options;

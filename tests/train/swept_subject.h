@@ -5,7 +5,7 @@
 #ifndef HUSK_TESTS_SWEPT_SUBJECT_H
 #define HUSK_TESTS_SWEPT_SUBJECT_H
 
-#include "train/swept.h"
+#include "train/swept_graph.h"
 #include "train/swept_networks.h"
 
 typedef struct swept_subject {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * train/swept.h: a call, or several, of which every allocation of Husk's and every OpenCL call fails once.
+ * faults/swept.h: a call, or several, of which every allocation of Husk's and every OpenCL call fails once. The program
+ * is linked with --wrap (tests/CMakeLists.txt).
  */
 #ifndef HUSK_TESTS_SWEPT_H
 #define HUSK_TESTS_SWEPT_H
@@ -9,7 +10,7 @@
 
 #include <check.h>
 
-#include <husk/train.h>
+#include <husk/husk.h>
 
 /* What is swept. Faults are planted in `run` alone. All but run and check may be NULL. */
 typedef struct swept {
@@ -36,20 +37,23 @@ extern husk_error swept_error;
 
 /* One call whose text is in swept_error. */
 #define SWEPT(call, ...) (swept_call = #call, call(__VA_ARGS__, &swept_error))
-/* One whose text is husk_graph_error's. */
-#define SWEPT_GRAPH(call, graph, ...) (swept_call = #call, swept_of_graph(graph, call(graph, __VA_ARGS__)))
-#define SWEPT_STEP(call, graph) (swept_call = #call, swept_of_graph(graph, call(graph)))
-husk_status swept_of_graph(const husk_graph *graph, husk_status status);
+/* One whose text its queue has. */
+#define SWEPT_QUEUE(call, queue, ...) (swept_call = #call, swept_of_queue(queue, call(queue, __VA_ARGS__)))
+husk_status swept_of_queue(const husk_queue *queue, husk_status status);
 
 /*
  * run, checked, without a fault; then with each of them, and after it once more without one. In the default tier one of
  * so many: by points, of which the whole tier `faults` has all.
  */
 void sweep(const swept *what);
+/* The same with CL_INVALID_COMMAND_QUEUE as well; after it not even what a queue may keep is left. */
+void sweep_exactly(const swept *what);
 /* Before the first one and after the last one of a test: the device is closed, and nothing is left. */
 void sweep_begin(void);
 void sweep_end(void);
-/* Fails where nothing was answered; prints the figures. */
-void sweep_report(void);
+/* Fails where fewer points than so many were met, or nothing was answered; prints the figures. */
+void sweep_report(long least);
+/* Whether every point is wanted: the tier faults. */
+bool sweep_has_all(void);
 
 #endif
