@@ -431,9 +431,14 @@ static husk_status load_elements(const loading *load)
     if (!host)
         return husk__source_fail(load->source, HUSK_OUT_OF_HOST_MEMORY,
                                  "there is no memory for its %llu bytes", (unsigned long long)bytes - 1);
+    husk__compiled *own = load->graph->compiled;
     husk_status status = read_elements(load, host);
-    if (!status)
+    if (!status) {
+        husk__drop_forwards(own);
         status = write_elements(load, host);
+        if (status) // gradients that were begun may be the file's in part
+            own->pending = 0;
+    }
     free(host);
     return status;
 }
@@ -499,7 +504,6 @@ static husk_status load_file(loading *load)
         free(masked);
         return status;
     }
-    husk__drop_forwards(load->graph->compiled);
     if (resumes) {
         take_masks(load, masked);
         status = resume(load);

@@ -63,6 +63,14 @@ static husk_status look_at(const husk_graph *graph, const husk_safetensors *file
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                  "its %s is %g; it has to be positive and finite", names.input_scale,
                                  (double)one->x.scale);
+    // Nothing may fail by its name once nodes are changed.
+    const char *const made[] = {names.weight_scale, names.input_scale, names.input_zero};
+    for (int i = 0; i < 3; i++)
+        if (strlen(made[i]) > HUSK__GRAPH_NAME || husk__graph_find(graph, made[i]))
+            return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
+                                     "graph: it cannot have a parameter %s: %s", made[i],
+                                     strlen(made[i]) > HUSK__GRAPH_NAME ? "the name is too long"
+                                                                        : "there is a value of this name already");
     return HUSK_OK;
 }
 

@@ -267,8 +267,6 @@ static husk_status count_batch(const husk_metrics *own, husk_queue *queue, const
         status = husk_reduce(queue, &best, scores, &predicted);
     if (!status)
         status = husk_one_hot(queue, NULL, &predicted, &work);
-    if (!status && own->params.confusion)
-        status = husk_gemm(queue, &transposed, 1, &labels, &work, NULL, own->has_matrix ? 1 : 0, &matrix);
     if (!status)
         status = husk_binary(queue, &both, &labels, &work, &work);
     if (!status)
@@ -277,6 +275,13 @@ static husk_status count_batch(const husk_metrics *own, husk_queue *queue, const
         status = sum(queue, &labels, &rows);
     if (!status && own->params.top)
         status = count_top(own, queue, scores, &labels, &work);
+    // What is added to earlier batches cannot be taken back, so it comes last; both tables were written over.
+    if (!status && own->params.confusion)
+        status = husk_one_hot(queue, NULL, classes, &labels);
+    if (!status && own->params.confusion)
+        status = husk_one_hot(queue, NULL, &predicted, &work);
+    if (!status && own->params.confusion)
+        status = husk_gemm(queue, &transposed, 1, &labels, &work, NULL, own->has_matrix ? 1 : 0, &matrix);
     return status;
 }
 

@@ -521,15 +521,19 @@ static husk_status look_for_it(husk_graph *graph, double loss, const husk__train
     unsigned long long batch = (unsigned long long)own->batch + 1;
     const husk__value *value = NULL;
     const husk__node *node = NULL;
+    bool are_kept = own->options.check_finite != 0; // by forward
     husk_status status = find_in_values(graph, &value, scope);
     // Dropout's masks are those of the batch.
-    if (!status && !own->options.check_finite) // else forward has kept them
+    if (!status && !are_kept) {
         status = copy_statistics(graph, false, scope);
+        are_kept = !status;
+    }
     if (!status && !value) {
         status = find_in_results(graph, &node, scope);
         own->has_forward = false; // what it left may be half of a forward
     }
-    const husk_status restored = copy_statistics(graph, true, scope);
+    const husk__train_scope silent = {scope->call, NULL}; // the first failure's text stays
+    const husk_status restored = are_kept ? copy_statistics(graph, true, status ? &silent : scope) : HUSK_OK;
     status = status ? status : restored;
     if (status)
         return status;

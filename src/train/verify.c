@@ -113,15 +113,15 @@ static bool is_passed_over(husk_status status)
     return status == HUSK_UNSUPPORTED || status == HUSK_BUILD_FAILED || status == HUSK_OUT_OF_MEMORY;
 }
 
-// Try a candidate: *is_right, or it is rejected.
-static husk_status try_variant(verifying *v, husk__call *call, const char *variant, bool *is_right)
+// Try a candidate: *is_right, or it is rejected. error: of what fails otherwise, where there is a text.
+static husk_status try_variant(verifying *v, husk__call *call, const char *variant, bool *is_right, husk_error *error)
 {
-    husk_error error = {0};
     husk__finding finding = {0};
     char text[512];
-    husk_status status = name_variant(v, call, variant, &error);
-    if (!status)
-        status = check(v, call, &finding);
+    *error = (husk_error){0};
+    husk_status status = name_variant(v, call, variant, error);
+    if (!status && (status = check(v, call, &finding)))
+        *error = *husk_queue_error(v->queue);
     *is_right = !status && !finding.is_wrong;
     if (*is_right) {
         snprintf(text, sizeof text, "variant %s takes its place", variant);
@@ -155,12 +155,16 @@ static husk_status replace(verifying *v, husk__call *call, const husk_plan *wron
             const husk_tuning_candidate *c = &candidates[i];
             snprintf(variant, sizeof variant, "%s:%s", c->variant, c->configuration);
             if (!is_rejected(v, c->variant, others ? NULL : c->configuration))
-                status = try_variant(v, call, variant, &is_right);
+                status = try_variant(v, call, variant, &is_right, &error);
         }
+    if (status && error.status != status) { // nobody has left a text of it
+        error.opencl_code = 0;
+        snprintf(error.text, sizeof error.text, "%s", husk_status_text(status));
+    }
     if (status)
-        return husk__caused_by(v->scope->error, husk_queue_error(v->queue),
+        return husk__caused_by(v->scope->error, &error,
                                husk__train_fail(v->scope, status, "%s: %s: %s", v->graph->nodes[call->node].name,
-                                                call->verifier->op, husk_queue_error(v->queue)->text));
+                                                call->verifier->op, error.text));
     if (is_right)
         return HUSK_OK;
     return husk__train_fail(v->scope, HUSK_UNSUPPORTED,

@@ -19,7 +19,7 @@ typedef struct all {
     husk_dataset *datasets[5];
     husk_feed *feed;
     unsigned char got[MOST], wanted[MOST];
-    size_t size;
+    size_t size, wanted_size;
     int done; // batches that were handed out
     bool has_wanted;
 } all;
@@ -100,15 +100,16 @@ static void note_dataset(all *a, const husk_dataset *dataset)
     husk_error error;
     note(a, &count, sizeof count);
     test_ok_error(husk_dataset_read(dataset, 0, count, inputs, labels, &error), &error);
+    note(a, inputs, sizeof *inputs * PIXELS * (size_t)count);
     note(a, labels, sizeof *labels * (size_t)count);
 }
 
 static void expect(all *a, const char *when)
 {
     if (!a->has_wanted)
-        memcpy(a->wanted, a->got, a->size);
+        memcpy(a->wanted, a->got, a->wanted_size = a->size);
     a->has_wanted = true;
-    ck_assert_msg(memcmp(a->got, a->wanted, a->size) == 0, "%s: other bytes", when);
+    ck_assert_msg(a->size == a->wanted_size && memcmp(a->got, a->wanted, a->size) == 0, "%s: other bytes", when);
 }
 
 static void release(void *user)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=120 with=whole_gradient
+// ctest: tiers=default timeout=300 with=whole_gradient
 // Graphs at their corners: parts of a value beside the whole, values that are changed between a forward and its
 // backward, steps that fail half way, sizes beyond 64 bits.
 #include <math.h>

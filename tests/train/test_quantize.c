@@ -312,6 +312,16 @@ START_TEST(what_cannot_be_quantized_is_refused)
     refused(husk_graph_quantize(NULL, file, NULL, &error), "husk_graph_quantize: ", "graph: it is NULL");
     refused(husk_graph_quantize(other, NULL, NULL, &error), "husk_graph_quantize: ", "file: it is NULL");
     refused(husk_graph_quantize(plain, file, NULL, &error), "husk_graph_quantize: ", "it is compiled");
+    // A name that the graph has already, of the last node: the others are not changed either.
+    husk_graph *taken = test_graph(HUSK_F32, 3);
+    build(taken);
+    husk_graph_input(taken, "product.input_zero", HUSK_F32, 0, NULL);
+    for (int i = 0; i < 2; i++)
+        refused(husk_graph_quantize(taken, file, NULL, &error), "husk_graph_quantize: /tmp",
+                "it cannot have a parameter product.input_zero: there is a value of this name already");
+    ck_assert_int_eq(husk_graph_error(taken)->status, HUSK_OK);
+    test_ok_error(husk_graph_compile(taken, NULL, &error), &error);
+    husk_graph_release(taken);
     refused(husk_graph_load(plain, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL, &error),
             "husk_graph_load: ", "conv.weight: I8 [4, 2, 3, 3], for F32 [4, 2, 3, 3]");
     // One layer alone, where the file has eight bits of that one alone; and no training.

@@ -96,10 +96,11 @@ typedef struct husk_load_counts {
 
 /*
  * Into a compiled graph, from an open file. Names, shapes and dtypes are compared, and the file is read, before
- * anything is changed: after INVALID_ARGUMENT, IO and OUT_OF_HOST_MEMORY graph and feed are as they were. Of a
- * checkpoint of another network the text says how many names differ, and the first of them. Host memory for what is
- * loaded is taken for the time of the call. Frozen parameters are loaded like others. A forward that was done is of no
- * use afterwards. params: NULL for the defaults; counts may be NULL.
+ * anything is changed: after INVALID_ARGUMENT, IO and OUT_OF_HOST_MEMORY graph and feed are as they were, unless the
+ * text says what is loaded or not applied: then a call of the device's has failed half way, and the file has to be
+ * loaded again. Of a checkpoint of another network the text says how many names differ, and the first of them. Host
+ * memory for what is loaded is taken for the time of the call. Frozen parameters are loaded like others. A forward that
+ * was done is of no use afterwards. params: NULL for the defaults; counts may be NULL.
  */
 HUSK_API husk_status husk_graph_load(husk_graph *graph, const husk_safetensors *file, const husk_load_params *params,
                                      husk_load_counts *counts, husk_error *error);
