@@ -37,8 +37,8 @@ HUSK_API husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, ui
 
 /*
  * The same without waiting. write_async copies host into pinned staging memory first, so host may be
- * reused at once; read_async fills host by the time a later record or finish says so, and host must live
- * until then.
+ * reused at once (where 128 MiB of that are in use, it waits for the writes before it); read_async fills host
+ * by the time a later record or finish says so, and host must live until then.
  */
 HUSK_API husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset,
                                              uint64_t bytes, const void *host);

@@ -86,18 +86,23 @@ cleanup:
     return status;
 }
 
-static bool context_has_device(cl_context cl, cl_device_id device)
+static husk_status check_device(cl_context cl, cl_device_id device, const husk__scope *scope)
 {
     size_t bytes = 0;
-    if (clGetContextInfo(cl, CL_CONTEXT_DEVICES, 0, NULL, &bytes) != CL_SUCCESS)
-        return false;
+    cl_int code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, 0, NULL, &bytes);
+    if (code != CL_SUCCESS)
+        return husk__opencl_failed(NULL, scope, "clGetContextInfo", code);
     cl_device_id *devices = malloc(bytes ? bytes : 1);
+    if (!devices)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the devices of the cl_context");
     bool found = false;
-    if (devices && clGetContextInfo(cl, CL_CONTEXT_DEVICES, bytes, devices, NULL) == CL_SUCCESS)
-        for (size_t i = 0; i < bytes / sizeof *devices; ++i)
-            found = found || devices[i] == device;
+    code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, bytes, devices, NULL);
+    for (size_t i = 0; code == CL_SUCCESS && i < bytes / sizeof *devices; ++i)
+        found = found || devices[i] == device;
     free(devices);
-    return found;
+    if (code != CL_SUCCESS)
+        return husk__opencl_failed(NULL, scope, "clGetContextInfo", code);
+    return found ? HUSK_OK : husk__reject(scope, "device", "is not a device of the cl_context");
 }
 
 husk_status husk_context_from_opencl(cl_context cl, cl_device_id device, const husk_context_params *given,
@@ -113,8 +118,11 @@ husk_status husk_context_from_opencl(cl_context cl, cl_device_id device, const h
         return status;
     if (!cl)
         return husk__reject(&scope, "cl_context_", "is NULL");
-    if (!device || !context_has_device(cl, device))
+    if (!device)
         return husk__reject(&scope, "device", "is not a device of the cl_context");
+    status = check_device(cl, device, &scope);
+    if (status != HUSK_OK)
+        return status;
     husk_device_list *list = NULL;
     status = husk__device_list_wrap(device, &list, &scope);
     if (status != HUSK_OK)

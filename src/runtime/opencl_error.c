@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+#include "base/os.h"
 
 #define OPENCL_ERRORS(X)                                                                            \
     X(CL_SUCCESS) X(CL_DEVICE_NOT_FOUND) X(CL_DEVICE_NOT_AVAILABLE) X(CL_COMPILER_NOT_AVAILABLE)    \
@@ -48,6 +51,25 @@ static bool is_want_of_memory(cl_int code)
     return code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
 }
 
+// What is busy for longer is there. Who asks may hold the pool's lock, or have promised to come back.
+static const uint64_t LONGEST_ANSWER_NS = UINT64_C(1000000000);
+
+// How the command has ended: CL_COMPLETE, an error, or more than that where it has not within the time.
+static cl_int end_of(cl_event event)
+{
+    const uint64_t start = husk__now_ns();
+    for (;;) {
+        cl_int execution = CL_QUEUED;
+        const cl_int code =
+            clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL);
+        if (code != CL_SUCCESS)
+            return code;
+        if (execution <= CL_COMPLETE || husk__now_ns() - start >= LONGEST_ANSWER_NS)
+            return execution;
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+}
+
 // Whether the device still runs commands: a four-byte write on a queue of its own, finished.
 static bool device_answers(husk_context *context)
 {
@@ -60,16 +82,23 @@ static bool device_answers(husk_context *context)
     cl_command_queue queue = clCreateCommandQueue(context->cl, context->device->id, 0, &code);
     if (!queue)
         return is_want_of_memory(code);
-    cl_uint word = 0;
+    static const cl_uint word = 0; // may be read after this call
+    cl_event written = NULL;
     cl_mem mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, sizeof word, NULL, &code);
     if (mem)
-        code = clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL);
+        code = clEnqueueWriteBuffer(queue, mem, CL_FALSE, 0, sizeof word, &word, 0, NULL, &written);
     if (mem && code == CL_SUCCESS)
-        code = clFinish(queue);
+        code = clFlush(queue);
+    if (mem && code == CL_SUCCESS)
+        code = end_of(written);
+    if (mem && code == CL_COMPLETE)
+        code = clFinish(queue); // of what has ended
+    if (written)
+        clReleaseEvent(written);
     if (mem)
         clReleaseMemObject(mem);
     clReleaseCommandQueue(queue);
-    return code == CL_SUCCESS || is_want_of_memory(code);
+    return code >= CL_COMPLETE || is_want_of_memory(code);
 }
 
 husk_status husk__context_lost(husk_context *context, const husk__scope *scope, const char *reason)

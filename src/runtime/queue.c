@@ -240,9 +240,10 @@ static husk_status poll_event(husk_event *event, uint64_t timeout_ns)
     long pause_ns = 2000;
     for (;;) {
         cl_int execution = CL_QUEUED;
-        if (clGetEventInfo(event->cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution,
-                           NULL) != CL_SUCCESS)
-            return HUSK_OPENCL;
+        const cl_int code = clGetEventInfo(event->cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution,
+                                           &execution, NULL);
+        if (code != CL_SUCCESS)
+            return husk__opencl_failed(event->context, NULL, "clGetEventInfo", code);
         if (execution <= CL_COMPLETE)
             return event_ended(event, execution);
         if (husk__now_ns() - start >= timeout_ns)

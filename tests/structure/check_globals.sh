@@ -7,9 +7,12 @@ LC_ALL=C
 export LC_ALL
 allowed='^$'
 
+# Of names that are not exported, which all but husk_* are, objdump says ".hidden" before the name; __odr_asan.* are
+# AddressSanitizer's.
 found=$(objdump -t "$1" | awk -v allowed="$allowed" '
-    NF >= 5 && $(NF - 2) ~ /^\.(data|bss|tdata|tbss)(\.|$)/ && $(NF - 2) !~ /^\.data\.rel\.ro/ &&
-        $NF !~ /^\./ && $NF !~ allowed { print $NF }' | sort -u)
+    { sub(/[ \t]\.(hidden|internal|protected)[ \t]+/, " ") }
+    NF >= 5 && $(NF - 2) ~ /^(\.(data|bss|tdata|tbss)(\.|$)|\*COM\*)/ && $(NF - 2) !~ /^\.data\.rel\.ro/ &&
+        $NF !~ /^(\.|__odr_asan)/ && $NF !~ allowed { print $NF }' | sort -u)
 if [ -n "$found" ]; then
     printf '%s\n' "$found"
     echo "the variables above are process-wide and mutable: keep them in a context, or make them const"

@@ -128,6 +128,9 @@ put cl/convolve_fast.cl "$source";                            expect 'convolve_f
 
 plant src/base/text.c 'void f(void) { printf("x"); }';        expect 'text.c:4: the library neither prints'
 plant src/ops/conv.c '    abort();';                          expect 'conv.c:5: the library neither prints'
+plant src/ops/conv.c '    _exit(1);';                         expect 'conv.c:5: the library neither prints'
+plant src/ops/conv.c '    fputs("x", stderr);';               expect 'conv.c:5: the library neither prints'
+plant src/dist/parallel.c '    MPI_Abort(comm, 1);';          expect 'parallel.c:6: the library neither prints'
 
 # The two checks of the built library, on small ones.
 caught() { # caught WORDS COMMAND...
@@ -179,6 +182,8 @@ library 'static int counter; int *f(void) { return &counter; }'; caught counter 
 library 'int setting = 3;';                       caught setting "$here/check_globals.sh" library.a
 library 'const char *name = "x";';                caught name "$here/check_globals.sh" library.a
 library '_Thread_local int last;';                caught last "$here/check_globals.sh" library.a
+library '__attribute__((visibility("hidden"))) int husk__count;'
+caught husk__count "$here/check_globals.sh" library.a
 library 'static const char *const names[] = {"x"}; const char *const *g(void) { return names; }'
 "$here/check_globals.sh" library.a
 

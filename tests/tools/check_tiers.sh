@@ -4,7 +4,8 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE
+unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS \
+    CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR
 trap 'rm -rf "$work"' EXIT
 failed=0
 root=$work/tree
@@ -64,6 +65,8 @@ expect 'a short run after the whole' '^soak  *passed  *2 .* whole$'
 HUSK_FUZZ_RUNS=1000 tier fuzz 9 0 0 0 ''
 expect 'a short run' '^fuzz  *in part .* HUSK_FUZZ_RUNS=1000$'
 expect 'what is to go on' '^configurations  *to go on  *0  *0  *1 '
+HUSK_LIMITS=f64=0 tier platforms 5 0 0 0 ''
+expect 'a smaller device' '^platforms  *in part .* HUSK_LIMITS=f64=0$'
 tier dtypes 5 0 2 8 ''
 expect 'tests that could not be run' '^dtypes  *failed '
 "$here/tiers.sh" run "$root" mutation build/mutation sh -c \

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# coverage.sh SOURCE BUILD: what of src/ the tests have run through since BUILD was made with gcc's --coverage, or since
-# its *.gcda were deleted: lines, and branches taken at least once, by folder; and the files with the most that was not
-# run. A file of which nothing was run has no *.gcda: its *.gcno says what lines it has.
+# coverage.sh SOURCE BUILD [LINES BRANCHES]: what of src/ the tests have run through since BUILD was made with gcc's
+# --coverage, or since its *.gcda were deleted: lines, and branches taken at least once, by folder; and the files with
+# the most that was not run. A file of which nothing was run has no *.gcda: its *.gcno says what lines it has. LINES and
+# BRANCHES: so many percent of all are wanted, and with less the exit status is 1.
 set -eu
 source=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
@@ -22,7 +23,8 @@ find "$build/src" -name '*.gcno' -exec gcov -n -b -r -s "$source" {} + 2>/dev/nu
     /^Taken at least once/ { branches = number($0); taken = branches * share($0) }
     END { flush() }' | sort -u > "$build/coverage.txt"
 [ -s "$build/coverage.txt" ] || { echo "no test has run in $build"; exit 1; }
-awk '
+status=0
+awk -v least_lines="${3:-0}" -v least_branches="${4:-0}" '
     function percent(part, whole) { return whole ? sprintf("%5.1f%%", 100 * part / whole) : "    - " }
     function row(name, i) {
         printf "%-14s %7d %s %9d %s\n", name, lines[i], percent(run[i], lines[i]), branches[i],
@@ -43,7 +45,13 @@ awk '
             if (lines[order[i]]) { row(order[i], order[i]) }
         }
         row("src", "all")
-    }' "$build/coverage.txt"
+        if (100 * run["all"] < least_lines * lines["all"] ||
+            100 * taken["all"] < least_branches * branches["all"]) {
+            printf "too little: %s%% of the lines and %s%% of the branches are wanted\n", least_lines, least_branches
+            exit 1
+        }
+    }' "$build/coverage.txt" || status=1
 echo
 echo "most lines not run:"
 awk '{ printf "%6d of %5d  %s\n", $2 - $3, $2, $1 }' "$build/coverage.txt" | sort -rn | head -n 12
+exit $status

@@ -29,6 +29,14 @@ part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole
             return
         fi
     done
+    # What makes another device, or other kernels and variants, of the one that is tested.
+    for name in HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR CK_INCLUDE_TAGS CK_EXCLUDE_TAGS; do
+        value=$(printenv "$name" || true)
+        if [ -n "$value" ]; then
+            printf '%s=%s' "$name" "$value"
+            return
+        fi
+    done
     if [ -n "${CK_RUN_CASE:-}${CK_RUN_SUITE:-}" ]; then
         printf 'CK_RUN_CASE=%s CK_RUN_SUITE=%s' "${CK_RUN_CASE:-}" "${CK_RUN_SUITE:-}"
         return

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static atomic_long calls, fail_at;
-static atomic_int fail_code;
+static atomic_int fail_code, event_end;
 static atomic_bool forever;
 static _Atomic(const char *) failed_name;
 static _Atomic(const char *) spared;
@@ -28,6 +28,11 @@ void fault_plan(long number, cl_int code, bool for_good)
 void fault_spare(const char *name)
 {
     atomic_store(&spared, name);
+}
+
+void fault_end_event(cl_int status)
+{
+    atomic_store(&event_end, status);
 }
 
 long fault_calls(void)
@@ -186,14 +191,28 @@ MAPS(void *, clEnqueueMapBuffer,
      (cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset, size_t size,
       cl_uint count, const cl_event *events, cl_event *event, cl_int *code),
      (queue, mem, blocking, flags, offset, size, count, events, event, code))
+ENQUEUES(clEnqueueUnmapMemObject,
+         (cl_command_queue queue, cl_mem mem, void *host, cl_uint count, const cl_event *events, cl_event *event),
+         (queue, mem, host, count, events, event))
 ENQUEUES(clEnqueueMarkerWithWaitList,
          (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
          (queue, count, events, event))
 ENQUEUES(clEnqueueBarrierWithWaitList,
          (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
          (queue, count, events, event))
-ANSWERS(clGetEventInfo, (cl_event event, cl_event_info name, size_t size, void *value, size_t *needed),
-        (event, name, size, value, needed))
+cl_int clGetEventInfo(cl_event event, cl_event_info name, size_t size, void *value, size_t *needed)
+{
+    typedef cl_int (*call)(cl_event, cl_event_info, size_t, void *, size_t *);
+    call next = (call)real("clGetEventInfo");
+    if (fails("clGetEventInfo"))
+        return (cl_int)atomic_load(&fail_code);
+    const cl_int answer = next(event, name, size, value, needed);
+    if (answer == CL_SUCCESS && value && name == CL_EVENT_COMMAND_EXECUTION_STATUS) {
+        const cl_int end = (cl_int)atomic_exchange(&event_end, 0);
+        *(cl_int *)value = end < 0 ? end : *(cl_int *)value;
+    }
+    return answer;
+}
 ANSWERS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events))
 ANSWERS(clFlush, (cl_command_queue queue), (queue))
 ANSWERS(clFinish, (cl_command_queue queue), (queue))

@@ -16,6 +16,8 @@
 void fault_plan(long number, cl_int code, bool for_good);
 /* Calls of this name are counted, and never fail; NULL: none. */
 void fault_spare(const char *name);
+/* The next that is asked how far an event has come answers that it has ended so (a number below 0). */
+void fault_end_event(cl_int status);
 /* Calls that could have failed since the plan was made. */
 long fault_calls(void);
 /* Name of the call that was the first to fail; NULL when none has. */
