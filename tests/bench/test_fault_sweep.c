@@ -5,8 +5,6 @@
 // lives on and gives a right result at once, and nothing is left behind. Warm: a call whose plan, programs, kernels and
 // scratch memory are there. Cold: the first call of a context, which makes them; one variant of each operator. A row of
 // the library that was not swept both ways fails the test; a variant that computes none of the cases here is named.
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,81 +14,8 @@
 #include "husk_contender.h"
 #include "op.h"
 #include "support/faults/fault_layer.h"
+#include "support/faults/fault_memory.h"
 #include "support/support.h"
-
-// ---- allocations: the static library's and this program's go through these (--wrap) ----
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-char *__real_strdup(const char *text);
-int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-char *__wrap_strdup(const char *text);
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-void __wrap_free(void *memory);
-
-static long allocations, fail_allocation; // since armed; the one that fails, 0: none
-static atomic_long blocks;                // that were allocated and not freed; the driver's threads free some, too
-
-static bool allocation_fails(void)
-{
-    return ++allocations == fail_allocation;
-}
-
-static void *counted(void *made)
-{
-    atomic_fetch_add(&blocks, made != NULL);
-    return made;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return allocation_fails() ? NULL : counted(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return allocation_fails() ? NULL : counted(__real_calloc(count, bytes));
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    if (allocation_fails())
-        return NULL;
-    return old ? __real_realloc(old, bytes) : counted(__real_realloc(old, bytes));
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return allocation_fails() ? NULL : counted(__real_strdup(text));
-}
-
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
-{
-    if (allocation_fails())
-        return ENOMEM;
-    const int answer = __real_posix_memalign(memory, alignment, bytes);
-    atomic_fetch_add(&blocks, answer == 0);
-    return answer;
-}
-
-// The data of cases alone.
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    return counted(__real_aligned_alloc(alignment, bytes));
-}
-
-void __wrap_free(void *memory)
-{
-    atomic_fetch_sub(&blocks, memory != NULL);
-    __real_free(memory);
-}
 
 // ---- what fails ----
 
@@ -112,19 +37,18 @@ enum { FAULTS = sizeof faults / sizeof *faults, MOST_CALLS = 2000 };
 static void arm(const fault *f, long number)
 {
     fault_plan(f && f->code ? number : 0, f ? f->code : 0, false);
-    allocations = 0;
-    fail_allocation = f && !f->code ? number : 0;
+    fault_plan_allocation(f && !f->code ? number : 0);
 }
 
 // Calls or allocations since it was armed.
 static long reached(const fault *f)
 {
-    return f->code ? fault_calls() : allocations;
+    return f->code ? fault_calls() : fault_allocations();
 }
 
 static void disarm(void)
 {
-    fail_allocation = 0;
+    fault_plan_allocation(0);
     fault_plan(0, 0, false);
 }
 
@@ -151,17 +75,17 @@ static void close_session(subject *s)
     s->session = NULL;
     ck_assert_msg(fault_objects() == s->objects, "%s: %ld OpenCL objects are left", s->text,
                   fault_objects() - s->objects);
-    for (int i = 0; i < 100 && atomic_load(&blocks) != s->blocks; ++i) // a driver's thread may be the last to let go
+    for (int i = 0; i < 100 && fault_blocks() != s->blocks; ++i) // a driver's thread may be the last to let go
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    ck_assert_msg(atomic_load(&blocks) == s->blocks, "%s: %ld blocks of host memory are left", s->text,
-                  atomic_load(&blocks) - s->blocks);
+    ck_assert_msg(fault_blocks() == s->blocks, "%s: %ld blocks of host memory are left", s->text,
+                  fault_blocks() - s->blocks);
 }
 
 // False where the variant cannot prepare it, as weights to be packed.
 static bool begin(subject *s)
 {
     s->objects = fault_objects();
-    s->blocks = atomic_load(&blocks);
+    s->blocks = fault_blocks();
     char reason[BENCH_REASON_TEXT] = "";
     void *session = NULL;
     const bench_open_options open = {.device = NULL};

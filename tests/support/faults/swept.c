@@ -1,90 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "support/faults/swept.h"
 
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/faults/fault_layer.h"
+#include "support/faults/fault_memory.h"
 #include "support/support.h"
-
-// ---- allocations: the static libraries' and this program's go through these (--wrap) ----
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t most);
-int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t most);
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
-void __wrap_free(void *memory);
-
-static atomic_long allocations, fail_allocation; // since armed; the one that fails, 0: none
-static atomic_long blocks;                       // that were allocated and not freed
-
-static bool allocation_fails(void)
-{
-    const bool fails = atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&fail_allocation);
-    if (fails)
-        errno = ENOMEM;
-    return fails;
-}
-
-static void *counted(void *made)
-{
-    atomic_fetch_add(&blocks, made != NULL);
-    return made;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return allocation_fails() ? NULL : counted(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return allocation_fails() ? NULL : counted(__real_calloc(count, bytes));
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    if (allocation_fails())
-        return NULL;
-    return old ? __real_realloc(old, bytes) : counted(__real_realloc(old, bytes));
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return allocation_fails() ? NULL : counted(__real_strdup(text));
-}
-
-char *__wrap_strndup(const char *text, size_t most)
-{
-    return allocation_fails() ? NULL : counted(__real_strndup(text, most));
-}
-
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
-{
-    if (allocation_fails())
-        return ENOMEM;
-    const int answer = __real_posix_memalign(memory, alignment, bytes);
-    atomic_fetch_add(&blocks, answer == 0);
-    return answer;
-}
-
-void __wrap_free(void *memory)
-{
-    atomic_fetch_sub(&blocks, memory != NULL);
-    __real_free(memory);
-}
 
 // ---- what fails ----
 
@@ -109,14 +32,13 @@ static void arm(const fault *f, long number)
     // A launch for which resources do not suffice is the variant's fault: from then on another one computes, with other
     // bits (tests/bench/test_fault_sweep.c).
     fault_spare(f && f->code == CL_OUT_OF_RESOURCES ? "clEnqueueNDRangeKernel" : NULL);
-    atomic_store(&allocations, 0);
-    atomic_store(&fail_allocation, f && !f->code ? number : 0);
+    fault_plan_allocation(f && !f->code ? number : 0);
 }
 
 // Calls or allocations since it was armed.
 static long reached(const fault *f)
 {
-    return f->code ? fault_calls() : atomic_load(&allocations);
+    return f->code ? fault_calls() : fault_allocations();
 }
 
 static void disarm(void)
@@ -177,7 +99,7 @@ typedef struct left {
 static left what_is_left(void)
 {
     husk_context_trim(test_context(), 0);
-    return (left){atomic_load(&blocks), fault_objects()};
+    return (left){fault_blocks(), fault_objects()};
 }
 
 static bool is_exact; // sweep_exactly
@@ -199,15 +121,15 @@ static long blocks_before;
 
 void sweep_begin(void)
 {
-    blocks_before = atomic_load(&blocks);
+    blocks_before = fault_blocks();
 }
 
 void sweep_end(void)
 {
     test_close_device();
     ck_assert_msg(fault_objects() == 0, "%ld OpenCL objects are left", fault_objects());
-    ck_assert_msg(atomic_load(&blocks) == blocks_before, "%ld blocks of host memory are left",
-                  atomic_load(&blocks) - blocks_before);
+    ck_assert_msg(fault_blocks() == blocks_before, "%ld blocks of host memory are left",
+                  fault_blocks() - blocks_before);
 }
 
 // Without a fault: what could have failed.
@@ -217,7 +139,7 @@ static void run_sound(const swept *what, const char *when, long *own, long *call
         what->before(what->user);
     disarm();
     const husk_status status = run(what);
-    *own = atomic_load(&allocations);
+    *own = fault_allocations();
     *calls = fault_calls();
     ck_assert_msg(status == HUSK_OK, "%s: %s: %s", when, husk_status_name(status), swept_error.text);
     what->check(what->user, when);
