@@ -2,8 +2,9 @@
 /*
  * husk/device.h: which OpenCL devices are here, and what they can do.
  *
- * A husk_device_list is a snapshot of every platform and device. Broken ICDs are skipped and described
- * in its notes. A husk_device stays valid while its list or a context made from it lives.
+ * A husk_device_list is a snapshot of every platform and device. Broken ICDs, and devices that do not answer what is
+ * asked of them, are skipped and described in its notes. A husk_device stays valid while its list or a context made
+ * from it lives.
  */
 #ifndef HUSK_DEVICE_H
 #define HUSK_DEVICE_H

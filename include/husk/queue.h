@@ -61,8 +61,8 @@ typedef struct husk_profile_record {
 
 /*
  * Finish the queue and give what it recorded since the last clear; the array belongs to the queue until
- * its next profile call. A command for whose record there was no host memory is left out. Device clocks may lie:
- * compare with the wall before trusting them.
+ * its next profile call. A command for whose record there was no host memory is left out; times that the driver does
+ * not have (of a command that failed) are 0. Device clocks may lie: compare with the wall before trusting them.
  */
 HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records,
                                         size_t *count);

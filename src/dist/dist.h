@@ -44,6 +44,8 @@ typedef struct husk__dist_scope {
 /* Records "call: text" and returns status. */
 husk_status husk__dist_refuse(const husk__dist_scope *scope, husk_status status, const char *format, ...)
     HUSK__DIST_PRINTF(3, 4);
+/* What a call of libhusk or libhusk_train has said, in this one's name. */
+husk_status husk__dist_pass(const husk__dist_scope *scope, husk_status status, const husk_error *cause);
 /* A caller's struct that begins with its size into own; NULL gives zeros. */
 husk_status husk__dist_struct(void *own, uint32_t own_size, const void *given, const char *argument,
                               const husk__dist_scope *scope);

@@ -23,6 +23,14 @@ husk_status husk__dist_refuse(const husk__dist_scope *scope, husk_status status,
     return status;
 }
 
+husk_status husk__dist_pass(const husk__dist_scope *scope, husk_status status, const husk_error *cause)
+{
+    husk__dist_refuse(scope, status, "%s", cause->text);
+    if (scope->error)
+        scope->error->opencl_code = cause->opencl_code;
+    return status;
+}
+
 husk_status husk__dist_no_memory(const husk__dist_scope *scope)
 {
     return husk__dist_refuse(scope, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice");

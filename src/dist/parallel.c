@@ -204,7 +204,7 @@ static husk_status make_parts(husk_parallel *own, const husk__dist_scope *scope)
             husk_bucket bucket = HUSK_BUCKET();
             husk_status status = husk_graph_bucket_at(own->graph, b, &bucket);
             if (status)
-                return husk__dist_refuse(scope, status, "%s", husk_graph_error(own->graph)->text);
+                return husk__dist_pass(scope, status, husk_graph_error(own->graph));
             uint64_t bytes = (uint64_t)bucket.gradients.shape[0] * size;
             for (uint64_t from = 0; from < bytes; from += most, at++) {
                 if (pass == 0)
@@ -245,7 +245,7 @@ static husk_status make_staging(husk_parallel *own, const husk__dist_scope *scop
         husk_bucket bucket = HUSK_BUCKET();
         husk_status status = husk_graph_bucket_at(own->graph, b, &bucket);
         if (status)
-            return husk__dist_refuse(scope, status, "%s", husk_graph_error(own->graph)->text);
+            return husk__dist_pass(scope, status, husk_graph_error(own->graph));
         uint64_t bytes = (uint64_t)husk_tensor_extent(&bucket.gradients);
         most = bytes > most ? bytes : most;
     }

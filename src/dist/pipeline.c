@@ -238,7 +238,7 @@ static husk_status make_transfer(husk_pipeline *own, transfer *t, const char *na
     husk_tensor tensor;
     husk_status status = husk_graph_tensor(own->graph, name, &tensor);
     if (status)
-        return husk__dist_refuse(scope, status, "%s", husk_graph_error(own->graph)->text);
+        return husk__dist_pass(scope, status, husk_graph_error(own->graph));
     t->pipeline = own;
     t->sends = is_next == (way == FORWARD);
     t->peer = own->dist->rank + (is_next ? 1 : -1);
@@ -296,7 +296,7 @@ static husk_status make_lanes(husk_pipeline *own, const husk_pipeline_params *pa
             break;
     }
     if (!status && husk_graph_micro_batch(own->graph, 0))
-        status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "%s", husk_graph_error(own->graph)->text);
+        status = husk__dist_pass(scope, HUSK_INVALID_ARGUMENT, husk_graph_error(own->graph));
     return status;
 }
 

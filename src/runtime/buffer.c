@@ -88,9 +88,10 @@ husk_status husk_buffer_from_opencl(husk_context *context, cl_mem mem, husk_buff
         return husk__reject(&scope, "mem", "belongs to another cl_context");
     if (type != CL_MEM_OBJECT_BUFFER)
         return husk__reject(&scope, "mem", "is an image or pipe, must be a buffer");
-    husk__block *block = husk__block_wrap(context, mem, bytes);
-    if (!block)
-        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer's record");
+    husk__block *block;
+    status = husk__block_wrap(context, mem, bytes, &block, &scope);
+    if (status != HUSK_OK)
+        return status;
     status = make_buffer(context, block, 0, bytes, buffer, &scope);
     if (status != HUSK_OK)
         husk__block_release(context, block);

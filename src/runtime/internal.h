@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "runtime/launch.h"
 
-/* ---- devices: device.c, device_notes.c ---- */
+/* ---- devices: device.c, device_traits.c, device_notes.c ---- */
 
 struct husk_device {
     husk_device_traits traits; /* its texts point into strings */
@@ -48,6 +48,19 @@ void husk__device_list_retain(husk_device_list *list);
 husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, const husk__scope *scope);
 bool husk__device_list_add_note(husk_device_list *list, husk_note_kind kind, const char *format, ...)
     HUSK__PRINTF(3, 4);
+/* A query of OpenCL's that failed; code is CL_SUCCESS where none has. */
+typedef struct husk__unanswered {
+    const char *function;
+    cl_int code;
+} husk__unanswered;
+
+/*
+ * Traits and limits of the device whose id, platform and list are set. False where there was no memory for its texts,
+ * or it did not answer. Its strings are to be freed in any case.
+ */
+bool husk__device_read(husk_device *device, husk__unanswered *failed);
+/* To be freed; "" where the platform does not tell, NULL where there is no memory. */
+char *husk__platform_name(cl_platform_id platform, husk__unanswered *failed);
 /* HUSK_LIMITS' text, "name=size,name=size": lowers traits. What is not understood becomes a note of the list. */
 void husk__device_limit(husk_device *device, const char *limits);
 /* What the system shows besides OpenCL: GPUs without a driver, missing groups and variables. */
@@ -132,7 +145,8 @@ void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes);
 void husk__pool_destroy(husk__pool *pool);
 husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
                             const husk__scope *scope);
-husk__block *husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes);
+husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block,
+                             const husk__scope *scope);
 void husk__block_release(husk_context *context, husk__block *block);
 /* The queue's next command touches the block. */
 void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number);

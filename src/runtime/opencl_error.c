@@ -74,11 +74,11 @@ static cl_int end_of(cl_event event)
 static bool device_answers(husk_context *context)
 {
     cl_bool available = CL_FALSE;
-    if (clGetDeviceInfo(context->device->id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL) !=
-            CL_SUCCESS ||
-        !available)
+    cl_int code = clGetDeviceInfo(context->device->id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+    if (code != CL_SUCCESS)
+        return is_want_of_memory(code);
+    if (!available)
         return false;
-    cl_int code;
     cl_command_queue queue = clCreateCommandQueue(context->cl, context->device->id, 0, &code);
     if (!queue)
         return is_want_of_memory(code);

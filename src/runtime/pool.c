@@ -160,21 +160,26 @@ static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
     return block;
 }
 
-husk__block *husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes)
+husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block,
+                             const husk__scope *scope)
 {
-    husk__block *block = create_block(&context->pool, mem, bytes);
-    if (!block)
-        return NULL;
     cl_mem parent = NULL;
     size_t offset = 0;
-    block->is_foreign = true;
-    clRetainMemObject(mem);
-    if (clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL) == CL_SUCCESS && parent &&
-        clGetMemObjectInfo(mem, CL_MEM_OFFSET, sizeof offset, &offset, NULL) == CL_SUCCESS) {
-        block->root = parent;
-        block->root_offset = offset;
+    cl_int code = clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL);
+    if (code == CL_SUCCESS && parent)
+        code = clGetMemObjectInfo(mem, CL_MEM_OFFSET, sizeof offset, &offset, NULL);
+    if (code != CL_SUCCESS)
+        return husk__opencl_failed(context, scope, "clGetMemObjectInfo", code);
+    *block = create_block(&context->pool, mem, bytes);
+    if (!*block)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer's record");
+    (*block)->is_foreign = true;
+    if (parent) {
+        (*block)->root = parent;
+        (*block)->root_offset = offset;
     }
-    return block;
+    clRetainMemObject(mem);
+    return HUSK_OK;
 }
 
 static void CL_CALLBACK end_memory(cl_mem mem, void *memory)

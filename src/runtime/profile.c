@@ -42,11 +42,20 @@ void husk_queue_profile_clear(husk_queue *queue)
     queue->profile_count = 0;
 }
 
-static uint64_t profiling_time(cl_event event, cl_profiling_info info)
+static cl_int read_times(cl_event event, husk_profile_record *record)
 {
-    cl_ulong time = 0;
-    clGetEventProfilingInfo(event, info, sizeof time, &time, NULL);
-    return time;
+    uint64_t *const times[] = {&record->queued_ns, &record->submitted_ns, &record->started_ns,
+                               &record->ended_ns};
+    static const cl_profiling_info infos[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+                                              CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+    for (int i = 0; i < 4; ++i) {
+        cl_ulong time = 0;
+        const cl_int code = clGetEventProfilingInfo(event, infos[i], sizeof time, &time, NULL);
+        if (code != CL_SUCCESS && code != CL_PROFILING_INFO_NOT_AVAILABLE)
+            return code;
+        *times[i] = time;
+    }
+    return CL_SUCCESS;
 }
 
 static husk_status collect(husk_queue *queue, const husk_profile_record **records, size_t *count,
@@ -63,14 +72,10 @@ static husk_status collect(husk_queue *queue, const husk_profile_record **record
                           queue->profile_count);
     queue->records = made;
     for (size_t i = 0; i < queue->profile_count; ++i) {
-        cl_event event = queue->profile[i].event;
-        made[i] = (husk_profile_record){
-            .name = queue->profile[i].name,
-            .queued_ns = profiling_time(event, CL_PROFILING_COMMAND_QUEUED),
-            .submitted_ns = profiling_time(event, CL_PROFILING_COMMAND_SUBMIT),
-            .started_ns = profiling_time(event, CL_PROFILING_COMMAND_START),
-            .ended_ns = profiling_time(event, CL_PROFILING_COMMAND_END),
-        };
+        made[i] = (husk_profile_record){.name = queue->profile[i].name};
+        code = read_times(queue->profile[i].event, &made[i]);
+        if (code != CL_SUCCESS)
+            return husk__opencl_failed(queue->context, scope, "clGetEventProfilingInfo", code);
     }
     *records = made;
     *count = queue->profile_count;
