@@ -200,11 +200,13 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
                              fragment_column(here, j) < seen ? fragment_value(&score, i, j) * scale : -INFINITY);
         }
         if (a.mask_kind != MASK_NONE) {
-            // By way of local memory: places of an item's own scores in the mask would take too many registers.
+            // By way of local memory: places of an item's own scores in the mask would take too many registers. Of keys
+            // that a query does not see nothing is added: NaN and infinity there would make the row NaN.
 #pragma unroll 1
             for (int n = item; n < BLOCK_M * BLOCK_N; n += GROUP_ITEMS) {
                 const int query = begin + n / BLOCK_N, key = first + n % BLOCK_N;
-                mask[n] = query < queries && key < keys ? attention_mask_one(&a, query, key) : 0.0f;
+                const int is_seen = query < queries && key < attention_seen(&a, query);
+                mask[n] = is_seen ? attention_mask_one(&a, query, key) : 0.0f;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             FRAGMENT_UNROLL

@@ -172,7 +172,7 @@ void *husk__large_memory(uint64_t bytes)
 bool husk__prepare_private_directory(const char *path)
 {
     char parent[4096];
-    if (strlen(path) >= sizeof parent)
+    if (!*path || strlen(path) >= sizeof parent)
         return false;
     strcpy(parent, path);
     for (char *at = parent + 1; *at; ++at) {

@@ -111,6 +111,16 @@ static husk_status check_loss(const husk_loss_params *params, const husk_tensor 
     return status;
 }
 
+// Rows of no classes have no loss; where there are no rows either, there is nothing to say.
+static bool has_empty_rows(const husk_tensor *x)
+{
+    const int32_t axis = husk__loss_axis(x);
+    bool is_empty = x->shape[axis] == 0;
+    for (int32_t d = 0; d < x->rank; ++d)
+        is_empty = is_empty && (d == axis || x->shape[d] > 0);
+    return is_empty;
+}
+
 static husk_status check_numbers(husk_queue *queue, const husk_loss_params *params, const arguments *given,
                                  bool is_backward, const husk__scope *scope)
 {
@@ -120,6 +130,8 @@ static husk_status check_numbers(husk_queue *queue, const husk_loss_params *para
         status = husk__tensor_check_real(queue, x, "x", scope);
     if (status == HUSK_OK && husk__loss_has_rows(params->kind) && x->rank < 1)
         status = husk__reject(scope, "x", "rank is 0, must be 1 to %d", HUSK_MAX_RANK);
+    if (status == HUSK_OK && husk__loss_has_rows(params->kind) && has_empty_rows(x))
+        status = husk__reject(scope, "x", "has rows of no classes");
     if (status == HUSK_OK)
         status = check_target(params, x, given->target, scope);
     if (status == HUSK_OK)

@@ -32,6 +32,22 @@ static uint16_t bf16_bits(float value)
     return isnan(value) ? (uint16_t)(bits >> 16 | 0x40u) : (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+// Its last bit is set where it is not the value itself: rounded once more, to fewer bits, it is as if it had been
+// rounded once.
+static float sticky(double value)
+{
+    float single = (float)value;
+    uint32_t bits;
+    if ((double)single == value || !isfinite(single))
+        return single;
+    memcpy(&bits, &single, sizeof bits);
+    if (fabs((double)single) > fabs(value))
+        bits--; // towards zero
+    bits |= 1;
+    memcpy(&single, &bits, sizeof bits);
+    return single;
+}
+
 static int64_t bits_of(husk_dtype dtype, double value)
 {
     const float single = (float)value;
@@ -42,9 +58,9 @@ static int64_t bits_of(husk_dtype dtype, double value)
         memcpy(&word, &single, sizeof word);
         return word;
     case HUSK_F16:
-        return f16_bits(single);
+        return f16_bits(sticky(value));
     case HUSK_BF16:
-        return bf16_bits(single);
+        return bf16_bits(sticky(value));
     case HUSK_F64:
         memcpy(&bits, &value, sizeof bits);
         return bits;

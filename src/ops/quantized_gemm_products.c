@@ -323,10 +323,12 @@ husk_status husk__products_check_channels(const husk_tensor *b_scale, const char
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != n))
         status = husk__reject(scope, "bias", "is %s; it must be [%lld]", husk__shape_text(bias, text),
                               (long long)n);
+    if (status != HUSK_OK) // its rank may be beyond its strides
+        return status;
     plain = *bias;
     husk__tensor_resolve(&plain);
     own->bias_stride = plain.strides[0];
-    return status;
+    return HUSK_OK;
 }
 
 husk_status husk__products_check_activation(husk_act activation, float slope, husk_dtype c_dtype,

@@ -122,26 +122,85 @@ static husk__block *ask_for_idle(husk__pool *pool, int class)
     return oldest ? take_idle(pool, class) : NULL;
 }
 
-// Wait for the commands that hold back free blocks of the class, the oldest first. The lock is let go meanwhile:
-// others may take and give back what has nothing to do with them.
+// Wait for a command that holds a free block back. The lock is let go meanwhile: others may take and give back what has
+// nothing to do with it. False where its queue cannot be waited for.
+static bool wait_for_use(husk__pool *pool, const husk__block *block)
+{
+    const husk__use *use = first_unended(block);
+    if (!use)
+        return true;
+    husk__clock *clock = use->clock;
+    husk__clock_retain(clock);
+    pthread_mutex_unlock(&pool->lock);
+    const cl_int code = husk__clock_finish(clock);
+    husk__clock_release(clock);
+    pthread_mutex_lock(&pool->lock);
+    return code == CL_SUCCESS;
+}
+
+// Wait for the commands that hold back free blocks of the class, the oldest first.
 static husk__block *wait_for_idle(husk__pool *pool, int class)
 {
     husk__block *idle = NULL;
     for (const husk__block *oldest; !idle && (oldest = oldest_free(pool, class));) {
-        const husk__use *use = first_unended(oldest);
-        husk__clock *clock = use ? use->clock : NULL;
-        if (clock) {
-            husk__clock_retain(clock);
-            pthread_mutex_unlock(&pool->lock);
-            const cl_int code = husk__clock_finish(clock);
-            husk__clock_release(clock);
-            pthread_mutex_lock(&pool->lock);
-            if (code != CL_SUCCESS)
-                return NULL;
-        }
+        if (!wait_for_use(pool, oldest))
+            return NULL;
         idle = take_idle(pool, class);
     }
     return idle;
+}
+
+// Bytes of free blocks that no command uses any more.
+static uint64_t idle_bytes(const husk__pool *pool)
+{
+    uint64_t bytes = 0;
+    for (int class = 0; class < HUSK__SIZE_CLASSES; ++class)
+        for (const husk__block *block = pool->free[class]; block; block = block->next)
+            bytes += first_unended(block) ? 0 : block->bytes;
+    return bytes;
+}
+
+// Return such blocks to the driver, the largest first, until no more than keep_bytes are free.
+static void drop_idle(husk__pool *pool, uint64_t keep_bytes)
+{
+    for (int class = HUSK__SIZE_CLASSES - 1; class >= 0; --class) {
+        for (husk__block **at = &pool->free[class]; *at && pool->stats.cached_bytes > keep_bytes;) {
+            husk__block *block = *at;
+            if (first_unended(block)) {
+                at = &block->next;
+                continue;
+            }
+            *at = block->next;
+            pool->stats.cached_bytes -= block->bytes;
+            destroy_block(block);
+        }
+    }
+}
+
+static const husk__block *largest_free(const husk__pool *pool)
+{
+    int class = HUSK__SIZE_CLASSES - 1;
+    while (class >= 0 && !pool->free[class])
+        --class;
+    return class >= 0 ? pool->free[class] : NULL;
+}
+
+// Free blocks go until the budget has room for so many bytes more. The driver has the memory of one that commands use
+// until they have ended, whoever has released it, so they are waited for. False where what is live leaves no room.
+static bool make_room(husk__pool *pool, uint64_t bytes)
+{
+    for (bool can_wait = true;;) {
+        const uint64_t live = pool->stats.live_bytes, budget = pool->stats.budget_bytes;
+        if (live > budget || bytes > budget - live)
+            return false;
+        const uint64_t room = budget - live - bytes;
+        drop_idle(pool, room);
+        if (pool->stats.cached_bytes > room && !can_wait)
+            trim_locked(pool, room);
+        if (pool->stats.cached_bytes <= room)
+            return true;
+        can_wait = wait_for_use(pool, largest_free(pool));
+    }
 }
 
 static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
@@ -242,11 +301,8 @@ static husk_status over_budget(const husk__pool *pool, uint64_t bytes, const hus
 static husk_status grow(husk_context *context, uint64_t bytes, husk__block **block, const husk__scope *scope)
 {
     husk__pool *pool = &context->pool;
-    uint64_t live = pool->stats.live_bytes, budget = pool->stats.budget_bytes;
-    if (live > budget || bytes > budget - live)
+    if (!make_room(pool, bytes))
         return over_budget(pool, bytes, scope);
-    if (pool->stats.cached_bytes > budget - live - bytes)
-        trim_locked(pool, budget - live - bytes);
     husk_status status = allocate(context, bytes, block, scope);
     // Devices that compute in the host's memory may say that this is short.
     if ((status == HUSK_OUT_OF_MEMORY || status == HUSK_OUT_OF_HOST_MEMORY) && pool->stats.cached_bytes > 0) {
@@ -258,8 +314,8 @@ static husk_status grow(husk_context *context, uint64_t bytes, husk__block **blo
     return status;
 }
 
-// A block of the class that is free now, or after a wait where the budget forbids another one; NULL where
-// a new one is to be made. Called with the lock held.
+// A block of the class that is free now, or after a wait where the budget forbids another one, even in the place of
+// those that are idle; NULL where a new one is to be made. Called with the lock held.
 static husk__block *reuse(husk__pool *pool, int class, uint64_t bytes)
 {
     husk__block *block = take_idle(pool, class);
@@ -267,7 +323,8 @@ static husk__block *reuse(husk__pool *pool, int class, uint64_t bytes)
         block = ask_for_idle(pool, class);
     bool budget_is_short =
         pool->stats.live_bytes + pool->stats.cached_bytes + bytes > pool->stats.budget_bytes;
-    if (!block && budget_is_short)
+    if (!block && budget_is_short &&
+        pool->stats.live_bytes + pool->stats.cached_bytes - idle_bytes(pool) + bytes > pool->stats.budget_bytes)
         block = wait_for_idle(pool, class);
     if (block) {
         forget_uses(block);

@@ -116,7 +116,8 @@ husk_status husk__context_probe(husk_context *context, husk_feature feature, boo
     if (status != HUSK_OK)
         husk__log_write(&context->log, HUSK_LOG_INFORMATION, "%s is advertised, but its probe fails: %s",
                         husk_feature_name(feature), error.text);
-    if (husk__may_pass(&error)) // and is asked again the next time
+    // Asked again the next time. What failed on the way to a probe that was made is no reason.
+    if (status != HUSK_OK && husk__may_pass(&error))
         return husk__fail_opencl(scope, status, error.opencl_code, "the probe of %s: %s", husk_feature_name(feature),
                                  error.text);
     *has = is_asked && status == HUSK_OK && is_right(context, feature, values);

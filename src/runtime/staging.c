@@ -21,10 +21,10 @@ static bool is_free(husk__staging *staging)
     return true;
 }
 
-// The unmapping comes behind the write that reads the memory, and OpenCL keeps the memory until then.
-static void destroy_one(husk_queue *queue, husk__staging *staging)
+// The unmapping, on cl, comes behind the write that reads the memory, and OpenCL keeps the memory until then.
+static void destroy_one(husk_queue *queue, cl_command_queue cl, husk__staging *staging)
 {
-    const cl_int code = clEnqueueUnmapMemObject(queue->cl, staging->mem, staging->host, 0, NULL, NULL);
+    const cl_int code = clEnqueueUnmapMemObject(cl, staging->mem, staging->host, 0, NULL, NULL);
     if (staging->busy) {
         if (code != CL_SUCCESS)
             clWaitForEvents(1, &staging->busy);
@@ -40,8 +40,26 @@ void husk__staging_destroy(husk_queue *queue)
     while (queue->staging) {
         husk__staging *staging = queue->staging;
         queue->staging = staging->next;
-        destroy_one(queue, staging);
+        destroy_one(queue, queue->cl, staging);
     }
+}
+
+// What no command reads, on a queue of its own: on the caller's, the memory would stay for whatever is enqueued there.
+static void destroy_free(husk_queue *queue)
+{
+    cl_int code;
+    cl_command_queue own = clCreateCommandQueue(queue->context->cl, queue->context->device->id, 0, &code);
+    for (husk__staging **at = &queue->staging; *at;) {
+        husk__staging *staging = *at;
+        if (!is_free(staging)) {
+            at = &staging->next;
+            continue;
+        }
+        *at = staging->next;
+        destroy_one(queue, own ? own : queue->cl, staging);
+    }
+    if (own)
+        clReleaseCommandQueue(own); // which flushes it
 }
 
 static void wait_for_all(husk_queue *queue)
@@ -92,12 +110,28 @@ static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **sta
     return HUSK_OK;
 }
 
+// The smallest that is large enough, and none that is much larger: a few bytes behind a long kernel would hold it.
+enum { MOST_TIMES_LARGER = 4 };
+
+static husk__staging *find_free(husk_queue *queue, uint64_t bytes)
+{
+    const uint64_t wanted = bytes < SMALLEST_STAGING ? SMALLEST_STAGING : bytes;
+    husk__staging *best = NULL;
+    for (husk__staging *at = queue->staging; at; at = at->next)
+        if (at->bytes >= wanted && at->bytes / MOST_TIMES_LARGER <= wanted && (!best || at->bytes < best->bytes) &&
+            is_free(at))
+            best = at;
+    return best;
+}
+
 husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging **staging,
                                const husk__scope *scope)
 {
-    for (husk__staging *at = queue->staging; at; at = at->next)
-        if (at->bytes >= bytes && is_free(at))
-            return *staging = at, HUSK_OK;
+    *staging = find_free(queue, bytes);
+    if (*staging)
+        return HUSK_OK;
+    if (queue->staging_bytes + bytes > STAGING_LIMIT)
+        destroy_free(queue);
     if (queue->staging_bytes + bytes > STAGING_LIMIT) {
         wait_for_all(queue);
         husk__staging_destroy(queue);

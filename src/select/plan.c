@@ -156,13 +156,20 @@ typedef struct request {
     husk__plan_cache *cache; // or NULL
 } request;
 
-// Not to be taken unless it is named.
-static bool is_out(const request *r, const husk__ranked *ranked)
+static husk_status lacks_memory(const husk__scope *scope)
 {
-    if (!r->cache)
-        return false;
-    return husk__plan_cache_is_rejected(r->cache, ranked->variant, ranked->configuration) ||
-           husk__tuning_is_wrong(husk__plan_cache_tuning(r->cache), r->op, ranked->variant, ranked->configuration);
+    return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the tuning databases");
+}
+
+// Not to be taken unless it is named.
+static husk_status ask_out(const request *r, const husk__ranked *ranked, bool *is_out, const husk__scope *scope)
+{
+    *is_out = r->cache && husk__plan_cache_is_rejected(r->cache, ranked->variant, ranked->configuration);
+    if (*is_out || !r->cache)
+        return HUSK_OK;
+    const bool is_told = husk__tuning_is_wrong(husk__plan_cache_tuning(r->cache), r->op, ranked->variant,
+                                               ranked->configuration, is_out);
+    return is_told ? HUSK_OK : lacks_memory(scope);
 }
 
 static husk_status prepare_first(const request *r, const husk__ranking *ranking, husk_choice choice,
@@ -172,7 +179,11 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
                                     r->op->name, ranking->reason[0] ? "; " : "", ranking->reason);
     for (size_t i = 0; i < ranking->count; ++i) {
         const husk__ranked *ranked = &ranking->candidates[i];
-        if (choice != HUSK_CHOICE_NAMED && is_out(r, ranked))
+        bool is_out = false;
+        const husk_status asked = choice != HUSK_CHOICE_NAMED ? ask_out(r, ranked, &is_out, scope) : HUSK_OK;
+        if (asked != HUSK_OK)
+            return asked;
+        if (is_out)
             continue;
         status = prepare(r->context, r->op, r->problem, r->wish, ranked, plan, scope);
         if (status == HUSK_OK) {
@@ -205,7 +216,8 @@ static husk_status choose_preferred(const request *r, husk_plan **plan, const hu
     husk_status status = rank(r, preferred, &ranking, scope);
     if (status == HUSK_OK && ranking.count > 0)
         status = prepare_first(r, &ranking, HUSK_CHOICE_ENVIRONMENT, plan, scope);
-    if (status == HUSK_INVALID_ARGUMENT || (status == HUSK_OK && *plan))
+    // It gives way to what cannot change: want of memory would leave another variant in the cache for good.
+    if (*plan || (status != HUSK_OK && status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED))
         return status;
     husk__log_write(husk__context_log(r->context), HUSK_LOG_WARNING,
                     "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken", preferred,
@@ -218,8 +230,9 @@ static husk_status choose_tuned(const request *r, husk_plan **plan, const husk__
 {
     husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS];
     husk__ranking ranking;
-    size_t count =
-        husk__tuning_find(husk__plan_cache_tuning(r->cache), r->op, r->problem, r->is_call, suggestions);
+    size_t count;
+    if (!husk__tuning_find(husk__plan_cache_tuning(r->cache), r->op, r->problem, r->is_call, suggestions, &count))
+        return lacks_memory(scope);
     for (size_t i = 0; i < count; ++i) {
         const char *wanted = suggestions[i].variant;
         husk_status status = rank(r, wanted, &ranking, scope);

@@ -40,6 +40,7 @@ struct husk__tuning {
     const husk__log *log;
     bool is_off, is_read;
     bool lacks_memory; // for a database that is read by itself
+    bool lacks_kernels; // the same for an operator's hash, which what was just asked about needs
     char *path; // HUSK_TUNING's file or folder; NULL: the user's own folder
     database *databases;
     usable *entries;
@@ -211,7 +212,7 @@ static bool read_all(husk__tuning *tuning)
 
 // ---- looking up ----
 
-// "" for want of memory.
+// NULL for want of memory; "" where they cannot be read.
 static const char *kernels_of(husk__tuning *tuning, const husk__op *op)
 {
     for (size_t i = 0; i < tuning->kernels_count; ++i) {
@@ -222,18 +223,19 @@ static const char *kernels_of(husk__tuning *tuning, const husk__op *op)
         return "";
     kernels *fresh = &tuning->kernels[tuning->kernels_count];
     fresh->op = op;
-    tuning->kernels_count += husk__tuning_kernels(op, fresh->hash); // else it is asked for again
+    if (!husk__tuning_kernels(op, fresh->hash))
+        return NULL; // it is asked for again
+    ++tuning->kernels_count;
     return fresh->hash;
 }
 
 bool husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33])
 {
     pthread_mutex_lock(&tuning->lock);
-    const size_t count = tuning->kernels_count;
-    strcpy(hash, kernels_of(tuning, op));
-    const bool is_known = hash[0] || tuning->kernels_count > count || count == MAX_OPS;
+    const char *known = kernels_of(tuning, op);
+    strcpy(hash, known ? known : "");
     pthread_mutex_unlock(&tuning->lock);
-    return is_known;
+    return known != NULL;
 }
 
 static bool is_state(const husk__tuning_entry *entry, const char *state)
@@ -244,7 +246,11 @@ static bool is_state(const husk__tuning_entry *entry, const char *state)
 // About the operator as it is now.
 static bool is_about(husk__tuning *tuning, const husk__tuning_entry *entry, const husk__op *op)
 {
-    return strcmp(entry->op, op->name) == 0 && strcmp(entry->kernels, kernels_of(tuning, op)) == 0;
+    if (strcmp(entry->op, op->name) != 0)
+        return false;
+    const char *known = kernels_of(tuning, op);
+    tuning->lacks_kernels |= !known;
+    return known && strcmp(entry->kernels, known) == 0;
 }
 
 typedef struct search {
@@ -313,35 +319,40 @@ static size_t find_all(search *s, husk__suggestion *found)
     return count;
 }
 
-size_t husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *problem, bool is_call,
-                         husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS])
+bool husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *problem, bool is_call,
+                       husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS], size_t *count)
 {
     search s = {.tuning = tuning, .op = op};
-    size_t count = 0;
+    bool lacks_memory = false;
+    *count = 0;
     pthread_mutex_lock(&tuning->lock);
-    read_all(tuning);
-    if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key, NULL))
-        count = find_all(&s, suggestions);
+    tuning->lacks_kernels = false;
+    const bool is_read = read_all(tuning);
+    if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key, &lacks_memory))
+        *count = find_all(&s, suggestions);
+    const bool is_told = is_read && !lacks_memory && !tuning->lacks_kernels;
     pthread_mutex_unlock(&tuning->lock);
-    return count;
+    return is_told;
 }
 
 bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk__variant *variant,
-                           const husk__configuration *configuration)
+                           const husk__configuration *configuration, bool *is_wrong)
 {
     size_t length = strlen(variant->name);
-    bool is_wrong = false;
+    *is_wrong = false;
     pthread_mutex_lock(&tuning->lock);
-    read_all(tuning);
-    for (size_t i = 0; i < tuning->count && !is_wrong; ++i) {
+    tuning->lacks_kernels = false;
+    const bool is_read = read_all(tuning);
+    for (size_t i = 0; i < tuning->count && !*is_wrong; ++i) {
         const husk__tuning_entry *entry = tuning->entries[i].entry;
-        is_wrong = !tuning->entries[i].is_family && is_state(entry, "wrong") &&
-                   strncmp(entry->variant, variant->name, length) == 0 && entry->variant[length] == ':' &&
-                   strcmp(entry->variant + length + 1, configuration->name) == 0 &&
-                   is_about(tuning, entry, op);
+        *is_wrong = !tuning->entries[i].is_family && is_state(entry, "wrong") &&
+                    strncmp(entry->variant, variant->name, length) == 0 && entry->variant[length] == ':' &&
+                    strcmp(entry->variant + length + 1, configuration->name) == 0 &&
+                    is_about(tuning, entry, op);
     }
+    const bool is_told = is_read && !tuning->lacks_kernels;
     pthread_mutex_unlock(&tuning->lock);
-    return is_wrong;
+    return is_told;
 }
 
 // ---- the public calls ----

@@ -25,14 +25,18 @@ enum { HUSK__MAX_SUGGESTIONS = 4 };
 
 /*
  * What to try before the prediction, the best first: this device before its family, the problem before its class. None
- * where a measurement found nothing faster than what is predicted.
+ * where a measurement found nothing faster than what is predicted. False where it cannot be told for want of memory: a
+ * plan that is chosen without it would stay in the cache.
  */
-size_t husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *problem, bool is_call,
-                         husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS]);
+bool husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *problem, bool is_call,
+                       husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS], size_t *count);
 
-/* Tuning found that this candidate computes wrong results on this device, with this driver and these kernels. */
+/*
+ * Whether tuning found that this candidate computes wrong results on this device, with this driver and these kernels.
+ * False where it cannot be told for want of memory.
+ */
 bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk__variant *variant,
-                           const husk__configuration *configuration);
+                           const husk__configuration *configuration, bool *is_wrong);
 
 /* The operator's kernels' hash, which is kept. False for want of memory. */
 bool husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33]);

@@ -7,8 +7,9 @@
 // Every call that was made is a line of FILE: the operator or gradient, what came of it, the largest error over its
 // bound, and the call. A run goes on where the file ends; what is in it is not made again. Draws of which most expected
 // values are zero, and which prove nothing, are void: not counted, others take their place, and an operator that has
-// more than one of them to four fails. Nor is counted what has no output to compare (empty). Exit status: 0 all are
-// there and right, 1 some are wrong, 2 usage, 3 there is more to do, 6 no device.
+// more than one of them to four fails. Nor is counted what has no output to compare (empty). An operator of which burst
+// after burst is refused, or knows nothing new, is given up, and fails. Exit status: 0 all are there and right, 1 some
+// are wrong or given up, 2 usage, 3 there is more to do, 6 no device.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,13 +23,14 @@
 #include "text.h"
 #include "timer.h"
 
-enum { BURST = 24, HOPELESS = 40, VOID_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
+enum { BURST = 24, HOPELESS = 40, BARREN = 100, VOID_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
 typedef enum verdict { RIGHT, WRONG, VOID, REFUSED, CRASHED, EMPTY, VERDICTS } verdict;
 static const char *const verdict_texts[] = {"right", "wrong", "void", "refused", "crashed", "empty"};
 
 typedef struct row {
     int64_t wanted, counts[VERDICTS], cases;
-    int64_t idle; // bursts in a row that added nothing
+    int64_t idle;   // bursts in a row that added nothing
+    int64_t barren; // bursts in a row of which none was right
     double max_ratio;
 } row;
 
@@ -109,7 +111,7 @@ static void take_line(run *r, const char *line)
 
 static void read_file(run *r)
 {
-    char line[2 * BENCH_CASE_TEXT];
+    char line[3 * BENCH_CASE_TEXT]; // with the longest reason of record(): what does not fit would be forgotten
     FILE *file = fopen(r->o.path, "r");
     while (file && fgets(line, sizeof line, file))
         take_line(r, line);
@@ -181,9 +183,14 @@ static int64_t made(const row *w)
     return sum;
 }
 
+static bool is_given_up(const row *w)
+{
+    return w->counts[RIGHT] < w->wanted && (w->idle >= HOPELESS || w->barren >= BARREN);
+}
+
 static bool is_short(const row *w)
 {
-    return w->counts[RIGHT] < w->wanted && w->idle < HOPELESS;
+    return w->counts[RIGHT] < w->wanted && !is_given_up(w);
 }
 
 static bool has_directions(const bench_op *op)
@@ -203,7 +210,7 @@ static void burst(run *r, bench_op_kind kind, bench_direction dir)
     // What is drawn hangs on what the file has of the row alone, and so does not on how the runs were cut.
     const uint64_t number = (uint64_t)made(w) + (uint64_t)w->idle;
     husk_ref_random random = {.seed = ((r->o.seed * 1000 + (uint64_t)kind) * 10 + (uint64_t)dir) << 20 | number};
-    const int64_t before = made(w);
+    const int64_t before = made(w), right = w->counts[RIGHT];
     call varied, k;
     bench_case c;
     char forms[CALL_FORMS][CALL_FORM];
@@ -217,6 +224,7 @@ static void burst(run *r, bench_op_kind kind, bench_direction dir)
             make_call(r, &c, forms[f]);
     }
     w->idle = made(w) > before ? 0 : w->idle + 1;
+    w->barren = w->counts[RIGHT] > right ? 0 : w->barren + 1;
 }
 
 static bool is_wanted(const run *r, int op, int dir)
@@ -256,7 +264,7 @@ static void note_figures(const row *all, int64_t rows_short)
 static int print_table(const run *r)
 {
     row all = {0};
-    int64_t rows_short = 0, rows_void = 0;
+    int64_t rows_short = 0, rows_void = 0, rows_given_up = 0;
     printf("%-24s %8s %8s %8s %8s %8s %8s %10s\n", "operator", "wanted", "right", "cases", "wrong", "void",
            "refused", "of bound");
     for (int op = 0; op < BENCH_OP_COUNT; op++)
@@ -268,11 +276,15 @@ static int print_table(const run *r)
             const bool is_done = w->counts[RIGHT] >= w->wanted;
             printf("%-24s %8" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %10.3g%s\n",
                    bench_op_row(&c), w->wanted, w->counts[RIGHT], w->cases, w->counts[WRONG] + w->counts[CRASHED],
-                   w->counts[VOID], w->counts[REFUSED], w->max_ratio, is_done ? "" : "  (to go on)");
+                   w->counts[VOID], w->counts[REFUSED], w->max_ratio,
+                   is_done          ? ""
+                   : is_given_up(w) ? "  (given up: refused, void or known, burst after burst)"
+                                    : "  (to go on)");
             for (int i = 0; i < VERDICTS; i++)
                 all.counts[i] += w->counts[i];
             all.cases += w->cases;
             rows_short += !is_done;
+            rows_given_up += is_given_up(w);
             rows_void += is_done && w->counts[VOID] * VOID_SHARE > w->counts[RIGHT];
         }
     printf("%" PRId64 " configurations of %" PRId64 " cases right, %" PRId64 " over the bound, 0 mistrusted among them "
@@ -281,7 +293,7 @@ static int print_table(const run *r)
            all.counts[RIGHT], all.cases, all.counts[WRONG] + all.counts[CRASHED], all.counts[VOID],
            all.counts[REFUSED], rows_short, rows_void, r->o.path);
     note_figures(&all, rows_short);
-    return all.counts[WRONG] + all.counts[CRASHED] + rows_void ? 1 : rows_short ? MORE_TO_DO : 0;
+    return all.counts[WRONG] + all.counts[CRASHED] + rows_void + rows_given_up ? 1 : rows_short ? MORE_TO_DO : 0;
 }
 
 // ---- the command ----

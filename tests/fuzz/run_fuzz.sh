@@ -30,6 +30,9 @@ run() {
     export ASAN_OPTIONS="${ASAN_OPTIONS:-}:malloc_context_size=6:quarantine_size_mb=16:detect_stack_use_after_return=0"
     log=$found/$name.log
     runs=${HUSK_FUZZ_RUNS:-1000000}
+    case "$runs" in # 1e7 is 1 to libFuzzer
+    *[!0-9]*) echo "HUSK_FUZZ_RUNS=$runs is no number in digits"; exit 2 ;;
+    esac
     start=$(date +%s)
     result=0
     if [ "$engine" = libFuzzer ]; then
@@ -47,6 +50,12 @@ run() {
     note "${done:-0}" "$findings" "$seconds"
     echo "$name: ${done:-0} executions in $seconds s, $engine"
     [ "$result" -eq 0 ] || { tail -n 60 "$log"; exit "$result"; }
+    # A target that ended the program has an exit status of its own.
+    if [ "${done:-0}" -lt "$runs" ] && [ -z "${HUSK_FUZZ_OPTIONS:-}" ]; then
+        tail -n 60 "$log"
+        echo "$name: it ended before its $runs executions"
+        exit 1
+    fi
 }
 
 calls() {

@@ -52,9 +52,11 @@ class Book:
         self.git_tree = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
         self.verdicts, self.passed, self.stages, self.spent = {}, {}, {}, {}
         if os.path.exists(self.path):
-            with open(self.path, encoding="utf-8") as file:
-                for line in file:
-                    self.take(json.loads(line))
+            with open(self.path, "r+b") as file:
+                known = file.read()
+                file.truncate(known.rfind(b"\n") + 1) # a run that was ended may have left half a line
+            for line in known.split(b"\n")[:-1]:
+                self.take(json.loads(line))
 
     def take(self, entry):
         if "verdict" in entry:
@@ -151,9 +153,9 @@ class Run:
             try:
                 self.copy.plant(site)
                 state, code, text, seconds = self.copy.try_stage(stage, limit)
-                if code == -1000 and limit and limit < PATIENCE and state == "built":
+                if code == -1000 and seconds < PATIENCE and state == "built":
                     # It may have had to compile what the caches have without a mutant.
-                    state, code, text, again = self.copy.try_stage(stage, PATIENCE)
+                    state, code, text, again = self.copy.try_stage(stage, PATIENCE, beyond=True)
                     seconds += again
                 elif stage in rest and state == "built" and code not in (0, 77):
                     # Of far stages there are hundreds: one that fails by chance would kill every survivor.

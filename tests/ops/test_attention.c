@@ -180,6 +180,23 @@ START_TEST(rows_that_see_nothing)
 }
 END_TEST
 
+// What the mask says of keys that a query does not see by causality does not count, NaN and infinity neither.
+START_TEST(masks_of_unseen_keys)
+{
+    const bool is_last = _i / 2 != 0; // the last query sees all keys
+    test_attention c = small();
+    c.params.causal = is_last ? HUSK_CAUSAL_BOTTOM_RIGHT : HUSK_CAUSAL_TOP_LEFT;
+    c.mask = test_input_of(HUSK_F32, 2, (const int64_t[]){5, 40}, TEST_PACKED, 9, 1.0f);
+    for (int64_t i = 0; i < 200; i++)
+        if (i % 40 > i / 40 + (is_last ? 35 : 0))
+            husk_ref_store(&c.mask.array, i, _i % 2 ? INFINITY : NAN);
+    test_input_update(&c.mask);
+    c.has_mask = true;
+    run_all(&c);
+    test_attention_release(&c);
+}
+END_TEST
+
 // A row of the lowest finite numbers alone sees all keys alike; beside a key that is not masked they are not seen.
 START_TEST(lowest_masks)
 {
@@ -446,6 +463,7 @@ int main(void)
     tcase_add_loop_test(tests, the_same_bits_by_ranges, 0, 3);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
+    tcase_add_loop_test(tests, masks_of_unseen_keys, 0, 4);
     tcase_add_loop_test(tests, lowest_masks, 0, 2);
     tcase_add_loop_test(tests, nothing, 0, 5);
     tcase_add_test(tests, everything_dropped);

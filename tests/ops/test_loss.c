@@ -381,13 +381,17 @@ START_TEST(bad_tensors)
                            square = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE),
                            binary = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_BINARY_LOGITS),
                            none = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE);
-    husk_tensor scalar = x.tensor, no_buffer = x.tensor, still = x.tensor;
+    husk_tensor scalar = x.tensor, no_buffer = x.tensor, still = x.tensor, no_classes = x.tensor;
     scalar.rank = 0;
     no_buffer.buffer = NULL;
+    no_classes.shape[1] = 0;
     refuse(HUSK_INVALID_ARGUMENT, "x", NULL, NULL, l, NULL, NULL, y);
     refuse(HUSK_UNSUPPORTED, "x", NULL, l, l, NULL, NULL, y);
     refuse(HUSK_INVALID_ARGUMENT, "x", NULL, &scalar, l, NULL, NULL, y);
     refuse(HUSK_INVALID_ARGUMENT, "x", NULL, &no_buffer, l, NULL, NULL, y);
+    refuse(HUSK_INVALID_ARGUMENT, "x", NULL, &no_classes, l, NULL, NULL, y);
+    refuse(HUSK_INVALID_ARGUMENT, "x", &likelihood, &no_classes, l, NULL, NULL, y);
+    refuse(HUSK_INVALID_ARGUMENT, "x", &none, &no_classes, l, NULL, NULL, &each.tensor);
     refuse(HUSK_INVALID_ARGUMENT, "target", NULL, t, NULL, NULL, NULL, y);
     refuse(HUSK_INVALID_ARGUMENT, "target", NULL, t, &wrong.tensor, NULL, NULL, y);
     refuse(HUSK_INVALID_ARGUMENT, "target", &likelihood, t, t, NULL, NULL, y);

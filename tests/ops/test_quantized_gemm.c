@@ -515,6 +515,9 @@ START_TEST(bad_input)
     REFUSE(HUSK_INVALID_ARGUMENT, "params", params.activation, (husk_act)99)
     REFUSE(HUSK_INVALID_ARGUMENT, "params", params.size, 9999)
     REFUSE(HUSK_INVALID_ARGUMENT, "packd", params.variant, "packd")
+    const husk_tensor deep = {.buffer = scale.tensor.buffer, .rank = HUSK_MAX_RANK + 1}; // its strides end before
+    REFUSE(HUSK_INVALID_ARGUMENT, "b_scale", scale, &deep)
+    REFUSE(HUSK_INVALID_ARGUMENT, "bias", bias, &deep)
     husk_tensor other = bytes.tensor;
     bad = good;
     bad.c = &other;

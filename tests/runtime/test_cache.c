@@ -273,6 +273,18 @@ START_TEST(the_folder_follows_the_environment)
 }
 END_TEST
 
+/* Behind the end of an empty name is whatever the stack has there. */
+START_TEST(a_folder_without_a_name_is_none)
+{
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_ON, .cache_directory = "");
+    husk_error error = {0};
+    husk_context *context = NULL;
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    husk_context_release(context);
+    expect_build("-DEXTRA=1", 43);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cache");
@@ -289,6 +301,7 @@ int main(void)
     tcase_add_test(tests, a_strange_folder_is_not_used);
     tcase_add_test(tests, a_folder_that_cannot_be_written_is_done_without);
     tcase_add_test(tests, a_pipe_in_the_place_of_an_entry_does_not_hang);
+    tcase_add_test(tests, a_folder_without_a_name_is_none);
     tcase_add_test(tests, the_folder_follows_the_environment);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -2,6 +2,7 @@
 // ctest: tiers=default,valgrind
 // The pool of device memory: its budget, its figures, and when a freed block may be handed out again.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -317,6 +318,61 @@ START_TEST(a_short_budget_holds_only_its_own_thread)
 }
 END_TEST
 
+static atomic_bool has_made;
+
+static void *make_larger_in_thread(void *argument)
+{
+    husk_buffer **made = argument;
+    const husk_status status = husk_buffer_create(context, 60 * MEGABYTE, made, NULL);
+    atomic_store(&has_made, true);
+    return (void *)(uintptr_t)status;
+}
+
+/* Released or not, the driver keeps what a command uses: another class of sizes does not get round the budget. */
+START_TEST(the_budget_counts_what_commands_still_use)
+{
+    const uint32_t word = 3;
+    test_held_gate held;
+    pthread_t thread;
+    void *status;
+    husk_buffer *buffer = make(40 * MEGABYTE), *made = NULL;
+    atomic_store(&has_made, false);
+    test_gate_hold(&held, queue);
+    test_ok(husk_buffer_fill(queue, buffer, 0, 4, &word, 4));
+    test_ok(husk_queue_flush(queue));
+    husk_buffer_release(buffer);
+    ck_assert_int_eq(pthread_create(&thread, NULL, make_larger_in_thread, &made), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    const bool was_early = atomic_load(&has_made);
+    ck_assert(test_gate_held(&held));
+    pthread_join(thread, &status);
+    ck_assert_msg(!was_early, "40 MiB in use and 60 more are within 64");
+    ck_assert_uint_eq((uintptr_t)status, HUSK_OK);
+    husk_buffer_release(made);
+}
+END_TEST
+
+/* Nobody waits for a command while there is memory that none uses. */
+START_TEST(idle_blocks_of_other_sizes_go_before_anybody_waits)
+{
+    const uint32_t word = 3;
+    test_held_gate held;
+    husk_buffer *idle = make(40 * MEGABYTE), *kept = make(20 * MEGABYTE), *more = make(3 * MEGABYTE);
+    husk_buffer *busy = make(MEGABYTE); /* the budget is full */
+    husk_buffer_release(idle);
+    test_gate_hold(&held, queue);
+    test_ok(husk_buffer_fill(queue, busy, 0, 4, &word, 4));
+    test_ok(husk_queue_flush(queue));
+    husk_buffer_release(busy);
+    husk_buffer *made = make(MEGABYTE);
+    ck_assert_msg(test_gate_held(&held), "a buffer has waited for a command, with 40 MiB idle");
+    ck_assert_uint_le(stats().live_bytes + stats().cached_bytes, 64 * MEGABYTE);
+    husk_buffer_release(kept);
+    husk_buffer_release(more);
+    husk_buffer_release(made);
+}
+END_TEST
+
 START_TEST(a_buffer_keeps_its_context_alive)
 {
     husk_error error = {0};
@@ -348,6 +404,8 @@ int main(void)
     tcase_add_test(tests, a_short_budget_waits_for_its_own_blocks);
     tcase_add_test(tests, blocks_of_a_queue_that_nobody_waits_for_are_used_again);
     tcase_add_test(tests, a_short_budget_holds_only_its_own_thread);
+    tcase_add_test(tests, the_budget_counts_what_commands_still_use);
+    tcase_add_test(tests, idle_blocks_of_other_sizes_go_before_anybody_waits);
     tcase_add_test(tests, a_buffer_keeps_its_context_alive);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -161,6 +161,28 @@ static const husk__variant late = {.name = "late",
                                    .unprepare = unprepare,
                                    .run = run_refused_late};
 
+static bool lacks_memory;
+
+static husk_status prepare_with_memory(husk_plan *plan, const husk__scope *own_scope)
+{
+    return lacks_memory ? husk__fail(own_scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory") : prepare(plan, own_scope);
+}
+
+static const husk__variant lacking = {.name = "lacking",
+                                      .configurations = dear,
+                                      .configuration_count = 1,
+                                      .cost = cost_by_configuration,
+                                      .prepare = prepare_with_memory,
+                                      .unprepare = unprepare,
+                                      .run = run};
+static const husk__variant cheap = {.name = "cheap",
+                                    .configurations = one,
+                                    .configuration_count = 1,
+                                    .cost = cost_by_configuration,
+                                    .prepare = prepare,
+                                    .unprepare = unprepare,
+                                    .run = run};
+
 static void describe(const void *problem, husk__key *key)
 {
     husk__key_i64(key, ((const toy_problem *)problem)->number);
@@ -188,6 +210,12 @@ static const husk__op pressing = {.name = "pressing",
                                   .problem_size = sizeof(toy_problem),
                                   .variants = pressed_variants,
                                   .describe = describe};
+
+static const husk__variant *const lacking_variants[] = {&cheap, &lacking, NULL};
+static const husk__op in_need = {.name = "in_need",
+                                 .problem_size = sizeof(toy_problem),
+                                 .variants = lacking_variants,
+                                 .describe = describe};
 
 static husk_context *context;
 static husk_queue *queue;
@@ -439,6 +467,21 @@ START_TEST(a_preferred_variant_gives_way_once_refused)
 }
 END_TEST
 
+/* Want of memory, which may be over at the next call, chooses no other one for good. */
+START_TEST(a_preferred_variant_does_not_give_way_to_want_of_memory)
+{
+    close_device();
+    test_setenv("HUSK_VARIANT", "in_need:lacking");
+    open_device();
+    lacks_memory = true;
+    ck_assert_int_eq(call(&in_need, 1, 0), HUSK_OUT_OF_HOST_MEMORY);
+    lacks_memory = false;
+    ck_assert_int_eq(call(&in_need, 1, 0), HUSK_OK);
+    ck_assert_str_eq(last_ran, "lacking");
+    test_restore_environment();
+}
+END_TEST
+
 START_TEST(wishes_in_a_list)
 {
     char wanted[32];
@@ -535,6 +578,7 @@ int main(void)
     tcase_add_test(tests, a_run_that_has_begun_is_not_begun_again);
     tcase_add_test(tests, an_operator_is_not_refused_for_good);
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
+    tcase_add_test(tests, a_preferred_variant_does_not_give_way_to_want_of_memory);
     tcase_add_test(tests, wishes_in_a_list);
     tcase_add_test(tests, packed_weights_fit_what_they_were_made_for);
     tcase_add_test(tests, a_plans_tensor_is_compared_as_far_as_its_rank);

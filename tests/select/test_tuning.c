@@ -603,6 +603,18 @@ START_TEST(kernels_are_known_by_what_a_compiler_sees)
 }
 END_TEST
 
+START_TEST(kernels_that_cannot_be_read_are_no_want_of_memory)
+{
+    char hash[33];
+    husk__tuning *tuning = husk__plan_cache_tuning(husk__plan_cache_of(context));
+    test_setenv("HUSK_KERNEL_DIR", folder); // which is empty
+    for (int i = 0; i < 2; ++i) {
+        ck_assert(husk__tuning_kernels_of(tuning, husk__op_find("pool"), hash));
+        ck_assert_str_eq(hash, "");
+    }
+}
+END_TEST
+
 START_TEST(a_class_is_a_factor_of_two)
 {
     static const struct {
@@ -709,6 +721,7 @@ int main(void)
     tcase_add_test(tests, every_part_of_a_file_is_refused);
     tcase_add_test(tests, no_change_of_a_byte_does_harm);
     tcase_add_test(tests, kernels_are_known_by_what_a_compiler_sees);
+    tcase_add_test(tests, kernels_that_cannot_be_read_are_no_want_of_memory);
     tcase_add_test(tests, a_class_is_a_factor_of_two);
     tcase_add_test(tests, a_real_operator_has_keys_and_takes_what_is_tuned);
     tcase_add_test(tests, every_operator_has_classes);

@@ -3,8 +3,9 @@
 //
 //     soak [--seconds N] [--seed S] [--threads N] [--bursts N] [--case LINE]... [--leak BYTES]
 //
-// Without --seconds it is HUSK_SOAK_SECONDS, else an hour. First cases are drawn, for a third of the time at most, and
-// found right by the reference; then every shared queue meets each of them; a sixth later memory has to stay as it is.
+// Without --seconds it is HUSK_SOAK_SECONDS, else an hour. First cases are drawn, for a third of the time, until each
+// operator and gradient has had its turn, and found right by the reference; then every shared queue meets all of them;
+// a sixth later memory has to stay as it is. It fails where an operator has no case, unless cases were given.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,9 @@ static void run_until(soak *s, soak_phase phase, uint64_t start, double end)
     const long long all = phase == SOAK_VISIT     ? (long long)s->count * SOAK_SHARED
                           : s->o.line_count > 0   ? s->o.line_count
                                                   : BENCH_OP_COUNT * BENCH_DIRECTIONS * s->o.bursts;
-    while (seconds_since(start) < end && (has_end || atomic_load(&s->next) < all))
+    const long long least = phase == SOAK_DRAW && !s->o.line_count ? BENCH_OP_COUNT * BENCH_DIRECTIONS : 0;
+    while ((seconds_since(start) < end || (atomic_load(&s->next) < least && !atomic_load(&s->mismatches))) &&
+           (has_end || atomic_load(&s->next) < all))
         nanosleep(&pause, NULL);
     alarm(STUCK_SECONDS);
     atomic_store(&s->rest, true);
@@ -127,7 +130,8 @@ static size_t run_phases(soak *s, soak_sample *samples)
 
 // ---- the command ----
 
-// Of the operators and gradients that there are, how many have a case that is repeated.
+// Of the operators and gradients that there are, how many have a case that is repeated; the others are named, where all
+// are wanted.
 static int rows_met(const soak *s, int *all)
 {
     int met = 0;
@@ -141,15 +145,15 @@ static int rows_met(const soak *s, int *all)
             for (size_t i = 0; i < s->count; i++)
                 is_met = is_met || (s->cases[i]->c.op == asked.op && s->cases[i]->c.dir == asked.dir);
             met += is_met;
+            if (!is_met && !s->o.line_count)
+                printf("soak: there was no case of %s\n", bench_op_row(&asked));
             ++*all;
         }
     return met;
 }
 
-static void note_figures(const soak *s, const soak_sample *first, const soak_sample *last)
+static void note_figures(const soak *s, int met, int all, const soak_sample *first, const soak_sample *last)
 {
-    int all;
-    const int met = rows_met(s, &all);
     printf("soak: cases of %d of %d operators and gradients; memory watched for the last %.0f s, OpenCL objects %s\n",
            met, all, last->seconds - first->seconds, last->objects[0] >= 0 ? "counted" : "not counted");
     const char *path = getenv("HUSK_TIER_FIGURES");
@@ -261,7 +265,10 @@ int main(int argc, char **argv)
            (unsigned long long)s.o.seed);
     if (!s.count)
         broken += puts("soak: there was no case to repeat") >= 0;
-    note_figures(&s, &samples[0], &samples[count - 1]);
+    int all;
+    const int met = rows_met(&s, &all);
+    broken += !s.o.line_count && met < all;
+    note_figures(&s, met, all, &samples[0], &samples[count - 1]);
     close_context(&s);
     return broken || wrong;
 }

@@ -8,7 +8,7 @@
 #include "support/generate.h"
 #include "text.h"
 
-enum { SIZES = 6, STRIDE = 89 }; // sizes of a burst; a prime
+enum { SIZES = 6, STRIDE = 89, TRIES = 20 }; // sizes of a burst; a prime; bursts for the first case of an operator
 #define A_MINUTE UINT64_C(60000000000)
 
 void soak_mismatch(soak_worker *w, const char *what, const char *why)
@@ -78,23 +78,28 @@ static const char *direction_of(const bench_op *op, bench_direction dir)
     return NULL;
 }
 
-static void draw_burst(soak_worker *w, bench_op_kind kind, bench_direction dir)
+// How many cases it has found. The end of the phase cuts it off, unless it has to find one.
+static int draw_burst(soak_worker *w, bench_op_kind kind, bench_direction dir, bool has_to)
 {
     const bench_op *op = bench_op_get(kind);
+    int found = 0;
     char forms[CALL_FORMS][CALL_FORM];
     size_t form_count = 0;
     call_result result;
     call options, k;
     bench_case c;
     call_draw_options(op, direction_of(op, dir), &w->random, &options);
-    for (int i = 0; i < SIZES && !atomic_load(&w->s->rest); i++) {
+    for (int i = 0; i < SIZES && ((has_to && !found) || !atomic_load(&w->s->rest)); i++) {
         if (!call_draw_sizes(op, &w->random, &options, &k, &c))
-            return;
+            break;
         form_count = form_count ? form_count : call_draw_forms(&c, &w->random, forms);
-        for (size_t f = 0; f < form_count && !atomic_load(&w->s->rest); f++)
-            if (check_once(w, &c, forms[f], &result))
+        for (size_t f = 0; f < form_count && ((has_to && !found) || !atomic_load(&w->s->rest)); f++)
+            if (check_once(w, &c, forms[f], &result)) {
                 keep(w->s, &c, forms[f], &options, result.digest);
+                found++;
+            }
     }
+    return found;
 }
 
 static bool draw(soak_worker *w)
@@ -117,8 +122,10 @@ static bool draw(soak_worker *w)
     const int64_t row = number * STRIDE % rows; // so that a short run has something of everything
     const bench_case asked = {.op = (bench_op_kind)(row / BENCH_DIRECTIONS),
                               .dir = (bench_direction)(row % BENCH_DIRECTIONS)};
-    if (bench_op_row(&asked))
-        draw_burst(w, asked.op, asked.dir);
+    const bool is_first = number < rows; // of all, everything has a case
+    bool is_found = !bench_op_row(&asked);
+    for (int i = 0; i < (is_first ? TRIES : 1) && !is_found; i++)
+        is_found = draw_burst(w, asked.op, asked.dir, is_first) > 0;
     return true;
 }
 

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS \
-    CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR
+    CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_FUZZ_OPTIONS
 trap 'rm -rf "$work"' EXIT
 failed=0
 root=$work/tree
@@ -65,6 +65,14 @@ expect 'a short run after the whole' '^soak  *passed  *2 .* whole$'
 HUSK_FUZZ_RUNS=1000 tier fuzz 9 0 0 0 ''
 expect 'a short run' '^fuzz  *in part .* HUSK_FUZZ_RUNS=1000$'
 expect 'what is to go on' '^configurations  *to go on  *0  *0  *1 '
+HUSK_FUZZ_RUNS=1e7 tier fuzz 9 0 0 0 ''
+expect 'a number that some read as 1' '^fuzz  *in part .* HUSK_FUZZ_RUNS=1e7$'
+HUSK_FUZZ_OPTIONS=-runs=10 tier fuzz 9 0 0 0 ''
+expect 'options that make less of it' '^fuzz  *in part .* HUSK_FUZZ_OPTIONS=-runs=10$'
+tier train 9 0 0 0 '' --stop-time 12:00
+expect 'a run that ends by the clock' '^train  *in part  *9 '
+tier intel 2 0 2 0 ''
+expect 'a whole that was skipped after it has failed' '^intel  *failed  *7  *2  *0 .* whole$'
 HUSK_LIMITS=f64=0 tier platforms 5 0 0 0 ''
 expect 'a smaller device' '^platforms  *in part .* HUSK_LIMITS=f64=0$'
 tier dtypes 5 0 2 8 ''

@@ -24,13 +24,15 @@ quote() { # as the inside of a JSON string
 part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole"
     for limit in HUSK_SOAK_SECONDS=3600 HUSK_FUZZ_SECONDS=120 HUSK_FUZZ_RUNS=1000000; do
         value=$(printenv "${limit%=*}" || true)
-        if [ -n "$value" ] && [ "$value" -lt "${limit#*=}" ] 2> /dev/null; then
+        if [ -n "$value" ] && ! [ "$value" -ge "${limit#*=}" ] 2> /dev/null; then # 1e7 is less: libFuzzer reads 1
             printf '%s' "${limit%=*}=$value"
             return
         fi
     done
-    # What makes another device, or other kernels and variants, of the one that is tested.
-    for name in HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR CK_INCLUDE_TAGS CK_EXCLUDE_TAGS; do
+    # What makes another device, or other kernels and variants, of the one that is tested; and further options of
+    # libFuzzer, to which the last one counts.
+    for name in HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR CK_INCLUDE_TAGS CK_EXCLUDE_TAGS \
+        HUSK_FUZZ_OPTIONS; do
         value=$(printenv "$name" || true)
         if [ -n "$value" ]; then
             printf '%s=%s' "$name" "$value"
@@ -44,7 +46,7 @@ part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole
     for argument in "$@"; do
         case "$argument" in
         -R* | -E* | -L* | -I* | -F* | --rerun-failed | --tests-* | --label-* | --exclude-* | --fixture-* | --repeat* | \
-            --se* | --co* | --on* | --si* | --fo*)
+            --se* | --co* | --on* | --si* | --fo* | --stop-*)
             printf '%s' "$*"
             return
             ;;
@@ -127,7 +129,9 @@ print_table() {
             is_cut = number("exit") == 3 || number("passed") == 0 # time was up
             good = number("failed") == 0 && (number("exit") == 0 || number("exit") == 3)
             state = !good ? "failed" : is_cut ? "to go on" : is_whole ? "passed" : "in part"
-            if (!is_whole && good && (whole[tier] || failed[tier])) { next } # what was whole, or failed, stays so
+            # What was whole, or failed, stays so; a whole run in which nothing has passed tells no more than a part.
+            if (!is_whole && good && whole[tier]) { next }
+            if ((!is_whole || number("passed") == 0) && good && failed[tier]) { next }
             whole[tier] = is_whole && good
             failed[tier] = !good
             shown[tier] = sprintf("%-9s %6d %6d %7d %8d  %s  %s", state, number("passed"), number("failed"),

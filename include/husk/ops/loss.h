@@ -12,7 +12,8 @@
  *                      l = 1 + (positive_weight - 1) target                 (PyTorch's BCE with logits)
  *     DIVERGENCE       target (log target - x), 0 log 0 = 0; with log_target e^target (target - x)
  *
- * Of rows of C classes; x is [C], or [N, C, space ...], the classes in dimension 1, and a row's loss is one number:
+ * Of rows of C classes; x is [C], or [N, C, space ...], the classes in dimension 1, and a row's loss is one number
+ * (where there are rows, C must not be 0):
  *
  *     CROSS_ENTROPY    -sum over c of q_c (log softmax x)_c
  *     NEGATIVE_LOG     -weight_y x_y, x being logarithms of probabilities              (PyTorch's NLL)
