@@ -168,6 +168,20 @@ static const char *of_one_device(const bench_options *o)
                              : NULL;
 }
 
+// Two results for one file: the last one would be all that is left. NULL: there are none. Stdout may take several.
+static const char *written_twice(const bench_options *o)
+{
+    const char *const paths[] = {o->json_path ? o->json_path : o->resume_path, o->csv_path, o->md_path, o->plain_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (paths[i] && paths[k] && strcmp(paths[i], "-") && strncmp(paths[i], "/dev/", 5) &&
+                !strcmp(paths[i], paths[k]))
+                return paths[i];
+        }
+    }
+    return NULL;
+}
+
 static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT])
 {
     int sources = (o->suite != NULL) + (o->file != NULL) + (o->cases[0] != '\0');
@@ -190,6 +204,9 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "--%s is about one device: name it with -d, or leave -d out for the default",
                              of_one_device(o));
+    if (written_twice(o))
+        return bench_explain(reason, BENCH_REASON_TEXT, "two kinds of results cannot go to one file: %.300s",
+                             written_twice(o));
     if (o->rounds < 1)
         return bench_explain(reason, BENCH_REASON_TEXT, "--rounds: at least 1 is wanted");
     return true;

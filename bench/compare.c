@@ -57,8 +57,8 @@ static size_t count_like(const json_t *document, size_t device, const json_t *li
     return count;
 }
 
-static const json_t *match(const json_t *document, size_t device, const json_t *own, size_t own_device,
-                           const json_t *row)
+const json_t *bench_match_row(const json_t *document, size_t device, const json_t *own, size_t own_device,
+                              const json_t *row)
 {
     const json_t *found = bench_find_row(document, device, row);
     // One of several variants here must not be compared with the only one there, unless it is the same.
@@ -121,7 +121,7 @@ static bool pair_rows(bench_comparison *c, const size_t devices[2])
             if (!is_of(row, devices[side]))
                 continue;
             const json_t *other =
-                match(c->documents[!side], devices[!side], c->documents[side], devices[side], row);
+                bench_match_row(c->documents[!side], devices[!side], c->documents[side], devices[side], row);
             if (!other) {
                 c->only[side][c->only_count[side]++] = row;
                 continue;

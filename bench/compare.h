@@ -101,6 +101,9 @@ int bench_comparison_code(const bench_comparison *comparison);
 
 /* A row of that device, by case and temperature (and by variant where that alone is not one row). */
 const json_t *bench_find_row(const json_t *document, size_t device, const json_t *like);
+/* The row that may stand beside one of another document's: of several variants there each with its own alone. */
+const json_t *bench_match_row(const json_t *document, size_t device, const json_t *own, size_t own_device,
+                              const json_t *row);
 
 /* The upper quartile of the sentinel's rates beside all rounds on a device; NaN: there are none. */
 double bench_usual_rate(const json_t *document, size_t device);

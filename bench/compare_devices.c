@@ -22,14 +22,15 @@ size_t bench_device_count(const json_t *document)
     return all ? json_array_size(all) : json_is_object(json_object_get(document, "device"));
 }
 
-static const json_t *row_in(const bench_column *column, const json_t *like)
+// What stands in a column beside a row of the first one.
+static const json_t *row_in(const bench_column *columns, size_t index, const json_t *row)
 {
-    return bench_find_row(column->document, column->device, like);
+    return bench_match_row(columns[index].document, columns[index].device, columns[0].document, columns[0].device, row);
 }
 
-static double median_in(const bench_column *column, const json_t *like)
+static double median_in(const bench_column *columns, size_t index, const json_t *like)
 {
-    const json_t *row = row_in(column, like);
+    const json_t *row = row_in(columns, index, like);
     return row && !strcmp(bench_text_of(row, "state"), "ok")
                ? bench_number_of(json_object_get(row, "time"), "median_ns")
                : NAN;
@@ -38,7 +39,7 @@ static double median_in(const bench_column *column, const json_t *like)
 // How many times as fast as the first; NaN: one of them has no right time.
 static double speed_in(const bench_column *columns, size_t index, const json_t *row)
 {
-    const double first = median_in(&columns[0], row), own = median_in(&columns[index], row);
+    const double first = median_in(columns, 0, row), own = median_in(columns, index, row);
     return first > 0 && own > 0 ? first / own : NAN;
 }
 
@@ -88,7 +89,7 @@ char bench_column_letter(size_t index)
 
 static void format_cell(const bench_column *columns, size_t index, const json_t *row, char text[32])
 {
-    const json_t *own = row_in(&columns[index], row);
+    const json_t *own = row_in(columns, index, row);
     const double speed = speed_in(columns, index, row);
     if (!isnan(speed))
         snprintf(text, 32, "%.2fx", speed);
@@ -173,7 +174,7 @@ static void print_cases(const bench_column *columns, size_t count, int width)
         const json_t *row = json_array_get(rows, i);
         if (!is_first_device(&columns[0], row))
             continue;
-        bench_format_ns(median_in(&columns[0], row), cells[0], sizeof *cells);
+        bench_format_ns(median_in(columns, 0, row), cells[0], sizeof *cells);
         for (size_t k = 1; k < count; k++)
             format_cell(columns, k, row, cells[k]);
         bench_print_name(bench_text_of(row, "case"), width);
@@ -226,7 +227,7 @@ bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *fil
         const json_t *row = json_array_get(rows, i);
         if (!is_first_device(&columns[0], row))
             continue;
-        bench_format_ns(median_in(&columns[0], row), cell, sizeof cell);
+        bench_format_ns(median_in(columns, 0, row), cell, sizeof cell);
         fprintf(file, "| `%s` | %s |", bench_text_of(row, "case"), cell);
         for (size_t k = 1; k < count; k++) {
             format_cell(columns, k, row, cell);
@@ -284,7 +285,7 @@ json_t *bench_columns_json(const bench_column *columns, size_t count)
         const json_t *row = json_array_get(rows, i);
         json_t *medians = json_array(), *speeds = json_array();
         for (size_t k = 0; k < count; k++) {
-            json_array_append_new(medians, number(median_in(&columns[k], row)));
+            json_array_append_new(medians, number(median_in(columns, k, row)));
             json_array_append_new(speeds, number(speed_in(columns, k, row)));
         }
         json_t *entry = json_pack("{s:s, s:s, s:o, s:o}", "case", bench_text_of(row, "case"), "op",

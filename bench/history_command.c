@@ -96,18 +96,25 @@ static int show(const char *word)
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
-    const json_t *rows = json_object_get(document, "results"), *device = bench_device_of(document, 0);
+    const json_t *rows = json_object_get(document, "results");
     size_t longest = 4;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const size_t length = strlen(bench_text_of(json_array_get(rows, i), "case"));
         longest = length > longest ? length : longest;
     }
     const int width = bench_name_width(longest, 52);
-    bench_print(2, "%s\n%s (%s, driver %s), Husk %s, %s\n\n", path, bench_text_of(device, "name"),
-           bench_text_of(device, "platform"), bench_text_of(device, "driver"),
-           bench_text_of(document, "husk_version"), bench_text_of(document, "started"));
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        print_row(json_array_get(rows, i), width);
+    bench_print(2, "%s\n", path);
+    for (size_t d = 0; d == 0 || d < bench_device_count(document); d++) { // rows below the device that they are of
+        const json_t *device = bench_device_of(document, d);
+        bench_print(2, "%s%s (%s, driver %s), Husk %s, %s\n\n", d ? "\n" : "", bench_text_of(device, "name"),
+                    bench_text_of(device, "platform"), bench_text_of(device, "driver"),
+                    bench_text_of(document, "husk_version"), bench_text_of(document, "started"));
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+            const json_t *row = json_array_get(rows, i);
+            if ((size_t)json_integer_value(json_object_get(row, "device")) == d)
+                print_row(row, width);
+        }
+    }
     json_decref(document);
     return BENCH_EXIT_OK;
 }

@@ -133,7 +133,8 @@ static void verify(bench_entrant *e, const bench_measure_options *options)
     }
 }
 
-// The bits that every run comes to; NULL: they depend on the runs before.
+// The bits of the verified run, or what is right beside them, is what every run comes to; NULL: they depend on the runs
+// before.
 static json_t *repeats(const bench_entrant *e)
 {
     json_t *bits = json_object_get(e->verified, "repeats");

@@ -168,11 +168,12 @@ bool bench_meter_time(bench_meter *m, cl_kernel kernel, size_t groups, double *n
     if (error == CL_SUCCESS)
         error = clFinish(m->queue);
     *ns = (double)(bench_now_ns() - before);
-    if (by_event && error == CL_SUCCESS) {
-        error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
-        if (error == CL_SUCCESS)
-            error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-        *by_event = end > start ? (double)(end - start) : 0;
+    if (by_event) { // a device that has such queues and no times for them is timed by the wall clock, as all are
+        const bool is_timed =
+            error == CL_SUCCESS &&
+            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
+            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS;
+        *by_event = is_timed && end > start ? (double)(end - start) : 0;
     }
     if (event)
         clReleaseEvent(event);

@@ -324,8 +324,9 @@ static void write_device(const bench_column *column, size_t number, bool is_only
         write_bars(rows, file);
         write_networks(rows, column->device, file);
         fputs(
-            "<h3>All cases</h3><p class=\"r-soft\">A heading sorts. \xc2\xb1 is half of the median's 95% interval; "
-            "samples are drawn around their median, the line.</p>\n",
+            "<h3>All cases</h3><p class=\"r-soft\">A heading sorts. \xc2\xb1 is half of the median's 95% interval, or "
+            "how many samples there are where those are too few for one; samples are drawn around their "
+            "median, the line.</p>\n",
             file);
         bench_report_table(column, file);
     }

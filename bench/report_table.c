@@ -45,6 +45,18 @@ static void number_cell(FILE *file, double value, const char *text)
         fputs("<td class=\"r-n\" data-v=\"\"></td>", file);
 }
 
+// Of fewer than six samples there is no interval at 95%: how many there are is said, and they come last.
+static void spread_cell(FILE *file, const json_t *time, double half)
+{
+    const double n = bench_number_of(time, "n");
+    char text[64];
+    snprintf(text, sizeof text, "%.1f%%", half);
+    if (n < 6)
+        fprintf(file, "<td class=\"r-n\" data-v=\"\">n=%.0f</td>", n);
+    else
+        number_cell(file, half, text);
+}
+
 static void text_cell(FILE *file, const char *kind, const char *text)
 {
     fprintf(file, "<td%s data-v=\"", kind);
@@ -86,8 +98,7 @@ static void write_row(FILE *file, const json_t *row, const json_t *rivals)
     state_cell(file, row);
     bench_format_ns(median, text, sizeof text);
     number_cell(file, median, text);
-    snprintf(text, sizeof text, "%.1f%%", half);
-    number_cell(file, half, text);
+    spread_cell(file, time, half);
     snprintf(text, sizeof text, "%.3g %s", rate, is_bandwidth ? "GB/s" : "GFLOP/s");
     number_cell(file, rate, text);
     snprintf(text, sizeof text, "%.0f%%", percent);

@@ -35,28 +35,38 @@ bool bench_results_begin(bench_results *results, const char *path, json_t *run)
     return !results->failed;
 }
 
+static bool is_regular(const char *path)
+{
+    struct stat about;
+    return strncmp(path, "/dev/", 5) && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
+}
+
 bool bench_results_resume(bench_results *results, const char *path, json_t *document)
 {
     memset(results, 0, sizeof *results);
     results->path = path;
     results->root = document;
     results->rows = json_object_get(document, "results");
-    json_t *resumed = json_object_get(document, "resumed");
-    if (!json_is_array(resumed)) {
-        resumed = json_array();
-        json_object_set_new(document, "resumed", resumed);
-    }
-    json_array_append_new(resumed, bench_host_time());
-    json_object_del(document, "finished");
-    json_object_set_new(document, "summary", json_object());
-    bench_results_write(results);
+    results->is_untouched = true;
+    if (path && is_regular(path)) // as it is: it may yet turn out that it cannot be gone on with
+        bench_results_write(results);
     return !results->failed;
 }
 
-static bool is_regular(const char *path)
+void bench_results_go_on(bench_results *results)
 {
-    struct stat about;
-    return strncmp(path, "/dev/", 5) && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
+    json_t *resumed = json_object_get(results->root, "resumed");
+    if (!results->is_untouched)
+        return;
+    results->is_untouched = false;
+    if (!json_is_array(resumed)) {
+        resumed = json_array();
+        json_object_set_new(results->root, "resumed", resumed);
+    }
+    json_array_append_new(resumed, bench_host_time());
+    json_object_del(results->root, "finished");
+    json_object_set_new(results->root, "summary", json_object());
+    bench_results_write(results);
 }
 
 void bench_results_write(bench_results *results)
@@ -189,6 +199,10 @@ void bench_results_finish(bench_results *results, bool is_whole)
 {
     static const char *const states[] = {"ok",         "unsupported", "skipped", "failed",
                                          "mistrusted", "suspect",     "error",   "timeout"};
+    if (is_whole)
+        bench_results_go_on(results);
+    if (results->is_untouched && json_object_get(results->root, "finished")) // refused: it stays as it was
+        return;
     json_t *summary = json_object_get(results->root, "summary");
     json_t *counts = json_object();
     bench_rival_summary(results->rows, summary);

@@ -16,13 +16,16 @@ typedef struct bench_results {
     const char *path; /* NULL: nothing is written */
     size_t device;    /* index of the one that rows are from */
     bool failed;      /* writing failed; said once */
+    bool is_untouched; /* a document that is to be gone on with, as it was read */
     uint64_t written_ns, writing_ns; /* when it was written last, and how long that took */
 } bench_results;
 
 /* run: what was asked for (taken over), or NULL. */
 bool bench_results_begin(bench_results *results, const char *path, json_t *run);
-/* Go on with a document that bench/resume.h has read (taken over). */
+/* Go on with a document that bench/resume.h has read (taken over). It stays as it is until bench_results_go_on. */
 bool bench_results_resume(bench_results *results, const char *path, json_t *document);
+/* Something of it is measured now: it is no longer finished. Once; nothing for a document that was begun. */
+void bench_results_go_on(bench_results *results);
 /* The device that the following rows are from, the index-th of the run. Takes over device and timer. */
 void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer);
 /* Add a row (taken over), in place of what there is of the same case, variant and device, and write the file. */

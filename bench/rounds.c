@@ -204,6 +204,11 @@ static void keep_peaks(bench_peaks *peaks, const bench_peaks *other)
         keep_larger(&peaks->arithmetic[i], other->arithmetic[i]);
     for (int i = 0; i < other->copy_count && i < peaks->copy_count; i++)
         keep_larger(&peaks->copy[i].gbytes_per_s, other->copy[i].gbytes_per_s);
+    // What was not measured this time is what it was: a size past the last one, or all of them.
+    for (int i = peaks->copy_count; i < other->copy_count; i++)
+        peaks->copy[peaks->copy_count++] = other->copy[i];
+    for (int i = peaks->engine_count; i < other->engine_count; i++)
+        peaks->engines[peaks->engine_count++] = other->engines[i];
 }
 
 void bench_keep_peaks(bench_run *r)
@@ -342,7 +347,9 @@ void bench_measure_rounds(bench_run *r)
             if (round == 0)
                 add_entrants(r, row);
             bench_measure_options options = measure_options(r, left, round);
-            options.copies = row->copies = copies_for(r, row);
+            // The samples of all rounds are one set: however much memory is free later, all are hot, or all are cold.
+            row->copies = round == 0 ? copies_for(r, row) : row->copies;
+            options.copies = row->copies;
             measure_round(r, row, &options);
             if (rounds > 1)
                 measure_again(r, row, &options);
@@ -429,7 +436,7 @@ void bench_settle_peaks(bench_run *r)
                                 json_real(r->peaks.arithmetic[i]));
     }
     json_t *copy = json_object_get(peaks, "copy");
-    for (size_t i = 0; i < json_array_size(copy); i++)
+    for (size_t i = 0; i < json_array_size(copy) && i < (size_t)r->peaks.copy_count; i++)
         json_object_set_new(json_array_get(copy, i), "gbytes_per_s",
                             json_real(r->peaks.copy[i].gbytes_per_s));
     for (size_t i = 0; i < json_array_size(r->results.rows); i++) {

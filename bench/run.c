@@ -214,6 +214,7 @@ static int open_device(bench_run *r)
 // A device that a resumed document has whole is not measured again.
 static void measure_rows(bench_run *r)
 {
+    bench_results_go_on(&r->results);
     // The header is for the device that is measured; baselines name themselves below it.
     measure_device(r);
     start_baselines(r);
@@ -408,7 +409,7 @@ static int begin(bench_run *r, bench_options *options)
 static bool keep(const bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
-    if (r->options->no_history)
+    if (r->options->no_history || r->results.is_untouched)
         return false;
     const bool is_kept = bench_history_keep(r->results.root, reason);
     if (!is_kept)

@@ -237,28 +237,58 @@ static void plain_row(FILE *file, const json_t *row, const json_t *devices)
     }
 }
 
+// The rows of one device, as a list of their own: a mean over two of them says nothing.
+static json_t *rows_of(const json_t *root, size_t device)
+{
+    const json_t *all = json_object_get(root, "results");
+    json_t *rows = json_array();
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        json_t *row = json_array_get(all, i);
+        if ((size_t)json_integer_value(json_object_get(row, "device")) == device)
+            json_array_append(rows, row);
+    }
+    return rows;
+}
+
+static size_t device_count(const json_t *root)
+{
+    const size_t count = json_array_size(json_object_get(root, "devices"));
+    return count ? count : 1; // files of before there could be several
+}
+
+// Means and networks of a device; on: " on 1", where there are several.
+static void plain_summary(FILE *file, const json_t *root, size_t device, const char *on)
+{
+    json_t *rows = rows_of(root, device), *summary = json_object(), *networks = bench_networks(rows, device), *mean;
+    const char *name;
+    bench_rival_summary(rows, summary);
+    json_object_foreach(json_object_get(summary, "geomean_speedup"), name, mean)
+        fprintf(file, "mean against %s%s: %.4g x\n", name, on, json_number_value(mean));
+    for (size_t i = 0; i < json_array_size(networks); i++) {
+        const json_t *n = json_array_get(networks, i);
+        const double rate = number_of(n, "per_second");
+        if (!isnan(rate))
+            fprintf(file, "%s %s%s predicted: %.4g %s/s\n", string_of(n, "name"), string_of(n, "dtype"), on, rate,
+                    string_of(n, "unit"));
+    }
+    json_decref(networks);
+    json_decref(summary);
+    json_decref(rows);
+}
+
 bool bench_write_plain(const char *path, const json_t *root)
 {
     FILE *file = bench_output_open(path);
-    const json_t *rows = json_object_get(root, "results"), *devices = json_object_get(root, "devices"),
-                 *summary = json_object_get(root, "summary"), *mean;
-    const char *name;
+    const json_t *rows = json_object_get(root, "results"), *devices = json_object_get(root, "devices");
     if (!file)
         return false;
     for (size_t i = 0; i < json_array_size(rows); i++)
         plain_row(file, json_array_get(rows, i), devices);
-    json_object_foreach((json_t *)(uintptr_t)json_object_get(summary, "geomean_speedup"), name, mean)
-        fprintf(file, "mean against %s: %.4g x\n", name, json_number_value(mean));
-    for (size_t d = 0; d < json_array_size(devices); d++) {
-        json_t *networks = bench_networks(rows, d);
-        for (size_t i = 0; i < json_array_size(networks); i++) {
-            const json_t *n = json_array_get(networks, i);
-            const double rate = number_of(n, "per_second");
-            if (!isnan(rate))
-                fprintf(file, "%s %s predicted: %.4g %s/s\n", string_of(n, "name"), string_of(n, "dtype"),
-                        rate, string_of(n, "unit"));
-        }
-        json_decref(networks);
+    for (size_t d = 0; d < device_count(root); d++) {
+        char on[32] = "";
+        if (device_count(root) > 1)
+            snprintf(on, sizeof on, " on %zu", d);
+        plain_summary(file, root, d, on);
     }
     return bench_output_close(file, path);
 }
@@ -296,19 +326,16 @@ static void markdown_row(FILE *file, const json_t *row, bool is_bandwidth)
         fprintf(file, " %.0f |", percent);
 }
 
-bool bench_write_markdown(const char *path, const json_t *root)
+static void markdown_device(FILE *file, const json_t *root, const json_t *device, size_t index)
 {
-    FILE *file = bench_output_open(path);
-    if (!file)
-        return false;
-    const json_t *rows = json_object_get(root, "results"), *device = json_object_get(root, "device");
-    const json_t *means = json_object_get(json_object_get(root, "summary"), "geomean_speedup");
+    json_t *rows = rows_of(root, index), *summary = json_object(), *mean;
     const char *name;
-    json_t *mean;
+    bench_rival_summary(rows, summary);
+    json_t *means = json_object_get(summary, "geomean_speedup");
     fprintf(file, "%s (%s, driver %s), Husk %s\n\n", string_of(device, "name"), string_of(device, "platform"),
             string_of(device, "driver"), string_of(root, "husk_version"));
     fputs("| case | result | median | rate | % of peak |", file);
-    json_object_foreach((json_t *)(uintptr_t)means, name, mean) fprintf(file, " x %s |", name);
+    json_object_foreach(means, name, mean) fprintf(file, " x %s |", name);
     fputs("\n|---|---|---:|---:|---:|", file);
     for (size_t i = 0; i < json_object_size(means); i++)
         fputs("---:|", file);
@@ -320,15 +347,29 @@ bool bench_write_markdown(const char *path, const json_t *root)
         markdown_speedups(file, row, means);
         fputc('\n', file);
     }
-    json_object_foreach((json_t *)(uintptr_t)means, name, mean)
+    json_object_foreach(means, name, mean)
         fprintf(file, "\nGeometric mean against %s: %.2f\n",
                 strcmp(name, BENCH_BEST) ? name : "the fastest rival of each case", json_number_value(mean));
-    for (size_t d = 0; d < json_array_size(json_object_get(root, "devices")); d++) {
-        json_t *networks = bench_networks(rows, d);
-        if (json_array_size(networks))
+    json_t *networks = bench_networks(rows, index);
+    if (json_array_size(networks))
+        fputc('\n', file);
+    bench_networks_markdown(networks, file);
+    json_decref(networks);
+    json_decref(summary);
+    json_decref(rows);
+}
+
+// A table for each device, below its name.
+bool bench_write_markdown(const char *path, const json_t *root)
+{
+    FILE *file = bench_output_open(path);
+    const json_t *devices = json_object_get(root, "devices");
+    if (!file)
+        return false;
+    for (size_t d = 0; d < device_count(root); d++) {
+        if (d > 0)
             fputc('\n', file);
-        bench_networks_markdown(networks, file);
-        json_decref(networks);
+        markdown_device(file, root, devices ? json_array_get(devices, d) : json_object_get(root, "device"), d);
     }
     return bench_output_close(file, path);
 }

@@ -103,6 +103,8 @@ bool bench_parse_real(const char *text, double *value)
     return true;
 }
 
+#define LONGEST_DURATION 1e9 // seconds, thirty years: in nanoseconds still a number of 64 bits
+
 bool bench_parse_duration(const char *text, double *seconds)
 {
     static const struct {
@@ -116,7 +118,7 @@ bool bench_parse_duration(const char *text, double *seconds)
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (!strcmp(end, units[i].unit)) {
             *seconds = number * units[i].seconds;
-            return true;
+            return *seconds <= LONGEST_DURATION;
         }
     }
     return false;

@@ -435,6 +435,7 @@ static void run_race(track *t)
         // The others were sent home for the sake of one that is no good: look at them again.
         for (size_t i = 1; i < t->count; i++)
             t->racers[i].is_out = true;
+        t->best_look = t->racers[0].look_ns; // how fast the wrong one was does not make the others hopeless
         if (!restore(t) || !add_challengers(t))
             t->racers[0].is_out = true;
     }

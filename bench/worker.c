@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,17 +221,41 @@ static bench_answer read_result(worker *w, void *state, bench_output *output)
     return answer;
 }
 
-// Whether one more run, on what this one has left, comes to the same bits: then any later one must, too. What adds to
-// its output does not. Sets of operands are rotated through until it is this one's turn again.
-static bench_answer find_repeats(worker *w, void *state, int copies, uint64_t expected, json_t *reply)
+// Whether a run finds numbers in its output, and not poison: then it may build upon what the one before has left.
+static bool begins_with_numbers(const bench_array *y)
+{
+    const husk_ref_array view = bench_ref_array(y);
+    const bool is_real = y->dtype == HUSK_F32 || y->dtype == HUSK_F64 || y->dtype == HUSK_F16 || y->dtype == HUSK_BF16;
+    for (int64_t i = 0; is_real && y->data && i < y->count; i++) {
+        if (!isnan(husk_ref_load(&view, i)))
+            return true;
+    }
+    return false;
+}
+
+// One more run, on what this one has left. Where it comes to the same bits any later one must, too; where it does not,
+// it has to be right by itself, unless it builds upon the one before. Sets of operands are rotated through until it is
+// this one's turn again.
+static bench_answer find_repeats(worker *w, void *state, const json_t *request, uint64_t expected,
+                                 bench_verdict *verdict, json_t *reply)
 {
     bench_output output = {0};
+    bench_verdict second = {.pass = true};
+    const int copies = w->copies[json_integer_value(json_object_get(request, "slot"))];
     if (!bench_output_make(&w->c, &w->data, &output, w->reason))
         return BENCH_ERROR;
     bench_answer answer = w->contender->run_batch(state, copies, w->reason);
     if (answer == BENCH_OK)
         answer = read_result(w, state, &output);
-    if (answer == BENCH_OK && bench_output_fingerprint(&output) == expected) {
+    const bool is_same = answer == BENCH_OK && bench_output_fingerprint(&output) == expected;
+    const bool builds_up = !is_same && begins_with_numbers(&w->data.y);
+    if (answer == BENCH_OK && !is_same && !builds_up)
+        compare(w, state, request, &output, &second);
+    if (!second.pass) {
+        verdict->pass = false;
+        snprintf(verdict->text, sizeof verdict->text, "the first run is right, and the one after it is not: %.400s",
+                 second.text);
+    } else if (answer == BENCH_OK && !builds_up) {
         char text[20];
         snprintf(text, sizeof text, "%016" PRIx64, expected);
         put_text(reply, "repeats", text);
@@ -262,16 +287,16 @@ static json_t *do_verify(worker *w, json_t *request)
     if (answer == BENCH_OK) {
         say("being compared with the reference");
         compare(w, state, request, &output, &verdict);
-        verdict_reply(found, &verdict);
         char digest[20];
         snprintf(digest, sizeof digest, "%016" PRIx64, bench_output_digest(&output));
         put_text(found, "digest", digest);
     }
     if (answer == BENCH_OK && verdict.pass && json_is_true(json_object_get(request, "again"))) {
         say("running once more");
-        const int copies = w->copies[json_integer_value(json_object_get(request, "slot"))];
-        answer = find_repeats(w, state, copies, bench_output_fingerprint(&output), found);
+        answer = find_repeats(w, state, request, bench_output_fingerprint(&output), &verdict, found);
     }
+    if (answer == BENCH_OK)
+        verdict_reply(found, &verdict);
     reply = answer_of(answer, w->reason);
     if (answer == BENCH_OK)
         json_object_update(reply, found);

@@ -121,8 +121,9 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], seconds[SECOND_SQUARE], levels[BLOCK], means[BLOCK];
     const uint item = get_local_id(0);
-    const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
-    const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
+    ATTENTION_PLACE(queries, BLOCK);
+    const int image = place / heads, head = place % heads;
+    const int begin = (tiles - 1 - tile) * BLOCK, column = get_group_id(1) * BLOCK;
     const __global data_t *y = y_base + y_offset + image * y_batch + head * y_head;
     const __global data_t *dy = dy_base + dy_offset + image * dy_batch + head * dy_head;
     ATTENTION_OF(a, image, head);
@@ -172,8 +173,9 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], seconds[SECOND_SQUARE], levels[BLOCK], means[BLOCK];
     const uint item = get_local_id(0);
-    const int kv_heads = heads / group, image = get_group_id(1) / kv_heads, kv_head = get_group_id(1) % kv_heads;
-    const int begin = get_group_id(0) * BLOCK, column = get_group_id(2) * BLOCK;
+    ATTENTION_PLACE(keys, BLOCK);
+    const int kv_heads = heads / group, image = place / kv_heads, kv_head = place % kv_heads;
+    const int begin = tile * BLOCK, column = get_group_id(1) * BLOCK;
     const int makes_dk = has_dk && column < d, makes_dv = has_dv && column < e;
     fragment_acc dk_sum, dv_sum, score, product;
     fragment_zero(&dk_sum);

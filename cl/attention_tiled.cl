@@ -115,7 +115,7 @@ inline void drop_weights(const attention *a, __local tile_t *weights, int begin,
     }
 }
 
-// log_sum_exp may be NULL. Work-groups: tiles of queries, heads, parts of the columns.
+// log_sum_exp may be NULL. Work-groups: tiles of queries of one head after another, parts of the columns.
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row,
                                    __global acc_t *sums_base, long sums_offset, long sums_batch, long sums_head,
@@ -133,8 +133,9 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
     __local acc_t *parts = (__local acc_t *)shared + fragment_sharer(get_local_id(0)) * BLOCK_M; // the item's own
     const __local acc_t *row_parts = (const __local acc_t *)shared + get_local_id(0);            // of row `item`
     const uint item = get_local_id(0);
-    const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
-    const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK_M, column = get_group_id(2) * COLUMNS;
+    ATTENTION_PLACE(queries, BLOCK_M);
+    const int image = place / heads, head = place % heads;
+    const int begin = (tiles - 1 - tile) * BLOCK_M, column = get_group_id(1) * COLUMNS;
     ATTENTION_OF(a, image, head);
     const int limit = attention_seen(&a, min(begin + BLOCK_M, queries) - 1);
     const int d_tiles = max(1, (d + BLOCK_K - 1) / BLOCK_K);

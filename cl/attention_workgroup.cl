@@ -16,8 +16,9 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], part[SIDE * BLOCK];
     const uint item = get_local_id(0);
     const int item_column = item % SIDE;
-    const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
-    const int begin = (get_num_groups(0) - 1 - get_group_id(0)) * BLOCK, column = get_group_id(2) * BLOCK;
+    ATTENTION_PLACE(queries, BLOCK);
+    const int image = place / heads, head = place % heads;
+    const int begin = (tiles - 1 - tile) * BLOCK, column = get_group_id(1) * BLOCK;
     ATTENTION_OF(a, image, head);
     fragment_acc output, score;
     acc_t greatest[4], sum[4];

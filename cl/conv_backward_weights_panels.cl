@@ -240,9 +240,11 @@ void husk_conv_backward_weights_panels(const __global data_t *restrict x_base, l
             const int count = (int)min((long)BLOCK_P, end - p);
             const int run_count = find_runs(runs, p, count, CONV_ARGS);
             for (int i = 0; i < run_count;) {
-                // Rows of one image that follow one another are one run here.
+                // Rows that follow one another in dy are one run here. Those of two images do not, though both may read
+                // the same x, where that is expanded.
                 int length = runs[i].length, next = i + 1;
-                while (y_is_flat && next < run_count && runs[next].x_offset == runs[i].x_offset)
+                while (y_is_flat && next < run_count &&
+                       runs[next].y_offset == runs[i].y_offset + length * y_stride_w)
                     length += runs[next++].length;
                 for (int j = 0; j < panel_count; ++j) {
                     const int first_filter = (first_panel + j) * TILE_N;

@@ -418,7 +418,7 @@ ALWAYS_INLINE void depthwise_rows(int taps_w, int stride, int fold, const __glob
                                   const __global acc_t *w, const __global data_t *bias, int has_bias,
                                   __global data_t *y, int item, int items, CONV_PARAMS, ACT_PARAMS)
 {
-    const int block_h = min(out_h, max(LEAST_ROWS, BLOCK_FLOATS / (in_w * stride)));
+    const int block_h = min(out_h, max(LEAST_ROWS, BLOCK_FLOATS / max(1, in_w * stride)));
     const int blocks = (out_h + block_h - 1) / block_h, image_planes = groups * filters;
     const long planes = (long)batch * image_planes, units = (planes + fold - 1) / fold * blocks;
     const long last = units * (item + 1) / items;

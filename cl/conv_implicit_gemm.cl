@@ -290,8 +290,10 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
 
     const int y_is_flat =
         y_stride_w == y_units && y_stride_h == out_w * y_units && y_stride_d == (long)out_h * out_w * y_units;
+    // The only row of y is that of x: neither padding, nor of an image that has none.
     const int is_pointwise = kernel_rows == 1 && kernel_w == 1 && x_stride_w == 1 && stride_w == 1 &&
-                             in_w == out_w && pad_w == 0 && positions == out_w;
+                             in_w == out_w && pad_w == 0 && positions == out_w && pad_h == 0 && pad_d == 0 &&
+                             in_h > 0 && in_d > 0;
 
     acc_t panels[PANEL_ROOM];
     acc_t image_row[ROW_ROOM + 4 * VW];

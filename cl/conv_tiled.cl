@@ -53,16 +53,19 @@ void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
 {
     const index_t depth = (index_t)channels * kernel_d * kernel_h * kernel_w;
     const index_t all_lines = packed_lines(filters), all_steps = packed_steps(depth);
-    const index_t filter = get_global_id(0), k = get_global_id(1), group = get_global_id(2);
-    if (filter >= all_lines || k >= all_steps)
+    const index_t filter = get_global_id(0), group = get_global_id(2);
+    if (filter >= all_lines)
         return;
-    const int s = k % kernel_w, h = k / kernel_w % kernel_h, d = k / kernel_w / kernel_h % kernel_d;
-    const index_t c = k / kernel_w / kernel_h / kernel_d;
-    carried_t value = 0;
-    if (filter < filters && k < depth)
-        value = carried_one(w_base + w_offset + (group * filters + filter) * w_stride_k + c * w_stride_c +
-                                d * w_stride_d + h * w_stride_h + s * w_stride_w, 1);
-    packed_base[packed_offset + group * all_lines * all_steps + packed_at(all_lines, all_steps, filter, k)] = value;
+    for (index_t k = get_global_id(1); k < all_steps; k += (index_t)get_global_size(1)) {
+        const int s = k % kernel_w, h = k / kernel_w % kernel_h, d = k / kernel_w / kernel_h % kernel_d;
+        const index_t c = k / kernel_w / kernel_h / kernel_d;
+        carried_t value = 0;
+        if (filter < filters && k < depth)
+            value = carried_one(w_base + w_offset + (group * filters + filter) * w_stride_k + c * w_stride_c +
+                                    d * w_stride_d + h * w_stride_h + s * w_stride_w, 1);
+        packed_base[packed_offset + group * all_lines * all_steps + packed_at(all_lines, all_steps, filter, k)] =
+            value;
+    }
 }
 
 FRAGMENT_ATTRIBUTE __kernel __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))

@@ -126,7 +126,9 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
     const int end = min(channels, (int)((long)channel_vectors * (get_group_id(2) + 1) / get_num_groups(2)) * VW);
     const long point_stride = (long)channels * vectors * VW + VW;
     const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_N) * w_stride_k;
-    const __global data_t *w_end = w_base + w_offset + (long)get_num_groups(1) * filters * w_stride_k;
+    // Past the last element: behind it, where filters lie further apart, there may be no memory.
+    const __global data_t *w_end = w_base + w_offset + ((long)get_num_groups(1) * filters - 1) * w_stride_k +
+                                   (channels - 1) * w_stride_c + 2 * w_stride_h + 2 * w_stride_w + 1;
     __global acc_t *packed = packed_base + packed_offset +
                               group * weights_before(filters, channels, panels) +
                               weights_before(filters, channels, panel);

@@ -46,8 +46,7 @@ ALWAYS_INLINE int column_part(const __local tile_t *b_tile, uint item)
         total += column_part(b_tiles[now], item);
 
 // a_row, a_step: how far apart the rows of A and its k steps lie; b_step, b_column likewise; any stride is right.
-// a_aligned: one stride of A is 1 and the other a multiple of 4. Work-groups: column blocks, row blocks, the batch.
-// zero: A's zero point.
+// a_aligned: one stride of A is 1 and the other a multiple of 4. zero: A's zero point.
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 __kernel void husk_quantized_gemm_matrix(const __global uchar *a_base, long a_offset, long a_row, long a_step,
                                          long a_group, int a_aligned, const __global uchar *b_base, long b_offset,
@@ -56,10 +55,10 @@ __kernel void husk_quantized_gemm_matrix(const __global uchar *a_base, long a_of
                                          long c_group, int m, int n, int k, FINISH_PARAMS)
 {
     const uint item = get_local_id(0); // unsigned: dividing is then shifting
-    const int first_column = (int)get_group_id(0) * BLOCK_N, first_row = (int)get_group_id(1) * BLOCK_M;
+    QUANTIZED_PLACE(BLOCK_M, BLOCK_N);
     const int begin = 0, end = k;
-    const __global uchar *a = a_base + a_offset + (long)get_group_id(2) * a_group;
-    const __global uchar *b = b_base + b_offset + (long)get_group_id(2) * b_group;
+    const __global uchar *a = a_base + a_offset + matrix * a_group;
+    const __global uchar *b = b_base + b_offset + matrix * b_group;
     const operand oa = {(index_t)a_row, (index_t)a_step, m - first_row, a_step == 1,
                         a_aligned && ((uintptr_t)a & 3) == 0, 1};
     const operand ob = {(index_t)b_column, (index_t)b_step, n - first_column, b_step == 1,
@@ -76,7 +75,7 @@ __kernel void husk_quantized_gemm_matrix(const __global uchar *a_base, long a_of
     totals[item] = total * zero;
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    const long to = c_offset + (long)get_group_id(2) * c_group;
+    const long to = c_offset + matrix * c_group;
 #pragma unroll
     for (int j = 0; j < ITEM_N; ++j) {
         const int at = fragment_column(item, j), column = first_column + at;

@@ -33,9 +33,9 @@ void husk_quantized_gemm_tiled(const __global uchar *a_base, long a_offset, long
 {
     __local uint rows[STEPS * TILE], columns[STEPS * TILE];
     const int item = (int)get_local_id(0), across = item % EACH, down = item / EACH;
-    const int first_row = (int)get_group_id(1) * TILE, first_column = (int)get_group_id(0) * TILE;
-    const __global uchar *a = a_base + a_offset + (long)get_group_id(2) * a_group;
-    const __global uchar *b = b_base + b_offset + (long)get_group_id(2) * b_group;
+    QUANTIZED_PLACE(TILE, TILE);
+    const __global uchar *a = a_base + a_offset + matrix * a_group;
+    const __global uchar *b = b_base + b_offset + matrix * b_group;
     const int quads = (k + 3) / 4;
     int sums[EACH][EACH], totals[EACH];
 #pragma unroll
@@ -77,7 +77,7 @@ void husk_quantized_gemm_tiled(const __global uchar *a_base, long a_offset, long
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    const long to = c_offset + (long)get_group_id(2) * c_group;
+    const long to = c_offset + matrix * c_group;
 #pragma unroll
     for (int i = 0; i < EACH; ++i) {
         const int row = first_row + down + i * EACH;

@@ -115,7 +115,8 @@ typedef struct husk_parallel_params {
  * differ, and devices or drivers that do, are refused by a text that says which rank has what. Parameters, statistics,
  * the optimizer's states, the loss scale and the position become those of rank 0, and are compared by a hash; so rank 0
  * alone has to load a checkpoint, before this call, and between updates. Seeds and the rate are each rank's own: with
- * the same seed in all ranks dropout's masks are the same in the parts of a batch.
+ * the same seed in all ranks dropout's masks are the same in the parts of a batch. So are masks of pruning, which have
+ * to be alike and are refused otherwise: a pruned network's checkpoint is loaded by every rank.
  */
 HUSK_API husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_parallel_params *params,
                                           husk_parallel **parallel, husk_error *error);

@@ -212,10 +212,12 @@ const husk_error *husk_dist_error(const husk_dist *dist)
 
 // ---- together ----
 
-// A message is as many bytes as its first eight say, and those: ranks whose calls differ find out.
+// A message begins with eight bytes that say how many are to come, of this message and of those behind it: ranks whose
+// calls differ find out.
 typedef struct gathering {
     husk__task task;
     size_t bytes; // of a message
+    uint64_t said;
     char *own, *all;
     bool is_broadcast;
 } gathering;
@@ -260,21 +262,21 @@ static husk_status take_messages(husk_dist *dist, const gathering *g, void *all,
     for (int32_t r = 0; r < (g->is_broadcast ? 1 : dist->count); r++, message += g->bytes) {
         uint64_t said;
         memcpy(&said, message, sizeof said);
-        if (said != bytes) {
-            snprintf(text, sizeof text, "%s has come with %llu bytes, this rank with %zu",
-                     husk__rank_text(dist, r, who), (unsigned long long)said, bytes);
+        if (said != g->said) {
+            snprintf(text, sizeof text, "%s has come with %llu bytes, this rank with %llu",
+                     husk__rank_text(dist, r, who), (unsigned long long)said, (unsigned long long)g->said);
             return husk__dist_fail_with(dist, HUSK_INVALID_ARGUMENT, text, scope);
         }
-        memcpy((char *)all + (size_t)r * bytes, message + sizeof said, bytes);
+        if (bytes)
+            memcpy((char *)all + (size_t)r * bytes, message + sizeof said, bytes);
     }
     return HUSK_OK;
 }
 
 // What MPI may still write to after a failure is left to it.
-static husk_status gather(husk_dist *dist, const void *own, size_t given, void *all, bool is_broadcast,
+static husk_status gather(husk_dist *dist, const void *own, size_t given, uint64_t said, void *all, bool is_broadcast,
                           const char *what, const husk__dist_scope *scope)
 {
-    const uint64_t said = given;
     const size_t bytes = given + sizeof said;
     gathering *g = calloc(1, sizeof *g);
     if (!g || !husk__task_init(&g->task, 2 * dist->count) || !(g->own = malloc(bytes)) ||
@@ -283,6 +285,7 @@ static husk_status gather(husk_dist *dist, const void *own, size_t given, void *
         return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
     }
     g->bytes = bytes;
+    g->said = said;
     g->is_broadcast = is_broadcast;
     g->task.advance = advance_gathering;
     snprintf(g->task.what, sizeof g->task.what, "%s", what);
@@ -302,18 +305,21 @@ static husk_status gather(husk_dist *dist, const void *own, size_t given, void *
 husk_status husk__dist_gather(husk_dist *dist, const void *own, size_t bytes, void *all, const char *what,
                               const husk__dist_scope *scope)
 {
-    return gather(dist, own, bytes, all, false, what, scope);
+    return gather(dist, own, bytes, bytes, all, false, what, scope);
 }
 
 husk_status husk__dist_broadcast(husk_dist *dist, void *data, size_t bytes, const char *what,
                                  const husk__dist_scope *scope)
 {
     const size_t most = (size_t)64 << 20;
-    husk_status status = HUSK_OK;
-    for (size_t at = 0; at < bytes && !status; at += most) {
-        char *part = (char *)data + at;
-        status = gather(dist, part, bytes - at < most ? bytes - at : most, part, true, what, scope);
-    }
+    char *part = data;
+    husk_status status;
+    do { // of no bytes, too: the others may have some
+        const size_t own = bytes < most ? bytes : most;
+        status = gather(dist, part, own, bytes, part, true, what, scope);
+        part = own < bytes ? part + own : part;
+        bytes -= own;
+    } while (bytes && !status);
     return status;
 }
 

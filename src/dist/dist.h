@@ -117,6 +117,7 @@ struct husk_dist {
     MPI_Request *leave_received, *leave_sent;
     uint64_t *left_at; /* by rank: when it was heard to leave; 0: not yet */
     bool has_left;
+    uint64_t has_left_at;
     char leave_byte;
 };
 

@@ -404,7 +404,7 @@ static husk_status take_mean(husk_parallel *own, void *user, const husk_paramete
 }
 
 typedef struct digest {
-    uint64_t hash;
+    uint64_t hash, masks;
     husk_graph_position position;
 } digest;
 
@@ -421,10 +421,30 @@ static husk_status take_hash(husk_parallel *own, void *user, const husk_paramete
     return HUSK_OK;
 }
 
+// Ranks with other masks would make other updates of the same gradients.
+static husk_status hash_masks(husk_parallel *own, uint64_t *hash, const husk__dist_scope *scope)
+{
+    digest d = {.hash = 0};
+    husk_status status = HUSK_OK;
+    for (size_t i = 0; i < husk_graph_parameter_count(own->graph) && !status; i++) {
+        husk_tensor mask;
+        status = graph_failed(own, husk_graph_mask_at(own->graph, i, &mask), scope);
+        if (status || !mask.buffer)
+            continue;
+        const uint64_t place = i;
+        d.hash = XXH3_64bits_withSeed(&place, sizeof place, d.hash + 1);
+        status = visit_tensor(own, take_hash, &d, NULL, &mask, false, scope);
+    }
+    *hash = d.hash;
+    return status;
+}
+
 static husk_status compare_hashes(husk_parallel *own, const husk__dist_scope *scope)
 {
     digest d = {.position = husk_graph_get_position(own->graph)};
     husk_status status = visit_all(own, take_hash, &d, scope);
+    if (!status)
+        status = hash_masks(own, &d.masks, scope);
     digest *all = status ? NULL : malloc(sizeof *all * (size_t)own->dist->count);
     if (!status && !all)
         status =
@@ -442,6 +462,11 @@ static husk_status compare_hashes(husk_parallel *own, const husk__dist_scope *sc
                                        (unsigned long long)all[r].position.batches,
                                        (unsigned long long)all[0].position.updates,
                                        (unsigned long long)all[0].position.batches);
+        else if (all[r].masks != all[0].masks)
+            status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
+                                       "%s has other masks of pruning than rank 0: each rank loads the checkpoint, or "
+                                       "prunes",
+                                       other);
         else if (all[r].hash != all[0].hash)
             status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
                                        "%s has other parameters or states than rank 0 after %llu updates",

@@ -215,7 +215,7 @@ static husk_status hear_leaving(husk_dist *dist, uint64_t now, husk_error *error
     return HUSK_OK;
 }
 
-static husk_status say_leaving(husk_dist *dist, husk_error *error)
+static husk_status say_leaving(husk_dist *dist, uint64_t now, husk_error *error)
 {
     husk_status status = HUSK_OK;
     for (int32_t r = 0; r < dist->count && !status; r++)
@@ -224,17 +224,27 @@ static husk_status say_leaving(husk_dist *dist, husk_error *error)
                                                 dist->comm, &dist->leave_sent[r]),
                                       "MPI_Isend", error);
     dist->has_left = true;
+    dist->has_left_at = now;
     return status;
 }
 
-// All have left, all is said and heard.
-static husk_status may_end(husk_dist *dist, bool *may, husk_error *error)
+// All have left, all is said and heard. A rank that hangs is not waited for longer than in any other common call.
+static husk_status may_end(husk_dist *dist, uint64_t now, bool *may, husk_error *error)
 {
     int flag = 0;
     *may = false;
-    for (int32_t r = 0; r < dist->count; r++)
-        if (r != dist->rank && !dist->left_at[r])
+    for (int32_t r = 0; r < dist->count; r++) {
+        char who[128];
+        if (r == dist->rank || dist->left_at[r])
+            continue;
+        if (now - dist->has_left_at <= dist->params.patience_ms * ms)
             return HUSK_OK;
+        error->status = HUSK_TIMEOUT;
+        snprintf(error->text, sizeof error->text,
+                 "%s has not come to husk_dist_release for %.1f s (patience_ms), though it is alive",
+                 husk__rank_text(dist, r, who), (double)(now - dist->has_left_at) / 1e9);
+        return HUSK_TIMEOUT;
+    }
     if (dist->count > 1 && (!dist->said_goodbye || !dist->heard_goodbye))
         return HUSK_OK;
     husk_status status = husk__mpi_failed(MPI_Test(&dist->beat_sent, &flag, MPI_STATUS_IGNORE), "MPI_Test",
@@ -371,9 +381,9 @@ static husk_status go_on(husk_dist *dist, bool *busy, bool *may, husk_error *err
     bool leaves = dist->is_leaving && !dist->has_left;
     pthread_mutex_unlock(&dist->lock);
     if (!status && leaves && !dist->active)
-        status = say_leaving(dist, error);
+        status = say_leaving(dist, now, error);
     if (!status && dist->has_left)
-        status = may_end(dist, may, error);
+        status = may_end(dist, now, may, error);
     return status;
 }
 

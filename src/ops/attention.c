@@ -101,7 +101,8 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     state *made = make_state(plan, block);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->range.groups[2] = (size_t)husk__divide_up(husk__max_i64(own->v.shape[COLUMNS], 1), block);
+    made->range.groups[0] *= made->range.groups[1]; // ATTENTION_PLACE of cl/lib/attention.clh
+    made->range.groups[1] = (size_t)husk__divide_up(husk__max_i64(own->v.shape[COLUMNS], 1), block);
     made->range.items[0] = (size_t)(side * side);
     char options[192];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->q.dtype), plan->configuration->options);

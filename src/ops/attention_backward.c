@@ -195,8 +195,10 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     state *made = make_state(plan, block, block);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->queries.range.groups[2] = (size_t)husk__divide_up(husk__max_i64(d, 1), block);
-    made->keys.range.groups[2] = (size_t)husk__divide_up(husk__max_i64(d > e ? d : e, 1), block);
+    made->queries.range.groups[0] *= made->queries.range.groups[1]; // ATTENTION_PLACE of cl/lib/attention.clh
+    made->keys.range.groups[0] *= made->keys.range.groups[1];
+    made->queries.range.groups[1] = (size_t)husk__divide_up(husk__max_i64(d, 1), block);
+    made->keys.range.groups[1] = (size_t)husk__divide_up(husk__max_i64(d > e ? d : e, 1), block);
     made->queries.range.items[0] = made->keys.range.items[0] = (size_t)(side * side);
     return get_kernels(plan, "attention_backward_workgroup.cl", "husk_attention_backward_workgroup_queries",
                        "husk_attention_backward_workgroup_keys", scope);

@@ -99,9 +99,9 @@ static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__
 static husk__range range_of(const problem *own, const husk__configuration *configuration, int64_t items)
 {
     const int32_t *v = configuration->values;
-    return (husk__range){{(size_t)husk__divide_up(own->q.shape[LENGTH], v[BLOCK]),
-                          (size_t)(own->q.shape[BATCH] * own->q.shape[HEADS]),
-                          (size_t)husk__divide_up(husk__max_i64(own->v.shape[COLUMNS], 1), v[WIDTH])},
+    const int64_t heads = own->q.shape[BATCH] * own->q.shape[HEADS];
+    return (husk__range){{(size_t)(husk__divide_up(own->q.shape[LENGTH], v[BLOCK]) * heads),
+                          (size_t)husk__divide_up(husk__max_i64(own->v.shape[COLUMNS], 1), v[WIDTH]), 1},
                          {(size_t)items, 1, 1}};
 }
 

@@ -44,11 +44,13 @@ static bool are_apart(const husk__conv_geometry *g)
     return apart;
 }
 
-// Channels, rows and columns of a filter follow one another at one distance, and so do dy's positions.
+// Channels, rows and columns of a filter follow one another at one distance, and so do dy's positions. Where one
+// element is repeated throughout the matrices' strides would be 0 alone, which means packed.
 static bool are_matrices(const husk__conv_geometry *g)
 {
     const int64_t *w = g->w_strides, *y = g->y_strides;
-    return (g->kernel[1] == 1 || w[3] == g->kernel[2] * w[4]) &&
+    const bool are_there = (w[0] != 0 || w[4] != 0) && (y[0] != 0 || y[1] != 0 || y[4] != 0);
+    return are_there && (g->kernel[1] == 1 || w[3] == g->kernel[2] * w[4]) &&
            (g->channels == 1 || w[1] == taps(g) * w[4]) && (g->out[1] == 1 || y[3] == g->out[2] * y[4]);
 }
 

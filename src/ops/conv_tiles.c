@@ -16,6 +16,8 @@ const husk__configuration husk__conv_tiled_menu[HUSK__CONV_TILED_MENU] = {
 // An engine's file knows its work-items, and its product how many steps lie in local memory: at most so many, to which
 // packed weights are rounded up (cl/lib/packed_lines.clh).
 enum { MOST_STEPS = 32, PACK_ITEMS = 32 };
+// NVIDIA's dimensions but the first end at 65,535 work-groups: the packing kernels go on from this many steps.
+enum { MOST_GROUPS = 32768 };
 #define MATRIX(side)                     \
     {                                    \
 #side "x" #side, "",             \
@@ -124,7 +126,8 @@ husk__range husk__conv_tiles_pack_range(const husk__configuration *configuration
                                         const husk__conv_tiles *tiles)
 {
     return (husk__range){{(size_t)(packed_lines(configuration, tiles) / PACK_ITEMS),
-                          (size_t)husk__round_up(tiles->steps, MOST_STEPS), (size_t)tiles->groups},
+                          (size_t)husk__min_i64(husk__round_up(tiles->steps, MOST_STEPS), MOST_GROUPS),
+                          (size_t)tiles->groups},
                          {PACK_ITEMS, 1, 1}};
 }
 

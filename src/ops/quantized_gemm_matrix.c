@@ -116,9 +116,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     *end++ = HUSK__ARG_I32(own->n);
     *end++ = HUSK__ARG_I32(own->k);
     end = husk__quantized_gemm_write_finish(own, given, end);
-    const husk__range range = {
-        {(size_t)husk__divide_up(own->n, tile), (size_t)husk__divide_up(own->m, tile), (size_t)own->groups},
-        {(size_t)state->items, 1, 1}};
+    const int64_t tiles = husk__divide_up(own->n, tile) * husk__divide_up(own->m, tile) * own->groups;
+    const husk__range range = {{(size_t)tiles, 1, 1}, {(size_t)state->items, 1, 1}};
     return husk__launch(queue, state->kernel, &range, list, (size_t)(end - list), scope);
 }
 

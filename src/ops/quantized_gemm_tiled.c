@@ -85,9 +85,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     *end++ = HUSK__ARG_I32(own->k);
     end = husk__products_write_finish(own, given->b_scale, given->bias, &given->a_quantization,
                                       &given->c_quantization, end);
-    const husk__range range = {{(size_t)husk__divide_up(own->n, TILE), (size_t)husk__divide_up(own->m, TILE),
-                                (size_t)own->groups},
-                               {ITEMS, 1, 1}};
+    const int64_t tiles = husk__divide_up(own->n, TILE) * husk__divide_up(own->m, TILE) * own->groups;
+    const husk__range range = {{(size_t)tiles, 1, 1}, {ITEMS, 1, 1}};
     return husk__launch(queue, state->kernel, &range, list, (size_t)(end - list), scope);
 }
 

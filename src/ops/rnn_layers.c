@@ -21,6 +21,8 @@ static bool is_matrix(const husk__rnn_problem *problem, bool is_panel)
 {
     const int64_t *stride = problem->x.strides, most_row = INT64_C(1) << 27;
     const int64_t row = problem->batch > 1 ? stride[1] : stride[0];
+    if (row == 0 && stride[2] == 0)
+        return false; // one element is repeated throughout: a matrix's strides of 0 alone mean packed
     if (is_panel && ((problem->inputs > 1 && stride[2] != 1) || row > most_row))
         return false;
     return problem->steps <= 1 || problem->batch <= 1 || stride[0] == problem->batch * stride[1];

@@ -20,6 +20,7 @@ void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
     husk__key_i64(key, problem->layers);
     husk__key_i64(key, problem->directions);
     husk__key_i64(key, problem->has_input_bias + 2 * problem->has_hidden_bias);
+    husk__key_i64(key, problem->precision); // by which the variant tile multiplies packed input weights
 }
 
 husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,

@@ -2,6 +2,8 @@
 // Values by name, parameters and buckets by number.
 #include <string.h>
 
+#include <husk/train/compress.h>
+
 #include "train/compile.h"
 
 static husk_status begin(husk_graph *graph, const char *call, husk__train_scope *scope)
@@ -243,6 +245,25 @@ husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parame
         parameter->states[s] = tensor;
         parameter->states[s].buffer = value->is_trained ? own->states[s] : NULL;
     }
+    return HUSK_OK;
+}
+
+husk_status husk_graph_mask_at(husk_graph *graph, size_t index, husk_tensor *mask)
+{
+    husk__train_scope scope;
+    husk_status status = begin(graph, "husk_graph_mask_at", &scope);
+    if (!status && !mask)
+        status = husk__train_reject(&scope, "mask", "it is NULL");
+    if (!status && index >= (size_t)graph->compiled->parameter_count)
+        status = husk__train_reject(&scope, "index", "%zu; there are %d parameters", index,
+                                    (int)graph->compiled->parameter_count);
+    if (status)
+        return status;
+    const husk__compiled *own = graph->compiled;
+    const husk__value *value = &graph->values[own->parameters[index]];
+    const bool has_mask = own->masks && own->masked && own->masked[own->parameters[index]];
+    *mask = husk_tensor_make(has_mask ? own->masks : NULL, HUSK_U8, value->tensor.rank, value->tensor.shape);
+    mask->offset = (int64_t)(value->offset / husk_dtype_size(husk__parameter_dtype(graph, value)));
     return HUSK_OK;
 }
 

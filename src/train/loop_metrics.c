@@ -23,6 +23,7 @@ struct husk_metrics {
     int64_t used, rows;    // slots, and rows in them
     double weights[SLOTS]; // of losses; negative: a batch
     bool has_matrix;       // there is something in it
+    bool has_constants;    // lowest and enough are there, since the last read or reset
 
     double entropy, loss, loss_rows;
     int64_t counted, right, top;
@@ -130,7 +131,7 @@ void husk_metrics_reset(husk_metrics *metrics)
     if (!metrics)
         return;
     metrics->used = metrics->rows = 0;
-    metrics->has_matrix = false;
+    metrics->has_matrix = metrics->has_constants = false;
     metrics->entropy = metrics->loss = metrics->loss_rows = 0;
     metrics->counted = metrics->right = metrics->top = 0;
     if (metrics->confusion)
@@ -194,7 +195,7 @@ static husk_status drain(husk_metrics *own, husk_queue *queue, const husk__train
     if (status)
         return status;
     own->used = own->rows = 0;
-    own->has_matrix = false;
+    own->has_matrix = own->has_constants = false;
     return HUSK_OK;
 }
 
@@ -362,8 +363,10 @@ husk_status husk_metrics_add(husk_metrics *metrics, husk_queue *queue, const hus
     status = make_room(metrics, queue, count, &scope);
     if (status)
         return status;
-    if (metrics->used == 0 && metrics->params.top)
+    if (!metrics->has_constants && metrics->params.top) { // a loss may have the first slot
         status = write_constants(metrics, queue);
+        metrics->has_constants = !status;
+    }
     if (!status)
         status = count_batch(metrics, queue, &of_scores, &of_labels);
     if (status)

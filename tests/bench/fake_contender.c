@@ -104,13 +104,21 @@ static bench_answer fake_run_batch(void *state, int64_t count, char reason[BENCH
         long ns = !strcmp(f->form, "slow") ? 2000000 : 500000;
         nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
     }
+    for (int64_t k = 0; !strcmp(f->name, "adds") && k < count; k++) { // gemm m=1 n=N k=1 beta=1
+        for (int64_t i = 0; i < f->count; i++)
+            f->y[i] += *(const float *)f->data->x.data * ((const float *)f->data->w.data)[i];
+    }
+    if (!strcmp(f->name, "adds"))
+        return BENCH_OK;
     for (int64_t i = 0; i < f->count; i++) {
         float x = ((const float *)f->data->x.data)[i];
         f->y[i] = x > 0 ? x : 0;
     }
     f->since_reset += count;
-    if (!strcmp(f->name, "adds"))
+    if (!strcmp(f->name, "forgets"))
         f->y[0] += (float)(f->since_reset - 1);
+    for (int64_t i = 0; !strcmp(f->name, "wavers") && f->since_reset > 1 && i < f->count; i++)
+        f->y[i] = f->y[i] > 0 ? f->y[i] : -0.0f;
     if (!strcmp(f->name, "wrong") || (!strcmp(f->name, "tires") && f->runs > 20)) // what is verified comes before
         f->y[f->count - 1] += 0.5f;
     return BENCH_OK;

@@ -6,8 +6,9 @@
 #include "contender.h"
 
 /*
- * closed, refuses, hangs, crashes, wrong, nothing (computes before it is timed), tires (is wrong from then on), adds
- * (to what the run before has left), forms; any other: good.
+ * closed, refuses, hangs, crashes, wrong, nothing (computes before it is timed), tires (is wrong from then on), forgets
+ * (is right in the first run after a reset alone), wavers (has -0 for 0 from the second on), adds (a product, to what
+ * the run before has left), forms; any other: good.
  */
 void fake_set_name(const char *name);
 extern const bench_contender fake_contender;

@@ -157,6 +157,8 @@ END_TEST
 START_TEST(mistakes_are_refused_with_the_nearest_spelling)
 {
     refuse("rum", "'run'");
+    refuse("run --json a --csv a", "cannot go to one file: a");
+    refuse("run --resume a.json --md a.json", "cannot go to one file: a.json");
     refuse("--jsno x", "'--json'");
     refuse("run --siute x", "'--suite'");
     refuse("list --quick", "no option");
@@ -171,6 +173,8 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("devices gpu", "unexpected");
     refuse("doctor gpu", "unexpected");
     refuse("list --dry-run", "no option");
+    refuse("run --budget 1e300h", "a time is wanted");
+    refuse("run --max-time 1e19", "a time is wanted"); // its result could not be read
     refuse("run --resume a.json --quick", "--quick cannot stand beside");
     refuse("run --resume a.json gemm m=1", "gemm m=1 cannot stand beside");
     refuse("run -d all -d cpu", "excludes further");

@@ -130,6 +130,37 @@ START_TEST(plain_lines_are_name_value_unit)
 }
 END_TEST
 
+// Two devices: each has its name, its rows and its means, and none is over both.
+START_TEST(devices_are_apart)
+{
+    json_t *root = document(), *rows = json_object_get(root, "results"), *row = json_array_get(rows, 1);
+    json_t *first = json_object_get(root, "device"), *second = json_deep_copy(first), *devices = json_array();
+    json_object_set_new(second, "name", json_string("Another"));
+    json_array_append(devices, first);
+    json_array_append_new(devices, second);
+    json_object_set_new(root, "devices", devices);
+    json_t *other = json_deep_copy(row), *baselines = json_object_get(other, "baselines");
+    json_object_set_new(other, "device", json_integer(1));
+    for (size_t i = 0; i < json_array_size(baselines); i++)
+        json_object_set_new(json_array_get(baselines, i), "speedup", json_real(1234));
+    json_array_append_new(rows, other);
+    make_path();
+    ck_assert(bench_write_plain(path, root));
+    read_path();
+    ck_assert_ptr_nonnull(strstr(text, "mean against best on 0: "));
+    ck_assert_ptr_nonnull(strstr(text, "mean against best on 1: 1234 x\n"));
+    ck_assert_ptr_null(strstr(text, "mean against best: "));
+    make_path();
+    ck_assert(bench_write_markdown(path, root));
+    read_path();
+    const char *name = strstr(text, "\nAnother ("), *at = strstr(text, " 1234.00 |");
+    ck_assert_ptr_nonnull(name);
+    ck_assert_ptr_nonnull(at);
+    ck_assert(at > name);
+    json_decref(root);
+}
+END_TEST
+
 // ---- networks ----
 
 static json_t *rows_of(const char *suite_name, const char *dtype)
@@ -223,6 +254,7 @@ int main(void)
     tcase_add_test(tests, csv_has_as_many_fields_in_each_line);
     tcase_add_test(tests, markdown_is_a_table_without_nan);
     tcase_add_test(tests, plain_lines_are_name_value_unit);
+    tcase_add_test(tests, devices_are_apart);
     tcase_add_test(tests, a_network_is_the_sum_of_its_layers);
     tcase_add_test(tests, every_suite_of_a_network_has_its_networks);
     Suite *suite = suite_create("outputs");

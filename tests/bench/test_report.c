@@ -107,6 +107,26 @@ START_TEST(one_device_is_a_page)
 }
 END_TEST
 
+// One sample has no interval, and no +- of 0.
+START_TEST(too_few_samples_have_no_interval)
+{
+    json_t *root = document("pocl-3.1-zen4-2c.json");
+    json_t *row = json_array_get(json_object_get(root, "results"), 0), *time = json_object_get(row, "time");
+    json_t *samples = json_array();
+    static const char *const all[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "max_ns"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        json_object_set_new(time, all[i], json_real(1e6));
+    json_array_append_new(samples, json_real(1e6));
+    json_object_set_new(time, "samples_ns", samples);
+    json_object_set_new(time, "n", json_integer(1));
+    const bench_column column = {root, 0, "a.json"};
+    make(&column, 1);
+    ck_assert_int_eq(count(">n=1</td>"), 1);
+    ck_assert_int_eq(count(">0.0%</td>"), 0);
+    json_decref(root);
+}
+END_TEST
+
 START_TEST(several_results_are_one_page)
 {
     json_t *a = document("pocl-3.1-zen4-2c-standard.json"), *b = document("pocl-3.1-zen5-2c.json"),
@@ -221,6 +241,7 @@ int main(void)
 {
     TCase *tests = tcase_create("report");
     tcase_add_test(tests, one_device_is_a_page);
+    tcase_add_test(tests, too_few_samples_have_no_interval);
     tcase_add_test(tests, several_results_are_one_page);
     tcase_add_test(tests, a_result_cannot_put_markup_into_it);
     tcase_add_test(tests, what_was_not_measured_leaves_no_trace);

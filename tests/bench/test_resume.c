@@ -40,6 +40,8 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
                          "devices", "notes", "device", "platform", "Fake", "name", *wish ? wish : "Host", "driver",
                          environment("FAKE_DRIVER", "1"), "version", "OpenCL 1.2", "traits", "class", "CPU",
                          "is_cpu", 1, "compute_units", 1);
+    if (!strcmp(what, "peaks") && *environment("FAKE_PEAKS", ""))
+        return json_pack("{s:s, s:s}", "answer", "error", "reason", "busy");
     if (!strcmp(what, "peaks"))
         return json_pack("{s:s, s:f, s:f, s:f, s:[{s:f, s:f}]}", "answer", "ok", "fma_gflops", 1e6,
                          "launch_ns", 1e3, "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s", 1e6);
@@ -73,6 +75,7 @@ static void teardown(void)
     char command[128];
     unsetenv("FAKE_DRIVER");
     unsetenv("FAKE_NAME");
+    unsetenv("FAKE_PEAKS");
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ck_assert_int_eq(system(command), 0);
 }
@@ -277,6 +280,26 @@ START_TEST(rows_that_failed_to_be_measured_are_tried_again)
 }
 END_TEST
 
+// Peaks that cannot be measured again are what they were, and so is what rows are measured by.
+START_TEST(peaks_that_fail_leave_those_that_are_there)
+{
+    pid_t pid = start_new(NULL, NULL);
+    wait_for_rows(2);
+    kill(pid, SIGKILL);
+    wait_for(pid);
+    setenv("FAKE_PEAKS", "fail", 1);
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    const json_t *peaks = json_object_get(json_array_get(json_object_get(document, "devices"), 0), "peaks"),
+                 *copy = json_array_get(json_object_get(peaks, "copy"), 0);
+    ck_assert_double_eq(json_number_value(json_object_get(copy, "gbytes_per_s")), 1e6);
+    for (size_t i = 0; i < CASES; i++)
+        ck_assert(json_is_number(json_object_get(json_array_get(rows, i), "percent_of_peak")));
+    json_decref(document);
+}
+END_TEST
+
 // Killed within the second device, a run goes on there, and leaves the first as it is.
 START_TEST(devices_are_gone_on_with_one_by_one)
 {
@@ -349,6 +372,22 @@ START_TEST(what_has_changed_is_refused)
 }
 END_TEST
 
+// What is refused stays what it was: finished.
+START_TEST(a_refusal_leaves_the_file_as_it_was)
+{
+    ck_assert_int_eq(wait_for(start_new(NULL, NULL)), BENCH_EXIT_OK);
+    expect_whole();
+    json_t *before = read_result();
+    setenv("FAKE_DRIVER", "2", 1);
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said("driver was 1, and is 2");
+    json_t *after = read_result();
+    ck_assert(json_equal(before, after));
+    json_decref(before);
+    json_decref(after);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -370,11 +409,13 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 200);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_run_that_is_killed_is_readable_and_goes_on);
+    tcase_add_test(tests, peaks_that_fail_leave_those_that_are_there);
     tcase_add_test(tests, what_was_measured_before_a_signal_is_kept);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
     tcase_add_test(tests, devices_are_gone_on_with_one_by_one);
     tcase_add_test(tests, what_has_changed_is_refused);
+    tcase_add_test(tests, a_refusal_leaves_the_file_as_it_was);
     Suite *suite = suite_create("clbench resume");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

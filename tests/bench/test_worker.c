@@ -107,10 +107,10 @@ START_TEST(a_row_is_verified_and_timed)
 }
 END_TEST
 
-static void expect_state(const char *name, bench_state state, const char *part)
+static void expect_state_of(const char *line, const char *name, bench_state state, const char *part)
 {
     bench_contestant c = start(name);
-    bench_row row = make_row("activation count=1000");
+    bench_row row = make_row(line);
     bench_measure_options options = quick_options();
     options.max_time = 1;
     bench_row_add(&row, &c, NULL);
@@ -121,6 +121,11 @@ static void expect_state(const char *name, bench_state state, const char *part)
                   row.entrants[0].reason, part);
     bench_row_free(&row);
     bench_contestant_stop(&c);
+}
+
+static void expect_state(const char *name, bench_state state, const char *part)
+{
+    expect_state_of("activation count=1000", name, state, part);
 }
 
 START_TEST(a_wrong_result_is_found)
@@ -286,7 +291,10 @@ START_TEST(what_is_timed_has_to_be_right_as_well)
 {
     expect_state("nothing", BENCH_STATE_FAILED, "the last that was timed is not");
     expect_state("tires", BENCH_STATE_FAILED, "the last that was timed is not: y: 1 of 1000 outputs wrong");
-    expect_state("adds", BENCH_STATE_OK, ""); // of what counts its runs, later ones say nothing
+    expect_state("forgets", BENCH_STATE_FAILED, "the one after it is not: y: 1 of 1000 outputs wrong");
+    expect_state("wavers", BENCH_STATE_OK, ""); // other bits, and as right
+    // Of what builds upon the run before, later ones say nothing.
+    expect_state_of("gemm m=1 n=1000 k=1 beta=1", "adds", BENCH_STATE_OK, "");
 }
 END_TEST
 

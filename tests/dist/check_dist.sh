@@ -107,6 +107,7 @@ scaled) # by powers of two, which change no bit of f32; by rank 0's, whatever th
     ;;
 refused)
     fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'
+    fail 2 pruned 20 'husk_parallel_create: rank 1 (.*) has other masks of pruning than rank 0'
     fail 2 silence 20 'rank 0: husk_dist_create: rank 1 (.*: params: silence_ms: at least 100'
     fail 2 parts 20 'rank 1: husk_parallel_create: params: part_bytes' 'rank 0: .*rank 1 (.*params: part_bytes'
     fail 2 buckets 20 'rank 0: husk_parallel_create: .*cut into [0-9]* buckets, those of rank 0 .* (bucket_bytes)'
@@ -182,9 +183,15 @@ failures)
         echo "counts: other numbers of values were summed"
         exit 1
     fi
+    fail 2 nothing 20 'rank 1: husk_dist_broadcast: rank 0 (.*) has come with 0 bytes, this rank with 8'
+    if grep 'values that are not there' nothing.errors; then
+        echo "nothing: other numbers of bytes were given"
+        exit 1
+    fi
     fail 2 differ 20 'rank 0: husk_parallel_settle: rank 1 (.*has other parameters'
     fail 2 leave 20 'rank 0: .*rank 1 (.*has come to husk_dist_release, and is still needed'
     fail 2 late 20 'rank 0: .*rank 1 (.*has not come to it for 1.0 s'
+    fail 2 linger 30 'ends the run: .*rank 1 (.*has not come to husk_dist_release for 5.0 s'
     if OPENCL_LAYERS=$layer HUSK_TEST_FAULTS='fail=-5 clCreateBuffer' "$ranks" layers > /dev/null 2>&1; then
         echo "(this OpenCL loader has no layers: no call fails)"
     else

@@ -133,7 +133,7 @@ static husk_status refuse_another(rank *r)
 static husk_status open_all(rank *r)
 {
     uint32_t silence = is(r, "stop") ? 2000 : is(r, "silence") && is_second() ? 50 : 0;
-    uint32_t patience = is(r, "late") ? 1000 : 0;
+    uint32_t patience = is(r, "late") ? 1000 : is(r, "linger") ? 5000 : 0;
     husk_dist_params params = HUSK_DIST_PARAMS(.silence_ms = silence, .patience_ms = patience, .log = say);
     husk_status status = husk_dist_create(&params, &r->dist, &r->error);
     if (status)
@@ -166,6 +166,8 @@ static husk_status open_all(rank *r)
             status = husk_graph_load(r->graph, file, NULL, NULL, &r->error);
         husk_safetensors_close(file);
     }
+    if (!status && is(r, "pruned") && own == 0) // as a checkpoint that it alone has loaded would do
+        status = husk_graph_prune(r->graph, &HUSK_PRUNE_PARAMS(.share = 0.5), NULL, &r->error);
     uint64_t part_bytes = is(r, "overlap") ? 0 : is(r, "parts") && own == 1 ? 1 : 4096;
     husk_parallel_params parallel = HUSK_PARALLEL_PARAMS(.part_bytes = part_bytes, .check_finite = is(r, "finite"),
                                                          .mixed = is(r, "mixed"));
@@ -221,6 +223,19 @@ static husk_status sum_differently(rank *r)
     return status;
 }
 
+// The first rank has nothing to give, and then something.
+static husk_status broadcast_differently(rank *r)
+{
+    const bool is_first = husk_dist_rank(r->dist) == 0;
+    double value = is_first ? 5 : 0, next = value;
+    husk_status status = husk_dist_broadcast(r->dist, &value, is_first ? 0 : sizeof value);
+    if (!status)
+        status = husk_dist_broadcast(r->dist, &next, sizeof next);
+    if (!status || value != (is_first ? 5 : 0))
+        fprintf(stderr, "rank %d: values that are not there are %g\n", (int)husk_dist_rank(r->dist), value);
+    return status;
+}
+
 static husk_status train(rank *r)
 {
     int steps = STEPS * (int)r->accumulate;
@@ -241,6 +256,8 @@ static husk_status train(rank *r)
             status = husk_dist_sum(r->dist, &sum, 1);
         if (!status && is(r, "counts"))
             status = sum_differently(r);
+        if (!status && is(r, "nothing"))
+            status = broadcast_differently(r);
         if (status)
             return status;
         sum /= husk_dist_count(r->dist);
@@ -313,6 +330,8 @@ int main(int count, char **arguments)
     husk_parallel_release(r.parallel);
     husk_graph_release(r.graph);
     husk_context_release(r.context);
+    if (is(&r, "linger") && husk_dist_rank(r.dist) == 1)
+        sleep(60); // the others wait for it in husk_dist_release
     husk_dist_release(r.dist);
     return status != HUSK_OK;
 }

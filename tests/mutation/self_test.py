@@ -206,8 +206,9 @@ def check_stages(found):
 class FakeCopy:
     """Stages whose answers are known beforehand."""
 
-    def __init__(self, folder, answers):
+    def __init__(self, folder, answers, patiently=None):
         self.folder, self.work, self.answers = folder, folder, answers
+        self.patiently = patiently or answers
         self.deadline = time.time() + 1000
         self.map = stages.Map(mutation.ROOT)
         self.tests = {}
@@ -222,8 +223,8 @@ class FakeCopy:
     def plant(self, site):
         self.planted = site
 
-    def try_stage(self, stage, limit=None):
-        return self.answers(stage, self.planted)
+    def try_stage(self, stage, limit=None, beyond=False):
+        return self.answers(stage, self.planted) if not beyond else self.patiently(stage, self.planted)
 
 
 def check_verdicts(found):
@@ -247,6 +248,23 @@ def check_verdicts(found):
             ended, _ = mutation.summary(draw, mutation.Book(mutation.ROOT, folder)) # as read from the file
         said = said.getvalue()
         check(f"verdicts where {what}", (unfinished, ended) == (3, status) and line in said, said)
+    # One that is only slow is not seen; and a book whose last line is half there is read up to it.
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+        draw = mutation.Draw(1, 3, found)
+        book = mutation.Book(mutation.ROOT, folder)
+        os.makedirs(os.path.join(folder, "pocl"))
+        slow = FakeCopy(folder, lambda stage, site: ("built", -1000, "", 1.0) if site else calm, lambda *_: calm)
+        run = mutation.Run(slow, book, False)
+        for site in draw.chosen({})[0]:
+            run.mutant(site)
+        with open(book.path, "a", encoding="utf-8") as file:
+            file.write('{"stage": "ops/so')
+        ended, _ = mutation.summary(draw, mutation.Book(mutation.ROOT, folder))
+        mutation.Book(mutation.ROOT, folder).write(stage="ops/softmax", good=True, seconds=1.0)
+        known = mutation.Book(mutation.ROOT, folder).stages
+    check("what is only slow is not seen", ended == 1 and "0 of 3 killed, 3 survived" in said.getvalue(),
+          said.getvalue())
+    check("a book goes on behind half a line", known.get("ops/softmax", {}).get("good"), known)
     # One that does not compile is no mutant: another one takes its place.
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
         draw = mutation.Draw(1, 3, found)

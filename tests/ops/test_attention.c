@@ -31,7 +31,7 @@ static husk_status call(const test_attention *c, const char *variant, const test
                           &y->tensor, sums ? &sums->tensor : NULL);
 }
 
-static void run_all(const test_attention *c)
+static void run_variants(const test_attention *c, const char *const *list, int count)
 {
     const int64_t sums_shape[] = {c->batch, c->heads, c->queries};
     test_tensor y = test_attention_output(c, c->heads, c->queries, c->e, false, 0);
@@ -44,12 +44,12 @@ static void run_all(const test_attention *c)
     ck_assert(husk_ref_expect(&function, 1, &expected));
     function = husk_ref_attention_log_sum_exp_function(&op);
     ck_assert(husk_ref_expect(&function, 1, &expected_sums));
-    for (int v = 0; v < VARIANTS; v++) {
+    for (int v = 0; v < count; v++) {
         if (c->dtype != HUSK_F32 && !test_tier_is("dtypes") && v != 0 && v != 3)
             continue; // few programs in the default tier
         test_restore(&y);
         test_restore(&sums);
-        if (!test_ran(call(c, variants[v], &y, c->has_sums ? &sums : NULL), name, variants[v]))
+        if (!test_ran(call(c, list[v], &y, c->has_sums ? &sums : NULL), name, list[v]))
             continue;
         test_fetch(&y);
         husk_ref_report report = {0};
@@ -60,13 +60,18 @@ static void run_all(const test_attention *c)
         } else {
             test_untouched(&sums);
         }
-        test_accept(name, variants[v], c->text, &report);
+        test_accept(name, list[v], c->text, &report);
     }
     husk_ref_expected_release(&expected);
     husk_ref_expected_release(&expected_sums);
     husk_ref_attention_release(&op);
     test_release(&y);
     test_release(&sums);
+}
+
+static void run_all(const test_attention *c)
+{
+    run_variants(c, variants, VARIANTS);
 }
 
 // In the tier "dtypes" the other dtypes in turns; in the tier "long" every eighth is f16.
@@ -114,6 +119,20 @@ START_TEST(large)
                                                         .dropout = sizes[_i].dropout, .seed = 5)};
     test_attention_fill(&c, &random, 3);
     run_all(&c);
+    test_attention_release(&c);
+}
+END_TEST
+
+// More heads than NVIDIA has work-groups in any dimension but the first.
+START_TEST(many_heads)
+{
+    static const char *const own[] = {"workgroup:8x8", "tiled:32x64"};
+    husk_ref_random random = {.seed = 7};
+    test_attention c = {.batch = 2, .heads = 33000, .kv_heads = 16500, .queries = 2, .keys = 3, .d = 1, .e = 2};
+    c.has_sums = true;
+    c.params = HUSK_ATTENTION_PARAMS(.causal = HUSK_CAUSAL_BOTTOM_RIGHT);
+    test_attention_fill(&c, &random, 3);
+    run_variants(&c, own, 2);
     test_attention_release(&c);
 }
 END_TEST
@@ -461,6 +480,8 @@ int main(void)
     if (test_tier_is("dtypes"))
         return test_main(suite);
     tcase_add_loop_test(tests, the_same_bits_by_ranges, 0, 3);
+    if (test_is_long())
+        tcase_add_test(tests, many_heads);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
     tcase_add_loop_test(tests, masks_of_unseen_keys, 0, 4);

@@ -229,6 +229,25 @@ START_TEST(filter_larger_than_the_image)
 }
 END_TEST
 
+// Filters of one element, whose only row of outputs lies before the image, or where there is none.
+START_TEST(row_that_is_all_padding)
+{
+    conv_case c = plain_case(3, 14, 20, 1, 0);
+    c.in[0] = 1;
+    c.params.pad[0] = 1;
+    c.params.pad_end[0] = HUSK_PAD_NONE;
+    c.params.stride[0] = 2;
+    test_everywhere(&c);
+    c.in[0] = 3;
+    c.params.stride[0] = 4;
+    test_everywhere(&c);
+    c.in[0] = 0;
+    c.params.pad[0] = 0;
+    c.params.pad_end[0] = 1;
+    test_everywhere(&c);
+}
+END_TEST
+
 // Rows that fill a vector, half of one or a few; the second plane of a pair that is not there.
 START_TEST(depthwise_planes_of_every_width)
 {
@@ -298,6 +317,17 @@ START_TEST(several_blocks_of_depth)
         c.params.activation = HUSK_ACT_RELU;
         conv_test(&c, "implicit_gemm", CONV_CALL);
     }
+}
+END_TEST
+
+// Steps of a packing kernel and images: more than such kernels have work-groups in a dimension.
+START_TEST(work_items_go_on_from_the_last_group)
+{
+    conv_case c = plain_case(4096, 2, 2, 3, 1);
+    conv_test(&c, "tiled:32x32", CONV_CALL);
+    c = plain_case(1, 1, 2, 1, 0);
+    c.batch = 33000;
+    conv_test(&c, "tiled_depthwise", CONV_CALL);
 }
 END_TEST
 
@@ -409,6 +439,9 @@ START_TEST(no_channels_give_the_bias)
     c.in[1] = 0; // no image either: y is all padding
     c.channels = 3;
     c.params.pad[1] = 2;
+    test_everywhere(&c);
+    c.groups = 5;
+    c.channels = c.filters = 1;
     test_everywhere(&c);
 }
 END_TEST
@@ -626,10 +659,12 @@ int main(void)
     tcase_add_loop_test(generated, narrow_ones, 0, 5);
     tcase_add_test(edges, edges_of_the_tiles);
     tcase_add_test(edges, filter_larger_than_the_image);
+    tcase_add_test(edges, row_that_is_all_padding);
     tcase_add_test(edges, depthwise_planes_of_every_width);
     tcase_add_test(edges, depthwise_planes_of_several_blocks);
     tcase_add_test(edges, wide_filter_in_one_dimension);
     tcase_add_test(edges, several_blocks_of_depth);
+    tcase_add_test(edges, work_items_go_on_from_the_last_group);
     tcase_add_test(edges, winograd_tiles_in_regions_and_blocks);
     tcase_add_test(edges, direct_convolution_cuts_rows_and_filters);
     tcase_add_test(edges, every_activation_of_every_variant);

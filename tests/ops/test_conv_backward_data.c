@@ -185,6 +185,9 @@ START_TEST(larger_ones)
         c.params.accumulate = HUSK_ACCUMULATE_INPUTS;
         test_case(&c);
     }
+    // More steps than the packing kernel has work-groups in a dimension.
+    const conv_backward_case deep = conv_backward_plain(2, 4096, 2, 3, 1, 1);
+    test_variant(&deep, "tiled:32x32");
 }
 END_TEST
 
@@ -240,6 +243,29 @@ START_TEST(columns)
             ck_assert(conv_backward_resolve(&c));
             test_variant(&c, "columns");
         }
+}
+END_TEST
+
+// A dy, or weights, that are one element repeated: rows are one, and a stride that is never taken is not 0.
+START_TEST(one_element_for_all)
+{
+    for (int of_w = 0; of_w < 2; ++of_w) {
+        conv_backward_case c = conv_backward_plain(3, 4, 9, 3, 1, 1);
+        c.batch = 2;
+        c.in[0] = c.filter[0] = 1;
+        c.params.pad[0] = 0;
+        ck_assert(conv_backward_resolve(&c));
+        tensors t;
+        make(&c, false, &t);
+        test_tensor *repeated = of_w ? &t.w : &t.dy;
+        husk_ref_store(&repeated->array, 0, 1.0);
+        test_input_update(repeated);
+        memcpy(repeated->tensor.strides, (int64_t[]){0, 0, 1, 0}, 4 * sizeof(int64_t));
+        memcpy(repeated->array.strides, (int64_t[]){0, 0, 1, 0}, 4 * sizeof(int64_t));
+        for (int v = 0; v < VARIANTS; ++v)
+            test_one(&c, variants[v], &t);
+        release(&t);
+    }
 }
 END_TEST
 
@@ -591,6 +617,7 @@ int main(void)
     tcase_add_test(device, larger_ones);
     tcase_add_test(device, strips);
     tcase_add_test(device, columns);
+    tcase_add_test(device, one_element_for_all);
     tcase_add_test(device, what_nothing_meets_is_zero);
     tcase_add_test(device, empty_ones);
     tcase_add_test(device, transposed_convolution);

@@ -302,6 +302,19 @@ START_TEST(strips)
 }
 END_TEST
 
+// One x or dy for all images, several of which are in a block of positions.
+START_TEST(one_image_for_all)
+{
+    for (int i = 0; i < 3; i += 2) {
+        conv_backward_case c = conv_backward_plain(4, 9, 6, 3, 1, 1);
+        c.batch = 3;
+        c.layouts[i] = TEST_REPEATED_FIRST;
+        conv_backward_resolve(&c);
+        test_case(&c, WEIGHTS | BIAS);
+    }
+}
+END_TEST
+
 START_TEST(what_only_padding_meets_is_zero)
 {
     conv_backward_case c = conv_backward_plain(4, 3, 2, 1, 5, 4);
@@ -615,6 +628,7 @@ int main(void)
     tcase_add_test(device, winograd_tiles);
     tcase_add_test(device, bands_and_taps);
     tcase_add_test(device, strips);
+    tcase_add_test(device, one_image_for_all);
     tcase_add_test(device, what_only_padding_meets_is_zero);
     tcase_add_test(device, empty_ones);
     tcase_add_loop_test(rules, not_a_number_and_infinity, 0, 3);

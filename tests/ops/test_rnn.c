@@ -240,6 +240,29 @@ START_TEST(test_inputs)
 }
 END_TEST
 
+// Inputs that are one element repeated throughout, the stride of a single sequence or step is not 0.
+START_TEST(test_one_input_for_all)
+{
+    const rnn_shape shape = {.cell = HUSK_RNN_GRU,
+                             .steps = _i ? 1 : 4,
+                             .batch = _i ? 4 : 1,
+                             .inputs = 6,
+                             .hidden = 9,
+                             .layers = 1,
+                             .has_h_n = true,
+                             .has_input_bias = true,
+                             .seed = 71};
+    const int64_t strides[3] = {_i ? 1 : 0, _i ? 0 : 1, 0};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    memcpy(c.x.tensor.strides, strides, sizeof strides);
+    memcpy(c.x.array.strides, strides, sizeof strides);
+    for (int v = 0; v < VARIANTS; v++)
+        rnn_case_verify(&c, variants[v], RNN_IMMEDIATE);
+    rnn_case_release(&c);
+}
+END_TEST
+
 // More weights than most caches hold, which one or two sequences ask for ahead.
 START_TEST(test_far)
 {
@@ -535,6 +558,7 @@ int main(void)
     tcase_add_loop_test(numbers, test_batches, 0, 15);
     tcase_add_loop_test(numbers, test_divided, 0, 5);
     tcase_add_loop_test(numbers, test_inputs, 0, 5 * 8);
+    tcase_add_loop_test(numbers, test_one_input_for_all, 0, 2);
     tcase_add_loop_test(numbers, test_far, 0, 2);
     tcase_add_loop_test(edges, test_no_step, 0, 4);
     tcase_add_test(edges, test_no_sequence);

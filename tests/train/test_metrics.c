@@ -175,6 +175,28 @@ START_TEST(batches_are_counted_as_the_host_does)
 }
 END_TEST
 
+// What the top k is counted by is there whichever comes first, and again after a read.
+START_TEST(a_loss_may_come_before_its_batch)
+{
+    const float scores[3][3] = {{3, 2, 1}, {3, 2, 1}, {3, 2, 1}};
+    const husk_tensor x = upload(HUSK_F32, 2, (int64_t[]){3, 3}, scores);
+    const husk_tensor y = upload(HUSK_I32, 1, (int64_t[]){3}, (int32_t[]){1, 2, -100});
+    const husk_tensor loss = upload(HUSK_F32, 0, NULL, &(float){0.5f});
+    husk_metrics *metrics = make(&HUSK_METRICS_PARAMS(.classes = 3, .rows = 3, .top = 2));
+    for (int round = 1; round <= 2; round++) {
+        test_ok_error(husk_metrics_add_loss(metrics, test_queue(), &loss, 3, &error), &error);
+        add(metrics, &x, &y, 3);
+        husk_metrics_report report = read_report(metrics);
+        ck_assert_int_eq(report.rows, 2 * round);
+        ck_assert(report.top_accuracy == 0.5 && report.right == 0 && report.loss == 0.5);
+    }
+    husk_metrics_release(metrics);
+    husk_buffer_release(x.buffer);
+    husk_buffer_release(y.buffer);
+    husk_buffer_release(loss.buffer);
+}
+END_TEST
+
 // More batches than there are places on the device, and losses between them.
 START_TEST(an_epoch_may_be_long)
 {
@@ -375,6 +397,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, six_examples_by_hand);
     tcase_add_test(tests, batches_are_counted_as_the_host_does);
+    tcase_add_test(tests, a_loss_may_come_before_its_batch);
     tcase_add_test(tests, an_epoch_may_be_long);
     tcase_add_test(tests, counts_stay_exact);
     tcase_add_test(tests, labels_that_are_no_class_show);

@@ -148,6 +148,38 @@ START_TEST(the_smallest_go)
 }
 END_TEST
 
+// The masks can be looked at, by a parameter's number; of others there are none.
+START_TEST(masks_are_shown)
+{
+    husk_graph *graph = network(8, adam(1e-2f), 3);
+    const char *const names[] = {"fc2.weight"};
+    husk_prune_params half = HUSK_PRUNE_PARAMS(.share = 0.5, .names = names, .name_count = 1);
+    husk_parameter parameter = HUSK_PARAMETER();
+    husk_tensor mask;
+    size_t count;
+    test_graph_ok(graph, husk_graph_mask_at(graph, 0, &mask));
+    ck_assert_ptr_null(mask.buffer);
+    test_ok_error(husk_graph_prune(graph, &half, NULL, &error), &error);
+    float *values = values_of(graph, "fc2.weight", &count);
+    uint8_t *kept = malloc(count);
+    for (size_t i = 0; i < husk_graph_parameter_count(graph); i++) {
+        test_graph_ok(graph, husk_graph_parameter_at(graph, i, &parameter));
+        test_graph_ok(graph, husk_graph_mask_at(graph, i, &mask));
+        ck_assert_int_eq(mask.buffer != NULL, strcmp(parameter.name, "fc2.weight") == 0);
+        if (!mask.buffer)
+            continue;
+        ck_assert(mask.dtype == HUSK_U8 && mask.rank == parameter.tensor.rank);
+        ck_assert_uint_eq((size_t)husk_tensor_count(&mask), count);
+        test_ok(husk_buffer_read(husk_graph_queue(graph), mask.buffer, (uint64_t)mask.offset, count, kept));
+    }
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(kept[i] == 0, values[i] == 0);
+    free(values);
+    free(kept);
+    husk_graph_release(graph);
+}
+END_TEST
+
 // What was written where a mask is stays pruned; a forward that has read other weights is of no use.
 START_TEST(pruning_adds_to_masks)
 {
@@ -408,6 +440,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_smallest_go);
+    tcase_add_test(tests, masks_are_shown);
     tcase_add_test(tests, pruning_adds_to_masks);
     tcase_add_test(tests, doubles_are_pruned);
     tcase_add_test(tests, what_cannot_be_pruned_is_refused);

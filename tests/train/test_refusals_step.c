@@ -269,6 +269,8 @@ START_TEST(a_compiled_graph_goes_on)
     GRAPH_FAILS(g, husk_graph_parameter_at(g, 0, &small), "husk_graph_parameter_at: parameter: size is ");
     GRAPH_FAILS(g, husk_graph_parameter_at(g, 2, &parameter),
                 "husk_graph_parameter_at: index: 2; there are 2 parameters");
+    GRAPH_FAILS(g, husk_graph_mask_at(g, 0, NULL), "husk_graph_mask_at: mask: it is NULL");
+    GRAPH_FAILS(g, husk_graph_mask_at(g, 2, &from), "husk_graph_mask_at: index: 2; there are 2 parameters");
     GRAPH_FAILS(g, husk_graph_bucket_at(g, 0, NULL), "husk_graph_bucket_at: bucket: it is NULL");
     GRAPH_FAILS(g, husk_graph_bucket_at(g, 0, &little), "husk_graph_bucket_at: bucket: size is 1");
     GRAPH_FAILS(g, husk_graph_bucket_at(g, 1, &bucket), "husk_graph_bucket_at: index: 1; there are 1 buckets");

@@ -66,6 +66,12 @@ typedef struct husk_prune_counts {
  */
 HUSK_API husk_status husk_graph_prune(husk_graph *graph, const husk_prune_params *params, husk_prune_counts *counts,
                                       husk_error *error);
+/*
+ * The mask of the parameter that husk_graph_parameter_at gives for this index: u8 of its shape, 0 where it stays zero.
+ * The buffer is the graph's until it is pruned or loaded anew, and NULL where the parameter has no mask. Of a compiled
+ * graph; texts of failures are husk_graph_error's.
+ */
+HUSK_API husk_status husk_graph_mask_at(husk_graph *graph, size_t index, husk_tensor *mask);
 
 /* ---- quantisation ---------------------------------------------------------------------------------------- */
 
