@@ -289,13 +289,15 @@ POOL_INLINE vf gather(const gathered *from, const tap_rows *rows, int column, in
     return sum;
 }
 
-// Whether the problem is one for gathering; the band has whole rows.
+// Whether the problem is one for gathering; the band has whole rows. Columns that no window meets read what lies beside
+// the outputs: a single window with stride 1 in its place may leave out more of them than there are zeros.
 POOL_INLINE bool can_gather(int rows, int columns, POOL_BACKWARD_PARAMS)
 {
     const int reach = (window_w - 1) * dilation_w;
     const int outputs = min(out_h, (rows + (window_h - 1) * dilation_h) / stride_h + 2);
     return in_d == 1 && out_d == 1 && window_d == 1 && columns >= in_w &&
            (stride_w == 1 || dilation_w == 1) && window_h * window_w <= MOST_WINDOW &&
+           (in_w - 1 + pad_w) / stride_w < out_w + 2 * (reach + VW) &&
            (long)(outputs + 1) * (out_w + 2 * (reach + VW)) <= GATHER_ROOM;
 }
 
@@ -487,7 +489,8 @@ void husk_pool_backward_planes_avg(POOL_BACKWARD_PARAMS, int rows, int columns, 
     int scaled_left = -1; // of the band that `scales` are for
 
     const bool is_one = out_d == 1 && out_h == 1 && out_w == 1 && window_d == in_d && window_h == in_h &&
-                        window_w == in_w && pad_d + pad_h + pad_w == 0 && rows >= in_d * in_h && columns >= in_w &&
+                        window_w == in_w && pad_d + pad_h + pad_w == 0 && dilation_d + dilation_h + dilation_w == 3 &&
+                        rows >= in_d * in_h && columns >= in_w &&
                         (x_stride_h == in_w || in_h == 1) && (x_stride_d == (long)in_h * in_w || in_d == 1);
     const acc_t share_of_one = 1.0f / (acc_t)((long)in_d * in_h * in_w);
     acc_t copies[GATHER_ROOM + 2 * VW];

@@ -26,7 +26,7 @@ typedef void (*husk_log_callback)(void *user, husk_log_level level, const char *
 
 typedef enum husk_cache_mode {
     HUSK_CACHE_DEFAULT =
-        0, /* HUSK_CACHE of the environment, else on, but off where the driver caches (PoCL) */
+        0, /* HUSK_CACHE of the environment, else on, but off where the driver caches (PoCL), and on simulators */
     HUSK_CACHE_ON = 1,
     HUSK_CACHE_OFF = 2
 } husk_cache_mode;

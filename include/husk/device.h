@@ -32,7 +32,7 @@ typedef enum husk_device_class {
  * What a device is. Texts belong to the device. HUSK_LIMITS=local_memory=16K,work_group=64,... lowers
  * local_memory, work_group, compute_units, vector_width, max_allocation or global_memory for tests, and
  * pooled_memory, what a context keeps of released buffers, and index, from how many elements on kernels take
- * 64-bit indices.
+ * 64-bit indices; f64=0 takes f64 away.
  */
 typedef struct husk_device_traits {
     const char *platform_name;

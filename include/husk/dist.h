@@ -105,7 +105,7 @@ typedef struct husk_parallel_params {
     uint32_t size;         /* sizeof this struct: HUSK_PARALLEL_PARAMS sets it */
     uint32_t mixed;        /* not 0: ranks may have devices or drivers that differ */
     uint32_t check_finite; /* not 0: husk_parallel_step looks at the loss, as husk_graph_check_finite; it waits then */
-    uint64_t part_bytes;   /* larger buckets are sent in parts of this; default 16 MiB, at least 4 KiB */
+    uint64_t part_bytes;   /* larger buckets are sent in parts of this; default 16 MiB; 4 KiB to 1 GiB */
 } husk_parallel_params;
 
 #define HUSK_PARALLEL_PARAMS(...) (husk_parallel_params) { .size = sizeof(husk_parallel_params), __VA_ARGS__ }

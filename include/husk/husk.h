@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * husk/husk.h: all of Husk but husk/opencl.h.
+ * husk/husk.h: all of libhusk but husk/opencl.h. The other libraries have husk/train.h and husk/dist.h.
  *
  * Deep-learning primitives on any OpenCL device:
  *     husk_device_list_create, husk_context_create, husk_queue_create     find and open a device

@@ -271,6 +271,10 @@ static const shape_case cases[] = {
     {4, {1, 3, 20, 50}, {.window = {3, 3}, .stride = {1, 1}, .pad = {2, 2}, .dilation = {2, 2}}},
     {4, {1, 2, 19, 40}, {.window = {5, 5}, .stride = {2, 2}, .pad = {1, 2}, .count_pad = 1, .ceil_mode = 1}},
     {4, {1, 1, 120, 200}, {.window = {3, 3}, .stride = {2, 2}, .pad = {1, 1}}},
+    {3, {2, 3, 3}, {.window = {3}, .dilation = {2}, .pad_end = {2}}}, // as wide as the image, and not all of it
+    {4, {1, 2, 3, 5}, {.window = {3, 5}, .dilation = {2, 1}, .pad_end = {2, 0}, .count_pad = 1}},
+    {4, {1, 2, 12, 200}, {.window = {2, 2}, .stride = {2, 200}}}, // one window a row, and far more columns than it has
+    {4, {1, 1, 40, 900}, {.window = {1, 3}, .stride = {1, 1000}, .dilation = {1, 2}, .pad = {0, 1}}},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 

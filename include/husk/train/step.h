@@ -49,8 +49,8 @@ typedef struct husk_graph_options {
     uint32_t keep_values;   /* not 0: every value has memory of its own, and can be read by its name */
     uint32_t check_finite;  /* not 0: husk_graph_step looks at the loss, as husk_graph_check_finite; it waits then */
     uint32_t cold;          /* not 0: compiling does not run a step on zeros, so the first one builds the programs */
-    uint32_t micro_batches; /* how many may be between their forward and their backward (pipelines); 0 means 1. Each
-                               has inputs, outputs and an arena of its own: husk_graph_micro_batch */
+    uint32_t micro_batches; /* how many may be between their forward and their backward (pipelines); 0 means 1, 1024
+                               at most. Each has inputs, outputs and an arena of its own: husk_graph_micro_batch */
     float clip_value;       /* each element of a gradient is brought into [-clip_value, clip_value], before clip_norm is
                                looked at; 0: it is not */
     const husk_loss_scale_params *loss_scale; /* NULL: the defaults for f16 with a loss and an optimizer, unless
