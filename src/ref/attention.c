@@ -39,6 +39,12 @@ static double mask_at(const husk_ref_array *mask, const int64_t *row, int64_t ke
     return husk_ref_load(mask, offset);
 }
 
+// A finite mask below this counts as this, see husk/ops/attention.h.
+static double least_mask(husk_dtype dtype)
+{
+    return dtype == HUSK_F64 ? -0x1p1023 : -0x1p127;
+}
+
 husk_ref_score husk_ref_attention_score(const husk_ref_attention *op, const int64_t *row, int64_t key)
 {
     const husk_causal causal = params_of(op)->causal;
@@ -60,7 +66,10 @@ husk_ref_score husk_ref_attention_score(const husk_ref_attention *op, const int6
         score.value += term;
         score.magnitude += fabs(term);
     }
-    const double scale = husk_ref_attention_scale(op), added = is_boolean ? 0.0 : mask;
+    const double scale = husk_ref_attention_scale(op);
+    double added = is_boolean ? 0.0 : mask;
+    if (op->mask != NULL && isfinite(added))
+        added = fmax(added, least_mask(op->mask->dtype));
     score.value = score.value * scale + added;
     score.magnitude = score.magnitude * fabs(scale) + (isinf(added) ? 0.0 : fabs(added));
     return score;
@@ -141,7 +150,7 @@ static const struct husk_ref_attention_line *line_of(const husk_ref_attention *o
         const double score = line->weight[j];
         line->kept[j] = husk_ref_attention_kept(op, row, j);
         const bool is_hidden = isinf(score) || isinf(max);
-        line->weight[j] = is_hidden ? 0.0 : exp(score - line->log_sum);
+        line->weight[j] = is_hidden ? 0.0 : exp(score - max) / sum; // log_sum may have lost log(sum)
         line->delta[j] = is_hidden ? 0.0 : line->delta[j] + 8.0 * HUSK_REF_UNIT * fabs(score - line->log_sum);
         line->log_sum_bound += line->weight[j] * line->delta[j];
         line->largest = fmax(line->largest, line->weight[j]);

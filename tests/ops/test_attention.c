@@ -250,6 +250,22 @@ START_TEST(lowest_masks)
 }
 END_TEST
 
+// So does the reference: of finite numbers below -2^127 none is lower than the other.
+START_TEST(lowest_masks_of_the_reference)
+{
+    float zeros[8] = {0}, values[] = {0.0f, 1.0f}, masks[] = {-FLT_MAX, -0x1p127f};
+    double result = 0.0;
+    const husk_ref_array q = husk_ref_array_make(zeros, HUSK_F32, 4, (const int64_t[]){1, 1, 1, 4});
+    const husk_ref_array k = husk_ref_array_make(zeros, HUSK_F32, 4, (const int64_t[]){1, 1, 2, 4});
+    const husk_ref_array v = husk_ref_array_make(values, HUSK_F32, 4, (const int64_t[]){1, 1, 2, 1});
+    const husk_ref_array mask = husk_ref_array_make(masks, HUSK_F32, 1, (const int64_t[]){2});
+    const husk_ref_array y = husk_ref_array_make(&result, HUSK_F64, 4, (const int64_t[]){1, 1, 1, 1});
+    const husk_ref_attention op = {.q = &q, .k = &k, .v = &v, .mask = &mask};
+    ck_assert(husk_ref_attention_run(&op, &y, NULL));
+    ck_assert_double_eq_tol(result, 0.5, 1e-12);
+}
+END_TEST
+
 // No query, no column, no batch: nothing happens. No column of q: all keys weigh the same.
 START_TEST(nothing)
 {
@@ -486,6 +502,7 @@ int main(void)
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
     tcase_add_loop_test(tests, masks_of_unseen_keys, 0, 4);
     tcase_add_loop_test(tests, lowest_masks, 0, 2);
+    tcase_add_test(tests, lowest_masks_of_the_reference);
     tcase_add_loop_test(tests, nothing, 0, 5);
     tcase_add_test(tests, everything_dropped);
     tcase_add_test(tests, the_same_bits);
