@@ -141,8 +141,8 @@ void husk_ref_expected_release(husk_ref_expected *expected)
     *expected = (husk_ref_expected){0};
 }
 
-// |error| / bound as the rules of husk_ref_report_add have it.
-static double error_ratio(double expected, double bound, double actual)
+// |error| / bound as the rules of husk_ref_report_add have it; most: the largest number of what was computed in.
+static double error_ratio(double expected, double bound, double actual, double most)
 {
     if (isnan(expected) || isnan(actual))
         return isnan(expected) && isnan(actual) ? 0.0 : INFINITY;
@@ -151,16 +151,16 @@ static double error_ratio(double expected, double bound, double actual)
     if (isinf(expected))
         return INFINITY;
     if (isinf(actual)) {
-        bool overflowed = fabs(expected) > (double)FLT_MAX && (expected > 0.0) == (actual > 0.0);
+        bool overflowed = fabs(expected) > most && (expected > 0.0) == (actual > 0.0);
         return overflowed ? 0.0 : INFINITY;
     }
     return bound > 0.0 ? fabs(actual - expected) / bound : INFINITY; // a bound of NaN allows nothing
 }
 
-bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
-                         double bound, double actual)
+static bool add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected, double bound,
+                double actual, double most)
 {
-    double ratio = error_ratio(expected, bound, actual);
+    double ratio = error_ratio(expected, bound, actual, most);
     bool pass = ratio <= 1.0;
     report->checked++;
     if (isfinite(expected) && isfinite(actual))
@@ -179,12 +179,18 @@ bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *i
     return pass;
 }
 
+bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
+                         double bound, double actual)
+{
+    return add(report, rank, index, expected, bound, actual, (double)FLT_MAX);
+}
+
 void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index,
                                     double expected, double bound, double actual)
 {
     if (!isfinite(expected))
         return;
-    double ratio = error_ratio(expected, bound, actual);
+    double ratio = error_ratio(expected, bound, actual, (double)FLT_MAX);
     report->projections++;
     report->max_projection_ratio = fmax(report->max_projection_ratio, ratio);
     if (ratio > 1.0 && report->projection_failures++ == 0) {
@@ -216,7 +222,7 @@ static void expect_stored(husk_dtype dtype, double actual, double *value, double
         return;
     if (*bound == 0.0)
         *value = husk_ref_round(dtype, *value);
-    else if (isinf(actual) && isinf(husk_ref_round(dtype, *value + copysign(*bound, actual))))
+    else if (isinf(actual) && husk_ref_round(dtype, *value + copysign(*bound, actual)) == actual)
         *value = actual; // past the dtype's range
     else
         *bound += rounding;
@@ -225,6 +231,7 @@ static void expect_stored(husk_dtype dtype, double actual, double *value, double
 void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual,
                       husk_ref_report *report)
 {
+    const double most = actual->dtype == HUSK_F64 ? DBL_MAX : (double)FLT_MAX;
     for (int64_t i = 0; i < expected->count; i++) {
         int64_t index[HUSK_MAX_RANK] = {0};
         husk_ref_index_of(expected->rank, expected->shape, expected->complete ? i : expected->positions[i],
@@ -232,7 +239,7 @@ void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *a
         double value = husk_ref_load(actual, husk_ref_offset(actual, index));
         double wanted = expected->values[i], bound = expected->bounds[i];
         expect_stored(actual->dtype, value, &wanted, &bound);
-        husk_ref_report_add(report, expected->rank, index, wanted, bound, value);
+        add(report, expected->rank, index, wanted, bound, value, most);
     }
     report->zeros += expected->zeros;
     if (!expected->complete && !expected->has_nan)

@@ -65,7 +65,7 @@ bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *i
 void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index,
                                     double expected, double bound, double actual);
 
-/* Compare an output array with the expectations. */
+/* Compare an output array with the expectations. Of f64, what is finite must not have become infinity. */
 void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual,
                       husk_ref_report *report);
 

@@ -16,6 +16,8 @@ static bool is_float(husk_dtype dtype)
 
 static double converted(husk_dtype from, husk_dtype to, double value)
 {
+    if (is_float(to) && !is_float(from))
+        return husk_ref_round(to, husk_ref_round(HUSK_F32, value)); // by way of f32
     if (from == to || is_float(to))
         return husk_ref_round(to, value);
     if (is_float(from)) {

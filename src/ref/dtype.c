@@ -43,10 +43,11 @@ double husk_ref_round_bound(husk_dtype dtype, double magnitude)
     int exponent = 0;
     if (dtype != HUSK_F16 && dtype != HUSK_BF16)
         return 0.0;
+    const double least = dtype == HUSK_F16 ? ldexp(1.0, -25) : HUSK_REF_TINY; // bf16's denormals may be flushed
+    if (magnitude == 0.0) // whose exponent frexp says to be 0
+        return least;
     frexp(magnitude, &exponent); // magnitude < 2^exponent: half a unit in the last place, or of the denormals
-    if (dtype == HUSK_F16)
-        return fmax(ldexp(1.0, exponent - 12), ldexp(1.0, -25));
-    return fmax(ldexp(1.0, exponent - 9), HUSK_REF_TINY); // denormals may be flushed
+    return fmax(ldexp(1.0, exponent - (dtype == HUSK_F16 ? 12 : 9)), least);
 }
 
 double husk_ref_f16_load(uint16_t bits)

@@ -23,6 +23,19 @@ static double rounding_of(husk_dtype dtype, double norm, int64_t count)
     return norm * of_one + least * sqrt((double)count);
 }
 
+// What computing a row may add to it. Of f64 that is as little as what the sums over a row here err by themselves.
+static double computing_of(husk_dtype dtype, double bound, double magnitude, int64_t count)
+{
+    const double own = dtype == HUSK_F64 ? ldexp(magnitude, -53) * sqrt((double)count) : 0.0;
+    return husk_ref_bound_in(dtype, bound) + own;
+}
+
+// Whether a row holds what is past the dtype's range by rights: the samples judge it.
+static bool may_overflow(husk_dtype dtype, double actual, double magnitude)
+{
+    return !isfinite(actual) && isinf(husk_ref_round(dtype, magnitude));
+}
+
 typedef struct gemm_projection {
     double *signs;                    // [n]
     double *b_projected;              // [k]: B r
@@ -88,8 +101,10 @@ static void check_row(const husk_ref_gemm *op, const husk_ref_array *out, int64_
     expected += p->bias_projected;
     magnitude += p->bias_norm + fabs(row_bias) * sqrt((double)sizes.n);
     double actual = project_row(out, index, sizes.n, p->signs, &norm);
-    double bound = DEVIATIONS * (husk_ref_sum_bound(op->error_factor, sizes.k, magnitude) +
-                                 rounding_of(out->dtype, norm, sizes.n));
+    if (may_overflow(out->dtype, actual, magnitude))
+        return;
+    double bound = husk_ref_sum_bound(op->error_factor, sizes.k, magnitude);
+    bound = DEVIATIONS * (computing_of(out->dtype, bound, magnitude, sizes.n) + rounding_of(out->dtype, norm, sizes.n));
     husk_ref_report_add_projection(report, 2, index3, expected, bound, actual);
 }
 
@@ -230,8 +245,11 @@ void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, u
     do {
         double expected = husk_ref_conv_at(&values, index).value;
         double norm, actual = project_position(&p, y, index, &norm);
-        double bound =
-            DEVIATIONS * (husk_ref_conv_at(&norms, index).bound + rounding_of(y->dtype, norm, p.group_outputs));
+        husk_ref_value error = husk_ref_conv_at(&norms, index);
+        if (may_overflow(y->dtype, actual, error.magnitude))
+            continue;
+        double bound = DEVIATIONS * (computing_of(y->dtype, error.bound, error.magnitude, p.group_outputs) +
+                                     rounding_of(y->dtype, norm, p.group_outputs));
         husk_ref_report_add_projection(report, function.rank, index, expected, bound, actual);
     } while (husk_ref_index_next(function.rank, function.shape, index));
 cleanup:

@@ -11,11 +11,13 @@
  * the terms of beta C and bias), and by Minkowski's inequality
  *     sqrt(sum_j mag_j^2) <= sum_k |a_k| sqrt(sum_j b_kj^2) + ...
  * which again is one pass. So the tolerance is 6 f u times the right side, and for an output stored in f16 or bf16 6
- * times the rounding of its own norm more. A wrong patch passes only when all
+ * times the rounding of its own norm more. In f64 u is 2^-52, as ref/ref.h has it, and what the projections' own sums
+ * of n numbers err by is added, 6 * 2^-53 sqrt(n) of the right side. A wrong patch passes only when all
  * its errors together stay below it: a single wrong element of ordinary size does not.
  *
  * Without an activation only; with one these do nothing, as they do where the projected row is not finite by
- * rights. Expected memory: a few vectors. When it does not suffice the report says so (allocation_failed).
+ * rights, past its dtype's range too. Expected memory: a few vectors. When it does not suffice the report says so
+ * (allocation_failed).
  */
 #ifndef HUSK_REF_FREIVALDS_H
 #define HUSK_REF_FREIVALDS_H

@@ -165,13 +165,22 @@ static void find_sum(const husk_ref_loss *op, const int64_t *index, int64_t clas
         row->sum += exp(x_at(op, index, c) - row->maximum);
 }
 
+// As it is: double does not hold all of i64.
+static int64_t label_at(const husk_ref_array *target, const int64_t *index)
+{
+    const int64_t offset = husk_ref_offset(target, index);
+    if (target->dtype == HUSK_I64)
+        return ((const int64_t *)target->data)[offset];
+    return ((const int32_t *)target->data)[offset];
+}
+
 static husk_ref_loss_row row_of_classes(const husk_ref_loss *op, const int64_t *index)
 {
     const int64_t classes = op->x->shape[husk_ref_loss_axis(op)];
     husk_ref_loss_row row = {.weight = 1.0, .is_counted = true};
     if (husk_ref_loss_has_labels(op)) {
         const int64_t ignored = op->params != NULL && op->params->ignores ? op->params->ignore_index : -100;
-        const int64_t label = (int64_t)load(op->target, index);
+        const int64_t label = label_at(op->target, index);
         if (label == ignored || label < 0 || label >= classes) {
             row = (husk_ref_loss_row){.value = label == ignored ? 0.0 : NAN};
             return row;

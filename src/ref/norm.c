@@ -100,7 +100,9 @@ static void reduce(const husk_ref_norm *op, const husk_ref_norm_place *place, in
     const husk_ref_array *x = op->x;
     const double n = (double)place->set_size;
     memset(sets, 0, (size_t)count * sizeof(*sets));
-    for (int pass = 0; pass < 2 && husk_ref_array_count(x) > 0; pass++) {
+    for (int pass = 0; pass < 3 && husk_ref_array_count(x) > 0; pass++) {
+        if (pass == 1 && (x->dtype != HUSK_F64 || !place->is_centred))
+            continue;
         int64_t index[HUSK_MAX_RANK] = {0};
         do {
             int64_t which = husk_ref_norm_set_of(place, index) - first;
@@ -112,14 +114,18 @@ static void reduce(const husk_ref_norm *op, const husk_ref_norm_place *place, in
                 set->magnitude += fabs(value) / n;
                 if (place->is_centred)
                     set->mean += value / n;
+            } else if (pass == 1) {
+                set->low += (value - set->mean) / n;
             } else {
-                set->deviation += fabs(value - set->mean) / n;
-                set->variance += (value - set->mean) * (value - set->mean) / n;
+                const double far = value - set->mean - set->low;
+                set->deviation += fabs(far) / n;
+                set->variance += far * far / n;
             }
         } while (husk_ref_index_next(x->rank, x->shape, index));
     }
     for (int64_t i = 0; i < count; i++) {
         if (place->uses_running) {
+            sets[i].low = 0;
             sets[i].mean = husk_ref_norm_load(op->running_mean, first + i, 0);
             sets[i].variance = husk_ref_norm_load(op->running_variance, first + i, 0);
         } else if (place->is_centred && !isfinite(sets[i].mean)) {
@@ -153,7 +159,7 @@ static husk_ref_value y_at(const husk_ref_norm *op, const husk_ref_norm_place *p
     const double u = HUSK_REF_UNIT, f = place->uses_running ? 16.0 : 16.0 + 2.0 * sqrt((double)place->set_size);
     double x = husk_ref_load(op->x, husk_ref_offset(op->x, index));
     double scale = husk_ref_norm_load(op->scale, parameter, 1), bias = husk_ref_norm_load(op->bias, parameter, 0);
-    double normal = (x - set->mean) * set->rstd, part = fabs(normal);
+    double normal = (x - set->mean - set->low) * set->rstd, part = fabs(normal);
     if (place->is_centred && !place->uses_running)
         part += 1.0 + f * u * set->magnitude * set->rstd;
     husk_ref_value y = {.value = normal * scale + bias, .magnitude = fabs(normal * scale) + fabs(bias)};
@@ -183,14 +189,15 @@ husk_ref_value husk_ref_norm_at(const husk_ref_norm *op, husk_ref_norm_output ou
         return y_at(op, &place, &set, index);
 
     const double u = HUSK_REF_UNIT, n = (double)place.set_size, m = place.momentum;
-    const double f = place.uses_running ? 16.0 : 16.0 + 2.0 * sqrt(n), far = f * u * set.magnitude;
+    const double f = place.uses_running ? 16.0 : 16.0 + 2.0 * sqrt(n);
+    const double far = place.uses_running ? 0 : f * u * set.magnitude; // x does not enter running statistics
     const double mean_bound = place.uses_running ? 0 : f * u * set.deviation + 2 * u * fabs(set.mean);
     const double variance_bound = f * u * 2 * (set.variance + far * far);
     husk_ref_value value = {.terms = place.set_size};
     double before;
     switch (output) {
     case HUSK_REF_NORM_MEAN:
-        value.value = set.mean;
+        value.value = set.mean + set.low;
         value.magnitude = set.magnitude;
         value.bound = mean_bound + f * u * far + HUSK_REF_TINY;
         break;
@@ -201,7 +208,7 @@ husk_ref_value husk_ref_norm_at(const husk_ref_norm *op, husk_ref_norm_output ou
         break;
     case HUSK_REF_NORM_RUNNING_MEAN:
         before = husk_ref_norm_load(op->running_mean, number, 0);
-        value.value = place.uses_running ? before : (1 - m) * before + m * set.mean;
+        value.value = place.uses_running ? before : (1 - m) * before + m * (set.mean + set.low);
         value.magnitude = fabs(before) + fabs(set.mean);
         value.bound = place.uses_running ? 0 : m * (mean_bound + f * u * far) + 4 * u * value.magnitude;
         break;

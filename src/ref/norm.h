@@ -23,6 +23,7 @@ typedef enum husk_ref_norm_output {
 /* A set's statistics. */
 typedef struct husk_ref_norm_set {
     double mean, variance, rstd;
+    double low;       /* f64: what the mean is beside `mean`, which double rounds */
     double magnitude; /* the mean of |x| */
     double deviation; /* the mean of |x - mean| */
 } husk_ref_norm_set;

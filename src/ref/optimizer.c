@@ -66,8 +66,8 @@ static void step(const husk_ref_optimizer *op, const int64_t *index, known out[H
     const known epsilon = {p->epsilon != 0 ? p->epsilon : 1e-8, HUSK_REF_UNIT * 1e-8};
     known g = load(op->g, index), w = load(op->before[0], index);
     known first = load(op->before[1], index), second = load(op->before[2], index), third = load(op->before[3], index);
-    if (op->scale != 0.0)
-        g = times(g, op->scale);
+    if (op->scale != 0.0) // 1 / scale, which is a division's result, where it divides
+        g = inexact(times(g, op->scale), p->divides ? 5.0 * HUSK_REF_UNIT : 0.0);
     const known untouched = w;
     if (decay != 0 && !is_decoupled)
         g = plus(g, times(w, decay));

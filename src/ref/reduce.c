@@ -17,16 +17,30 @@ static bool is_reduced(const husk_ref_reduce *op, int32_t d)
 // What is found in one walk over the elements.
 typedef struct found {
     double sum, absolute, squares, product;
+    double sum_lost, absolute_lost, squares_lost; // to rounding, so far
     double largest, smallest; // NaN where there is one
     int64_t largest_at, smallest_at;
     int64_t count;
 } found;
 
+// Neumaier's sum: of f64 a bound is less than what many additions, one after the other, lose.
+static void add(double *sum, double *lost, double x)
+{
+    const double next = *sum + x;
+    *lost += fabs(*sum) >= fabs(x) ? (*sum - next) + x : (x - next) + *sum;
+    *sum = next;
+}
+
+static double total(double sum, double lost)
+{
+    return isfinite(sum) ? sum + lost : sum;
+}
+
 static void find(found *all, double x)
 {
-    all->sum += x;
-    all->absolute += fabs(x);
-    all->squares += x * x;
+    add(&all->sum, &all->sum_lost, x);
+    add(&all->absolute, &all->absolute_lost, fabs(x));
+    add(&all->squares, &all->squares_lost, x * x);
     all->product *= x;
     if (!isnan(all->largest) && (isnan(x) || x > all->largest || all->count == 0)) {
         all->largest = x;
@@ -54,6 +68,9 @@ static found find_all(const husk_ref_reduce *op, const int64_t *start)
     do {
         find(&all, husk_ref_load(op->x, first + husk_ref_offset(op->x, inside)));
     } while (husk_ref_index_next(op->x->rank, shape, inside));
+    all.sum = total(all.sum, all.sum_lost);
+    all.absolute = total(all.absolute, all.absolute_lost);
+    all.squares = total(all.squares, all.squares_lost);
     return all;
 }
 

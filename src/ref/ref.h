@@ -122,7 +122,7 @@ static inline void husk_ref_store(const husk_ref_array *array, int64_t offset, d
         ((int32_t *)array->data)[offset] = (int32_t)value;
         break;
     case HUSK_I64:
-        ((int64_t *)array->data)[offset] = (int64_t)value;
+        ((int64_t *)array->data)[offset] = value < 0x1p63 ? (int64_t)value : INT64_MAX; // double has no 2^63 - 1
         break;
     case HUSK_I8:
         ((int8_t *)array->data)[offset] = (int8_t)value;

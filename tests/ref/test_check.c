@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=60
+// ctest: timeout=120
 // The checks themselves: they accept right f32 results, and each is seen to catch what is planted.
 #include <float.h>
 #include <math.h>
@@ -44,6 +44,22 @@ static double ratio_of(double expected, double bound, double actual)
     return report.max_ratio;
 }
 
+// The same for an output of that dtype.
+static double stored_ratio_of(husk_dtype dtype, double expected, double bound, double actual)
+{
+    union {
+        double f64;
+        float f32;
+        uint16_t f16;
+    } memory;
+    husk_ref_array array = husk_ref_array_make(&memory, dtype, 0, NULL);
+    husk_ref_expected wanted = {.complete = true, .count = 1, .values = &expected, .bounds = &bound};
+    husk_ref_report report = {0};
+    husk_ref_store(&array, 0, actual);
+    husk_ref_compare(&wanted, &array, &report);
+    return report.max_ratio;
+}
+
 START_TEST(test_comparison_rules)
 {
     ck_assert_double_eq(ratio_of(1.0, 0.5, 1.25), 0.5);
@@ -61,6 +77,15 @@ START_TEST(test_comparison_rules)
     ck_assert_double_eq(ratio_of(4e38, 1.0, INFINITY), 0.0); // past f32's range
     ck_assert(isinf(ratio_of(4e38, 1.0, -INFINITY)));
     ck_assert(isinf(ratio_of(1.0, NAN, 1.5))); // a bound that is none allows nothing
+    ck_assert_double_eq(stored_ratio_of(HUSK_F16, 65510.0, 20.0, INFINITY), 0.0); // past f16's range
+    ck_assert(isinf(stored_ratio_of(HUSK_F16, 65510.0, 5.0, INFINITY)));
+    for (int sign = -1; sign <= 1; sign += 2) {
+        ck_assert_double_eq(stored_ratio_of(HUSK_F16, sign * 7e4, 10.0, sign * INFINITY), 0.0);
+        ck_assert(isinf(stored_ratio_of(HUSK_F16, sign * 7e4, 10.0, -sign * INFINITY)));
+        ck_assert(isinf(stored_ratio_of(HUSK_BF16, sign * 3.4e38, 1e30, -sign * INFINITY)));
+        ck_assert_double_eq(stored_ratio_of(HUSK_F32, sign * 4e38, 1.0, sign * INFINITY), 0.0);
+        ck_assert(isinf(stored_ratio_of(HUSK_F64, sign * 4e38, 1.0, sign * INFINITY)));
+    }
 }
 END_TEST
 
@@ -282,6 +307,32 @@ START_TEST(test_freivalds_bias)
 }
 END_TEST
 
+// Rows of small numbers, as f16 or bf16, that are all zeros instead.
+START_TEST(test_freivalds_small)
+{
+    const husk_dtype dtype = _i == 0 ? HUSK_F16 : HUSK_BF16;
+    ck_assert_double_eq(husk_ref_round_bound(HUSK_F16, 0.0), 0x1p-25);
+    ck_assert_double_eq(husk_ref_round_bound(HUSK_BF16, 0.0), HUSK_REF_TINY);
+    husk_ref_array a = make_random(2, (int64_t[]){4, 8}, 1), b = make_random(2, (int64_t[]){8, 64}, 2);
+    husk_ref_random_fill_array(&a, 1, 0.01f);
+    husk_ref_random_fill_array(&b, 2, 0.01f);
+    husk_ref_array c = husk_ref_array_make(NULL, dtype, 2, (int64_t[]){4, 64});
+    husk_ref_gemm op = {.alpha = 1.0f, .a = &a, .b = &b, .c = &c};
+    husk_ref_function function = husk_ref_gemm_function(&op);
+    husk_ref_array out = make_right(&function, dtype);
+    husk_ref_report report = {0};
+    husk_ref_gemm_freivalds(&op, &out, 5, &report);
+    ck_assert_int_eq(report.projections, 4);
+    ck_assert_int_eq(report.projection_failures, 0);
+    memset(out.data, 0, 4 * 64 * sizeof(uint16_t));
+    husk_ref_gemm_freivalds(&op, &out, 5, &report);
+    ck_assert_int_eq(report.projection_failures, 4);
+    free(a.data);
+    free(b.data);
+    free(out.data);
+}
+END_TEST
+
 // Small and large; dense, grouped, depthwise; with and without a tile.
 START_TEST(test_conv)
 {
@@ -427,7 +478,88 @@ START_TEST(test_rnn_samples)
         }
         *at = right;
     }
+    for (int i = 0; i < (cell == HUSK_RNN_LSTM ? 2 : 1); i++) { // NaN in a state of a sequence that is not sampled
+        husk_ref_report report = {0}, states = {0};
+        float *at = (float *)(i == 0 ? h_n.data : c_n.data) + 13 * size + 1, right = *at;
+        *at = NAN;
+        ck_assert(
+            husk_ref_rnn_check(&op, &y, &h_n, cell == HUSK_RNN_LSTM ? &c_n : NULL, 8, &report, &states));
+        ck_assert(husk_ref_report_pass(&report));
+        ck_assert_int_eq(states.failures, 1);
+        ck_assert_int_eq(states.first_failure[1], 13);
+        *at = right;
+    }
     husk_ref_array *arrays[] = {&x, &input, &hidden, &y, &h_n, &c_n};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
+// Past f16's range a row is infinite by rights; elsewhere it is wrong.
+START_TEST(test_freivalds_range)
+{
+    float left[] = {300.0f, 1.0f}, right[] = {300.0f, 1.0f, 2.0f, 3.0f};
+    husk_ref_array a = husk_ref_array_make(left, HUSK_F32, 2, (int64_t[]){2, 1});
+    husk_ref_array b = husk_ref_array_make(right, HUSK_F32, 2, (int64_t[]){1, 4});
+    husk_ref_array c = husk_ref_array_make(NULL, HUSK_F16, 2, (int64_t[]){2, 4});
+    husk_ref_array x = husk_ref_array_make(left, HUSK_F32, 3, (int64_t[]){2, 1, 1});
+    husk_ref_array w = husk_ref_array_make(right, HUSK_F32, 3, (int64_t[]){4, 1, 1});
+    husk_ref_gemm gemm = {.alpha = 1.0f, .a = &a, .b = &b, .c = &c};
+    husk_ref_conv conv = {.x = &x, .w = &w};
+    for (int is_conv = 0; is_conv < 2; is_conv++) {
+        husk_ref_function function = is_conv ? husk_ref_conv_function(&conv) : husk_ref_gemm_function(&gemm);
+        husk_ref_array out = make_right(&function, HUSK_F16);
+        ck_assert(isinf(husk_ref_load(&out, 0)));
+        for (int planted = 0; planted < 2; planted++) {
+            husk_ref_report report = {0};
+            if (planted)
+                husk_ref_store(&out, 6, INFINITY);
+            if (is_conv)
+                husk_ref_conv_freivalds(&conv, &out, 5, &report);
+            else
+                husk_ref_gemm_freivalds(&gemm, &out, 5, &report);
+            ck_assert_int_eq(report.projections, 1);
+            ck_assert_int_eq(report.projection_failures, planted);
+        }
+        free(out.data);
+    }
+}
+END_TEST
+
+static husk_ref_array make_f64(int32_t rank, const int64_t *shape, uint64_t seed)
+{
+    husk_ref_array array = husk_ref_array_make(NULL, HUSK_F64, rank, shape);
+    array.data = malloc((size_t)husk_ref_array_count(&array) * sizeof(double));
+    ck_assert_ptr_nonnull(array.data);
+    husk_ref_random_fill_array(&array, seed, 1.0f);
+    return array;
+}
+
+// f64 that was computed in f32 anywhere is wrong.
+START_TEST(test_freivalds_f64)
+{
+    husk_ref_array a = make_f64(2, (int64_t[]){20, 40}, 1), b = make_f64(2, (int64_t[]){40, 30}, 2);
+    husk_ref_array x = make_f64(4, (int64_t[]){1, 4, 9, 9}, 3), w = make_f64(4, (int64_t[]){8, 4, 3, 3}, 4);
+    husk_ref_array c = husk_ref_array_make(NULL, HUSK_F64, 2, (int64_t[]){20, 30});
+    husk_ref_gemm gemm = {.alpha = 1.0f, .a = &a, .b = &b, .c = &c};
+    husk_ref_conv conv = {.x = &x, .w = &w};
+    for (int is_conv = 0; is_conv < 2; is_conv++) {
+        husk_ref_function function = is_conv ? husk_ref_conv_function(&conv) : husk_ref_gemm_function(&gemm);
+        husk_ref_array out = make_right(&function, HUSK_F64);
+        for (int rounded = 0; rounded < 2; rounded++) {
+            husk_ref_report report = {0};
+            for (int64_t i = 0; rounded && i < husk_ref_array_count(&out); i++)
+                ((double *)out.data)[i] = (double)(float)((double *)out.data)[i];
+            if (is_conv)
+                husk_ref_conv_freivalds(&conv, &out, 5, &report);
+            else
+                husk_ref_gemm_freivalds(&gemm, &out, 5, &report);
+            ck_assert_int_eq(report.projections, is_conv ? 49 : 20);
+            ck_assert_int_eq(report.projection_failures, rounded ? report.projections : 0);
+        }
+        free(out.data);
+    }
+    husk_ref_array *arrays[] = {&a, &b, &x, &w};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
         free(arrays[i]->data);
 }
@@ -470,11 +602,14 @@ int main(void)
     tcase_add_loop_test(cases, test_gemm, 0, 8);
     tcase_add_test(cases, test_freivalds_is_needed);
     tcase_add_loop_test(cases, test_freivalds_bias, 0, 2);
+    tcase_add_loop_test(cases, test_freivalds_small, 0, 2);
     tcase_add_loop_test(cases, test_conv, 0, 12);
     tcase_add_loop_test(cases, test_pool, 0, 2);
     tcase_add_loop_test(cases, test_softmax, 0, 2);
     tcase_add_loop_test(cases, test_activation, HUSK_ACT_NONE, HUSK_ACT_TANH + 1);
     tcase_add_loop_test(cases, test_rnn_samples, 0, 3);
+    tcase_add_test(cases, test_freivalds_range);
+    tcase_add_test(cases, test_freivalds_f64);
     tcase_add_test(cases, test_random);
     suite_add_tcase(suite, cases);
     return test_main(suite);

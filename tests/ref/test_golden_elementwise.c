@@ -194,6 +194,36 @@ START_TEST(test_copy)
 }
 END_TEST
 
+// 2^24 + 2^16 + 1 is a tie of f32, and what that gives one of bf16.
+START_TEST(test_copy_by_way_of_f32)
+{
+    int32_t narrow[] = {16842753, -16842753, 16842755};
+    int64_t wide[] = {16842753, -16842753, 16842755}, shape[] = {3};
+    const double right[] = {16777216.0, -16777216.0, 16908288.0};
+    const husk_ref_array x[] = {husk_ref_array_make(narrow, HUSK_I32, 1, shape),
+                                husk_ref_array_make(wide, HUSK_I64, 1, shape)};
+    for (int64_t i = 0; i < 6; i++) {
+        const husk_ref_copy op = {.x = &x[i / 3], .dtype = HUSK_BF16, .rank = 1, .shape = {3}};
+        const int64_t index[] = {i % 3};
+        ck_assert_double_eq(husk_ref_copy_at(&op, index).value, right[i % 3]);
+    }
+}
+END_TEST
+
+// The nearest end of i64 is one that double does not have.
+START_TEST(test_copy_to_ends)
+{
+    float ends[] = {1e30f, INFINITY, -1e30f, -INFINITY};
+    int64_t made[4] = {0}, shape[] = {4};
+    const husk_ref_array x = husk_ref_array_make(ends, HUSK_F32, 1, shape);
+    const husk_ref_array y = husk_ref_array_make(made, HUSK_I64, 1, shape);
+    const husk_ref_copy op = {.x = &x, .dtype = HUSK_I64, .rank = 1, .shape = {4}};
+    husk_ref_copy_run(&op, &y);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(made[i], i < 2 ? INT64_MAX : INT64_MIN);
+}
+END_TEST
+
 // The known answers of Philox4x32-10 that its authors publish.
 START_TEST(test_philox)
 {
@@ -226,6 +256,8 @@ int main(void)
     tcase_add_loop_test(cases, test_binary, 0, 2 * GOLDEN_COUNT(golden_binary));
     tcase_add_loop_test(cases, test_dropout, 0, 2 * GOLDEN_COUNT(golden_dropout));
     tcase_add_loop_test(cases, test_copy, 0, 2 * GOLDEN_COUNT(golden_copy));
+    tcase_add_test(cases, test_copy_by_way_of_f32);
+    tcase_add_test(cases, test_copy_to_ends);
     tcase_add_test(cases, test_philox);
     suite_add_tcase(suite, cases);
     return test_main(suite);

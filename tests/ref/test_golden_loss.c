@@ -46,11 +46,30 @@ START_TEST(test_loss)
 }
 END_TEST
 
+// Labels that double does not tell apart.
+START_TEST(test_long_labels)
+{
+    float numbers[] = {0.5f, 2.0f};
+    int64_t labels[] = {(INT64_C(1) << 53) + 1};
+    const int64_t row[] = {1, 2}, index[] = {0};
+    const husk_ref_array x = husk_ref_array_make(numbers, HUSK_F32, 2, row);
+    const husk_ref_array target = husk_ref_array_make(labels, HUSK_I64, 1, row);
+    husk_loss_params params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE, .ignores = 1, .ignore_index = labels[0]);
+    const husk_ref_loss op = {.params = &params, .x = &x, .target = &target};
+    ck_assert_double_eq(husk_ref_loss_at(&op, index).value, 0.0);
+    params.ignore_index--;
+    ck_assert_double_nan(husk_ref_loss_at(&op, index).value);
+    labels[0] = INT64_MAX;
+    ck_assert_double_nan(husk_ref_loss_at(&op, index).value);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("golden_loss");
     TCase *cases = tcase_create("golden_loss");
     tcase_add_loop_test(cases, test_loss, 0, 2 * GOLDEN_COUNT(golden_loss));
+    tcase_add_test(cases, test_long_labels);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

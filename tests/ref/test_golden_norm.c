@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // Normalisation: the reference against golden vectors from PyTorch (support/golden.h).
+#include <math.h>
 #include <stdlib.h>
 
 #include "ref/norm.h"
@@ -16,6 +17,22 @@ static const struct golden_norm {
 } golden_norm[] = {
 #include "golden/golden_norm.inc"
 };
+
+// A mean that double rounds by more than y may err in f64.
+START_TEST(test_mean_between_doubles)
+{
+    double numbers[] = {1e4, 1e4, 1e4 + 1.0};
+    const int64_t shape[] = {3};
+    const husk_ref_array x = husk_ref_array_make(numbers, HUSK_F64, 1, shape);
+    const husk_ref_norm op = {.x = &x};
+    const double deviation = sqrt(2.0 / 9.0 + (double)1e-5f);
+    for (int64_t i = 0; i < 3; i++) {
+        const husk_ref_value y = husk_ref_norm_at(&op, HUSK_REF_NORM_Y, &i);
+        const double right = (i < 2 ? -1.0 : 2.0) / 3.0 / deviation;
+        ck_assert_double_le(fabs(y.value - right), husk_ref_bound_in(HUSK_F64, y.bound) / 2.0);
+    }
+}
+END_TEST
 
 typedef struct norm_case {
     husk_ref_array x, scale, bias, running[2], dy, outputs[5], gradients[3];
@@ -96,11 +113,33 @@ START_TEST(test_norm)
 }
 END_TEST
 
+// In inference the statistics are the running ones, known as well whatever x holds.
+START_TEST(test_running_statistics)
+{
+    float numbers[] = {INFINITY, 1e30f, 3.0f, NAN}, means[] = {0.5f, -2.0f}, variances[] = {4.0f, 1.0f};
+    const int64_t shape[] = {2, 2}, channels[] = {2};
+    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    const husk_ref_array x = husk_ref_array_make(numbers, HUSK_F32, 2, shape);
+    const husk_ref_array mean = husk_ref_array_make(means, HUSK_F32, 1, channels);
+    const husk_ref_array variance = husk_ref_array_make(variances, HUSK_F32, 1, channels);
+    const husk_ref_norm op = {.params = &params, .x = &x, .running_mean = &mean, .running_variance = &variance};
+    for (int64_t c = 0; c < 2; c++) {
+        const husk_ref_value made = husk_ref_norm_at(&op, HUSK_REF_NORM_MEAN, &c);
+        const husk_ref_value rstd = husk_ref_norm_at(&op, HUSK_REF_NORM_RSTD, &c);
+        ck_assert_double_eq(made.value, (double)means[c]);
+        ck_assert(made.bound <= HUSK_REF_TINY);
+        ck_assert(rstd.bound <= 16.0 * HUSK_REF_UNIT * rstd.value);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("golden_norm");
     TCase *cases = tcase_create("golden_norm");
+    tcase_add_test(cases, test_mean_between_doubles);
     tcase_add_loop_test(cases, test_norm, 0, 2 * GOLDEN_COUNT(golden_norm));
+    tcase_add_test(cases, test_running_statistics);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

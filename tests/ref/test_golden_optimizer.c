@@ -52,6 +52,30 @@ START_TEST(test_scaled)
 }
 END_TEST
 
+// 1 / scale may be 5 units off, and its product with g one more.
+START_TEST(test_division)
+{
+    double numbers[3] = {1.0, 0.0, 0.0};
+    const int64_t count = 1, index[] = {0};
+    husk_ref_array arrays[3];
+    for (int i = 0; i < 3; i++)
+        arrays[i] = husk_ref_array_make(&numbers[i], HUSK_F64, 1, &count);
+    for (uint32_t divides = 0; divides < 2; divides++) {
+        const husk_optimizer_params params =
+            HUSK_OPTIMIZER_PARAMS(.rate = 1.0f, .momentum = 0.9f, .step = 1, .divides = divides);
+        const husk_ref_optimizer op = {.params = &params,
+                                       .g = &arrays[0],
+                                       .before = {&arrays[1], &arrays[2]},
+                                       .scale = 1.0 / 3.0,
+                                       .output = HUSK_REF_OPTIMIZER_FIRST};
+        const husk_ref_value first = husk_ref_optimizer_at(&op, index);
+        ck_assert_double_eq(first.value, 1.0 / 3.0);
+        ck_assert_double_gt(first.bound, (divides ? 6.0 : 1.0) * HUSK_REF_UNIT / 3.0);
+        ck_assert_double_lt(first.bound, (divides ? 9.0 : 4.0) * HUSK_REF_UNIT / 3.0);
+    }
+}
+END_TEST
+
 START_TEST(test_optimizer)
 {
     const struct golden_optimizer *golden = &golden_optimizer[_i];
@@ -82,6 +106,7 @@ int main(void)
     TCase *cases = tcase_create("golden_optimizer");
     tcase_add_loop_test(cases, test_optimizer, 0, GOLDEN_COUNT(golden_optimizer));
     tcase_add_loop_test(cases, test_scaled, 0, GOLDEN_COUNT(golden_optimizer_scaled));
+    tcase_add_test(cases, test_division);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

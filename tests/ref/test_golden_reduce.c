@@ -41,11 +41,33 @@ START_TEST(test_reduce)
 }
 END_TEST
 
+// Many equal numbers of f64, all of whose additions round the same way.
+START_TEST(test_equal_numbers)
+{
+    static double numbers[100000];
+    static const husk_reduce_kind kinds[] = {HUSK_REDUCE_SUM, HUSK_REDUCE_SUM_ABS, HUSK_REDUCE_MEAN, HUSK_REDUCE_NORM};
+    const int64_t shape[] = {100000}, index[] = {0};
+    for (int i = 0; i < 100000; i++)
+        numbers[i] = 0.1;
+    const double right[] = {100000 * 0.1, 100000 * 0.1, 0.1, sqrt(100000 * (0.1 * 0.1))};
+    const husk_ref_array x = husk_ref_array_make(numbers, HUSK_F64, 1, shape);
+    for (int i = 0; i < 4; i++) {
+        const husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[i]);
+        const husk_ref_reduce op = {.params = &params, .x = &x};
+        ck_assert_double_le(fabs(husk_ref_reduce_at(&op, index).value - right[i]), 0x1p-51 * right[i]);
+    }
+    numbers[7] = INFINITY;
+    const husk_ref_reduce op = {.x = &x};
+    ck_assert_double_eq(husk_ref_reduce_at(&op, index).value, INFINITY);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("golden_reduce");
     TCase *cases = tcase_create("golden_reduce");
     tcase_add_loop_test(cases, test_reduce, 0, 2 * GOLDEN_COUNT(golden_reduce));
+    tcase_add_test(cases, test_equal_numbers);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

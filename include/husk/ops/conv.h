@@ -40,7 +40,7 @@
  * nothing. Error: that of a sum of J products, K times the filter's elements for dx, N times y's positions for others,
  *     |error| <= (4 + 2 sqrt J) * 2^-24 * sum of the absolute products (and what is added to), as above.
  * Where Winograd is chosen for dx its bound is Winograd's (husk_plan_error_factor of husk_queue_plan). NaN and infinity
- * propagate, those of w (in dx) and of dy (in dw) also to elements that they meet in the padding alone.
+ * propagate; those of w (in dx) and of dy (in dw) may also reach elements that they meet in the padding alone.
  */
 #ifndef HUSK_OPS_CONV_H
 #define HUSK_OPS_CONV_H
