@@ -39,9 +39,9 @@ static void print_engines(const json_t *engines)
                      string_of(engine, "state"), string_of(engine, "text"));
     }
     bench_print(INDENT, "     engines      %s\n",
-                json_is_null(engines) ? "unknown: the question was not answered; clbench doctor looks for why"
-                : text[0]             ? text
-                                      : "none");
+                !json_is_array(engines) ? "unknown: the question was not answered; clbench doctor looks for why"
+                : text[0]               ? text
+                                        : "none");
 }
 
 static void print_device(const json_t *device)
@@ -197,10 +197,16 @@ int bench_command_devices(const bench_options *options)
     bench_progress_start(options->quiet);
     bench_catch_interrupt();
     bench_contestant_start(&husk, "husk", NULL, 1, NULL);
-    const bool opened = bench_contestant_await(&husk, BENCH_OPEN_SECONDS);
+    bool opened = bench_contestant_await(&husk, BENCH_OPEN_SECONDS);
     // Copies: a worker that has to be started again says hello again.
     json_t *devices = json_deep_copy(json_object_get(husk.hello, "devices"));
     json_t *notes = json_deep_copy(json_object_get(husk.hello, "notes"));
+    // What is asked for by name does not depend on HUSK_DEVICE, nor on whether the default opens.
+    if (!opened && json_array_size(devices) && options->device_count) {
+        bench_contestant_stop(&husk);
+        bench_contestant_start(&husk, "husk", options->devices[0], 1, NULL);
+        opened = bench_contestant_await(&husk, BENCH_OPEN_SECONDS);
+    }
     int code = BENCH_EXIT_OK;
     snprintf(reason, sizeof reason, "%s", husk.why);
     if (!opened)

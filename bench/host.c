@@ -88,7 +88,7 @@ static void keep_fewer(int *value, int other)
 // One folder of a hierarchy: v2's files and v1's have different names, so that both may be looked for.
 static void read_group(const char *root, const char *folder, bench_host_limits *limits)
 {
-    char path[600], line[256];
+    char path[600], line[4096]; // a set of every other processor is a long list
     double quota = 0, period = 0;
     snprintf(path, sizeof path, "%.500s/cpu.max", folder);
     if (read_line(root, path, line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2 &&

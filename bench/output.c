@@ -41,7 +41,9 @@ bool bench_output_close(FILE *file, const char *path)
 bool bench_output_check(const char *path)
 {
     struct stat about;
-    if (!path || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) // a pipe must not be opened and closed
+    const bool is_there = path && stat(path, &about) == 0;
+    // A pipe must not be opened and closed.
+    if (!path || (is_there && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)))
         return true;
     FILE *file = fopen(path, "a");
     if (!file)

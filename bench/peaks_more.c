@@ -249,13 +249,13 @@ static int edge_for(const char *engine)
     return !strncmp(engine, "soft", 4) ? 128 : strstr(engine, "amx") ? 2048 : 4096;
 }
 
-static void measure_engine(bench_meter *m, const char *engine, const char *text, bench_peaks *peaks)
+static void measure_engine(const bench_husk_session *session, const char *engine, const char *text, bench_peaks *peaks)
 {
     static const char *const dtypes[] = {"f16", "bf16", "i8"};
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes && peaks->engine_count < BENCH_ENGINE_PEAKS; d++) {
         double gflops = 0;
         if (strstr(text, dtypes[d]))
-            gflops = time_engine(m->session, strstr(engine, "amx") ? "amx" : "matrix", dtypes[d], edge_for(engine));
+            gflops = time_engine(session, strstr(engine, "amx") ? "amx" : "matrix", dtypes[d], edge_for(engine));
         if (gflops <= 0)
             continue;
         const int at = peaks->engine_count++;
@@ -265,18 +265,26 @@ static void measure_engine(bench_meter *m, const char *engine, const char *text,
     }
 }
 
-// Its instruction is reached only through the library, whose best product says what it can do at least.
+// Its instruction is reached only through the library, whose best product says what it can do at least: in a context
+// of its own, as the most memory that the cases' has in use is theirs.
 void bench_meter_engines(bench_meter *m, bench_peaks *peaks)
 {
-    char text[256];
+    char text[256], wish[48], reason[BENCH_REASON_TEXT];
     bool is_measured[2] = {false}; // of those of one kind the library takes the first that is ready
-    for (size_t i = 0; husk_engine_name(i); i++) {
+    void *opened = NULL;
+    snprintf(wish, sizeof wish, "%u:%u", (unsigned)m->traits->platform_index, (unsigned)m->traits->device_index);
+    const bench_open_options options = {.device = wish, .threads = 1};
+    const bool is_open = bench_contender_husk.open(&options, &opened, reason) == BENCH_OK;
+    const bench_husk_session *session = opened;
+    for (size_t i = 0; is_open && husk_engine_name(i); i++) {
         bool *done = &is_measured[strstr(husk_engine_name(i), "amx") != NULL];
-        if (*done || husk_context_engine(m->session->context, i, text, sizeof text) != HUSK_ENGINE_READY)
+        if (*done || husk_context_engine(session->context, i, text, sizeof text) != HUSK_ENGINE_READY)
             continue;
         *done = true;
-        measure_engine(m, husk_engine_name(i), text, peaks);
+        measure_engine(session, husk_engine_name(i), text, peaks);
     }
+    if (opened)
+        bench_contender_husk.close(opened);
 }
 
 // ---- JSON ----

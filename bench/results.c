@@ -16,6 +16,42 @@
 
 #define MOST_WRITING 20 // notes are written after so many times what writing takes
 
+static bool is_regular(const char *path)
+{
+    struct stat about;
+    return strncmp(path, "/dev/", 5) && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
+}
+
+static void say_unwritten(bench_results *results)
+{
+    results->failed = true;
+    fprintf(stderr, "clbench: %s could not be written: %s\n", results->path, strerror(errno));
+}
+
+static bool part_of(const char *path, char *temporary, size_t size)
+{
+    const bool replace = is_regular(path); // not /dev/stdout or a pipe: those get it once, at the end
+    snprintf(temporary, size, "%.4000s%s", path, replace ? ".part" : "");
+    return replace;
+}
+
+// Asked before the work is done whose result it is to have; what is there stays.
+static void check_path(bench_results *results)
+{
+    char temporary[4096];
+    struct stat about;
+    const bool is_folder = stat(results->path, &about) == 0 && S_ISDIR(about.st_mode);
+    if (!part_of(results->path, temporary, sizeof temporary) && !is_folder)
+        return;
+    FILE *file = is_folder ? NULL : bench_output_file(temporary);
+    if (is_folder)
+        errno = EISDIR;
+    if (!file)
+        say_unwritten(results);
+    else if (fclose(file) == 0)
+        unlink(temporary);
+}
+
 bool bench_results_begin(bench_results *results, const char *path, json_t *run)
 {
     memset(results, 0, sizeof *results);
@@ -31,14 +67,9 @@ bool bench_results_begin(bench_results *results, const char *path, json_t *run)
     json_object_set_new(results->root, "timer", json_null());
     json_object_set_new(results->root, "results", results->rows);
     json_object_set_new(results->root, "summary", json_object());
-    bench_results_write(results);
+    if (path)
+        check_path(results);
     return !results->failed;
-}
-
-static bool is_regular(const char *path)
-{
-    struct stat about;
-    return strncmp(path, "/dev/", 5) && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
 }
 
 bool bench_results_resume(bench_results *results, const char *path, json_t *document)
@@ -75,10 +106,11 @@ void bench_results_write(bench_results *results)
         return;
     const uint64_t start = bench_now_ns();
     char temporary[4096];
-    bool replace = is_regular(results->path); // not /dev/stdout or a pipe: those get it once, at the end
-    if (!replace && !json_object_size(json_object_get(results->root, "summary")))
+    const bool replace = part_of(results->path, temporary, sizeof temporary);
+    const bool is_empty = !json_is_object(json_object_get(results->root, "device")) && !json_array_size(results->rows);
+    // An older result is not replaced by nothing.
+    if (replace ? is_empty : !json_object_size(json_object_get(results->root, "summary")))
         return;
-    snprintf(temporary, sizeof temporary, "%.4000s%s", results->path, replace ? ".part" : "");
     FILE *file = bench_output_file(temporary);
     bool good = file && json_dumpf(results->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 &&
                 fputc('\n', file) != EOF;
@@ -87,12 +119,10 @@ void bench_results_write(bench_results *results)
         good = rename(temporary, results->path) == 0;
     results->written_ns = bench_now_ns();
     results->writing_ns = results->written_ns - start;
-    if (!good) {
-        results->failed = true;
-        fprintf(stderr, "clbench: %s could not be written: %s\n", results->path, strerror(errno));
-        if (replace)
-            unlink(temporary);
-    }
+    if (!good)
+        say_unwritten(results);
+    if (!good && replace)
+        unlink(temporary);
 }
 
 void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer)
@@ -181,39 +211,75 @@ const json_t *bench_results_most_scratch(const json_t *rows)
     return most;
 }
 
+json_t *bench_results_of(const json_t *rows, size_t device)
+{
+    json_t *own = json_array();
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i);
+        if ((size_t)json_integer_value(json_object_get(row, "device")) == device)
+            json_array_append(own, row);
+    }
+    return own;
+}
+
 void bench_results_memory(bench_results *results, int64_t peak_bytes)
 {
-    json_t *before = json_object_get(json_object_get(results->root, "memory"), "peak_bytes");
+    // Beside startup and overhead: the first device's in the document itself.
+    json_t *devices = json_object_get(results->root, "devices");
+    json_t *rows = bench_results_of(results->rows, results->device);
+    json_t *place = results->device ? json_array_get(devices, results->device) : results->root;
+    const json_t *before = json_object_get(json_object_get(place, "memory"), "peak_bytes");
     if (before && json_integer_value(before) > peak_bytes)
         peak_bytes = json_integer_value(before);
-    const json_t *most = bench_results_most_scratch(results->rows);
+    const json_t *most = bench_results_most_scratch(rows);
     json_t *scratch = most ? json_pack("{s:O, s:O}", "case", json_object_get(most, "case"), "bytes",
                                        json_object_get(most, "workspace"))
                            : json_null();
-    json_object_set_new(results->root, "memory",
-                        json_pack("{s:I, s:o}", "peak_bytes", (json_int_t)peak_bytes, "most_scratch",
-                                  scratch));
+    json_object_set_new(place, "memory",
+                        json_pack("{s:I, s:o}", "peak_bytes", (json_int_t)peak_bytes, "most_scratch", scratch));
+    json_decref(rows);
+}
+
+static json_t *summary_of(const json_t *rows)
+{
+    static const char *const states[] = {"ok",         "unsupported", "skipped", "failed",
+                                         "mistrusted", "suspect",     "error",   "timeout"};
+    json_t *summary = json_object(), *counts = json_object();
+    bench_rival_summary(rows, summary);
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        json_object_set_new(counts, states[i], json_integer((json_int_t)bench_results_count(rows, states[i])));
+    json_object_set_new(summary, "counts", counts);
+    return summary;
+}
+
+// A mean over two devices says nothing: of several, each has its own, and only rows are counted together.
+static json_t *summary_of_devices(const json_t *rows, size_t count)
+{
+    json_t *all = summary_of(rows), *summary = json_object(), *devices = json_array();
+    json_object_set(summary, "counts", json_object_get(all, "counts"));
+    json_decref(all);
+    for (size_t d = 0; d < count; d++) {
+        json_t *own = bench_results_of(rows, d);
+        json_array_append_new(devices, summary_of(own));
+        json_decref(own);
+    }
+    json_object_set_new(summary, "devices", devices);
+    return summary;
 }
 
 void bench_results_finish(bench_results *results, bool is_whole)
 {
-    static const char *const states[] = {"ok",         "unsupported", "skipped", "failed",
-                                         "mistrusted", "suspect",     "error",   "timeout"};
     if (is_whole)
         bench_results_go_on(results);
     if (results->is_untouched && json_object_get(results->root, "finished")) // refused: it stays as it was
         return;
-    json_t *summary = json_object_get(results->root, "summary");
-    json_t *counts = json_object();
-    bench_rival_summary(results->rows, summary);
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        json_object_set_new(counts, states[i],
-                            json_integer((json_int_t)bench_results_count(results->rows, states[i])));
-    json_object_set_new(summary, "counts", counts);
+    const size_t devices = json_array_size(json_object_get(results->root, "devices"));
+    json_t *summary = devices > 1 ? summary_of_devices(results->rows, devices) : summary_of(results->rows);
     json_t *networks = json_array();
-    for (size_t d = 0; d < json_array_size(json_object_get(results->root, "devices")); d++)
+    for (size_t d = 0; d < devices; d++)
         json_array_append_new(networks, bench_networks(results->rows, d));
     json_object_set_new(summary, "networks", networks);
+    json_object_set_new(results->root, "summary", summary);
     if (is_whole)
         json_object_set_new(results->root, "finished", bench_host_time());
     bench_results_write(results);

@@ -20,7 +20,7 @@ typedef struct bench_results {
     uint64_t written_ns, writing_ns; /* when it was written last, and how long that took */
 } bench_results;
 
-/* run: what was asked for (taken over), or NULL. */
+/* run: what was asked for (taken over), or NULL. The file is made when there is a device or a row to write. */
 bool bench_results_begin(bench_results *results, const char *path, json_t *run);
 /* Go on with a document that bench/resume.h has read (taken over). It stays as it is until bench_results_go_on. */
 bool bench_results_resume(bench_results *results, const char *path, json_t *document);
@@ -34,7 +34,7 @@ void bench_results_add(bench_results *results, json_t *row);
 void bench_results_note(bench_results *results, json_t *row);
 /* The row of a case, of the variant that was asked for (NULL: none), on the present device; NULL: none. */
 json_t *bench_results_find(const bench_results *results, const char *case_line, const char *asked);
-/* The most device memory in use at once; with several devices, on any of them. */
+/* The most device memory in use at once, on the present device. */
 void bench_results_memory(bench_results *results, int64_t peak_bytes);
 /* Make the summary and write the file for the last time; is_whole: everything that was asked for is in it. */
 void bench_results_finish(bench_results *results, bool is_whole);
@@ -46,6 +46,8 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks);
 
 /* The row whose plan takes the most scratch memory; NULL: none takes any. */
 const json_t *bench_results_most_scratch(const json_t *rows);
+/* The rows of one device, as a list of their own. */
+json_t *bench_results_of(const json_t *rows, size_t device);
 /* Rows in a state. */
 size_t bench_results_count(const json_t *rows, const char *state);
 

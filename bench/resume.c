@@ -156,6 +156,13 @@ bool bench_resume_same_device(const json_t *document, size_t index, const json_t
                 "its rows cannot stand beside new ones: the device's %s was %.200s, and is %.200s", keys[i],
                 old ? old : "unknown", now ? now : "unknown");
     }
+    // Of two equal cards the first may not have been opened then.
+    const char *then = bench_text_of(json_object_get(before, "traits"), "pci_address");
+    const char *here = bench_text_of(json_object_get(device, "traits"), "pci_address");
+    if (*then && *here && strcmp(then, here))
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "its rows cannot stand beside new ones: the device's PCI address was %.40s, and is %.40s",
+                             then, here);
     return true;
 }
 

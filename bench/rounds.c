@@ -267,8 +267,10 @@ static void print_row(bench_run *r, bench_row *row)
     bench_progress_clear();
     bench_table_row(&r->table, json);
     print_reproducer(row, json);
-    for (size_t i = 0; i < row->entrant_count; i++)
-        r->was_cut = r->was_cut || (row->entrants[i].summary.n && row->entrants[i].stop == BENCH_STOP_BUDGET);
+    for (size_t i = 0; i < row->entrant_count; i++) {
+        if (row->entrants[i].summary.n && row->entrants[i].stop == BENCH_STOP_BUDGET)
+            r->was_cut[r->device] = true;
+    }
     bench_results_add(&r->results, json);
 }
 

@@ -35,8 +35,8 @@ typedef struct bench_run {
     double cache_bytes; /* of the last level, the device's or the host's */
     bench_results results;
     bench_table table;
-    size_t repeated; /* rounds that were measured again */
-    bool was_cut; /* the budget ended some measurement */
+    size_t repeated; /* rounds that were measured again, on this device */
+    bool was_cut[BENCH_MAX_DEVICES]; /* the budget ended some measurement */
     size_t kept;  /* rows that a resumed document had */
 } bench_run;
 

@@ -230,7 +230,7 @@ static int run_device(bench_run *r, size_t index)
     char buffer[64];
     r->wish = bench_device_wish(r->options, index, buffer);
     r->contestant_count = 1;
-    r->kept = r->row_count = 0;
+    r->kept = r->row_count = r->repeated = 0;
     r->results.device = r->device;
     if (index > 0) { // each device has the time that was given
         putchar('\n');
@@ -343,17 +343,12 @@ static void print_verdicts(const bench_run *r)
     const size_t count = json_array_size(devices);
     for (size_t d = 0; d < count && d < BENCH_MAX_DEVICES; d++) {
         bench_results part = r->results;
-        part.rows = json_array();
+        part.rows = bench_results_of(r->results.rows, d);
         part.path = d + 1 == count ? part.path : NULL;
-        for (size_t i = 0; i < json_array_size(r->results.rows); i++) {
-            json_t *row = json_array_get(r->results.rows, i);
-            if (is_of(row, (json_int_t)d))
-                json_array_append(part.rows, row);
-        }
         const char *name = json_string_value(json_object_get(json_array_get(devices, d), "name"));
         if (count > 1)
             printf("\n%s:", name ? name : "unknown");
-        bench_print_verdict(&part, r->budget, r->was_cut, r->worst_drift[d], r->worst_memory_drift[d]);
+        bench_print_verdict(&part, r->budget, r->was_cut[d], r->worst_drift[d], r->worst_memory_drift[d]);
         json_decref(part.rows);
     }
 }
@@ -361,7 +356,7 @@ static void print_verdicts(const bench_run *r)
 static void say_interrupted(const bench_run *r)
 {
     const char *path = r->results.path;
-    if (path && strncmp(path, "/dev/", 5))
+    if (path && strncmp(path, "/dev/", 5) && r->results.written_ns && !r->results.failed)
         bench_say("interrupted: what was measured is in %s; clbench run --resume %s goes on", path, path);
     else
         bench_say("interrupted; --json FILE keeps what was measured, and clbench run --resume FILE goes on");
@@ -482,8 +477,13 @@ int bench_command_run(const bench_options *given)
         const bool is_kept = keep(&r);
         print_verdicts(&r);
         say_next(&r, is_kept);
-        int written = write_tables(&r) ? exit_code(r.results.root, r.results.rows) : BENCH_EXIT_ERROR;
-        code = code == BENCH_EXIT_OK ? written : code;
+        const bool is_written = write_tables(&r);
+        const int judged = exit_code(r.results.root, r.results.rows);
+        // A wrong result comes before what could not be opened or written.
+        if (judged == BENCH_EXIT_VERIFICATION && code != BENCH_EXIT_USAGE)
+            code = judged;
+        else if (code == BENCH_EXIT_OK)
+            code = is_written ? judged : BENCH_EXIT_ERROR;
     }
     if (bench_interrupted)
         say_interrupted(&r);

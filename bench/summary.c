@@ -198,11 +198,12 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     print_counts(rows);
     print_limits(results);
     print_rivals(rows);
-    json_t *networks =
-        bench_networks(rows, (size_t)json_integer_value(json_object_get(json_array_get(rows, 0), "device")));
+    const size_t device = (size_t)json_integer_value(json_object_get(json_array_get(rows, 0), "device"));
+    json_t *networks = bench_networks(rows, device);
     bench_networks_print(networks, stdout);
     json_decref(networks);
-    print_memory(json_object_get(results->root, "memory"));
+    const json_t *devices = json_object_get(results->root, "devices");
+    print_memory(json_object_get(device ? json_array_get(devices, device) : results->root, "memory"));
     if (fabs(drift) > 0.03)
         bench_print(2, "The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
                100 * fabs(drift));

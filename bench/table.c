@@ -6,6 +6,7 @@
 
 #include "network.h"
 #include "output.h"
+#include "results.h"
 #include "rival.h"
 #include "terminal.h"
 #include "text.h"
@@ -237,17 +238,9 @@ static void plain_row(FILE *file, const json_t *row, const json_t *devices)
     }
 }
 
-// The rows of one device, as a list of their own: a mean over two of them says nothing.
 static json_t *rows_of(const json_t *root, size_t device)
 {
-    const json_t *all = json_object_get(root, "results");
-    json_t *rows = json_array();
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        json_t *row = json_array_get(all, i);
-        if ((size_t)json_integer_value(json_object_get(row, "device")) == device)
-            json_array_append(rows, row);
-    }
-    return rows;
+    return bench_results_of(json_object_get(root, "results"), device);
 }
 
 static size_t device_count(const json_t *root)

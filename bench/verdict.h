@@ -15,6 +15,7 @@
 typedef struct bench_verify_options {
     uint64_t seed;       /* of the sample of outputs that is checked */
     double error_factor; /* the variant's own bound, as husk_plan_error_factor; 0: the operator's */
+    double widening;     /* what the bounds of rnn's gradients are multiplied with; 0: nothing */
 } bench_verify_options;
 
 typedef struct bench_verdict {

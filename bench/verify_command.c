@@ -299,7 +299,7 @@ int bench_command_verify(const bench_options *given)
         v->digests = digests;
         v->wish = bench_device_wish(options, i, buffer);
         const int answer = verify_device(v, &suite, v->wish);
-        code = code == BENCH_EXIT_OK ? answer : code;
+        code = code == BENCH_EXIT_OK || answer == BENCH_EXIT_VERIFICATION ? answer : code;
     }
     free(v);
     bench_suite_free(&suite);

@@ -204,6 +204,7 @@ static void compare(worker *w, void *state, const json_t *request, const bench_o
     const bench_verify_options options = {
         .seed = (uint64_t)json_integer_value(json_object_get(request, "seed")),
         .error_factor = details.error_factor,
+        .widening = details.widening,
     };
     bench_verdict_begin(verdict);
     bench_op_get(w->c.op)->verify(&w->c, &w->data, output, &options, verdict);

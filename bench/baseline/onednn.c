@@ -364,6 +364,7 @@ static void details(void *opaque, bench_details *details)
         .variant = s->programs[0]->name,
         .executed_flops = s->programs[0]->executed_flops,
         .error_factor = s->programs[0]->error_factor,
+        .widening = s->programs[0]->widening,
         .build_ns = s->build_ns,
     };
 }

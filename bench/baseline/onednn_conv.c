@@ -162,8 +162,13 @@ static void build(onednn_program *program, const bench_case *c, const onednn_ope
     onednn_program_step(program, ONEDNN_RUN, pd, 4, arguments);
     if (!same_y)
         onednn_program_reorder(program, c->packed ? ONEDNN_READ : ONEDNN_RUN, y, y_memory, t.y, t.y_memory);
+    int64_t products = c->as.conv.c / c->as.conv.groups;
+    for (int i = 0; i < c->as.conv.space; i++)
+        products *= c->as.conv.filter[i];
     if (flags & ONEDNN_CONV_WINOGRAD)
         onednn_conv_describe_winograd(program, c);
+    else
+        onednn_program_allow(program, c->precision, products);
 }
 
 static const onednn_way ways[] = {

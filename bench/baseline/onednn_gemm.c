@@ -131,6 +131,7 @@ static void build_matmul(onednn_program *program, const bench_case *c, const one
         onednn_matmul(&pd, program->session->engine, m.a, flags & ONEDNN_GEMM_OWN_WEIGHTS ? m.b_any : m.b,
                       native ? m.bias : NULL, m.c, attr);
     onednn_program_pd(program, made, pd, "matmul");
+    onednn_program_allow(program, c->precision, g->k);
     const onednn_md *b = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
     dnnl_memory_t b_memory = onednn_program_input(program, onednn_packing_stage(c), m.b, m.b_memory, b);
     dnnl_exec_arg_t arguments[] = {
@@ -185,6 +186,7 @@ static void build_inner_product(onednn_program *program, const bench_case *c, co
     dnnl_status_t made = onednn_inner_product(&pd, program->session->engine, dnnl_forward_inference, m.a,
                                               flags & ONEDNN_GEMM_OWN_WEIGHTS ? b_any : b, bias, m.c, attr);
     onednn_program_pd(program, made, pd, "inner product");
+    onednn_program_allow(program, c->precision, g->k);
     const onednn_md *own = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
     dnnl_memory_t weights = onednn_program_input(program, onednn_packing_stage(c), b, b_memory, own);
     dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, m.a_memory},

@@ -105,6 +105,7 @@ static void build_matmuls(onednn_program *program, const bench_case *c, const on
     const matrix b = {g->k, g->n, g->ldb, g->tb != 0, operands->w};
     const matrix dy = {g->m, g->n, g->ldc, false, operands->dy};
     matrix da = a, db = b;
+    onednn_program_allow(program, c->precision, g->batch * g->m + g->n + g->k);
     da.data = operands->y;
     db.data = operands->gradients[0];
     multiply_matrices(program, c, dy, transposed(b), da);

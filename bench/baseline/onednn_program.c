@@ -263,6 +263,13 @@ const_dnnl_primitive_attr_t onednn_program_attr(onednn_program *program, const o
     return onednn_program_ok(program) ? attr : NULL;
 }
 
+// MEDIUM's bound with parts of bf16, in units of 2^-24.
+void onednn_program_allow(onednn_program *program, husk_precision precision, int64_t products)
+{
+    if (precision == HUSK_PRECISION_MEDIUM)
+        program->error_factor = 0x1p17 + 0x1p8 + 2.5 * (double)products + 4;
+}
+
 // "brgemm:avx512_core" joins the name, once for each that differs.
 static void append_implementation(onednn_program *program, dnnl_primitive_desc_t pd)
 {

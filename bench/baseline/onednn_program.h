@@ -43,7 +43,7 @@ typedef struct onednn_program {
     const char *failed;                  /* what failed */
     char name[160];                      /* "convolution, own layouts (jit:avx512_core)" */
     bool reference;                      /* oneDNN chose an implementation it calls a reference */
-    double executed_flops, error_factor; /* as in bench_details */
+    double executed_flops, error_factor, widening; /* as in bench_details */
     onednn_step *steps;
     size_t step_count, step_capacity;
     onednn_owned *owned;
@@ -84,6 +84,8 @@ typedef struct onednn_epilogue {
     husk_precision precision;
 } onednn_epilogue;
 const_dnnl_primitive_attr_t onednn_program_attr(onednn_program *program, const onednn_epilogue *epilogue);
+/* Sums of so many products may err as the precision that was asked for says (husk/context.h). */
+void onednn_program_allow(onednn_program *program, husk_precision precision, int64_t products);
 /* The activation as oneDNN knows it; false: it has no such. */
 bool onednn_activation(husk_act act, dnnl_alg_kind_t *kind, float *alpha, float *beta);
 

@@ -266,7 +266,7 @@ void onednn_rnn_backward_build(onednn_program *program, const bench_case *c, con
     make_memory(program, operands, &p);
     add_training(program, &p);
     // The gates and states of its own training pass are not those of the reserve that the reference goes by.
-    program->error_factor = 4;
+    program->widening = 4;
     make_gradients(program, operands, &p);
     add_backward(program, operands, &p);
     add_results(program, operands, &p);

@@ -517,7 +517,7 @@ static bool has_nan(const bench_array *array)
     return false;
 }
 
-// A contender that goes by a forward pass of its own errs by that as well: error_factor times the bound.
+// A contender that goes by a forward pass of its own errs by that as well: so many times the bound.
 static void widen(husk_ref_rnn_gradient *gradient, double factor)
 {
     int64_t count = gradient->values ? 1 : 0;
@@ -540,7 +540,7 @@ static void widen_all(husk_ref_rnn_gradients *expected, double factor)
 // Every sequence where that takes seconds, else the first and the last: then the weights' gradients, which all
 // sequences add to, are looked at for NaN alone.
 static void verify_backward(const bench_case *c, const bench_data *data, const bench_output *output,
-                            const husk_ref_rnn *forward, double error_factor, bench_verdict *verdict)
+                            const husk_ref_rnn *forward, double widening, bench_verdict *verdict)
 {
     const int64_t some[2] = {0, c->as.rnn.b - 1};
     const husk_ref_array y = bench_ref_array(&data->saved[SAVED_Y]), dy = bench_ref_array(&data->dy),
@@ -558,8 +558,8 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
                                       .sequence_count = is_complete ? 0 : 2};
     husk_ref_rnn_gradients expected;
     const bool is_made = husk_ref_rnn_backward_run(&op, &expected);
-    if (is_made && error_factor > 0)
-        widen_all(&expected, error_factor);
+    if (is_made && widening > 0)
+        widen_all(&expected, widening);
     if (!is_made)
         bench_verdict_fail(verdict, "host memory does not suffice for the reference");
     else
@@ -588,9 +588,10 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
         .h0 = h0.data ? &h0 : NULL,
         .c0 = c0.data ? &c0 : NULL,
         .weights = weight,
+        .product_factor = options->error_factor,
     };
     if (weight && arrays && is_backward(c)) {
-        verify_backward(c, data, output, &op, options->error_factor, verdict);
+        verify_backward(c, data, output, &op, options->widening, verdict);
     } else if (!weight || !arrays ||
                !husk_ref_rnn_check(&op, &y, h_n.data ? &h_n : NULL, c_n.data ? &c_n : NULL, options->seed, &y_report,
                             &state_report)) {

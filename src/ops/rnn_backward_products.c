@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The gradients of recurrent layers: what gemm's gradients make, of the gates' gradients of a chunk of time steps, for
 // one layer and direction: the gradients of the layer's inputs, and sums of those of weights and biases.
+#include <math.h>
 #include <string.h>
 
 #include "base/tensor.h"
@@ -229,6 +230,7 @@ static husk_status plan_part(husk_plan *plan, const part *made, husk_plan **prod
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "gradients of the products: %s", error.text);
     husk__plan_adopt(plan, *product);
+    plan->error_factor = fmax(plan->error_factor, (*product)->error_factor);
     return HUSK_OK;
 }
 

@@ -12,6 +12,8 @@
 #include "ops/rnn_border.h"
 
 enum { ALIGNMENT = 256, FEW_ROWS = 4, GATHER_STEPS = 16, GATHER_ITEMS = 64 };
+// NVIDIA's dimensions but the first end at 65,535 work-groups: of more time steps each takes more.
+enum { MOST_GROUPS = 32768 };
 
 // ---- sizes ----
 
@@ -213,6 +215,7 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "products of the inputs: %s", error.text);
     husk__plan_adopt(plan, state->products[index]);
+    plan->error_factor = fmax(plan->error_factor, state->products[index]->error_factor);
     return HUSK_OK;
 }
 
@@ -260,8 +263,9 @@ static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather
     const husk__rnn_state *state = plan->state;
     const int64_t zeros[3] = {0, 0, 0}, *from = call->from ? call->from->strides : zeros;
     const int64_t batch = call->to->shape[1], features = call->to->shape[2];
+    const int64_t group_steps = husk__max_i64(GATHER_STEPS, husk__divide_up(call->steps, MOST_GROUPS));
     const husk__range range = {{(size_t)(husk__divide_up(features, GATHER_ITEMS) * batch), 1,
-                                (size_t)husk__divide_up(call->steps, GATHER_STEPS)},
+                                (size_t)husk__divide_up(call->steps, group_steps)},
                                {GATHER_ITEMS, 1, 1}};
     return HUSK__LAUNCH(queue, state->gather, &range, scope, HUSK__ARG_TENSOR(call->from),
                         HUSK__ARG_I64(from[0]), HUSK__ARG_I64(from[1]), HUSK__ARG_I64(from[2]),
@@ -270,7 +274,7 @@ static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather
                         HUSK__ARG_TENSOR(call->to), HUSK__ARG_I64(call->to->strides[0]),
                         HUSK__ARG_I64(call->to->strides[1]), HUSK__ARG_I32(problem->steps),
                         HUSK__ARG_I32(call->first_step), HUSK__ARG_I32(call->steps), HUSK__ARG_I32(features),
-                        HUSK__ARG_I32(GATHER_STEPS));
+                        HUSK__ARG_I32(group_steps));
 }
 
 // No time step at all: the last states are the first ones.

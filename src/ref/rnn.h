@@ -7,7 +7,9 @@
  * where e(x), e(h') are the errors of what goes in: zero for x of the first layer and for an h' that was read
  * back from the device, the bounds computed for it where the device does not show it (c', lower layers).
  * Those bounds are added as independent errors are, like the roundings in 2 sqrt K. sigmoid and tanh have
- * slopes of at most 1/4 and 1 and own errors of 8 u (husk/ops/activation.h):
+ * slopes of at most 1/4 and 1 and own errors of 8 u (husk/ops/activation.h). Where a matrix engine multiplies, by
+ * bounds of its own, F u sum |W x| + |b| is added to e(s), and to the errors of the gradients of x and of weights F u
+ * times their sum of absolute products:
  *     gate   e(sigmoid(s)) = e(s) / 4 + 8 u      e(tanh(s)) = e(s) + 8 u      e(relu(s)) = e(s)
  *     LSTM   e(c) = |c'| e(f) + f e(c') + |g| e(i) + i e(g) + 4 u (|f c'| + |i g|)
  *            e(h) = |tanh c| e(o) + o (e(c) + 8 u) + 2 u |h|
@@ -43,6 +45,7 @@ typedef struct husk_ref_rnn {
     const husk_ref_array *c0;      /* or NULL */
     const husk_ref_rnn_weights *weights;
     const husk_ref_array *reserve; /* husk_ref_rnn_run fills it, of F64 or F32; or NULL */
+    double product_factor;         /* husk_plan_error_factor: F above; 0: sums in f32 alone */
 } husk_ref_rnn;
 
 /* The whole sequence, everything by the reference's own states. h_n, c_n may be NULL. */

@@ -31,11 +31,16 @@ static number plus(number a, number b)
     return (number){a.value + b.value, a.error + b.error + 2.0 * u * (fabs(a.value) + fabs(b.value))};
 }
 
-// A product of `length` terms, whose errors come together as independent ones do.
-static number product_of(const sums *s, int64_t i, int64_t length)
+// What a product of `length` terms errs by; engine: as forward's product_factor, where one may multiply, else 0.
+static double product_bound(double engine, int64_t length, double magnitude)
 {
-    return (number){s->values[i],
-                    husk_ref_sum_bound(0.0, length, s->magnitudes[i]) + sqrt(s->inherited[i])};
+    return husk_ref_sum_bound(0.0, length, magnitude) + engine * u * magnitude;
+}
+
+// A product of `length` terms, whose errors come together as independent ones do.
+static number product_of(const sums *s, int64_t i, int64_t length, double engine)
+{
+    return (number){s->values[i], product_bound(engine, length, s->magnitudes[i]) + sqrt(s->inherited[i])};
 }
 
 // ---- one layer's and direction's weights, and their gradients under way ----
@@ -272,7 +277,7 @@ static void reset_units(run *r, const place *p, const double *weights)
     multiply(r, weights, r->gate, 2 * r->hidden, r->hidden);
     for (int64_t j = 0; j < r->hidden; j++) {
         const double reset = kept_at(r, p, p->time, 0, j);
-        const number dv = product_of(&r->product, j, r->hidden);
+        const number dv = product_of(&r->product, j, r->hidden, 0.0);
         r->gate[j] = factor(dv, r->h[j] * sigmoid_slope(reset), 6.0);
         r->carry[j] = plus(r->carry[j], factor(dv, reset, 1.0));
         r->reset_h[j] = reset * r->h[j];
@@ -309,7 +314,7 @@ static void run_step(run *r, const place *p)
     const int64_t terms = (is_gru && !after ? 2 : r->gates) * r->hidden;
     multiply(r, c->hidden, r->state_gate, 0, terms);
     for (int64_t j = 0; j < r->hidden; j++) {
-        r->dh[j] = product_of(&r->product, j, terms);
+        r->dh[j] = product_of(&r->product, j, terms, 0.0);
         if (is_gru)
             r->dh[j] = plus(r->dh[j], r->carry[j]);
     }
@@ -355,7 +360,8 @@ static void run_sequence(run *r, int64_t b, husk_ref_rnn_gradients *made)
         for (int64_t direction = 0; direction < r->directions; direction++)
             run_direction(r, layer, direction, b, made);
         for (int64_t i = 0; i < (int64_t)plane; i++) {
-            const number sum = product_of(&r->below, i, r->directions * r->gates * r->hidden);
+            const number sum = product_of(&r->below, i, r->directions * r->gates * r->hidden,
+                                          r->op->forward->product_factor);
             r->above[i] = sum.value;
             r->above_error[i] = sum.error;
         }
@@ -384,13 +390,13 @@ static bool make_gradient(husk_ref_rnn_gradient *made, int32_t rank, const int64
 }
 
 static bool finish_weight(husk_ref_rnn_gradient *made, int32_t rank, int64_t rows, int64_t columns, const sums *from,
-                          int64_t terms)
+                          int64_t terms, double engine)
 {
     if (!make_gradient(made, rank, (const int64_t[]){rows, columns}, terms))
         return false;
     for (int64_t i = 0; i < rows * (rank == 2 ? columns : 1); i++) {
         made->values[i] = from->values[i];
-        made->bounds[i] = husk_ref_sum_bound(0.0, terms, from->magnitudes[i]) + from->inherited[i];
+        made->bounds[i] = product_bound(engine, terms, from->magnitudes[i]) + from->inherited[i];
     }
     return true;
 }
@@ -419,10 +425,11 @@ bool husk_ref_rnn_backward_run(const husk_ref_rnn_backward *op, husk_ref_rnn_gra
     for (int64_t i = 0; done && op->sequences == NULL && i < r->layers * r->directions; i++) {
         const cell *c = &r->cells[i];
         husk_ref_rnn_gradient *weights = made->weights[i];
-        done = finish_weight(&weights[0], 2, rows, c->features, &c->d_input, terms) &&
-               finish_weight(&weights[1], 2, rows, r->hidden, &c->d_hidden, terms) &&
-               finish_weight(&weights[2], 1, rows, 1, &c->d_input_bias, terms) &&
-               finish_weight(&weights[3], 1, rows, 1, &c->d_hidden_bias, terms);
+        const double engine = op->forward->product_factor;
+        done = finish_weight(&weights[0], 2, rows, c->features, &c->d_input, terms, engine) &&
+               finish_weight(&weights[1], 2, rows, r->hidden, &c->d_hidden, terms, engine) &&
+               finish_weight(&weights[2], 1, rows, 1, &c->d_input_bias, terms, 0.0) &&
+               finish_weight(&weights[3], 1, rows, 1, &c->d_hidden_bias, terms, 0.0);
     }
     for (int i = 0; i < r->memories; i++)
         free(r->memory[i]);

@@ -144,7 +144,7 @@ static void run_on_machine(int code, const char *arguments)
     // Sanitizers have their options in the environment; everything else is the test's own.
     snprintf(command, sizeof command,
              "env -i ${LD_PRELOAD:+LD_PRELOAD=\"$LD_PRELOAD\"} ASAN_OPTIONS=\"$ASAN_OPTIONS\" "
-             "LSAN_OPTIONS=\"$LSAN_OPTIONS\" HOME='%s/home' "
+             "LSAN_OPTIONS=\"$LSAN_OPTIONS\" TSAN_OPTIONS=\"$TSAN_OPTIONS\" HOME='%s/home' "
              "HUSK_DOCTOR_ROOT='%s' %s '%s' doctor --quick %s 2> /dev/null < /dev/null",
              machine_root, machine_root, machine_variables, HUSK_CLBENCH, arguments);
     const int got = doctor_run(command);

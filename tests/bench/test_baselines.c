@@ -386,6 +386,29 @@ START_TEST(onednn_refuses_what_it_lacks)
 }
 END_TEST
 
+// What is allowed bf16 is not judged as f32, by which it would be no rival.
+START_TEST(onednn_may_err_as_the_precision_says)
+{
+    static const char *const lines[][2] = {{"gemm m=33 n=17 k=29", "matmul"},
+                                           {"gemm m=33 n=17 k=29", "inner product"},
+                                           {"gemm m=31 n=45 k=16 dir=bwd", "two matmuls"},
+                                           {"conv c=32 h=12 w=12 k=32 r=1 s=1", "convolution, own layouts"}};
+    void *session = open_session(&bench_contender_onednn);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char medium[BENCH_CASE_TEXT];
+        prepared p;
+        ck_assert(prepare(&bench_contender_onednn, session, lines[i][0], lines[i][1], 1, &p));
+        ck_assert_msg(p.details.error_factor <= 0, "%s", lines[i][0]);
+        release(&bench_contender_onednn, &p);
+        snprintf(medium, sizeof medium, "%s precision=medium", lines[i][0]);
+        ck_assert(prepare(&bench_contender_onednn, session, medium, lines[i][1], 1, &p));
+        ck_assert_msg(p.details.error_factor > 0x1p17, "%s", medium);
+        release(&bench_contender_onednn, &p);
+    }
+    bench_contender_onednn.close(session);
+}
+END_TEST
+
 START_TEST(onednn_has_two_forms_where_winograd_applies)
 {
     bench_case c;
@@ -500,6 +523,7 @@ int main(void)
 #ifdef HUSK_WITH_ONEDNN
     tcase_add_test(tests, onednn_does_every_operator_in_every_way);
     tcase_add_test(tests, onednn_refuses_what_it_lacks);
+    tcase_add_test(tests, onednn_may_err_as_the_precision_says);
     tcase_add_test(tests, onednn_has_two_forms_where_winograd_applies);
 #endif
     tcase_add_test(tests, generated_cases);

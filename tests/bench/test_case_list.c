@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=30
+// ctest: timeout=60
 // Lists and ranges in a case: what they stand for, and what is refused with which words.
 #include <check.h>
 #include <stdlib.h>

@@ -119,6 +119,9 @@ START_TEST(no_device_exits_with_6)
 {
     expect("", "run gemm m=1 n=1 k=1 -d no-such-device", 6, "there is");
     expect("HUSK_DEVICE=no-such-device", "--quick", 6, "there is");
+    expect("HUSK_DEVICE=no-such-device", "devices", 6, "engines      unknown"); // nobody was asked
+    expect("HUSK_DEVICE=no-such-device", "devices -d 0:0", 0, "     class ");
+    expect("HUSK_DEVICE=no-such-device", "devices -d neither", 6, "neither");
     expect("OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES=", "--quick", 6, "pocl-opencl-icd");
     expect("OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES=", "devices", 6, "pocl-opencl-icd");
 }

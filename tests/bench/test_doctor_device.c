@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "doctor_machine.h"
@@ -182,7 +183,9 @@ START_TEST(a_broken_driver_does_not_hide_the_sound_ones)
     doctor_expect("problem", "icd_crashes", "broken.icd", "broken.icd.off");
     ck_assert_ptr_null(strstr(doctor_said, "clbench-doctor-"));
     expect("ok", "device", "");
-    ck_assert_uint_eq(left_in_tmp(), before);
+    for (int i = 0; i < 200 && left_in_tmp() > before; i++) // another test's doctor, which ends
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    ck_assert_uint_le(left_in_tmp(), before);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=faults timeout=360 with=../support/faults/fault_layer
+// ctest: tiers=faults timeout=720 with=../support/faults/fault_layer
 // Every operator, gradient and variant, of whose call every OpenCL call fails once with each of four errors, and every
 // allocation that Husk makes: the call answers a documented status, its text names the call that failed, the context
 // lives on and gives a right result at once, and nothing is left behind. Warm: a call whose plan, programs, kernels and

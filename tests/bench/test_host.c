@@ -106,6 +106,20 @@ START_TEST(version_1_has_its_own_names)
 }
 END_TEST
 
+// Every other processor of 256, as where their siblings are left out: 128 numbers in a line.
+START_TEST(a_long_set_is_read_to_its_end)
+{
+    char list[1024] = "";
+    size_t length = 0;
+    for (int i = 0; i < 256; i += 2)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%d", i ? "," : "", i);
+    put("/sys/devices/system/cpu/online", "0-255\n");
+    put("/proc/self/cgroup", "0::/box\n");
+    put("/sys/fs/cgroup/box/cpuset.cpus.effective", list);
+    limits_of(128, "128 of 256 processors (the control group's set: 128)");
+}
+END_TEST
+
 START_TEST(affinity_counts)
 {
     put("/sys/devices/system/cpu/online", "0-3\n");
@@ -171,6 +185,7 @@ int main(void)
     tcase_add_test(tests, a_quota_of_version_2_is_read_in_every_group_above);
     tcase_add_test(tests, a_path_that_cannot_be_seen_leaves_the_root);
     tcase_add_test(tests, version_1_has_its_own_names);
+    tcase_add_test(tests, a_long_set_is_read_to_its_end);
     tcase_add_test(tests, affinity_counts);
     tcase_add_test(tests, nonsense_limits_nothing);
     tcase_add_test(tests, caches_and_free_memory_are_read);

@@ -9,6 +9,7 @@
 
 #include "network.h"
 #include "result_file.h"
+#include "results.h"
 #include "suite.h"
 #include "table.h"
 
@@ -161,6 +162,48 @@ START_TEST(devices_are_apart)
 }
 END_TEST
 
+static double best_of(const json_t *summary)
+{
+    return bench_number_of(json_object_get(summary, "geomean_speedup"), "best");
+}
+
+// In the document, too: the means of each, and none over both.
+START_TEST(the_summary_has_each_device_apart)
+{
+    bench_results results;
+    bench_fault fault;
+    json_t *schema = bench_result_schema();
+    ck_assert(bench_results_begin(&results, NULL, NULL));
+    for (size_t d = 0; d < 2; d++) {
+        bench_results_device(&results, d,
+                             json_pack("{s:s, s:s, s:s}", "platform", "p", "name", d ? "b" : "a", "driver", "1"),
+                             json_pack("{s:s}", "source", "wall"));
+        bench_results_add(&results, json_pack("{s:s, s:s, s:s, s:[{s:s, s:f}]}", "case", "softmax outer=2 axis=3",
+                                              "op", "softmax", "state", "ok", "baselines", "name", "onednn",
+                                              "speedup", d ? 8.0 : 2.0));
+        bench_results_finish(&results, d == 1);
+        const json_t *summary = json_object_get(results.root, "summary"), *each = json_object_get(summary, "devices");
+        ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(summary, "counts"), "ok")), (int)d + 1);
+        ck_assert_uint_eq(json_array_size(each), d ? 2 : 0);
+        if (d == 0) {
+            ck_assert_double_eq_tol(best_of(summary), 2, 1e-12);
+            continue;
+        }
+        ck_assert_ptr_null(json_object_get(summary, "geomean_speedup"));
+        ck_assert_double_eq_tol(best_of(json_array_get(each, 0)), 2, 1e-12);
+        ck_assert_double_eq_tol(best_of(json_array_get(each, 1)), 8, 1e-12);
+        json_t *only = json_copy(results.root); // these rows are no whole ones
+        json_object_set_new(only, "results", json_array());
+        json_object_del(only, "run");
+        ck_assert_msg(bench_schema_check(schema, only, &fault), "%s: %s", fault.place, fault.rule);
+        ck_assert_msg(bench_schema_names_all(schema, only, &fault), "%s: %s", fault.place, fault.rule);
+        json_decref(only);
+    }
+    bench_results_free(&results);
+    json_decref(schema);
+}
+END_TEST
+
 // ---- networks ----
 
 static json_t *rows_of(const char *suite_name, const char *dtype)
@@ -255,6 +298,7 @@ int main(void)
     tcase_add_test(tests, markdown_is_a_table_without_nan);
     tcase_add_test(tests, plain_lines_are_name_value_unit);
     tcase_add_test(tests, devices_are_apart);
+    tcase_add_test(tests, the_summary_has_each_device_apart);
     tcase_add_test(tests, a_network_is_the_sum_of_its_layers);
     tcase_add_test(tests, every_suite_of_a_network_has_its_networks);
     Suite *suite = suite_create("outputs");

@@ -2,12 +2,14 @@
 // ctest: timeout=60
 // The kernels that measure peaks, as devices see them that are not here.
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <husk/opencl.h>
 
 #include "embedded.h"
 #include "husk_contender.h"
+#include "meter.h"
 
 // As on a device that has cl_khr_integer_dot_product; the product is a plain one.
 static const char *const dot_options = "-cl-std=CL1.2 -DVW=4 -DWG=64 -Dcl_khr_integer_dot_product "
@@ -64,11 +66,37 @@ START_TEST(products_of_bytes_are_a_chain)
 }
 END_TEST
 
+// What measuring engines takes of memory is not the cases', whose most is said at the end of a run.
+START_TEST(engines_leave_no_trace_in_the_memory_of_cases)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    void *opened = NULL;
+    const bench_open_options options = {.threads = 1};
+    setenv("HUSK_ENGINES", "soft_amx", 1);
+    ck_assert_msg(bench_contender_husk.open(&options, &opened, reason) == BENCH_OK, "%s", reason);
+    const bench_husk_session *session = opened;
+    bench_meter *meter = bench_meter_create(session, 0, reason);
+    ck_assert_msg(meter != NULL, "%s", reason);
+    husk_memory_stats before, after;
+    bench_peaks peaks = {0};
+    husk_context_memory_stats(session->context, &before);
+    bench_meter_engines(meter, &peaks);
+    husk_context_memory_stats(session->context, &after);
+    if (peaks.engine_count == 0)
+        puts("this device computes no engine: nothing was measured");
+    ck_assert_uint_eq(after.peak_bytes, before.peak_bytes);
+    bench_meter_release(meter);
+    bench_contender_husk.close(opened);
+    unsetenv("HUSK_ENGINES");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("peaks");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, products_of_bytes_are_a_chain);
+    tcase_add_test(tests, engines_leave_no_trace_in_the_memory_of_cases);
     Suite *suite = suite_create("peaks");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "fake_contender.h"
+#include "resume.h"
 #include "run.h"
 #include "timer.h"
 #include "worker.h"
@@ -190,7 +191,7 @@ START_TEST(a_run_that_is_killed_is_readable_and_goes_on)
     srand(6);
     for (int i = 0; i < KILLS; i++) {
         pid_t pid = access(result, R_OK) == 0 ? start(again) : start_new(NULL, NULL);
-        for (int wait = 0; wait < 1000 && access(result, R_OK) != 0; wait++)
+        for (int wait = 0; wait < 10000 && access(result, R_OK) != 0; wait++)
             nap(1);
         nap(rand() % 300);
         kill(pid, SIGKILL);
@@ -337,6 +338,22 @@ static void write_result(const char *text)
     fclose(file);
 }
 
+static int run_on(const char *first, const char *second)
+{
+    const char *const arguments[] = {"clbench", "run",    "--quick", "--budget", "0",  "--baseline", "none", "--file",
+                                     cases,     "--json", result,    "-d",       first, "-d",        second, NULL};
+    return wait_for(start(arguments));
+}
+
+// What cannot be opened does not hide a wrong result.
+START_TEST(a_wrong_result_comes_before_a_device_that_is_closed)
+{
+    ck_assert_int_eq(run_on("good", "closed"), BENCH_EXIT_ERROR);
+    ck_assert_int_eq(run_on("wrong", "closed"), BENCH_EXIT_VERIFICATION);
+    ck_assert_int_eq(run_on("closed", "wrong"), BENCH_EXIT_VERIFICATION);
+}
+END_TEST
+
 // Numbers of two devices, drivers or versions do not go into one file.
 START_TEST(what_has_changed_is_refused)
 {
@@ -372,6 +389,52 @@ START_TEST(what_has_changed_is_refused)
 }
 END_TEST
 
+// A typing error in -d costs no older result, and a folder is refused before anything is measured.
+START_TEST(what_is_there_stays_until_a_device_is_open)
+{
+    char text[16] = "", part[80];
+    write_result("older");
+    ck_assert_int_eq(run_on("closed", "closed"), BENCH_EXIT_ERROR);
+    FILE *file = fopen(result, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
+    fclose(file);
+    ck_assert_str_eq(text, "older");
+    snprintf(part, sizeof part, "%s.part", result);
+    ck_assert_int_ne(access(part, F_OK), 0);
+    ck_assert_int_eq(run_on("closed", "good"), BENCH_EXIT_ERROR);
+    json_t *document = read_result();
+    ck_assert_uint_eq(rows_of(document), CASES);
+    json_decref(document);
+    snprintf(result, sizeof result, "%s", folder);
+    ck_assert_int_eq(run_on("one", "two"), BENCH_EXIT_ERROR);
+    expect_said("Is a directory");
+    file = fopen(said, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
+    fclose(file);
+    ck_assert(!strncmp(text, "clbench: ", 9)); // the first word of all
+}
+END_TEST
+
+// Two equal cards, of which the first could not be opened then: the rows are the second's.
+START_TEST(an_equal_card_is_another_device)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *document = json_pack("{s:[{s:s, s:s, s:{s:s}}]}", "devices", "platform", "P", "name", "card", "traits",
+                                 "pci_address", "0000:02:00.0");
+    json_t *device = json_deep_copy(json_array_get(json_object_get(document, "devices"), 0));
+    ck_assert(bench_resume_same_device(document, 0, device, reason));
+    json_object_set_new(json_object_get(device, "traits"), "pci_address", json_string("0000:01:00.0"));
+    ck_assert(!bench_resume_same_device(document, 0, device, reason));
+    ck_assert_msg(strstr(reason, "0000:02:00.0, and is 0000:01:00.0") != NULL, "%s", reason);
+    json_object_set_new(device, "traits", json_object()); // a driver that does not say
+    ck_assert(bench_resume_same_device(document, 0, device, reason));
+    json_decref(device);
+    json_decref(document);
+}
+END_TEST
+
 // What is refused stays what it was: finished.
 START_TEST(a_refusal_leaves_the_file_as_it_was)
 {
@@ -392,8 +455,9 @@ int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
     if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
-        fake_set_name(environment("FAKE_NAME", "good"));
         wish = argv[3];
+        const bool is_named = !strcmp(wish, "closed") || !strcmp(wish, "wrong");
+        fake_set_name(is_named ? wish : environment("FAKE_NAME", "good"));
         return bench_worker_serve(
             &(bench_worker_options){.contender = &fake_contender, .extra = device_extra});
     }
@@ -414,7 +478,10 @@ int main(int argc, char **argv)
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
     tcase_add_test(tests, devices_are_gone_on_with_one_by_one);
+    tcase_add_test(tests, a_wrong_result_comes_before_a_device_that_is_closed);
     tcase_add_test(tests, what_has_changed_is_refused);
+    tcase_add_test(tests, an_equal_card_is_another_device);
+    tcase_add_test(tests, what_is_there_stays_until_a_device_is_open);
     tcase_add_test(tests, a_refusal_leaves_the_file_as_it_was);
     Suite *suite = suite_create("clbench resume");
     suite_add_tcase(suite, tests);

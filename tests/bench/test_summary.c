@@ -129,6 +129,29 @@ START_TEST(memory_that_became_slower_is_said)
 }
 END_TEST
 
+// Two devices: each verdict has the memory of its own.
+START_TEST(memory_is_said_of_its_own_device)
+{
+    bench_results results = {.root = root, .rows = json_object_get(root, "results")};
+    json_array_append_new(json_object_get(root, "devices"), json_pack("{s:s}", "name", "another"));
+    for (size_t d = 0; d < 2; d++) {
+        add("memory", 90, 1e7, 33e6);
+        json_t *row = json_array_get(results.rows, d);
+        json_object_set_new(row, "device", json_integer((json_int_t)d));
+        json_object_set_new(row, "workspace", json_integer(d ? 4 << 20 : 2 << 20));
+        results.device = d;
+        bench_results_memory(&results, d ? 64 << 20 : 16 << 20);
+    }
+    json_t *rows = json_object_get(root, "results"), *second = json_incref(json_array_get(rows, 1));
+    json_array_remove(rows, 1);
+    print_verdict();
+    expect_said("at most 16 MiB at once; the most scratch for one case 2 MiB");
+    json_array_set_new(rows, 0, second);
+    print_verdict();
+    expect_said("at most 64 MiB at once; the most scratch for one case 4 MiB");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("verdict");
@@ -138,6 +161,7 @@ int main(void)
     tcase_add_test(tests, a_gpu_has_its_own_cache);
     tcase_add_test(tests, the_worst_row_is_never_rounded_up);
     tcase_add_test(tests, memory_that_became_slower_is_said);
+    tcase_add_test(tests, memory_is_said_of_its_own_device);
     Suite *suite = suite_create("the verdict's limits");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -185,10 +185,11 @@ static int run(const char *arguments)
     char command[2048], from[400] = "";
     if (kernels[0])
         snprintf(from, sizeof from, "HUSK_KERNEL_DIR='%s'", kernels);
-    // A crash ends the process by its signal, also where AddressSanitizer would answer it.
+    // A crash ends the process by its signal, also where a sanitizer would answer it.
     snprintf(command, sizeof command,
-             "ASAN_OPTIONS=\"$ASAN_OPTIONS:handle_segv=0\" HUSK_TUNING='%s' %s '%s' %s 2>&1 < /dev/null", path, from,
-             HUSK_CLBENCH, arguments);
+             "ASAN_OPTIONS=\"$ASAN_OPTIONS:handle_segv=0\" TSAN_OPTIONS=\"$TSAN_OPTIONS:handle_segv=0\" "
+             "HUSK_TUNING='%s' %s '%s' %s 2>&1 < /dev/null",
+             path, from, HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     size_t size = fread(output, 1, sizeof output - 1, pipe);

@@ -68,7 +68,7 @@ void rnn_case_make(const rnn_shape *shape, rnn_case *c)
     const int64_t state[3] = {s->layers * directions, s->batch, s->hidden};
     const test_layout rows = s->are_rows_apart ? TEST_PADDED : TEST_PACKED;
     c->params = HUSK_RNN_PARAMS(.cell = s->cell, .hidden_size = s->hidden, .layers = s->layers,
-                                .bidirectional = s->bidirectional, .reset = s->reset);
+                                .bidirectional = s->bidirectional, .reset = s->reset, .precision = s->precision);
     c->inputs = HUSK_RNN_INPUTS(.x = &c->x.tensor, .weights = c->weights);
     c->outputs = HUSK_RNN_OUTPUTS(.y = &c->y.tensor);
     c->x = test_input_of(dtype_of(s), 3, x, s->x_layout, s->seed, 1.0f);
@@ -191,7 +191,8 @@ void rnn_case_check(const rnn_case *c, const husk_ref_array *y, husk_ref_report 
                              .lengths = c->inputs.lengths != NULL ? &c->lengths.array : NULL,
                              .h0 = c->inputs.h0 != NULL ? &c->h0.array : NULL,
                              .c0 = c->inputs.c0 != NULL ? &c->c0.array : NULL,
-                             .weights = c->ref_weights};
+                             .weights = c->ref_weights,
+                             .product_factor = c->product_factor};
     ck_assert(husk_ref_rnn_check(&op, y, c->outputs.h_n != NULL ? &c->h_n.array : NULL,
                                  c->outputs.c_n != NULL ? &c->c_n.array : NULL, c->shape.seed, report,
                                  report));

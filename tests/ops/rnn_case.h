@@ -19,12 +19,14 @@ typedef struct rnn_shape {
     test_layout x_layout;
     bool are_rows_apart;    /* weights, states and y have gaps between rows */
     const int32_t *lengths; /* NULL with has_lengths: drawn, 0 and steps among them */
+    husk_precision precision;
     uint64_t seed;
 } rnn_shape;
 
 typedef struct rnn_case {
     rnn_shape shape;
     husk_rnn_params params;
+    double product_factor; /* for rnn_case_check, as husk_ref_rnn's */
     test_tensor x, lengths, h0, c0, y, h_n, c_n;
     test_tensor tensors[RNN_MAX_WEIGHTS][4]; /* input, hidden, and their biases */
     husk_rnn_weights weights[RNN_MAX_WEIGHTS];

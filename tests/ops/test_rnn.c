@@ -535,6 +535,31 @@ START_TEST(test_planted_errors)
 }
 END_TEST
 
+// What a matrix engine multiplies is within the bound that the plan states, and not within f32's.
+START_TEST(test_engine)
+{
+    rnn_case c;
+    husk_ref_report report = {0}, as_f32 = {0};
+    test_setenv("HUSK_ENGINES", "soft_amx");
+    rnn_case_make(&(rnn_shape){.cell = (husk_rnn_cell)_i, .steps = 5, .batch = 9, .inputs = 130, .hidden = 40,
+                               .layers = 2, .has_input_bias = true, .precision = HUSK_PRECISION_MEDIUM,
+                               .seed = 900 + (uint64_t)_i},
+                  &c);
+    if (rnn_case_run(&c, "tile:16x16", RNN_IMMEDIATE)) {
+        c.product_factor = husk_plan_error_factor(husk_queue_plan(test_queue()));
+        ck_assert(c.product_factor > 0x1p16 || !test_device_is_home());
+        rnn_case_check(&c, &c.y.array, &report);
+        test_accept("rnn", "tile:16x16", "by soft_amx", &report);
+        const bool is_engine = c.product_factor > 0.0;
+        c.product_factor = 0.0;
+        rnn_case_check(&c, &c.y.array, &as_f32);
+        ck_assert((as_f32.failures > 0) == is_engine);
+    }
+    rnn_case_release(&c);
+    test_restore_environment();
+}
+END_TEST
+
 START_TEST(test_counts)
 {
     ck_assert_int_ge(test_executed("rnn"), 150);
@@ -568,6 +593,7 @@ int main(void)
     tcase_add_loop_test(edges, test_packed_elsewhere, 0, 2);
     tcase_add_loop_test(edges, test_not_a_number, 0, 4);
     tcase_add_test(edges, test_planted_errors);
+    tcase_add_loop_test(edges, test_engine, 0, 4);
     tcase_add_test(last, test_counts);
     suite_add_tcase(suite, numbers);
     suite_add_tcase(suite, edges);

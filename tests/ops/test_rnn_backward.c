@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "rnn_backward_case.h"
+#include "support/environment.h"
 
 static const char name[] = "rnn_backward";
 
@@ -293,6 +294,35 @@ START_TEST(the_check_sees_mistakes)
 }
 END_TEST
 
+// What a matrix engine multiplies is within the bound that the plan states, and not within f32's.
+START_TEST(by_an_engine)
+{
+    rnn_backward_config config = rnn_backward_everything(rnn_backward_shape(_i, 5, 7, 40, 20));
+    rnn_backward_case t;
+    rnn_backward_make(&config, &t);
+    test_setenv("HUSK_ENGINES", "soft_amx");
+    t.c.params.precision = HUSK_PRECISION_MEDIUM;
+    test_ok(rnn_backward_run(&t, NULL));
+    t.forward.product_factor = husk_plan_error_factor(husk_queue_plan(test_queue()));
+    const bool is_engine = t.forward.product_factor > 0.0;
+    ck_assert(t.forward.product_factor > 0x1p16 || !test_device_is_home());
+    husk_ref_rnn_gradients expected;
+    const husk_ref_rnn_backward op = rnn_backward_reference_of(&t);
+    ck_assert(husk_ref_rnn_backward_run(&op, &expected));
+    rnn_backward_verify(&t, &expected, "of soft_amx");
+    husk_ref_rnn_gradients_release(&expected);
+    t.forward.product_factor = 0.0;
+    ck_assert(husk_ref_rnn_backward_run(&op, &expected));
+    husk_ref_report x = {0}, weights = {0};
+    husk_ref_rnn_gradient_compare(&op, &expected.x, NULL, &t.dx.array, &x);
+    husk_ref_rnn_gradient_compare(&op, &expected.weights[0][0], NULL, &t.d_weights[0][0].array, &weights);
+    ck_assert((x.failures > 0) == is_engine && (weights.failures > 0) == is_engine);
+    husk_ref_rnn_gradients_release(&expected);
+    rnn_backward_release(&t);
+    test_restore_environment();
+}
+END_TEST
+
 START_TEST(counts)
 {
     ck_assert_int_ge(test_executed(name), 400);
@@ -321,6 +351,7 @@ int main(void)
     tcase_add_loop_test(numbers, special_values, 0, RNN_CELLS);
     tcase_add_loop_test(numbers, the_same_bits, 0, RNN_CELLS);
     tcase_add_loop_test(numbers, the_check_sees_mistakes, 0, RNN_CELLS);
+    tcase_add_loop_test(numbers, by_an_engine, 0, RNN_CELLS);
     tcase_add_test(last, counts);
     suite_add_tcase(suite, rnn_backward_reference());
     suite_add_tcase(suite, numbers);

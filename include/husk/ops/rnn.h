@@ -36,7 +36,8 @@
  * to step too, which are rounded in y, h_n and c_n alone. Packed weights are f32 and serve all three. f64 is computed
  * in f64, where the device has it, and its packed weights are f64.
  * Error: one step's bound is that of GEMM with k = I_l + H on the gates' sums, times the slopes of the
- * activations (at most 1); see docs/operators.md. In f64 with 2^-53 instead of 2^-24.
+ * activations (at most 1); see docs/operators.md. In f64 with 2^-53 instead of 2^-24. W x + b may be a matrix engine's
+ * (husk_precision of husk/context.h): then husk_plan_error_factor, not 0, times 2^-24 sum |W x| + |b| comes on top.
  */
 #ifndef HUSK_OPS_RNN_H
 #define HUSK_OPS_RNN_H
@@ -166,6 +167,8 @@ HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk
  * states before each step are read from y, as it was rounded.
  * Error, beside what the reserve's and y's own rounding bring: one step's bound is that of GEMM with k = G H on the
  * state's gradient and 16 * 2^-24 of each gate's terms; weights' gradients add GEMM's with k = T B. See ref/rnn.h.
+ * Where a matrix engine makes those of x and of weights, husk_plan_error_factor times 2^-24 of their products comes on
+ * top.
  */
 typedef struct husk_rnn_gradients {
     uint32_t size;                   /* sizeof this struct: HUSK_RNN_GRADIENTS sets it */
