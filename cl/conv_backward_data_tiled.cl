@@ -53,9 +53,7 @@ void husk_conv_backward_data_tiled_pack(const __global data_t *restrict w_base, 
 {
     const index_t depth = (index_t)filters * kernel_d * kernel_h * kernel_w;
     const index_t all_lines = packed_lines(channels), all_steps = packed_steps(depth);
-    const index_t channel = get_global_id(0), group = get_global_id(2);
-    if (channel >= all_lines)
-        return;
+    const index_t line = get_global_id(0), group = line / all_lines, channel = line - group * all_lines;
     for (index_t k = get_global_id(1); k < all_steps; k += (index_t)get_global_size(1)) {
         const int s = k % kernel_w, h = k / kernel_w % kernel_h, d = k / kernel_w / kernel_h % kernel_d;
         const index_t filter = k / kernel_w / kernel_h / kernel_d;
@@ -86,11 +84,10 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     FRAGMENT_TILES
 
     const uint item = get_local_id(0); // unsigned: dividing is then shifting
-    const int group = get_group_id(2);
-    const int first_channel = get_group_id(1) * BLOCK_M;
+    CONV_PLACE(group, first_channel, channels, groups);
     const index_t first_column = (index_t)get_group_id(0) * BLOCK_N;
     const index_t positions = (index_t)in_d * in_h * in_w;
-    const index_t columns = batch * positions;
+    const index_t columns = is_there ? batch * positions : 0;
     const int depth = filters * kernel_d * kernel_h * kernel_w;
     const index_t all_lines = packed_lines(channels), all_steps = packed_steps(depth), first_line = first_channel;
 

@@ -63,9 +63,9 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
     FRAGMENT_TILES
 
     const uint item = get_local_id(0); // unsigned: dividing is then shifting
-    const int group = get_group_id(2) / slices, slice = get_group_id(2) % slices;
-    const int first_filter = get_group_id(1) * BLOCK_M, first_column = get_group_id(0) * BLOCK_N;
-    const int columns = channels * kernel_d * kernel_h * kernel_w;
+    CONV_PLACE(part, first_filter, filters, groups * slices);
+    const int group = part / slices, slice = part % slices, first_column = get_group_id(0) * BLOCK_N;
+    const int columns = is_there ? channels * kernel_d * kernel_h * kernel_w : 0;
     const long total = (long)batch * out_d * out_h * out_w;
     const long all_blocks = (total + BLOCK_K - 1) / BLOCK_K;
     const long begin = all_blocks * slice / slices * BLOCK_K;
@@ -145,7 +145,7 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
     barrier(CLK_LOCAL_MEM_FENCE);
     FRAGMENT_LOOP(tiles, FETCH, KEEP)
 
-    const index_t all_filters = (index_t)get_num_groups(2) / slices * filters;
+    const index_t all_filters = (index_t)groups * filters;
     __global acc_t *parts = parts_base + parts_offset + (slice * all_filters + (index_t)group * filters) * columns;
     __global data_t *dw = dw_base + (dw_offset + (index_t)group * filters * w_stride_k) * w_units;
     // Unrolled, so that the sums are indexed by constants and stay in registers.

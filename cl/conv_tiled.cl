@@ -53,9 +53,7 @@ void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
 {
     const index_t depth = (index_t)channels * kernel_d * kernel_h * kernel_w;
     const index_t all_lines = packed_lines(filters), all_steps = packed_steps(depth);
-    const index_t filter = get_global_id(0), group = get_global_id(2);
-    if (filter >= all_lines)
-        return;
+    const index_t line = get_global_id(0), group = line / all_lines, filter = line - group * all_lines;
     for (index_t k = get_global_id(1); k < all_steps; k += (index_t)get_global_size(1)) {
         const int s = k % kernel_w, h = k / kernel_w % kernel_h, d = k / kernel_w / kernel_h % kernel_d;
         const index_t c = k / kernel_w / kernel_h / kernel_d;
@@ -80,11 +78,10 @@ void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
     FRAGMENT_TILES
 
     const uint item = get_local_id(0); // unsigned: dividing is then shifting
-    const int group = get_group_id(2);
-    const int first_filter = get_group_id(1) * BLOCK_M;
+    CONV_PLACE(group, first_filter, filters, groups);
     const index_t first_column = (index_t)get_group_id(0) * BLOCK_N;
     const index_t positions = (index_t)out_d * out_h * out_w;
-    const index_t columns = batch * positions;
+    const index_t columns = is_there ? batch * positions : 0;
     const int depth = channels * kernel_d * kernel_h * kernel_w;
     const index_t all_lines = packed_lines(filters), all_steps = packed_steps(depth), first_line = first_filter;
 

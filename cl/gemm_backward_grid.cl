@@ -34,8 +34,9 @@ inline acc_t add_items(acc_t value, __local acc_t *all)
     return sum;
 }
 
-// Rows are those of all matrices; group 0 has a share of them, group 1 a block of columns. parts: a row of `columns`
-// numbers a share, or a row of `rows` numbers a matrix and block.
+// Rows are those of all matrices; a work-group has a share of them and a block of columns: all shares of one block,
+// then of the next, in dimension 0, as NVIDIA's others end at 65,535. parts: a row of `columns` numbers a share, or a
+// row of `rows` numbers a matrix and block.
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, long dy_batch, long dy_row,
                              long dy_column, const __global data_t *from_base, long from_offset, long from_batch,
@@ -45,8 +46,10 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
                              long share, int block, int flags, float beta, ACT_PARAMS)
 {
     __local acc_t all[WG];
-    const long first = get_group_id(0) * share, last = min(first + share, batch * rows);
-    const long start = get_group_id(1) * block, end = min(start + block, columns);
+    const long blocks = (columns + block - 1) / block, shares = (long)get_num_groups(0) / blocks;
+    const long strip = (long)get_group_id(0) / shares, part = (long)get_group_id(0) - strip * shares;
+    const long first = part * share, last = min(first + share, batch * rows);
+    const long start = strip * block, end = min(start + block, columns);
     __global acc_t *parts = parts_base + parts_offset;
     acc_t column_sum = 0.0f; // blocks of as many columns as items where columns are summed up
     for (long r = first; r < last; ++r) {
@@ -70,12 +73,12 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
         if (flags & SUMS_ROWS) {
             const acc_t whole = add_items(sum, all);
             if (get_local_id(0) == 0)
-                parts[(matrix * (long)get_num_groups(1) + (long)get_group_id(1)) * rows + row] = whole;
+                parts[(matrix * blocks + strip) * rows + row] = whole;
         }
     }
     const long column = start + (long)get_local_id(0);
     if ((flags & SUMS_COLUMNS) && column < end)
-        parts[(long)get_group_id(0) * columns + column] = column_sum;
+        parts[part * columns + column] = column_sum;
 }
 
 // dbias = sum of `splits` rows of parts, in their order; an item has a number.

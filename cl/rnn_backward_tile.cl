@@ -63,9 +63,9 @@ inline acc_t tanh_slope(acc_t value)
 }
 
 // The arguments are those of husk_rnn_backward_panel (rnn_backward_panel.cl) up to chunk_end, but for the weights,
-// which are given as they lie, those of both directions. Work-group (x, y, z) does units x * TILE_UNITS..., sequences
-// y * TILE_ROWS... of direction first_direction + z in one pass of time step `step`; -1 stands for the initial states'
-// gradients of sequences that end with time.
+// which are given as they lie, those of both directions. Work-groups of dimension 0 are tiles of sequences, each its
+// tiles of units: NVIDIA's other dimensions end at 65,535. Work-group (x, 0, z) does one pass of time step `step` of
+// direction first_direction + z; -1 stands for the initial states' gradients of sequences that end with time.
 __attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, 1)))
 __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, long kept_offset, long kept_direction,
                                      const __global data_t *restrict weights_base, long weights_offset,
@@ -92,9 +92,10 @@ __kernel void husk_rnn_backward_tile(const __global data_t *restrict kept_base, 
 {
     const int lane = get_local_id(0);
     const int thread = get_local_id(1) * TILE_UNITS + lane;
-    const int first_unit = get_group_id(0) * TILE_UNITS;
+    const uint panels = ((uint)hidden + TILE_UNITS - 1) / TILE_UNITS, tile = (uint)get_group_id(0) / panels;
+    const int first_unit = ((uint)get_group_id(0) - tile * panels) * TILE_UNITS;
     const int unit = first_unit + lane;
-    const int first_row = get_group_id(1) * TILE_ROWS;
+    const int first_row = tile * TILE_ROWS;
     const int my_row = get_local_id(1) * THREAD_ROWS;
     const long place = get_group_id(2);
     const long direction = first_direction + place;

@@ -77,8 +77,9 @@ inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __gl
     }
 }
 
-// The arguments are those of husk_rnn_panel (rnn_panel.cl) up to relu. Work-group (x, y, z) does panel x,
-// sequences y * TILE_ROWS... of direction z in one pass of time step `step`.
+// The arguments are those of husk_rnn_panel (rnn_panel.cl) up to relu. Work-groups of dimension 0 are tiles of
+// sequences, each its panels: NVIDIA's other dimensions end at 65,535. Work-group (x, 0, z) does one pass of time step
+// `step` of direction z.
 __attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, 1)))
 __kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
                             long inputs_time, long inputs_direction, int inputs_first,
@@ -98,10 +99,11 @@ __kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
 {
     const int lane = get_local_id(0);
     const int thread = get_local_id(1) * TILE_UNITS + lane;
-    const int panel = get_group_id(0);
     const int panels = (hidden + TILE_UNITS - 1) / TILE_UNITS;
+    const int tile = (uint)get_group_id(0) / (uint)panels;
+    const int panel = (uint)get_group_id(0) - (uint)tile * (uint)panels;
     const int unit = panel * TILE_UNITS + lane;
-    const int first_row = get_group_id(1) * TILE_ROWS;
+    const int first_row = tile * TILE_ROWS;
     const int my_row = get_local_id(1) * THREAD_ROWS;
     const long direction = get_group_id(2);
 

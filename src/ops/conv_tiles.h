@@ -27,8 +27,8 @@ bool husk__conv_matrix_supports(const husk__candidate *candidate, char reason[HU
 double husk__conv_tiles_cost(const husk__candidate *candidate, const husk__conv_tiles *tiles);
 
 /*
- * Tiles of C, each slice's by themselves, as work-groups: columns, lines, groups x slices. items is what
- * husk__conv_tiles_configure answers.
+ * Tiles of C, each slice's by themselves, as work-groups: columns, then lines of one slice and group after another in
+ * two dimensions (CONV_PLACE of cl/lib/convolution.clh). items is what husk__conv_tiles_configure answers.
  */
 husk__range husk__conv_tiles_range(const husk__configuration *configuration, const husk__conv_tiles *tiles,
                                    int64_t items);

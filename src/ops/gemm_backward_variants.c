@@ -354,6 +354,19 @@ static uint64_t workspace(const husk__candidate *candidate)
     return waiting > 0 ? waiting_offset(&p) + waiting : p.z_bytes + p.part_bytes;
 }
 
+// One factor stands for all gradients: where a matrix engine multiplies, the widest of them.
+static double error_factor_of(const problem *own, const launch *state)
+{
+    const product *const products[] = {&state->for_a, &state->for_b};
+    double factor = 0.0;
+    for (int i = 0; i < 2; ++i)
+        if (products[i]->plan && products[i]->plan->error_factor > 0.0)
+            factor = fmax(factor, products[i]->plan->error_factor +
+                                      (products[i]->repeats > 1 ? (double)products[i]->repeats : 0.0));
+    const double terms = (double)own->batch * (double)husk__max_i64(own->m, own->n);
+    return factor > 0.0 ? fmax(factor, 4.0 + 2.0 * sqrt(terms)) : 0.0;
+}
+
 static husk_status prepare_products(husk_plan *plan, launch *state, const husk__scope *scope)
 {
     const problem *own = plan->problem;
@@ -366,6 +379,7 @@ static husk_status prepare_products(husk_plan *plan, launch *state, const husk__
         state->for_b = product_for_b(own, &state->pass);
         status = plan_product(plan, &state->for_b, scope);
     }
+    plan->error_factor = error_factor_of(own, state);
     return status;
 }
 
@@ -390,6 +404,8 @@ static husk_status prepare_with(husk_plan *plan, const char *file, const char *n
     state->pass = pass_of(own, items);
     const pass *p = &state->pass;
     state->range = (husk__range){{(size_t)p->shares, (size_t)p->blocks, 1}, {(size_t)items, 1, 1}};
+    if (items > 1) // GPUs
+        state->range = (husk__range){{(size_t)(p->shares * p->blocks), 1, 1}, {(size_t)items, 1, 1}};
     state->bias_range =
         (husk__range){{(size_t)husk__divide_up(p->sums, items > 1 ? items : STRIP), 1, 1}, {(size_t)items, 1, 1}};
     char options[96];

@@ -60,8 +60,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
     husk__rnn_backward_lay_out(problem, 0, &state->layout);
-    state->grid.groups[0] = (size_t)husk__divide_up(problem->forward.hidden, values[TILE_UNITS]);
-    state->grid.groups[1] = (size_t)husk__divide_up(problem->forward.batch, tile_rows(plan->configuration));
+    state->grid.groups[0] = (size_t)(husk__divide_up(problem->forward.hidden, values[TILE_UNITS]) *
+                                     husk__divide_up(problem->forward.batch, tile_rows(plan->configuration)));
+    state->grid.groups[1] = 1;
     state->grid.items[0] = (size_t)values[TILE_UNITS];
     state->grid.items[1] = (size_t)values[TILE_THREADS];
     char options[160];

@@ -59,8 +59,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
     husk__rnn_lay_out(problem, values[TILE_UNITS], false, &state->layout);
-    state->grid.groups[0] = (size_t)(state->layout.pitch / state->layout.panel_units);
-    state->grid.groups[1] = (size_t)husk__divide_up(problem->batch, tile_rows(plan->configuration));
+    state->grid.groups[0] = (size_t)(state->layout.pitch / state->layout.panel_units *
+                                     husk__divide_up(problem->batch, tile_rows(plan->configuration)));
+    state->grid.groups[1] = 1;
     state->grid.items[0] = (size_t)values[TILE_UNITS];
     state->grid.items[1] = (size_t)values[TILE_THREADS];
     const int cell = problem->gates == 1                 ? 0

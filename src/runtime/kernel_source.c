@@ -9,6 +9,15 @@
 
 enum { MAX_INCLUDE_DEPTH = 8 };
 
+/*
+ * What stands before every program. In C99 an inline function that is not static has no definition for a call that
+ * stays a call, and AMD's linker then refuses the program ("undefined hidden symbol"). Other compilers inline all of
+ * them, or define them; and PoCL 3.1 makes wrong code of some work-group kernels when their functions are static.
+ */
+static const char prelude[] = "#ifdef __AMDGCN__\n"
+                              "#define inline static inline\n"
+                              "#endif\n";
+
 static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope);
 
 // The file's own text: from disk while developing, else as embedded. *owned is to be freed.
@@ -87,6 +96,7 @@ static husk_status append_file(const char *file, int depth, husk__text *source, 
 
 husk_status husk__kernel_source(const char *file, husk__text *source, const husk__scope *scope)
 {
+    husk__text_append(source, prelude, sizeof prelude - 1);
     husk_status status = append_file(file, 0, source, scope);
     if (status == HUSK_OK && source->failed)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no memory for the source of %s", file);

@@ -18,7 +18,8 @@ extern const size_t husk__kernel_file_count;
 
 /*
  * The text of a kernel file with every #include "lib/..." replaced by that file, and #line directives so that
- * a build error names file and line. Read from the folder HUSK_KERNEL_DIR names, where it is set.
+ * a build error names file and line; what all programs begin with comes first. Read from the folder HUSK_KERNEL_DIR
+ * names, where it is set.
  */
 husk_status husk__kernel_source(const char *file, husk__text *source, const husk__scope *scope);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=240
+// ctest: tiers=default,long,dtypes timeout=720
 // Attention: every variant, option and layout against the reference; rows that see nothing; bad input.
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=240
+// ctest: tiers=default,long,dtypes timeout=720
 // Attention's gradients: finite differences; every variant, option and layout against the reference; each gradient
 // alone; the same bits every time; bad input.
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=60
+// ctest: tiers=default,long,dtypes timeout=180
 // Gradients of two tensors element by element: finite differences; every kind and variant against the reference with
 // every way of broadcasting; sums without terms; the same bits every time; bad input.
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=60 with=concat_case
+// ctest: tiers=default,long,dtypes timeout=180 with=concat_case
 // Gradients of tensors one after the other: finite differences; every variant against the reference; gradients that are
 // not wanted; the same bits every time; bad input.
 #include <stdlib.h>

@@ -328,6 +328,9 @@ START_TEST(work_items_go_on_from_the_last_group)
     c = plain_case(1, 1, 2, 1, 0);
     c.batch = 33000;
     conv_test(&c, "tiled_depthwise", CONV_CALL);
+    c = plain_case(1, 1, 2, 1, 0); // blocks of lines in two dimensions, of which the last is of no group
+    c.groups = 32769;
+    conv_test(&c, "tiled:32x32", CONV_CALL);
 }
 END_TEST
 

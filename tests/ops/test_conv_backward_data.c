@@ -188,6 +188,12 @@ START_TEST(larger_ones)
     // More steps than the packing kernel has work-groups in a dimension.
     const conv_backward_case deep = conv_backward_plain(2, 4096, 2, 3, 1, 1);
     test_variant(&deep, "tiled:32x32");
+    // Blocks of lines in two dimensions of work-groups, of which the last is of no group.
+    conv_backward_case many = conv_backward_plain(1, 1, 2, 1, 0, 1);
+    many.groups = 32769;
+    many.params.accumulate = HUSK_ACCUMULATE_INPUTS;
+    ck_assert(conv_backward_resolve(&many));
+    test_variant(&many, "tiled:32x32");
 }
 END_TEST
 

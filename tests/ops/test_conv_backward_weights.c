@@ -217,6 +217,12 @@ START_TEST(blocks_slices_and_panels)
         c.params.accumulate = HUSK_ACCUMULATE_PARAMETERS;
         test_case(&c, WEIGHTS | BIAS);
     }
+    // Blocks of filters in two dimensions of work-groups, of which the last is of no group.
+    conv_backward_case many = conv_backward_plain(1, 1, 2, 1, 0, 1);
+    many.groups = 32769;
+    many.params.accumulate = HUSK_ACCUMULATE_PARAMETERS;
+    ck_assert(conv_backward_resolve(&many));
+    test_variant(&many, WEIGHTS, "tiled:32x32");
 }
 END_TEST
 

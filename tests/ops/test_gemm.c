@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=300
+// ctest: tiers=default,long,dtypes timeout=720
 // Matrix multiplication against the reference: every variant and configuration, every transpose, stride and
 // option, sizes that are legal and odd, plans and packed weights, and calls that must be refused.
 #include <math.h>

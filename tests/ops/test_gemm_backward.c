@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=120
+// ctest: tiers=default,long,dtypes timeout=240
 // Gradients of multiplications: finite differences; every variant, layout, transposition, batch, bias and activation
 // against the reference; plans; the same bits every time; bad input.
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "ref/activation.h"
 #include "ref/gemm.h"
+#include "support/environment.h"
 #include "support/support.h"
 
 static const char *const variants[] = {NULL, "vector", "grid:64"};
@@ -322,6 +323,35 @@ END_TEST
 
 // ---- every variant ----
 
+// What a matrix engine multiplies is within the bound that the plan states, and not within f32's.
+START_TEST(by_an_engine)
+{
+    config c = plain(40, 36, 50);
+    int64_t failures = 0;
+    test_setenv("HUSK_ENGINES", "soft_amx");
+    c.params.precision = HUSK_PRECISION_MEDIUM;
+    c.batch = _i ? 3 : 0; // b's gradient is added up over the batch
+    c.of_b = _i ? SHARED : FULL;
+    tensors t = make(&c, 4711);
+    test_ok(call(&c, &c.params, &t));
+    const double factor = husk_plan_error_factor(husk_queue_plan(test_queue()));
+    ck_assert(factor > 0x1p16 || !test_device_is_home());
+    for (int i = 0; i < GRADIENTS; i++) {
+        husk_ref_report report = {0}, as_f32 = {0};
+        husk_ref_gemm_backward op = reference_of(&c, &t, i);
+        test_fetch(&t.gradients[i]);
+        check(&op, &t.gradients[i].array, &as_f32);
+        op.error_factor = factor;
+        check(&op, &t.gradients[i].array, &report);
+        test_accept(name, NULL, gradient_names[i], &report);
+        failures += as_f32.failures;
+    }
+    ck_assert((failures > 0) == (factor > 0.0));
+    release(&t);
+    test_restore_environment();
+}
+END_TEST
+
 START_TEST(drawn)
 {
     husk_ref_random random = {.seed = 1009 + (uint64_t)_i};
@@ -361,7 +391,8 @@ END_TEST
 START_TEST(around_the_shares)
 {
     static const int64_t sizes[][2] = {{1, 5000},   {5000, 1}, {33, 1023}, {31, 1025}, {32, 1024},
-                                       {700, 257},  {129, 64}, {9000, 3},  {3, 2049},  {4097, 17}};
+                                       {700, 257},  {129, 64}, {9000, 3},  {3, 2049},  {4097, 17},
+                                       {67, 2050}};
     config c = plain(sizes[_i / 2][0], sizes[_i / 2][1], 3);
     c.dtype = tier_dtype(_i);
     c.bias = _i % 2 ? BY_ROWS : BY_COLUMNS;
@@ -727,7 +758,7 @@ int main(void)
     TCase *cases = tcase_create("gemm_backward");
     if (test_tier_is("dtypes")) {
         tcase_add_loop_test(cases, drawn, 0, 16);
-        tcase_add_loop_test(cases, around_the_shares, 0, 20);
+        tcase_add_loop_test(cases, around_the_shares, 0, 22);
         tcase_add_loop_test(cases, empty, 0, 8);
         suite_add_tcase(suite, cases);
         return test_main(suite);
@@ -735,8 +766,9 @@ int main(void)
     tcase_add_loop_test(cases, differences, 0, 4 * KINDS);
     tcase_add_test(cases, narrow);
     tcase_add_loop_test(cases, drawn, 0, 16);
-    tcase_add_loop_test(cases, around_the_shares, 0, 20);
+    tcase_add_loop_test(cases, around_the_shares, 0, 22);
     tcase_add_loop_test(cases, large, 0, 2);
+    tcase_add_loop_test(cases, by_an_engine, 0, 2);
     tcase_add_loop_test(cases, empty, 0, 8);
     tcase_add_test(cases, no_batch_at_all);
     tcase_add_loop_test(cases, in_place, 0, 2);

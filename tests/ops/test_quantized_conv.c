@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=120
+// ctest: tiers=default,long,dtypes timeout=240
 // Convolution of bytes: every variant, output, layout and option against the reference; packed weights; special
 // numbers; bad input.
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=120
+// ctest: tiers=default,long,dtypes timeout=240
 // Multiplication of matrices of bytes: every variant, output and layout against the reference; packed weights; extreme
 // numbers; bad input.
 #include <math.h>

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/kernel_source.h"
 #include "runtime/launch.h"
 #include "support/environment.h"
 #include "support/support.h"
@@ -160,6 +161,24 @@ START_TEST(a_failed_build_is_remembered)
 }
 END_TEST
 
+// For AMD's compiler alone inline functions are static, and before the first line of any file.
+START_TEST(amd_links_what_it_does_not_inline)
+{
+    husk_error error = {0};
+    const husk__kernel *kernel = NULL;
+    husk__text source = {0};
+    put("test_inline.cl", "inline float twice(float x) { return 2 * x; }\n"
+                          "__kernel void husk_test_inline(__global float *x) { x[0] = twice(x[0]); }\n");
+    const husk__scope scope = {"husk_test", &error};
+    ck_assert_int_eq(husk__kernel_source("test_inline.cl", &source, &scope), HUSK_OK);
+    const char *begins = strstr(source.bytes, "#ifdef __AMDGCN__\n#define inline static inline\n#endif\n");
+    ck_assert_ptr_eq(begins, source.bytes);
+    ck_assert_ptr_nonnull(strstr(begins, "#line 1 \"test_inline.cl\"\ninline float twice"));
+    husk__text_free(&source);
+    ck_assert_int_eq(get("test_inline.cl", "-D__AMDGCN__", "husk_test_inline", &kernel, &error), HUSK_OK);
+}
+END_TEST
+
 START_TEST(missing_things_are_named)
 {
     husk_error error;
@@ -269,6 +288,7 @@ int main(void)
     tcase_add_test(tests, no_groups_launch_nothing);
     tcase_add_test(tests, a_syntax_error_names_file_and_line);
     tcase_add_test(tests, a_failed_build_is_remembered);
+    tcase_add_test(tests, amd_links_what_it_does_not_inline);
     tcase_add_test(tests, missing_things_are_named);
     tcase_add_test(tests, a_dimension_past_the_limit_is_unsupported);
     tcase_add_test(tests, a_work_group_past_the_limit_is_unsupported);
