@@ -7,7 +7,7 @@
 #
 #   tiers       which tiers run it; default: default. The program reads HUSK_TEST_TIER to know which one it is in.
 #               (asan and tsan are not tiers here: they are the default tier in another build folder.)
-#   timeout     seconds, in the default tier; all others get ten times that, sanitizers six times
+#   timeout     seconds, in the default tier; all others get ten times that, valgrind sixty times, sanitizers six times
 #   processors  how many cores CTest should count it for
 #   with        FOLDER/WITH.c is compiled into it, too, for each name of a list: what several tests share
 
@@ -69,6 +69,9 @@ function(husk_register_test name tiers timeout processors folder)
         if(NOT tier STREQUAL "default")
             set(test_name "${tier}/${name}")
             math(EXPR test_timeout "${timeout} * 10")
+        endif()
+        if(tier STREQUAL "valgrind")
+            math(EXPR test_timeout "${timeout} * 60")
         endif()
         # Operators and what stands on them want the same programs in many processes: those tests share Husk's cache of
         # binaries, which is off by default where the driver has one.

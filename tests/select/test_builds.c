@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=120
+// ctest: tiers=default,long timeout=360
 // A new shape compiles nothing: hundreds of shapes, drawn by chance, share a few programs.
 #include <check.h>
 #include <stdio.h>

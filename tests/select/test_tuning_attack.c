@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,attack timeout=60
+// ctest: tiers=default,attack timeout=120
 // Tuning databases from strangers: files that are damaged, strange or too large, and entries that lie. They may choose
 // among variants, all of which compute rightly; they neither crash a program, nor hang it, nor change a result.
 #include <fcntl.h>

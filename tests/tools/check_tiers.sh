@@ -5,7 +5,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS \
-    CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_FUZZ_OPTIONS
+    CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_FUZZ_OPTIONS POCL_DEVICES \
+    POCL_MAX_WORK_GROUP_SIZE POCL_MEMORY_LIMIT
 trap 'rm -rf "$work"' EXIT
 failed=0
 root=$work/tree
@@ -75,6 +76,8 @@ tier intel 2 0 2 0 ''
 expect 'a whole that was skipped after it has failed' '^intel  *failed  *7  *2  *0 .* whole$'
 HUSK_LIMITS=f64=0 tier platforms 5 0 0 0 ''
 expect 'a smaller device' '^platforms  *in part .* HUSK_LIMITS=f64=0$'
+POCL_DEVICES=basic tier valgrind 5 0 0 0 ''
+expect 'another device of PoCL' '^valgrind  *in part .* POCL_DEVICES=basic$'
 tier dtypes 5 0 2 8 ''
 expect 'tests that could not be run' '^dtypes  *failed '
 "$here/tiers.sh" run "$root" mutation build/mutation sh -c \

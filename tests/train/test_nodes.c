@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default timeout=300 with=whole_gradient
+// ctest: tiers=default timeout=600 with=whole_gradient
 // Nodes of graphs, each with options that networks seldom have, in f64 against central differences of the loss.
 #include <math.h>
 #include <stdio.h>
