@@ -5,7 +5,7 @@
  * An engine is used only after its probe, a small program, was compiled and has multiplied random matrices rightly on
  * this very device; where that fails the log says why and plain arithmetic takes its place (where there was no memory
  * for the probe, until it is asked for again). HUSK_ENGINES=none uses no engine, HUSK_ENGINES=nv_mma,... those alone;
- * unset means all. docs/engines.md says what each does and what is known of it.
+ * unset means all but the soft ones. docs/engines.md says what each does and what is known of it.
  */
 #ifndef HUSK_ENGINE_H
 #define HUSK_ENGINE_H

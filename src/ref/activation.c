@@ -57,9 +57,9 @@ static double own_error(husk_act act, float slope, double magnitude)
     switch (act) {
     case HUSK_ACT_LEAKY_RELU:
         return HUSK_REF_UNIT * fabs(leaky_slope(slope)) * magnitude;
-    case HUSK_ACT_GELU:
     case HUSK_ACT_SILU:
         return 8.0 * HUSK_REF_UNIT * fmax(1.0, magnitude);
+    case HUSK_ACT_GELU:
     case HUSK_ACT_GELU_TANH:
         return 16.0 * HUSK_REF_UNIT * fmax(1.0, magnitude);
     case HUSK_ACT_SIGMOID:

@@ -87,6 +87,7 @@ static double own_error(husk_act act, double dy, double derivative)
         return 0.0;
     case HUSK_ACT_LEAKY_RELU:
         return derivative == 1.0 ? 0.0 : HUSK_REF_UNIT * fabs(dy * derivative);
+    case HUSK_ACT_GELU:
     case HUSK_ACT_GELU_TANH:
         return 16.0 * HUSK_REF_UNIT * fabs(dy);
     default:

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ref/binary.h"
+#include "ref/unary.h"
 
 // The gradient by a: maximum's, of which minimum's is the mirror image.
 static double of_larger(double dy, double own, double other)
@@ -68,6 +69,7 @@ husk_ref_value husk_ref_binary_backward_at(const husk_ref_binary_backward *op, c
     const husk_ref_array *dy = op->dy, *shape = op->gradient;
     int64_t count[HUSK_MAX_RANK], first[HUSK_MAX_RANK], step[HUSK_MAX_RANK] = {0}, at[HUSK_MAX_RANK];
     husk_ref_value result = {0};
+    double exponents = 0.0; // what rounding them makes of the terms, in units of 2^-24
     bool is_empty = false;
     for (int32_t d = 0; d < dy->rank; d++) {
         const int32_t own = d - (dy->rank - shape->rank);
@@ -80,14 +82,17 @@ husk_ref_value husk_ref_binary_backward_at(const husk_ref_binary_backward *op, c
         do {
             for (int32_t d = 0; d < dy->rank; d++)
                 at[d] = first[d] + step[d];
-            const double value = term(params, op->by_b, load(op->a, dy->rank, at), load(op->b, dy->rank, at),
-                                      load(dy, dy->rank, at));
+            const double a = load(op->a, dy->rank, at), b = load(op->b, dy->rank, at);
+            const double value = term(params, op->by_b, a, b, load(dy, dy->rank, at));
+            if (params->op == HUSK_BINARY_POWER && !op->by_b && isfinite(value))
+                exponents += husk_ref_exponent_error(b, a) * fabs(value);
             result.value += value;
             result.magnitude += fabs(value);
             result.terms++;
         } while (husk_ref_index_next(dy->rank, count, step));
     result.bound = (roundings(params) + (result.terms > 1 ? 4.0 + 2.0 * sqrt((double)result.terms) : 0.0)) *
-                   HUSK_REF_UNIT * result.magnitude;
+                       HUSK_REF_UNIT * result.magnitude +
+                   HUSK_REF_UNIT * exponents;
     if (result.bound > 0.0)
         result.bound += 2.0 * (double)result.terms * HUSK_REF_TINY;
     if (result.magnitude == 0.0)

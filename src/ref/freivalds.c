@@ -103,7 +103,8 @@ static void check_row(const husk_ref_gemm *op, const husk_ref_array *out, int64_
     double actual = project_row(out, index, sizes.n, p->signs, &norm);
     if (may_overflow(out->dtype, actual, magnitude))
         return;
-    double bound = husk_ref_sum_bound(op->error_factor, sizes.k, magnitude);
+    double bound = husk_ref_sum_bound(op->error_factor, sizes.k, magnitude) +
+                   husk_ref_gemm_flushed((double)op->alpha, sizes.k, magnitude) * sqrt((double)sizes.n);
     bound = DEVIATIONS * (computing_of(out->dtype, bound, magnitude, sizes.n) + rounding_of(out->dtype, norm, sizes.n));
     husk_ref_report_add_projection(report, 2, index3, expected, bound, actual);
 }

@@ -46,6 +46,11 @@ husk_ref_gemm_strides husk_ref_gemm_get_strides(const husk_ref_gemm *op)
     return strides;
 }
 
+double husk_ref_gemm_flushed(double alpha, int64_t length, double magnitude)
+{
+    return magnitude > 0.0 && fabs(alpha) > 1.0 ? (fabs(alpha) - 1.0) * (double)length * HUSK_REF_TINY : 0.0;
+}
+
 husk_ref_value husk_ref_gemm_at(const husk_ref_gemm *op, const int64_t *index)
 {
     husk_ref_gemm_sizes sizes = husk_ref_gemm_get_sizes(op);
@@ -78,7 +83,8 @@ husk_ref_value husk_ref_gemm_at(const husk_ref_gemm *op, const int64_t *index)
         result.terms++;
     }
     const husk_gemm_params *params = get_params(op);
-    double error = husk_ref_sum_bound(op->error_factor, sizes.k, result.magnitude);
+    double error = husk_ref_sum_bound(op->error_factor, sizes.k, result.magnitude) +
+                   husk_ref_gemm_flushed((double)op->alpha, sizes.k, result.magnitude);
     result.value = husk_ref_activate(params->activation, params->activation_slope, x);
     result.bound = husk_ref_activation_bound(params->activation, params->activation_slope, x, error);
     return result;

@@ -33,6 +33,9 @@ void husk_ref_gemm_run(const husk_ref_gemm *op, const husk_ref_array *out);
 husk_ref_value husk_ref_gemm_at(const husk_ref_gemm *op, const int64_t *index);
 husk_ref_function husk_ref_gemm_function(const husk_ref_gemm *op);
 
+/* What flushed products cost beyond husk_ref_sum_bound's part for them where alpha makes more of it. */
+double husk_ref_gemm_flushed(double alpha, int64_t length, double magnitude);
+
 /* m, n, k and batch, read off the arrays. */
 typedef struct husk_ref_gemm_sizes {
     int64_t batch, m, n, k;

@@ -115,7 +115,7 @@ husk_ref_value husk_ref_reduce_at(const husk_ref_reduce *op, const int64_t *inde
     case HUSK_REDUCE_NORM:
         // Squares below the smallest normal number may be lost, all of them.
         result.value = sqrt(all.squares);
-        result.bound = factor * HUSK_REF_UNIT * result.value + sqrt(count * HUSK_REF_TINY);
+        result.bound = (4.0 + factor) * HUSK_REF_UNIT * result.value + sqrt(count * HUSK_REF_TINY);
         break;
     case HUSK_REDUCE_PRODUCT:
         result.value = all.product;

@@ -67,6 +67,8 @@ static double bound_of(husk_unary_op op, double value)
         return 0.0;
     case HUSK_UNARY_POWER:
         return 32.0 * HUSK_REF_UNIT * fabs(value) + HUSK_REF_TINY;
+    case HUSK_UNARY_RSQRT:
+        return 10.0 * HUSK_REF_UNIT * fabs(value) + HUSK_REF_TINY;
     default:
         return 8.0 * HUSK_REF_UNIT * fabs(value) + HUSK_REF_TINY;
     }

@@ -31,6 +31,9 @@ void husk_ref_unary_backward_run(const husk_ref_unary_backward *op, const husk_r
 husk_ref_value husk_ref_unary_backward_at(const husk_ref_unary_backward *op, const int64_t *index);
 husk_ref_function husk_ref_unary_backward_function(const husk_ref_unary_backward *op);
 
+/* What rounding exponent - 1 makes of |x|^(exponent - 1), in units of 2^-24 of it; 0 where that is 0, infinite, NaN. */
+double husk_ref_exponent_error(double exponent, double x);
+
 HUSK_END_DECLS
 
 #endif

@@ -4,6 +4,12 @@
 
 #include "ref/unary.h"
 
+double husk_ref_exponent_error(double exponent, double x)
+{
+    const double error = fabs((exponent - 1.0) * log(fabs(x)));
+    return isfinite(error) ? error : 0.0;
+}
+
 // dy times the derivative at x.
 static double from_x(const husk_unary_params *params, double dy, double x)
 {
@@ -66,8 +72,8 @@ static bool from_y(husk_unary_op op, double dy, double y, double *dx)
     }
 }
 
-// The header's bound. No rounding: nothing but signs and choices.
-static double bound_of(const husk_unary_params *params, double value)
+// The header's bound. No rounding: nothing but signs and choices. x: POWER's.
+static double bound_of(const husk_unary_params *params, double value, double x)
 {
     switch (params->op) {
     case HUSK_UNARY_NEGATE:
@@ -81,7 +87,9 @@ static double bound_of(const husk_unary_params *params, double value)
     case HUSK_UNARY_POWER:
         if (params->exponent == 0.0f)
             return 0.0;
-        return 40.0 * HUSK_REF_UNIT * fabs(value) + HUSK_REF_TINY;
+        return (40.0 + husk_ref_exponent_error(params->exponent, x)) * HUSK_REF_UNIT * fabs(value) + HUSK_REF_TINY;
+    case HUSK_UNARY_RSQRT: // the third power of a number that errs by 8.5 units
+        return 32.0 * HUSK_REF_UNIT * fabs(value) + HUSK_REF_TINY;
     default:
         return 16.0 * HUSK_REF_UNIT * fabs(value) + HUSK_REF_TINY;
     }
@@ -96,7 +104,9 @@ husk_ref_value husk_ref_unary_backward_at(const husk_ref_unary_backward *op, con
         !from_y(params->op, dy, husk_ref_load(op->y, husk_ref_offset(op->y, index)), &result.value))
         result.value = from_x(params, dy, husk_ref_load(op->x, husk_ref_offset(op->x, index)));
     result.magnitude = fabs(result.value);
-    result.bound = bound_of(params, result.value);
+    const bool is_power = params->op == HUSK_UNARY_POWER;
+    result.bound = bound_of(params, result.value,
+                            is_power ? husk_ref_load(op->x, husk_ref_offset(op->x, index)) : 0.0);
     if (result.value == 0.0 && result.bound == 0.0)
         result.terms = 0; // by definition
     if (params->accumulate & HUSK_ACCUMULATE_INPUTS) {

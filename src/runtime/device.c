@@ -157,13 +157,21 @@ static husk_status list_platform(husk_device_list *list, cl_platform_id platform
     return status;
 }
 
+// AMD's driver leaves the domain out of its answer: in virtual machines that have one for each card all of a platform's
+// may say the same.
+static bool is_same_card(const husk_device_traits *a, const husk_device_traits *b)
+{
+    return a->pci_address[0] && strcmp(a->pci_address, b->pci_address) == 0 &&
+           (a->platform_index != b->platform_index || strstr(a->extensions, "cl_khr_pci_bus_info"));
+}
+
 // The same card under two platforms: said, so that nobody counts it twice.
 static void note_duplicates(husk_device_list *list)
 {
     for (size_t i = 0; i < list->count; ++i)
         for (size_t j = i + 1; j < list->count; ++j) {
             const husk_device_traits *a = &list->devices[i].traits, *b = &list->devices[j].traits;
-            if (a->pci_address[0] && strcmp(a->pci_address, b->pci_address) == 0)
+            if (is_same_card(a, b))
                 husk__device_list_add_note(list, HUSK_NOTE_INFORMATION,
                                            "%u:%u and %u:%u are the same card, at PCI address %s",
                                            (unsigned)a->platform_index, (unsigned)a->device_index,

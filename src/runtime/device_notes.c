@@ -34,6 +34,13 @@ static bool read_hex(husk_device_list *list, const char *directory, const char *
     return found;
 }
 
+// A driver that does not tell the domain, as AMD's, says 0.
+static bool is_at(const char *said, const char *address)
+{
+    const char *bus = strchr(address, ':');
+    return strcmp(said, address) == 0 || (bus && strncmp(said, "0000:", 5) == 0 && strcmp(said + 4, bus) == 0);
+}
+
 // Whether some GPU device of OpenCL is this card: by address, or by vendor where the driver gives none.
 static bool is_served(const husk_device_list *list, const char *address, unsigned vendor)
 {
@@ -42,7 +49,7 @@ static bool is_served(const husk_device_list *list, const char *address, unsigne
         if (traits->device_class != HUSK_DEVICE_GPU_DISCRETE &&
             traits->device_class != HUSK_DEVICE_GPU_INTEGRATED)
             continue;
-        if (traits->pci_address[0] && strcmp(traits->pci_address, address) == 0)
+        if (traits->pci_address[0] && is_at(traits->pci_address, address))
             return true;
         cl_uint device_vendor = 0;
         clGetDeviceInfo(list->devices[i].id, CL_DEVICE_VENDOR_ID, sizeof device_vendor, &device_vendor, NULL);

@@ -148,6 +148,11 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
 husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block,
                              const husk__scope *scope);
 void husk__block_release(husk_context *context, husk__block *block);
+/*
+ * Most drivers of GPUs have memory for a buffer made when a command first uses it, and refuse that command where there
+ * is none. Whether one that was answered so is to be enqueued again, as free blocks have been returned to the driver.
+ */
+bool husk__pool_gives_way(husk_context *context, cl_int code);
 /* The queue's next command touches the block. */
 void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number);
 

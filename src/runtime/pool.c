@@ -203,6 +203,34 @@ static bool make_room(husk__pool *pool, uint64_t bytes)
     }
 }
 
+// Where the driver is short, whatever the budget says: what is idle goes, else the largest once its command has ended.
+// False where there is nothing left to return.
+static bool give_back(husk__pool *pool)
+{
+    const uint64_t before = pool->stats.cached_bytes;
+    drop_idle(pool, 0);
+    if (pool->stats.cached_bytes < before)
+        return true;
+    const husk__block *largest = largest_free(pool);
+    if (!largest)
+        return false;
+    if (wait_for_use(pool, largest))
+        drop_idle(pool, 0);
+    else
+        trim_locked(pool, 0);
+    return true;
+}
+
+bool husk__pool_gives_way(husk_context *context, cl_int code)
+{
+    if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE)
+        return false;
+    pthread_mutex_lock(&context->pool.lock);
+    const bool has_given = give_back(&context->pool);
+    pthread_mutex_unlock(&context->pool.lock);
+    return has_given;
+}
+
 static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
 {
     husk__block *block = calloc(1, sizeof *block);
@@ -305,10 +333,8 @@ static husk_status grow(husk_context *context, uint64_t bytes, husk__block **blo
         return over_budget(pool, bytes, scope);
     husk_status status = allocate(context, bytes, block, scope);
     // Devices that compute in the host's memory may say that this is short.
-    if ((status == HUSK_OUT_OF_MEMORY || status == HUSK_OUT_OF_HOST_MEMORY) && pool->stats.cached_bytes > 0) {
-        trim_locked(pool, 0);
+    while ((status == HUSK_OUT_OF_MEMORY || status == HUSK_OUT_OF_HOST_MEMORY) && give_back(pool))
         status = allocate(context, bytes, block, scope);
-    }
     if (status == HUSK_OK)
         ++pool->stats.allocations;
     return status;
@@ -357,6 +383,8 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
     *block = reuse(pool, class, class_bytes);
     if (!*block)
         status = grow(context, class_bytes, block, scope);
+    if (status == HUSK_OUT_OF_MEMORY && bytes < class_bytes) // there may be room for what was asked for
+        status = grow(context, bytes, block, scope);
     if (status == HUSK_OK) {
         pool->stats.live_bytes += (*block)->bytes;
         if (pool->stats.live_bytes > pool->stats.peak_bytes)
@@ -377,6 +405,8 @@ void husk__block_release(husk_context *context, husk__block *block)
     husk__pool *pool = &context->pool;
     uint64_t class_bytes;
     int class = size_class(block->bytes, &class_bytes);
+    if (block->bytes < class_bytes && block->bytes < context->device->traits.max_allocation && class > 0)
+        --class; // too small for its own
     pthread_mutex_lock(&pool->lock);
     pool->stats.live_bytes -= block->bytes;
     if (atomic_load(&block->maps) > 0) {

@@ -209,12 +209,14 @@ static husk__program *add_program(husk__programs *programs, const char *file, co
     return program;
 }
 
-// What a compiler says of a kernel's text, which will not change; want of memory and the like may pass.
+// What a compiler says of a kernel's text, which will not change; want of memory and the like may pass. NVIDIA's has
+// other words for what its assembler refuses.
 static bool is_verdict(cl_int code)
 {
-    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILER_NOT_AVAILABLE ||
-           code == CL_INVALID_KERNEL_NAME || code == CL_INVALID_KERNEL_DEFINITION ||
-           code == CL_INVALID_PROGRAM_EXECUTABLE;
+    enum { NVIDIA_UNKNOWN = -9999 };
+    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BINARY || code == NVIDIA_UNKNOWN ||
+           code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILER_NOT_AVAILABLE || code == CL_INVALID_KERNEL_NAME ||
+           code == CL_INVALID_KERNEL_DEFINITION || code == CL_INVALID_PROGRAM_EXECUTABLE;
 }
 
 bool husk__may_pass(const husk_error *error)

@@ -62,9 +62,11 @@ husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t o
     if (status != HUSK_OK || bytes == 0)
         return status;
     cl_event event = NULL;
-    cl_int code =
-        clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
-                             (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    cl_int code;
+    do
+        code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
+                                    (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    while (husk__pool_gives_way(queue->context, code));
     return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
 }
 
@@ -80,9 +82,11 @@ husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint
     if (status != HUSK_OK)
         return status;
     memcpy(staging->host, host, (size_t)bytes);
-    cl_int code =
-        clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
-                             (size_t)bytes, staging->host, 0, NULL, &staging->busy);
+    cl_int code;
+    do
+        code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
+                                    (size_t)bytes, staging->host, 0, NULL, &staging->busy);
+    while (husk__pool_gives_way(queue->context, code));
     cl_event event = NULL;
     if (code == CL_SUCCESS && queue->profiling) {
         event = staging->busy;
@@ -183,9 +187,11 @@ husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from
         target_root < source_root + bytes)
         return husk__reject(&scope, "to", "overlaps from");
     cl_event event = NULL;
-    cl_int code =
-        clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
-                            (size_t)bytes, 0, NULL, husk__profile_event(queue, &event));
+    cl_int code;
+    do
+        code = clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
+                                   (size_t)bytes, 0, NULL, husk__profile_event(queue, &event));
+    while (husk__pool_gives_way(queue->context, code));
     if (code == CL_SUCCESS)
         husk__queue_used(queue, from->block);
     return done(queue, to, "clEnqueueCopyBuffer", "copy", code, event, &scope);
@@ -209,8 +215,11 @@ husk_status husk_buffer_fill(husk_queue *queue, husk_buffer *buffer, uint64_t of
     if (bytes == 0)
         return HUSK_OK;
     cl_event event = NULL;
-    cl_int code = clEnqueueFillBuffer(queue->cl, buffer->block->mem, pattern, (size_t)pattern_bytes,
-                                      (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL,
-                                      husk__profile_event(queue, &event));
+    cl_int code;
+    do
+        code = clEnqueueFillBuffer(queue->cl, buffer->block->mem, pattern, (size_t)pattern_bytes,
+                                   (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL,
+                                   husk__profile_event(queue, &event));
+    while (husk__pool_gives_way(queue->context, code));
     return done(queue, buffer, "clEnqueueFillBuffer", "fill", code, event, &scope);
 }

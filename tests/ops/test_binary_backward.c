@@ -292,6 +292,27 @@ START_TEST(special_values)
 }
 END_TEST
 
+// Of a large number's power what counts most is that b - 1 is rounded: here by 2^-23, which ln a = 39 makes 78 units of
+// 2^-24.
+START_TEST(rounded_exponent)
+{
+    static const test_layout packed[5];
+    static const shapes s = {{1, 1, 1}, {{40}, {40}, {40}}};
+    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_POWER);
+    tensors t = make(HUSK_F32, params.op, &s, packed, 7);
+    for (int64_t i = 0; i < 40; i++) {
+        husk_ref_store(&t.a.array, i, 1e17 * (1.0 + 0.01 * (double)i));
+        husk_ref_store(&t.b.array, i, -1.1);
+        husk_ref_store(&t.dy.array, i, i % 2 ? 1e30 : -1e30);
+    }
+    test_input_update(&t.a);
+    test_input_update(&t.b);
+    test_input_update(&t.dy);
+    run_all(&params, &t, 1);
+    release(&t);
+}
+END_TEST
+
 START_TEST(the_same_bits)
 {
     static const test_layout packed[5];
@@ -410,6 +431,7 @@ int main(void)
     tcase_add_loop_test(tests, large_sums, 0, 14);
     tcase_add_test(tests, nothing);
     tcase_add_loop_test(tests, special_values, 0, KINDS);
+    tcase_add_test(tests, rounded_exponent);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
     tcase_add_test(tests, bad_input);

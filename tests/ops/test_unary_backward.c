@@ -307,6 +307,25 @@ START_TEST(ends_of_the_range)
 }
 END_TEST
 
+// Of a large number's power what counts most is that exponent - 1 is rounded: here by 2^-23, which ln x = 39 makes 78
+// units of 2^-24.
+START_TEST(rounded_exponent)
+{
+    static const test_layout packed[4];
+    const int64_t shape[] = {40};
+    husk_unary_params params = HUSK_UNARY_PARAMS(.op = HUSK_UNARY_POWER, .exponent = -1.1f);
+    tensors t = make(&params, 1, shape, packed, 7);
+    for (int64_t at = 0; at < 40; at++) {
+        husk_ref_store(&t.x.array, at, 1e17 * (1.0 + 0.01 * (double)at));
+        husk_ref_store(&t.dy.array, at, at % 2 ? 1e30 : -1e30);
+    }
+    test_input_update(&t.x);
+    test_input_update(&t.dy);
+    run_all(&params, &t, true, false);
+    release(&t);
+}
+END_TEST
+
 START_TEST(scalar_and_nothing)
 {
     static const test_layout packed[4];
@@ -458,6 +477,7 @@ int main(void)
     tcase_add_loop_test(tests, differences, 0, KINDS);
     tcase_add_loop_test(tests, sizes_around_the_shares, 0, 14);
     tcase_add_test(tests, large);
+    tcase_add_test(tests, rounded_exponent);
     tcase_add_loop_test(tests, in_place, 0, KINDS);
     tcase_add_loop_test(tests, special_values, 0, KINDS);
     tcase_add_test(tests, ends_of_the_range);

@@ -11,8 +11,10 @@
 #include "ref/freivalds.h"
 #include "ref/pool.h"
 #include "ref/random.h"
+#include "ref/reduce.h"
 #include "ref/rnn.h"
 #include "ref/softmax.h"
+#include "ref/unary.h"
 #include "support/main.h"
 #include "support/planted.h"
 
@@ -440,6 +442,74 @@ START_TEST(test_activation)
 }
 END_TEST
 
+// GELU of a device whose erf is off by 16 ulp, here of 2^-24, as OpenCL lets it be; 1 + erf and the gradient are
+// rounded, all else is exact.
+START_TEST(test_allowed_erf)
+{
+    float number = 1.15f, one = 1.0f;
+    const husk_ref_array x = husk_ref_array_make(&number, HUSK_F32, 0, NULL);
+    const husk_ref_array dy = husk_ref_array_make(&one, HUSK_F32, 0, NULL);
+    const husk_activation_params params = {.activation = HUSK_ACT_GELU};
+    const husk_ref_activation op = {.params = &params, .x = &x};
+    const husk_ref_activation_backward gradient = {.params = &params, .x = &x, .dy = &dy};
+    const husk_ref_value y = husk_ref_activation_at(&op, NULL);
+    const husk_ref_value dx = husk_ref_activation_backward_at(&gradient, NULL);
+    const double off = 0.5 * (16 + 1) * 0x1p-24;
+    ck_assert_double_lt(ratio_of(y.value, y.bound, y.value + (double)number * off), 1);
+    ck_assert_double_lt(ratio_of(dx.value, dx.bound, dx.value + off + 0x1p-24), 1);
+}
+END_TEST
+
+// 1 / sqrt x of a device whose root is off by 3 ulp and whose division by 2.5, as OpenCL lets them be.
+START_TEST(test_allowed_roots)
+{
+    float number = 1.0001f, one = 1.0f;
+    const husk_ref_array x = husk_ref_array_make(&number, HUSK_F32, 0, NULL);
+    const husk_ref_array dy = husk_ref_array_make(&one, HUSK_F32, 0, NULL);
+    const husk_unary_params params = {.op = HUSK_UNARY_RSQRT};
+    const husk_ref_unary op = {.params = &params, .x = &x};
+    const husk_ref_unary_backward gradient = {.params = &params, .x = &x, .dy = &dy};
+    const husk_ref_value y = husk_ref_unary_at(&op, NULL), dx = husk_ref_unary_backward_at(&gradient, NULL);
+    const double made = 1 / (sqrt((double)number) - 3 * 0x1p-23) + 2.5 * 0x1p-24;
+    ck_assert_double_lt(ratio_of(y.value, y.bound, made), 1);
+    ck_assert_double_lt(ratio_of(dx.value, dx.bound, -0.5 * made * made * made), 1);
+}
+END_TEST
+
+// The norm of one number, whose square is rounded; the same root.
+START_TEST(test_allowed_norm)
+{
+    float number = 1.0001f;
+    const int64_t shape[] = {1};
+    const husk_ref_array x = husk_ref_array_make(&number, HUSK_F32, 1, shape);
+    const husk_reduce_params params = {.kind = HUSK_REDUCE_NORM};
+    const husk_ref_reduce op = {.params = &params, .x = &x};
+    const husk_ref_value y = husk_ref_reduce_at(&op, NULL);
+    ck_assert_double_lt(ratio_of(y.value, y.bound, y.value + 3 * 0x1p-23 + 0.5 * 0x1p-24), 1);
+}
+END_TEST
+
+// A product below 2^-126 that became zero before alpha made more of it.
+START_TEST(test_flushed_product)
+{
+    float small = 1e-19f, nothing = 0.0f;
+    const int64_t shape[] = {1, 1}, index[] = {0, 0};
+    const husk_ref_array a = husk_ref_array_make(&small, HUSK_F32, 2, shape);
+    const husk_ref_array c = husk_ref_array_make(&nothing, HUSK_F32, 2, shape);
+    const husk_ref_gemm op = {.alpha = 1e6f, .a = &a, .b = &a, .c = &c};
+    const husk_ref_value made = husk_ref_gemm_at(&op, index);
+    husk_ref_report report = {0};
+    ck_assert_double_lt(ratio_of(made.value, made.bound, 0.0), 1);
+    husk_ref_gemm_freivalds(&op, &c, 1, &report);
+    ck_assert_int_eq(report.projection_failures, 0);
+
+    const husk_ref_gemm_backward backward = {
+        .alpha = 1e6f, .b = &a, .dy = &a, .before = &c, .wanted = HUSK_REF_GEMM_DA};
+    const husk_ref_value gradient = husk_ref_gemm_backward_at(&backward, index);
+    ck_assert_double_lt(ratio_of(gradient.value, gradient.bound, 0.0), 1);
+}
+END_TEST
+
 // Beyond 2^24 multiply-adds: sequences and units are sampled over all of time, the first and last among them.
 START_TEST(test_rnn_samples)
 {
@@ -607,6 +677,10 @@ int main(void)
     tcase_add_loop_test(cases, test_pool, 0, 2);
     tcase_add_loop_test(cases, test_softmax, 0, 2);
     tcase_add_loop_test(cases, test_activation, HUSK_ACT_NONE, HUSK_ACT_TANH + 1);
+    tcase_add_test(cases, test_allowed_erf);
+    tcase_add_test(cases, test_allowed_roots);
+    tcase_add_test(cases, test_allowed_norm);
+    tcase_add_test(cases, test_flushed_product);
     tcase_add_loop_test(cases, test_rnn_samples, 0, 3);
     tcase_add_test(cases, test_freivalds_range);
     tcase_add_test(cases, test_freivalds_f64);

@@ -258,6 +258,62 @@ START_TEST(a_wait_with_a_limit_sees_how_it_ended)
 }
 END_TEST
 
+/* A compiler's refusal is one by whatever name: the program is not built at every call. */
+START_TEST(a_refusal_by_another_name_is_remembered)
+{
+    const cl_int codes[] = {CL_INVALID_BINARY, -9999};
+    for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
+        bool is_build = false;
+        for (long number = 1; !is_build; number++) {
+            husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_OFF);
+            husk_context *context = NULL;
+            husk_error error = {0};
+            husk__scope scope = {"husk_test", &error};
+            const husk__kernel *kernel = NULL;
+            test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+            fault_plan(number, codes[c], false);
+            husk_status status = husk__kernel_get(context, "test_fault.cl", "", "husk_test_fault", &kernel, &scope);
+            is_build = same_name(fault_name(), "clBuildProgram");
+            fault_plan(0, 0, false);
+            if (is_build) {
+                ck_assert_int_eq(status, HUSK_BUILD_FAILED);
+                status = husk__kernel_get(context, "test_fault.cl", "", "husk_test_fault", &kernel, &scope);
+                ck_assert_int_eq(status, HUSK_BUILD_FAILED);
+                ck_assert_int_eq(fault_calls(), 0);
+            }
+            husk_context_release(context);
+            ck_assert_int_lt(number, 100);
+        }
+    }
+}
+END_TEST
+
+/* Drivers that make memory at a buffer's first use say so late, when there is none: what the pool keeps is theirs. */
+START_TEST(memory_that_is_missed_by_a_command_is_taken_from_the_pool)
+{
+    run r = {0};
+    husk_buffer *kept = NULL;
+    husk_memory_stats stats;
+    const int32_t word = 7;
+    fault_plan(0, 0, false);
+    ck_assert_int_eq(work(&r), HUSK_OK);
+    test_ok_error(husk_buffer_create(r.context, 1 << 20, &kept, &r.error), &r.error);
+    husk_buffer_release(kept);
+    fault_plan(1, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
+    ck_assert_int_eq(husk_buffer_write(r.queue, r.a, 0, 4, &word), HUSK_OK);
+    ck_assert_str_eq(fault_name(), "clEnqueueWriteBuffer");
+    husk_context_memory_stats(r.context, &stats);
+    ck_assert_uint_eq(stats.cached_bytes, 0);
+    ck_assert_int_eq(husk_buffer_read(r.queue, r.a, 0, 4, &r.seen), HUSK_OK);
+    ck_assert_int_eq(r.seen, word);
+    /* which has nothing left */
+    fault_plan(1, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
+    ck_assert_int_eq(husk_buffer_write(r.queue, r.a, 0, 4, &word), HUSK_OUT_OF_MEMORY);
+    fault_plan(0, 0, false);
+    close_run(&r);
+}
+END_TEST
+
 /*
  * What a device computes is not forgotten because the first question came at a bad moment; nor is it denied where
  * memory was found after all, in the place of what the pool kept.
@@ -307,6 +363,8 @@ int main(void)
     tcase_add_test(tests, a_command_that_fails_ends_no_context);
     tcase_add_test(tests, a_wait_with_a_limit_sees_how_it_ended);
     tcase_add_test(tests, a_device_that_stops_answering_is_lost);
+    tcase_add_test(tests, a_refusal_by_another_name_is_remembered);
+    tcase_add_test(tests, memory_that_is_missed_by_a_command_is_taken_from_the_pool);
     suite_add_tcase(suite, tests);
     tests = tcase_create("probes"); /* whose kernels are the library's own */
     tcase_add_test(tests, a_probe_that_fails_is_made_again);

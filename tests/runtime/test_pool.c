@@ -155,6 +155,23 @@ START_TEST(the_budget_is_kept_and_the_text_has_the_figures)
 }
 END_TEST
 
+/* Blocks are of classes, whose surplus nobody has asked for. */
+START_TEST(what_fits_is_not_refused_for_its_class)
+{
+    husk_buffer *first = make(28 * MEGABYTE), *second = make(34 * MEGABYTE);
+    ck_assert_uint_le(stats().live_bytes, 64 * MEGABYTE);
+    husk_buffer_release(second);
+    second = make(32 * MEGABYTE); /* the smaller class has it then */
+    ck_assert_uint_eq(stats().reuses, 1);
+    husk_buffer_release(second);
+    second = make(36 * MEGABYTE);
+    ck_assert_uint_eq(stats().reuses, 1);
+    ck_assert_uint_eq(stats().cached_bytes, 0);
+    husk_buffer_release(first);
+    husk_buffer_release(second);
+}
+END_TEST
+
 START_TEST(more_than_the_device_allows_is_refused_cleanly)
 {
     husk_error error = {0};
@@ -397,6 +414,7 @@ int main(void)
     tcase_add_test(tests, a_pool_may_be_kept_small);
     tcase_add_test(tests, without_a_pool_memory_is_fresh_and_exact);
     tcase_add_test(tests, the_budget_is_kept_and_the_text_has_the_figures);
+    tcase_add_test(tests, what_fits_is_not_refused_for_its_class);
     tcase_add_test(tests, more_than_the_device_allows_is_refused_cleanly);
     tcase_add_test(tests, a_block_in_use_is_not_handed_out);
     tcase_add_test(tests, uses_on_two_queues_both_count);

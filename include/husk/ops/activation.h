@@ -55,8 +55,8 @@ typedef struct husk_activation_params {
 /*
  * y = activation(x). x and y: the same shape and dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise
  * they must not overlap. What is stored as f16 or bf16 is computed in f32 and rounded to nearest.
- * |error| <= 4 ulp of the largest intermediate value: 8 * 2^-24 * max(1, |x|), and 16 * 2^-24 * max(1, |x|) for
- * GELU_TANH; in f16 and bf16 half a unit in the last place of y beside that.
+ * |error| <= 4 ulp of the largest intermediate value: 8 * 2^-24 * max(1, |x|), and 16 * 2^-24 * max(1, |x|) for GELU,
+ * whose erf OpenCL allows 16 ulp, and GELU_TANH; in f16 and bf16 half a unit in the last place of y beside that.
  */
 HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_params *params,
                                      const husk_tensor *x, const husk_tensor *y);
@@ -74,9 +74,9 @@ HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_pa
  *
  * All tensors: one shape, one dtype (f32, f16, bf16, f64), any strides; dx may be dy itself, x or y, otherwise dx must
  * not overlap them. accumulate: HUSK_ACCUMULATE_INPUTS adds to dx. A zero-sized tensor does nothing. The piecewise
- * linear kinds are exact but for the product with the slope. The smooth ones: |error| <= 8 * 2^-24 * |dy| (GELU_TANH
- * 16), derivatives being at most 1.13: as many roundings of intermediate values as in the formula; in f16 and bf16
- * half a unit in the last place beside that.
+ * linear kinds are exact but for the product with the slope. The smooth ones: |error| <= 8 * 2^-24 * |dy| (GELU and
+ * GELU_TANH 16), derivatives being at most 1.13: as many roundings of intermediate values as in the formula, and what
+ * OpenCL allows erf; in f16 and bf16 half a unit in the last place beside that.
  */
 HUSK_API husk_status husk_activation_backward(husk_queue *queue, const husk_activation_params *params,
                                               const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy,

@@ -84,8 +84,8 @@ HUSK_API husk_status husk_binary(husk_queue *queue, const husk_binary_params *pa
  * dy has the broadcast shape; a, b, da, db are of shapes that broadcast to it, da and db as a and b. All have one dtype
  * (f32, f16, bf16, f64) and any strides. da and db overlap nothing. accumulate: HUSK_ACCUMULATE_INPUTS adds to both. A
  * sum without terms is 0. |error| of a term, in units of 2^-24 of its size: ADD and SUBTRACT 1, MULTIPLY 2, DIVIDE 16,
- * POWER 48, else 0; of a sum of n terms beside that (n + 4) 2^-24 sum |terms|, of which tests allow 4 + 2 sqrt n
- * (docs/operators.md).
+ * POWER 48 and, of da, |b - 1| |ln |a|| for rounding b - 1, else 0; of a sum of n terms beside that (n + 4) 2^-24
+ * sum |terms|, of which tests allow 4 + 2 sqrt n (docs/operators.md).
  */
 HUSK_API husk_status husk_binary_backward(husk_queue *queue, const husk_binary_params *params, const husk_tensor *a,
                                           const husk_tensor *b, const husk_tensor *dy, const husk_tensor *da,

@@ -40,9 +40,9 @@ HUSK_API husk_status husk_embedding(husk_queue *queue, const husk_embedding_para
  * gradient as they are.
  *
  * The indices are sorted by rows, keeping their order, then every row is summed in the indices' row-major order, in f32
- * whatever is stored: the same bits on every device, in every layout, but for what is below 2^-126, which may count as
- * zero, and what scale_by_frequency divides, for which OpenCL allows 2.5 ulp. Workspace: 8 bytes a row and an index.
- * |error| of a sum of k numbers: (4 + 2 sqrt k) 2^-24 sum |dy|, see docs/operators.md.
+ * (of f64: f64) whatever is stored: the same bits on every device, in every layout, but for what is below 2^-126, which
+ * may count as zero, and what scale_by_frequency divides, for which OpenCL allows 2.5 ulp. Workspace: 8 bytes a row and
+ * an index. |error| of a sum of k numbers: (4 + 2 sqrt k) 2^-24 sum |dy| (of f64: 2^-53), see docs/operators.md.
  */
 HUSK_API husk_status husk_embedding_backward(husk_queue *queue, const husk_embedding_params *params,
                                              const husk_tensor *indices, const husk_tensor *dy,

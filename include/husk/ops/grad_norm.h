@@ -33,7 +33,8 @@ typedef struct husk_grad_norm_params {
  * gaps between the elements; zero-sized ones count nothing. norm and coefficient: f32 of one element; either may be
  * NULL, and they overlap nothing. Sixteen tensors go in one launch. Partial sums are divided by the tensors' sizes
  * alone, so that the same call gives the same bits. |error|: half that of a sum of as many squares (docs/operators.md),
- * relative to the norm, and two roundings. Squares beyond f32 make the norm infinite, as in PyTorch.
+ * relative to the norm, and 4 units of 2^-24, since OpenCL allows a root 3 ulp. Squares beyond f32 make the norm
+ * infinite, as in PyTorch.
  * f64 stands alone: where one of the tensors is f64 all are, and norm and coefficient too; 2^-53 stands for 2^-24.
  */
 HUSK_API husk_status husk_grad_norm(husk_queue *queue, const husk_grad_norm_params *params,

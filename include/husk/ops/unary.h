@@ -63,8 +63,9 @@ typedef struct husk_unary_params {
 /*
  * x and y: one shape, one dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise they must not
  * overlap. A zero-sized tensor does nothing. |error| <= 8 * 2^-24 * |y|, POWER 32 * 2^-24 * |y|: what OpenCL allows
- * its functions (4 ulp and 16 ulp). The first line of each column down to SIGN, FLOOR to ROUND and CLAMP are exact.
- * What is below 2^-126 may count as zero. In f16 and bf16 half a unit in the last place beside that.
+ * its functions (4 ulp and 16 ulp); RSQRT 10 * 2^-24 * |y|, a root's 3 ulp and a division's 2.5. NEGATE, ABSOLUTE,
+ * SIGN, FLOOR, CEIL, ROUND and CLAMP are exact. What is below 2^-126 may count as zero. In f16 and bf16 half a unit in
+ * the last place beside that.
  */
 HUSK_API husk_status husk_unary(husk_queue *queue, const husk_unary_params *params, const husk_tensor *x,
                                 const husk_tensor *y);
@@ -80,8 +81,8 @@ HUSK_API husk_status husk_unary(husk_queue *queue, const husk_unary_params *para
  * low <= x <= high, else 0; POWER dy * exponent * x^(exponent - 1), with exponent 0 the gradient 0.
  *
  * All tensors: one shape, one dtype (f32, f16, bf16, f64), any strides; dx may be dy itself, x or y, otherwise dx must
- * not overlap them. accumulate: HUSK_ACCUMULATE_INPUTS adds to dx. |error| <= 16 * 2^-24 * |dx|, POWER 40: a
- * function's own and the products' roundings.
+ * not overlap them. accumulate: HUSK_ACCUMULATE_INPUTS adds to dx. |error| <= 16 * 2^-24 * |dx|, RSQRT 32, POWER
+ * 40 + |exponent - 1| |ln |x||: a function's own and the products' roundings, and that of exponent - 1.
  */
 HUSK_API husk_status husk_unary_backward(husk_queue *queue, const husk_unary_params *params, const husk_tensor *x,
                                          const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx);
