@@ -14,6 +14,10 @@ static void tell_same_card(bench_doctor *d, const json_t *a, const json_t *b)
     const char *address = bench_doctor_text(ta, "pci_address");
     if (!bench_doctor_same_address(address, bench_doctor_text(tb, "pci_address")))
         return;
+    // A driver that does not tell the domain may say the same of several.
+    if (json_equal(json_object_get(ta, "platform_index"), json_object_get(tb, "platform_index")) &&
+        !strstr(bench_doctor_text(ta, "extensions"), "cl_khr_pci_bus_info"))
+        return;
     bench_doctor_advise(
         bench_doctor_find(d, BENCH_FINDING_NOTE, "same_card",
                           "%lld:%lld (%.100s) and %lld:%lld (%.100s) are the same card, at PCI address %s",

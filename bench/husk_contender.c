@@ -198,6 +198,9 @@ static void husk_release_state(void *state)
     free(s->job.sets);
     husk_packed_release(s->job.packed);
     husk_plan_release(s->job.plan);
+    // A rival in a process of its own wants a GPU's memory, too, which the pool would keep until this one ends.
+    if (husk_context_traits(s->job.context)->device_class != HUSK_DEVICE_CPU)
+        husk_context_trim(s->job.context, 0);
     free(s);
 }
 
@@ -287,7 +290,7 @@ static void husk_details(void *state, bench_details *details)
         .configuration = plan ? husk_plan_configuration(plan) : NULL,
         .choice = plan ? husk_choice_text(husk_plan_choice(plan)) : NULL,
         .executed_flops = plan ? husk_plan_executed_flops(plan) : 0,
-        .error_factor = plan ? husk_plan_error_factor(plan) : 0,
+        .error_factor = plan ? husk_plan_error_factor(plan) : s->job.error_factor,
         .workspace = plan ? husk_plan_workspace(plan) : 0,
         .build_ns = s->after.build_ns - s->before.build_ns,
         .builds = s->after.builds - s->before.builds,

@@ -28,6 +28,7 @@ typedef struct bench_husk_job {
     bench_husk_set *sets;
     int copies;
     int next;         /* the set that the next run takes */
+    double error_factor; /* of a composed case: the widest of its multiplications */
     husk_error error; /* of husk_prepare; that of husk_enqueue is on the queue */
 } bench_husk_job;
 

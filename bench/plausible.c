@@ -23,6 +23,18 @@ double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes)
     return peaks->copy[peaks->copy_count - 1].gbytes_per_s;
 }
 
+// Drivers of cards name the first level, 16 KiB of AMD's and a few MiB of NVIDIA's, where up to 256 MiB lie behind it;
+// and what the host has says nothing of them.
+#define CARD_CACHE (256.0 * 1048576)
+
+double bench_last_level_cache(const json_t *device, double host)
+{
+    const json_t *traits = json_object_get(device, "traits");
+    const char *class = json_string_value(json_object_get(traits, "class"));
+    const bool is_card = class && !strcmp(class, husk_device_class_text(HUSK_DEVICE_GPU_DISCRETE));
+    return fmax(json_number_value(json_object_get(traits, "global_cache")), is_card ? CARD_CACHE : host);
+}
+
 double bench_peaks_largest_bandwidth(const bench_peaks *peaks)
 {
     double largest = 0;

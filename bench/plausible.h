@@ -20,6 +20,12 @@ typedef struct bench_plausibility {
 bench_plausibility bench_plausible(const bench_case *c, const char *variant, double executed_flops,
                                    double working_set, double median_ns, const bench_peaks *peaks);
 
+/*
+ * Bytes of the device's last level of caches, whose host's are given; 0: not known. A card's are at least what the
+ * largest have.
+ */
+double bench_last_level_cache(const json_t *device, double host);
+
 /* The percentage alone; NaN: what limits the case was not measured. */
 double bench_percent_of_peak(const bench_case *c, const char *variant, double executed_flops,
                              double working_set, double median_ns, const bench_peaks *peaks,

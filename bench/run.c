@@ -79,9 +79,7 @@ static void print_host(bench_run *r, const json_t *device)
     bench_host_read_limits("", &limits);
     bench_host_limits_text(&limits, text, sizeof text);
     bench_print(2, "This process may use %s\n", text);
-    double cache = bench_host_cache("");
-    const json_t *own = json_object_get(json_object_get(device, "traits"), "global_cache");
-    cache = json_number_value(own) > cache ? json_number_value(own) : cache;
+    const double cache = bench_last_level_cache(device, bench_host_cache(""));
     r->cache_bytes = cache > 0 ? cache : UNKNOWN_CACHE;
     bench_format_bytes(2 * r->cache_bytes, bytes, sizeof bytes);
     if (r->options->cold)

@@ -45,7 +45,8 @@ static json_t *ask_new_worker(const char *device, const char *folder, json_t *re
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
     const char *const environment[] = {
-        "XDG_CACHE_HOME", folder, "POCL_CACHE_DIR", folder, "CUDA_CACHE_PATH", folder, NULL,
+        "XDG_CACHE_HOME", folder, "POCL_CACHE_DIR", folder, "CUDA_CACHE_PATH", folder, "NEO_CACHE_DIR", folder,
+        "MESA_SHADER_CACHE_DIR", folder, "AMD_COMGR_CACHE_DIR", folder, NULL,
     };
     if (bench_contestant_start(&c, "husk", device, 1, folder ? environment : NULL) &&
         bench_contestant_await(&c, BENCH_OPEN_SECONDS))

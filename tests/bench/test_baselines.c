@@ -201,7 +201,8 @@ static void do_ok(bench_answer answer, const bench_contender *k, const char *lin
 static bench_verdict verify(const prepared *p)
 {
     bench_verdict verdict;
-    const bench_verify_options options = {.seed = 1, .error_factor = p->details.error_factor};
+    const bench_verify_options options = {
+        .seed = 1, .error_factor = p->details.error_factor, .widening = p->details.widening};
     bench_verdict_begin(&verdict);
     bench_op_get(p->c.op)->verify(&p->c, &p->data, &p->output, &options, &verdict);
     return verdict;

@@ -65,6 +65,15 @@ START_TEST(nothing_verified_is_no_success)
 }
 END_TEST
 
+// Scores and weights are stored in between.
+START_TEST(composed_attention_is_right_in_every_dtype)
+{
+    expect("", "verify attention heads=2 length=40 d=32 form=composed", 0, "configurations right");
+    expect("", "verify attention heads=2 length=40 d=32 form=composed dtype=f16", 0, "configurations right");
+    expect("", "verify attention heads=2 length=40 d=32 form=composed dtype=bf16", 0, "configurations right");
+}
+END_TEST
+
 // Into a pipe whose reader has gone by then.
 static void expect_unread(const char *arguments, int code)
 {
@@ -340,6 +349,7 @@ int main(void)
     tcase_set_timeout(tests, 200);
     tcase_add_test(tests, mistakes_exit_with_2_and_the_nearest_spelling);
     tcase_add_test(tests, nothing_verified_is_no_success);
+    tcase_add_test(tests, composed_attention_is_right_in_every_dtype);
     tcase_add_test(tests, output_that_cannot_be_written_is_no_success);
     tcase_add_test(tests, what_stdout_has_is_kept);
     tcase_add_test(tests, no_device_exits_with_6);

@@ -118,7 +118,8 @@ static void expect_present(subject *s, const char *when)
     const bench_answer answer = bench_contender_husk.read(s->state, &output, reason);
     ck_assert_msg(answer == BENCH_OK, "%s, %s: %s", s->text, when, reason);
     bench_contender_husk.details(s->state, &details);
-    const bench_verify_options options = {.seed = 1, .error_factor = details.error_factor};
+    const bench_verify_options options = {
+        .seed = 1, .error_factor = details.error_factor, .widening = details.widening};
     bench_verdict_begin(&verdict);
     bench_op_get(s->c.op)->verify(&s->c, &s->data, &output, &options, &verdict);
     ck_assert_msg(verdict.pass, "%s, %s: %s", s->text, when, verdict.text);

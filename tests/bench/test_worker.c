@@ -459,6 +459,27 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
 END_TEST
 
 // Who waits for its turn uses no CPU.
+static double last_level_of(const char *class, double own, double host)
+{
+    json_t *device = json_pack("{s:{s:s, s:f}}", "traits", "class", class, "global_cache", own);
+    const double bytes = bench_last_level_cache(device, host);
+    json_decref(device);
+    return bytes;
+}
+
+// Else cold rows would be hot there.
+START_TEST(what_a_card_says_of_its_caches_is_not_all)
+{
+    const double mebibyte = 1048576;
+    ck_assert_double_eq(last_level_of("CPU", 1 * mebibyte, 32 * mebibyte), 32 * mebibyte);
+    ck_assert_double_eq(last_level_of("CPU", 64 * mebibyte, 32 * mebibyte), 64 * mebibyte);
+    ck_assert_double_eq(last_level_of("integrated GPU", 1 * mebibyte, 32 * mebibyte), 32 * mebibyte);
+    ck_assert_double_eq(last_level_of("discrete GPU", 16384, 32 * mebibyte), 256 * mebibyte);
+    ck_assert_double_eq(last_level_of("discrete GPU", 408 * mebibyte, 32 * mebibyte), 408 * mebibyte);
+    ck_assert_double_eq(last_level_of("discrete GPU", 0, 1024 * mebibyte), 256 * mebibyte);
+}
+END_TEST
+
 START_TEST(an_idle_worker_sleeps)
 {
     bench_contestant c = start("good");
@@ -511,6 +532,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, nonsense_gets_an_answer);
     tcase_add_test(tests, results_are_on_disk_after_every_row);
     tcase_add_test(tests, what_is_faster_than_the_device_is_suspect);
+    tcase_add_test(tests, what_a_card_says_of_its_caches_is_not_all);
     tcase_add_test(tests, an_idle_worker_sleeps);
     Suite *suite = suite_create("clbench worker");
     suite_add_tcase(suite, tests);
