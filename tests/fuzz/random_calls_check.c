@@ -103,7 +103,8 @@ bool call_verify(call_made *made, call_result *result)
     bench_verdict verdict;
     bench_details details = {0};
     bench_contender_husk.details(made->state, &details);
-    const bench_verify_options verify = {.seed = 1, .error_factor = details.error_factor};
+    const bench_verify_options verify = {
+        .seed = 1, .error_factor = details.error_factor, .widening = details.widening};
     bench_verdict_begin(&verdict);
     bench_op_get(c->op)->verify(c, &made->data, &made->output, &verify, &verdict);
     result->mistrusted = verdict.pass && verdict.mistrusted;

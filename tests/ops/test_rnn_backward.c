@@ -297,7 +297,7 @@ END_TEST
 // What a matrix engine multiplies is within the bound that the plan states, and not within f32's.
 START_TEST(by_an_engine)
 {
-    rnn_backward_config config = rnn_backward_everything(rnn_backward_shape(_i, 5, 7, 40, 20));
+    rnn_backward_config config = rnn_backward_everything(rnn_backward_shape(_i, 6, 17, 130, 40));
     rnn_backward_case t;
     rnn_backward_make(&config, &t);
     test_setenv("HUSK_ENGINES", "soft_amx");
