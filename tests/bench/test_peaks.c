@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=60
+// ctest: tiers=default,long timeout=60
 // The kernels that measure peaks, as devices see them that are not here.
 #include <check.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "embedded.h"
 #include "husk_contender.h"
 #include "meter.h"
+#include "support/main.h"
 
 // As on a device that has cl_khr_integer_dot_product; the product is a plain one.
 static const char *const dot_options = "-cl-std=CL1.2 -DVW=4 -DWG=64 -Dcl_khr_integer_dot_product "
@@ -96,7 +97,7 @@ int main(void)
     TCase *tests = tcase_create("peaks");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, products_of_bytes_are_a_chain);
-    tcase_add_test(tests, engines_leave_no_trace_in_the_memory_of_cases);
+    tcase_add_loop_test(tests, engines_leave_no_trace_in_the_memory_of_cases, 0, test_is_long()); // builds seven programs
     Suite *suite = suite_create("peaks");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
