@@ -68,6 +68,7 @@ START_TEST(products_of_bytes_are_a_chain)
 END_TEST
 
 // What measuring engines takes of memory is not the cases', whose most is said at the end of a run.
+// In the tier long: it builds seven programs.
 START_TEST(engines_leave_no_trace_in_the_memory_of_cases)
 {
     char reason[BENCH_REASON_TEXT] = "";
@@ -97,7 +98,7 @@ int main(void)
     TCase *tests = tcase_create("peaks");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, products_of_bytes_are_a_chain);
-    tcase_add_loop_test(tests, engines_leave_no_trace_in_the_memory_of_cases, 0, test_is_long()); // builds seven programs
+    tcase_add_loop_test(tests, engines_leave_no_trace_in_the_memory_of_cases, 0, test_is_long());
     Suite *suite = suite_create("peaks");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
