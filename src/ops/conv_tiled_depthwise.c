@@ -9,8 +9,6 @@
 static const husk__configuration MENU[] = {{"direct", "-DGROUP=64", {64}}};
 
 enum { PACK_ITEMS = 32 }; // of the packing kernel
-// NVIDIA's dimensions but the first end at 65,535 work-groups: the kernels go on from this many images or filters.
-enum { MOST_GROUPS = 32768 };
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
@@ -54,10 +52,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     state->pack_channels = g->groups;
     state->extra[0] = g->y_strides[1] == 1 && g->groups > 1;
     state->range =
-        (husk__range){{(size_t)husk__divide_up(outputs, group), (size_t)husk__min_i64(g->batch, MOST_GROUPS), 1},
+        (husk__range){{(size_t)husk__divide_up(outputs, group), (size_t)husk__min_i64(g->batch, HUSK__MOST_GROUPS), 1},
                       {(size_t)group, 1, 1}};
     state->pack_range = (husk__range){{(size_t)husk__divide_up(husk__conv_filter_count(problem), PACK_ITEMS),
-                                       (size_t)husk__min_i64(g->groups * g->filters, MOST_GROUPS), 1},
+                                       (size_t)husk__min_i64(g->groups * g->filters, HUSK__MOST_GROUPS), 1},
                                       {PACK_ITEMS, 1, 1}};
     return HUSK_OK;
 }

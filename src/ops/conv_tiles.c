@@ -16,9 +16,6 @@ const husk__configuration husk__conv_tiled_menu[HUSK__CONV_TILED_MENU] = {
 // An engine's file knows its work-items, and its product how many steps lie in local memory: at most so many, to which
 // packed weights are rounded up (cl/lib/packed_lines.clh).
 enum { MOST_STEPS = 32, PACK_ITEMS = 32 };
-// NVIDIA's dimensions but the first end at 65,535 work-groups: from this many on blocks of lines lie in dimension 2,
-// too, and the packing kernels go on with their steps.
-enum { MOST_GROUPS = 32768 };
 #define MATRIX(side)                     \
     {                                    \
 #side "x" #side, "",             \
@@ -75,7 +72,7 @@ husk__range husk__conv_tiles_range(const husk__configuration *configuration, con
 {
     const int32_t *v = configuration->values;
     const int64_t blocks = husk__divide_up(tiles->lines, v[HUSK__TILE_M]) * tiles->groups * tiles->slices;
-    const int64_t layers = husk__max_i64(husk__divide_up(blocks, MOST_GROUPS), 1);
+    const int64_t layers = husk__max_i64(husk__divide_up(blocks, HUSK__MOST_GROUPS), 1);
     return (husk__range){{(size_t)husk__divide_up(tiles->columns, v[HUSK__TILE_N]),
                           (size_t)husk__divide_up(blocks, layers), (size_t)layers},
                          {(size_t)items, 1, 1}};
@@ -128,7 +125,7 @@ husk__range husk__conv_tiles_pack_range(const husk__configuration *configuration
                                         const husk__conv_tiles *tiles)
 {
     return (husk__range){{(size_t)(tiles->groups * packed_lines(configuration, tiles) / PACK_ITEMS),
-                          (size_t)husk__min_i64(husk__round_up(tiles->steps, MOST_STEPS), MOST_GROUPS), 1},
+                          (size_t)husk__min_i64(husk__round_up(tiles->steps, MOST_STEPS), HUSK__MOST_GROUPS), 1},
                          {PACK_ITEMS, 1, 1}};
 }
 

@@ -403,9 +403,9 @@ static husk_status prepare_with(husk_plan *plan, const char *file, const char *n
     plan->state = state;
     state->pass = pass_of(own, items);
     const pass *p = &state->pass;
-    state->range = (husk__range){{(size_t)p->shares, (size_t)p->blocks, 1}, {(size_t)items, 1, 1}};
-    if (items > 1) // GPUs
-        state->range = (husk__range){{(size_t)(p->shares * p->blocks), 1, 1}, {(size_t)items, 1, 1}};
+    const bool is_line = items > 1; // of work-groups, on GPUs
+    state->range = (husk__range){{(size_t)(is_line ? p->shares * p->blocks : p->shares),
+                                  (size_t)(is_line ? 1 : p->blocks), 1}, {(size_t)items, 1, 1}};
     state->bias_range =
         (husk__range){{(size_t)husk__divide_up(p->sums, items > 1 ? items : STRIP), 1, 1}, {(size_t)items, 1, 1}};
     char options[96];

@@ -12,8 +12,6 @@
 #include "ops/rnn_border.h"
 
 enum { ALIGNMENT = 256, FEW_ROWS = 4, GATHER_STEPS = 16, GATHER_ITEMS = 64 };
-// NVIDIA's dimensions but the first end at 65,535 work-groups: of more time steps each takes more.
-enum { MOST_GROUPS = 32768 };
 
 // ---- sizes ----
 
@@ -263,7 +261,7 @@ static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather
     const husk__rnn_state *state = plan->state;
     const int64_t zeros[3] = {0, 0, 0}, *from = call->from ? call->from->strides : zeros;
     const int64_t batch = call->to->shape[1], features = call->to->shape[2];
-    const int64_t group_steps = husk__max_i64(GATHER_STEPS, husk__divide_up(call->steps, MOST_GROUPS));
+    const int64_t group_steps = husk__max_i64(GATHER_STEPS, husk__divide_up(call->steps, HUSK__MOST_GROUPS));
     const husk__range range = {{(size_t)(husk__divide_up(features, GATHER_ITEMS) * batch), 1,
                                 (size_t)husk__divide_up(call->steps, group_steps)},
                                {GATHER_ITEMS, 1, 1}};

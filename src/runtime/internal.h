@@ -153,6 +153,10 @@ void husk__block_release(husk_context *context, husk__block *block);
  * is none. Whether one that was answered so is to be enqueued again, as free blocks have been returned to the driver.
  */
 bool husk__pool_gives_way(husk_context *context, cl_int code);
+#define HUSK__ENQUEUE(code, queue, call) \
+    do                                   \
+        (code) = (call);                 \
+    while (husk__pool_gives_way((queue)->context, code))
 /* The queue's next command touches the block. */
 void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number);
 

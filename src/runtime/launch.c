@@ -108,10 +108,9 @@ husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const hu
         return status;
     cl_event event = NULL;
     cl_int code;
-    do
-        code = clEnqueueNDRangeKernel(queue->cl, object->cl, 3, NULL, global, range->items, 0, NULL,
-                                      husk__profile_event(queue, &event));
-    while (husk__pool_gives_way(queue->context, code));
+    HUSK__ENQUEUE(code, queue,
+                  clEnqueueNDRangeKernel(queue->cl, object->cl, 3, NULL, global, range->items, 0, NULL,
+                                         husk__profile_event(queue, &event)));
     if (code != CL_SUCCESS) {
         object->is_known = false;
         return launch_failed(queue, kernel, code, scope);

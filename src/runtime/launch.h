@@ -80,6 +80,9 @@ husk__arg husk__arg_acc(husk_dtype dtype, double number);
 #define HUSK__ARG_LOCAL(size) ((husk__arg){.tag = HUSK__TAG_LOCAL, .value.bytes = (size)})
 #define HUSK__ARG_SHARES ((husk__arg){.tag = HUSK__TAG_SHARES})
 
+/* Work-groups of a dimension but the first at most: NVIDIA's end at 65,535. What has more goes on elsewhere. */
+enum { HUSK__MOST_GROUPS = 32768 };
+
 /* Number of work-groups in each dimension, and work-items a group; 0 groups launch nothing. */
 typedef struct husk__range {
     size_t groups[3];

@@ -209,8 +209,8 @@ static husk__program *add_program(husk__programs *programs, const char *file, co
     return program;
 }
 
-// What a compiler says of a kernel's text, which will not change; want of memory and the like may pass. NVIDIA's has
-// other words for what its assembler refuses.
+// What a compiler says of a kernel's text, which will not change; want of memory and the like may pass.
+// INVALID_BINARY and NVIDIA's unnamed error are what an assembler's refusal comes as.
 static bool is_verdict(cl_int code)
 {
     enum { NVIDIA_UNKNOWN = -9999 };

@@ -63,10 +63,9 @@ husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t o
         return status;
     cl_event event = NULL;
     cl_int code;
-    do
-        code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
-                                    (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
-    while (husk__pool_gives_way(queue->context, code));
+    HUSK__ENQUEUE(code, queue,
+                  clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
+                                       (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event)));
     return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
 }
 
@@ -83,10 +82,9 @@ husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint
         return status;
     memcpy(staging->host, host, (size_t)bytes);
     cl_int code;
-    do
-        code = clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
-                                    (size_t)bytes, staging->host, 0, NULL, &staging->busy);
-    while (husk__pool_gives_way(queue->context, code));
+    HUSK__ENQUEUE(code, queue,
+                  clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
+                                       (size_t)bytes, staging->host, 0, NULL, &staging->busy));
     cl_event event = NULL;
     if (code == CL_SUCCESS && queue->profiling) {
         event = staging->busy;
@@ -99,9 +97,10 @@ static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t
                                 void *host, cl_bool blocking, const husk__scope *scope)
 {
     cl_event event = NULL;
-    cl_int code =
-        clEnqueueReadBuffer(queue->cl, buffer->block->mem, blocking, (size_t)(buffer->offset + offset),
-                            (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event));
+    cl_int code;
+    HUSK__ENQUEUE(code, queue,
+                  clEnqueueReadBuffer(queue->cl, buffer->block->mem, blocking, (size_t)(buffer->offset + offset),
+                                      (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event)));
     return done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, scope);
 }
 
@@ -148,8 +147,10 @@ husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mod
     if (mode & HUSK_MAP_DISCARD)
         flags |= CL_MAP_WRITE_INVALIDATE_REGION;
     cl_int code;
-    *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags,
-                               (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL, NULL, &code);
+    do
+        *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags,
+                                   (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL, NULL, &code);
+    while (!*host && husk__pool_gives_way(queue->context, code));
     status = done(queue, buffer, "clEnqueueMapBuffer", "map", *host ? CL_SUCCESS : code, NULL, &scope);
     if (status == HUSK_OK)
         atomic_fetch_add(&buffer->block->maps, 1);
@@ -188,10 +189,9 @@ husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from
         return husk__reject(&scope, "to", "overlaps from");
     cl_event event = NULL;
     cl_int code;
-    do
-        code = clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
-                                   (size_t)bytes, 0, NULL, husk__profile_event(queue, &event));
-    while (husk__pool_gives_way(queue->context, code));
+    HUSK__ENQUEUE(code, queue,
+                  clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
+                                      (size_t)bytes, 0, NULL, husk__profile_event(queue, &event)));
     if (code == CL_SUCCESS)
         husk__queue_used(queue, from->block);
     return done(queue, to, "clEnqueueCopyBuffer", "copy", code, event, &scope);
@@ -216,10 +216,9 @@ husk_status husk_buffer_fill(husk_queue *queue, husk_buffer *buffer, uint64_t of
         return HUSK_OK;
     cl_event event = NULL;
     cl_int code;
-    do
-        code = clEnqueueFillBuffer(queue->cl, buffer->block->mem, pattern, (size_t)pattern_bytes,
-                                   (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL,
-                                   husk__profile_event(queue, &event));
-    while (husk__pool_gives_way(queue->context, code));
+    HUSK__ENQUEUE(code, queue,
+                  clEnqueueFillBuffer(queue->cl, buffer->block->mem, pattern, (size_t)pattern_bytes,
+                                      (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL,
+                                      husk__profile_event(queue, &event)));
     return done(queue, buffer, "clEnqueueFillBuffer", "fill", code, event, &scope);
 }

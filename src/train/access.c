@@ -215,6 +215,14 @@ static husk_status check_struct(uint32_t size, uint32_t wanted, const char *argu
                               (unsigned)wanted);
 }
 
+static husk_status check_parameter(const husk_graph *graph, size_t index, const husk__train_scope *scope)
+{
+    if (index >= (size_t)graph->compiled->parameter_count)
+        return husk__train_reject(scope, "index", "%zu; there are %d parameters", index,
+                                  (int)graph->compiled->parameter_count);
+    return HUSK_OK;
+}
+
 husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parameter *parameter)
 {
     husk__train_scope scope;
@@ -223,9 +231,8 @@ husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parame
         status = husk__train_reject(&scope, "parameter", "it is NULL");
     if (!status)
         status = check_struct(parameter->size, sizeof *parameter, "parameter", &scope);
-    if (!status && index >= (size_t)graph->compiled->parameter_count)
-        status = husk__train_reject(&scope, "index", "%zu; there are %d parameters", index,
-                                    (int)graph->compiled->parameter_count);
+    if (!status)
+        status = check_parameter(graph, index, &scope);
     if (status)
         return status;
     const husk__compiled *own = graph->compiled;
@@ -254,9 +261,8 @@ husk_status husk_graph_mask_at(husk_graph *graph, size_t index, husk_tensor *mas
     husk_status status = begin(graph, "husk_graph_mask_at", &scope);
     if (!status && !mask)
         status = husk__train_reject(&scope, "mask", "it is NULL");
-    if (!status && index >= (size_t)graph->compiled->parameter_count)
-        status = husk__train_reject(&scope, "index", "%zu; there are %d parameters", index,
-                                    (int)graph->compiled->parameter_count);
+    if (!status)
+        status = check_parameter(graph, index, &scope);
     if (status)
         return status;
     const husk__compiled *own = graph->compiled;

@@ -162,7 +162,7 @@ START_TEST(a_failed_build_is_remembered)
 END_TEST
 
 // For AMD's compiler alone inline functions are static, and before the first line of any file.
-START_TEST(amd_links_what_it_does_not_inline)
+START_TEST(inline_functions_are_static_for_amd)
 {
     husk_error error = {0};
     husk__text source = {0};
@@ -286,7 +286,7 @@ int main(void)
     tcase_add_test(tests, no_groups_launch_nothing);
     tcase_add_test(tests, a_syntax_error_names_file_and_line);
     tcase_add_test(tests, a_failed_build_is_remembered);
-    tcase_add_test(tests, amd_links_what_it_does_not_inline);
+    tcase_add_test(tests, inline_functions_are_static_for_amd);
     tcase_add_test(tests, missing_things_are_named);
     tcase_add_test(tests, a_dimension_past_the_limit_is_unsupported);
     tcase_add_test(tests, a_work_group_past_the_limit_is_unsupported);
