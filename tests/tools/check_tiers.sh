@@ -106,6 +106,31 @@ if command -v python3 > /dev/null 2>&1; then
 for line in open(sys.argv[1]):
     json.loads(line)' "$root"/build/tiers/*.jsonl || { echo "a line is not JSON"; failed=1; }
 fi
+
+# What is kept is gone on from where there is no build folder, and is kept once.
+cp -r "$root" "$work/elsewhere"
+tree=$("$here/tree_hash.sh" "$root")
+mkdir -p "$root/build/mutation" "$root/build/configurations" "$root/docs/tiers"
+echo '{"id": 1}' > "$root/build/mutation/$tree.jsonl"
+printf 'conv\tright\n' > "$root/build/configurations/$tree.tsv"
+echo old > "$root/docs/tiers/0123456789abcdef.jsonl"
+"$here/tiers.sh" keep "$root" > "$work/kept"
+printf '{"id": 2' >> "$root/build/mutation/$tree.jsonl" # a run that is being ended
+"$here/tiers.sh" keep "$root" | cmp - "$work/kept" || failed=1
+[ "$(grep -c "^kept: docs/tiers/$tree" "$work/kept")" -eq 3 ] || { cat "$work/kept"; failed=1; }
+cmp "$root/docs/tiers/$tree.jsonl" "$root/build/tiers/$tree.jsonl" || failed=1
+[ ! -e "$root/docs/tiers/0123456789abcdef.jsonl" ] || { echo "another tree's results are kept"; failed=1; }
+rm -rf "$work/elsewhere/build"
+cp -r "$root/docs/tiers" "$work/elsewhere/docs"
+"$here/tiers.sh" table "$root" > "$work/here"
+"$here/tiers.sh" table "$work/elsewhere" | cmp - "$work/here" || failed=1
+here_root=$root root=$work/elsewhere
+tier soak 3 1 0 8 ''
+expect 'what failed elsewhere' '^soak  *failed  *2  *1 '
+root=$here_root
+cmp "$root/build/configurations/$tree.tsv" "$work/elsewhere/build/configurations/$tree.tsv" || failed=1
+[ "$(cat "$work/elsewhere/build/mutation/$tree.jsonl")" = '{"id": 1}' ] || { echo "half a line is kept"; failed=1; }
+
 echo text > "$root/docs/a.md"
 expect 'docs that have changed' '^soak  *passed '
 echo 'int b;' >> "$root/src/a.c"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # tiers.sh run ROOT TIER BUILD COMMAND...    runs a tier, and adds a line on it to ROOT/build/tiers/TREE.jsonl
 # tiers.sh table ROOT                        what the tiers have found on the present tree
+# tiers.sh keep ROOT                         copies that to ROOT/docs/tiers, from where other machines go on
 #
 # TREE is a hash of everything but docs (tree_hash.sh). A line has the tier, when it began (UTC), its seconds, how many
 # tests passed, failed and were not run, the exit status, the build, "whole" or what made less of it, and
@@ -90,6 +91,7 @@ run_tier() { # run_tier TIER BUILD COMMAND...
     tree=${HUSK_TIER_TREE:-$("$here/tree_hash.sh" "$root")}
     unset HUSK_TIER_TREE
     mkdir -p "$root/build/tiers"
+    restore "$tree"
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     : > "$work/figures"
@@ -109,10 +111,52 @@ run_tier() { # run_tier TIER BUILD COMMAND...
     exit "$status"
 }
 
+# The present tree's files of docs/tiers and of build, a pair a line.
+pairs() {
+    printf '%s %s\n' "docs/tiers/$1.jsonl" "build/tiers/$1.jsonl" \
+        "docs/tiers/$1.mutation.jsonl" "build/mutation/$1.jsonl" \
+        "docs/tiers/$1.configurations.tsv" "build/configurations/$1.tsv"
+}
+
+add_lines() { # add_lines FROM TO: the lines that TO lacks; a last one that has no end is left
+    [ -s "$1" ] || return 0
+    mkdir -p "$(dirname "$2")"
+    touch "$2"
+    last='$!p'
+    [ -n "$(tail -c 1 "$1")" ] || last=p
+    sed -n "$last" "$1" | awk -v to="$2" '
+        BEGIN { while ((getline line < to) > 0) { known[line] = 1 } }
+        !($0 in known) { known[$0] = 1; print }' > "$2.new"
+    cat "$2.new" >> "$2"
+    rm -f "$2.new"
+}
+
+restore() { # what was kept of this tree, also on another machine, is gone on from
+    pairs "$1" | while read -r kept built; do
+        add_lines "$root/$kept" "$root/$built"
+    done
+}
+
+# Other trees' files go: git has them.
+keep() {
+    tree=$("$here/tree_hash.sh" "$root")
+    restore "$tree"
+    pairs "$tree" | while read -r kept built; do
+        add_lines "$root/$built" "$root/$kept"
+    done
+    for file in "$root"/docs/tiers/*; do
+        case "$file" in
+        */"$tree".*) printf 'kept: %s\n' "${file#"$root"/}" ;;
+        *) rm -f "$file" ;;
+        esac
+    done
+}
+
 # The last whole run of a tier decides, and a part that has failed since; without one, parts are said to be parts. What
 # has failed stays so until the whole has passed: a part that passes does not hide it.
 print_table() {
     tree=$("$here/tree_hash.sh" "$root")
+    restore "$tree"
     file=$root/build/tiers/$tree.jsonl
     [ -f "$file" ] || file=/dev/null
     awk -v tiers="$tiers" -v tree="$tree" '
@@ -155,8 +199,9 @@ print_table() {
 case "$action" in
 run) run_tier "$@" ;;
 table) print_table ;;
+keep) keep ;;
 *)
-    echo "usage: tiers.sh run ROOT TIER BUILD COMMAND... | tiers.sh table ROOT" >&2
+    echo "usage: tiers.sh run ROOT TIER BUILD COMMAND... | tiers.sh table ROOT | tiers.sh keep ROOT" >&2
     exit 2
     ;;
 esac
