@@ -202,7 +202,7 @@ int main(void)
     if (!loader_has_layers()) {
         puts("this OpenCL loader knows no layers: nothing is planted");
         rmdir(folder);
-        return EXIT_SUCCESS;
+        return 77; // CTest says "skipped"
     }
     TCase *tests = tcase_create("devices");
     tcase_set_timeout(tests, 1000);

@@ -363,7 +363,7 @@ int main(void)
     if (!loader_has_layers()) {
         puts("this OpenCL loader knows no layers: nothing is planted");
         unlink(path);
-        return EXIT_SUCCESS;
+        return 77; // CTest says "skipped"
     }
     TCase *tests = tcase_create("isolation");
     tcase_set_timeout(tests, 250);

@@ -191,7 +191,7 @@ int main(int argc, char **argv)
     setenv("OPENCL_LAYERS", HUSK_TEST_LAYER, 1);
     if (clGetPlatformIDs(0, NULL, &platforms) != CL_SUCCESS || !dlopen(HUSK_TEST_LAYER, RTLD_NOW | RTLD_NOLOAD)) {
         puts("this OpenCL loader knows no layers, or there is no platform");
-        return EXIT_SUCCESS;
+        return 77; // CTest says "skipped"
     }
     TCase *tests = tcase_create("layer");
     tcase_add_checked_fixture(tests, setup, teardown);
