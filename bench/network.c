@@ -19,23 +19,51 @@ typedef struct layer {
     double ns; // of all of them
 } layer;
 
+typedef struct suite_network {
+    char name[80], unit[32]; // what a second of it is counted in, such as images
+    double amount;           // so many units a pass
+    bench_suite suite;       // its layers
+} suite_network;
+
 // ---- networks in the suites ----
 
 // The line after a mark, up to the next one, as a suite of its own.
-static bool parse_network(const char *mark, char name[80], char unit[32], double *amount, bench_suite *suite)
+static bool parse_network(const char *mark, suite_network *n)
 {
     char reason[BENCH_REASON_TEXT];
     const char *at = mark + strlen(MARK), *end = strchr(at, '\n'), *colon = strchr(at, ':');
-    if (!end || !colon || colon > end || sscanf(colon + 1, "%lf %31s", amount, unit) != 2)
+    if (!end || !colon || colon > end || sscanf(colon + 1, "%lf %31s", &n->amount, n->unit) != 2)
         return false;
-    snprintf(name, 80, "%.*s", (int)(colon - at), at);
+    snprintf(n->name, sizeof n->name, "%.*s", (int)(colon - at), at);
     char *text = bench_copy_text(end + 1);
     char *next = text ? strstr(text, MARK) : NULL;
     if (next)
         *next = '\0';
-    const bool good = text && bench_suite_parse(text, name, suite, reason);
+    const bool good = text && bench_suite_parse(text, n->name, &n->suite, reason);
     free(text);
     return good;
+}
+
+// All networks of all suites. The suites are compiled in, so they are read once, and stay.
+static const suite_network *networks_of_suites(size_t *count)
+{
+    static suite_network *all;
+    static size_t known;
+    static bool is_read;
+    const char *suite_name;
+    for (size_t i = 0; !is_read && (suite_name = bench_suite_name(i)); i++) {
+        const char *text = bench_suite_text(suite_name);
+        for (const char *mark = text ? strstr(text, MARK) : NULL; mark; mark = strstr(mark + 1, MARK)) {
+            suite_network *more = realloc(all, (known + 1) * sizeof *all);
+            if (!more)
+                break;
+            all = more;
+            known += parse_network(mark, &all[known]);
+        }
+    }
+    is_read = true;
+    *count = known;
+    return all;
 }
 
 // The same layers in another dtype have another name.
@@ -43,7 +71,11 @@ static bool name_layer(const bench_case *c, const char *dtype, char name[BENCH_C
 {
     char line[2 * BENCH_CASE_TEXT], reason[BENCH_REASON_TEXT];
     bench_case other;
-    snprintf(line, sizeof line, "%s%s%s", c->canonical, *dtype ? " dtype=" : "", dtype);
+    if (!strcmp(dtype, "f32")) {
+        snprintf(name, BENCH_CASE_TEXT, "%s", c->canonical);
+        return true;
+    }
+    snprintf(line, sizeof line, "%s dtype=%s", c->canonical, dtype);
     if (!bench_case_parse(line, &other, reason))
         return false;
     snprintf(name, BENCH_CASE_TEXT, "%s", other.canonical);
@@ -51,14 +83,18 @@ static bool name_layer(const bench_case *c, const char *dtype, char name[BENCH_C
 }
 
 // Of rows that were asked for a variant each (--variant all) none is what a network would run.
+static bool may_be_a_layer(const json_t *row, size_t device)
+{
+    return !bench_text_of(row, "asked")[0] &&
+           (size_t)json_integer_value(json_object_get(row, "device")) == device &&
+           !strcmp(bench_text_of(row, "state"), "ok");
+}
+
 static const json_t *find_row(const json_t *rows, size_t device, const char *name)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        if (bench_text_of(row, "asked")[0])
-            continue;
-        if ((size_t)json_integer_value(json_object_get(row, "device")) == device &&
-            !strcmp(bench_text_of(row, "case"), name) && !strcmp(bench_text_of(row, "state"), "ok"))
+        if (may_be_a_layer(row, device) && !strcmp(bench_text_of(row, "case"), name))
             return row;
     }
     return NULL;
@@ -78,8 +114,7 @@ static double rival_ns(const layer *l)
     return l->ns * bench_rival_speedup(l->row, BENCH_BEST, NULL);
 }
 
-static json_t *score(const char *name, const char *unit, double amount, const char *dtype, layer *layers,
-                     size_t count)
+static json_t *score(const suite_network *n, const char *dtype, layer *layers, size_t count)
 {
     double ns = 0, rival = 0;
     int64_t total = 0;
@@ -95,54 +130,70 @@ static json_t *score(const char *name, const char *unit, double amount, const ch
                               json_pack("{s:s, s:I, s:f, s:f}", "case", bench_text_of(layers[i].row, "case"),
                                         "count", (json_int_t)layers[i].count, "ns", layers[i].ns, "share",
                                         layers[i].ns / ns));
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:o, s:o}", "name", name, "unit", unit, "dtype",
-                     *dtype ? dtype : "f32", "per_second", amount * 1e9 / ns, "seconds", ns * 1e-9, "layers",
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:o, s:o}", "name", n->name, "unit", n->unit,
+                     "dtype", dtype, "per_second", n->amount * 1e9 / ns, "seconds", ns * 1e-9, "layers",
                      (json_int_t)total, "distinct", (json_int_t)count, "best_rival_seconds",
                      isfinite(rival) && rival > 0 ? json_real(rival * 1e-9) : json_null(), "top", top);
 }
 
-static void add_network(json_t *networks, const char *mark, const char *dtype, const json_t *rows,
+// Three quarters of a network's layers have to be there for it to be spoken of.
+static bool is_spoken_of(const suite_network *n, size_t layers)
+{
+    return 4 * layers >= 3 * n->suite.count;
+}
+
+static void add_network(json_t *networks, const suite_network *n, const char *dtype, const json_t *rows,
                         size_t device)
 {
-    char name[80], unit[32], text[BENCH_CASE_TEXT], missing[BENCH_CASE_TEXT] = "";
-    double amount;
-    bench_suite suite;
-    if (!parse_network(mark, name, unit, &amount, &suite))
-        return;
-    layer *layers = calloc(suite.count + 1, sizeof *layers);
+    char text[BENCH_CASE_TEXT], missing[BENCH_CASE_TEXT] = "";
+    const size_t count = n->suite.count;
+    layer *layers = calloc(count + 1, sizeof *layers);
     size_t found = 0;
-    for (size_t i = 0; layers && i < suite.count; i++) {
-        if (!name_layer(&suite.entries[i].c, dtype, text))
+    for (size_t i = 0; layers && i < count; i++) {
+        const bench_suite_entry *entry = &n->suite.entries[i];
+        if (!name_layer(&entry->c, dtype, text))
             continue;
         const json_t *row = find_row(rows, device, text);
         const double median = bench_number_of(json_object_get(row, "time"), "median_ns");
         if (median > 0)
-            layers[found++] = (layer){row, suite.entries[i].count, median * (double)suite.entries[i].count};
+            layers[found++] = (layer){row, entry->count, median * (double)entry->count};
         else if (!missing[0])
             snprintf(missing, sizeof missing, "%s", text);
     }
-    if (found && found == suite.count)
-        json_array_append_new(networks, score(name, unit, amount, dtype, layers, found));
-    else if (4 * found >= 3 * suite.count)
-        json_array_append_new(networks, json_pack("{s:s, s:s, s:I, s:I, s:s}", "name", name, "dtype",
-                                                  *dtype ? dtype : "f32", "distinct", (json_int_t)suite.count,
-                                                  "missing", (json_int_t)(suite.count - found),
-                                                  "first_missing", missing));
+    if (found && found == count)
+        json_array_append_new(networks, score(n, dtype, layers, found));
+    else if (is_spoken_of(n, found))
+        json_array_append_new(networks, json_pack("{s:s, s:s, s:I, s:I, s:s}", "name", n->name, "dtype",
+                                                  dtype, "distinct", (json_int_t)count, "missing",
+                                                  (json_int_t)(count - found), "first_missing", missing));
     free(layers);
-    bench_suite_free(&suite);
+}
+
+// So many rows of each dtype may be layers.
+static json_t *count_dtypes(const json_t *rows, size_t device)
+{
+    json_t *dtypes = json_object();
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *dtype = bench_text_of(row, "dtype");
+        const json_int_t known = json_integer_value(json_object_get(dtypes, dtype));
+        if (may_be_a_layer(row, device))
+            json_object_set_new(dtypes, dtype, json_integer(known + 1));
+    }
+    return dtypes;
 }
 
 json_t *bench_networks(const json_t *rows, size_t device)
 {
-    json_t *networks = json_array(), *dtypes = json_object(), *ignored;
-    const char *dtype, *suite_name;
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        json_object_set_new(dtypes, bench_text_of(json_array_get(rows, i), "dtype"), json_true());
-    for (size_t i = 0; (suite_name = bench_suite_name(i)); i++) {
-        const char *text = bench_suite_text(suite_name);
-        for (const char *mark = text ? strstr(text, MARK) : NULL; mark; mark = strstr(mark + 1, MARK)) {
-            json_object_foreach(dtypes, dtype, ignored)
-                add_network(networks, mark, strcmp(dtype, "f32") ? dtype : "", rows, device);
+    json_t *networks = json_array(), *dtypes = count_dtypes(rows, device), *count;
+    const char *dtype;
+    size_t known;
+    const suite_network *all = networks_of_suites(&known);
+    for (size_t i = 0; i < known; i++) {
+        json_object_foreach(dtypes, dtype, count)
+        {
+            if (is_spoken_of(&all[i], (size_t)json_integer_value(count)))
+                add_network(networks, &all[i], dtype, rows, device);
         }
     }
     json_decref(dtypes);
