@@ -270,6 +270,21 @@ static bool is_row_cold(const char *key, size_t row)
     return false;
 }
 
+// HUSK_TEST_ROWS, where it is set, names the operators and gradients that are swept, with blanks between.
+static bool is_wanted(const char *row)
+{
+    const char *wanted = getenv("HUSK_TEST_ROWS");
+    const size_t length = strlen(row);
+    if (!wanted || !*wanted)
+        return true;
+    for (const char *at = wanted; *at; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == length && strncmp(at, row, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 // A line names a variant, or is for all of them, as a spare one is. CLBlast's calls are its own.
 static void add_line(char *line, bool spare)
 {
@@ -280,6 +295,8 @@ static void add_line(char *line, bool spare)
         *variant = 0;
     if (!bench_case_parse(line, &c, reason))
         stop(line, reason);
+    if (!is_wanted(bench_op_row(&c)))
+        return;
     if (variant && !spare)
         add_case(&c, line, variant + strlen(" --variant "), spare);
     const char *name;
@@ -356,6 +373,8 @@ START_TEST(every_row_was_swept)
             const bench_case c = {.op = (bench_op_kind)op, .dir = (bench_direction)dir};
             const char *row = bench_op_row(&c), *variant;
             char key[160];
+            if (row && !is_wanted(row))
+                continue;
             const int length = row ? snprintf(key, sizeof key, "%s %d ", row, dir) : 0;
             ck_assert_msg(!row || is_row_cold(key, (size_t)length), "%s was not swept", row);
             for (size_t i = 0; row && (variant = husk_op_variant(row, i)); ++i) {
@@ -381,7 +400,7 @@ START_TEST(enough_was_planted)
            cold.points, cold.answered, cold.survived, warm.points, warm.answered, warm.survived,
            cold.clean + warm.clean);
     ck_assert_int_eq(cold.clean + warm.clean, cold.points + warm.points);
-    ck_assert_int_ge(cold.points + warm.points, 800);
+    ck_assert_int_ge(cold.points + warm.points, getenv("HUSK_TEST_ROWS") ? 1 : 800);
 }
 END_TEST
 

@@ -128,6 +128,9 @@ def stages_of(site, map_, tests):
     if site.side == "host":
         add_tests(r"runtime/fault|bench/workspace")
     if site.hint == "faults":
+        if len(rows) <= 4: # the sweep of all takes half an hour
+            add(*(f"faults/bench/fault_sweep:{row}" for row in rows))
+        add_tests(rf"faults/({'|'.join(rooms)})/.*" if rooms else "faults/bench/.*")
         add_tests(r"faults/.*")
     near = len(stages)
     for row in rows:
@@ -288,11 +291,15 @@ class Copy:
             names = ("liboclgrind_memory.so", "liblist_kernels.so")
             libraries = [os.path.join(self.build, "tests", name) for name in names]
             return [check, clbench] + libraries + [mode, cases], dict(common), [clbench] + libraries, 900
+        stage, _, rows = stage.partition(":")
         test = self.tests[stage]
         needed = [word for word in test["command"] if word.startswith(self.build + os.sep)]
         if "/bench/" in "/" + stage or stage.startswith("tools"):
             needed.append(clbench)
-        return test["command"], dict(test["environment"]), needed, test["timeout"]
+        environment = dict(test["environment"])
+        if rows:
+            environment["HUSK_TEST_ROWS"] = rows
+        return test["command"], environment, needed, test["timeout"]
 
     def build_for(self, needed):
         known = {"clbench"}

@@ -32,8 +32,8 @@ part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole
     done
     # What makes another device, or other kernels and variants, of the one that is tested; and further options of
     # libFuzzer, to which the last one counts.
-    for name in HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR CK_INCLUDE_TAGS CK_EXCLUDE_TAGS \
-        HUSK_FUZZ_OPTIONS POCL_DEVICES POCL_MAX_WORK_GROUP_SIZE POCL_MEMORY_LIMIT; do
+    for name in HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_TEST_ROWS CK_INCLUDE_TAGS \
+        CK_EXCLUDE_TAGS HUSK_FUZZ_OPTIONS POCL_DEVICES POCL_MAX_WORK_GROUP_SIZE POCL_MEMORY_LIMIT; do
         value=$(printenv "$name" || true)
         if [ -n "$value" ]; then
             printf '%s=%s' "$name" "$value"
