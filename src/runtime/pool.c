@@ -394,6 +394,15 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
     return status;
 }
 
+// The class whose requests a free block has room for; -1: none. One that was made of exactly what was asked for is too
+// small for the class of that many bytes.
+static int class_to_serve(const husk_context *context, const husk__block *block)
+{
+    uint64_t class_bytes;
+    const int class = size_class(block->bytes, &class_bytes);
+    return block->bytes < class_bytes && block->bytes < context->device->traits.max_allocation ? class - 1 : class;
+}
+
 void husk__block_release(husk_context *context, husk__block *block)
 {
     if (!block || atomic_fetch_sub(&block->references, 1) != 1)
@@ -403,13 +412,10 @@ void husk__block_release(husk_context *context, husk__block *block)
         return;
     }
     husk__pool *pool = &context->pool;
-    uint64_t class_bytes;
-    int class = size_class(block->bytes, &class_bytes);
-    if (block->bytes < class_bytes && block->bytes < context->device->traits.max_allocation && class > 0)
-        --class; // too small for its own
+    const int class = class_to_serve(context, block);
     pthread_mutex_lock(&pool->lock);
     pool->stats.live_bytes -= block->bytes;
-    if (atomic_load(&block->maps) > 0) {
+    if (class < 0 || atomic_load(&block->maps) > 0) {
         pthread_mutex_unlock(&pool->lock);
         destroy_block(block);
         return;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "husk/opencl.h"
 #include "support/environment.h"
 #include "support/gate.h"
 #include "support/support.h"
@@ -169,6 +170,25 @@ START_TEST(what_fits_is_not_refused_for_its_class)
     ck_assert_uint_eq(stats().cached_bytes, 0);
     husk_buffer_release(first);
     husk_buffer_release(second);
+}
+END_TEST
+
+/* What was made of fewer bytes than the smallest class has is never a block of that class. */
+START_TEST(a_block_of_less_than_its_class_serves_no_request_of_it)
+{
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.memory_budget = 5000);
+    teardown();
+    open_with(&params);
+    husk_buffer *first = make(4000), *small = make(800), *again;
+    ck_assert_uint_lt(stats().live_bytes, 5000);
+    husk_buffer_release(first);
+    husk_buffer_release(small);
+    again = make(4000);
+    size_t bytes = 0;
+    ck_assert_int_eq(clGetMemObjectInfo(husk_buffer_opencl(again), CL_MEM_SIZE, sizeof bytes, &bytes, NULL),
+                     CL_SUCCESS);
+    ck_assert_uint_ge(bytes, 4000);
+    husk_buffer_release(again);
 }
 END_TEST
 
@@ -415,6 +435,7 @@ int main(void)
     tcase_add_test(tests, without_a_pool_memory_is_fresh_and_exact);
     tcase_add_test(tests, the_budget_is_kept_and_the_text_has_the_figures);
     tcase_add_test(tests, what_fits_is_not_refused_for_its_class);
+    tcase_add_test(tests, a_block_of_less_than_its_class_serves_no_request_of_it);
     tcase_add_test(tests, more_than_the_device_allows_is_refused_cleanly);
     tcase_add_test(tests, a_block_in_use_is_not_handed_out);
     tcase_add_test(tests, uses_on_two_queues_both_count);
