@@ -79,22 +79,33 @@ static int64_t layer_input(const bench_rnn *r, int64_t layer)
     return layer ? r->directions * r->hidden : r->input;
 }
 
-// The first sequence is the longest; the others are drawn from the case's own seed.
-static int64_t length_of(const bench_case *c, int64_t sequence)
+// What draws the lengths of sequences.
+static uint64_t lengths_seed(const bench_case *c)
 {
-    const bench_rnn *r = &c->as.rnn;
-    if (!r->lengths || sequence == 0 || r->t == 0)
-        return r->t;
-    return 1 +
-           (int64_t)(husk_ref_random_bits(bench_case_seed(c) + 1000, (uint64_t)sequence) % (uint64_t)r->t);
+    return bench_case_seed(c) + 1000;
 }
 
+// The first sequence is the longest; the others are drawn.
+static int64_t length_of(const bench_rnn *r, uint64_t seed, int64_t sequence)
+{
+    if (!r->lengths || sequence == 0 || r->t == 0)
+        return r->t;
+    return 1 + (int64_t)(husk_ref_random_bits(seed, (uint64_t)sequence) % (uint64_t)r->t);
+}
+
+// Of all sequences together; the mean of a million stands for more.
 static double steps(const bench_case *c)
 {
+    enum { COUNTED = 1 << 20 };
+    const bench_rnn *r = &c->as.rnn;
+    if (!r->lengths)
+        return (double)r->t * (double)r->b;
+    const uint64_t seed = lengths_seed(c);
+    const int64_t counted = r->b < COUNTED ? r->b : COUNTED;
     double total = 0;
-    for (int64_t i = 0; i < c->as.rnn.b; i++)
-        total += (double)length_of(c, i);
-    return total;
+    for (int64_t i = 0; i < counted; i++)
+        total += (double)length_of(r, seed, i);
+    return counted ? total * ((double)r->b / (double)counted) : 0;
 }
 
 static double weights(const bench_rnn *r)
@@ -262,8 +273,9 @@ static void host_layer(const bench_case *c, const bench_data *data, int64_t inde
     host_step s = {.r = r, .w = &data->layers[index], .work = work};
     s.features = layer_input(r, index / r->directions);
     memset(work + h, 0, (size_t)h * sizeof *work);
+    const uint64_t seed = lengths_seed(c);
     for (int64_t b = 0; b < r->b; b++) {
-        const int64_t length = length_of(c, b), state = (index * r->b + b) * h;
+        const int64_t length = length_of(r, seed, b), state = (index * r->b + b) * h;
         s.h = data->h0.data ? (const float *)data->h0.data + state : work + h;
         s.c = data->c0.data ? (const float *)data->c0.data + state : work + h;
         for (int64_t i = 0; i < length; i++) {
@@ -339,8 +351,9 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     if (r->lengths) {
         if (!bench_array_make(&data->lengths, HUSK_I32, 1, &r->b, NULL))
             return false;
+        const uint64_t draw = lengths_seed(c);
         for (int64_t i = 0; i < r->b; i++)
-            ((int32_t *)data->lengths.data)[i] = (int32_t)length_of(c, i);
+            ((int32_t *)data->lengths.data)[i] = (int32_t)length_of(r, draw, i);
     }
     if (is_backward(c))
         bench_array_fill(&data->dy, seed + 5, 1);
