@@ -5,9 +5,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS \
-    HUSK_TEST_ROWS CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS \
-    HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_FUZZ_OPTIONS POCL_DEVICES \
-    POCL_MAX_WORK_GROUP_SIZE POCL_MEMORY_LIMIT
+    CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_TEST_ROWS \
+    HUSK_FUZZ_OPTIONS POCL_DEVICES POCL_MAX_WORK_GROUP_SIZE POCL_MEMORY_LIMIT
 trap 'rm -rf "$work"' EXIT
 failed=0
 root=$work/tree
@@ -123,6 +122,8 @@ cmp "$root/docs/tiers/$tree.jsonl" "$root/build/tiers/$tree.jsonl" || failed=1
 [ ! -e "$root/docs/tiers/0123456789abcdef.jsonl" ] || { echo "another tree's results are kept"; failed=1; }
 rm -rf "$work/elsewhere/build"
 cp -r "$root/docs/tiers" "$work/elsewhere/docs"
+mkdir -p "$work/elsewhere/build/mutation"
+printf '{"id": 3' > "$work/elsewhere/build/mutation/$tree.jsonl" # here, too
 "$here/tiers.sh" table "$root" > "$work/here"
 "$here/tiers.sh" table "$work/elsewhere" | cmp - "$work/here" || failed=1
 here_root=$root root=$work/elsewhere

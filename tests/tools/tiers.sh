@@ -118,17 +118,24 @@ pairs() {
         "docs/tiers/$1.configurations.tsv" "build/configurations/$1.tsv"
 }
 
-add_lines() { # add_lines FROM TO: the lines that TO lacks; a last one that has no end is left
+whole_lines() { # but the last one where it has no end: a run that was ended may have left half of it
+    last='$!p'
+    [ -n "$(tail -c 1 "$1")" ] || last=p
+    sed -n "$last" "$1"
+}
+
+add_lines() { # add_lines FROM TO: the lines that TO lacks
     [ -s "$1" ] || return 0
     mkdir -p "$(dirname "$2")"
     touch "$2"
-    last='$!p'
-    [ -n "$(tail -c 1 "$1")" ] || last=p
-    sed -n "$last" "$1" | awk -v to="$2" '
+    whole_lines "$1" | awk -v to="$2" '
         BEGIN { while ((getline line < to) > 0) { known[line] = 1 } }
-        !($0 in known) { known[$0] = 1; print }' > "$2.new"
-    cat "$2.new" >> "$2"
-    rm -f "$2.new"
+        !($0 in known) { known[$0] = 1; print }' > "$2.more"
+    if [ -s "$2.more" ]; then
+        whole_lines "$2" | cat - "$2.more" > "$2.new"
+        mv "$2.new" "$2"
+    fi
+    rm -f "$2.more"
 }
 
 restore() { # what was kept of this tree, also on another machine, is gone on from
