@@ -221,13 +221,15 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
     const husk__engine *engine;
     husk__product product;
-    if (!husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision, &engine, &product))
-        return husk__fail(scope, HUSK_UNSUPPORTED, "AMX did not pass its probe on this device");
+    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision,
+                                           &engine, &product, scope);
+    if (status != HUSK_OK)
+        return status;
     husk__text options = {0};
     husk__engine_product_options(engine, product, &options);
     husk__text_format(&options, " %s%s", plan->configuration->options, has_rows(problem) ? " -DPOSITIONS_A" : "");
     husk__conv_state *state;
-    husk_status status =
+    status =
         options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
                        : husk__conv_prepare_with(plan, options.bytes, "conv_amx.cl", "husk_conv_amx",
                                                  "husk_conv_amx_pack", &state, scope);

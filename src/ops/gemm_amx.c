@@ -263,9 +263,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    if (!husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision, &state->engine,
-                           &state->product))
-        return husk__fail(scope, HUSK_UNSUPPORTED, "AMX did not pass its probe on this device");
+    const husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision,
+                                                 &state->engine, &state->product, scope);
+    if (status != HUSK_OK)
+        return status;
     plan->error_factor = husk__engine_error_factor(state->engine, state->product, problem->shape.k);
     for (int packed = 0; packed < 2 && !is_nothing(&problem->shape); ++packed) {
         const husk__gemm_shape shape = shape_of(problem, packed);

@@ -114,12 +114,13 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     plan->state = made; // freed with the plan
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    if (plan->configuration->values[DOT] == QUADS && !husk_context_has(plan->context, HUSK_FEATURE_DOT_I8))
-        return husk__fail(scope, HUSK_UNSUPPORTED, "the device has no instruction for four products of bytes");
+    husk_status status =
+        plan->configuration->values[DOT] == QUADS ? husk__products_ask_quads(plan->context, scope) : HUSK_OK;
+    if (status != HUSK_OK)
+        return status;
     made->literals = literals_of(own);
     divide(own, husk_context_traits(plan->context), made);
-    husk_status status =
-        husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise", &made->multiply, scope);
+    status = husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise", &made->multiply, scope);
     if (status == HUSK_OK)
         status = husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise_pack", &made->pack,
                                        scope);

@@ -172,13 +172,15 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     plan->state = state; // freed with the plan
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    if (!husk__engine_find(plan->context, HUSK__ENGINE_AMX, own->a_dtype, HUSK_PRECISION_HIGHEST, &engine, &product))
-        return husk__fail(scope, HUSK_UNSUPPORTED, "AMX did not pass its probe of bytes on this device");
+    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, own->a_dtype, HUSK_PRECISION_HIGHEST,
+                                           &engine, &product, scope);
+    if (status != HUSK_OK)
+        return status;
     if (!is_nothing(own))
         state->division = divide(own, &candidate);
     husk__engine_product_options(engine, product, &options);
-    husk_status status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
-                                        : kernel_of(plan, &options, "husk_quantized_gemm_amx", &state->multiply, scope);
+    status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
+                            : kernel_of(plan, &options, "husk_quantized_gemm_amx", &state->multiply, scope);
     if (status == HUSK_OK)
         status = kernel_of(plan, &options, "husk_quantized_gemm_amx_pack", &state->pack, scope);
     husk__text_free(&options);

@@ -165,6 +165,15 @@ husk_status husk__products_kernel(const husk_plan *plan, const husk__products *o
     return husk__kernel_get(plan->context, file, options, name, kernel, scope);
 }
 
+husk_status husk__products_ask_quads(husk_context *context, const husk__scope *scope)
+{
+    bool has;
+    const husk_status status = husk__context_probe(context, HUSK_FEATURE_DOT_I8, &has, scope);
+    if (status != HUSK_OK || has)
+        return status;
+    return husk__fail(scope, HUSK_UNSUPPORTED, "the device has no instruction for four products of bytes");
+}
+
 husk_status husk__products_prepare(husk_plan *plan, const husk__products *own,
                                    const husk__products_kernels *kernels, const husk__scope *scope)
 {
@@ -172,10 +181,10 @@ husk_status husk__products_prepare(husk_plan *plan, const husk__products *own,
     plan->state = state; // freed with the plan
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    if (plan->configuration->values[DOT] == QUADS && !husk_context_has(plan->context, HUSK_FEATURE_DOT_I8))
-        return husk__fail(scope, HUSK_UNSUPPORTED,
-                          "the device has no instruction for four products of bytes");
-    husk_status status = husk__products_kernel(plan, own, kernels->file, kernels->pack, &state->pack, scope);
+    husk_status status =
+        plan->configuration->values[DOT] == QUADS ? husk__products_ask_quads(plan->context, scope) : HUSK_OK;
+    if (status == HUSK_OK)
+        status = husk__products_kernel(plan, own, kernels->file, kernels->pack, &state->pack, scope);
     if (status == HUSK_OK)
         status = husk__products_kernel(plan, own, kernels->file, kernels->multiply, &state->multiply, scope);
     return status;

@@ -58,6 +58,8 @@ enum { HUSK__PRODUCTS_FINISH_ARGS = 15 };
 husk__arg *husk__products_write_finish(const husk__products *own, const husk_tensor *b_scale, const husk_tensor *bias,
                                        const husk_quantization *a, const husk_quantization *c, husk__arg *end);
 
+/* HUSK_UNSUPPORTED where the device has no instruction for four products of bytes; fails where that is not known. */
+husk_status husk__products_ask_quads(husk_context *context, const husk__scope *scope);
 /* Builds the kernels into plan->state, which is freed with the plan. */
 husk_status husk__products_prepare(husk_plan *plan, const husk__products *own, const husk__products_kernels *kernels,
                                    const husk__scope *scope);

@@ -295,26 +295,34 @@ static cl_mem create_large(husk_context *context, uint64_t bytes)
     return NULL;
 }
 
-static husk_status allocate(husk_context *context, uint64_t bytes, husk__block **block,
-                            const husk__scope *scope)
+// CL_SUCCESS without a block: there is no host memory for its record.
+static cl_int allocate(husk_context *context, uint64_t bytes, husk__block **block)
 {
     cl_int code = CL_SUCCESS;
     cl_mem mem = create_large(context, bytes);
     if (!mem)
         mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
-    if (!mem) {
-        const husk_status status = husk__opencl_failed(context, scope, "clCreateBuffer", code);
-        if (status == HUSK_DEVICE_LOST || code != CL_OUT_OF_RESOURCES)
-            return status;
-        return husk__fail_opencl(scope, HUSK_OUT_OF_MEMORY, code, "clCreateBuffer answered %s",
-                                 husk__opencl_name(code)); // some drivers' word for memory
-    }
-    *block = create_block(&context->pool, mem, bytes);
-    if (!*block) {
+    *block = mem ? create_block(&context->pool, mem, bytes) : NULL;
+    if (mem && !*block)
         clReleaseMemObject(mem);
+    return mem ? CL_SUCCESS : code;
+}
+
+// Devices that compute in the host's memory may say that this is short, and some drivers' word for memory is resources.
+static bool wants_memory(cl_int code)
+{
+    return code == CL_SUCCESS || code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
+           code == CL_OUT_OF_RESOURCES;
+}
+
+static husk_status no_block(husk_context *context, cl_int code, const husk__scope *scope)
+{
+    if (code == CL_SUCCESS)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer's record");
-    }
-    return HUSK_OK;
+    const husk_status status = husk__opencl_failed(context, scope, "clCreateBuffer", code);
+    if (status == HUSK_DEVICE_LOST || code != CL_OUT_OF_RESOURCES)
+        return status;
+    return husk__fail_opencl(scope, HUSK_OUT_OF_MEMORY, code, "clCreateBuffer answered %s", husk__opencl_name(code));
 }
 
 static husk_status over_budget(const husk__pool *pool, uint64_t bytes, const husk__scope *scope)
@@ -325,19 +333,21 @@ static husk_status over_budget(const husk__pool *pool, uint64_t bytes, const hus
                       (unsigned long long)pool->stats.budget_bytes);
 }
 
-// A new block, at the price of cached ones where the budget is short; called with the lock held.
+// A new block, at the price of cached ones where the budget or the driver is short; called with the lock held, which is
+// let go while something is waited for.
 static husk_status grow(husk_context *context, uint64_t bytes, husk__block **block, const husk__scope *scope)
 {
     husk__pool *pool = &context->pool;
-    if (!make_room(pool, bytes))
-        return over_budget(pool, bytes, scope);
-    husk_status status = allocate(context, bytes, block, scope);
-    // Devices that compute in the host's memory may say that this is short.
-    while ((status == HUSK_OUT_OF_MEMORY || status == HUSK_OUT_OF_HOST_MEMORY) && give_back(pool))
-        status = allocate(context, bytes, block, scope);
-    if (status == HUSK_OK)
-        ++pool->stats.allocations;
-    return status;
+    cl_int code;
+    do {
+        if (!make_room(pool, bytes))
+            return over_budget(pool, bytes, scope);
+        code = allocate(context, bytes, block);
+    } while (!*block && wants_memory(code) && give_back(pool));
+    if (!*block)
+        return no_block(context, code, scope);
+    ++pool->stats.allocations;
+    return HUSK_OK;
 }
 
 // A block of the class that is free now, or after a wait where the budget forbids another one, even in the place of
@@ -378,19 +388,23 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
     if (pool->keep_bytes == 0)
         class_bytes = bytes; // used once: it ends with the buffer, and checkers see what passes its end
 
+    husk_error error; // the caller's is left as it was where the second try succeeds
+    const husk__scope own = {scope->call, &error};
     pthread_mutex_lock(&pool->lock);
     husk_status status = HUSK_OK;
     *block = reuse(pool, class, class_bytes);
     if (!*block)
-        status = grow(context, class_bytes, block, scope);
+        status = grow(context, class_bytes, block, &own);
     if (status == HUSK_OUT_OF_MEMORY && bytes < class_bytes) // there may be room for what was asked for
-        status = grow(context, bytes, block, scope);
+        status = grow(context, bytes, block, &own);
     if (status == HUSK_OK) {
         pool->stats.live_bytes += (*block)->bytes;
         if (pool->stats.live_bytes > pool->stats.peak_bytes)
             pool->stats.peak_bytes = pool->stats.live_bytes;
     }
     pthread_mutex_unlock(&pool->lock);
+    if (status != HUSK_OK && scope->error)
+        *scope->error = error;
     return status;
 }
 

@@ -78,8 +78,11 @@ static void *map_now(husk_context *context, cl_mem mem, uint64_t bytes, const ch
     if (!mapper)
         return NULL;
     *call = "staging memory: clEnqueueMapBuffer";
-    void *host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0,
-                                    NULL, NULL, code);
+    void *host;
+    do
+        host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0, NULL, NULL,
+                                  code);
+    while (!host && husk__pool_gives_way(context, *code));
     clReleaseCommandQueue(mapper);
     return host;
 }
@@ -93,8 +96,10 @@ static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **sta
     cl_int code;
     const char *call = "staging memory: clCreateBuffer";
     made->bytes = bytes < SMALLEST_STAGING ? SMALLEST_STAGING : bytes;
-    made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                               (size_t)made->bytes, NULL, &code);
+    do
+        made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, (size_t)made->bytes,
+                                   NULL, &code);
+    while (!made->mem && husk__pool_gives_way(queue->context, code));
     if (made->mem)
         made->host = map_now(queue->context, made->mem, made->bytes, &call, &code);
     if (!made->host) {

@@ -279,46 +279,64 @@ void husk__engine_states_assume(husk__engine_states *states)
     pthread_mutex_unlock(&states->lock);
 }
 
-static bool is_ready(husk_context *context, husk__engine_states *states, size_t e, husk__product product)
+static void note_reason(husk_context *context, husk__engine_states *states, size_t e, husk__product product,
+                        const char *reason)
 {
-    const husk__engine *engine = &rows[e];
+    husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "engine %s is not used for %s: %s", rows[e].name,
+                    products[product].name, reason);
+    if (!states->reasons[e][0])
+        snprintf(states->reasons[e], sizeof states->reasons[e], "%s: %.180s", products[product].name, reason);
+}
+
+// A failure is the probe's, that could not be made: it says nothing of the engine, and it is asked again the next time.
+static husk_status ask(husk_context *context, husk__engine_states *states, size_t e, husk__product product,
+                       bool *is_ready, const husk__scope *scope)
+{
+    husk_status status = HUSK_OK;
     pthread_mutex_lock(&states->lock);
     signed char *known = &states->known[e][product];
     if (*known == 0) {
         char reason[HUSK__ENGINE_REASON] = "";
-        const char *refusal = engine->permit ? engine->permit() : NULL;
-        bool may_pass = false;
-        const bool right = !refusal && husk__engine_probe(context, engine, product, reason, &may_pass);
+        husk_error error = {0};
+        const husk__scope own = {scope->call, &error};
+        const char *refusal = rows[e].permit ? rows[e].permit() : NULL;
+        bool is_right = false;
         if (refusal)
             snprintf(reason, sizeof reason, "%s", refusal);
-        *known = right ? 1 : may_pass ? 0 : -1;
-        if (!right) {
-            husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "engine %s is not used for %s: %s",
-                            engine->name, products[product].name, reason);
-            if (!states->reasons[e][0])
-                snprintf(states->reasons[e], sizeof states->reasons[e], "%s: %.180s", products[product].name, reason);
-        }
+        else
+            status = husk__engine_probe(context, &rows[e], product, &is_right, reason, &own);
+        if (status == HUSK_OK)
+            *known = is_right ? 1 : -1;
+        else if (scope->error)
+            *scope->error = error;
+        if (!is_right)
+            note_reason(context, states, e, product, status == HUSK_OK ? reason : error.text);
     }
-    const bool ready = *known > 0;
+    *is_ready = *known > 0;
     pthread_mutex_unlock(&states->lock);
-    return ready;
+    return status;
 }
 
-bool husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype, husk_precision precision,
-                       const husk__engine **engine, husk__product *product)
+husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype,
+                              husk_precision precision, const husk__engine **engine, husk__product *product,
+                              const husk__scope *scope)
 {
     husk__product wanted[HUSK__ENGINE_WANTED];
     husk__plan_cache *cache = husk__plan_cache_of(context);
     const size_t count = cache ? husk__engine_products(dtype, precision, wanted) : 0;
     for (size_t p = 0; p < count; ++p)
         for (size_t e = 0; e < ENGINES; ++e) {
+            bool is_ready;
             *engine = &rows[e];
             *product = wanted[p];
-            if (may_be(&rows[e], kind, wanted[p], husk_context_traits(context)) &&
-                is_ready(context, husk__plan_cache_engines(cache), e, wanted[p]))
-                return true;
+            if (!may_be(&rows[e], kind, wanted[p], husk_context_traits(context)))
+                continue;
+            const husk_status status =
+                ask(context, husk__plan_cache_engines(cache), e, wanted[p], &is_ready, scope);
+            if (status != HUSK_OK || is_ready)
+                return status;
         }
-    return false;
+    return husk__fail(scope, HUSK_UNSUPPORTED, "no matrix engine of this device passed its probe");
 }
 
 husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_precision precision, int32_t tile, int64_t k,
@@ -326,8 +344,10 @@ husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_preci
 {
     const husk__engine *engine;
     husk__product product;
-    if (!husk__engine_find(plan->context, HUSK__ENGINE_FRAGMENTS, dtype, precision, &engine, &product))
-        return husk__fail(scope, HUSK_UNSUPPORTED, "no matrix engine of this device passed its probe");
+    const husk_status status =
+        husk__engine_find(plan->context, HUSK__ENGINE_FRAGMENTS, dtype, precision, &engine, &product, scope);
+    if (status != HUSK_OK)
+        return status;
     husk__engine_options(engine, product, tile, options);
     *items = husk__engine_items(engine, tile);
     plan->error_factor = husk__engine_error_factor(engine, product, k);
@@ -367,12 +387,17 @@ husk_engine_state husk_context_engine(husk_context *context, size_t index, char 
     if (!is_allowed(engine))
         return answer(HUSK_ENGINE_OFF, engine->is_soft ? "for tests" : "HUSK_ENGINES leaves it out", text, capacity);
     husk__engine_states *states = husk__plan_cache_engines(cache);
+    const husk__scope scope = {"husk_context_engine", NULL};
     char right[128] = "";
-    for (int p = 0; p < HUSK__PRODUCTS; ++p)
-        if ((engine->products >> p & 1) && is_ready(context, states, index, (husk__product)p)) {
+    for (int p = 0; p < HUSK__PRODUCTS; ++p) {
+        bool is_ready = false;
+        if (engine->products >> p & 1)
+            ask(context, states, index, (husk__product)p, &is_ready, &scope);
+        if (is_ready) {
             strcat(right, *right ? " " : "");
             strcat(right, products[p].name);
         }
+    }
     if (*right)
         return answer(HUSK_ENGINE_READY, right, text, capacity);
     pthread_mutex_lock(&states->lock);

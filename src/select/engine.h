@@ -68,9 +68,13 @@ size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__p
 /* The first engine of a kind that such devices may have and HUSK_ENGINES lets be used, for one of these products. */
 const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_device_traits *traits, husk_dtype dtype,
                                          husk_precision precision);
-/* The first that is there: claimed, not left out, its probe passed. False where none is. */
-bool husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype, husk_precision precision,
-                       const husk__engine **engine, husk__product *product);
+/*
+ * The first that is there: claimed, not left out, its probe passed. HUSK_UNSUPPORTED where none is; another failure
+ * where a probe could not be made, for want of memory, say: then it is not known yet.
+ */
+husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype,
+                              husk_precision precision, const husk__engine **engine, husk__product *product,
+                              const husk__scope *scope);
 
 /* -D options that say what is multiplied, and by what. */
 void husk__engine_product_options(const husk__engine *engine, husk__product product, husk__text *options);
@@ -79,7 +83,7 @@ void husk__engine_options(const husk__engine *engine, husk__product product, int
 int64_t husk__engine_items(const husk__engine *engine, int32_t tile);
 /*
  * For prepare(): such options of the engine that is there for a product of sums of k terms, its work-items, and the
- * plan's error factor. HUSK_UNSUPPORTED where none passed its probe.
+ * plan's error factor. Fails as husk__engine_find does.
  */
 husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_precision precision, int32_t tile, int64_t k,
                                    husk__text *options, int64_t *items, const husk__scope *scope);
@@ -98,11 +102,11 @@ double husk__engine_error_factor(const husk__engine *engine, husk__product produ
 
 /*
  * Whether an engine multiplies rightly on this device, by cl/runtime_engine_probe.cl or cl/runtime_amx_probe.cl; writes
- * why not. *may_pass: there was no memory for it, say, and it is to be asked again. Never called by two threads at once
- * for a context.
+ * why not. Fails where that is not known, as there was no memory for it, say. Never called by two threads at once for a
+ * context.
  */
-bool husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
-                        char reason[HUSK__ENGINE_REASON], bool *may_pass);
+husk_status husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
+                               bool *is_right, char reason[HUSK__ENGINE_REASON], const husk__scope *scope);
 
 /* What a context knows of its engines. */
 typedef struct husk__engine_states husk__engine_states;

@@ -251,32 +251,32 @@ static husk_status run(probe *p, bool *passed, char reason[HUSK__ENGINE_REASON],
     return status;
 }
 
-bool husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
-                        char reason[HUSK__ENGINE_REASON], bool *may_pass)
+husk_status husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
+                               bool *is_right, char reason[HUSK__ENGINE_REASON], const husk__scope *scope)
 {
     probe *p = calloc(1, sizeof *p);
     husk_error error = {0};
-    const husk__scope scope = {"husk_context_engine", &error};
-    bool passed = false;
-    *may_pass = !p;
-    if (!p) {
-        snprintf(reason, HUSK__ENGINE_REASON, "no host memory for its probe");
-        return false;
-    }
+    const husk__scope own = {"husk_context_engine", &error};
+    *is_right = false;
+    if (!p)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the probe of engine %s", engine->name);
     p->context = context;
     p->engine = engine;
     p->product = product;
     p->steps = husk__engine_steps(product) * TILES;
     p->state = 1;
-    if (run(p, &passed, reason, &scope) != HUSK_OK) {
+    husk_status status = run(p, is_right, reason, &own);
+    if (status != HUSK_OK) {
+        *is_right = false;
         if (error.status == HUSK_OK) // transfers leave theirs on the queue
             error = *husk_queue_error(p->queue);
         snprintf(reason, HUSK__ENGINE_REASON, "its probe fails: %.170s", error.text);
-        passed = false;
-        *may_pass = husk__may_pass(&error);
+        status = husk__may_pass(&error) ? husk__fail_opencl(scope, status, error.opencl_code,
+                                                            "the probe of engine %s: %s", engine->name, error.text)
+                                        : HUSK_OK;
     }
     husk_buffer_release(p->buffer);
     husk_queue_release(p->queue);
     free(p);
-    return passed;
+    return status;
 }

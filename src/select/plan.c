@@ -146,6 +146,12 @@ static husk_status prepare(husk_context *context, const husk__op *op, const void
     }
 }
 
+// Of a candidate: another one may take its place.
+static bool is_refusal(husk_status status)
+{
+    return status == HUSK_UNSUPPORTED || status == HUSK_BUILD_FAILED;
+}
+
 // What a plan is to be made for, and how its variant may be chosen.
 typedef struct request {
     husk_context *context;
@@ -154,6 +160,7 @@ typedef struct request {
     const husk__wish *wish;
     bool is_call;
     husk__plan_cache *cache; // or NULL
+    bool *has_skipped;       // set where a candidate is left out because the device has refused it
 } request;
 
 static husk_status lacks_memory(const husk__scope *scope)
@@ -165,6 +172,7 @@ static husk_status lacks_memory(const husk__scope *scope)
 static husk_status ask_out(const request *r, const husk__ranked *ranked, bool *is_out, const husk__scope *scope)
 {
     *is_out = r->cache && husk__plan_cache_is_rejected(r->cache, ranked->variant, ranked->configuration);
+    *r->has_skipped |= *is_out;
     if (*is_out || !r->cache)
         return HUSK_OK;
     const bool is_told = husk__tuning_is_wrong(husk__plan_cache_tuning(r->cache), r->op, ranked->variant,
@@ -190,7 +198,7 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
             (*plan)->choice = choice;
             (*plan)->is_call = r->is_call;
         }
-        if (status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED)
+        if (!is_refusal(status))
             return status;
         husk__log_write(husk__context_log(r->context), HUSK_LOG_INFORMATION,
                         "%s: variant %s, configuration %s, is refused: %s", r->op->name, ranked->variant->name,
@@ -217,7 +225,7 @@ static husk_status choose_preferred(const request *r, husk_plan **plan, const hu
     if (status == HUSK_OK && ranking.count > 0)
         status = prepare_first(r, &ranking, HUSK_CHOICE_ENVIRONMENT, plan, scope);
     // It gives way to what cannot change: want of memory would leave another variant in the cache for good.
-    if (*plan || (status != HUSK_OK && status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED))
+    if (*plan || (status != HUSK_OK && !is_refusal(status)))
         return status;
     husk__log_write(husk__context_log(r->context), HUSK_LOG_WARNING,
                     "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken", preferred,
@@ -239,7 +247,7 @@ static husk_status choose_tuned(const request *r, husk_plan **plan, const husk__
         const char *reason = status != HUSK_OK ? scope->error->text : ranking.reason;
         if (status == HUSK_OK && ranking.count > 0) {
             status = prepare_first(r, &ranking, suggestions[i].choice, plan, scope);
-            if (status != HUSK_UNSUPPORTED && status != HUSK_BUILD_FAILED)
+            if (!is_refusal(status))
                 return status;
             reason = scope->error->text;
         }
@@ -268,34 +276,33 @@ static husk_status choose(const request *r, husk_plan **plan, const husk__scope 
 }
 
 // A candidate's refusal is the caller's error only if no other candidate takes its place.
-static husk_status create(husk_context *context, const husk__op *op, const void *problem,
-                          const husk__wish *wish, bool is_call, husk_plan **plan, const husk__scope *scope)
+static husk_status create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                          bool is_call, husk_plan **plan, bool *has_skipped, const husk__scope *scope)
 {
     husk_error error = {0};
     const husk__scope own = {scope->call, &error};
-    const request r = {context, op, problem, wish, is_call, husk__plan_cache_of(context)};
+    const request r = {context, op, problem, wish, is_call, husk__plan_cache_of(context), has_skipped};
+    *has_skipped = false;
     husk_status status = choose(&r, plan, &own);
     if (status != HUSK_OK && scope->error)
         *scope->error = error;
     return status;
 }
 
-// Where every candidate has been refused by the device it was no kernel's fault, but want of something that may be
-// there the next time: drivers say CL_OUT_OF_RESOURCES for memory, too.
-static bool may_be_tried_again(husk_context *context, const husk__op *op, const husk__wish *wish, husk_status status)
+// Where nothing is left but candidates that the device has refused it was no kernel's fault, but want of something that
+// may be there the next time: drivers say CL_OUT_OF_RESOURCES for memory, too.
+static bool may_be_tried_again(husk_context *context, const husk__op *op, bool has_skipped, husk_status status)
 {
-    if (status != HUSK_UNSUPPORTED || wish->variant)
-        return false;
-    husk__plan_cache *cache = husk__plan_cache_of(context);
-    return cache && husk__plan_cache_pardon(cache, op);
+    return has_skipped && is_refusal(status) && husk__plan_cache_pardon(husk__plan_cache_of(context), op);
 }
 
 husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
                               const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
 {
-    husk_status status = create(context, op, problem, wish, false, plan, scope);
-    if (may_be_tried_again(context, op, wish, status))
-        status = create(context, op, problem, wish, false, plan, scope);
+    bool has_skipped;
+    husk_status status = create(context, op, problem, wish, false, plan, &has_skipped, scope);
+    if (may_be_tried_again(context, op, has_skipped, status))
+        status = create(context, op, problem, wish, false, plan, &has_skipped, scope);
     if (status == HUSK_OK) {
         husk_context_retain(context);
         (*plan)->holds_context = true;
@@ -314,20 +321,21 @@ static void write_key(const husk__op *op, const void *problem, const husk__wish 
     op->describe(problem, key);
 }
 
-husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
-                            const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
+static husk_status find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                        husk_plan **plan, bool *has_skipped, const husk__scope *scope)
 {
     husk__key key;
     husk__plan_cache *cache = husk__plan_cache_of(context);
     write_key(op, problem, wish, &key);
     bool is_cached = cache && !key.is_full;
     *plan = is_cached ? husk__plan_cache_get(cache, &key) : NULL;
+    *has_skipped = false;
     if (*plan) {
         husk__context_count_plan(context, true);
         return HUSK_OK;
     }
     const uint64_t age = cache ? husk__plan_cache_age(cache) : 0;
-    husk_status status = create(context, op, problem, wish, true, plan, scope);
+    husk_status status = create(context, op, problem, wish, true, plan, has_skipped, scope);
     if (status == HUSK_OK) {
         husk__context_count_plan(context, false);
         if (is_cached)
@@ -336,17 +344,48 @@ husk_status husk__plan_find(husk_context *context, const husk__op *op, const voi
     return status;
 }
 
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
+                            const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
+{
+    bool has_skipped;
+    husk_status status = find(context, op, problem, wish, plan, &has_skipped, scope);
+    if (may_be_tried_again(context, op, has_skipped, status))
+        status = find(context, op, problem, wish, plan, &has_skipped, scope);
+    return status;
+}
+
 // ---- running ----
+
+static uint64_t rejections(husk__plan_cache *cache)
+{
+    return cache ? husk__plan_cache_rejections(cache) : 0;
+}
+
+// The device has refused a launch. Of a plan and those inside it the innermost, which has said so itself, is not taken
+// again, unless the caller has named it.
+static void blame(const husk_plan *plan, husk__plan_cache *cache, const husk__scope *scope)
+{
+    if (!cache || plan->choice == HUSK_CHOICE_NAMED)
+        return;
+    husk__log_write(husk__context_log(plan->context), HUSK_LOG_INFORMATION,
+                    "%s: variant %s, configuration %s, is not taken again: %s", plan->op->name, plan->variant->name,
+                    plan->configuration->name, scope->error ? scope->error->text : "a launch is refused");
+    husk__plan_cache_reject(cache, plan->variant, plan->configuration);
+}
 
 husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const void *arguments,
                                const husk__scope *scope)
 {
     husk__scratch scratch;
+    husk__plan_cache *cache = husk__plan_cache_of(plan->context);
+    const uint64_t before = rejections(cache);
     husk_status status = husk__scratch_begin(queue, plan->workspace, &scratch, scope);
     if (status != HUSK_OK)
         return status;
     status = plan->variant->run(plan, queue, arguments, &scratch, scope);
     husk__scratch_end(queue, &scratch);
+    if (status == HUSK_UNSUPPORTED && rejections(cache) == before)
+        blame(plan, cache, scope);
     return status;
 }
 
@@ -368,29 +407,37 @@ const husk_plan *husk_queue_plan(const husk_queue *queue)
 husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
                                  const husk__wish *wish, const void *arguments, const husk__scope *scope)
 {
+    enum { MOST_REFUSALS = 256 }; // in one call, of a device that refuses whatever is inside a composite
     husk_context *context = husk_queue_context(queue);
-    bool has_tried = false; // what is refused in this very call is not tried in it again
-    for (;;) {
+    husk__plan_cache *cache = husk__plan_cache_of(context);
+    husk_error refused; // by the device, in this call: what has been is not tried in it again
+    refused.status = HUSK_OK;
+    for (int refusals = 0;;) {
         husk_plan *plan;
-        husk_status status = husk__plan_find(context, op, problem, wish, &plan, scope);
-        if (may_be_tried_again(context, op, wish, status) && !has_tried) {
-            has_tried = true;
-            continue;
+        bool has_skipped;
+        husk_status status = find(context, op, problem, wish, &plan, &has_skipped, scope);
+        const bool is_forgiven = may_be_tried_again(context, op, has_skipped, status);
+        if (is_forgiven && refused.status == HUSK_OK) {
+            status = find(context, op, problem, wish, &plan, &has_skipped, scope);
+        } else if (is_refusal(status) && refused.status != HUSK_OK) {
+            status = refused.status;
+            if (scope->error)
+                *scope->error = refused;
         }
         if (status != HUSK_OK)
             return status;
         husk_error error;
         error.status = HUSK_OK;
+        error.text[0] = 0;
         const husk__scope own = {scope->call, &error};
-        const uint64_t before = husk__queue_commands(queue);
+        const uint64_t commands = husk__queue_commands(queue), before = rejections(cache);
         status = husk__plan_execute(plan, queue, arguments, &own);
-        husk__plan_cache *cache = husk__plan_cache_of(context);
-        bool is_refused = status == HUSK_UNSUPPORTED && !wish->variant && cache &&
-                          husk__plan_cache_reject(cache, plan->variant, plan->configuration);
         // What has begun is not begun again: parts of the outputs may have been added to, or lie where inputs lay.
-        if (is_refused && husk__queue_commands(queue) == before) {
+        if (status == HUSK_UNSUPPORTED && rejections(cache) != before && husk__queue_commands(queue) == commands &&
+            ++refusals < MOST_REFUSALS) {
+            refused = error.status != HUSK_OK ? error : *husk_queue_error(queue);
+            refused.status = status;
             husk_plan_release(plan);
-            has_tried = true;
             continue;
         }
         husk__plan_was_last(plan, queue);

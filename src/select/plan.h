@@ -62,13 +62,16 @@ uint64_t husk__plan_inside_limit(const husk_plan *outer);
 husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
                             const husk__wish *wish, husk_plan **plan, const husk__scope *scope);
 
-/* Run with scratch from the queue. The caller has checked the arguments. */
+/*
+ * Run with scratch from the queue. The caller has checked the arguments. Where the device refuses a launch of a variant
+ * that was not named, it is not chosen again, nor what contains it unless with another one inside.
+ */
 husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const void *arguments,
                                const husk__scope *scope);
 
 /*
- * An immediate call: find and execute; a variant whose launch the device refuses is not taken again. Another one takes
- * its place at once where the refused launch was the first of the run.
+ * An immediate call: find and execute. In the place of a variant whose launch the device refuses another one is taken
+ * at once where that launch was the first of the run.
  */
 husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
                                  const husk__wish *wish, const void *arguments, const husk__scope *scope);

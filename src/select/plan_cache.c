@@ -2,6 +2,7 @@
 #include "select/plan_cache.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ struct husk__plan_cache {
     entry **buckets;
     entry *newest, *oldest;
     rejection *rejections;
+    _Atomic uint64_t rejection_count; /* of all there have been */
     char *wishes;
     husk__tuning *tuning;
     husk__engine_states *engines;
@@ -171,15 +173,6 @@ uint64_t husk__plan_cache_age(husk__plan_cache *cache)
     return age;
 }
 
-void husk__plan_cache_forget(husk__plan_cache *cache)
-{
-    pthread_mutex_lock(&cache->lock);
-    ++cache->age;
-    while (cache->newest)
-        remove_entry(cache, cache->newest);
-    pthread_mutex_unlock(&cache->lock);
-}
-
 void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_plan *plan, uint64_t age)
 {
     entry *fresh = calloc(1, sizeof *fresh + key->size);
@@ -204,22 +197,37 @@ void husk__plan_cache_put(husk__plan_cache *cache, const husk__key *key, husk_pl
     pthread_mutex_unlock(&cache->lock);
 }
 
-bool husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
+uint64_t husk__plan_cache_rejections(husk__plan_cache *cache)
+{
+    return atomic_load(&cache->rejection_count);
+}
+
+static void forget_all(husk__plan_cache *cache)
+{
+    ++cache->age;
+    while (cache->newest)
+        remove_entry(cache, cache->newest);
+}
+
+void husk__plan_cache_forget(husk__plan_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    forget_all(cache);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
                              const husk__configuration *configuration)
 {
     rejection *fresh = calloc(1, sizeof *fresh);
     if (!fresh)
-        return false;
+        return;
     pthread_mutex_lock(&cache->lock);
     *fresh = (rejection){cache->rejections, variant, configuration};
     cache->rejections = fresh;
-    for (entry *at = cache->newest, *older; at; at = older) {
-        older = at->older;
-        if (at->plan->variant == variant && at->plan->configuration == configuration)
-            remove_entry(cache, at);
-    }
+    atomic_fetch_add(&cache->rejection_count, 1);
+    forget_all(cache); // it may be inside any
     pthread_mutex_unlock(&cache->lock);
-    return true;
 }
 
 static bool has_variant(const husk__op *op, const husk__variant *variant)

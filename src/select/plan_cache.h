@@ -36,11 +36,13 @@ husk__engine_states *husk__plan_cache_engines(const husk__plan_cache *cache);
 husk__tuning *husk__plan_cache_tuning(const husk__plan_cache *cache);
 
 /*
- * The device refused this candidate: it is not chosen by itself again, and its plans are forgotten. False
- * where there is no memory to remember it.
+ * The device refused this candidate: it is not chosen by itself again, and every plan is forgotten, as it may be inside
+ * any. Where there is no memory to remember it, nothing is done.
  */
-bool husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
+void husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
                              const husk__configuration *configuration);
+/* How many there have been. */
+uint64_t husk__plan_cache_rejections(husk__plan_cache *cache);
 /* All of an operator's candidates are taken into account again. False where none had been refused. */
 bool husk__plan_cache_pardon(husk__plan_cache *cache, const husk__op *op);
 bool husk__plan_cache_is_rejected(husk__plan_cache *cache, const husk__variant *variant,

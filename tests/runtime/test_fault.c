@@ -314,6 +314,61 @@ START_TEST(memory_that_is_missed_by_a_command_is_taken_from_the_pool)
 }
 END_TEST
 
+/* Some drivers say CL_OUT_OF_RESOURCES for memory: what the pool keeps goes before the device is asked about. */
+START_TEST(memory_that_is_missed_by_a_buffer_is_taken_from_the_pool)
+{
+    const cl_int codes[] = {CL_OUT_OF_RESOURCES, CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY};
+    run r = {0};
+    husk_buffer *kept = NULL, *made = NULL;
+    husk_memory_stats stats;
+    husk_error error = {0};
+    fault_plan(0, 0, false);
+    ck_assert_int_eq(work(&r), HUSK_OK);
+    for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
+        test_ok_error(husk_buffer_create(r.context, 1 << 16, &kept, &error), &error);
+        husk_buffer_release(kept);
+        fault_plan(1, codes[c], false);
+        test_ok_error(husk_buffer_create(r.context, 1 << 17, &made, &error), &error);
+        ck_assert_str_eq(fault_name(), "clCreateBuffer");
+        ck_assert_int_eq(fault_calls(), 2);
+        ck_assert_str_eq(error.text, "");
+        husk_context_memory_stats(r.context, &stats);
+        ck_assert_uint_eq(stats.cached_bytes, 0);
+        husk_buffer_release(made);
+        husk_context_trim(r.context, 0);
+    }
+    close_run(&r);
+}
+END_TEST
+
+START_TEST(memory_that_is_missed_by_staging_is_taken_from_the_pool)
+{
+    run r = {0};
+    husk_buffer *kept = NULL;
+    bool reached = true;
+    static int32_t words[1024] = {9};
+    for (long number = 1; reached; number++) {
+        r = (run){0};
+        fault_plan(0, 0, false);
+        ck_assert_int_eq(work(&r), HUSK_OK);
+        test_ok_error(husk_buffer_create(r.context, 1 << 20, &kept, &r.error), &r.error);
+        husk_queue *fresh = NULL; // which has no staging memory yet
+        test_ok_error(husk_queue_create(r.context, NULL, &fresh, &r.error), &r.error);
+        husk_buffer_release(kept);
+        fault_plan(number, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
+        const husk_status status = husk_buffer_write_async(fresh, r.a, 0, sizeof r.seen, words);
+        const char *name = fault_name();
+        reached = name && strcmp(name, "clEnqueueWriteBuffer") != 0 && strcmp(name, "clEnqueueCopyBuffer") != 0;
+        if (name && (strcmp(name, "clCreateBuffer") == 0 || strcmp(name, "clEnqueueMapBuffer") == 0))
+            ck_assert_msg(status == HUSK_OK, "%s: %s", name, husk_queue_error(fresh)->text);
+        fault_plan(0, 0, false);
+        husk_queue_release(fresh);
+        close_run(&r);
+        ck_assert_int_lt(number, 20);
+    }
+}
+END_TEST
+
 /*
  * What a device computes is not forgotten because the first question came at a bad moment; nor is it denied where
  * memory was found after all, in the place of what the pool kept.
@@ -365,6 +420,8 @@ int main(void)
     tcase_add_test(tests, a_device_that_stops_answering_is_lost);
     tcase_add_test(tests, a_refusal_by_another_name_is_remembered);
     tcase_add_test(tests, memory_that_is_missed_by_a_command_is_taken_from_the_pool);
+    tcase_add_test(tests, memory_that_is_missed_by_a_buffer_is_taken_from_the_pool);
+    tcase_add_test(tests, memory_that_is_missed_by_staging_is_taken_from_the_pool);
     suite_add_tcase(suite, tests);
     tests = tcase_create("probes"); /* whose kernels are the library's own */
     tcase_add_test(tests, a_probe_that_fails_is_made_again);

@@ -49,6 +49,7 @@ static husk_buffer *make(uint64_t bytes)
     husk_buffer *buffer = NULL;
     husk_error error = {0};
     test_ok_error(husk_buffer_create(context, bytes, &buffer, &error), &error);
+    ck_assert_str_eq(error.text, ""); // whatever was tried on the way
     return buffer;
 }
 

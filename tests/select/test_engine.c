@@ -37,7 +37,9 @@ static bool finds(husk__engine_kind kind, husk_dtype dtype, husk_precision preci
     const husk__engine *engine;
     husk__product product;
     husk_context *context = open_context();
-    const bool found = husk__engine_find(context, kind, dtype, precision, &engine, &product);
+    husk_error error;
+    const husk__scope scope = {"husk_test", &error};
+    const bool found = husk__engine_find(context, kind, dtype, precision, &engine, &product, &scope) == HUSK_OK;
     husk_context_release(context);
     return found;
 }
@@ -123,12 +125,29 @@ START_TEST(soft_engines_pass_their_probes)
 }
 END_TEST
 
-// There was no memory for the probe: that says nothing of the engine.
+// What an immediate multiplication in bf16 chooses, of two parts of a buffer into a third.
+static husk_status multiply(husk_context *context, husk_buffer *buffer, const char **variant)
+{
+    enum { SIDE = 128 };
+    husk_queue *queue;
+    husk_error error = {0};
+    husk_tensor of[3];
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    for (int i = 0; i < 3; ++i) {
+        of[i] = husk_tensor_make(buffer, HUSK_BF16, 2, (const int64_t[]){SIDE, SIDE});
+        of[i].offset = i * SIDE * SIDE;
+    }
+    const husk_status status = husk_gemm(queue, NULL, 1.0f, &of[0], &of[1], NULL, 0.0f, &of[2]);
+    *variant = status == HUSK_OK ? husk_plan_variant(husk_queue_plan(queue)) : "";
+    husk_queue_release(queue);
+    return status;
+}
+
+// There was no memory for the probe: that says nothing of the engine, and chooses no other variant for good.
 START_TEST(a_probe_without_memory_is_made_again)
 {
     char text[200];
-    const husk__engine *engine;
-    husk__product product;
+    const char *variant;
     husk_context *context;
     husk_buffer *all;
     husk_error error = {0};
@@ -138,8 +157,12 @@ START_TEST(a_probe_without_memory_is_made_again)
     test_ok_error(husk_buffer_create(context, 1 << 20, &all, &error), &error);
     ck_assert_int_eq(husk_context_engine(context, index_of("soft_amx"), text, sizeof text), HUSK_ENGINE_REFUSED);
     ck_assert_msg(strstr(text, "budget"), "%s", text);
+    ck_assert_int_eq(multiply(context, all, &variant), HUSK_OUT_OF_MEMORY);
     husk_buffer_release(all);
-    ck_assert(husk__engine_find(context, HUSK__ENGINE_AMX, HUSK_BF16, HUSK_PRECISION_HIGHEST, &engine, &product));
+    test_ok_error(husk_buffer_create(context, 1 << 19, &all, &error), &error);
+    ck_assert_int_eq(multiply(context, all, &variant), HUSK_OK);
+    ck_assert_str_eq(variant, "amx");
+    husk_buffer_release(all);
     husk_context_release(context);
     test_restore_environment();
 }

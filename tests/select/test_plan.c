@@ -183,6 +183,71 @@ static const husk__variant cheap = {.name = "cheap",
                                     .unprepare = unprepare,
                                     .run = run};
 
+// ---- a variant that is made of another operator's plan ----
+
+static const husk__op inner, pressed_inner;
+static bool is_named_inside;
+
+static husk_status prepare_outer(husk_plan *plan, const husk__scope *own_scope)
+{
+    const husk__wish wish = {.variant = is_named_inside ? "refused" : NULL};
+    husk_plan *inside = NULL;
+    ++prepared;
+    const husk__op *op = plan->configuration->values[1] ? &pressed_inner : &inner;
+    const husk_status status = husk__plan_create(plan->context, op, plan->problem, &wish, &inside, own_scope);
+    if (status == HUSK_OK)
+        husk__plan_adopt(plan, inside);
+    plan->state = inside;
+    return status;
+}
+
+static void unprepare_outer(husk_plan *plan)
+{
+    ++unprepared;
+    husk_plan_release(plan->state);
+}
+
+static const char *last_outer;
+
+static husk_status run_outer(const husk_plan *plan, husk_queue *own, const void *arguments,
+                             const husk__scratch *scratch, const husk__scope *own_scope)
+{
+    (void)scratch;
+    last_outer = plan->configuration->name;
+    return husk__plan_execute(plan->state, own, arguments, own_scope);
+}
+
+static const husk__configuration outers[] = {{"first", "", {1, 0}}, {"second", "", {2, 0}}};
+static const husk__configuration presses[] = {{"press", "", {1, 1}}};
+
+static const husk__variant outside = {.name = "outside",
+                                      .configurations = outers,
+                                      .configuration_count = 2,
+                                      .cost = cost_by_configuration,
+                                      .prepare = prepare_outer,
+                                      .unprepare = unprepare_outer,
+                                      .run = run_outer};
+static const husk__variant pressing_outside = {.name = "pressing_outside",
+                                               .configurations = presses,
+                                               .configuration_count = 1,
+                                               .cost = cost_by_configuration,
+                                               .prepare = prepare_outer,
+                                               .unprepare = unprepare_outer,
+                                               .run = run_outer};
+// Refused by the device once is_short, or not to be built at all.
+static const husk__variant *const half_broken_variants[] = {&pressed, &broken, NULL};
+static const husk__variant refused_anywhere = {.name = "refused",
+                                               .configurations = one,
+                                               .configuration_count = 1,
+                                               .cost = cost_by_configuration,
+                                               .prepare = prepare,
+                                               .unprepare = unprepare,
+                                               .run = run_refused};
+static const husk__variant *const inner_variants[] = {&refused_anywhere, &general, NULL};
+static const husk__variant *const pressed_inner_variants[] = {&pressed, NULL};
+static const husk__variant *const outer_variants[] = {&outside, NULL};
+static const husk__variant *const pressing_outer_variants[] = {&pressing_outside, NULL};
+
 static void describe(const void *problem, husk__key *key)
 {
     husk__key_i64(key, ((const toy_problem *)problem)->number);
@@ -216,6 +281,16 @@ static const husk__op in_need = {.name = "in_need",
                                  .problem_size = sizeof(toy_problem),
                                  .variants = lacking_variants,
                                  .describe = describe};
+
+#define OP(op_name, rows) \
+    {.name = op_name, .problem_size = sizeof(toy_problem), .variants = rows, .describe = describe}
+static const husk__variant *const picky_variants[] = {&even, NULL};
+static const husk__op picky = OP("picky", picky_variants);
+static const husk__op half_broken = OP("half_broken", half_broken_variants);
+static const husk__op inner = OP("inner", inner_variants);
+static const husk__op pressed_inner = OP("pressed_inner", pressed_inner_variants);
+static const husk__op outer = OP("outer", outer_variants);
+static const husk__op pressing_outer = OP("pressing_outer", pressing_outer_variants);
 
 static husk_context *context;
 static husk_queue *queue;
@@ -442,6 +517,7 @@ START_TEST(an_operator_is_not_refused_for_good)
     for (int i = 1; i <= 2; ++i) {
         ck_assert_int_eq(call(&pressing, 1, 0), HUSK_UNSUPPORTED);
         ck_assert_int_eq(refusals, 2 * i); // each configuration once a call
+        ck_assert_str_eq(error.text, "toy: refused"); // what the device said
     }
     is_short = false;
     ck_assert_int_eq(call(&pressing, 1, 0), HUSK_OK);
@@ -452,6 +528,86 @@ START_TEST(an_operator_is_not_refused_for_good)
     husk_plan *plan = create(&pressing, 2, NULL, 0);
     ck_assert_ptr_nonnull(plan);
     husk_plan_release(plan);
+}
+END_TEST
+
+// What else does not build is no reason that what the device has refused once is never asked again.
+START_TEST(a_refused_variant_is_tried_again_where_another_does_not_build)
+{
+    if (!is_cpu())
+        return;
+    is_short = true;
+    ck_assert_int_eq(call(&half_broken, 1, 0), HUSK_UNSUPPORTED);
+    is_short = false;
+    ck_assert_int_eq(call(&half_broken, 1, 0), HUSK_OK);
+}
+END_TEST
+
+static bool is_rejected(const husk__variant *variant)
+{
+    return husk__plan_cache_is_rejected(husk__plan_cache_of(context), variant, &variant->configurations[0]);
+}
+
+// Another problem of the operator, that nothing computes, is no reason to ask again.
+START_TEST(what_nothing_computes_brings_nothing_refused_back)
+{
+    toy_problem odd = {1, 0};
+    const husk__wish wish = {0};
+    husk_plan *plan;
+    if (!is_cpu())
+        return;
+    husk__plan_cache_reject(husk__plan_cache_of(context), &even, &wide[0]);
+    ck_assert(is_rejected(&even));
+    ck_assert_int_eq(husk__plan_find(context, &picky, &odd, &wish, &plan, &scope), HUSK_UNSUPPORTED);
+    ck_assert(is_rejected(&even));
+}
+END_TEST
+
+// The plan inside is the one that the device refuses: what contains it goes on with another one.
+START_TEST(of_plans_inside_each_other_the_innermost_is_blamed)
+{
+    ck_assert_int_eq(call(&outer, 1, 0), HUSK_OK);
+    ck_assert_str_eq(last_outer, "first");
+    ck_assert_str_eq(last_ran, "general");
+    ck_assert_int_eq(refusals, 1);
+    ck_assert(is_rejected(&refused_anywhere));
+    ck_assert(!is_rejected(&outside));
+    ck_assert_int_eq(call(&outer, 2, 0), HUSK_OK);
+    ck_assert_str_eq(last_outer, "first");
+    ck_assert_int_eq(refusals, 1);
+}
+END_TEST
+
+START_TEST(a_plan_that_is_made_again_contains_another_one)
+{
+    husk_plan *plan = create(&outer, 1, NULL, 0);
+    ck_assert_int_eq(husk__plan_execute(plan, queue, NULL, &scope), HUSK_UNSUPPORTED);
+    husk_plan_release(plan);
+    plan = create(&outer, 1, NULL, 0);
+    ck_assert_int_eq(husk__plan_execute(plan, queue, NULL, &scope), HUSK_OK);
+    ck_assert_str_eq(last_outer, "first");
+    husk_plan_release(plan);
+}
+END_TEST
+
+// What a composite has inside by name it cannot do without.
+START_TEST(what_is_named_inside_is_not_blamed)
+{
+    is_named_inside = true;
+    ck_assert_int_eq(call(&outer, 1, 0), HUSK_UNSUPPORTED);
+    ck_assert_int_eq(refusals, 2); // in the first, and in the second
+    ck_assert(!is_rejected(&refused_anywhere));
+    is_named_inside = false;
+}
+END_TEST
+
+START_TEST(a_device_that_refuses_whatever_is_inside_ends_the_call)
+{
+    is_short = true;
+    ck_assert_int_eq(call(&pressing_outer, 1, 0), HUSK_UNSUPPORTED);
+    ck_assert_str_eq(error.text, "toy: refused");
+    is_short = false;
+    ck_assert_int_eq(call(&pressing_outer, 1, 0), HUSK_OK);
 }
 END_TEST
 
@@ -577,6 +733,12 @@ int main(void)
     tcase_add_test(tests, a_refused_launch_is_not_tried_again);
     tcase_add_test(tests, a_run_that_has_begun_is_not_begun_again);
     tcase_add_test(tests, an_operator_is_not_refused_for_good);
+    tcase_add_test(tests, a_refused_variant_is_tried_again_where_another_does_not_build);
+    tcase_add_test(tests, what_nothing_computes_brings_nothing_refused_back);
+    tcase_add_test(tests, of_plans_inside_each_other_the_innermost_is_blamed);
+    tcase_add_test(tests, a_plan_that_is_made_again_contains_another_one);
+    tcase_add_test(tests, what_is_named_inside_is_not_blamed);
+    tcase_add_test(tests, a_device_that_refuses_whatever_is_inside_ends_the_call);
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
     tcase_add_test(tests, a_preferred_variant_does_not_give_way_to_want_of_memory);
     tcase_add_test(tests, wishes_in_a_list);
