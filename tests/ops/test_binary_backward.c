@@ -292,6 +292,33 @@ START_TEST(special_values)
 }
 END_TEST
 
+// Numbers whose quotient or power is out of range, where the gradient is not. wanted: 1 for a's gradient, 2 for b's.
+START_TEST(ends_of_the_range)
+{
+    static const struct {
+        husk_binary_op op;
+        double a, b, dy;
+        int wanted;
+    } ends[] = {{HUSK_BINARY_DIVIDE, 1.0, 1e-20, 1e-5, 3}, {HUSK_BINARY_DIVIDE, 1.0, 1e-20, 0.0, 3},
+                {HUSK_BINARY_DIVIDE, 1.0, 1e25, 1e20, 3},  {HUSK_BINARY_POWER, 3e38, 2.0, 1e-10, 1},
+                {HUSK_BINARY_POWER, 3e38, 2.0, 0.0, 1},    {HUSK_BINARY_POWER, 3e38, 1.0, 1e-10, 3}};
+    static const test_layout packed[5];
+    static const shapes s = {{1, 1, 1}, {{40}, {40}, {40}}};
+    husk_binary_params params = HUSK_BINARY_PARAMS(.op = ends[_i].op);
+    tensors t = make(HUSK_F32, params.op, &s, packed, 7);
+    for (int64_t i = 0; i < 40; i++) {
+        husk_ref_store(&t.a.array, i, ends[_i].a);
+        husk_ref_store(&t.b.array, i, ends[_i].b);
+        husk_ref_store(&t.dy.array, i, i % 2 ? ends[_i].dy : -ends[_i].dy);
+    }
+    test_input_update(&t.a);
+    test_input_update(&t.b);
+    test_input_update(&t.dy);
+    run_all(&params, &t, ends[_i].wanted);
+    release(&t);
+}
+END_TEST
+
 // Of a large number's power what counts most is that b - 1 is rounded: here by 2^-23, which ln a = 39 makes 78 units of
 // 2^-24.
 START_TEST(rounded_exponent)
@@ -431,6 +458,7 @@ int main(void)
     tcase_add_loop_test(tests, large_sums, 0, 14);
     tcase_add_test(tests, nothing);
     tcase_add_loop_test(tests, special_values, 0, KINDS);
+    tcase_add_loop_test(tests, ends_of_the_range, 0, 6);
     tcase_add_test(tests, rounded_exponent);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);

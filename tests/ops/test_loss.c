@@ -232,7 +232,7 @@ END_TEST
 
 START_TEST(special_elements)
 {
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1.0, -1.0, 80.0, -80.0, 1e30};
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1.0, -1.0, 80.0, -80.0, 88.5, 1e30};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     const int64_t shape[] = {COUNT, COUNT};
     for (int log_target = 0; log_target < 2; log_target++) {
@@ -250,6 +250,23 @@ START_TEST(special_elements)
         run_all(&c, TEST_PACKED);
         loss_case_release(&c);
     }
+}
+END_TEST
+
+// The square of a difference is out of range where the loss is not.
+START_TEST(smooth_absolute_of_large_differences)
+{
+    loss_case c = {.dtype = HUSK_F32, .rank = 1, .shape = {40}};
+    c.params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_SMOOTH_ABSOLUTE, .reduction = HUSK_LOSS_NONE, .beta = 1e30f);
+    loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 9);
+    for (int64_t i = 0; i < 40; i++) {
+        husk_ref_store(&c.x.array, i, i % 2 ? 1e25 : -3e29);
+        husk_ref_store(&c.target.array, i, 0.0);
+    }
+    test_input_update(&c.x);
+    test_input_update(&c.target);
+    run_all(&c, TEST_PACKED);
+    loss_case_release(&c);
 }
 END_TEST
 
@@ -440,6 +457,7 @@ int main(void)
     tcase_add_loop_test(cases, ignored_index_of_64_bits, 0, 4);
     tcase_add_loop_test(cases, everything_ignored, 0, 3);
     tcase_add_loop_test(cases, special_elements, 0, 6);
+    tcase_add_test(cases, smooth_absolute_of_large_differences);
     tcase_add_loop_test(cases, ten_runs_agree, 0, 2);
     tcase_add_loop_test(cases, nothing, 0, 3);
     tcase_add_loop_test(cases, the_check_sees_mistakes, 0, 2);

@@ -325,6 +325,20 @@ START_TEST(special_elements)
 }
 END_TEST
 
+// e^x has numbers beyond 2^127.
+START_TEST(large_logarithms)
+{
+    loss_case c = {.dtype = HUSK_F32, .rank = 1, .shape = {40}};
+    c.params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_DIVERGENCE, .reduction = HUSK_LOSS_SUM, .log_target = 1);
+    loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 9);
+    for (int64_t i = 0; i < 40; i++)
+        husk_ref_store(&c.target.array, i, 88.0 + 0.0175 * (double)i);
+    test_input_update(&c.target);
+    run_all(&c, TEST_PACKED, TEST_PACKED);
+    loss_case_release(&c);
+}
+END_TEST
+
 START_TEST(ten_runs_agree)
 {
     static const int64_t shapes[][2] = {{1000, 129}, {3, 90000}};
@@ -458,6 +472,7 @@ int main(void)
     tcase_add_loop_test(cases, ignored_index_of_64_bits, 0, 4);
     tcase_add_loop_test(cases, everything_ignored, 0, 6);
     tcase_add_loop_test(cases, special_elements, 0, 6);
+    tcase_add_test(cases, large_logarithms);
     tcase_add_loop_test(cases, ten_runs_agree, 0, 2);
     tcase_add_loop_test(cases, nothing, 0, 3);
     tcase_add_loop_test(cases, the_check_sees_mistakes, 0, 2);

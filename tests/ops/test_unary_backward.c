@@ -285,16 +285,17 @@ END_TEST
 // x so large that a function or a part of a product is at the end of f32's range, dx well within it.
 START_TEST(ends_of_the_range)
 {
-    static const husk_unary_op ops[] = {HUSK_UNARY_SQUARE, HUSK_UNARY_EXP, HUSK_UNARY_EXPM1};
+    static const husk_unary_op ops[] = {HUSK_UNARY_SQUARE, HUSK_UNARY_EXP, HUSK_UNARY_EXPM1, HUSK_UNARY_POWER};
     static const double values[] = {3e38, 88.4, 88.72}, gradients[] = {1e-10, 0.5, -0.25};
     static const test_layout layouts[4] = {TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PADDED};
     const int64_t shape[] = {40};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         husk_unary_params params = params_of((int)ops[i]);
+        params.exponent = 2.0f;
         tensors t = make(&params, 1, shape, layouts, 7);
         for (int64_t at = 0; at < 40; at++) {
-            const bool is_square = ops[i] == HUSK_UNARY_SQUARE;
-            const double sign = at % 2 && is_square ? -1 : 1;
+            const bool is_square = ops[i] == HUSK_UNARY_SQUARE || ops[i] == HUSK_UNARY_POWER;
+            const double sign = at % 2 && ops[i] == HUSK_UNARY_SQUARE ? -1 : 1;
             const double x = is_square ? sign * values[0] / (double)(1 + at / 9) : values[1 + at % 2];
             husk_ref_store(&t.x.array, husk_ref_offset(&t.x.array, &at), x);
             husk_ref_store(&t.dy.array, husk_ref_offset(&t.dy.array, &at), gradients[is_square ? 0 : 1 + at % 2]);
