@@ -286,6 +286,27 @@ static void check_same(void *user, const char *when)
     swept_expect_same(&((files *)user)->s, when);
 }
 
+// The first where there are none, another one, none again, and one to stay.
+static husk_status run_set_masks(void *user)
+{
+    husk_graph *graph = ((files *)user)->s.graph;
+    husk_parameter parameter = HUSK_PARAMETER();
+    uint8_t mask[256];
+    size_t index = 0;
+    do
+        SWEPT_ASSERT(!husk_graph_parameter_at(graph, index++, &parameter));
+    while (strcmp(parameter.name, "fc.weight") != 0);
+    const uint64_t elements = (uint64_t)husk_tensor_count(&parameter.tensor);
+    SWEPT_ASSERT(elements <= sizeof mask);
+    memset(mask, 1, sizeof mask);
+    husk_status status = HUSK_OK;
+    for (int time = 0; time < 4 && !status; time++) {
+        mask[time] = 0;
+        status = SWEPT_GRAPH(husk_graph_set_mask, graph, index - 1, time == 2 ? NULL : mask, elements);
+    }
+    return status ? status : SWEPT_STEP(husk_graph_step, graph);
+}
+
 static husk_status run_save_masks(void *user)
 {
     files *f = user;
@@ -317,6 +338,10 @@ static void write_and_prune(void)
     sweep(&(swept){"read a tensor", &f, NULL, run_read_tensor, failed_read, check_nothing, close_file});
     test_ok_error(swept_write(f.s.network, f.s.graph), &swept_error);
     ck_assert_int_eq(run_save(&f), HUSK_OK);
+    test_ok_error(run_set_masks(&f), &swept_error);
+    swept_keep(&f.s);
+    sweep(&(swept){"set masks", &f, before_prune, run_set_masks, failed_prune, check_same, NULL});
+    before_prune(&f);
     test_ok_error(run_prune(&f), &swept_error);
     swept_keep(&f.s);
     f.position = husk_graph_get_position(f.s.graph);

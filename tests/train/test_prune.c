@@ -180,6 +180,77 @@ START_TEST(masks_are_shown)
 }
 END_TEST
 
+// One graph's masks to another, and none in their place.
+static void give_masks(husk_graph *to, husk_graph *from)
+{
+    husk_tensor mask;
+    for (size_t i = 0; i < husk_graph_parameter_count(from); i++) {
+        test_graph_ok(from, husk_graph_mask_at(from, i, &mask));
+        const size_t count = (size_t)husk_tensor_count(&mask);
+        uint8_t *host = malloc(count);
+        if (mask.buffer)
+            test_ok(husk_buffer_read(husk_graph_queue(from), mask.buffer, (uint64_t)mask.offset, count, host));
+        test_graph_ok(to, husk_graph_set_mask(to, i, mask.buffer ? host : NULL, mask.buffer ? count : 0));
+        free(host);
+    }
+}
+
+static void expect_same(husk_graph *graph, husk_graph *other)
+{
+    size_t count;
+    for (int i = 0; i < WEIGHTS; i++) {
+        float *a = values_of(graph, weights[i], &count), *b = values_of(other, weights[i], &count);
+        ck_assert_msg(memcmp(a, b, count * sizeof *a) == 0, "%s differs", weights[i]);
+        free(a);
+        free(b);
+    }
+}
+
+START_TEST(masks_are_given)
+{
+    husk_graph *graph = network(8, adam(1e-2f), 3), *other = network(8, adam(1e-2f), 3);
+    husk_graph *dense = network(8, adam(1), 3);
+    husk_feed *feed = test_digits_feed(learnt, BATCH, 4), *same = test_digits_feed(learnt, BATCH, 4);
+    const char *const names[] = {"conv1.weight", "fc1.weight"}, *const biases[] = {"fc1.bias"};
+    husk_prune_params half = HUSK_PRUNE_PARAMS(.share = 0.5, .names = names, .name_count = 2);
+    husk_prune_params nothing = HUSK_PRUNE_PARAMS(.names = biases, .name_count = 1);
+    husk_tensor mask;
+    size_t elements;
+    test_digits_train(graph, feed, 2);
+    test_digits_train(other, same, 2);
+    test_ok_error(husk_graph_prune(graph, &half, NULL, &error), &error);
+    give_masks(other, graph); // where there was none
+    expect_same(graph, other);
+    test_digits_train(graph, feed, 2);
+    test_digits_train(other, same, 2);
+    expect_same(graph, other);
+    half.share = 0.7;
+    half.names++;
+    half.name_count = 1;
+    test_ok_error(husk_graph_prune(graph, &half, NULL, &error), &error);
+    test_ok_error(husk_graph_prune(other, &nothing, NULL, &error), &error); // a bias that is zero so far stays it
+    test_graph_ok(other, husk_graph_forward(other, HUSK_GRAPH_TRAINING));
+    give_masks(other, graph); // others, and one that goes
+    ck_assert_int_eq(husk_graph_backward(other), HUSK_INVALID_ARGUMENT);
+    test_digits_train(graph, feed, 2);
+    test_digits_train(other, same, 2);
+    expect_same(graph, other);
+    ck_assert_uint_gt(all_zeros(graph, &elements), elements / 4);
+    give_masks(other, dense);
+    for (size_t i = 0; i < husk_graph_parameter_count(other); i++) {
+        test_graph_ok(other, husk_graph_mask_at(other, i, &mask));
+        ck_assert_ptr_null(mask.buffer);
+    }
+    test_digits_train(other, same, 1);
+    ck_assert_uint_lt(all_zeros(other, &elements), all_zeros(graph, &elements) / 2);
+    husk_feed_release(feed);
+    husk_feed_release(same);
+    husk_graph_release(graph);
+    husk_graph_release(other);
+    husk_graph_release(dense);
+}
+END_TEST
+
 // What was written where a mask is stays pruned; a forward that has read other weights is of no use.
 START_TEST(pruning_adds_to_masks)
 {
@@ -360,12 +431,7 @@ START_TEST(masks_are_in_checkpoints)
     test_ok_error(husk_graph_load(other, file, &HUSK_LOAD_PARAMS(.feed = same), NULL, &error), &error);
     test_digits_train(graph, feed, 3);
     test_digits_train(other, same, 3);
-    for (int i = 0; i < WEIGHTS; i++) {
-        float *a = values_of(graph, weights[i], &count), *b = values_of(other, weights[i], &count);
-        ck_assert_msg(memcmp(a, b, count * sizeof *a) == 0, "%s differs", weights[i]);
-        free(a);
-        free(b);
-    }
+    expect_same(graph, other);
     ck_assert_uint_eq(zeros_of(other, "fc1.weight", &count) + zeros_of(other, "conv2.weight", &elements),
                       (size_t)floor(0.6 * (double)(count + elements) + 0.5));
     // Saved again they are the same masks; weights alone are masked by those of the graph; a checkpoint without masks
@@ -441,6 +507,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_smallest_go);
     tcase_add_test(tests, masks_are_shown);
+    tcase_add_test(tests, masks_are_given);
     tcase_add_test(tests, pruning_adds_to_masks);
     tcase_add_test(tests, doubles_are_pruned);
     tcase_add_test(tests, what_cannot_be_pruned_is_refused);

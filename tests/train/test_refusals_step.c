@@ -51,7 +51,7 @@ static void every_call(husk_status status, const char *text)
         {"write",        "write_tensor", "read",         "tensor",         "parameters_changed",
          "parameter_at", "bucket_at",    "forward",      "backward",       "update",
          "step",         "set_rate",     "set_position", "get_loss_scale", "set_loss_scale",
-         "check_finite", "micro_batch"};
+         "check_finite", "micro_batch",  "mask_at",      "set_mask"};
     enum { CALLS = sizeof names / sizeof *names };
     float host[BATCH * WIDTH];
     husk_tensor tensor = {0};
@@ -110,8 +110,14 @@ static void every_call(husk_status status, const char *text)
         case 15:
             said = husk_graph_check_finite(g);
             break;
-        default:
+        case 16:
             said = husk_graph_micro_batch(g, 0);
+            break;
+        case 17:
+            said = husk_graph_mask_at(g, 0, &tensor);
+            break;
+        default:
+            said = husk_graph_set_mask(g, 0, NULL, 0);
         }
         ck_assert_msg(said == status, "husk_graph_%s: %s", names[call], husk_status_name(said));
         snprintf(words, sizeof words, "husk_graph_%s: graph: it is not compiled", names[call]);
@@ -194,6 +200,7 @@ START_TEST(options_are_looked_at)
     husk_graph_linear(g, "more", &HUSK_LINEAR_LAYER(.outputs = 1), y);
     test_ok_error(husk_graph_measure(g, NULL, &memory, &error), &error);
     test_ok_error(husk_graph_compile(g, NULL, &error), &error);
+    GRAPH_FAILS(g, husk_graph_set_mask(g, 0, "", 1), "husk_graph_set_mask: index: 0; fc.weight is not trained");
     COMPILING(NULL, "graph: it is compiled already");
     FAILS(husk_graph_measure(g, NULL, &memory, &error), "husk_graph_measure: graph: it is compiled already");
     husk_graph_release(g);
@@ -271,6 +278,8 @@ START_TEST(a_compiled_graph_goes_on)
                 "husk_graph_parameter_at: index: 2; there are 2 parameters");
     GRAPH_FAILS(g, husk_graph_mask_at(g, 0, NULL), "husk_graph_mask_at: mask: it is NULL");
     GRAPH_FAILS(g, husk_graph_mask_at(g, 2, &from), "husk_graph_mask_at: index: 2; there are 2 parameters");
+    GRAPH_FAILS(g, husk_graph_set_mask(g, 2, "", 1), "husk_graph_set_mask: index: 2; there are 2 parameters");
+    GRAPH_FAILS(g, husk_graph_set_mask(g, 0, "", 1), "husk_graph_set_mask: bytes: 1; fc.weight has 36 elements");
     GRAPH_FAILS(g, husk_graph_bucket_at(g, 0, NULL), "husk_graph_bucket_at: bucket: it is NULL");
     GRAPH_FAILS(g, husk_graph_bucket_at(g, 0, &little), "husk_graph_bucket_at: bucket: size is 1");
     GRAPH_FAILS(g, husk_graph_bucket_at(g, 1, &bucket), "husk_graph_bucket_at: index: 1; there are 1 buckets");

@@ -68,10 +68,17 @@ HUSK_API husk_status husk_graph_prune(husk_graph *graph, const husk_prune_params
                                       husk_error *error);
 /*
  * The mask of the parameter that husk_graph_parameter_at gives for this index: u8 of its shape, 0 where it stays zero.
- * The buffer is the graph's until it is pruned or loaded anew, and NULL where the parameter has no mask. Of a compiled
- * graph; texts of failures are husk_graph_error's.
+ * The buffer is the graph's until it is pruned, given another mask or loaded anew, and NULL where the parameter has no
+ * mask. Of a compiled graph; texts of failures are husk_graph_error's.
  */
 HUSK_API husk_status husk_graph_mask_at(husk_graph *graph, size_t index, husk_tensor *mask);
+/*
+ * The same from elsewhere, in the place of what there is: bytes of host memory, one for each element of a trained
+ * parameter, 0 where it is to stay zero. There it becomes zero, and what the optimizer keeps of it, too. NULL: the
+ * parameter has no mask any more. Waits; a forward that was done is of no use afterwards. After a failure the graph's
+ * masks are as they were. Texts are husk_graph_error's.
+ */
+HUSK_API husk_status husk_graph_set_mask(husk_graph *graph, size_t index, const void *mask, uint64_t bytes);
 
 /* ---- quantisation ---------------------------------------------------------------------------------------- */
 
