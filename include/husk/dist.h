@@ -113,10 +113,10 @@ typedef struct husk_parallel_params {
 /*
  * Together. graph: compiled, and the caller's; it takes over husk_graph_on_bucket. Graphs whose parameters or buckets
  * differ, and devices or drivers that do, are refused by a text that says which rank has what. Parameters, statistics,
- * the optimizer's states, the loss scale and the position become those of rank 0, and are compared by a hash; so rank 0
- * alone has to load a checkpoint, before this call, and between updates. Seeds and the rate are each rank's own: with
- * the same seed in all ranks dropout's masks are the same in the parts of a batch. So are masks of pruning, which have
- * to be alike and are refused otherwise: a pruned network's checkpoint is loaded by every rank.
+ * the optimizer's states, masks of pruning, the loss scale and the position become those of rank 0, and are compared by
+ * a hash; so rank 0 alone loads a checkpoint, before this call, and between updates. Seeds and the rate are each rank's
+ * own: with the same seed in all ranks dropout's masks are the same in the parts of a batch. A rank that resumes from
+ * rank 0's checkpoint itself takes its seed, too. Afterwards all ranks prune, by the same call.
  */
 HUSK_API husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_parallel_params *params,
                                           husk_parallel **parallel, husk_error *error);
@@ -134,7 +134,7 @@ HUSK_API husk_status husk_parallel_backward(husk_parallel *parallel);
 /*
  * Together, before an evaluation or a checkpoint: the running statistics of batch normalisation, which each rank takes
  * from its part of the batches, become their mean over the ranks; and a hash tells whether all ranks have the same
- * parameters and states.
+ * parameters, states and masks of pruning.
  */
 HUSK_API husk_status husk_parallel_settle(husk_parallel *parallel);
 

@@ -374,6 +374,50 @@ static husk_status take_first_ranks(husk_parallel *own, void *user, const husk_p
     return husk__dist_broadcast(own->dist, host, bytes, "rank 0's parameters", scope);
 }
 
+// Rank 0's; a parameter of which it has none loses its own.
+static husk_status take_mask(husk_parallel *own, size_t index, bool is_wanted, const husk__dist_scope *scope)
+{
+    husk_tensor mask;
+    husk_queue *queue = husk_graph_queue(own->graph);
+    husk_status status = graph_failed(own, husk_graph_mask_at(own->graph, index, &mask), scope);
+    if (status || (!is_wanted && !mask.buffer))
+        return status;
+    if (!is_wanted)
+        return graph_failed(own, husk_graph_set_mask(own->graph, index, NULL, 0), scope);
+    const uint64_t bytes = (uint64_t)husk_tensor_count(&mask);
+    void *host = calloc(1, bytes + 1);
+    if (!host)
+        return husk__dist_fail_with(own->dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
+    if (own->dist->rank == 0 && husk_buffer_read(queue, mask.buffer, (uint64_t)mask.offset, bytes, host))
+        status = husk__dist_fail_with(own->dist, husk_queue_error(queue)->status, husk_queue_error(queue)->text, scope);
+    if (!status)
+        status = husk__dist_broadcast(own->dist, host, bytes, "rank 0's masks", scope);
+    if (!status && own->dist->rank != 0)
+        status = graph_failed(own, husk_graph_set_mask(own->graph, index, host, bytes), scope);
+    free(host);
+    return status;
+}
+
+static husk_status take_masks(husk_parallel *own, const husk__dist_scope *scope)
+{
+    const size_t count = husk_graph_parameter_count(own->graph);
+    husk_status status = HUSK_OK;
+    uint8_t *wanted = malloc(count + 1); // whether rank 0 has one
+    if (!wanted)
+        return husk__dist_fail_with(own->dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
+    for (size_t i = 0; i < count && !status; i++) {
+        husk_tensor mask;
+        status = graph_failed(own, husk_graph_mask_at(own->graph, i, &mask), scope);
+        wanted[i] = !status && mask.buffer;
+    }
+    if (!status)
+        status = husk__dist_broadcast(own->dist, wanted, count, "rank 0's masks", scope);
+    for (size_t i = 0; i < count && !status; i++)
+        status = take_mask(own, i, wanted[i], scope);
+    free(wanted);
+    return status;
+}
+
 static husk_status take_mean(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state,
                              void *host, uint64_t bytes, bool *write, const husk__dist_scope *scope)
 {
@@ -464,9 +508,7 @@ static husk_status compare_hashes(husk_parallel *own, const husk__dist_scope *sc
                                        (unsigned long long)all[0].position.batches);
         else if (all[r].masks != all[0].masks)
             status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                                       "%s has other masks of pruning than rank 0: each rank loads the checkpoint, or "
-                                       "prunes",
-                                       other);
+                                       "%s has other masks of pruning than rank 0: one has been pruned alone", other);
         else if (all[r].hash != all[0].hash)
             status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
                                        "%s has other parameters or states than rank 0 after %llu updates",
@@ -578,6 +620,8 @@ husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_
         husk__dist_fail(dist, status, scope.error->text);
     else
         status = compare(own, &scope);
+    if (!status) // before the parameters, some of which they set to zero
+        status = take_masks(own, &scope);
     if (!status)
         status = visit_all(own, take_first_ranks, NULL, &scope);
     if (!status)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_dist.sh MPIEXEC RANKS STAGES REFUSALS LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c, stages.c and refusals.c,
-# and of examples/train_distributed.c. WHICH: alike, scaled, refused, calls, example, stages, four, failures, rules,
-# lost, overlap, pipeline.
+# and of examples/train_distributed.c. WHICH: alike, scaled, pruned, refused, calls, example, stages, four, failures,
+# rules, lost, overlap, pipeline.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -105,9 +105,30 @@ scaled) # by powers of two, which change no bit of f32; by rank 0's, whatever th
     fail 2 unscaled 20 "rank 1: husk_parallel_create: this rank's graph has no loss scale, rank 0's has one" \
         'rank 0: .*rank 1 (.*graph has no loss scale'
     ;;
+pruned) # a run that ends after three steps and goes on from rank 0's checkpoint, which rank 0 alone loads
+    succeed 2 pruned whole
+    checkpoint=$work/checkpoint
+    succeed 2 pruned_part part
+    succeed 2 pruned rest
+    checkpoint=""
+    grep -q '^fc2.weight of rank 1: ' whole || { echo "rank 1 has said nothing"; exit 1; }
+    if [ "$(grep -c '^loss of rank' rest)" -ne 6 ]; then
+        echo "what goes on has not three steps of two ranks"
+        exit 1
+    fi
+    tail -n "$(wc -l < rest.losses)" whole.losses > whole_rest.losses
+    same whole_rest rest
+    # Rank 0's masks in all ranks, or none.
+    succeed 1 masks one
+    succeed 2 masks two
+    agree one two
+    succeed 2 train dense
+    succeed 2 others_masks others
+    same dense others
+    fail 2 prunes 20 'rank 0: husk_parallel_settle: rank 1 (.*) has other masks of pruning than rank 0'
+    ;;
 refused)
     fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'
-    fail 2 pruned 20 'husk_parallel_create: rank 1 (.*) has other masks of pruning than rank 0'
     fail 2 silence 20 'rank 0: husk_dist_create: rank 1 (.*: params: silence_ms: at least 100'
     fail 2 parts 20 'rank 1: husk_parallel_create: params: part_bytes' 'rank 0: .*rank 1 (.*params: part_bytes'
     fail 2 buckets 20 'rank 0: husk_parallel_create: .*cut into [0-9]* buckets, those of rank 0 .* (bucket_bytes)'
@@ -197,6 +218,8 @@ failures)
     else
         export OPENCL_LAYERS="$layer"
         fail 2 kernel 20 'rank 1: .*no variant of optimizer computes' 'rank 0: .*rank 1 (.*no variant of optimizer'
+        fail 2 no_masks 20 'rank 1: .*husk_graph_set_mask: .*CL_OUT_OF_RESOURCES' \
+            'rank 0: .*rank 1 (.*husk_graph_set_mask: .*clEnqueueCopyBuffer'
         fail 2 read 20 'rank 1: .*CL_OUT_OF_RESOURCES' 'rank 0: .*rank 1 (.*clEnqueueReadBuffer'
     fi
     ;;

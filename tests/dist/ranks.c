@@ -12,7 +12,7 @@
 
 #include <husk/dist.h>
 
-enum { BATCH = 16, STEPS = 6, CLASSES = 5, PIXELS = 2 * 8 * 8, ACTS_AT = 3 };
+enum { BATCH = 16, STEPS = 6, CLASSES = 5, PIXELS = 2 * 8 * 8, PRUNES_AT = 1, ACTS_AT = 3, MOST_RANKS = 16 };
 
 // HUSK_TEST_VERSION and HUSK_TEST_DRIVER: the second rank has others.
 const char *__real_husk_version(void);
@@ -34,6 +34,12 @@ typedef struct rank {
 static bool is(const rank *r, const char *what)
 {
     return strcmp(r->what, what) == 0;
+}
+
+// With dropout, and pruned in all ranks in the middle of the run, or in the first part of such a run.
+static bool is_pruned(const rank *r)
+{
+    return is(r, "pruned") || is(r, "pruned_part");
 }
 
 // Before MPI tells: Open MPI's number of this rank, and MPICH's.
@@ -100,6 +106,8 @@ static husk_value build(rank *r)
     y = husk_graph_reshape(r->graph, "flat", y, 2, (int64_t[]){r->part, 64});
     y = husk_graph_linear(r->graph, is(r, "names") && own == 1 ? "other" : "fc1",
                           &HUSK_LINEAR_LAYER(.outputs = hidden, .activation = HUSK_ACT_RELU), y);
+    if (is_pruned(r))
+        y = husk_graph_dropout(r->graph, "dropout", &HUSK_DROPOUT_PARAMS(.p = 0.3f), y);
     y = husk_graph_linear(r->graph, "fc2", &HUSK_LINEAR_LAYER(.outputs = CLASSES), y);
     return husk_graph_loss(r->graph, "loss", NULL, y, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
 }
@@ -111,6 +119,8 @@ static void plant_faults(const rank *r)
         setenv("HUSK_TEST_FAULTS", "fail=-5 clEnqueueNDRangeKernel kernel=optimizer nth=4+", 1);
     else if (is(r, "read") && is_second()) // parts of gradients, behind some parameters
         setenv("HUSK_TEST_FAULTS", "fail=-5 clEnqueueReadBuffer over=1000 nth=20", 1);
+    else if (is(r, "no_masks") && is_second()) // while it takes over rank 0's masks
+        setenv("HUSK_TEST_FAULTS", "fail=-5 clEnqueueCopyBuffer", 1);
     else if (!is(r, "layers")) // all of them, alone: whether there are layers
         unsetenv("OPENCL_LAYERS");
 }
@@ -128,6 +138,11 @@ static husk_status refuse_another(rank *r)
     husk_error error;
     const husk_status status = husk_parallel_create(r->dist, r->graph, NULL, &other, &error);
     return status == HUSK_INVALID_ARGUMENT ? HUSK_OK : status ? status : HUSK_INTERNAL;
+}
+
+static husk_status prune(rank *r)
+{
+    return husk_graph_prune(r->graph, &HUSK_PRUNE_PARAMS(.share = 0.5), NULL, &r->error);
 }
 
 static husk_status open_all(rank *r)
@@ -166,8 +181,8 @@ static husk_status open_all(rank *r)
             status = husk_graph_load(r->graph, file, NULL, NULL, &r->error);
         husk_safetensors_close(file);
     }
-    if (!status && is(r, "pruned") && own == 0) // as a checkpoint that it alone has loaded would do
-        status = husk_graph_prune(r->graph, &HUSK_PRUNE_PARAMS(.share = 0.5), NULL, &r->error);
+    if (!status && (((is(r, "masks") || is(r, "no_masks")) && own == 0) || (is(r, "others_masks") && own != 0)))
+        status = prune(r);
     uint64_t part_bytes = is(r, "overlap") ? 0 : is(r, "parts") && own == 1 ? 1 : 4096;
     husk_parallel_params parallel = HUSK_PARALLEL_PARAMS(.part_bytes = part_bytes, .check_finite = is(r, "finite"),
                                                          .mixed = is(r, "mixed"));
@@ -209,6 +224,8 @@ static husk_status act(rank *r)
         husk_dist_fail(r->dist, &error);
     if (is(r, "differ")) // its parameters become others
         return husk_graph_write(r->graph, "fc1.bias", (float[64]){1}, sizeof(float[64]));
+    if (is(r, "prunes"))
+        return prune(r);
     return HUSK_OK;
 }
 
@@ -236,13 +253,37 @@ static husk_status broadcast_differently(rank *r)
     return status;
 }
 
+// Each rank's number, printed by the first one in digits and in bits.
+static husk_status print_numbers(rank *r, const char *what, double own)
+{
+    double numbers[MOST_RANKS] = {0};
+    const int32_t count = husk_dist_count(r->dist);
+    numbers[husk_dist_rank(r->dist)] = own;
+    husk_status status = husk_dist_sum(r->dist, numbers, (size_t)count);
+    for (int32_t n = 0; n < count && husk_dist_rank(r->dist) == 0 && !status; n++)
+        printf("%s of rank %d: %.9g %a\n", what, (int)n, numbers[n], numbers[n]);
+    return status;
+}
+
+// A number that follows from every bit of a parameter.
+static husk_status print_parameter(rank *r, const char *name, size_t count)
+{
+    uint32_t bits[64 * 64], hash = 0;
+    husk_status status = husk_graph_read(r->graph, name, bits, sizeof *bits * count);
+    for (size_t i = 0; i < count && !status; i++)
+        hash = drawn(hash + ((uint64_t)bits[i] << 31));
+    return status ? status : print_numbers(r, name, hash);
+}
+
 static husk_status train(rank *r)
 {
-    int steps = STEPS * (int)r->accumulate;
+    int steps = is(r, "pruned_part") ? ACTS_AT : STEPS * (int)r->accumulate;
     for (int step = (int)husk_graph_get_position(r->graph).batches; step < steps; step++) {
         husk_status status = write_batch(r, step);
         if (!status && step == ACTS_AT && husk_dist_rank(r->dist) == 1)
             status = act(r);
+        if (!status && is_pruned(r) && step == PRUNES_AT)
+            status = prune(r);
         if (!status && is(r, "leave") && step == ACTS_AT && husk_dist_rank(r->dist) == 1)
             return HUSK_OK;
         if (!status)
@@ -254,6 +295,8 @@ static husk_status train(rank *r)
         sum = (double)loss;
         if (!status)
             status = husk_dist_sum(r->dist, &sum, 1);
+        if (!status && is_pruned(r))
+            status = print_numbers(r, "loss", (double)loss);
         if (!status && is(r, "counts"))
             status = sum_differently(r);
         if (!status && is(r, "nothing"))
@@ -269,7 +312,10 @@ static husk_status train(rank *r)
         if (status)
             return status;
     }
-    return husk_parallel_settle(r->parallel);
+    husk_status status = is_pruned(r) ? print_parameter(r, "fc1.weight", 64 * 64) : HUSK_OK;
+    if (!status && is_pruned(r))
+        status = print_parameter(r, "fc2.weight", 64 * CLASSES);
+    return status ? status : husk_parallel_settle(r->parallel);
 }
 
 // A rank that goes on after a failure: it is refused, and what is on its way is not forgotten.
