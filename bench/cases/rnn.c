@@ -110,10 +110,8 @@ static double steps(const bench_case *c)
 
 static double weights(const bench_rnn *r)
 {
-    double count = 0;
-    for (int64_t layer = 0; layer < r->layers; layer++)
-        count += (double)(layer_input(r, layer) + r->hidden);
-    return count * (double)(r->gates * r->hidden * r->directions);
+    const double first = (double)(layer_input(r, 0) + r->hidden), other = (double)(layer_input(r, 1) + r->hidden);
+    return (first + (double)(r->layers - 1) * other) * (double)(r->gates * r->hidden * r->directions);
 }
 
 // dir=bwd: every product of forward's has two gradients.
@@ -131,11 +129,12 @@ static double bytes(const bench_case *c)
 {
     const bench_rnn *r = &c->as.rnn;
     double sequence = (double)r->t * (double)r->b * (double)(r->input + r->directions * r->hidden);
-    double biases = r->bias ? 2.0 * (double)(r->layers * r->directions * r->gates * r->hidden) : 0;
+    const double units = (double)r->layers * (double)(r->directions * r->hidden); // of all layers
+    double biases = r->bias ? 2.0 * (double)r->gates * units : 0;
     if (!is_backward(c))
         return 4 * (weights(r) + biases + sequence);
     double kept = r->cell == HUSK_RNN_LSTM ? 5 : r->cell == HUSK_RNN_GRU ? 4 - (double)r->reset : 1;
-    double reserve = (double)(r->layers * r->directions * r->t * r->b * r->hidden) * kept;
+    double reserve = units * (double)r->t * (double)r->b * kept;
     return 4 * (2 * weights(r) + biases + 2 * sequence + reserve);
 }
 

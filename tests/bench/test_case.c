@@ -2,6 +2,7 @@
 // ctest: tiers=default,valgrind
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +141,78 @@ START_TEST(work_is_counted_by_the_definition)
 }
 END_TEST
 
+// What each row of queries sees, row by row.
+static double seen(int64_t length, int64_t keys, int64_t shift)
+{
+    double all = 0;
+    for (int64_t i = 0; i < length; i++)
+        all += fmin(fmax((double)(i + shift + 1), 0), (double)keys);
+    return all;
+}
+
+START_TEST(causal_attention_counts_what_rows_see)
+{
+    char line[BENCH_CASE_TEXT];
+    for (int64_t length = 1; length <= 9; length++) {
+        for (int64_t keys = 1; keys <= 9; keys++) {
+            const double top_left = seen(length, keys, 0), bottom_right = seen(length, keys, keys - length);
+            snprintf(line, sizeof line, "attention n=2 heads=3 length=%d keys=%d d=4 e=5 causal=", (int)length,
+                     (int)keys);
+            const size_t end = strlen(line);
+            strcpy(line + end, "top_left");
+            bench_case c = parse(line);
+            ck_assert_double_eq(bench_case_flops(&c), 2.0 * 2 * 3 * top_left * (4 + 5));
+            strcpy(line + end, "bottom_right");
+            c = parse(line);
+            ck_assert_double_eq(bench_case_flops(&c), 2.0 * 2 * 3 * bottom_right * (4 + 5));
+            strcpy(line + end, "none dir=bwd");
+            c = parse(line);
+            ck_assert_double_eq(bench_case_flops(&c), 2.0 * 2 * 3 * (double)(length * keys) * (3 * 4 + 2 * 5));
+        }
+    }
+}
+END_TEST
+
+START_TEST(layers_count_each_with_its_input)
+{
+    char line[BENCH_CASE_TEXT];
+    for (int layers = 1; layers <= 5; layers++) {
+        for (int directions = 1; directions <= 2; directions++) {
+            double inputs = 0;
+            for (int layer = 0; layer < layers; layer++)
+                inputs += (layer ? directions * 11 : 7) + 11;
+            const double weights = inputs * 3 * 11 * directions, biases = 2.0 * layers * directions * 3 * 11;
+            snprintf(line, sizeof line, "rnn cell=gru t=5 b=2 input=7 hidden=11 layers=%d bidir=%d", layers,
+                     directions - 1);
+            bench_case c = parse(line);
+            ck_assert_double_eq(bench_case_flops(&c), 2.0 * 5 * 2 * weights);
+            ck_assert_double_eq(bench_case_bytes(&c), 4 * (weights + biases + 5 * 2 * (7 + directions * 11)));
+            strcat(line, " dir=bwd");
+            c = parse(line);
+            ck_assert_double_eq(bench_case_flops(&c), 4.0 * 5 * 2 * weights);
+            const double reserve = 4.0 * layers * directions * 5 * 2 * 11;
+            ck_assert_double_eq(bench_case_bytes(&c),
+                                4 * (2 * weights + biases + 2 * 5 * 2 * (7 + directions * 11) + reserve));
+        }
+    }
+}
+END_TEST
+
+// The sizes of a case nobody can run are there at once, too, and no count wraps around.
+START_TEST(large_cases_are_counted_at_once)
+{
+    bench_case c = parse("attention heads=2 length=68738721640 keys=40 d=6 causal=bottom_right");
+    ck_assert_double_eq(bench_case_flops(&c), 2.0 * 2 * (40 * 41 / 2) * 12);
+    c = parse("attention heads=1 length=1099511627776 keys=3 d=1 causal=top_left");
+    ck_assert_double_eq(bench_case_flops(&c), 2 * (1 + 2 + 3 * (0x1p40 - 2)) * 2);
+    c = parse("rnn cell=lstm t=1 b=1 input=1 hidden=1099511627776 layers=1099511627776 bidir=1");
+    ck_assert_double_eq_tol(bench_case_flops(&c) / (2 * 8 * 3 * 0x1p120), 1, 1e-9);
+    ck_assert_double_ge(bench_case_bytes(&c), 4 * 8 * 3 * 0x1p120);
+    c = parse("rnn cell=gru t=1099511627776 b=1099511627776 input=1 hidden=1099511627776 layers=16 dir=bwd");
+    ck_assert_double_ge(bench_case_bytes(&c), 4 * 4 * 16 * 0x1p120);
+}
+END_TEST
+
 START_TEST(data_is_a_function_of_the_case)
 {
     char reason[BENCH_REASON_TEXT];
@@ -221,6 +294,9 @@ int main(void)
     tcase_add_test(tests, defaults_are_resolved);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
     tcase_add_test(tests, work_is_counted_by_the_definition);
+    tcase_add_test(tests, causal_attention_counts_what_rows_see);
+    tcase_add_test(tests, layers_count_each_with_its_input);
+    tcase_add_test(tests, large_cases_are_counted_at_once);
     tcase_add_test(tests, data_is_a_function_of_the_case);
     tcase_add_test(tests, data_is_the_same_in_both_layouts);
     tcase_add_test(tests, generated_configurations_parse_and_differ);
