@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "compare_devices.h"
+#include "plausible.h"
 #include "result_file.h"
 #include "stats.h"
 
 typedef struct limits {
     double launch_ns, cache_bytes; // 0: not known
+    double most_cache_bytes;       // what the last level has at most
 } limits;
 
 static limits limits_of(const json_t *root, const json_t *row)
@@ -19,9 +21,10 @@ static limits limits_of(const json_t *root, const json_t *row)
     const json_t *peaks = json_object_get(device, "peaks"), *traits = json_object_get(device, "traits");
     const double host = json_number_value(json_object_get(json_object_get(root, "host"), "cache"));
     const double own = json_number_value(json_object_get(traits, "global_cache"));
-    // A GPU has nothing of the host's caches.
+    // Of GPUs drivers name the first level, and whether an integrated one shares the host's is not known.
+    const double most = bench_last_level_cache(device, host);
     const bool is_cpu = json_is_true(json_object_get(traits, "is_cpu"));
-    return (limits){json_number_value(json_object_get(peaks, "launch_ns")), is_cpu && host > own ? host : own};
+    return (limits){json_number_value(json_object_get(peaks, "launch_ns")), is_cpu ? most : own, most};
 }
 
 // The best time that memory allows a row is its percentage of the median: where a launch takes longer, the row says
@@ -36,7 +39,9 @@ static bench_place place_of(const json_t *row, const limits *l)
         return BENCH_BY_LAUNCH;
     const double bytes = fmax(json_number_value(json_object_get(row, "working_set")),
                               json_number_value(json_object_get(row, "bytes")));
-    return bytes <= l->cache_bytes ? BENCH_IN_CACHES : BENCH_IN_MEMORY;
+    if (bytes <= l->cache_bytes)
+        return BENCH_IN_CACHES;
+    return bytes <= l->most_cache_bytes ? BENCH_NOT_TOLD : BENCH_IN_MEMORY;
 }
 
 static bool counts(const json_t *row)

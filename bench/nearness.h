@@ -11,7 +11,8 @@
 
 typedef enum bench_place {
     BENCH_BY_ARITHMETIC,
-    BENCH_IN_CACHES, /* memory is the limit, and the data fit in the device's largest cache */
+    BENCH_IN_CACHES, /* memory is the limit, and the data fit in the device's last level of caches */
+    BENCH_NOT_TOLD,  /* they fit in what the last level may be, and not in what the driver names */
     BENCH_IN_MEMORY,
     BENCH_BY_LAUNCH, /* the data move in less time than a launch takes */
     BENCH_PLACES

@@ -141,6 +141,7 @@ static void write_nearness(const json_t *root, const json_t *rows, FILE *file)
         [BENCH_BY_ARITHMETIC] = "of the measured multiply-adds are reached where arithmetic is the limit",
         [BENCH_IN_CACHES] =
             "of what copying or reading as much reaches, where memory is the limit and caches hold the data",
+        [BENCH_NOT_TOLD] = "of that where the driver does not tell whether a cache holds them",
         [BENCH_IN_MEMORY] = "of that where no cache holds them",
     };
     const bench_nearness near = bench_nearness_of(root, rows);

@@ -80,17 +80,23 @@ void bench_print_startup(const json_t *startup)
 static void print_limits(const bench_results *results)
 {
     const bench_nearness near = bench_nearness_of(results->root, results->rows);
+    static const struct {
+        bench_place place;
+        const char *text;
+    } by_place[] = {{BENCH_IN_CACHES, "the data lie in caches"},
+                    {BENCH_IN_MEMORY, "they do not"},
+                    {BENCH_NOT_TOLD, "the driver does not tell"}};
     const size_t *count = near.count;
     char text[400] = "";
     if (count[BENCH_BY_ARITHMETIC])
         bench_print(2, "Where arithmetic is the limit, %.0f%% of the measured peak is reached (median of %zu).\n",
                     near.median[BENCH_BY_ARITHMETIC], count[BENCH_BY_ARITHMETIC]);
-    if (count[BENCH_IN_CACHES])
-        bench_append(text, sizeof text, "%.0f%% where the data lie in caches (median of %zu)%s",
-                     near.median[BENCH_IN_CACHES], count[BENCH_IN_CACHES], count[BENCH_IN_MEMORY] ? ", " : "");
-    if (count[BENCH_IN_MEMORY])
-        bench_append(text, sizeof text, "%.0f%% where they do not (median of %zu)", near.median[BENCH_IN_MEMORY],
-                     count[BENCH_IN_MEMORY]);
+    for (size_t i = 0; i < sizeof by_place / sizeof *by_place; i++) {
+        const bench_place place = by_place[i].place;
+        if (count[place])
+            bench_append(text, sizeof text, "%s%.0f%% where %s (median of %zu)", text[0] ? ", " : "",
+                         near.median[place], by_place[i].text, count[place]);
+    }
     if (text[0])
         bench_print(2, "Where memory is the limit, of what copying or reading as much data reaches: %s.\n", text);
     const size_t launches = count[BENCH_BY_LAUNCH];

@@ -92,18 +92,38 @@ START_TEST(what_there_is_none_of_is_not_said)
 }
 END_TEST
 
-// A GPU's data are not in the host's caches.
-START_TEST(a_gpu_has_its_own_cache)
+static void make_gpu(const char *class)
 {
     json_t *traits = json_object_get(json_array_get(json_object_get(root, "devices"), 0), "traits");
     json_object_set_new(traits, "is_cpu", json_false());
-    add("memory", 90, 1e7, 33e5);
+    json_object_set_new(traits, "class", json_string(class));
+}
+
+// A card's data are not in the host's caches, and its driver does not say how large its own last level is.
+START_TEST(a_gpu_has_its_own_cache)
+{
+    make_gpu("discrete GPU");
+    add("memory", 90, 1e7, 300e6); // more than any card's caches
+    add("memory", 80, 1e7, 33e5);
+    add("memory", 82, 1e7, 256.0 * 1048576);
     add("memory", 70, 1e7, 1e5);
     add("memory", 1, 1e5, 1e5);
     add("memory", 1, 1e5, 1e5);
     print_verdict();
-    expect_said("70% where the data lie in caches (median of 1), 90% where they do not (median of 1).\n");
+    expect_said("70% where the data lie in caches (median of 1), 90% where they do not (median of 1), 81% where the "
+                "driver does not tell (median of 2).\n");
     expect_said("2 cases are not counted there: their data");
+}
+END_TEST
+
+// It may share the host's last level.
+START_TEST(an_integrated_gpu_may_have_the_hosts_cache)
+{
+    make_gpu("integrated GPU");
+    add("memory", 90, 1e7, 33e6);
+    add("memory", 80, 1e7, 32e6);
+    print_verdict();
+    expect_said("90% where they do not (median of 1), 80% where the driver does not tell (median of 1).\n");
 }
 END_TEST
 
@@ -159,6 +179,7 @@ int main(void)
     tcase_add_test(tests, memory_is_judged_by_where_the_data_lie);
     tcase_add_test(tests, what_there_is_none_of_is_not_said);
     tcase_add_test(tests, a_gpu_has_its_own_cache);
+    tcase_add_test(tests, an_integrated_gpu_may_have_the_hosts_cache);
     tcase_add_test(tests, the_worst_row_is_never_rounded_up);
     tcase_add_test(tests, memory_that_became_slower_is_said);
     tcase_add_test(tests, memory_is_said_of_its_own_device);
