@@ -73,7 +73,7 @@ static void take(session *s, const bench_comparison *c, const char *const names[
 static int severity(int code)
 {
     static const int order[] = {BENCH_EXIT_OK, BENCH_EXIT_AMBIGUOUS, BENCH_EXIT_REGRESSION,
-                                BENCH_EXIT_VERIFICATION, BENCH_EXIT_ERROR};
+                                BENCH_EXIT_ERROR, BENCH_EXIT_VERIFICATION};
     int at = 0;
     while (at < 4 && order[at] != code)
         at++;
@@ -309,7 +309,8 @@ int bench_command_compare(const bench_options *given)
         const bool is_written = code != BENCH_EXIT_USAGE;
         bool good = !options.md_path || (s.markdown && bench_output_close(s.markdown, options.md_path));
         good = (!s.json || !is_written || write_json(&s)) && good;
-        code = good ? code : BENCH_EXIT_ERROR;
+        // A wrong result comes before what could not be written.
+        code = good || code == BENCH_EXIT_VERIFICATION ? code : BENCH_EXIT_ERROR;
     }
     for (size_t i = 0; i < BENCH_MAX_FILES; i++)
         json_decref(s.documents[i]);

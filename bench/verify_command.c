@@ -282,7 +282,7 @@ int bench_command_verify(const bench_options *given)
     if (options->digests_path && !options->list && !(digests = fopen(options->digests_path, "w"))) {
         fprintf(stderr, "clbench: %s cannot be written: %s\n", options->digests_path, strerror(errno));
         bench_suite_free(&suite);
-        return BENCH_EXIT_USAGE;
+        return BENCH_EXIT_ERROR;
     }
     verification *v = calloc(1, sizeof *v);
     int code = v ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
@@ -307,7 +307,7 @@ int bench_command_verify(const bench_options *given)
         code = bench_interrupted_exit();
     if (digests && (ferror(digests) | fclose(digests))) {
         fprintf(stderr, "clbench: %s could not be written: %s\n", options->digests_path, strerror(errno));
-        return code == BENCH_EXIT_OK ? BENCH_EXIT_ERROR : code;
+        return code == BENCH_EXIT_OK || code == BENCH_EXIT_TIMEOUT ? BENCH_EXIT_ERROR : code;
     }
     return code;
 }

@@ -97,6 +97,9 @@ START_TEST(output_that_cannot_be_written_is_no_success)
     expect("", "devices --json > /dev/full", 1, "");
     expect("", "run gemm m=8 n=8 k=8 --quick --baseline none --csv /nonexistent/x.csv", 1, "cannot be written");
     ck_assert_ptr_null(strstr(output, "GFLOP/s")); // said at once
+    expect("", "verify activation count=100 --digests /nonexistent/x", 1, "cannot be written");
+    ck_assert_ptr_null(strstr(output, "every variant"));
+    expect("", "verify activation count=100 --digests /dev/full", 1, "could not be written");
     expect_unread("list", 141);
     expect_unread("run gemm m=8,16,32 n=8 k=8 --quick --baseline none --no-history", 141);
 }

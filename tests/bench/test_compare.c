@@ -406,6 +406,9 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     expect("compare a.json b.json --fail-on slower", 2, "regression, ambiguous or never");
     expect("compare a.json b.json --csv x", 2, "has no option");
     expect("compare a.json b.json --json /no/such/folder/x", 1, "cannot be written");
+    expect("compare a.json slow.json --md /no/such/folder/x", 1, "cannot be written");
+    expect("compare a.json wrong.json --json /no/such/folder/x", 3, "cannot be written");
+    expect("compare a.json wrong.json --json /dev/full", 3, "could not be written");
     expect("compare a.json slow.json --json c.json --md c.md", 4, "Slower");
     expect("compare a.json slow.json --md - 2> /dev/null", 4, "| `gemm m=1 n=1 k=1` |");
     char path[200];
