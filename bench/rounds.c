@@ -276,6 +276,10 @@ static void print_row(bench_run *r, bench_row *row)
         json_decref(first);
     }
     bench_progress_clear();
+    if (bench_interrupted) { // a first call or peaks of which nothing is known; the row is measured again
+        json_decref(json);
+        return;
+    }
     bench_table_row(&r->table, json);
     print_reproducer(row, json);
     for (size_t i = 0; i < row->entrant_count; i++) {

@@ -32,10 +32,20 @@ static const char *environment(const char *name, const char *otherwise)
     return value && *value ? value : otherwise;
 }
 
+// FAKE_WAITS, "peaks" or "first": until it is ended, in peaks that are measured again or in a first call. FAKE_MARK is
+// a file that says so.
+static void wait_for_ever(void)
+{
+    FILE *file = fopen(environment("FAKE_MARK", "/dev/null"), "w");
+    if (file)
+        fclose(file);
+    for (;;)
+        pause();
+}
+
 static json_t *device_extra(void *session, const char *what, json_t *request)
 {
     (void)session;
-    (void)request;
     if (!strcmp(what, "hello"))
         return json_pack("{s:s, s:[], s:[], s:{s:s, s:s, s:s, s:s, s:{s:s, s:b, s:i}}}", "status", "HUSK_OK",
                          "devices", "notes", "device", "platform", "Fake", "name", *wish ? wish : "Host", "driver",
@@ -43,9 +53,12 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
                          "is_cpu", 1, "compute_units", 1);
     if (!strcmp(what, "peaks") && *environment("FAKE_PEAKS", ""))
         return json_pack("{s:s, s:s}", "answer", "error", "reason", "busy");
+    if (!strcmp(what, "peaks") && *environment("FAKE_WAITS", "") && !json_object_get(request, "part"))
+        wait_for_ever();
     if (!strcmp(what, "peaks"))
         return json_pack("{s:s, s:f, s:f, s:f, s:[{s:f, s:f}]}", "answer", "ok", "fma_gflops", 1e6,
-                         "launch_ns", 1e3, "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s", 1e6);
+                         "launch_ns", 1e3, "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s",
+                         *environment("FAKE_WAITS", "") == 'p' ? 1e-9 : 1e6);
     if (!strcmp(what, "sentinel"))
         return json_pack("{s:s, s:f, s:f}", "answer", "ok", "ns", 1e7, "gflops", 10.0);
     if (!strcmp(what, "memory"))
@@ -77,6 +90,8 @@ static void teardown(void)
     unsetenv("FAKE_DRIVER");
     unsetenv("FAKE_NAME");
     unsetenv("FAKE_PEAKS");
+    unsetenv("FAKE_WAITS");
+    unsetenv("FAKE_MARK");
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ck_assert_int_eq(system(command), 0);
 }
@@ -238,6 +253,39 @@ START_TEST(what_was_measured_before_a_signal_is_kept)
 {
     expect_interrupted(SIGINT, 130);
     expect_interrupted(SIGTERM, 143);
+}
+END_TEST
+
+static void expect_first_row_unfinished(const char *waits, const char *more)
+{
+    char mark[80];
+    snprintf(mark, sizeof mark, "%s/%s", folder, waits);
+    setenv("FAKE_WAITS", waits, 1);
+    setenv("FAKE_MARK", mark, 1);
+    pid_t pid = start_new(more, NULL);
+    for (int i = 0; i < 3000 && access(mark, F_OK) != 0; i++)
+        nap(10);
+    kill(pid, SIGINT);
+    ck_assert_int_eq(wait_for(pid), 130);
+    ck_assert_int_eq(access(mark, F_OK), 0);
+    json_t *document = read_result();
+    ck_assert_uint_eq(rows_of(document), 0);
+    json_decref(document);
+    unsetenv("FAKE_WAITS");
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+}
+
+// A signal behind the last sample, while peaks or a first call are measured: what it would leave is false.
+START_TEST(a_row_is_whole_when_all_of_it_is_measured)
+{
+    expect_first_row_unfinished("peaks", NULL);
+    unlink(result);
+    expect_first_row_unfinished("first", "--compile");
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    for (size_t i = 0; i < CASES; i++)
+        ck_assert(json_is_integer(json_object_get(json_object_get(json_array_get(rows, i), "compile"), "cold_ns")));
+    json_decref(document);
 }
 END_TEST
 
@@ -458,6 +506,9 @@ int main(int argc, char **argv)
         wish = argv[3];
         const bool is_named = !strcmp(wish, "closed") || !strcmp(wish, "wrong");
         fake_set_name(is_named ? wish : environment("FAKE_NAME", "good"));
+        // The cache of a first call's process is a folder of its own.
+        if (*environment("FAKE_WAITS", "") == 'f' && strstr(environment("POCL_CACHE_DIR", ""), "/clbench-"))
+            wait_for_ever();
         return bench_worker_serve(
             &(bench_worker_options){.contender = &fake_contender, .extra = device_extra});
     }
@@ -475,6 +526,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_run_that_is_killed_is_readable_and_goes_on);
     tcase_add_test(tests, peaks_that_fail_leave_those_that_are_there);
     tcase_add_test(tests, what_was_measured_before_a_signal_is_kept);
+    tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
     tcase_add_test(tests, devices_are_gone_on_with_one_by_one);
