@@ -24,8 +24,9 @@ static bool is_regular(const char *path)
 
 static void say_unwritten(bench_results *results)
 {
+    if (!results->failed) // once, until it can be written again
+        fprintf(stderr, "clbench: %s could not be written: %s\n", results->path, strerror(errno));
     results->failed = true;
-    fprintf(stderr, "clbench: %s could not be written: %s\n", results->path, strerror(errno));
 }
 
 static bool part_of(const char *path, char *temporary, size_t size)
@@ -102,7 +103,7 @@ void bench_results_go_on(bench_results *results)
 
 void bench_results_write(bench_results *results)
 {
-    if (!results->path || results->failed)
+    if (!results->path)
         return;
     const uint64_t start = bench_now_ns();
     char temporary[4096];
@@ -121,6 +122,9 @@ void bench_results_write(bench_results *results)
     results->writing_ns = results->written_ns - start;
     if (!good)
         say_unwritten(results);
+    else if (results->failed)
+        fprintf(stderr, "clbench: %s is written again, with all that was measured\n", results->path);
+    results->failed = !good;
     if (!good && replace)
         unlink(temporary);
 }

@@ -15,7 +15,7 @@ typedef struct bench_results {
     json_t *rows;     /* root's "results", borrowed */
     const char *path; /* NULL: nothing is written */
     size_t device;    /* index of the one that rows are from */
-    bool failed;      /* writing failed; said once */
+    bool failed;      /* the last time it was written that failed, which was said; it is tried again each time */
     bool is_untouched; /* a document that is to be gone on with, as it was read */
     uint64_t written_ns, writing_ns; /* when it was written last, and how long that took */
 } bench_results;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -253,6 +254,51 @@ START_TEST(what_was_measured_before_a_signal_is_kept)
 {
     expect_interrupted(SIGINT, 130);
     expect_interrupted(SIGTERM, 143);
+}
+END_TEST
+
+// Whether the text is in what the run has said, and only once.
+static bool was_said_once(const char *part)
+{
+    static char text[20000];
+    FILE *file = fopen(said, "r");
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = '\0';
+    if (file)
+        fclose(file);
+    const char *first = strstr(text, part);
+    return first && !strstr(first + 1, part);
+}
+
+static pid_t start_with_full_disk(const char *part)
+{
+    pid_t pid = start_new(NULL, NULL);
+    wait_for_rows(1);
+    for (int i = 0; i < 10000 && mkdir(part, 0700) != 0; i++) // a file of that name may be there just now
+        nap(1);
+    for (int i = 0; i < 1000 && !was_said_once("could not be written"); i++)
+        nap(10);
+    return pid;
+}
+
+// A file that cannot be written for a while is written again with all that was measured meanwhile.
+START_TEST(a_disk_that_is_full_for_a_moment_costs_no_row)
+{
+    char part[80];
+    snprintf(part, sizeof part, "%s.part", result);
+    pid_t pid = start_with_full_disk(part);
+    nap(300);
+    ck_assert_int_eq(rmdir(part), 0);
+    ck_assert_int_eq(wait_for(pid), BENCH_EXIT_OK);
+    expect_whole();
+    ck_assert(was_said_once("could not be written") && was_said_once("is written again"));
+    unlink(result);
+    pid = start_with_full_disk(part);
+    ck_assert_int_eq(wait_for(pid), BENCH_EXIT_ERROR);
+    ck_assert(was_said_once("could not be written"));
+    ck_assert_int_eq(rmdir(part), 0);
+    json_t *document = read_result(); // what was there stays
+    ck_assert_uint_ge(rows_of(document), 1);
+    json_decref(document);
 }
 END_TEST
 
@@ -526,6 +572,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_run_that_is_killed_is_readable_and_goes_on);
     tcase_add_test(tests, peaks_that_fail_leave_those_that_are_there);
     tcase_add_test(tests, what_was_measured_before_a_signal_is_kept);
+    tcase_add_test(tests, a_disk_that_is_full_for_a_moment_costs_no_row);
     tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
