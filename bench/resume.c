@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host.h"
 #include "result_file.h"
 #include "text.h"
 
@@ -142,6 +143,38 @@ bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **docu
     return false;
 }
 
+static bool has_baselines(const json_t *document, size_t index)
+{
+    const json_t *rows = json_object_get(document, "results");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if ((size_t)json_integer_value(json_object_get(row, "device")) == index &&
+            json_array_size(json_object_get(row, "baselines")))
+            return true;
+    }
+    return false;
+}
+
+static bool is_same_host(const json_t *document, char reason[BENCH_REASON_TEXT])
+{
+    const json_t *before = json_object_get(document, "host");
+    json_t *host = bench_host_json();
+    const char *then = bench_text_of(before, "cpu"), *here = bench_text_of(host, "cpu");
+    const json_t *cores_then = json_object_get(before, "cores"), *cores_here = json_object_get(host, "cores");
+    bool good = true;
+    if (*then && *here && strcmp(then, here))
+        good = bench_explain(reason, BENCH_REASON_TEXT,
+                             "its rows cannot stand beside new ones: the host's CPU was %.200s, and is %.200s", then,
+                             here);
+    else if (json_is_integer(cores_then) && !json_equal(cores_then, cores_here))
+        good = bench_explain(
+            reason, BENCH_REASON_TEXT,
+            "its rows cannot stand beside new ones: the cores that clbench may use were %lld, and are %lld",
+            (long long)json_integer_value(cores_then), (long long)json_integer_value(cores_here));
+    json_decref(host);
+    return good;
+}
+
 bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,
                               char reason[BENCH_REASON_TEXT])
 {
@@ -156,14 +189,24 @@ bool bench_resume_same_device(const json_t *document, size_t index, const json_t
                 "its rows cannot stand beside new ones: the device's %s was %.200s, and is %.200s", keys[i],
                 old ? old : "unknown", now ? now : "unknown");
     }
+    const json_t *traits_then = json_object_get(before, "traits"), *traits = json_object_get(device, "traits");
+    const json_t *units_then = json_object_get(traits_then, "compute_units");
+    const json_t *units = json_object_get(traits, "compute_units");
+    if (json_is_integer(units_then) && !json_equal(units_then, units))
+        return bench_explain(
+            reason, BENCH_REASON_TEXT,
+            "its rows cannot stand beside new ones: the device's compute units were %lld, and are %lld",
+            (long long)json_integer_value(units_then), (long long)json_integer_value(units));
     // Of two equal cards the first may not have been opened then.
-    const char *then = bench_text_of(json_object_get(before, "traits"), "pci_address");
-    const char *here = bench_text_of(json_object_get(device, "traits"), "pci_address");
+    const char *then = bench_text_of(traits_then, "pci_address");
+    const char *here = bench_text_of(traits, "pci_address");
     if (*then && *here && strcmp(then, here))
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "its rows cannot stand beside new ones: the device's PCI address was %.40s, and is %.40s",
                              then, here);
-    return true;
+    // Baselines run on the host, whatever the device is.
+    const bool is_cpu = json_is_true(json_object_get(traits, "is_cpu"));
+    return (!is_cpu && !has_baselines(document, index)) || is_same_host(document, reason);
 }
 
 bool bench_resume_is_whole(const json_t *row, int64_t rounds)

@@ -25,7 +25,10 @@ bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **docu
 bool bench_resume_take(const json_t *document, bench_options *options, bench_suite *suite,
                        char reason[BENCH_REASON_TEXT]);
 
-/* Whether rows from this device may stand beside those of the document's index-th; true where it has none. */
+/*
+ * Whether rows from this device may stand beside those of the document's index-th, and what is measured on this host
+ * beside what the document has from its own: a CPU's rows, and baselines.
+ */
 bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,
                               char reason[BENCH_REASON_TEXT]);
 

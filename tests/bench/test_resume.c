@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "fake_contender.h"
+#include "host.h"
 #include "resume.h"
 #include "run.h"
 #include "timer.h"
@@ -51,7 +52,7 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
         return json_pack("{s:s, s:[], s:[], s:{s:s, s:s, s:s, s:s, s:{s:s, s:b, s:i}}}", "status", "HUSK_OK",
                          "devices", "notes", "device", "platform", "Fake", "name", *wish ? wish : "Host", "driver",
                          environment("FAKE_DRIVER", "1"), "version", "OpenCL 1.2", "traits", "class", "CPU",
-                         "is_cpu", 1, "compute_units", 1);
+                         "is_cpu", 1, "compute_units", atoi(environment("FAKE_UNITS", "1")));
     if (!strcmp(what, "peaks") && *environment("FAKE_PEAKS", ""))
         return json_pack("{s:s, s:s}", "answer", "error", "reason", "busy");
     if (!strcmp(what, "peaks") && *environment("FAKE_WAITS", "") && !json_object_get(request, "part"))
@@ -91,6 +92,7 @@ static void teardown(void)
     unsetenv("FAKE_DRIVER");
     unsetenv("FAKE_NAME");
     unsetenv("FAKE_PEAKS");
+    unsetenv("FAKE_UNITS");
     unsetenv("FAKE_WAITS");
     unsetenv("FAKE_MARK");
     snprintf(command, sizeof command, "rm -rf %s", folder);
@@ -460,6 +462,10 @@ START_TEST(what_has_changed_is_refused)
     ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
     expect_said("driver was 1, and is 2");
     unsetenv("FAKE_DRIVER");
+    setenv("FAKE_UNITS", "2", 1);
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said("compute units were 1, and are 2");
+    unsetenv("FAKE_UNITS");
     json_t *after = read_result();
     ck_assert_uint_eq(rows_of(after), rows_of(before));
     json_object_set_new(after, "husk_version", json_string("0.0.0"));
@@ -529,6 +535,48 @@ START_TEST(an_equal_card_is_another_device)
 }
 END_TEST
 
+static json_t *document_of(const char *cpu, json_int_t cores, int units, int is_cpu)
+{
+    return json_pack("{s:{s:s, s:I}, s:[{s:s, s:s, s:{s:i, s:b}}], s:[{s:s, s:i, s:[]}]}", "host", "cpu", cpu, "cores",
+                     cores, "devices", "platform", "P", "name", "device", "traits", "compute_units", units, "is_cpu",
+                     is_cpu, "results", "case", "activation count=1", "device", 0, "baselines");
+}
+
+// By "" it is the same.
+static void expect_mixing(json_t *document, int units, int is_cpu, const char *part)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *device = json_pack("{s:s, s:s, s:{s:i, s:b}}", "platform", "P", "name", "device", "traits",
+                               "compute_units", units, "is_cpu", is_cpu);
+    ck_assert_int_eq(bench_resume_same_device(document, 0, device, reason), !*part);
+    ck_assert_msg(strstr(reason, part) != NULL, "'%s' is not in '%s'", part, reason);
+    json_decref(device);
+    json_decref(document);
+}
+
+// Some of the cores, or another CPU: a CPU's rows and baselines are others there; what a card does alone is not.
+START_TEST(rows_of_other_cores_are_not_mixed)
+{
+    json_t *host = bench_host_json();
+    const char *cpu = json_string_value(json_object_get(host, "cpu"));
+    const json_int_t cores = json_integer_value(json_object_get(host, "cores"));
+    expect_mixing(document_of(cpu, cores, 8, 1), 8, 1, "");
+    expect_mixing(document_of(cpu, cores, 8, 1), 2, 1, "compute units were 8, and are 2");
+    expect_mixing(document_of(cpu, cores, 8, 0), 2, 0, "compute units were 8, and are 2");
+    expect_mixing(document_of(cpu, cores + 6, 8, 1), 8, 1, "the cores that clbench may use were ");
+    expect_mixing(document_of("another", cores, 8, 1), 8, 1, "the host's CPU was another, and is ");
+    expect_mixing(document_of("another", cores + 6, 8, 0), 8, 0, "");
+    json_t *document = document_of("another", cores, 8, 0);
+    json_t *row = json_array_get(json_object_get(document, "results"), 0);
+    json_array_append_new(json_object_get(row, "baselines"), json_pack("{s:s}", "name", "onednn"));
+    json_object_set_new(row, "device", json_integer(1)); // another device's
+    expect_mixing(json_deep_copy(document), 8, 0, "");
+    json_object_set_new(row, "device", json_integer(0));
+    expect_mixing(document, 8, 0, "the host's CPU was another, and is ");
+    json_decref(host);
+}
+END_TEST
+
 // What is refused stays what it was: finished.
 START_TEST(a_refusal_leaves_the_file_as_it_was)
 {
@@ -580,6 +628,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_wrong_result_comes_before_a_device_that_is_closed);
     tcase_add_test(tests, what_has_changed_is_refused);
     tcase_add_test(tests, an_equal_card_is_another_device);
+    tcase_add_test(tests, rows_of_other_cores_are_not_mixed);
     tcase_add_test(tests, what_is_there_stays_until_a_device_is_open);
     tcase_add_test(tests, a_refusal_leaves_the_file_as_it_was);
     Suite *suite = suite_create("clbench resume");
