@@ -136,13 +136,16 @@ void bench_results_device(bench_results *results, size_t index, json_t *device, 
         devices = json_array();
         json_object_set_new(results->root, "devices", devices);
     }
-    if (json_array_size(devices) == 0) {
-        json_object_set(results->root, "device", device);
-        json_object_set(results->root, "timer", timer);
-    }
     results->device = index < json_array_size(devices) ? index : json_array_size(devices);
-    if (index >= json_array_size(devices)) // a run that is resumed knows it already
+    json_t *known = json_array_get(devices, results->device); // in a run that is resumed
+    const bool is_new = !json_is_object(json_object_get(known, "peaks")); // or was ended while they were measured
+    if (!known)
         json_array_append(devices, device);
+    else if (is_new)
+        json_object_set(known, "peaks", json_object_get(device, "peaks"));
+    json_object_set(results->root, "device", json_array_get(devices, 0));
+    if (is_new && results->device == 0)
+        json_object_set(results->root, "timer", timer);
     json_decref(device);
     json_decref(timer);
     bench_results_write(results);

@@ -397,6 +397,28 @@ START_TEST(peaks_that_fail_leave_those_that_are_there)
 }
 END_TEST
 
+// Ended while they were measured, or without them: a run that goes on has them.
+START_TEST(peaks_that_are_missing_are_measured)
+{
+    setenv("FAKE_PEAKS", "fail", 1);
+    pid_t pid = start_new(NULL, NULL);
+    wait_for_rows(2);
+    kill(pid, SIGKILL);
+    wait_for(pid);
+    unsetenv("FAKE_PEAKS");
+    json_t *document = read_result();
+    ck_assert(json_is_null(json_object_get(json_object_get(document, "device"), "peaks")));
+    json_decref(document);
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+    document = read_result();
+    const json_t *first = json_array_get(json_object_get(document, "devices"), 0);
+    ck_assert(json_is_object(json_object_get(first, "peaks")));
+    ck_assert(json_equal(json_object_get(document, "device"), first));
+    json_decref(document);
+}
+END_TEST
+
 // Killed within the second device, a run goes on there, and leaves the first as it is.
 START_TEST(devices_are_gone_on_with_one_by_one)
 {
@@ -619,6 +641,7 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_run_that_is_killed_is_readable_and_goes_on);
     tcase_add_test(tests, peaks_that_fail_leave_those_that_are_there);
+    tcase_add_test(tests, peaks_that_are_missing_are_measured);
     tcase_add_test(tests, what_was_measured_before_a_signal_is_kept);
     tcase_add_test(tests, a_disk_that_is_full_for_a_moment_costs_no_row);
     tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
