@@ -161,8 +161,8 @@ __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
 #else
     const int strip_rows = max(rows, 1);
 #endif
-    for (int strip = begin; strip < end; strip += strip_rows) {
-        const int strip_end = min(end, strip + strip_rows);
+    for (int strip = begin, strip_end; strip < end; strip = strip_end) {
+        strip_end = end - strip > strip_rows ? strip + strip_rows : end; // in 32 bits
         int block = 0;
         do { // once even where k is 0
             const int steps = min(k - block, block_steps);

@@ -352,6 +352,14 @@ static husk_status resolve_weight(const husk_rnn_weights *weights, int64_t index
                         problem->has_hidden_bias, scope);
 }
 
+static husk_status refuse_packed_training(const husk_rnn_inputs *inputs, const husk__rnn_problem *problem,
+                                          const husk__scope *scope)
+{
+    if (!inputs->packed || !problem->has_reserve)
+        return HUSK_OK;
+    return husk__fail(scope, HUSK_UNSUPPORTED, "packed: with a reserve, for training, weights are plain");
+}
+
 static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
                                    const husk__scope *scope)
 {
@@ -360,8 +368,9 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
         return husk__reject(scope, "packed", "is given beside weights; one of the two must be NULL");
     if (!inputs->weights && !inputs->packed)
         return husk__reject(scope, "weights", "is NULL, and packed is NULL too");
-    if (inputs->packed && problem->has_reserve)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "packed: with a reserve, for training, weights are plain");
+    husk_status status = refuse_packed_training(inputs, problem, scope);
+    if (status != HUSK_OK)
+        return status;
     if (inputs->packed && inputs->packed->op != &husk__op_rnn)
         return husk__reject(scope, "packed", "was packed for %s, not for rnn", inputs->packed->op->name);
     if (inputs->packed) {
@@ -374,7 +383,6 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
     }
     problem->has_input_bias = inputs->weights[0].input_bias != NULL;
     problem->has_hidden_bias = inputs->weights[0].hidden_bias != NULL;
-    husk_status status = HUSK_OK;
     for (int64_t i = 0; i < count && status == HUSK_OK; ++i)
         status = resolve_weight(&inputs->weights[i], i, problem, &problem->rows[i], scope);
     return status;
@@ -478,7 +486,7 @@ husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rn
         status = husk__reject(scope, "packed", "is given beside weights; one of the two must be NULL");
     if (status == HUSK_OK && !inputs->weights && !inputs->packed)
         status = husk__reject(scope, "weights", "is NULL, and packed is NULL too");
-    return status;
+    return status == HUSK_OK ? refuse_packed_training(inputs, problem, scope) : status;
 }
 
 husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk_rnn_weights *weights,

@@ -417,6 +417,33 @@ START_TEST(test_foreign_packed)
 }
 END_TEST
 
+// Training takes weights as they are: a plan with a reserve, too, whoever has packed them.
+START_TEST(test_packed_training)
+{
+    for (int i = 0; i < 2; ++i) {
+        const char *const variant = i ? "tile:16x16" : "panel";
+        husk_plan *inference = make_plan(&c, variant);
+        husk_packed *packed = NULL;
+        test_ok(husk_rnn_plan_pack(inference, test_queue(), c.weights, &packed));
+        const int64_t count = husk_rnn_reserve_size(&c.params, &c.x.tensor);
+        test_tensor reserve = test_output(HUSK_F32, 1, &count, TEST_PACKED);
+        const husk_rnn_inputs inputs = c.inputs;
+        c.outputs.reserve = &reserve.tensor;
+        husk_plan *training = make_plan(&c, variant);
+        c.inputs.weights = NULL;
+        c.inputs.packed = packed;
+        run_refused(training, HUSK_UNSUPPORTED, "packed");
+        refused(HUSK_UNSUPPORTED, "packed");
+        test_untouched(&reserve);
+        c.inputs = inputs;
+        c.outputs.reserve = NULL;
+        husk_packed_release(packed);
+        husk_plan_release(training);
+        husk_plan_release(inference);
+    }
+}
+END_TEST
+
 TCase *rnn_refusals(void)
 {
     TCase *cases = tcase_create("refusals");
@@ -433,5 +460,6 @@ TCase *rnn_refusals(void)
     tcase_add_test(cases, test_other_tensors_than_planned);
     tcase_add_test(cases, test_packing_refusals);
     tcase_add_test(cases, test_foreign_packed);
+    tcase_add_test(cases, test_packed_training);
     return cases;
 }
