@@ -39,6 +39,15 @@ bool husk__can_train(const husk_graph *graph)
     return graph->compiled->options.loss || husk__graph_is_given(graph);
 }
 
+// Gradients that come from outside, or go there: a scale would be in them, and nothing takes it out.
+static bool has_gradients_outside(const husk_graph *graph)
+{
+    for (int32_t v = 1; v < graph->value_count; v++)
+        if (graph->values[v].gradient)
+            return true;
+    return husk__graph_is_given(graph);
+}
+
 static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
     husk_loss_scale_params *made = &own->loss_scale;
@@ -50,7 +59,7 @@ static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own,
     own->options.loss_scale = NULL; // the caller's
     own->has_loss_scale = is_given ? !made->none
                                    : graph->dtype == HUSK_F16 && own->options.optimizer && own->options.loss &&
-                                         !husk__graph_is_given(graph);
+                                         !has_gradients_outside(graph);
     made->start = made->start != 0 ? made->start : 65536;
     made->growth = made->growth != 0 ? made->growth : 2;
     made->backoff = made->backoff != 0 ? made->backoff : 0.5f;
@@ -66,8 +75,10 @@ static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own,
     if (!(made->backoff > 0 && made->backoff <= 1))
         return husk__train_reject(scope, "options", "loss_scale: backoff is %g; 0 to 1 is wanted",
                                   (double)made->backoff);
-    if (own->has_loss_scale && (!own->options.loss || husk__graph_is_given(graph)))
-        return husk__train_reject(scope, "options", "loss_scale: gradients that are given are not multiplied with it");
+    if (own->has_loss_scale && (!own->options.loss || has_gradients_outside(graph)))
+        return husk__train_reject(scope, "options",
+                                  "loss_scale: gradients that are given, or wanted by inputs, are not multiplied with "
+                                  "it");
     if (own->has_loss_scale && !own->options.optimizer)
         return husk__train_reject(scope, "options", "loss_scale: without an optimizer nothing would take it out");
     return HUSK_OK;

@@ -3,6 +3,7 @@
 // shift of its own, and what is gathered is the same on every device.
 #include "train/data_gather.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static husk_status check(const husk__column *inputs, const husk_feed_params *par
     else if (params->shift < 0 || params->shift > (1 << 20))
         rule = "shift: it is 0 to 2^20";
     for (int32_t c = 0; !rule && params->deviation && c < params->channels; ++c)
-        if (!(params->deviation[c] != 0))
+        if (!(fabsf(params->deviation[c]) > 0))
             rule = "deviation: it is 0 or NaN";
     return rule ? husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: %s", rule) : HUSK_OK;
 }

@@ -240,9 +240,13 @@ husk_status husk__run_backward(husk_graph *graph, const husk__train_scope *scope
 
 static husk_status needs_room(husk_graph *graph, const husk__train_scope *scope)
 {
-    const husk__compiled *own = graph->compiled;
+    husk__compiled *own = graph->compiled;
     if (own->pending < own->options.accumulate)
         return HUSK_OK;
+    if (!own->has_optimizer) { // nothing else ends a step
+        own->pending = 0;
+        return HUSK_OK;
+    }
     return husk__train_reject(scope, "graph", "%u of %u batches are in: husk_graph_update comes before the next",
                               (unsigned)own->pending, (unsigned)own->options.accumulate);
 }
@@ -521,6 +525,8 @@ static husk_status look_for_it(husk_graph *graph, double loss, const husk__train
     unsigned long long batch = (unsigned long long)own->batch + 1;
     const husk__value *value = NULL;
     const husk__node *node = NULL;
+    if (!own->has_forward) // its gradients have been added already
+        own->pending = 0;
     bool are_kept = own->options.check_finite != 0; // by forward
     husk_status status = find_in_values(graph, &value, scope);
     // Dropout's masks are those of the batch.
@@ -567,6 +573,8 @@ husk_status husk_graph_check_finite(husk_graph *graph)
         status = needs_loss(graph, &scope);
     if (!status && !graph->compiled->options.loss)
         status = husk__train_reject(&scope, "graph", "it has no loss");
+    if (!status && graph->compiled->at != HUSK_GRAPH_TRAINING)
+        status = husk__train_reject(&scope, "graph", "the last forward was no training");
     return status ? status : check_finite(graph, &scope);
 }
 

@@ -264,8 +264,7 @@ START_TEST(a_gradient_by_the_loss_may_be_given)
         for (int step = 0; step < 3; step++) {
             test_graph_ok(graph, husk_graph_write(graph, "given", &given[step], sizeof given[step]));
             test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
-            test_graph_ok(graph, husk_graph_backward(graph));
-            test_graph_ok(graph, husk_graph_set_position(graph, husk_graph_get_position(graph)));
+            test_graph_ok(graph, husk_graph_backward(graph)); // without an optimizer a step ends with it
             read_gradients(graph, &gradients[step], &bytes);
         }
         ck_assert(memcmp(gradients[1], gradients[2], bytes) == 0);
@@ -469,18 +468,22 @@ END_TEST
 
 // ---- numbers that are not finite ----
 
-static husk_graph *compile_normalised(uint32_t check_finite)
+static husk_graph *compile_normalised_with(husk_graph_options options)
 {
     husk_graph *graph = test_graph(HUSK_F32, 3);
     husk_error error = {0};
     husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
     husk_value hidden = husk_graph_linear(graph, "fc", &linear, input(graph));
     husk_value y = husk_graph_norm_layer(graph, "bn", &HUSK_NORM_LAYER(.params = &batch), hidden);
-    husk_graph_options options =
-        HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &momentum, .check_finite = check_finite);
+    options.loss = norm_of(graph, y);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);
     test_fill_input(graph, "x", 1, 0);
     return graph;
+}
+
+static husk_graph *compile_normalised(uint32_t check_finite)
+{
+    return compile_normalised_with(HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .check_finite = check_finite));
 }
 
 START_TEST(a_batch_that_overflows_leaves_no_trace)
@@ -500,6 +503,52 @@ START_TEST(a_batch_that_overflows_leaves_no_trace)
     test_graph_ok(graph, husk_graph_write(graph, "x", x, sizeof x));
     test_graph_ok(graph, husk_graph_step(graph));
     test_graph_ok(sound, husk_graph_step(sound));
+    expect_same_parameters(graph, sound);
+    husk_graph_release(graph);
+    husk_graph_release(sound);
+}
+END_TEST
+
+// Two batches a step, the second one's loss overflows. Looked at after backward, both go.
+START_TEST(gradients_of_a_batch_that_overflows_are_dropped)
+{
+    husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .check_finite = 1, .accumulate = 2);
+    husk_graph *graph = compile_normalised_with(options), *sound = compile_normalised_with(options);
+    float x[BATCH * WIDTH], huge[BATCH * WIDTH];
+    test_graph_ok(graph, husk_graph_read(graph, "x", x, sizeof x));
+    for (int i = 0; i < BATCH * WIDTH; i++)
+        huge[i] = x[i] > 0 ? 3e38f : -3e38f;
+    for (int batch = 0; batch < 2; batch++) {
+        test_graph_ok(graph, husk_graph_write(graph, "x", batch ? huge : x, sizeof x));
+        test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_TRAINING));
+        test_graph_ok(graph, husk_graph_backward(graph));
+    }
+    refused(graph, husk_graph_check_finite(graph), "is what this node computed: fc");
+    refused(graph, husk_graph_update(graph), "0 of 2 batches are in");
+    test_graph_ok(sound, husk_graph_forward(sound, HUSK_GRAPH_TRAINING)); // for its statistics
+    test_graph_ok(graph, husk_graph_write(graph, "x", x, sizeof x));
+    for (int batch = 0; batch < 2; batch++) {
+        test_graph_ok(graph, husk_graph_step(graph));
+        test_graph_ok(sound, husk_graph_step(sound));
+    }
+    expect_same_parameters(graph, sound);
+    husk_graph_release(graph);
+    husk_graph_release(sound);
+}
+END_TEST
+
+// What training has kept of statistics is not what an evaluation has used.
+START_TEST(an_evaluation_is_not_looked_at)
+{
+    husk_graph *graph = compile_normalised(1), *sound = compile_normalised(1);
+    test_graph_ok(graph, husk_graph_step(graph));
+    test_graph_ok(sound, husk_graph_step(sound));
+    float huge[BATCH * WIDTH];
+    for (int i = 0; i < BATCH * WIDTH; i++)
+        huge[i] = i % 2 ? 3e38f : -3e38f;
+    test_graph_ok(graph, husk_graph_write(graph, "x", huge, sizeof huge));
+    test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_EVALUATION));
+    refused(graph, husk_graph_check_finite(graph), "the last forward was no training");
     expect_same_parameters(graph, sound);
     husk_graph_release(graph);
     husk_graph_release(sound);
@@ -710,6 +759,8 @@ int main(void)
     tcase_add_test(tests, a_forward_whose_operands_changed_is_of_no_use);
     tcase_add_test(tests, a_backward_that_fails_drops_the_step);
     tcase_add_test(tests, a_batch_that_overflows_leaves_no_trace);
+    tcase_add_test(tests, gradients_of_a_batch_that_overflows_are_dropped);
+    tcase_add_test(tests, an_evaluation_is_not_looked_at);
     tcase_add_test(tests, what_a_layer_computes_inside_is_looked_at);
     tcase_add_test(tests, numbers_of_the_optimizer_are_looked_at_in_compiling);
     tcase_add_test(tests, an_input_with_nan_is_named);

@@ -145,8 +145,23 @@ START_TEST(options_are_checked)
     husk_graph_output_gradient(stage, "given", husk__graph_find(stage, "fc1"));
     husk_graph_options of_stage = HUSK_GRAPH_OPTIONS(.optimizer = &adam, .loss = made, .loss_scale = &plain);
     ck_assert_int_eq(husk_graph_compile(stage, &of_stage, &error), HUSK_INVALID_ARGUMENT);
-    ck_assert_msg(strstr(error.text, "loss_scale: gradients that are given are not multiplied"), "%s", error.text);
+    ck_assert_msg(strstr(error.text, "loss_scale: gradients that are given, or wanted by inputs"), "%s", error.text);
     husk_graph_release(stage);
+    // Nor for those that go elsewhere.
+    husk_graph *last = test_graph(HUSK_F16, 7);
+    husk_value in = husk_graph_input(last, "in", HUSK_F16, 2, (int64_t[]){BATCH, WIDTH});
+    husk_value out = husk_graph_linear(last, "fc", &HUSK_LINEAR_LAYER(.outputs = CLASSES), in);
+    husk_value labels = husk_graph_input(last, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
+    of_stage.loss = husk_graph_loss(last, "loss", NULL, out, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
+    husk_graph_input_gradient(last, "dx", in);
+    ck_assert_int_eq(husk_graph_compile(last, &of_stage, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "loss_scale: gradients that are given, or wanted by inputs"), "%s", error.text);
+    of_stage.loss_scale = NULL;
+    test_ok_error(husk_graph_compile(last, &of_stage, &error), &error);
+    husk_loss_scale scale = HUSK_LOSS_SCALE();
+    ck_assert_int_eq(husk_graph_get_loss_scale(last, &scale), HUSK_OK);
+    ck_assert(scale.scale == 0);
+    husk_graph_release(last);
     // A loss that was computed in f16 is too coarse to be one.
     husk_value x = husk_graph_parameter(graph, "x", 1, (int64_t[]){5}, NULL);
     options.loss_scale = NULL;

@@ -259,7 +259,9 @@ START_TEST(feeds)
     for (size_t i = 0; i < sizeof of_ids / sizeof *of_ids; i++)
         FAILS(husk_feed_create(test_context(), words, &of_ids[i], &feed, &error),
               "husk_feed_create: params: scale, channels, flip, shift: the dataset's inputs are ids and not numbers");
+    const float unknown = NAN;
     const husk_feed_params wrong[] = {HUSK_FEED_PARAMS(.batch = 2, .channels = -1, .mean = mean),
+                                      HUSK_FEED_PARAMS(.batch = 2, .channels = 1, .deviation = &unknown),
                                       HUSK_FEED_PARAMS(.batch = 2, .flip = 1),
                                       HUSK_FEED_PARAMS(.batch = 2, .shift = 1),
                                       HUSK_FEED_PARAMS(.batch = 2, .shards = -1),
@@ -267,6 +269,7 @@ START_TEST(feeds)
                                       HUSK_FEED_PARAMS(.batch = 2, .shard = 1),
                                       HUSK_FEED_PARAMS(.batch = INT64_MAX, .keep_partial = 1, .slots = 9)};
     static const char *const words_of[] = {"channels: it is negative",
+                                           "deviation: it is 0 or NaN",
                                            "flip, shift: examples are no images",
                                            "flip, shift: examples are no images",
                                            "shard: it is below shards",

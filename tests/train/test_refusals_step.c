@@ -185,7 +185,7 @@ START_TEST(options_are_looked_at)
     COMPILING(OPTIONS(.loss = loss, .loss_scale = &HUSK_LOSS_SCALE_PARAMS(.start = 1)),
               "options: loss_scale: without an optimizer nothing would take it out");
     COMPILING(OPTIONS(.loss_scale = &HUSK_LOSS_SCALE_PARAMS(.start = 1)),
-              "options: loss_scale: gradients that are given are not multiplied with it");
+              "options: loss_scale: gradients that are given, or wanted by inputs, are not multiplied with it");
     COMPILING(OPTIONS(.loss = loss, .loss_scale = &(husk_loss_scale_params){.size = 1}),
               "options: loss_scale: size is 1");
     SCALING("options: loss_scale: start is 3.35544e+07; 2^-24 to 2^24 is wanted", .start = 0x1p25f);
@@ -352,7 +352,7 @@ START_TEST(without_a_loss_or_an_optimizer)
     build(HUSK_F32);
     husk_graph_output_gradient(g, "dy", y);
     COMPILING(OPTIONS(.optimizer = &momentum, .loss_scale = &HUSK_LOSS_SCALE_PARAMS(.start = 1)),
-              "options: loss_scale: gradients that are given are not multiplied with it");
+              "options: loss_scale: gradients that are given, or wanted by inputs, are not multiplied with it");
     test_ok_error(husk_graph_compile(g, OPTIONS(.optimizer = &momentum), &error), &error);
     GRAPH_FAILS(g, husk_graph_check_finite(g), "husk_graph_check_finite: graph: it has no loss");
     test_graph_ok(g, husk_graph_step(g));

@@ -40,8 +40,9 @@ typedef struct husk_graph_options {
     uint32_t size;          /* sizeof this struct: HUSK_GRAPH_OPTIONS sets it */
     husk_value loss;        /* of rank 0, what is minimised, f32 beside f16 and bf16; HUSK_NO_VALUE: evaluation alone,
                                without any gradient, unless husk_graph_output_gradient gives one */
-    const husk_optimizer_params *optimizer; /* kind, rate and the rest; NULL: there are no updates. step, scale, skip,
-                                               skipped and copy are not looked at */
+    const husk_optimizer_params *optimizer; /* kind, rate and the rest; NULL: there are no updates, and a step
+                                               ends with its last batch. step, scale, skip, skipped and copy are not
+                                               looked at */
     float clip_norm;        /* gradients are scaled so that their norm is this at most; 0: they are not */
     uint32_t accumulate;    /* batches a step of the optimizer, whose gradients' mean is taken; 0 means 1 */
     uint64_t memory_limit;  /* bytes for all of husk_graph_memory; 0: what the context's budget has left */
@@ -54,7 +55,8 @@ typedef struct husk_graph_options {
     float clip_value;       /* each element of a gradient is brought into [-clip_value, clip_value], before clip_norm is
                                looked at; 0: it is not */
     const husk_loss_scale_params *loss_scale; /* NULL: the defaults for f16 with a loss and an optimizer, unless
-                               husk_graph_output_gradient gives a gradient, which is as it is; none for others */
+                               husk_graph_output_gradient gives a gradient or husk_graph_input_gradient wants one:
+                               those are as they are, and refuse a scale; none for others */
     uint32_t unverified;    /* not 0: compiling does not verify convolutions. By default each variant that was chosen
                                for one or for its gradients is run on drawn numbers before the first step, and
                                compared with the host's own: see husk_graph_compile */
@@ -163,7 +165,8 @@ HUSK_API husk_status husk_graph_set_loss_scale(husk_graph *graph, const husk_los
 /*
  * HUSK_OK where the loss is finite. Else INVALID_ARGUMENT, and the text names the batch and the first tensor that holds
  * NaN or infinity: an input, a parameter, or what a node computed, looked for by computing the batch once more. To be
- * asked after forward or backward in training and before the update. Waits. With options.check_finite running
+ * asked after forward or backward in training and before the update; after backward the step's gradients are dropped
+ * where the loss is not finite, with those of the batches before. Waits. With options.check_finite running
  * statistics are then what they were before the batch, so that another one may take its place; without it they are
  * what the batch has made them. Gradients that are not finite while the loss is are no error: a loss scale skips the
  * update, which husk_graph_get_loss_scale tells.
