@@ -151,10 +151,11 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
     at.d = split(&rest, out_d);
     at.c = split(&rest, channels);
     at.n = (int)rest;
+    const bool is_global = out_w == 1 && out_h == 1 && out_d == 1;
     int d, h, first_d, first_h, last_d, last_h, first_w, length;
     acc_t scale;
     for (long unit = first; unit < last; ++unit, next_output(&at, channels, out_d, out_h, out_w)) {
-        if (unit == first || out_w * out_h * out_d > 1) { // one window suits all channels of global pooling
+        if (unit == first || !is_global) { // one window suits all channels of global pooling
             d = at.d * stride_d - pad_d;
             h = at.h * stride_h - pad_h;
             const int w = at.w * stride_w - pad_w;
@@ -172,8 +173,8 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
         const __global data_t *x = x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c + first_w;
 
         // Global pooling: a window is a row, and the next VW of them lie evenly.
-        if (mode != POOL_MAX_INDICES && out_w * out_h * out_d == 1 && last_d - first_d == 1 &&
-            last_h - first_h == 1 && at.c + VW <= channels && unit + VW <= last && length <= sum_block * 4 * VW) {
+        if (mode != POOL_MAX_INDICES && is_global && last_d - first_d == 1 && last_h - first_h == 1 &&
+            at.c + VW <= channels && unit + VW <= last && length <= sum_block * 4 * VW) {
             const int z = d + first_d * dilation_d, row = h + first_h * dilation_h;
             const vf found = pool_rows(mode, x + z * x_stride_d + row * x_stride_h, x_stride_c, length);
             const vf out = mode == POOL_AVG ? found * scale : found;

@@ -192,7 +192,7 @@ static husk_status check_tensor(const husk_tensor *w, const husk_tensor *tensor,
         return status;
     husk_tensor own = *tensor;
     husk__tensor_resolve(&own);
-    if (!husk__tensor_is_packed(&own))
+    if (husk__tensor_count(&own) > 0 && !husk__tensor_is_packed(&own))
         return husk__reject(scope, argument, "is not packed");
     return husk__tensor_check_shape(tensor, argument, w->rank, w->shape, "as w", scope);
 }

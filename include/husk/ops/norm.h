@@ -101,7 +101,8 @@ HUSK_API husk_status husk_norm(husk_queue *queue, const husk_norm_params *params
  *
  * scale NULL stands for ones. dx may be x or dy itself, unless it is accumulated to. A zero-sized x has a dx of nothing
  * and a dscale and dbias of zeros. A NaN among a set's g, x, mean and rstd makes all of its dx NaN, an infinity
- * infinite or NaN; BATCH without `training`: a dx is the product of its own dy alone.
+ * infinite or NaN; BATCH without `training`: a dx is the product of its own dy alone. rstd^2 times the mean of
+ * (g * xhat) is formed on the way: beyond 2^128 the set's dx is not finite, and below 2^-126 it counts as zero.
  *
  * Error, f as above and q = 16 + 2 sqrt k, k elements that share a scale:
  *     |error of dx| <= u |rstd| (8 |g| + f (mean of |g| + |xhat| mean of |g xhat|)) + 2 u |dx|
