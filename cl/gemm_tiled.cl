@@ -40,7 +40,7 @@ __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_off
     const int first_column = (int)(group - block_row * column_blocks) * BLOCK_N;
     const int first_row = (int)(block_row - part * row_blocks) * BLOCK_M;
     const int begin = (int)(part - matrix * splits) * k_split;
-    const int end = min(k, begin + k_split);
+    const int end = begin + min(k - begin, k_split);
 
     const int a_units = UNITS(wide & WIDE_A), b_units = UNITS(wide & WIDE_B), c_units = UNITS(wide & WIDE_C);
     const int bias_units = UNITS(wide & WIDE_BIAS);

@@ -58,10 +58,10 @@ static int64_t remainders(int64_t kernel, int64_t dilation, int64_t stride)
     return count;
 }
 
-// Elements of private memory that a band's pixels take.
+// Elements of private memory that a band's pixels take. The last taps of the last row read on past its phase's end.
 static int64_t pixels(const band *b, int64_t rows)
 {
-    return b->phases * ((rows + b->reach) * b->pitch + 16);
+    return b->phases * ((rows + b->reach) * b->pitch + 16) + b->pitch - b->columns;
 }
 
 // Whole rows, as many as fit, or a part of one; rows 0: the filter is too large.

@@ -124,7 +124,7 @@ static husk_status resolve_weight(const husk_rnn_weights *given, int64_t index, 
     for (int i = 0; i < PARTS && status == HUSK_OK; ++i) {
         husk_tensor resolved;
         if (i < 2)
-            *row[i] = shapes[i][1];
+            *row[i] = husk__max_i64(1, shapes[i][1]);
         if (!tensors[i])
             continue;
         husk__rnn_backward_weight_name(index, i, name);
@@ -335,7 +335,7 @@ void husk__rnn_backward_describe(const void *untyped, husk__key *key)
         wants[i / 16] = (int64_t)((uint64_t)wants[i / 16] | (uint64_t)bits << (4 * (i % 16)));
         const husk__rnn_rows *rows = &own->given_rows[i];
         const bool is_packed =
-            rows->input == husk__rnn_layer_inputs(&own->forward, i / own->forward.directions) &&
+            rows->input == husk__rnn_packed_pitch(&own->forward, i / own->forward.directions) &&
             rows->hidden == own->forward.hidden;
         if (!bits || is_packed) // packed rows, the usual case, take no room
             continue;

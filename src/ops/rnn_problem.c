@@ -290,7 +290,7 @@ static husk_status resolve_matrix(const husk_tensor *tensor, const char *name, h
     if (status == HUSK_OK)
         status = check_last_stride(&own, name, scope);
     if (status == HUSK_OK)
-        *row = rows > 1 ? own.strides[0] : columns;
+        *row = rows > 1 ? own.strides[0] : husk__max_i64(1, columns);
     return status;
 }
 
@@ -378,7 +378,7 @@ static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_prob
         problem->has_hidden_bias = (inputs->packed->flags & HUSK__RNN_PACKED_HIDDEN_BIAS) != 0;
         for (int64_t i = 0; i < count; ++i)
             problem->rows[i] =
-                (husk__rnn_rows){husk__rnn_layer_inputs(problem, i / problem->directions), problem->hidden};
+                (husk__rnn_rows){husk__rnn_packed_pitch(problem, i / problem->directions), problem->hidden};
         return HUSK_OK;
     }
     problem->has_input_bias = inputs->weights[0].input_bias != NULL;
@@ -404,7 +404,7 @@ static void keep_given(husk__rnn_problem *problem)
         given->rows[i] = problem->rows[i];
         if (husk__rnn_is_narrow(problem))
             problem->rows[i] =
-                (husk__rnn_rows){husk__rnn_layer_inputs(problem, i / problem->directions), problem->hidden};
+                (husk__rnn_rows){husk__rnn_packed_pitch(problem, i / problem->directions), problem->hidden};
     }
 }
 
@@ -595,7 +595,7 @@ void husk__rnn_describe(const void *problem_, husk__key *key)
     // Packed rows, the usual case, take no room.
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
         const husk__rnn_rows *rows = &given->rows[i];
-        if (rows->input == husk__rnn_layer_inputs(problem, i / problem->directions) &&
+        if (rows->input == husk__rnn_packed_pitch(problem, i / problem->directions) &&
             rows->hidden == problem->hidden)
             continue;
         husk__key_i64(key, i);

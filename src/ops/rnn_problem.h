@@ -8,6 +8,7 @@
 #include <husk/ops/gemm.h>
 #include <husk/ops/rnn.h>
 
+#include "base/checked.h"
 #include "select/plan.h"
 
 enum { HUSK__RNN_MAX_LAYERS = 16, HUSK__RNN_MAX_WEIGHTS = 2 * HUSK__RNN_MAX_LAYERS, HUSK__RNN_NAME = 48 };
@@ -78,6 +79,12 @@ static inline int64_t husk__rnn_weight_count(const husk__rnn_problem *problem)
 static inline int64_t husk__rnn_layer_inputs(const husk__rnn_problem *problem, int64_t layer)
 {
     return layer == 0 ? problem->inputs : problem->directions * problem->hidden;
+}
+
+/* Elements between rows of a layer's packed input weights, as husk_tensor_make has them. */
+static inline int64_t husk__rnn_packed_pitch(const husk__rnn_problem *problem, int64_t layer)
+{
+    return husk__max_i64(1, husk__rnn_layer_inputs(problem, layer));
 }
 
 static inline bool husk__rnn_has_two_passes(const husk__rnn_problem *problem)

@@ -126,13 +126,22 @@ static float draw_one(probe *p, filling kind, bool is_a)
     return (float)((int)(draw(p) % 19) - 9);
 }
 
+// A NaN that all but an f32's last digits cannot tell from infinity.
+static float smallest_nan(void)
+{
+    const uint32_t bits = 0x7f800001u;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static void fill(probe *p, filling kind, operand *x, bool is_a)
 {
     for (int i = 0; i < SIDE * p->steps; ++i) {
         x->values[i] = draw_one(p, kind, is_a);
         // Each in a row of its own. An f32 infinity has no parts that are numbers: see husk/plan.h.
         if (kind == REALS && is_a && i == NAN_ROW * p->steps + 7)
-            x->values[i] = NAN;
+            x->values[i] = dtype_of(p->product) == HUSK_F32 ? smallest_nan() : NAN;
         if (kind == REALS && is_a && i == INFINITE_ROW * p->steps + 11)
             x->values[i] = INFINITY;
         uint32_t bits;

@@ -329,6 +329,31 @@ START_TEST(test_no_sequence)
 }
 END_TEST
 
+// Layers that read their states and biases alone.
+START_TEST(test_no_feature)
+{
+    static const husk_dtype dtypes[] = {HUSK_F32, HUSK_F16, HUSK_BF16};
+    const int way = _i % RNN_WAYS, dtype = _i / RNN_WAYS % 3;
+    const rnn_shape shape = {.dtype = dtypes[dtype],
+                             .cell = _i / RNN_WAYS / 3 ? HUSK_RNN_TANH : HUSK_RNN_GRU,
+                             .steps = 3,
+                             .batch = 4,
+                             .inputs = 0,
+                             .hidden = _i / RNN_WAYS / 3 ? 1 : 19,
+                             .layers = 2,
+                             .has_h0 = true,
+                             .has_h_n = true,
+                             .has_input_bias = true,
+                             .has_hidden_bias = true,
+                             .seed = 60};
+    rnn_case c;
+    rnn_case_make(&shape, &c);
+    for (int v = 0; v < VARIANTS; v++)
+        rnn_case_verify(&c, variants[v], (rnn_way)way);
+    rnn_case_release(&c);
+}
+END_TEST
+
 START_TEST(test_lengths)
 {
     static const int32_t lengths[][4] = {{0, 0, 0, 0}, {5, 5, 5, 5}, {0, 5, 3, 1}, {-7, 9, 2147483647, 4}};
@@ -587,6 +612,7 @@ int main(void)
     tcase_add_loop_test(numbers, test_far, 0, 2);
     tcase_add_loop_test(edges, test_no_step, 0, 4);
     tcase_add_test(edges, test_no_sequence);
+    tcase_add_loop_test(edges, test_no_feature, 0, 2 * 3 * RNN_WAYS);
     tcase_add_loop_test(edges, test_lengths, 0, 16);
     tcase_add_loop_test(edges, test_workspace_limit, 0, 8);
     tcase_add_test(edges, test_small_buffers);

@@ -162,6 +162,18 @@ START_TEST(empty)
 }
 END_TEST
 
+// The layer below reads its states and biases alone.
+START_TEST(no_feature)
+{
+    static const husk_dtype dtypes[] = {HUSK_F32, HUSK_F16, HUSK_BF16};
+    rnn_backward_config c =
+        rnn_backward_everything(rnn_backward_shape(_i / 3 ? 0 : RNN_CELLS - 1, 3, 4, 0, _i / 3 ? 1 : 19));
+    c.shape.dtype = dtypes[_i % 3];
+    c.shape.layers = 2;
+    rnn_backward_verify_all(&c);
+}
+END_TEST
+
 // One gradient alone, of every kind; and layers of which nothing is wanted.
 START_TEST(one_alone)
 {
@@ -346,6 +358,7 @@ int main(void)
     tcase_add_loop_test(numbers, divided, 0, 2 * RNN_CELLS);
     tcase_add_loop_test(numbers, lengths, 0, 4 * RNN_CELLS);
     tcase_add_loop_test(numbers, empty, 0, 4 * RNN_CELLS);
+    tcase_add_loop_test(numbers, no_feature, 0, 6);
     tcase_add_loop_test(numbers, one_alone, 0, 7 * RNN_CELLS);
     tcase_add_loop_test(numbers, top_layer_alone, 0, RNN_CELLS);
     tcase_add_loop_test(numbers, special_values, 0, RNN_CELLS);

@@ -185,6 +185,8 @@ static const mistake mistakes[] = {
      "integers"},
     {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_HIGH, "lib/fragment_soft.clh",
      "return part ? tf32_left(element, high) : high;", "return part ? 0.0f : high;", "random numbers"},
+    {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_MEDIUM, "lib/parts.clh", "bits | (isnan(value) ? 0x400000u : 0u);",
+     "bits;", "random numbers"},
     {"soft_nv_mma", HUSK_F32, HUSK_PRECISION_MEDIUM, "lib/fragment_nv_mma.clh", "#error \"LANES is 32 here\"",
      "#error \"LANES is 32 here\"\n#endif\n#if 1\n#error \"planted\"", "does not build"},
     {"soft_amd_wmma", HUSK_F32, HUSK_PRECISION_HIGH, "lib/fragment_matrix.clh", "to[lines * BLOCK_K] = bf16_part(",
