@@ -280,6 +280,19 @@ START_TEST(bands_and_taps)
 }
 END_TEST
 
+// Taps that lie so far apart that the last ones' part of a row ends beyond the row's.
+START_TEST(far_taps)
+{
+    conv_backward_case c = conv_backward_plain(1, 1, 1, 3, 0, 1);
+    c.groups = 2;
+    c.in[1] = 20048;
+    c.filter[0] = 1;
+    c.params.dilation[1] = 1024;
+    ck_assert(conv_backward_resolve(&c));
+    test_case(&c, WEIGHTS | BIAS);
+}
+END_TEST
+
 // Filters of 3 and 5 at stride 1 and 2: strips of columns and their ends, rows in halves of vectors, odd images, more
 // strips than have masks, padding beyond the filter, rows of dy that no row of x meets.
 START_TEST(strips)
@@ -633,6 +646,7 @@ int main(void)
     tcase_add_test(device, blocks_slices_and_panels);
     tcase_add_test(device, winograd_tiles);
     tcase_add_test(device, bands_and_taps);
+    tcase_add_test(device, far_taps);
     tcase_add_test(device, strips);
     tcase_add_test(device, one_image_for_all);
     tcase_add_test(device, what_only_padding_meets_is_zero);
