@@ -296,7 +296,7 @@ POOL_INLINE bool can_gather(int rows, int columns, POOL_BACKWARD_PARAMS)
     const int reach = (window_w - 1) * dilation_w;
     const int outputs = min(out_h, (rows + (window_h - 1) * dilation_h) / stride_h + 2);
     return in_d == 1 && out_d == 1 && window_d == 1 && columns >= in_w &&
-           (stride_w == 1 || dilation_w == 1) && window_h * window_w <= MOST_WINDOW &&
+           (stride_w == 1 || dilation_w == 1) && window_h <= MOST_WINDOW && window_w <= MOST_WINDOW / window_h &&
            (in_w - 1 + pad_w) / stride_w < out_w + 2 * (reach + VW) &&
            (long)(outputs + 1) * (out_w + 2 * (reach + VW)) <= GATHER_ROOM;
 }

@@ -139,6 +139,10 @@ husk_status husk__attention_check(husk_queue *queue, const husk_attention_params
         status = check_mask(given->mask, q, k, scope);
     if (status == HUSK_OK && (q->shape[LENGTH] > INT32_MAX / 4 || k->shape[LENGTH] > INT32_MAX / 4))
         return husk__fail(scope, HUSK_UNSUPPORTED, "argument q or k: more than %d positions", INT32_MAX / 4);
+    if (status == HUSK_OK && (q->shape[COLUMNS] > INT32_MAX / 4 || v->shape[COLUMNS] > INT32_MAX / 4))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "argument q or v: more than %d columns", INT32_MAX / 4);
+    if (status == HUSK_OK && q->shape[HEADS] > INT32_MAX / 4)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "argument q: more than %d heads", INT32_MAX / 4);
     return status;
 }
 
@@ -367,6 +371,19 @@ const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES] 
     {.name = "8x8", .options = "-DSIDE=8", .values = {8}},
 };
 
+// Drivers count the work-items of dimension 0 in 32 bits.
+bool husk__attention_can_launch(const problem *own, int64_t tiles, int64_t blocks, int64_t items,
+                                char reason[HUSK__REASON_CAPACITY])
+{
+    const int64_t most = INT64_C(0xffffffff) / items / husk__max_i64(tiles, 1);
+    const bool has_few = own->q.shape[BATCH] <= most / husk__max_i64(own->q.shape[HEADS], 1);
+    if (has_few && blocks <= HUSK__MOST_GROUPS)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "%s are more than a launch has",
+             has_few ? "blocks of columns" : "work-items of all heads");
+    return false;
+}
+
 bool husk__attention_supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
@@ -375,10 +392,15 @@ bool husk__attention_supports_workgroup(const husk__candidate *candidate, char r
         snprintf(reason, HUSK__REASON_CAPACITY, "leaves f64 to work-groups whose tiles take half as much local memory");
         return false;
     }
-    if ((uint64_t)(side * side) <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", side * side);
-    return false;
+    if ((uint64_t)(side * side) > candidate->traits->work_group) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", side * side);
+        return false;
+    }
+    // Of either side's gradients, too.
+    const int64_t length = husk__max_i64(own->q.shape[LENGTH], own->k.shape[LENGTH]);
+    const int64_t columns = husk__max_i64(own->q.shape[COLUMNS], own->v.shape[COLUMNS]);
+    return husk__attention_can_launch(own, husk__divide_up(length, 4 * side), husk__divide_up(columns, 4 * side),
+                                      side * side, reason);
 }
 
 double husk__attention_cost_workgroup(const husk__candidate *candidate)

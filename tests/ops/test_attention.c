@@ -478,11 +478,38 @@ START_TEST(bad_input)
     REFUSED(INVALID_ARGUMENT, "precision", g.params.precision = (husk_precision)4);
     REFUSED(INVALID_ARGUMENT, "blockss", g.params.variant = "blockss");
     REFUSED(INVALID_ARGUMENT, "params", g.params.size += 8);
+    REFUSED(UNSUPPORTED, "columns", g.q.shape[3] = g.k.shape[3] = INT32_MAX / 4 + 1);
+    REFUSED(UNSUPPORTED, "columns", g.v.shape[3] = g.y.shape[3] = INT32_MAX / 4 + 1);
+    REFUSED(UNSUPPORTED, "heads", g.q.shape[1] = g.y.shape[1] = g.sums.shape[1] = INT32_MAX / 4 * 2);
     ck_assert_int_eq(husk_attention(NULL, NULL, &c.q.tensor, &c.k.tensor, &c.v.tensor, NULL, &y.tensor, NULL),
                      HUSK_INVALID_ARGUMENT);
     test_untouched(&y);
     test_untouched(&sums);
     test_release_all();
+}
+END_TEST
+
+// Work-groups of a dimension, and work-items of the first, end before a driver's numbers do.
+START_TEST(more_than_a_launch)
+{
+    static const struct {
+        int64_t batch, columns;
+        const char *variant, *reason;
+    } calls[] = {{1, 1 << 22, "workgroup:16x16", "columns"}, {1, 1 << 22, "tiled:64x64", "columns"},
+                 {1 << 24, 1, "workgroup:16x16", "work-items"}};
+    const int64_t batch = calls[_i].batch, columns = calls[_i].columns;
+    husk_buffer *buffer;
+    husk_error error;
+    test_ok_error(husk_buffer_create(test_context(), (uint64_t)(batch * columns * 4), &buffer, &error), &error);
+    husk_tensor q = husk_tensor_make(buffer, HUSK_F32, 4, (int64_t[]){batch, 1, 1, 1});
+    husk_tensor v = husk_tensor_make(buffer, HUSK_F32, 4, (int64_t[]){batch, 1, 1, columns});
+    husk_tensor y = v;
+    const husk_attention_params params = HUSK_ATTENTION_PARAMS(.variant = calls[_i].variant);
+    test_ok_error(husk_buffer_create(test_context(), (uint64_t)(batch * columns * 4), &y.buffer, &error), &error);
+    test_refused(husk_attention(test_silent_queue(), &params, &q, &q, &v, NULL, &y, NULL), HUSK_UNSUPPORTED,
+                 calls[_i].reason);
+    husk_buffer_release(y.buffer);
+    husk_buffer_release(buffer);
 }
 END_TEST
 
@@ -509,5 +536,6 @@ int main(void)
     tcase_add_test(tests, the_check_sees_mistakes);
     tcase_add_test(tests, first_version);
     tcase_add_test(tests, bad_input);
+    tcase_add_loop_test(tests, more_than_a_launch, 0, 3);
     return test_main(suite);
 }

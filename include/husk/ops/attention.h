@@ -81,7 +81,8 @@ HUSK_API husk_status husk_attention(husk_queue *queue, const husk_attention_para
  *
  * Error, with delta of a score, 2 u |log_sum_exp| more: ds errs by p (delta |dp - r| + (8 + 2 sqrt e) u (sum |dy v| +
  * sum |dy y|)), r = sum dy y; dropout(p) by delta of itself; the sums by that and (8 + 2 sqrt n) u of the absolute
- * terms, n their number.
+ * terms, n their number. A row that a finite mask of -1e8 or lower hides whole has lost log n in log_sum_exp: its p are
+ * up to n times too large.
  */
 HUSK_API husk_status husk_attention_backward(husk_queue *queue, const husk_attention_params *params,
                                              const husk_tensor *q, const husk_tensor *k, const husk_tensor *v,
