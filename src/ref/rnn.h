@@ -114,13 +114,17 @@ bool husk_ref_rnn_reserve_check(const husk_ref_rnn *op, const husk_ref_array *y,
  *           e(dr) = |q r'| e(dn) + 6 u |dr|, with RESET_BEFORE |h' r'| e(dv) for it, dv being the gradient of r . h'
  * A product with weights, of K terms, is off by GEMM's bound for K and, inherited, by sqrt(sum (w e)^2), as forward's.
  * The gradients of weights and biases, with K = T B, inherit sum |e x|.
+ *
+ * Of large batches a few sequences are computed, which the others repeat: sequence b has the length of like[b], its
+ * numbers in x, h0, c0, y and reserve, and sign[b] times those in dy, dh_n and dc_n. Gradients are linear in these: its
+ * own are sign[b] times those of like[b], whose part in the gradients of weights and biases is taken as often.
  */
 typedef struct husk_ref_rnn_backward {
     const husk_ref_rnn *forward;
     const husk_ref_array *y, *reserve;        /* as forward left them */
     const husk_ref_array *dy, *dh_n, *dc_n;   /* NULL: zeros */
-    const int64_t *sequences;                 /* NULL: all; else those alone, and no weights' gradients */
-    int64_t sequence_count;
+    const int64_t *like;                      /* [B]; like[like[b]] is like[b], with sign 1. NULL: nothing repeats */
+    const double *sign;                       /* [B], 1 or -1; beside like */
 } husk_ref_rnn_backward;
 
 /* One gradient: packed, with bounds; terms: of a sum in it, at most. values is NULL where there is none. */
@@ -141,7 +145,7 @@ typedef struct husk_ref_rnn_gradients {
 /* False when memory does not suffice. Release it in either case. */
 bool husk_ref_rnn_backward_run(const husk_ref_rnn_backward *op, husk_ref_rnn_gradients *gradients);
 void husk_ref_rnn_gradients_release(husk_ref_rnn_gradients *gradients);
-/* before: what was there and was added to; or NULL. Compares those of the op's sequences, for x and the states. */
+/* before: what was there and was added to; or NULL. Those of sequences that repeat others are compared as well. */
 void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient *gradient,
                                    const husk_ref_array *before, const husk_ref_array *actual,
                                    husk_ref_report *report);

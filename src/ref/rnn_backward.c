@@ -63,6 +63,7 @@ typedef struct run {
     number *gate, *state_gate;   // [G][H]: a step's gates' gradients, by inputs and by the state
     number *dh, *carry;          // [H]
     double *h, *x, *reset_h;     // [H], [width], [H]
+    double copies, total;        // of the sequence under way: how many there are, and the sum of their signs
     void *memory[64 + 16 * HUSK_REF_RNN_MAX_WEIGHTS];
     int memories;
     bool is_short;
@@ -182,16 +183,18 @@ static void multiply(run *r, const double *weights, const number *gates, int64_t
         }
 }
 
-static void add_outer(const sums *to, const number *gates, int64_t rows, int64_t first, const double *vector,
-                      int64_t columns, double vector_error)
+static void add_outer(const run *r, const sums *to, const number *gates, int64_t rows, int64_t first,
+                      const double *vector, int64_t columns, double vector_error)
 {
-    for (int64_t k = first; k < first + rows; k++)
+    for (int64_t k = first; k < first + rows; k++) {
+        const double error = gates[k].error + vector_error * fabs(gates[k].value);
         for (int64_t j = 0; j < columns; j++) {
             const int64_t at = k * columns + j;
-            to->values[at] += gates[k].value * vector[j];
-            to->magnitudes[at] += fabs(gates[k].value * vector[j]);
-            to->inherited[at] += fabs(vector[j]) * (gates[k].error + vector_error * fabs(gates[k].value));
+            to->values[at] += r->total * (gates[k].value * vector[j]);
+            to->magnitudes[at] += r->copies * fabs(gates[k].value * vector[j]);
+            to->inherited[at] += r->copies * fabs(vector[j]) * error;
         }
+    }
 }
 
 // What a step adds to the gradients of weights, biases and inputs.
@@ -207,12 +210,12 @@ static void add_step(run *r, const place *p)
         r->x[i] = p->layer == 0 ? husk_ref_load(x, husk_ref_offset(x, index))
                                 : output_at(r, p, p->layer - 1, p->time, i);
     }
-    add_outer(&c->d_input, r->gate, rows, 0, r->x, c->features, 0.0);
-    add_outer(&c->d_input_bias, r->gate, rows, 0, &one, 1, 0.0);
-    add_outer(&c->d_hidden_bias, r->state_gate, rows, 0, &one, 1, 0.0);
-    add_outer(&c->d_hidden, r->state_gate, before ? 2 * r->hidden : rows, 0, r->h, r->hidden, 0.0);
+    add_outer(r, &c->d_input, r->gate, rows, 0, r->x, c->features, 0.0);
+    add_outer(r, &c->d_input_bias, r->gate, rows, 0, &one, 1, 0.0);
+    add_outer(r, &c->d_hidden_bias, r->state_gate, rows, 0, &one, 1, 0.0);
+    add_outer(r, &c->d_hidden, r->state_gate, before ? 2 * r->hidden : rows, 0, r->h, r->hidden, 0.0);
     if (before)
-        add_outer(&c->d_hidden, r->state_gate, r->hidden, 2 * r->hidden, r->reset_h, r->hidden, u);
+        add_outer(r, &c->d_hidden, r->state_gate, r->hidden, 2 * r->hidden, r->reset_h, r->hidden, u);
     for (int64_t k = 0; k < rows; k++)
         for (int64_t i = 0; i < c->features; i++) {
             const double weight = c->input[k * c->features + i], error = weight * r->gate[k].error;
@@ -349,6 +352,12 @@ static void run_sequence(run *r, int64_t b, husk_ref_rnn_gradients *made)
 {
     const husk_ref_array *dy = r->op->dy;
     const size_t plane = (size_t)(r->steps * r->width);
+    r->copies = r->total = r->op->like == NULL;
+    for (int64_t other = 0; r->op->like != NULL && other < r->batch; other++)
+        if (r->op->like[other] == b) {
+            r->copies++;
+            r->total += r->op->sign[other];
+        }
     memset(r->above, 0, plane * sizeof(double));
     memset(r->above_error, 0, plane * sizeof(double));
     for (int64_t time = 0; dy != NULL && time < r->steps; time++)
@@ -418,11 +427,11 @@ bool husk_ref_rnn_backward_run(const husk_ref_rnn_backward *op, husk_ref_rnn_gra
         return false;
     make_run(op, r);
     bool done = !r->is_short && make_results(r, made);
-    const int64_t count = op->sequences != NULL ? op->sequence_count : r->batch;
-    for (int64_t i = 0; done && i < count; i++)
-        run_sequence(r, op->sequences != NULL ? op->sequences[i] : i, made);
+    for (int64_t b = 0; done && b < r->batch; b++)
+        if (op->like == NULL || op->like[b] == b)
+            run_sequence(r, b, made);
     const int64_t rows = r->gates * r->hidden, terms = r->steps * r->batch;
-    for (int64_t i = 0; done && op->sequences == NULL && i < r->layers * r->directions; i++) {
+    for (int64_t i = 0; done && i < r->layers * r->directions; i++) {
         const cell *c = &r->cells[i];
         husk_ref_rnn_gradient *weights = made->weights[i];
         const double engine = op->forward->product_factor;
@@ -452,14 +461,6 @@ void husk_ref_rnn_gradients_release(husk_ref_rnn_gradients *made)
     *made = (husk_ref_rnn_gradients){0};
 }
 
-static bool is_chosen(const husk_ref_rnn_backward *op, int64_t sequence)
-{
-    for (int64_t i = 0; i < op->sequence_count; i++)
-        if (op->sequences[i] == sequence)
-            return true;
-    return op->sequences == NULL;
-}
-
 void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient *gradient,
                                    const husk_ref_array *before, const husk_ref_array *actual,
                                    husk_ref_report *report)
@@ -469,18 +470,19 @@ void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_r
         if (gradient->shape[d] == 0)
             return;
     do {
-        if (gradient->rank == 3 && !is_chosen(op, index[1]))
-            continue;
-        const int64_t at = husk_ref_position_of(gradient->rank, gradient->shape, index);
+        const bool repeats = gradient->rank == 3 && op->like != NULL;
+        const int64_t from[3] = {index[0], repeats ? op->like[index[1]] : index[1], index[2]};
+        const int64_t at = husk_ref_position_of(gradient->rank, gradient->shape, from);
+        const double value = (repeats ? op->sign[index[1]] : 1.0) * gradient->values[at];
         const double there = before != NULL ? husk_ref_load(before, husk_ref_offset(before, index)) : 0.0;
         const double bound = husk_ref_bound_in(
             actual->dtype, gradient->bounds[at] +
                                (before != NULL ? husk_ref_sum_bound(0.0, gradient->terms, fabs(there)) : 0.0) +
-                               (before != NULL ? u * fabs(gradient->values[at]) : 0.0));
+                               (before != NULL ? u * fabs(value) : 0.0));
         const double rounding =
-            bound > 0.0 ? husk_ref_round_bound(actual->dtype, fabs(gradient->values[at] + there) + bound) : 0.0;
-        husk_ref_report_add(report, gradient->rank, index, gradient->values[at] + there, bound + rounding,
+            bound > 0.0 ? husk_ref_round_bound(actual->dtype, fabs(value + there) + bound) : 0.0;
+        husk_ref_report_add(report, gradient->rank, index, value + there, bound + rounding,
                             husk_ref_load(actual, husk_ref_offset(actual, index)));
-        report->zeros += gradient->values[at] == 0.0 && gradient->bounds[at] > 0.0;
+        report->zeros += value == 0.0 && gradient->bounds[at] > 0.0;
     } while (husk_ref_index_next(gradient->rank, gradient->shape, index));
 }

@@ -83,6 +83,9 @@ static void release_linear(linear *l)
         test_array_release(others[i]);
 }
 
+static const int64_t *like; // what backward's op has of them
+static const double *sign;
+
 static void backward(const linear *l, husk_ref_rnn_gradients *made)
 {
     double *at = l->d_all.data;
@@ -96,7 +99,9 @@ static void backward(const linear *l, husk_ref_rnn_gradients *made)
                                       .reserve = &l->reserve,
                                       .dy = &dy,
                                       .dh_n = &dh_n,
-                                      .dc_n = l->params.cell == HUSK_RNN_LSTM ? &dc_n : NULL};
+                                      .dc_n = l->params.cell == HUSK_RNN_LSTM ? &dc_n : NULL,
+                                      .like = like,
+                                      .sign = sign};
     ck_assert(husk_ref_rnn_backward_run(&op, made));
 }
 
@@ -161,10 +166,74 @@ START_TEST(adjoint)
 }
 END_TEST
 
+// What all has of sequence 0, in rows [outer][3][width], times factor in the last one.
+static void repeat_last(double *all, int64_t outer, int64_t width, double factor)
+{
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < width; i++)
+            all[(3 * o + 2) * width + i] = factor * all[3 * o * width + i];
+}
+
+static void expect_near(double expected, double actual, double scale, const char *what)
+{
+    ck_assert_msg(fabs(expected - actual) <= 1e-13 * scale, "%s: %.17g instead of %.17g", what, actual, expected);
+}
+
+// Of sequences that repeat others the few have the gradients of all, within the bounds of all, and each is compared.
+START_TEST(repeats)
+{
+    const int64_t of[3] = {0, 1, 0};
+    const double signs[3] = {1.0, 1.0, -1.0};
+    linear l;
+    make_linear(&l, _i % RNN_CELLS, 2, true, _i / RNN_CELLS, 1500 + (uint64_t)_i, 0.8);
+    l.lengths_data[2] = l.lengths_data[0];
+    const int64_t *x = l.inputs[0].shape, hidden = l.params.hidden_size, states = l.inputs[1].shape[0];
+    double *at = l.d_all.data;
+    repeat_last(l.inputs[0].data, x[0], x[2], 1.0);
+    repeat_last(l.inputs[1].data, states, hidden, 1.0);
+    repeat_last(l.inputs[2].data, states, hidden, 1.0);
+    repeat_last(at, x[0], 2 * hidden, -1.0);
+    at += husk_ref_array_count(&l.y);
+    repeat_last(at, states, hidden, -1.0);
+    repeat_last(at + husk_ref_array_count(&l.h_n), states, hidden, -1.0);
+    forward(&l);
+    husk_ref_rnn_gradients all, few;
+    backward(&l, &all);
+    like = of;
+    sign = signs;
+    backward(&l, &few);
+    like = NULL;
+    sign = NULL;
+    const husk_ref_rnn_backward op = {.forward = &l.op, .like = of, .sign = signs};
+    for (int i = 0; i < l.count; i++) {
+        const husk_ref_rnn_gradient *expected = gradient_of(&all, i), *made = gradient_of(&few, i);
+        if (expected->values == NULL)
+            continue;
+        const husk_ref_array right = husk_ref_array_make(expected->values, HUSK_F64, expected->rank, expected->shape);
+        const int64_t count = husk_ref_array_count(&right), last = count - 1;
+        for (int64_t j = 0; made->rank < 3 && j < count; j++) {
+            expect_near(expected->values[j], made->values[j], 1.0 + fabs(expected->values[j]), "a gradient");
+            expect_near(expected->bounds[j], made->bounds[j], expected->bounds[j], "its bound");
+        }
+        husk_ref_report report = {0};
+        husk_ref_rnn_gradient_compare(&op, made, NULL, &right, &report);
+        ck_assert_int_eq(report.checked, count);
+        ck_assert_int_eq(report.failures, 0);
+        expected->values[last] += 1e-3; // of the sequence that was not computed, too
+        husk_ref_rnn_gradient_compare(&op, made, NULL, &right, &report);
+        ck_assert_int_eq(report.failures, 1);
+    }
+    husk_ref_rnn_gradients_release(&all);
+    husk_ref_rnn_gradients_release(&few);
+    release_linear(&l);
+}
+END_TEST
+
 TCase *rnn_backward_reference(void)
 {
     TCase *reference = tcase_create("reference");
     tcase_add_loop_test(reference, differences, 0, 8 * RNN_CELLS);
     tcase_add_loop_test(reference, adjoint, 0, 4);
+    tcase_add_loop_test(reference, repeats, 0, 2 * RNN_CELLS);
     return reference;
 }
