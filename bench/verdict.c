@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "verdict.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "data.h"
+#include "text.h"
+
+#define FLIPPED 0xab // the bits of a byte
 
 husk_ref_array bench_ref_array(const bench_array *array)
 {
@@ -36,6 +42,7 @@ void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_
         verdict->max_error = report->max_error;
     verdict->checked += report->checked;
     verdict->pass = verdict->pass && pass;
+    verdict->unscanned = verdict->unscanned || report->unscanned;
     verdict->mistrusted = verdict->mistrusted || husk_ref_report_mistrusted(report);
 }
 
@@ -43,4 +50,46 @@ void bench_verdict_fail(bench_verdict *verdict, const char *text)
 {
     verdict->pass = false;
     snprintf(verdict->text, sizeof verdict->text, "%s", text);
+}
+
+void bench_poison_flip(bench_array *poison)
+{
+    unsigned char *bytes = poison->data;
+    for (int64_t i = 0; i < bench_array_bytes(poison); i++)
+        bytes[i] ^= FLIPPED;
+}
+
+static bool is_unwritten(const unsigned char *flipped, const unsigned char *first, const unsigned char *second,
+                         size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (second[i] != flipped[i] || first[i] != (flipped[i] ^ FLIPPED))
+            return false;
+    return true;
+}
+
+void bench_verdict_unwritten(bench_verdict *verdict, const bench_array *flipped, const bench_array *first,
+                             const bench_array *second)
+{
+    const husk_ref_array view = bench_ref_array(flipped);
+    const size_t size = husk_dtype_size(flipped->dtype);
+    const int64_t outputs = husk_ref_array_count(&view);
+    int64_t index[HUSK_MAX_RANK] = {0}, found[HUSK_MAX_RANK] = {0}, count = 0;
+    if (!outputs || !memcmp(first->data, second->data, (size_t)bench_array_bytes(first)))
+        return;
+    do {
+        const size_t at = (size_t)husk_ref_offset(&view, index) * size;
+        if (is_unwritten((const unsigned char *)flipped->data + at, (const unsigned char *)first->data + at,
+                         (const unsigned char *)second->data + at, size) &&
+            count++ == 0)
+            memcpy(found, index, sizeof found);
+    } while (husk_ref_index_next(view.rank, view.shape, index));
+    if (!count)
+        return;
+    verdict->pass = false;
+    snprintf(verdict->text, sizeof verdict->text, "%" PRId64 " of %" PRId64 " outputs not written, first [", count,
+             outputs);
+    for (int32_t d = 0; d < view.rank; d++)
+        bench_append(verdict->text, sizeof verdict->text, "%s%" PRId64, d ? ", " : "", found[d]);
+    bench_append(verdict->text, sizeof verdict->text, "]");
 }

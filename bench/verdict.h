@@ -21,6 +21,7 @@ typedef struct bench_verify_options {
 typedef struct bench_verdict {
     bool pass;
     bool mistrusted; /* most of what was expected is zero: it proves nothing */
+    bool unscanned;  /* an output of integers was compared by samples alone: see bench_verdict_unwritten */
     int64_t checked;
     double max_error; /* the largest difference, and the bound where error / bound was largest */
     double bound;
@@ -35,5 +36,14 @@ void bench_verdict_begin(bench_verdict *verdict);
 void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_report *report);
 /* Nothing could be checked, and that counts as a failure. */
 void bench_verdict_fail(bench_verdict *verdict, const char *text);
+
+/* Poison that differs from what it was in every byte; the second time it is that again. */
+void bench_poison_flip(bench_array *poison);
+/*
+ * y of two runs, before the second of which its poison was flipped, as it still is: what was not written is poison
+ * after both, whatever its dtype, and fails. Gaps between strided rows are nobody's.
+ */
+void bench_verdict_unwritten(bench_verdict *verdict, const bench_array *flipped, const bench_array *first,
+                             const bench_array *second);
 
 #endif

@@ -202,8 +202,10 @@ void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const
 // Outputs that were not sampled hold no NaN either: what was not written shows, wherever it is.
 static void scan_for_nan(const husk_ref_array *actual, husk_ref_report *report)
 {
-    if (actual->dtype >= HUSK_I8)
+    if (actual->dtype >= HUSK_I8) {
+        report->unscanned = true;
         return;
+    }
     int64_t index[HUSK_MAX_RANK] = {0};
     do {
         double value = husk_ref_load(actual, husk_ref_offset(actual, index));

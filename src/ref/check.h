@@ -5,7 +5,7 @@
  * Up to 2^24 multiply-adds (and 2^22 outputs) every output is checked. Beyond, 2,048 random outputs, the
  * edges of 64 tiles in the last two dimensions, and all corners are; for what is linear the caller adds a
  * Freivalds check (ref/freivalds.h), since samples alone miss a small wrong patch; and no output anywhere may
- * be NaN unless the samples hold one too.
+ * be NaN unless the samples hold one too. Integers have no NaN: their report says that it was not looked for.
  *
  * Expectations may be computed once and compared with what several variants made.
  */
@@ -52,6 +52,7 @@ typedef struct husk_ref_report {
     int32_t projection_rank; /* of the index below */
     int64_t first_projection[HUSK_MAX_RANK]; /* gemm: batch, row; conv: image, group, space */
     bool allocation_failed;                  /* something could not be checked at all */
+    bool unscanned; /* integers beyond samples were not looked at: what was not written does not show in them */
 } husk_ref_report;
 
 /*

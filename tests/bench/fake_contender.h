@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_contender.h: a contender that computes relu on the host; its name says what it does wrong. */
+/*
+ * fake_contender.h: a contender that computes relu, or quantized_gemm c=i32, on the host; its name says what it does
+ * wrong.
+ */
 #ifndef HUSK_TESTS_FAKE_CONTENDER_H
 #define HUSK_TESTS_FAKE_CONTENDER_H
 
@@ -8,7 +11,7 @@
 /*
  * closed, refuses, hangs, crashes, wrong, nothing (computes before it is timed), tires (is wrong from then on), forgets
  * (is right in the first run after a reset alone), wavers (has -0 for 0 from the second on), adds (a product, to what
- * the run before has left), forms; any other: good.
+ * the run before has left), skips (leaves some of quantized_gemm's sums unwritten), forms; any other: good.
  */
 void fake_set_name(const char *name);
 extern const bench_contender fake_contender;

@@ -151,11 +151,67 @@ START_TEST(every_gradient_of_large_batches_is_compared)
 }
 END_TEST
 
+// ---- integers ----
+
+// 2^22 outputs and more are sampled; an index that was never written is poison.
+START_TEST(indices_that_are_not_written_are_found)
+{
+    const char *line = "pool kind=max c=1 h=2500 w=2500 r=1 s=1 indices=1";
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_case c;
+    bench_data data;
+    bench_output output;
+    ck_assert_msg(bench_case_parse(line, &c, reason) && bench_data_make(&c, &data, reason) &&
+                      bench_output_make(&c, &data, &output, reason),
+                  "%s", reason);
+    memcpy(output.y.data, data.x.data, (size_t)bench_array_bytes(&output.y));
+    for (int64_t i = 0; i < output.indices.count; i++)
+        ((int32_t *)output.indices.data)[i] = (int32_t)i;
+    bench_verdict verdict = verify(&c, &data, &output);
+    ck_assert_msg(verdict.pass && !verdict.unscanned && verdict.checked < 10000, "%s", verdict.text);
+    ((int32_t *)output.indices.data)[1234567] = -2;
+    verdict = verify(&c, &data, &output);
+    ck_assert_msg(!verdict.pass, "%s", verdict.text);
+    ck_assert_str_eq(verdict.text, "indices: 1 of 6250000 not written");
+    bench_output_free(&output);
+    bench_data_free(&c, &data);
+}
+END_TEST
+
+// Strided rows: what lies between them is poison after every run.
+START_TEST(gaps_need_not_be_written)
+{
+    const int64_t shape[2] = {3, 4}, strides[2] = {6, 1};
+    bench_array poison, first, second;
+    bench_verdict verdict;
+    ck_assert(bench_array_make(&poison, HUSK_I8, 2, shape, strides) && bench_array_clone(&first, &poison));
+    bench_poison_flip(&poison);
+    ck_assert(bench_array_clone(&second, &poison));
+    for (int64_t i = 0; i < poison.count; i++) {
+        ck_assert_int_ne(((int8_t *)first.data)[i], ((int8_t *)second.data)[i]);
+        if (i % 6 < 4)
+            ((int8_t *)first.data)[i] = ((int8_t *)second.data)[i] = i < 9 ? -2 : 0x55; // poison, computed
+    }
+    bench_verdict_begin(&verdict);
+    bench_verdict_unwritten(&verdict, &poison, &first, &second);
+    ck_assert_msg(verdict.pass, "%s", verdict.text);
+    ((int8_t *)first.data)[6 + 3] = -2;
+    bench_verdict_unwritten(&verdict, &poison, &first, &second);
+    ck_assert(!verdict.pass);
+    ck_assert_str_eq(verdict.text, "1 of 12 outputs not written, first [1, 3]");
+    bench_array_free(&poison);
+    bench_array_free(&first);
+    bench_array_free(&second);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("verify");
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, every_gradient_of_large_batches_is_compared);
+    tcase_add_test(tests, indices_that_are_not_written_are_found);
+    tcase_add_test(tests, gaps_need_not_be_written);
     Suite *suite = suite_create("clbench verify");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

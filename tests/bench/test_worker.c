@@ -298,6 +298,27 @@ START_TEST(what_is_timed_has_to_be_right_as_well)
 }
 END_TEST
 
+// Integers have no NaN that would show it, and samples miss it.
+START_TEST(integers_that_are_not_written_are_found)
+{
+    const char *line = "quantized_gemm m=512 n=512 k=80 c=i32";
+    bench_contestant c = start("skips");
+    const bench_row row = make_row(line);
+    bench_check check;
+    const bench_check_options options = {.max_time = 20, .seed = 1};
+    bench_check_case(&c, &row.c, &options, &check);
+    ck_assert_int_eq(check.state, BENCH_STATE_FAILED);
+    ck_assert_msg(strstr(check.reason, "2 of 262144 outputs not written, first [195, 162]") != NULL, "%s",
+                  check.reason);
+    bench_check_free(&check);
+    bench_contestant_stop(&c);
+    expect_state_of(line, "skips", BENCH_STATE_FAILED, "not written");
+    expect_state_of(line, "good", BENCH_STATE_OK, "");
+    // What is small is compared whole.
+    expect_state_of("quantized_gemm m=512 n=512 k=8 c=i32", "skips", BENCH_STATE_FAILED, "outputs wrong");
+}
+END_TEST
+
 // Its time would be less than memory takes.
 START_TEST(one_that_is_too_fast_is_suspect)
 {
@@ -524,6 +545,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, what_a_worker_has_started_ends_with_it);
     tcase_add_test(tests, any_form_makes_a_rival);
     tcase_add_test(tests, what_is_timed_has_to_be_right_as_well);
+    tcase_add_test(tests, integers_that_are_not_written_are_found);
     tcase_add_test(tests, one_that_is_too_fast_is_suspect);
     tcase_add_test(tests, a_crash_names_the_signal);
     tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
