@@ -191,8 +191,8 @@ static void husk_release_state(void *state)
 {
     husk_state *s = state;
     husk_queue_finish(s->job.queue);
-    if (s->session && s->session->plan == s->job.plan)
-        s->session->plan = NULL;
+    if (s->session && s->session->job == &s->job)
+        s->session->job = NULL;
     for (int i = 0; s->job.sets && i < s->job.copies; i++)
         release_set(&s->job.sets[i], s->job.data->layer_count);
     free(s->job.sets);
@@ -271,19 +271,23 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
         return answer;
     }
     s->session = session_;
-    session_->plan = job->plan;
+    session_->job = job;
     *state = s;
     return BENCH_OK;
+}
+
+const husk_plan *bench_husk_plan(const bench_husk_job *job)
+{
+    const bench_op *op = bench_op_get(job->c->op);
+    if (op->is_composed && op->is_composed(job->c))
+        return NULL;
+    return job->plan ? job->plan : husk_queue_plan(job->queue);
 }
 
 static void husk_details(void *state, bench_details *details)
 {
     husk_state *s = state;
-    const bench_op *op = bench_op_get(s->job.c->op);
-    const husk_plan *plan =
-        s->job.plan ? s->job.plan : husk_queue_plan(s->job.queue); // of a call, the last one
-    if (op->is_composed && op->is_composed(s->job.c))
-        plan = NULL;
+    const husk_plan *plan = bench_husk_plan(&s->job);
     husk_context_program_stats(s->job.context, &s->after);
     *details = (bench_details){
         .variant = plan ? husk_plan_variant(plan) : s->job.form,

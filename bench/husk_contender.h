@@ -19,11 +19,14 @@ typedef struct bench_husk_session {
     husk_error error;
     uint64_t open_ns;          /* what listing the devices and creating context and queue took */
     struct bench_meter *meter; /* bench/peaks.h; made when first asked for */
-    const husk_plan *plan;     /* of the case prepared last; NULL where it makes immediate calls */
+    const bench_husk_job *job; /* of the case prepared last; NULL: there is none */
 } bench_husk_session;
 
 /* The job within a state that bench_contender_husk.prepare has made. */
 bench_husk_job *bench_husk_job_of(void *state);
+
+/* The plan that computes the job's case, of a call the last one; NULL where several do: none tells about all. */
+const husk_plan *bench_husk_plan(const bench_husk_job *job);
 
 /*
  * bench_worker_extra of husk's worker: "hello" (device, notes, status), "devices", "prewarm", "peaks",

@@ -32,7 +32,7 @@ typedef struct tuner {
     double budget;
     size_t *order; // the costly cases first
     progress *progress;
-    size_t tuned, kept, known, failed, wrong, crashed, timeouts;
+    size_t tuned, kept, known, nothing, failed, wrong, crashed, timeouts;
     bool cannot_save;
 } tuner;
 
@@ -114,6 +114,9 @@ static void print_race(tuner *t, const bench_race *race, const bench_case *c)
     case BENCH_RACE_KEPT:
         bench_print(4, "%-62s  %s stands (%zu tried)\n", c->canonical, race->predicted, race->challengers);
         break;
+    case BENCH_RACE_NOTHING:
+        bench_print(4, "%-62s  several operators compute it: nothing to choose\n", c->canonical);
+        break;
     case BENCH_RACE_FAILED:
         bench_print(4, "%-62s  %snot tuned%s: %s\n", c->canonical, bench_colour_on(BENCH_WARN), bench_colour_off(),
                race->reason);
@@ -151,6 +154,8 @@ static int print_summary(const tuner *t)
                  t->tuned + t->kept, t->suite->count, t->tuned, t->kept);
     if (t->known)
         bench_append(text, size, "; %zu were known (--again measures them again)", t->known);
+    if (t->nothing)
+        bench_append(text, size, "; %zu have nothing to choose", t->nothing);
     if (undecided || waiting)
         bench_append(text, size, "; %zu undecided, %zu not reached: the same command goes on with them", undecided,
                      waiting);
@@ -191,6 +196,7 @@ static void count(tuner *t, const bench_race *race, size_t index)
     t->tuned += race->result == BENCH_RACE_TUNED;
     t->kept += race->result == BENCH_RACE_KEPT;
     t->known += race->result == BENCH_RACE_KNOWN;
+    t->nothing += race->result == BENCH_RACE_NOTHING;
     t->failed += race->result == BENCH_RACE_FAILED;
 }
 

@@ -474,9 +474,11 @@ static bool line_up(track *t)
         return false;
     snprintf(race->predicted, sizeof race->predicted, "%s", bench_entry_text(race->key, "predicted"));
     snprintf(race->winner, sizeof race->winner, "%s", race->predicted);
-    if (!*bench_entry_text(race->key, "problem"))
-        return bench_explain(race->reason, sizeof race->reason, "the case has nothing to choose");
     race->reason[0] = '\0';
+    if (!*bench_entry_text(race->key, "problem")) {
+        race->result = BENCH_RACE_NOTHING;
+        return false;
+    }
     if (!t->options->again && is_known(t)) {
         race->result = BENCH_RACE_KNOWN;
         return false;

@@ -16,6 +16,7 @@ typedef enum bench_race_result {
     BENCH_RACE_KEPT,      /* none is */
     BENCH_RACE_UNDECIDED, /* the time was too short to tell */
     BENCH_RACE_KNOWN,     /* the database has an answer */
+    BENCH_RACE_NOTHING,   /* several operators compute the case: there is no variant of its own to choose */
     BENCH_RACE_FAILED     /* the case itself cannot be run; reason says why */
 } bench_race_result;
 

@@ -35,7 +35,7 @@ json_t *bench_tuning_json(bench_husk_session *s, char reason[BENCH_REASON_TEXT])
 {
     husk_error error = {0};
     husk_tuning_key *key = calloc(1, sizeof *key);
-    const husk_plan *plan = s->plan ? s->plan : husk_queue_plan(s->queue);
+    const husk_plan *plan = s->job ? bench_husk_plan(s->job) : NULL;
     json_t *reply = NULL;
     if (key && husk_tuning_key_get(s->context, plan, key, &error) == HUSK_OK) {
         reply = json_object();

@@ -6,8 +6,9 @@
 #include "husk_contender.h"
 
 /*
- * The key of the case that was prepared last, as an entry of a database has it (of the device alone before that), with
- * "path", "predicted" (the variant that was taken) and "candidates" [{variant, predicted_ns, foreign}].
+ * The key of the case that was prepared last, as an entry of a database has it (of the device alone before that, and
+ * where several operators compute the case), with "path", "predicted" (the variant that was taken) and "candidates"
+ * [{variant, predicted_ns, foreign}].
  */
 json_t *bench_tuning_json(bench_husk_session *session, char reason[BENCH_REASON_TEXT]);
 

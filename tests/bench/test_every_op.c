@@ -9,8 +9,10 @@
 
 #include "data.h"
 #include "husk_contender.h"
+#include "op.h"
 #include "suite.h"
 #include "support/support.h"
+#include "tune_worker.h"
 
 // ---- programs that are built ahead ----
 
@@ -152,6 +154,21 @@ typedef struct known {
     char text[BENCH_CASE_TEXT];
 } known;
 
+// What clbench tune is told: the same, and nothing to choose where several operators compute the case.
+static void expect_told(bench_husk_session *session, const bench_case *c, const husk_tuning_key *key)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    const bench_op *op = bench_op_get(c->op);
+    const bool is_composed = op->is_composed && op->is_composed(c);
+    json_t *told = bench_tuning_json(session, reason);
+    ck_assert_msg(told != NULL, "%s: %s", c->canonical, reason);
+    ck_assert_str_eq(json_string_value(json_object_get(told, "device")), key->device);
+    ck_assert_str_eq(json_string_value(json_object_get(told, "op")), is_composed ? "" : key->op);
+    ck_assert_str_eq(json_string_value(json_object_get(told, "problem")), is_composed ? "" : key->problem);
+    ck_assert_int_eq(json_array_size(json_object_get(told, "candidates")) == 0, is_composed);
+    json_decref(told);
+}
+
 // What the case is by its key, after a run; false where the device has none of its dtype.
 static bool key_of(bench_husk_session *session, const bench_case *c, husk_tuning_key *key)
 {
@@ -168,6 +185,7 @@ static bool key_of(bench_husk_session *session, const bench_case *c, husk_tuning
         ck_assert_msg(bench_contender_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
         const husk_plan *plan = job->plan ? job->plan : husk_queue_plan(job->queue);
         test_ok_error(husk_tuning_key_get(job->context, plan, key, &error), &error);
+        expect_told(session, c, key);
         bench_contender_husk.release(state);
     }
     bench_data_free(c, &data);

@@ -266,6 +266,16 @@ START_TEST(a_case_is_tuned_once_and_shown)
 }
 END_TEST
 
+// The gemm within it is no variant of attention's.
+START_TEST(what_several_operators_compute_has_nothing_to_choose)
+{
+    kernels[0] = '\0';
+    expect("tune --budget 0 attention heads=2 length=40 d=32 form=composed", 0, "nothing to choose");
+    ck_assert_ptr_nonnull(strstr(output, "; 1 have nothing to choose."));
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
 START_TEST(a_run_shows_what_was_tuned)
 {
     char reason[BENCH_REASON_TEXT], arguments[900], result[300];
@@ -461,6 +471,7 @@ int main(void)
     tcase_add_test(tests, what_another_has_written_stays);
     tcase_add_test(tests, only_what_differs_is_exported);
     tcase_add_test(tests, a_case_is_tuned_once_and_shown);
+    tcase_add_test(tests, what_several_operators_compute_has_nothing_to_choose);
     tcase_add_test(tests, a_run_shows_what_was_tuned);
     tcase_add_test(tests, a_faster_candidate_wins_and_is_taken);
     tcase_add_test(tests, a_wrong_candidate_is_never_chosen);

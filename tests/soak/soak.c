@@ -27,7 +27,7 @@ static husk_status make_queue(const soak *s, bench_husk_session *session)
 {
     *session = *s->opened;
     session->queue = NULL;
-    session->plan = NULL;
+    session->job = NULL;
     return husk_queue_create(s->opened->context, NULL, &session->queue, NULL);
 }
 
