@@ -25,14 +25,23 @@ void bench_verdict_begin(bench_verdict *verdict)
     verdict->pass = true;
 }
 
+static bool is_wrong(const bench_verdict *verdict)
+{
+    return !verdict->pass && !verdict->unchecked;
+}
+
 void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_report *report)
 {
     char text[400];
+    if (report->failures == 0 && report->projection_failures == 0 && report->allocation_failed) {
+        bench_verdict_unchecked(verdict);
+        return;
+    }
     husk_ref_report_text(report, text, sizeof text);
     bool pass = husk_ref_report_pass(report);
     bool worse = report->max_ratio >= verdict->max_ratio || isnan(report->max_ratio);
     // The first failure explains itself; without one the largest error is worth a line.
-    if (verdict->pass && (!pass || worse || !verdict->text[0]))
+    if (!is_wrong(verdict) && (!pass || (verdict->pass && (worse || !verdict->text[0]))))
         snprintf(verdict->text, sizeof verdict->text, "%s: %s", name, text);
     if (worse) {
         verdict->max_ratio = report->max_ratio;
@@ -41,6 +50,7 @@ void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_
     if (report->max_error > verdict->max_error || isnan(report->max_error))
         verdict->max_error = report->max_error;
     verdict->checked += report->checked;
+    verdict->unchecked = verdict->unchecked && pass;
     verdict->pass = verdict->pass && pass;
     verdict->unscanned = verdict->unscanned || report->unscanned;
     verdict->mistrusted = verdict->mistrusted || husk_ref_report_mistrusted(report);
@@ -49,6 +59,7 @@ void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_
 void bench_verdict_fail(bench_verdict *verdict, const char *text)
 {
     verdict->pass = false;
+    verdict->unchecked = false;
     snprintf(verdict->text, sizeof verdict->text, "%s", text);
 }
 
@@ -92,4 +103,13 @@ void bench_verdict_unwritten(bench_verdict *verdict, const bench_array *flipped,
     for (int32_t d = 0; d < view.rank; d++)
         bench_append(verdict->text, sizeof verdict->text, "%s%" PRId64, d ? ", " : "", found[d]);
     bench_append(verdict->text, sizeof verdict->text, "]");
+}
+
+void bench_verdict_unchecked(bench_verdict *verdict)
+{
+    if (is_wrong(verdict))
+        return;
+    verdict->pass = false;
+    verdict->unchecked = true;
+    snprintf(verdict->text, sizeof verdict->text, "there is no host memory to verify");
 }

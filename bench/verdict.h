@@ -20,6 +20,7 @@ typedef struct bench_verify_options {
 
 typedef struct bench_verdict {
     bool pass;
+    bool unchecked;  /* not passed for want of host memory alone: of right and wrong nothing is known */
     bool mistrusted; /* most of what was expected is zero: it proves nothing */
     bool unscanned;  /* an output of integers was compared by samples alone: see bench_verdict_unwritten */
     int64_t checked;
@@ -34,8 +35,10 @@ husk_ref_array bench_ref_array(const bench_array *array);
 /* Add a report to a verdict that began as bench_verdict_begin left it; name says which output it was. */
 void bench_verdict_begin(bench_verdict *verdict);
 void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_report *report);
-/* Nothing could be checked, and that counts as a failure. */
+/* It is wrong, and text says how. */
 void bench_verdict_fail(bench_verdict *verdict, const char *text);
+/* Host memory does not suffice for the reference. What was found to be wrong before stays so. */
+void bench_verdict_unchecked(bench_verdict *verdict);
 
 /* Poison that differs from what it was in every byte; the second time it is that again. */
 void bench_poison_flip(bench_array *poison);

@@ -197,7 +197,9 @@ static void verdict_reply(json_t *reply, const bench_verdict *verdict)
     put_text(reply, "text", verdict->text);
 }
 
-static void compare(worker *w, void *state, const json_t *request, const bench_output *output, bench_verdict *verdict)
+// ERROR where host memory does not suffice: neither right nor wrong.
+static bench_answer compare(worker *w, void *state, const json_t *request, const bench_output *output,
+                            bench_verdict *verdict)
 {
     bench_details details = {0};
     w->contender->details(state, &details);
@@ -208,6 +210,10 @@ static void compare(worker *w, void *state, const json_t *request, const bench_o
     };
     bench_verdict_begin(verdict);
     bench_op_get(w->c.op)->verify(&w->c, &w->data, output, &options, verdict);
+    if (!verdict->unchecked)
+        return BENCH_OK;
+    bench_explain(w->reason, sizeof w->reason, "%s", verdict->text);
+    return BENCH_ERROR;
 }
 
 // Arrays for the result, and what the last run has left in them. Baselines are compared by what every operator has,
@@ -270,8 +276,8 @@ static bench_answer find_repeats(worker *w, void *state, const json_t *request, 
     const bool is_same = answer == BENCH_OK && bench_output_fingerprint(&output) == expected;
     const bool builds_up = !is_same && begins_with_numbers(&w->data.y);
     if (answer == BENCH_OK && !is_same && !builds_up)
-        compare(w, state, request, &output, &second);
-    if (!second.pass) {
+        answer = compare(w, state, request, &output, &second);
+    if (answer == BENCH_OK && !second.pass) {
         verdict->pass = false;
         snprintf(verdict->text, sizeof verdict->text, "the first run is right, and the one after it is not: %.400s",
                  second.text);
@@ -306,7 +312,9 @@ static json_t *do_verify(worker *w, json_t *request)
     json_t *found = json_object();
     if (answer == BENCH_OK) {
         say("being compared with the reference");
-        compare(w, state, request, &output, &verdict);
+        answer = compare(w, state, request, &output, &verdict);
+    }
+    if (answer == BENCH_OK) {
         char digest[20];
         snprintf(digest, sizeof digest, "%016" PRIx64, bench_output_digest(&output));
         put_text(found, "digest", digest);
@@ -341,9 +349,9 @@ static json_t *do_check(worker *w, json_t *request)
     bench_verdict verdict = {.pass = true};
     if (!bench_output_make(&w->c, &w->data, &output, w->reason))
         return answer_of(BENCH_ERROR, w->reason);
-    const bench_answer answer = read_result(w, state, &output);
+    bench_answer answer = read_result(w, state, &output);
     if (answer == BENCH_OK && (!expected || strtoull(expected, NULL, 16) != bench_output_fingerprint(&output)))
-        compare(w, state, request, &output, &verdict);
+        answer = compare(w, state, request, &output, &verdict);
     reply = answer_of(answer, w->reason);
     json_object_set_new(reply, "pass", json_boolean(verdict.pass));
     put_text(reply, "text", verdict.text);

@@ -210,7 +210,7 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
                                           .dy = &dy,
                                           .by = (husk_ref_attention_by)by};
         if (!husk_ref_attention_backward_prepare(&op)) {
-            bench_verdict_fail(verdict, "memory is short");
+            bench_verdict_unchecked(verdict);
             return;
         }
         const husk_ref_function function = husk_ref_attention_backward_function(&op);
@@ -240,7 +240,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
     husk_ref_attention op = reference(data, &params, of);
     op.error_factor = options->error_factor + stored_error(c);
     if (!husk_ref_attention_prepare(&op)) {
-        bench_verdict_fail(verdict, "memory is short");
+        bench_verdict_unchecked(verdict);
         return;
     }
     husk_ref_function function = husk_ref_attention_function(&op);

@@ -143,7 +143,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
     const husk_ref_array dloss = bench_ref_array(&data->dy), made = bench_ref_array(&output->y);
     husk_ref_loss op = {.params = &params, .x = &x, .target = &target, .dloss = &dloss};
     if (!husk_ref_loss_prepare(&op)) {
-        bench_verdict_fail(verdict, "host memory does not suffice");
+        bench_verdict_unchecked(verdict);
         return;
     }
     const husk_ref_function function =

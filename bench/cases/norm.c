@@ -154,7 +154,7 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
     husk_ref_norm_backward op = {.params = &params, .x = &x, .scale = &scale, .rstd = &rstd, .dy = &dy};
     op.mean = params.kind == HUSK_NORM_RMS ? NULL : &mean;
     if (!husk_ref_norm_backward_prepare(&op)) {
-        bench_verdict_fail(verdict, "host memory does not suffice");
+        bench_verdict_unchecked(verdict);
         return;
     }
     for (int i = 0; i < 3; i++) {
@@ -182,7 +182,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
     op.running_mean = data->saved[0].data ? &mean : NULL;
     op.running_variance = data->saved[0].data ? &variance : NULL;
     if (!husk_ref_norm_prepare(&op)) {
-        bench_verdict_fail(verdict, "host memory does not suffice");
+        bench_verdict_unchecked(verdict);
         return;
     }
     const husk_ref_norm_question question = {.op = &op, .output = HUSK_REF_NORM_Y};

@@ -282,9 +282,7 @@ static void index_text(int32_t rank, const int64_t *index, char *text, size_t ca
 void husk_ref_report_text(const husk_ref_report *report, char *text, size_t capacity)
 {
     char index[200];
-    if (report->allocation_failed) {
-        snprintf(text, capacity, "not checked: host memory does not suffice");
-    } else if (report->failures > 0) {
+    if (report->failures > 0) {
         index_text(report->rank, report->first_failure, index, sizeof(index));
         snprintf(text, capacity, "%lld of %lld outputs wrong, first [%s]: %.9g, expected %.9g within %.3g",
                  (long long)report->failures, (long long)report->checked, index, report->first_actual,
@@ -294,6 +292,8 @@ void husk_ref_report_text(const husk_ref_report *report, char *text, size_t capa
         snprintf(text, capacity, "%lld of %lld projections wrong (%.3g of the bound), first [%s]",
                  (long long)report->projection_failures, (long long)report->projections,
                  report->max_projection_ratio, index);
+    } else if (report->allocation_failed) {
+        snprintf(text, capacity, "not checked: host memory does not suffice");
     } else if (husk_ref_report_mistrusted(report)) {
         snprintf(text, capacity, "mistrusted: %lld of %lld expected values are zero",
                  (long long)report->zeros, (long long)report->checked);

@@ -19,10 +19,29 @@
 #include "data.h"
 #include "fake_contender.h"
 #include "measure.h"
+#include "op.h"
 #include "plausible.h"
 #include "results.h"
+#include "suite.h"
 #include "timer.h"
+#include "tune_race.h"
 #include "worker.h"
+
+// Allocations of clbench's and the reference's, which are linked into this program.
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return fake_memory_is_short ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fake_memory_is_short ? NULL : __real_calloc(count, size);
+}
 
 // What only this worker answers: a driver that says nothing sensible.
 static json_t *fake_extra(void *session, const char *what, json_t *request)
@@ -31,6 +50,9 @@ static json_t *fake_extra(void *session, const char *what, json_t *request)
     (void)request;
     if (!strcmp(what, "leave"))
         _exit(7);
+    if (!strcmp(what, "tuning"))
+        return json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:f, s:b}]}", "answer", "ok", "op", "toy", "problem", "p",
+                         "predicted", "slow", "candidates", "variant", "fast", "predicted_ns", 1.0, "foreign", false);
     if (strcmp(what, "start a compiler"))
         return NULL;
     pid_t pid = fork();
@@ -319,6 +341,108 @@ START_TEST(integers_that_are_not_written_are_found)
 }
 END_TEST
 
+// Whichever comparison finds none: the first, the one of the run after it, the one of the last that was timed.
+START_TEST(without_memory_nothing_is_right_or_wrong)
+{
+    static const char *const names[] = {"starves1", "starves2", "starves3"};
+    static const char text[] = "there is no host memory to verify";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        expect_state(names[i], BENCH_STATE_ERROR, text);
+    bench_contestant c = start("starves1");
+    bench_check check;
+    const bench_check_options own = {.max_time = 5, .seed = 1};
+    bench_case small;
+    char reason[BENCH_REASON_TEXT];
+    ck_assert(bench_case_parse("activation count=10", &small, reason));
+    bench_check_case(&c, &small, &own, &check);
+    ck_assert_int_eq(check.state, BENCH_STATE_ERROR);
+    ck_assert_str_eq(check.reason, text);
+    bench_check_free(&check);
+    bench_contestant_stop(&c);
+}
+END_TEST
+
+// Nor does tune keep a candidate as wrong, which would be for good.
+START_TEST(a_candidate_that_could_not_be_verified_is_not_kept_as_wrong)
+{
+    bench_contestant c = start("starves1");
+    bench_case small;
+    bench_race race;
+    char reason[BENCH_REASON_TEXT];
+    const bench_race_options options = {.seconds = 20, .seconds_left = 20, .max_time = 5, .seed = 1};
+    ck_assert(bench_case_parse("activation count=10", &small, reason));
+    for (int i = 0; i < 5; i++) { // other work on the machine may leave it undecided
+        bench_race_run(&c, &small, &options, &race);
+        if (race.result != BENCH_RACE_UNDECIDED)
+            break;
+        bench_race_free(&race);
+    }
+    ck_assert_msg(race.problem_count == 1, "%d after %zu rounds: %s", (int)race.result, race.rounds, race.reason);
+    ck_assert_str_eq(race.problems[0].variant, "fast");
+    ck_assert_str_eq(race.problems[0].reason, "there is no host memory to verify");
+    ck_assert(!race.problems[0].is_wrong && !race.problems[0].is_timeout);
+    ck_assert_int_eq(race.result, BENCH_RACE_KEPT);
+    bench_race_free(&race);
+    bench_contestant_stop(&c);
+}
+END_TEST
+
+// Every operator and gradient, before anything could be compared, and after something was found to be wrong.
+START_TEST(no_operators_verdict_is_wrong_for_want_of_memory)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_suite suite;
+    ck_assert_msg(bench_suite_load("smoke", &suite, reason), "%s", reason);
+    for (size_t i = 0; i < suite.count; i++) {
+        const bench_case *c = &suite.entries[i].c;
+        const bench_verify_options options = {.seed = 1};
+        bench_data data;
+        bench_output output;
+        bench_verdict verdict;
+        ck_assert_msg(bench_data_make(c, &data, reason), "%s", reason);
+        ck_assert_msg(bench_output_make(c, &data, &output, reason), "%s", reason);
+        for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+            bench_verdict_begin(&verdict);
+            if (is_wrong)
+                bench_verdict_fail(&verdict, "it is wrong");
+            fake_memory_is_short = true;
+            bench_op_get(c->op)->verify(c, &data, &output, &options, &verdict);
+            fake_memory_is_short = false;
+            ck_assert_msg(!verdict.pass && verdict.unchecked == !is_wrong, "%s: %s", c->canonical, verdict.text);
+            ck_assert_str_eq(verdict.text, is_wrong ? "it is wrong" : "there is no host memory to verify");
+        }
+        bench_output_free(&output);
+        bench_data_free(c, &data);
+    }
+    bench_suite_free(&suite);
+}
+END_TEST
+
+// Of several outputs one that is wrong decides, whatever could not be looked at before or after it.
+START_TEST(what_is_wrong_stays_so_without_memory)
+{
+    const husk_ref_report short_of = {.allocation_failed = true}, right = {.checked = 3};
+    const husk_ref_report wrong = {.checked = 3, .failures = 1, .max_ratio = 2, .allocation_failed = true};
+    const husk_ref_report *const orders[][3] = {
+        {&short_of, &right, &wrong},
+        {&wrong, &right, &short_of},
+        {&right, &short_of, &right},
+        {&right, &right, &right},
+    };
+    static const char *const texts[] = {"c: 1 of 3 outputs", "a: 1 of 3 outputs", "there is no", "c: 3 outputs right"};
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const names[] = {"a", "b", "c"};
+        bench_verdict verdict;
+        bench_verdict_begin(&verdict);
+        for (size_t k = 0; k < 3; k++)
+            bench_verdict_add(&verdict, names[k], orders[i][k]);
+        ck_assert_int_eq(verdict.pass, i == 3);
+        ck_assert_int_eq(verdict.unchecked, i == 2);
+        ck_assert_msg(strncmp(verdict.text, texts[i], strlen(texts[i])) == 0, "%s", verdict.text);
+    }
+}
+END_TEST
+
 // Its time would be less than memory takes.
 START_TEST(one_that_is_too_fast_is_suspect)
 {
@@ -546,6 +670,10 @@ int main(int argc, char **argv)
     tcase_add_test(tests, any_form_makes_a_rival);
     tcase_add_test(tests, what_is_timed_has_to_be_right_as_well);
     tcase_add_test(tests, integers_that_are_not_written_are_found);
+    tcase_add_test(tests, without_memory_nothing_is_right_or_wrong);
+    tcase_add_test(tests, a_candidate_that_could_not_be_verified_is_not_kept_as_wrong);
+    tcase_add_test(tests, no_operators_verdict_is_wrong_for_want_of_memory);
+    tcase_add_test(tests, what_is_wrong_stays_so_without_memory);
     tcase_add_test(tests, one_that_is_too_fast_is_suspect);
     tcase_add_test(tests, a_crash_names_the_signal);
     tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
