@@ -57,6 +57,7 @@ typedef struct bench_output {
     bench_array indices;  /* pool with indices=1: i32; data NULL otherwise */
     bench_array h_n, c_n; /* rnn; c_n for lstm alone; a contender that has none leaves them untouched */
     bench_array gradients[BENCH_GRADIENTS]; /* further ones than y, in the order of the call */
+    bench_array saved[BENCH_SAVED]; /* what the run has made of data.saved, where the operator changes it */
 } bench_output;
 
 typedef enum bench_answer {
@@ -123,7 +124,7 @@ typedef struct bench_contender {
     bench_answer (*run)(void *state, char reason[BENCH_REASON_TEXT]);
     /* Do it count times, waiting only at the end: what a program with much to do would see. */
     bench_answer (*run_batch)(void *state, int64_t count, char reason[BENCH_REASON_TEXT]);
-    /* Put data.y back into the output. */
+    /* Put data.y back into the output, and what a run changes of data.saved. */
     bench_answer (*reset)(void *state, char reason[BENCH_REASON_TEXT]);
     /* Copy the last run's output to host memory, in the layout of data. */
     bench_answer (*read)(void *state, bench_output *output, char reason[BENCH_REASON_TEXT]);

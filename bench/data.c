@@ -228,6 +228,11 @@ bool bench_output_make(const bench_case *c, const bench_data *data, bench_output
                 (!op->make_output || op->make_output(c, data, output));
     for (size_t i = 0; good && is_narrow(c) && i < BENCH_GRADIENTS; i++)
         good = narrow(&output->gradients[i], c->dtype);
+    for (size_t i = 0; good && i < BENCH_SAVED; i++) {
+        const bench_array *from = &data->saved[i];
+        if (op->updates_saved >> i & 1 && from->data)
+            good = bench_array_make(&output->saved[i], from->dtype, from->rank, from->shape, from->strides);
+    }
     if (good)
         return true;
     bench_output_free(output);
@@ -242,4 +247,6 @@ void bench_output_free(bench_output *output)
     bench_array_free(&output->c_n);
     for (size_t i = 0; i < BENCH_GRADIENTS; i++)
         bench_array_free(&output->gradients[i]);
+    for (size_t i = 0; i < BENCH_SAVED; i++)
+        bench_array_free(&output->saved[i]);
 }

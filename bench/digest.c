@@ -26,6 +26,8 @@ uint64_t bench_output_digest(const bench_output *output)
     digest = add_array(digest, &output->c_n);
     for (size_t i = 0; i < BENCH_GRADIENTS; i++)
         digest = add_array(digest, &output->gradients[i]);
+    for (size_t i = 0; i < BENCH_SAVED; i++)
+        digest = add_array(digest, &output->saved[i]);
     return digest;
 }
 
@@ -52,5 +54,7 @@ uint64_t bench_output_fingerprint(const bench_output *output)
     value = add_words(value, &output->c_n);
     for (size_t i = 0; i < BENCH_GRADIENTS; i++)
         value = add_words(value, &output->gradients[i]);
+    for (size_t i = 0; i < BENCH_SAVED; i++)
+        value = add_words(value, &output->saved[i]);
     return value;
 }

@@ -335,6 +335,7 @@ static husk_status fill_nan(husk_queue *queue, const husk_tensor *tensor, uint32
 static bench_answer husk_reset(void *state, char reason[BENCH_REASON_TEXT])
 {
     bench_husk_job *job = &((husk_state *)state)->job;
+    const unsigned updated = bench_op_get(job->c->op)->updates_saved;
     husk_status status = HUSK_OK;
     for (int i = 0; i < job->copies && status == HUSK_OK; i++) {
         bench_husk_set *set = &job->sets[i];
@@ -345,6 +346,10 @@ static bench_answer husk_reset(void *state, char reason[BENCH_REASON_TEXT])
         status = status ? status : fill_nan(job->queue, &set->indices, never);
         for (int k = 0; k < BENCH_GRADIENTS; k++)
             status = status ? status : fill_nan(job->queue, &set->gradients[k], nan);
+        for (int k = 0; k < BENCH_SAVED; k++) {
+            if (status == HUSK_OK && updated >> k & 1)
+                status = upload(job->queue, &job->data->saved[k], &set->saved[k]);
+        }
     }
     job->next = 0;
     return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
@@ -367,6 +372,8 @@ static bench_answer husk_read(void *state, bench_output *output, char reason[BEN
     status = status ? status : download(job->queue, &set->c_n, &output->c_n);
     for (int i = 0; i < BENCH_GRADIENTS; i++)
         status = status ? status : download(job->queue, &set->gradients[i], &output->gradients[i]);
+    for (int i = 0; i < BENCH_SAVED; i++)
+        status = status ? status : download(job->queue, &set->saved[i], &output->saved[i]);
     return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
 }
 

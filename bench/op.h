@@ -40,6 +40,8 @@ typedef struct bench_op {
     bool narrows;
     unsigned keeps_saved; /* narrows: bits of what forward has saved that stays f32 beside f16 and bf16 */
 
+    unsigned updates_saved; /* bits of data.saved that a run changes in place: its result has them, too */
+
     /* Operands: shapes, memory and numbers. False: memory is short. */
     bool (*make_data)(const bench_case *c, bench_data *data, uint64_t seed);
     /* Outputs beside y (which is made from data.y), with BENCH_BWD and its kin further gradients; NULL: none. */

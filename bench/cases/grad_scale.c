@@ -2,7 +2,9 @@
 // grad_scale count [tensors clips dtype]
 //
 // In place and measured one after the other, so the list is a fixed point: clipped numbers stay, and so do those that
-// are looked through alone.
+// are looked through alone. The last number of all is not finite, which has to be found each time: infinity, or NaN
+// where infinity would be clipped.
+#include <math.h>
 #include <stdio.h>
 
 #include "data.h"
@@ -36,12 +38,18 @@ static double bytes(const bench_case *c)
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const int64_t shape[] = {c->as.grad_scale.tensors, c->as.grad_scale.count};
-    if (!bench_array_make(&data->x, HUSK_F32, 2, shape, NULL) ||
-        !bench_array_make(&data->saved[0], HUSK_F32, 0, shape, NULL))
+    if (!bench_array_make(&data->x, HUSK_F32, 2, shape, NULL))
         return false;
     bench_array_fill(&data->x, seed, 2.0f);
-    *(float *)data->saved[0].data = 0.0f;
+    ((float *)data->x.data)[data->x.count - 1] = c->as.grad_scale.clips ? NAN : INFINITY;
     return bench_array_clone(&data->y, &data->x);
+}
+
+// found
+static bool make_output(const bench_case *c, const bench_data *data, bench_output *output)
+{
+    (void)c;
+    return bench_array_make(&output->gradients[0], HUSK_F32, 0, data->x.shape, NULL);
 }
 
 static husk_grad_scale_params params_of(const bench_case *c, const char *variant)
@@ -59,7 +67,7 @@ static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
         rows[i] = husk_tensor_slice(&set->y, 0, i, 1, 1);
         list[i] = &rows[i];
     }
-    return husk_grad_scale(job->queue, &params, list, (size_t)own->tensors, NULL, &set->saved[0]);
+    return husk_grad_scale(job->queue, &params, list, (size_t)own->tensors, NULL, &set->gradients[0]);
 }
 
 static void verify(const bench_case *c, const bench_data *data, const bench_output *output,
@@ -69,7 +77,10 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
     const husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&output->y);
     const husk_ref_grad_scale op = {.params = &params, .before = &x, .by = 1.0};
     const husk_ref_function function = husk_ref_grad_scale_function(&op);
-    husk_ref_report report = {0};
+    const int64_t nowhere[1] = {0};
+    husk_ref_report found = {0}, report = {0};
+    husk_ref_report_add(&found, 0, nowhere, husk_ref_grad_scale_found(&x), 0.0, *(float *)output->gradients[0].data);
+    bench_verdict_add(verdict, "found", &found);
     husk_ref_check(&function, options->seed, &y, &report);
     bench_verdict_add(verdict, "list", &report);
 }
@@ -93,6 +104,7 @@ const bench_op bench_op_grad_scale = {
     .bytes = bytes,
     .is_bandwidth = true,
     .make_data = make_data,
+    .make_output = make_output,
     .husk_enqueue = husk_enqueue,
     .verify = verify,
     .generate = generate,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // optimizer count [kind dtype]
 //
-// Steps are in place and measured one after the other, so their operands are a fixed point: gradients and states are
-// 0, and the parameter stays as it is. tests/ops/test_optimizer.c checks numbers that move.
+// Steps are in place and measured one after the other, with the same gradient. Whatever their number, everything stays
+// an ordinary number: gradients are away from 0, states go to what the gradient makes of them (itself, its double, its
+// square), and the parameter moves by some 2^-7 a step until that is less than half of its last place.
+#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "data.h"
 #include "op.h"
@@ -39,24 +40,42 @@ static double bytes(const bench_case *c)
     return 4.0 * (3 + 2 * states(c)) * (double)c->as.optimizer.count;
 }
 
+// Where the state is that sums squares; -1: there is none.
+static int squares(const bench_case *c)
+{
+    return c->as.optimizer.kind == HUSK_OPTIMIZER_SGD ? -1 : states(c) - 1;
+}
+
+// 0.5 to 1, of either sign.
+static void fill(bench_array *array, uint64_t seed)
+{
+    float *values = array->data;
+    bench_array_fill(array, seed, 0.5f);
+    for (int64_t i = 0; i < array->count; i++)
+        values[i] += copysignf(0.5f, values[i]);
+}
+
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const int64_t shape[] = {c->as.optimizer.count};
-    bench_array *const zeros[] = {&data->x, &data->saved[0], &data->saved[1]};
-    if (!bench_array_make(&data->y, HUSK_F32, 1, shape, NULL))
+    if (!bench_array_make(&data->x, HUSK_F32, 1, shape, NULL) || !bench_array_make(&data->y, HUSK_F32, 1, shape, NULL))
         return false;
     bench_array_fill(&data->y, seed, 2.0f);
-    for (int i = 0; i < 1 + states(c); i++) {
-        if (!bench_array_make(zeros[i], HUSK_F32, 1, shape, NULL))
+    fill(&data->x, seed + 1);
+    for (int i = 0; i < states(c); i++) {
+        bench_array *state = &data->saved[i];
+        if (!bench_array_make(state, HUSK_F32, 1, shape, NULL))
             return false;
-        memset(zeros[i]->data, 0, (size_t)shape[0] * sizeof(float));
+        fill(state, seed + 2 + (uint64_t)i);
+        for (int64_t k = 0; i == squares(c) && k < state->count; k++)
+            ((float *)state->data)[k] = fabsf(((float *)state->data)[k]);
     }
     return true;
 }
 
 static husk_optimizer_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)c->as.optimizer.kind, .rate = 0.5f,
+    return HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)c->as.optimizer.kind, .rate = 0x1p-7f,
                                  .momentum = c->as.optimizer.kind == HUSK_OPTIMIZER_SGD ? 0.5f : 0.0f, .step = 2,
                                  .variant = variant);
 }
@@ -64,11 +83,8 @@ static husk_optimizer_params params_of(const bench_case *c, const char *variant)
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     const husk_optimizer_params params = params_of(job->c, job->form);
-    const bool is_adam = params.kind >= HUSK_OPTIMIZER_ADAM;
-    const husk_tensor *first = params.kind == HUSK_OPTIMIZER_RMSPROP ? NULL : &set->saved[0];
-    const husk_tensor *second = params.kind == HUSK_OPTIMIZER_RMSPROP ? &set->saved[0] : NULL;
-    if (is_adam)
-        second = &set->saved[1];
+    const husk_tensor *second = squares(job->c) < 0 ? NULL : &set->saved[squares(job->c)];
+    const husk_tensor *first = squares(job->c) == 0 ? NULL : &set->saved[0];
     return husk_optimizer(job->queue, &params, &set->x, &set->y, first, second, NULL);
 }
 
@@ -77,12 +93,24 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 {
     const husk_optimizer_params params = params_of(c, NULL);
     const husk_ref_array g = bench_ref_array(&data->x), w = bench_ref_array(&data->y);
-    const husk_ref_array made = bench_ref_array(&output->y);
-    const husk_ref_optimizer op = {.params = &params, .g = &g, .before = {&w, NULL, NULL, NULL}};
+    husk_ref_array before[2], made[2];
+    husk_ref_optimizer op = {.params = &params, .g = &g, .before = {&w, NULL, NULL, NULL}};
     const husk_ref_function function = husk_ref_optimizer_function(&op);
+    for (int i = 0; i < states(c); i++) {
+        before[i] = bench_ref_array(&data->saved[i]);
+        made[i] = bench_ref_array(&output->saved[i]);
+        op.before[i == squares(c) ? HUSK_REF_OPTIMIZER_SECOND : HUSK_REF_OPTIMIZER_FIRST] = &before[i];
+    }
+    const husk_ref_array y = bench_ref_array(&output->y);
     husk_ref_report report = {0};
-    husk_ref_check(&function, options->seed, &made, &report);
+    husk_ref_check(&function, options->seed, &y, &report);
     bench_verdict_add(verdict, "w", &report);
+    for (int i = 0; i < states(c); i++) {
+        op.output = i == squares(c) ? HUSK_REF_OPTIMIZER_SECOND : HUSK_REF_OPTIMIZER_FIRST;
+        report = (husk_ref_report){0};
+        husk_ref_check(&function, options->seed, &made[i], &report);
+        bench_verdict_add(verdict, i == squares(c) ? "second" : "first", &report);
+    }
 }
 
 static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
@@ -102,6 +130,7 @@ const bench_op bench_op_optimizer = {
     .flops = flops,
     .bytes = bytes,
     .is_bandwidth = true,
+    .updates_saved = 3u,
     .make_data = make_data,
     .husk_enqueue = husk_enqueue,
     .verify = verify,

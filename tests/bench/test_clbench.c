@@ -13,6 +13,7 @@
 #include "contender.h"
 #include "result_file.h"
 #include "support/main.h"
+#include "support/wrong_kernels.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
@@ -74,6 +75,35 @@ START_TEST(composed_attention_is_right_in_every_dtype)
         return;
     expect("", "verify attention heads=2 length=40 d=32 form=composed dtype=f16", 0, "configurations right");
     expect("", "verify attention heads=2 length=40 d=32 form=composed dtype=bf16", 0, "configurations right");
+}
+END_TEST
+
+// What works in place is verified, too: a kernel that leaves something as it was is wrong. On kernels for CPUs, which
+// run anywhere when they are named.
+START_TEST(a_step_that_is_not_done_is_wrong)
+{
+    static const char skips[] = "    if (OPTIMIZER_SKIPS)\n", never[] = "    if (end >= 0)\n";
+    static const char looks[] = "bad |= not_finite(x)", ignores[] = "bad &= not_finite(x)";
+    static const char second[] = "        store_acc_part(s.second, o->second + i, n);\n", none[] = "        ;\n";
+    static const char found[] = "        found_base[found_offset] = found; \\\n", unsaid[] = "\\\n";
+    static const struct {
+        const char *file, *right, *wrong, *arguments, *output;
+    } plants[] = {
+        {"optimizer_vector.cl", skips, never, "optimizer count=10000 kind=sgd,rmsprop,adam,adamw", "w: 10000 of 10000"},
+        {"optimizer_vector.cl", second, none, "optimizer count=10000 kind=rmsprop,adam", "second: 10000 of 10000"},
+        {"grad_scale_vector.cl", looks, ignores, "grad_scale count=40000", "found: 1 of 1"},
+        {"lib/grad_scale.clh", found, unsaid, "grad_scale count=1000 tensors=20 clips=0,1", "found: 1 of 1"},
+    };
+    for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {
+        char folder[] = "/tmp/husk-test-clbench-XXXXXX", environment[100], arguments[200];
+        test_copy_kernels(folder);
+        test_plant(folder, plants[i].file, plants[i].right, plants[i].wrong);
+        snprintf(environment, sizeof environment, "HUSK_TEST_BUILDS= HUSK_KERNEL_DIR='%s'", folder);
+        snprintf(arguments, sizeof arguments, "verify %s --variant vector", plants[i].arguments);
+        expect(environment, arguments, 3, plants[i].output);
+        ck_assert_msg(strstr(output, "\n0 configurations right") != NULL, "%s", output);
+        test_remove_kernels(folder);
+    }
 }
 END_TEST
 
@@ -356,6 +386,7 @@ int main(void)
     tcase_add_test(tests, mistakes_exit_with_2_and_the_nearest_spelling);
     tcase_add_test(tests, nothing_verified_is_no_success);
     tcase_add_test(tests, composed_attention_is_right_in_every_dtype);
+    tcase_add_test(tests, a_step_that_is_not_done_is_wrong);
     tcase_add_test(tests, output_that_cannot_be_written_is_no_success);
     tcase_add_test(tests, what_stdout_has_is_kept);
     tcase_add_test(tests, no_device_exits_with_6);
