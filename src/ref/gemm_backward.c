@@ -165,7 +165,8 @@ husk_ref_value husk_ref_gemm_backward_at(const husk_ref_gemm_backward *op, const
                              .magnitude = fabs(alpha) * s.magnitude,
                              .terms = alpha != 0.0 ? s.terms : 0};
     result = finish(op, result, accumulates, index);
-    result.bound = husk_ref_sum_bound(op->error_factor, s.length, result.magnitude) + fabs(alpha) * s.inherited +
+    const double factor = op->wanted == HUSK_REF_GEMM_DBIAS ? 0.0 : op->error_factor; // no engine adds up a bias
+    result.bound = husk_ref_sum_bound(factor, s.length, result.magnitude) + fabs(alpha) * s.inherited +
                    husk_ref_gemm_flushed(alpha, s.length, result.magnitude);
     return result;
 }

@@ -410,6 +410,31 @@ START_TEST(onednn_may_err_as_the_precision_says)
 }
 END_TEST
 
+// Precision is about products: the bias' gradient is judged as f32, and has to be.
+START_TEST(onednn_adds_up_a_bias_in_f32)
+{
+    static const char *const lines[] = {"gemm m=512 n=64 k=32 bias=1 precision=medium dir=bwd",
+                                        "gemm m=64 n=512 k=32 bias=col precision=medium dir=bwd"};
+    void *session = open_session(&bench_contender_onednn);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char reason[BENCH_REASON_TEXT] = "";
+        prepared p;
+        ck_assert(prepare(&bench_contender_onednn, session, lines[i], "two matmuls", 1, &p));
+        do_ok(bench_contender_onednn.reset(p.state, reason), &bench_contender_onednn, lines[i], reason);
+        do_ok(bench_contender_onednn.run(p.state, reason), &bench_contender_onednn, lines[i], reason);
+        do_ok(bench_contender_onednn.read(p.state, &p.output, reason), &bench_contender_onednn, lines[i], reason);
+        bench_verdict verdict = verify(&p);
+        ck_assert_msg(verdict.pass, "%s: %s", lines[i], verdict.text);
+        float *bias = p.output.gradients[1].data;
+        bias[3] += 0.01f * (fabsf(bias[3]) + 1);
+        verdict = verify(&p);
+        ck_assert_msg(!verdict.pass, "%s: a wrong bias was not seen", lines[i]);
+        release(&bench_contender_onednn, &p);
+    }
+    bench_contender_onednn.close(session);
+}
+END_TEST
+
 START_TEST(onednn_has_two_forms_where_winograd_applies)
 {
     bench_case c;
@@ -525,6 +550,7 @@ int main(void)
     tcase_add_test(tests, onednn_does_every_operator_in_every_way);
     tcase_add_test(tests, onednn_refuses_what_it_lacks);
     tcase_add_test(tests, onednn_may_err_as_the_precision_says);
+    tcase_add_test(tests, onednn_adds_up_a_bias_in_f32);
     tcase_add_test(tests, onednn_has_two_forms_where_winograd_applies);
 #endif
     tcase_add_test(tests, generated_cases);

@@ -510,6 +510,30 @@ START_TEST(test_flushed_product)
 }
 END_TEST
 
+// An engine multiplies for da and db, and its error factor is theirs: the bias' gradient is a sum in f32.
+START_TEST(test_bias_gradient_of_an_engine)
+{
+    const int64_t m = 200, n = 8, k = 8;
+    husk_ref_array a = make_random(2, (int64_t[]){m, k}, 1), b = make_random(2, (int64_t[]){k, n}, 2);
+    husk_ref_array dy = make_random(2, (int64_t[]){m, n}, 3);
+    husk_ref_array dbias = husk_ref_array_make(NULL, HUSK_F32, _i == 0 ? 1 : 2, _i == 0 ? &n : (int64_t[]){m, 1});
+    husk_ref_gemm_backward op = {.alpha = 1.0f, .a = &a, .b = &b, .dy = &dy, .before = &dbias,
+                                 .wanted = HUSK_REF_GEMM_DBIAS, .error_factor = 0x1p17};
+    husk_ref_function function = husk_ref_gemm_backward_function(&op);
+    husk_ref_array out = make_right(&function, HUSK_F32);
+    husk_ref_report report = {0};
+    husk_ref_check(&function, 5, &out, &report);
+    ck_assert(husk_ref_report_pass(&report));
+    for (int64_t i = 0; i < function.shape[0]; i++) // without its last term
+        ((float *)out.data)[i] -= ((float *)dy.data)[_i == 0 ? (m - 1) * n + i : i * n + n - 1];
+    husk_ref_check(&function, 5, &out, &report);
+    ck_assert_int_eq(report.failures, function.shape[0]);
+    husk_ref_array *arrays[] = {&a, &b, &dy, &out};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
 // Beyond 2^24 multiply-adds: sequences and units are sampled over all of time, the first and last among them.
 START_TEST(test_rnn_samples)
 {
@@ -681,6 +705,7 @@ int main(void)
     tcase_add_test(cases, test_allowed_roots);
     tcase_add_test(cases, test_allowed_norm);
     tcase_add_test(cases, test_flushed_product);
+    tcase_add_loop_test(cases, test_bias_gradient_of_an_engine, 0, 2);
     tcase_add_loop_test(cases, test_rnn_samples, 0, 3);
     tcase_add_test(cases, test_freivalds_range);
     tcase_add_test(cases, test_freivalds_f64);

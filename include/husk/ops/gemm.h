@@ -111,7 +111,8 @@ HUSK_API husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, con
  * n or m, times the batch where that is summed up; half a unit in the last place of f16 or bf16; and beside it, for
  * what z itself errs by, |alpha| sum |e b| with husk_activation_backward's bound e of z. The same for dbias with
  * factors of 1; for dc one rounding of beta * z, one more where it is added to, and |beta| e. Where a matrix engine
- * multiplies, husk_plan_error_factor, which is the widest of a plan's gradients, stands for 4 + 2 sqrt K.
+ * multiplies, husk_plan_error_factor, which is the wider of da's and db's, stands for 4 + 2 sqrt K; not for dbias,
+ * which no engine adds up.
  */
 HUSK_API husk_status husk_gemm_backward(husk_queue *queue, const husk_gemm_params *params, float alpha,
                                         const husk_tensor *a, const husk_tensor *b, float beta,
