@@ -50,7 +50,7 @@ typedef struct husk_ref_report {
     int64_t projection_failures;
     double max_projection_ratio;
     int32_t projection_rank; /* of the index below */
-    int64_t first_projection[HUSK_MAX_RANK]; /* gemm: batch, row; conv: image, group, space */
+    int64_t first_projection[HUSK_MAX_RANK]; /* the first element of the block; gemm: with a batch */
     bool allocation_failed;                  /* something could not be checked at all */
     bool unscanned; /* integers beyond samples were not looked at: what was not written does not show in them */
 } husk_ref_report;

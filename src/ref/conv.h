@@ -69,6 +69,7 @@ typedef struct husk_ref_conv_backward_data {
      * As above; tiles are counted among the elements of dx that are alike modulo the stride.
      */
     int64_t tile[HUSK_MAX_SPACE];
+    double *magnitudes; /* NULL, or each element's own from husk_ref_conv_backward_data_prepare */
 } husk_ref_conv_backward_data;
 
 husk_ref_value husk_ref_conv_backward_data_at(const husk_ref_conv_backward_data *op, const int64_t *index);
@@ -76,6 +77,9 @@ husk_ref_function husk_ref_conv_backward_data_function(const husk_ref_conv_backw
 void husk_ref_conv_backward_data_run(const husk_ref_conv_backward_data *op, const husk_ref_array *dx);
 /* The tile that an error factor speaks of, docs/operators.md: sets op->tile; 1 where it is a direct sum's. */
 void husk_ref_conv_backward_data_set_tile(husk_ref_conv_backward_data *op);
+/* As husk_ref_conv_prepare and husk_ref_conv_release. */
+bool husk_ref_conv_backward_data_prepare(husk_ref_conv_backward_data *op);
+void husk_ref_conv_backward_data_release(husk_ref_conv_backward_data *op);
 
 /* The gradients by the weights and by the bias, sums over all positions of dy. */
 typedef struct husk_ref_conv_backward_weights {
@@ -85,6 +89,7 @@ typedef struct husk_ref_conv_backward_weights {
     int64_t shape[HUSK_MAX_RANK];   /* dw's */
     double error_factor;            /* as above, of dw */
     bool has_tile;                  /* errors of dw follow the largest magnitude of a filter's elements in a channel */
+    double *magnitudes;             /* NULL, or each element's own from husk_ref_conv_backward_weights_prepare */
 } husk_ref_conv_backward_weights;
 
 husk_ref_value husk_ref_conv_backward_weights_at(const husk_ref_conv_backward_weights *op, const int64_t *index);
@@ -92,6 +97,9 @@ husk_ref_function husk_ref_conv_backward_weights_function(const husk_ref_conv_ba
 void husk_ref_conv_backward_weights_run(const husk_ref_conv_backward_weights *op, const husk_ref_array *dw);
 /* Whether an error factor is Winograd's, docs/operators.md: sets op->has_tile. */
 void husk_ref_conv_backward_weights_set_tile(husk_ref_conv_backward_weights *op);
+/* As husk_ref_conv_prepare and husk_ref_conv_release. */
+bool husk_ref_conv_backward_weights_prepare(husk_ref_conv_backward_weights *op);
+void husk_ref_conv_backward_weights_release(husk_ref_conv_backward_weights *op);
 /* The same for dbias, of one dimension. */
 husk_ref_value husk_ref_conv_backward_bias_at(const husk_ref_conv_backward_weights *op, const int64_t *index);
 husk_ref_function husk_ref_conv_backward_bias_function(const husk_ref_conv_backward_weights *op);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ref/activation.h"
@@ -79,7 +80,9 @@ static double tile_magnitude(const husk_ref_conv_backward_data *op, const husk_r
         int64_t at[HUSK_MAX_RANK] = {index[0], index[1]};
         for (int32_t d = 0; d < window->space; d++)
             at[2 + d] = (first[d] + step[d]) * window->stride[d] + index[2 + d] % window->stride[d];
-        largest = fmax(largest, data_sum(op, window, at).magnitude);
+        largest = fmax(largest, op->magnitudes != NULL
+                                    ? op->magnitudes[husk_ref_position_of(op->dy->rank, op->shape, at)]
+                                    : data_sum(op, window, at).magnitude);
     } while (husk_ref_index_next(window->space, count, step));
     return largest;
 }
@@ -98,6 +101,32 @@ void husk_ref_conv_backward_data_set_tile(husk_ref_conv_backward_data *op)
     const double ratio = op->error_factor / (4.0 + 2.0 * sqrt((double)products(op)));
     for (int32_t d = 0; d < HUSK_MAX_SPACE; d++)
         op->tile[d] = d >= op->w->rank - 2 ? 0 : ratio > 8.0 ? 4 : ratio > 1.1 ? 2 : 1;
+}
+
+bool husk_ref_conv_backward_data_prepare(husk_ref_conv_backward_data *op)
+{
+    const int32_t rank = op->dy->rank;
+    int64_t count = 1, index[HUSK_MAX_RANK] = {0};
+    for (int32_t d = 0; d < rank; d++)
+        count *= op->shape[d];
+    if (!has_tile(op) || count == 0)
+        return true;
+    const husk_ref_window window = get_window(op);
+    double *magnitudes = malloc((size_t)count * sizeof(*magnitudes));
+    if (magnitudes == NULL)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        magnitudes[i] = data_sum(op, &window, index).magnitude;
+        husk_ref_index_next(rank, op->shape, index);
+    }
+    op->magnitudes = magnitudes;
+    return true;
+}
+
+void husk_ref_conv_backward_data_release(husk_ref_conv_backward_data *op)
+{
+    free(op->magnitudes);
+    op->magnitudes = NULL;
 }
 
 husk_ref_value husk_ref_conv_backward_data_at(const husk_ref_conv_backward_data *op, const int64_t *index)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ref/conv.h"
@@ -75,7 +76,9 @@ static double tile_magnitude(const backward *op, const int64_t *index)
     int64_t at[HUSK_MAX_RANK] = {index[0], index[1]};
     double largest = 0.0;
     do
-        largest = fmax(largest, weight_sum(op, at).magnitude);
+        largest = fmax(largest, op->magnitudes != NULL
+                                    ? op->magnitudes[husk_ref_position_of(op->dy->rank, op->shape, at)]
+                                    : weight_sum(op, at).magnitude);
     while (husk_ref_index_next(op->dy->rank - 2, op->shape + 2, at + 2));
     return largest;
 }
@@ -84,6 +87,31 @@ static double tile_magnitude(const backward *op, const int64_t *index)
 void husk_ref_conv_backward_weights_set_tile(backward *op)
 {
     op->has_tile = op->error_factor > 5.0 * (4.0 + 2.0 * sqrt((double)(op->dy->shape[0] * positions(op))));
+}
+
+bool husk_ref_conv_backward_weights_prepare(backward *op)
+{
+    const int32_t rank = op->dy->rank;
+    int64_t count = 1, index[HUSK_MAX_RANK] = {0};
+    for (int32_t d = 0; d < rank; d++)
+        count *= op->shape[d];
+    if (!op->has_tile || count == 0)
+        return true;
+    double *magnitudes = malloc((size_t)count * sizeof(*magnitudes));
+    if (magnitudes == NULL)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        magnitudes[i] = weight_sum(op, index).magnitude;
+        husk_ref_index_next(rank, op->shape, index);
+    }
+    op->magnitudes = magnitudes;
+    return true;
+}
+
+void husk_ref_conv_backward_weights_release(backward *op)
+{
+    free(op->magnitudes);
+    op->magnitudes = NULL;
 }
 
 husk_ref_value husk_ref_conv_backward_weights_at(const backward *op, const int64_t *index)

@@ -5,299 +5,298 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ref/random.h"
+#include "ref/projection.h"
 
-// Standard deviations that a projection may be off; see the header.
-#define DEVIATIONS 6.0
+// Multiply-adds that the projections of one multiplication may take: beyond, blocks are wider.
+#define MOST_PRODUCTS 0x1p30
+// Projections of B that are kept at a time, as well.
+#define MOST_PROJECTIONS 0x1p23
+// Blocks and rows that are multiplied together, as compilers and caches like it.
+#define LANES 4
+#define ROWS  4
 
-static double random_sign(uint64_t seed, int64_t index)
+/*
+ * alpha times a sum of products of matrices, op->sums of them, beta times what was there, and a bias. Forward has one
+ * product; a gradient of a matrix that serves the whole batch one for each of the batch.
+ */
+typedef struct product {
+    int64_t batch, sums, m, n, k;
+    const husk_ref_array *left, *right;
+    int64_t left_strides[4], right_strides[4]; // over batch, sums, [m, k] and [k, n]
+    const husk_ref_gemm_backward *gradient;    // whose z is on the left, if that is not dy itself; or NULL
+    double alpha, beta, error_factor;
+    const husk_ref_array *bias; // or NULL
+    const husk_ref_array *before, *out;
+    int64_t before_strides[3], out_strides[3], bias_strides[2];
+    int64_t width, blocks; // the columns are projected by blocks
+    int64_t lanes;         // no fewer than blocks: the others are zeros
+    double *signs;         // [n]
+    double *right_values;  // [lanes / LANES, sums, k, LANES]: B r
+    double *right_norms;   // as these: sqrt(sum_j b_kj^2)
+    double *left_values;   // [ROWS, sums, k]: rows; zeros where there are no more
+    double *left_absolute; // as these
+    double *left_errors;   // as these: how far they may be off, with a gradient
+    double *expected;      // [ROWS, lanes]
+    double *magnitudes;    // as these
+    double *inherited;     // as these: what the left side's errors make of it
+} product;
+
+static bool allocate(product *p, uint64_t seed)
 {
-    return husk_ref_random_bits(seed, (uint64_t)index) & 1 ? 1.0 : -1.0;
+    const int64_t length = p->sums * p->k;
+    const double rows = (double)p->batch * (double)p->m, each = fmax(1.0, (double)length);
+    const double most = fmin(MOST_PRODUCTS / rows, MOST_PROJECTIONS) / each;
+    p->width = husk_ref_projection_width(p->out->dtype, p->error_factor, length, p->n, most);
+    p->blocks = (p->n + p->width - 1) / p->width;
+    p->lanes = (p->blocks + LANES - 1) / LANES * LANES;
+    p->signs =
+        calloc((size_t)(p->n + length * (2 * p->lanes + 3 * ROWS) + 3 * ROWS * p->lanes), sizeof(double));
+    if (p->signs == NULL)
+        return false;
+    p->right_values = p->signs + p->n;
+    p->right_norms = p->right_values + length * p->lanes;
+    p->left_values = p->right_norms + length * p->lanes;
+    p->left_absolute = p->left_values + ROWS * length;
+    p->left_errors = p->left_absolute + ROWS * length;
+    p->expected = p->left_errors + ROWS * length;
+    p->magnitudes = p->expected + ROWS * p->lanes;
+    p->inherited = p->magnitudes + ROWS * p->lanes;
+    for (int64_t j = 0; j < p->n; j++)
+        p->signs[j] = husk_ref_random_sign(seed, j);
+    return true;
 }
 
-// What storing a row of that norm in the dtype may add to the root of its squared errors: half a unit in the last place
-// of each number, or of the smallest there is.
-static double rounding_of(husk_dtype dtype, double norm, int64_t count)
+static husk_ref_projection project_block(const product *p, const husk_ref_array *array, int64_t start,
+                                         int64_t stride, int64_t block)
 {
-    const double least = husk_ref_round_bound(dtype, 0.0), of_one = husk_ref_round_bound(dtype, 1.0);
-    return norm * of_one + least * sqrt((double)count);
+    husk_ref_projection projection = {0};
+    const int64_t first = block * p->width, rest = p->n - first;
+    husk_ref_project(&projection, array, start + first * stride, stride, rest < p->width ? rest : p->width,
+                     p->signs + first);
+    return projection;
 }
 
-// What computing a row may add to it. Of f64 that is as little as what the sums over a row here err by themselves.
-static double computing_of(husk_dtype dtype, double bound, double magnitude, int64_t count)
+static void project_right(const product *p, int64_t batch)
 {
-    const double own = dtype == HUSK_F64 ? ldexp(magnitude, -53) * sqrt((double)count) : 0.0;
-    return husk_ref_bound_in(dtype, bound) + own;
+    const int64_t *strides = p->right_strides;
+    for (int64_t sum = 0; sum < p->sums; sum++)
+        for (int64_t k = 0; k < p->k; k++)
+            for (int64_t block = 0; block < p->blocks; block++) {
+                const int64_t start = batch * strides[0] + sum * strides[1] + k * strides[2];
+                const husk_ref_projection made = project_block(p, p->right, start, strides[3], block);
+                const int64_t length = p->sums * p->k;
+                const int64_t at = (block / LANES * length + sum * p->k + k) * LANES + block % LANES;
+                p->right_values[at] = made.value;
+                p->right_norms[at] = sqrt(made.squares);
+            }
 }
 
-// Whether a row holds what is past the dtype's range by rights: the samples judge it.
-static bool may_overflow(husk_dtype dtype, double actual, double magnitude)
+// One row, as one of the ROWS.
+static void load_left(const product *p, int64_t batch, int64_t row, int64_t to)
 {
-    return !isfinite(actual) && isinf(husk_ref_round(dtype, magnitude));
-}
-
-typedef struct gemm_projection {
-    double *signs;                    // [n]
-    double *b_projected;              // [k]: B r
-    double *b_norms;                  // [k]: sqrt(sum_j b_kj^2)
-    double bias_projected, bias_norm; // of a bias [n]
-} gemm_projection;
-
-static void project_b(const husk_ref_gemm *op, int64_t batch, gemm_projection *p)
-{
-    husk_ref_gemm_sizes sizes = husk_ref_gemm_get_sizes(op);
-    husk_ref_gemm_strides strides = husk_ref_gemm_get_strides(op);
-    for (int64_t k = 0; k < sizes.k; k++) {
-        double projected = 0.0, squares = 0.0;
-        for (int64_t j = 0; j < sizes.n; j++) {
-            double b = husk_ref_load(op->b, batch * strides.b[0] + k * strides.b[1] + j * strides.b[2]);
-            projected += b * p->signs[j];
-            squares += b * b;
+    const int64_t *strides = p->left_strides, length = p->sums * p->k;
+    const bool is_transposed = p->gradient != NULL && p->gradient->wanted == HUSK_REF_GEMM_DB;
+    for (int64_t sum = 0; sum < p->sums; sum++)
+        for (int64_t k = 0; k < p->k; k++) {
+            husk_ref_value z = {0};
+            if (row < p->m && p->gradient != NULL)
+                z = husk_ref_gemm_backward_z(p->gradient, batch + sum, is_transposed ? k : row,
+                                             is_transposed ? row : k);
+            else if (row < p->m)
+                z.value = husk_ref_load(p->left, batch * strides[0] + sum * strides[1] + row * strides[2] +
+                                                     k * strides[3]);
+            p->left_values[to * length + sum * p->k + k] = z.value;
+            p->left_absolute[to * length + sum * p->k + k] = fabs(z.value);
+            p->left_errors[to * length + sum * p->k + k] = z.bound;
         }
-        p->b_projected[k] = projected;
-        p->b_norms[k] = sqrt(squares);
+}
+
+// out: [ROWS, lanes], left times right: [ROWS, length] times [lanes / LANES, length, LANES].
+static void multiply(const product *p, const double *left, const double *right, double *out)
+{
+    const int64_t length = p->sums * p->k;
+    for (int64_t first = 0; first < p->lanes; first += LANES) {
+        const double *lanes = right + first * length;
+        double sums[ROWS][LANES] = {{0}};
+        for (int64_t k = 0; k < length; k++)
+            for (int row = 0; row < ROWS; row++)
+                for (int lane = 0; lane < LANES; lane++)
+                    sums[row][lane] += left[row * length + k] * lanes[k * LANES + lane];
+        for (int64_t row = 0; row < ROWS; row++)
+            memcpy(out + row * p->lanes + first, sums[row], sizeof(sums[row]));
     }
 }
 
-// A row of a matrix [.., m, n] projected, and its norm.
-static double project_row(const husk_ref_array *matrix, const int64_t *index, int64_t n, const double *signs,
-                          double *norm)
+static void multiply_rows(const product *p, int64_t batch, int64_t first)
 {
-    int64_t start = husk_ref_offset(matrix, index), stride = matrix->strides[matrix->rank - 1];
-    double projected = 0.0, squares = 0.0;
-    for (int64_t j = 0; j < n; j++) {
-        double value = husk_ref_load(matrix, start + j * stride);
-        projected += value * signs[j];
-        squares += value * value;
-    }
-    *norm = sqrt(squares);
-    return projected;
+    for (int64_t row = 0; row < ROWS; row++)
+        load_left(p, batch, first + row, row);
+    multiply(p, p->left_values, p->right_values, p->expected);
+    multiply(p, p->left_absolute, p->right_norms, p->magnitudes);
+    if (p->gradient != NULL)
+        multiply(p, p->left_errors, p->right_norms, p->inherited);
 }
 
-static void check_row(const husk_ref_gemm *op, const husk_ref_array *out, int64_t batch, int64_t row,
-                      const gemm_projection *p, husk_ref_report *report)
+static int64_t row_start(const int64_t strides[3], int64_t batch, int64_t row)
 {
-    husk_ref_gemm_sizes sizes = husk_ref_gemm_get_sizes(op);
-    husk_ref_gemm_strides strides = husk_ref_gemm_get_strides(op);
-    double expected = 0.0, magnitude = 0.0, norm;
-    for (int64_t k = 0; k < sizes.k; k++) {
-        double a = husk_ref_load(op->a, batch * strides.a[0] + row * strides.a[1] + k * strides.a[2]);
-        expected += a * p->b_projected[k];
-        magnitude += fabs(a) * p->b_norms[k];
+    return batch * strides[0] + row * strides[1];
+}
+
+static void check_row(const product *p, int64_t batch, int64_t row, husk_ref_report *report)
+{
+    const int64_t length = p->sums * p->k;
+    for (int64_t block = 0; block < p->blocks; block++) {
+        const int64_t at = row % ROWS * p->lanes + block;
+        double expected = p->alpha * p->expected[at], magnitude = fabs(p->alpha) * p->magnitudes[at];
+        if (p->beta != 0.0) {
+            const husk_ref_projection before =
+                project_block(p, p->before, row_start(p->before_strides, batch, row), p->before_strides[2],
+                              block);
+            expected += p->beta * before.value;
+            magnitude += fabs(p->beta) * sqrt(before.squares);
+        }
+        if (p->bias != NULL) {
+            const husk_ref_projection bias =
+                project_block(p, p->bias, row * p->bias_strides[0], p->bias_strides[1], block);
+            expected += bias.value;
+            magnitude += sqrt(bias.squares);
+        }
+        const husk_ref_projection actual =
+            project_block(p, p->out, row_start(p->out_strides, batch, row), p->out_strides[2], block);
+        const double flushed =
+            husk_ref_gemm_flushed(p->alpha, length, magnitude) * sqrt((double)actual.count);
+        const double bound = husk_ref_sum_bound(p->error_factor, length, magnitude) + flushed +
+                             fabs(p->alpha) * p->inherited[at];
+        const int64_t index[3] = {batch, row, block * p->width};
+        husk_ref_projection_check(&actual, p->out->dtype, expected, bound, magnitude, 3, index, report);
     }
-    expected *= (double)op->alpha;
-    magnitude *= fabs((double)op->alpha);
-    const int64_t index3[3] = {batch, row, 0};
-    const int64_t *index = out->rank == 3 ? index3 : index3 + 1;
-    if (op->beta != 0.0f) {
-        expected += (double)op->beta * project_row(op->c, index, sizes.n, p->signs, &norm);
-        magnitude += fabs((double)op->beta) * norm;
-    }
-    double row_bias = strides.bias[0] != 0 || (op->bias != NULL && op->bias->rank == 2)
-                          ? husk_ref_load(op->bias, row * strides.bias[0])
-                          : 0.0;
-    for (int64_t j = 0; row_bias != 0.0 && j < sizes.n; j++)
-        expected += row_bias * p->signs[j];
-    expected += p->bias_projected;
-    magnitude += p->bias_norm + fabs(row_bias) * sqrt((double)sizes.n);
-    double actual = project_row(out, index, sizes.n, p->signs, &norm);
-    if (may_overflow(out->dtype, actual, magnitude))
+}
+
+static void check_product(product *p, uint64_t seed, husk_ref_report *report)
+{
+    if (p->batch <= 0 || p->m <= 0 || p->n <= 0)
         return;
-    double bound = husk_ref_sum_bound(op->error_factor, sizes.k, magnitude) +
-                   husk_ref_gemm_flushed((double)op->alpha, sizes.k, magnitude) * sqrt((double)sizes.n);
-    bound = DEVIATIONS * (computing_of(out->dtype, bound, magnitude, sizes.n) + rounding_of(out->dtype, norm, sizes.n));
-    husk_ref_report_add_projection(report, 2, index3, expected, bound, actual);
+    if (!allocate(p, seed)) {
+        report->allocation_failed = true;
+        return;
+    }
+    for (int64_t batch = 0; batch < p->batch; batch++) {
+        project_right(p, batch);
+        for (int64_t row = 0; row < p->m; row++) {
+            if (row % ROWS == 0)
+                multiply_rows(p, batch, row);
+            check_row(p, batch, row, report);
+        }
+    }
+    free(p->signs);
+}
+
+// Over batch, rows and columns; exchanged: of the transpose.
+static void matrix_strides(const husk_ref_array *matrix, bool exchanged, int64_t strides[3])
+{
+    const int32_t rank = matrix->rank;
+    strides[0] = rank == 3 && matrix->shape[0] != 1 ? matrix->strides[0] : 0;
+    strides[1] = matrix->strides[exchanged ? rank - 1 : rank - 2];
+    strides[2] = matrix->strides[exchanged ? rank - 2 : rank - 1];
 }
 
 void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out, uint64_t seed,
                              husk_ref_report *report)
 {
-    husk_ref_gemm_sizes sizes = husk_ref_gemm_get_sizes(op);
+    const husk_ref_gemm_sizes sizes = husk_ref_gemm_get_sizes(op);
+    const husk_ref_gemm_strides strides = husk_ref_gemm_get_strides(op);
     if (op->params != NULL && op->params->activation != HUSK_ACT_NONE)
         return;
-    double *memory = malloc((size_t)(sizes.n + 2 * sizes.k + 1) * sizeof(*memory));
-    if (memory == NULL) {
-        report->allocation_failed = true;
+    product p = {.batch = sizes.batch,
+                 .sums = 1,
+                 .m = sizes.m,
+                 .n = sizes.n,
+                 .k = sizes.k,
+                 .left = op->a,
+                 .right = op->b,
+                 .left_strides = {strides.a[0], 0, strides.a[1], strides.a[2]},
+                 .right_strides = {strides.b[0], 0, strides.b[1], strides.b[2]},
+                 .alpha = (double)op->alpha,
+                 .beta = (double)op->beta,
+                 .error_factor = op->error_factor,
+                 .bias = op->bias,
+                 .bias_strides = {strides.bias[0], strides.bias[1]},
+                 .before = op->c,
+                 .out = out};
+    matrix_strides(op->c, false, p.before_strides);
+    matrix_strides(out, false, p.out_strides);
+    check_product(&p, seed, report);
+}
+
+// da = alpha z B', and the transpose of db, alpha z' A: what z errs by is on the left in both.
+void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const husk_ref_array *out,
+                                      uint64_t seed, husk_ref_report *report)
+{
+    static const husk_gemm_params defaults;
+    const husk_gemm_params *params = op->params != NULL ? op->params : &defaults;
+    const bool is_a = op->wanted == HUSK_REF_GEMM_DA;
+    if (!is_a && op->wanted != HUSK_REF_GEMM_DB)
         return;
-    }
-    gemm_projection p = {memory, memory + sizes.n, memory + sizes.n + sizes.k, 0.0, 0.0};
-    for (int64_t j = 0; j < sizes.n; j++)
-        p.signs[j] = random_sign(seed, j);
-    if (op->bias != NULL && op->bias->rank == 1) {
-        const int64_t start[1] = {0};
-        p.bias_projected = project_row(op->bias, start, sizes.n, p.signs, &p.bias_norm);
-    }
-    for (int64_t batch = 0; batch < sizes.batch; batch++) {
-        project_b(op, batch, &p);
-        for (int64_t row = 0; sizes.n > 0 && row < sizes.m; row++)
-            check_row(op, out, batch, row, &p, report);
-    }
-    free(memory);
-}
-
-typedef struct conv_projection {
-    int64_t groups, group_outputs;  // K / groups
-    husk_ref_array w, w_norm;       // [groups, C / groups, filter...]
-    husk_ref_array bias, bias_norm; // [groups]
-    double *signs;                  // [K]
-    double *memory;
-} conv_projection;
-
-static bool project_weights(const husk_ref_conv *op, uint64_t seed, conv_projection *p)
-{
-    const husk_ref_array *w = op->w;
-    int64_t shape[HUSK_MAX_RANK], index[HUSK_MAX_RANK] = {0};
-    memcpy(shape, w->shape, sizeof(shape));
-    shape[0] = p->groups;
-    husk_ref_array projected = husk_ref_array_make(NULL, HUSK_F64, w->rank, shape);
-    int64_t count = husk_ref_array_count(&projected);
-    int64_t outputs = p->groups * p->group_outputs;
-    p->memory = calloc((size_t)((count + p->groups) * 2 + outputs + 1), sizeof(double));
-    if (p->memory == NULL)
-        return false;
-    double *values = p->memory, *norms = values + count, *biases = norms + count,
-           *bias_norms = biases + p->groups;
-    p->signs = bias_norms + p->groups;
-    for (int64_t k = 0; k < outputs; k++)
-        p->signs[k] = random_sign(seed, k);
-    for (int64_t i = 0; i < count; i++) {
-        husk_ref_index_of(w->rank, shape, i, index);
-        int64_t group = index[0];
-        double squares = 0.0;
-        for (int64_t k = group * p->group_outputs; k < (group + 1) * p->group_outputs; k++) {
-            index[0] = k;
-            double value = husk_ref_load(w, husk_ref_offset(w, index));
-            values[i] += p->signs[k] * value;
-            squares += value * value;
-        }
-        norms[i] = sqrt(squares);
-    }
-    for (int64_t k = 0; op->bias != NULL && k < outputs; k++) {
-        double bias = husk_ref_load(op->bias, k * op->bias->strides[0]);
-        biases[k / p->group_outputs] += p->signs[k] * bias;
-        bias_norms[k / p->group_outputs] += bias * bias;
-    }
-    for (int64_t group = 0; group < p->groups; group++)
-        bias_norms[group] = sqrt(bias_norms[group]);
-    p->w = husk_ref_array_make(values, HUSK_F64, w->rank, shape);
-    p->w_norm = husk_ref_array_make(norms, HUSK_F64, w->rank, shape);
-    p->bias = husk_ref_array_make(biases, HUSK_F64, 1, &p->groups);
-    p->bias_norm = husk_ref_array_make(bias_norms, HUSK_F64, 1, &p->groups);
-    return true;
-}
-
-static double project_position(const conv_projection *p, const husk_ref_array *y, const int64_t *index, double *norm)
-{
-    int64_t at[HUSK_MAX_RANK];
-    memcpy(at, index, sizeof(at));
-    double projected = 0.0, squares = 0.0;
-    for (int64_t k = 0; k < p->group_outputs; k++) {
-        at[1] = index[1] * p->group_outputs + k;
-        const double value = husk_ref_load(y, husk_ref_offset(y, at));
-        projected += p->signs[at[1]] * value;
-        squares += value * value;
-    }
-    *norm = sqrt(squares);
-    return projected;
-}
-
-// x as its absolute values: with the weights' norms, its convolution is the bound's magnitude.
-static bool absolute_values(const husk_ref_array *x, husk_ref_array *absolute)
-{
-    int64_t count = husk_ref_array_count(x);
-    double *values = malloc((size_t)(count > 0 ? count : 1) * sizeof(*values));
-    if (values == NULL)
-        return false;
-    *absolute = husk_ref_array_make(values, HUSK_F64, x->rank, x->shape);
-    int64_t index[HUSK_MAX_RANK] = {0};
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = fabs(husk_ref_load(x, husk_ref_offset(x, index)));
-        husk_ref_index_next(x->rank, x->shape, index);
-    }
-    return true;
-}
-
-void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, uint64_t seed,
-                             husk_ref_report *report)
-{
-    husk_conv_params params = {0};
-    if (op->params != NULL)
-        params = *op->params;
-    if (params.activation != HUSK_ACT_NONE || husk_ref_array_count(y) == 0)
-        return;
-    conv_projection p = {.groups = params.groups != 0 ? params.groups : 1};
-    p.group_outputs = op->w->shape[0] / p.groups;
-    husk_ref_array absolute = {0};
-    husk_ref_conv values = {0}, norms = {0};
-    if (!project_weights(op, seed, &p) || !absolute_values(op->x, &absolute)) {
-        report->allocation_failed = true;
-        goto cleanup;
-    }
-    values = (husk_ref_conv){.params = &params, .x = op->x, .w = &p.w, .bias = &p.bias};
-    norms = (husk_ref_conv){.params = &params, .x = &absolute, .w = &p.w_norm, .bias = &p.bias_norm};
-    norms.error_factor = op->error_factor;
-    memcpy(norms.tile, op->tile, sizeof(norms.tile));
-    if (!husk_ref_conv_prepare(&norms)) {
-        report->allocation_failed = true;
-        goto cleanup;
-    }
-    husk_ref_function function = husk_ref_conv_function(&values);
-    int64_t index[HUSK_MAX_RANK] = {0};
-    do {
-        double expected = husk_ref_conv_at(&values, index).value;
-        double norm, actual = project_position(&p, y, index, &norm);
-        husk_ref_value error = husk_ref_conv_at(&norms, index);
-        if (may_overflow(y->dtype, actual, error.magnitude))
-            continue;
-        double bound = DEVIATIONS * (computing_of(y->dtype, error.bound, error.magnitude, p.group_outputs) +
-                                     rounding_of(y->dtype, norm, p.group_outputs));
-        husk_ref_report_add_projection(report, function.rank, index, expected, bound, actual);
-    } while (husk_ref_index_next(function.rank, function.shape, index));
-cleanup:
-    husk_ref_conv_release(&norms);
-    free(absolute.data);
-    free(p.memory);
+    const husk_ref_array *dy = op->dy, *right = is_a ? op->b : op->a;
+    const int64_t batch = dy->rank == 3 ? dy->shape[0] : 1;
+    const int64_t m = dy->shape[dy->rank - 2], n = dy->shape[dy->rank - 1];
+    const bool out_is_transposed = is_a ? params->transpose_a != 0 : params->transpose_b == 0;
+    const bool right_is_transposed = is_a ? params->transpose_b == 0 : params->transpose_a != 0;
+    const bool accumulates =
+        (params->accumulate & (is_a ? HUSK_ACCUMULATE_INPUTS : HUSK_ACCUMULATE_PARAMETERS)) != 0;
+    const bool adds_up = husk_ref_gemm_backward_adds_up(op);
+    product p = {.batch = adds_up ? 1 : batch,
+                 .sums = adds_up ? batch : 1,
+                 .m = is_a ? m : n,
+                 .n = out->shape[out->rank - (out_is_transposed ? 2 : 1)],
+                 .k = is_a ? n : m,
+                 .left = dy,
+                 .right = right,
+                 .gradient = params->activation != HUSK_ACT_NONE ? op : NULL,
+                 .alpha = (double)op->alpha,
+                 .beta = accumulates ? 1.0 : 0.0,
+                 .error_factor = op->error_factor,
+                 .before = op->before,
+                 .out = out};
+    int64_t left_strides[3], right_strides[3];
+    matrix_strides(dy, !is_a, left_strides);
+    matrix_strides(right, right_is_transposed, right_strides);
+    p.left_strides[adds_up] = left_strides[0];
+    p.right_strides[adds_up] = right_strides[0];
+    memcpy(p.left_strides + 2, left_strides + 1, 2 * sizeof(*left_strides));
+    memcpy(p.right_strides + 2, right_strides + 1, 2 * sizeof(*right_strides));
+    matrix_strides(op->before, out_is_transposed, p.before_strides);
+    matrix_strides(out, out_is_transposed, p.out_strides);
+    check_product(&p, seed, report);
 }
 
 // Where every output was not checked one by one, all of them are checked together.
-static void sampled_check(const husk_ref_function *function, uint64_t seed, const husk_ref_array *actual,
-                          husk_ref_report *report, bool *complete)
+bool husk_ref_check_sampled(const husk_ref_function *function, uint64_t seed, const husk_ref_array *actual,
+                            husk_ref_report *report)
 {
     husk_ref_expected expected;
-    *complete = false;
     if (!husk_ref_expect(function, seed, &expected)) {
         report->allocation_failed = true;
-        return;
+        return true;
     }
-    *complete = expected.complete;
+    const bool is_sampled = !expected.complete;
     husk_ref_compare(&expected, actual, report);
     husk_ref_expected_release(&expected);
+    return is_sampled;
 }
 
 void husk_ref_gemm_check(const husk_ref_gemm *op, uint64_t seed, const husk_ref_array *out,
                          husk_ref_report *report)
 {
-    husk_ref_function function = husk_ref_gemm_function(op);
-    bool complete;
-    sampled_check(&function, seed, out, report, &complete);
-    if (!complete)
+    const husk_ref_function function = husk_ref_gemm_function(op);
+    if (husk_ref_check_sampled(&function, seed, out, report))
         husk_ref_gemm_freivalds(op, out, seed, report);
 }
 
-void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_array *y,
-                         husk_ref_report *report)
+void husk_ref_gemm_backward_check(const husk_ref_gemm_backward *op, uint64_t seed, const husk_ref_array *out,
+                                  husk_ref_report *report)
 {
-    husk_ref_conv prepared = *op;
-    husk_ref_function function = husk_ref_conv_function(&prepared);
-    int64_t outputs = 1;
-    for (int32_t d = 0; d < function.rank; d++)
-        outputs *= function.shape[d];
-    prepared.magnitudes = NULL;
-    if ((double)outputs * function.cost <= HUSK_REF_COMPLETE_COST)
-        husk_ref_conv_prepare(&prepared);
-    bool complete;
-    sampled_check(&function, seed, y, report, &complete);
-    if (!complete)
-        husk_ref_conv_freivalds(op, y, seed, report);
-    husk_ref_conv_release(&prepared);
+    const husk_ref_function function = husk_ref_gemm_backward_function(op);
+    if (husk_ref_check_sampled(&function, seed, out, report))
+        husk_ref_gemm_backward_freivalds(op, out, seed, report);
 }

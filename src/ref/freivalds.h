@@ -11,19 +11,33 @@
  * the terms of beta C and bias), and by Minkowski's inequality
  *     sqrt(sum_j mag_j^2) <= sum_k |a_k| sqrt(sum_j b_kj^2) + ...
  * which again is one pass. So the tolerance is 6 f u times the right side, and for an output stored in f16 or bf16 6
- * times the rounding of its own norm more. In f64 u is 2^-52, as ref/ref.h has it, and what the projections' own sums
- * of n numbers err by is added, 6 * 2^-53 sqrt(n) of the right side. A wrong patch passes only when all
- * its errors together stay below it: a single wrong element of ordinary size does not.
+ * times the root of its roundings' squares more. In f64 u is 2^-52, as ref/ref.h has it, and what the projections' own
+ * sums of n numbers err by is added, 6 * 2^-53 sqrt(n) of the right side. A wrong patch passes only when all its
+ * errors together stay below it.
  *
- * Without an activation only; with one these do nothing, as they do where the projected row is not finite by
- * rights, past its dtype's range too. Expected memory: a few vectors. When it does not suffice the report says so
- * (allocation_failed).
+ * Blocks. What each output may err by adds up, what one of them is does not: of a whole row of 4,096 in bf16 the
+ * tolerance is as large as an element. So a row is projected by blocks, as wide as 6 of an output's own error (2^-8 of
+ * it in bf16, and f u sqrt k) times the root of the width is a tenth of a random output: 1,000 columns in f16, most
+ * rows of f32 whole; and 16 where that were fewer: in bf16, and by Winograd's and the matrix engines' factors. B is
+ * projected for each block, and what that costs is bounded: beyond 2^30 multiply-adds of a gemm (2^26 of a convolution,
+ * whose sums are slower) blocks are wider. A single wrong element of ordinary size is seen where its own bound is a
+ * fraction of it, and blocks are not much wider than that; a patch also by how many rows it meets.
+ *
+ * Gradients. da = alpha z B' and, transposed, db = alpha z' A are projected as C is, with z = dy activation'(x) on the
+ * left: they are linear in z, and what z errs by, e, adds 6 |alpha| sum_k e_k sqrt(sum_j b_kj^2). A matrix that serves
+ * the whole batch has one sum over all of it. A convolution's dx is projected along the input channels, dw along the
+ * filters of each group; a table's gradient along its rows.
+ *
+ * Of C, y and dx without an activation only; with one these do nothing, as they do where the projected row is not
+ * finite by rights, past its dtype's range too. Expected memory: a few vectors, or what is projected. When it does not
+ * suffice the report says so (allocation_failed).
  */
 #ifndef HUSK_REF_FREIVALDS_H
 #define HUSK_REF_FREIVALDS_H
 
 #include "ref/check.h"
 #include "ref/conv.h"
+#include "ref/embedding.h"
 #include "ref/gemm.h"
 
 HUSK_BEGIN_DECLS
@@ -31,15 +45,39 @@ HUSK_BEGIN_DECLS
 /* Every row of C, projected along n. */
 void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out, uint64_t seed,
                              husk_ref_report *report);
+/* da and db, along k; of other gradients nothing. */
+void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const husk_ref_array *out, uint64_t seed,
+                                      husk_ref_report *report);
 /* Every position of y, projected along the output channels of each group. */
 void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, uint64_t seed,
                              husk_ref_report *report);
+/* Every position of dx, along the input channels of each group. */
+void husk_ref_conv_backward_data_freivalds(const husk_ref_conv_backward_data *op, const husk_ref_array *dx,
+                                           uint64_t seed, husk_ref_report *report);
+/* Every element of the filters, along the filters of each group. */
+void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weights *op, const husk_ref_array *dw,
+                                              uint64_t seed, husk_ref_report *report);
+/* Every row of the table. */
+void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op, const husk_ref_array *dtable,
+                                           uint64_t seed, husk_ref_report *report);
 
-/* Sampled or complete check of the output as ref/check.h says, and Freivalds' where it was not complete. */
+/* Sampled or complete check of the output as ref/check.h says; true where it was not complete. */
+bool husk_ref_check_sampled(const husk_ref_function *function, uint64_t seed, const husk_ref_array *actual,
+                            husk_ref_report *report);
+
+/* The same, and Freivalds' where it was not complete. */
 void husk_ref_gemm_check(const husk_ref_gemm *op, uint64_t seed, const husk_ref_array *out,
                          husk_ref_report *report);
+void husk_ref_gemm_backward_check(const husk_ref_gemm_backward *op, uint64_t seed, const husk_ref_array *out,
+                                  husk_ref_report *report);
 void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_array *y,
                          husk_ref_report *report);
+void husk_ref_conv_backward_data_check(const husk_ref_conv_backward_data *op, uint64_t seed,
+                                       const husk_ref_array *dx, husk_ref_report *report);
+void husk_ref_conv_backward_weights_check(const husk_ref_conv_backward_weights *op, uint64_t seed,
+                                          const husk_ref_array *dw, husk_ref_report *report);
+void husk_ref_embedding_backward_check(const husk_ref_embedding_backward *op, uint64_t seed,
+                                       const husk_ref_array *dtable, husk_ref_report *report);
 
 HUSK_END_DECLS
 

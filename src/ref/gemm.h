@@ -75,6 +75,10 @@ void husk_ref_gemm_backward_run(const husk_ref_gemm_backward *op, const husk_ref
 /* One element, by its sum written out; the bound is the header's. Batches of stride 0 are one matrix. */
 husk_ref_value husk_ref_gemm_backward_at(const husk_ref_gemm_backward *op, const int64_t *index);
 husk_ref_function husk_ref_gemm_backward_function(const husk_ref_gemm_backward *op);
+/* z = dy * activation'(x or y), and how far a right f32 computation may end from it. */
+husk_ref_value husk_ref_gemm_backward_z(const husk_ref_gemm_backward *op, int64_t batch, int64_t row, int64_t column);
+/* Whether the gradient is one matrix, of the sums over the batch. */
+bool husk_ref_gemm_backward_adds_up(const husk_ref_gemm_backward *op);
 
 HUSK_END_DECLS
 

@@ -31,8 +31,7 @@ static double load(const husk_ref_array *matrix, bool transposed, int64_t batch,
                                      column * strides[transposed ? 0 : 1]);
 }
 
-// z = dy * activation'(x or y), and how far a right f32 computation may end from it.
-static husk_ref_value load_z(const husk_ref_gemm_backward *op, int64_t batch, int64_t row, int64_t column)
+husk_ref_value husk_ref_gemm_backward_z(const husk_ref_gemm_backward *op, int64_t batch, int64_t row, int64_t column)
 {
     const husk_gemm_params *params = get_params(op);
     const int64_t all[] = {batch, row, column}, *index = op->dy->rank == 3 ? all : all + 1;
@@ -58,8 +57,9 @@ static void add(sum *s, husk_ref_value z, double factor)
     s->terms += z.terms > 0;
 }
 
-static bool is_one_for_all(const husk_ref_array *gradient)
+bool husk_ref_gemm_backward_adds_up(const husk_ref_gemm_backward *op)
 {
+    const husk_ref_array *gradient = op->before;
     return gradient->rank < 3 || gradient->shape[0] == 1 || gradient->strides[0] == 0;
 }
 
@@ -71,7 +71,7 @@ typedef struct place {
 static place place_of(const husk_ref_gemm_backward *op, const int64_t *index, bool transposed)
 {
     const int32_t rank = op->before->rank;
-    const bool sums = is_one_for_all(op->before);
+    const bool sums = husk_ref_gemm_backward_adds_up(op);
     place p = {0, get_sizes(op).batch, index[rank - (transposed ? 1 : 2)], index[rank - (transposed ? 2 : 1)]};
     if (!sums) {
         p.first = index[0];
@@ -87,7 +87,8 @@ static sum sum_for_a(const husk_ref_gemm_backward *op, const int64_t *index)
     sum s = {0};
     for (int64_t batch = p.first; batch < p.last; batch++)
         for (int64_t j = 0; j < get_sizes(op).n; j++)
-            add(&s, load_z(op, batch, p.row, j), load(op->b, params->transpose_b != 0, batch, p.column, j));
+            add(&s, husk_ref_gemm_backward_z(op, batch, p.row, j),
+                load(op->b, params->transpose_b != 0, batch, p.column, j));
     return s;
 }
 
@@ -98,7 +99,8 @@ static sum sum_for_b(const husk_ref_gemm_backward *op, const int64_t *index)
     sum s = {0};
     for (int64_t batch = p.first; batch < p.last; batch++)
         for (int64_t i = 0; i < get_sizes(op).m; i++)
-            add(&s, load_z(op, batch, i, p.column), load(op->a, params->transpose_a != 0, batch, i, p.row));
+            add(&s, husk_ref_gemm_backward_z(op, batch, i, p.column),
+                load(op->a, params->transpose_a != 0, batch, i, p.row));
     return s;
 }
 
@@ -117,14 +119,15 @@ static sum sum_for_bias(const husk_ref_gemm_backward *op, const int64_t *index)
     sum s = {0};
     for (int64_t batch = 0; batch < size.batch; batch++)
         for (int64_t i = 0; i < (by_rows ? size.n : size.m); i++)
-            add(&s, load_z(op, batch, by_rows ? at : i, by_rows ? i : at), 1.0);
+            add(&s, husk_ref_gemm_backward_z(op, batch, by_rows ? at : i, by_rows ? i : at), 1.0);
     return s;
 }
 
 static husk_ref_value for_c(const husk_ref_gemm_backward *op, const int64_t *index)
 {
     const bool batched = op->dy->rank == 3;
-    const husk_ref_value z = load_z(op, batched ? index[0] : 0, index[batched ? 1 : 0], index[batched ? 2 : 1]);
+    const husk_ref_value z =
+        husk_ref_gemm_backward_z(op, batched ? index[0] : 0, index[batched ? 1 : 0], index[batched ? 2 : 1]);
     husk_ref_value result = {.terms = op->beta != 0.0f && z.terms > 0};
     if (op->beta != 0.0f) {
         result.value = (double)op->beta * z.value;
@@ -181,7 +184,7 @@ husk_ref_function husk_ref_gemm_backward_function(const husk_ref_gemm_backward *
     const sizes size = get_sizes(op);
     husk_ref_function function = {.op = op, .at = backward_at, .rank = op->before->rank, .cost = 1.0};
     memcpy(function.shape, op->before->shape, sizeof(function.shape));
-    const double batches = is_one_for_all(op->before) ? (double)size.batch : 1.0;
+    const double batches = husk_ref_gemm_backward_adds_up(op) ? (double)size.batch : 1.0;
     if (op->wanted == HUSK_REF_GEMM_DA)
         function.cost = batches * (double)size.n;
     else if (op->wanted == HUSK_REF_GEMM_DB)

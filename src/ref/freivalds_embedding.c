@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <stdlib.h>
+
+#include "ref/freivalds.h"
+#include "ref/projection.h"
+
+// Projections of all rows that are kept at a time: beyond, blocks are wider.
+#define MOST_PROJECTIONS 0x1p22
+
+typedef struct table {
+    int64_t rows, columns, width, blocks;
+    double *signs;          // [columns]
+    double *values, *norms; // [rows, blocks]: of what is added up
+    double *terms;          // [rows]
+} table;
+
+static husk_ref_projection project_block(const table *t, const husk_ref_array *array, int64_t start,
+                                         int64_t stride, int64_t block)
+{
+    husk_ref_projection projection = {0};
+    const int64_t first = block * t->width, rest = t->columns - first;
+    husk_ref_project(&projection, array, start + first * stride, stride, rest < t->width ? rest : t->width,
+                     t->signs + first);
+    return projection;
+}
+
+static void add_up(const husk_ref_embedding_backward *op, const table *t)
+{
+    const husk_ref_array *indices = op->indices, *dy = op->dy;
+    int64_t index[HUSK_MAX_RANK] = {0};
+    do {
+        const double wanted = husk_ref_load(indices, husk_ref_offset(indices, index));
+        if (!(wanted >= 0 && wanted < (double)t->rows))
+            continue;
+        const int64_t row = (int64_t)wanted;
+        t->terms[row]++;
+        for (int64_t block = 0; block < t->blocks; block++) {
+            const husk_ref_projection made =
+                project_block(t, dy, husk_ref_offset(dy, index), dy->strides[dy->rank - 1], block);
+            t->values[row * t->blocks + block] += made.value;
+            t->norms[row * t->blocks + block] += sqrt(made.squares);
+        }
+    } while (husk_ref_index_next(indices->rank, indices->shape, index));
+}
+
+// As husk_ref_embedding_backward_at has it.
+static void check_block(const husk_ref_embedding_backward *op, const table *t, const husk_ref_array *dtable,
+                        int64_t row, int64_t block, husk_ref_report *report)
+{
+    static const husk_embedding_params defaults;
+    const husk_embedding_params *params = op->params != NULL ? op->params : &defaults;
+    const bool is_padding =
+        params->has_padding && (row == params->padding_index || row == params->padding_index + op->rows);
+    const double terms = is_padding ? 0.0 : t->terms[row];
+    double expected = 0.0, magnitude = 0.0, bound = 0.0;
+    if (terms > 0.0) {
+        expected = t->values[row * t->blocks + block];
+        magnitude = t->norms[row * t->blocks + block];
+        bound = husk_ref_sum_bound(0.0, (int64_t)terms, magnitude);
+    }
+    if (terms > 0.0 && params->scale_by_frequency) {
+        expected /= terms;
+        magnitude /= terms;
+        bound = bound / terms + 4.0 * HUSK_REF_UNIT * magnitude + HUSK_REF_TINY * sqrt((double)t->width);
+    }
+    if (params->accumulate & HUSK_ACCUMULATE_PARAMETERS) {
+        const husk_ref_projection before =
+            project_block(t, op->before, row * op->before->strides[0], op->before->strides[1], block);
+        expected += before.value;
+        magnitude += sqrt(before.squares);
+        if (terms > 0.0)
+            bound += HUSK_REF_UNIT * magnitude + HUSK_REF_TINY * sqrt((double)t->width);
+    }
+    const husk_ref_projection actual =
+        project_block(t, dtable, row * dtable->strides[0], dtable->strides[1], block);
+    const int64_t index[2] = {row, block * t->width};
+    husk_ref_projection_check(&actual, dtable->dtype, expected, bound, magnitude, 2, index, report);
+}
+
+void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op,
+                                           const husk_ref_array *dtable, uint64_t seed,
+                                           husk_ref_report *report)
+{
+    table t = {.rows = op->rows, .columns = op->dy->shape[op->dy->rank - 1]};
+    if (t.rows <= 0 || t.columns <= 0)
+        return;
+    const int64_t lookups = husk_ref_array_count(op->indices);
+    t.width = husk_ref_projection_width(dtable->dtype, 0.0, lookups / t.rows + 1, t.columns,
+                                        MOST_PROJECTIONS / (double)t.rows);
+    t.blocks = (t.columns + t.width - 1) / t.width;
+    t.signs = calloc((size_t)(t.columns + t.rows * (2 * t.blocks + 1)), sizeof(*t.signs));
+    if (t.signs == NULL) {
+        report->allocation_failed = true;
+        return;
+    }
+    t.values = t.signs + t.columns;
+    t.norms = t.values + t.rows * t.blocks;
+    t.terms = t.norms + t.rows * t.blocks;
+    for (int64_t i = 0; i < t.columns; i++)
+        t.signs[i] = husk_ref_random_sign(seed, i);
+    if (lookups > 0)
+        add_up(op, &t);
+    for (int64_t row = 0; row < t.rows; row++)
+        for (int64_t block = 0; block < t.blocks; block++)
+            check_block(op, &t, dtable, row, block, report);
+    free(t.signs);
+}
+
+void husk_ref_embedding_backward_check(const husk_ref_embedding_backward *op, uint64_t seed,
+                                       const husk_ref_array *dtable, husk_ref_report *report)
+{
+    const husk_ref_function function = husk_ref_embedding_backward_function(op);
+    if (husk_ref_check_sampled(&function, seed, dtable, report))
+        husk_ref_embedding_backward_freivalds(op, dtable, seed, report);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ref/projection.h: sums of numbers with random signs, and how far they may be off: what Freivalds' checks share.
+ * ref/freivalds.h derives the tolerance and the width of a block.
+ */
+#ifndef HUSK_REF_PROJECTION_H
+#define HUSK_REF_PROJECTION_H
+
+#include "ref/check.h"
+
+HUSK_BEGIN_DECLS
+
+double husk_ref_random_sign(uint64_t seed, int64_t index);
+
+/* Start it with {0}. */
+typedef struct husk_ref_projection {
+    double value;    /* of the numbers, each with its sign */
+    double squares;  /* of the numbers */
+    double rounding; /* of the squares of what storing each may have changed */
+    int64_t count;
+} husk_ref_projection;
+
+/* count numbers, stride elements apart, with signs[0] and so on. */
+void husk_ref_project(husk_ref_projection *projection, const husk_ref_array *array, int64_t start,
+                      int64_t stride, int64_t count, const double *signs);
+
+/*
+ * How many of a row's `count` outputs, sums of `length` products, are projected together; most: the blocks that a row
+ * may be cut into. factor: as husk_ref_sum_bound's.
+ */
+int64_t husk_ref_projection_width(husk_dtype dtype, double factor, int64_t length, int64_t count,
+                                  double most);
+
+/*
+ * Compare what has been projected. bound, magnitude: the roots of the sums of the outputs' squared bounds (as if
+ * computed in f32) and squared magnitudes, or more.
+ */
+void husk_ref_projection_check(const husk_ref_projection *actual, husk_dtype dtype, double expected,
+                               double bound, double magnitude, int32_t rank, const int64_t *index,
+                               husk_ref_report *report);
+
+HUSK_END_DECLS
+
+#endif
