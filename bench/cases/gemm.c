@@ -251,9 +251,8 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
             .before = &after,
             .error_factor = options->error_factor,
         };
-        const husk_ref_function function = husk_ref_gemm_backward_function(&op);
         husk_ref_report report = {0};
-        husk_ref_check(&function, options->seed, &after, &report);
+        husk_ref_gemm_backward_check(&op, options->seed, &after, &report);
         bench_verdict_add(verdict, names[i], &report);
     }
 }
