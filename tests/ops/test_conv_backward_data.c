@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conv_backward_case.h"
+#include "ref/freivalds.h"
 
 #define NAME "conv_backward_data"
 
@@ -46,8 +47,7 @@ END_TEST
 
 static void check(void *user, const husk_ref_array *dx, husk_ref_report *report)
 {
-    husk_ref_function function = husk_ref_conv_backward_data_function(user);
-    husk_ref_check(&function, 1, dx, report);
+    husk_ref_conv_backward_data_check(user, 1, dx, report);
 }
 
 // The tensors of a case.

@@ -38,10 +38,9 @@ static bool by_data(conv_backward_case *c, const test_product *p, const char *va
                                           .before = c->params.accumulate ? &dx.before : NULL,
                                           .error_factor = conv_engine_bound(p, variant, 4.0)};
         memcpy(op.shape, c->x, sizeof c->x);
-        husk_ref_function function = husk_ref_conv_backward_data_function(&op);
         husk_ref_report report = {0};
         test_fetch(&dx);
-        husk_ref_check(&function, 1, &dx.array, &report);
+        husk_ref_conv_backward_data_check(&op, 1, &dx.array, &report);
         test_accept("conv_backward_data", variant, conv_engine_text(c, p, "by data"), &report);
     }
     test_release(&w);
@@ -67,10 +66,9 @@ static bool by_weights(conv_backward_case *c, const test_product *p, const char 
                                              .before = c->params.accumulate ? &dw.before : NULL,
                                              .error_factor = conv_engine_bound(p, variant, 4.0)};
         memcpy(op.shape, c->w, sizeof c->w);
-        husk_ref_function function = husk_ref_conv_backward_weights_function(&op);
         husk_ref_report report = {0};
         test_fetch(&dw);
-        husk_ref_check(&function, 1, &dw.array, &report);
+        husk_ref_conv_backward_weights_check(&op, 1, &dw.array, &report);
         test_accept("conv_backward_weights", variant, conv_engine_text(c, p, "by weights"), &report);
     }
     test_release(&x);
