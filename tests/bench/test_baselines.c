@@ -13,10 +13,11 @@
 #include "contender.h"
 #include "data.h"
 #include "op.h"
+#include "ref/conv.h"
 #include "support/main.h"
 #include "verdict.h"
 #ifdef HUSK_WITH_ONEDNN
-#include "baseline/onednn_op.h"
+#include "baseline/onednn_conv.h"
 #include "baseline_ops.h"
 #define ONEDNN_OP(lower, upper) extern const onednn_op onednn_op_##lower;
 BENCH_ONEDNN_OP_LIST(ONEDNN_OP)
@@ -435,6 +436,43 @@ START_TEST(onednn_adds_up_a_bias_in_f32)
 }
 END_TEST
 
+// J is the direction's own (husk/ops/conv.h), and the transforms of dw are others; the tile follows from the factor.
+START_TEST(onednn_winograd_may_err_as_the_direction_says)
+{
+    static const struct {
+        const char *line;
+        double amplification, products;
+        int64_t tile; // of dx; dw: whether there is one
+    } rows[] = {
+        {"conv c=512 h=7 w=7 k=64 r=3 s=3 pad=1", 16, 512 * 9, 0},
+        {"conv c=512 h=14 w=14 k=64 r=3 s=3 pad=1 dir=bwd_data", 16, 64 * 9, 4},
+        {"conv c=16 h=14 w=14 k=512 r=3 s=3 pad=1 dir=bwd_data", 16, 512 * 9, 4},
+        {"conv c=512 h=7 w=7 k=64 r=3 s=3 pad=1 dir=bwd_weight", 40.0 / 3, 49, 1},
+        {"conv n=8 c=64 h=56 w=56 k=64 r=3 s=3 pad=1 dir=bwd_weight", 40.0 / 3, 8 * 56 * 56, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        onednn_program program = {.name = "winograd, own layouts: jit_wino_4x3:avx512_core"};
+        bench_case c;
+        char reason[BENCH_REASON_TEXT] = "";
+        ck_assert_msg(bench_case_parse(rows[i].line, &c, reason), "%s", reason);
+        onednn_conv_describe_winograd(&program, &c);
+        ck_assert_double_eq_tol(program.error_factor, rows[i].amplification * (4 + 2 * sqrt(rows[i].products)), 1e-6);
+        ck_assert_double_eq_tol(program.executed_flops, bench_case_flops(&c) / 4, 1);
+        const bench_conv *v = &c.as.conv;
+        const husk_ref_array dy = {.rank = 4, .shape = {v->n, v->k, v->out[0], v->out[1]}};
+        const husk_ref_array w = {.rank = 4, .shape = {v->k, v->c, 3, 3}};
+        husk_ref_conv_backward_data data = {.w = &w, .dy = &dy, .error_factor = program.error_factor};
+        husk_ref_conv_backward_weights weights = {.dy = &dy, .error_factor = program.error_factor};
+        husk_ref_conv_backward_data_set_tile(&data);
+        husk_ref_conv_backward_weights_set_tile(&weights);
+        if (c.dir == BENCH_BWD_DATA)
+            ck_assert_int_eq(data.tile[0], rows[i].tile);
+        if (c.dir == BENCH_BWD_WEIGHT)
+            ck_assert_int_eq(weights.has_tile, rows[i].tile);
+    }
+}
+END_TEST
+
 START_TEST(onednn_has_two_forms_where_winograd_applies)
 {
     bench_case c;
@@ -551,6 +589,7 @@ int main(void)
     tcase_add_test(tests, onednn_refuses_what_it_lacks);
     tcase_add_test(tests, onednn_may_err_as_the_precision_says);
     tcase_add_test(tests, onednn_adds_up_a_bias_in_f32);
+    tcase_add_test(tests, onednn_winograd_may_err_as_the_direction_says);
     tcase_add_test(tests, onednn_has_two_forms_where_winograd_applies);
 #endif
     tcase_add_test(tests, generated_cases);
