@@ -129,7 +129,7 @@ static void verify(bench_entrant *e, const bench_measure_options *options)
     } else if (json_is_true(json_object_get(e->verified, "mistrusted"))) {
         e->state = BENCH_STATE_MISTRUSTED;
         snprintf(e->reason, sizeof e->reason,
-                 "most of what is expected is zero, so that the check proves nothing");
+                 "most of what is expected is zero within its bound, so that the check proves nothing");
     }
 }
 

@@ -210,7 +210,7 @@ static void print_tallies(const verification *v, tally *total)
     }
     bench_print(0,
                 "\n%" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " ended with an error, %" PRId64
-                " not finished, %" PRId64 " void (most of what is expected is zero); %" PRId64
+                " not finished, %" PRId64 " void (most of what is expected is zero within its bound); %" PRId64
                 " refused (not supported)\n",
                 total->right, total->wrong, total->errors, total->timeouts, total->mistrusted, total->refused);
     fflush(stdout);

@@ -8,7 +8,9 @@
 
 #include "data.h"
 #include "op.h"
+#include "ref/reduce.h"
 #include "text.h"
+#include "verdict.h"
 
 static bench_case parse(const char *line)
 {
@@ -252,6 +254,50 @@ START_TEST(data_is_the_same_in_both_layouts)
 }
 END_TEST
 
+static bench_verdict verdict_of(const bench_case *c, const bench_data *data, const bench_output *output)
+{
+    const bench_verify_options options = {.seed = 1};
+    bench_verdict verdict;
+    bench_verdict_begin(&verdict);
+    bench_op_get(c->op)->verify(c, data, output, &options, &verdict);
+    return verdict;
+}
+
+// Of however many factors: what is right proves something, and zeros are wrong.
+START_TEST(long_products_are_of_ordinary_size)
+{
+    static const char *const lines[] = {
+        "reduce outer=64 axis=1 kind=product",         "reduce outer=64 axis=256 kind=product",
+        "reduce outer=64 axis=1024 kind=product",      "reduce outer=20 axis=50000 kind=product",
+        "reduce outer=30 axis=64 inner=40 kind=product ends=1",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char reason[BENCH_REASON_TEXT] = "";
+        const bench_case c = parse(lines[i]);
+        bench_data data;
+        bench_output output;
+        ck_assert_msg(bench_data_make(&c, &data, reason), "%s", reason);
+        ck_assert_msg(bench_output_make(&c, &data, &output, reason), "%s", reason);
+        const husk_reduce_params params =
+            HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_PRODUCT, .axes = c.as.reduce.ends ? 5 : 2);
+        const husk_ref_array x = bench_ref_array(&data.x), y = bench_ref_array(&output.y);
+        const husk_ref_reduce op = {.params = &params, .x = &x};
+        husk_ref_reduce_run(&op, &y);
+        bench_verdict verdict = verdict_of(&c, &data, &output);
+        ck_assert_msg(verdict.pass && !verdict.mistrusted, "%s: %s", lines[i], verdict.text);
+        for (int64_t k = 0; k < output.y.count; k++) {
+            const double size = fabs((double)((const float *)output.y.data)[k]);
+            ck_assert_msg(size > 1e-6 && size < 1e6, "%s: %g", lines[i], size);
+        }
+        memset(output.y.data, 0, (size_t)bench_array_bytes(&output.y));
+        verdict = verdict_of(&c, &data, &output);
+        ck_assert_msg(!verdict.pass, "%s: zeros are right", lines[i]);
+        bench_output_free(&output);
+        bench_data_free(&c, &data);
+    }
+}
+END_TEST
+
 START_TEST(generated_configurations_parse_and_differ)
 {
     for (int kind = 0; kind < BENCH_OP_COUNT; kind++) {
@@ -299,6 +345,7 @@ int main(void)
     tcase_add_test(tests, large_cases_are_counted_at_once);
     tcase_add_test(tests, data_is_a_function_of_the_case);
     tcase_add_test(tests, data_is_the_same_in_both_layouts);
+    tcase_add_test(tests, long_products_are_of_ordinary_size);
     tcase_add_test(tests, generated_configurations_parse_and_differ);
     tcase_add_test(tests, numbers_and_words);
     Suite *suite = suite_create("clbench case");

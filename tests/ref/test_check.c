@@ -91,6 +91,91 @@ START_TEST(test_comparison_rules)
 }
 END_TEST
 
+// What the next test expects everywhere.
+static husk_ref_value same(const void *op, const int64_t *index)
+{
+    (void)index;
+    return *(const husk_ref_value *)op;
+}
+
+// Whether an output of zeros passes, and whether that is said to prove nothing.
+static bool zeros_pass(husk_ref_value wanted, husk_dtype dtype, bool *is_mistrusted)
+{
+    double zeros[32] = {0};
+    const husk_ref_function function = {.op = &wanted, .at = same, .rank = 1, .shape = {32}, .cost = 1};
+    const husk_ref_array y = husk_ref_array_make(zeros, dtype, 1, function.shape);
+    husk_ref_report report = {0};
+    husk_ref_check(&function, 1, &y, &report);
+    *is_mistrusted = husk_ref_report_mistrusted(&report);
+    return husk_ref_report_pass(&report);
+}
+
+START_TEST(test_zeros_within_bounds)
+{
+    static const struct {
+        husk_ref_value wanted;
+        husk_dtype dtype;
+        bool is_mistrusted;
+    } rows[] = {
+        {{.value = 1e-41, .bound = HUSK_REF_TINY, .terms = 256}, HUSK_F32, true}, // what long products become
+        {{.value = -1e-41, .bound = HUSK_REF_TINY, .terms = 256}, HUSK_BF16, true},
+        {{.value = 1e-9, .bound = 1e-12, .terms = 1}, HUSK_F16, true}, // by the rounding to f16 alone
+        {{.value = 0, .bound = 0, .terms = 1}, HUSK_F32, true},
+        {{.value = 0, .bound = 0, .terms = 0}, HUSK_F32, false}, // by definition
+        {{.value = 1e-41, .bound = HUSK_REF_TINY, .terms = 0}, HUSK_F32, false},
+    };
+    bool is_mistrusted;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_msg(zeros_pass(rows[i].wanted, rows[i].dtype, &is_mistrusted), "row %zu", i);
+        ck_assert_msg(is_mistrusted == rows[i].is_mistrusted, "row %zu", i);
+    }
+    const double wrong[] = {1e-9, -1, INFINITY, NAN};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert(!zeros_pass((husk_ref_value){wrong[i], 1, 1e-12, 1}, HUSK_F32, &is_mistrusted));
+        ck_assert(!is_mistrusted);
+    }
+}
+END_TEST
+
+// The same of recurrent layers, which compare by themselves: products of numbers so small that their bounds hold zero.
+START_TEST(test_rnn_zeros_within_bounds)
+{
+    const husk_rnn_params params = {.cell = HUSK_RNN_TANH, .hidden_size = 8};
+    husk_ref_array x = make_random(3, (int64_t[]){3, 2, 8}, 1), w = make_random(2, (int64_t[]){8, 8}, 2);
+    husk_ref_array y = make_random(3, (int64_t[]){3, 2, 8}, 3), h_n = make_random(3, (int64_t[]){1, 2, 8}, 4);
+    const husk_ref_rnn_weights weights = {&w, &w, NULL, NULL};
+    const husk_ref_rnn op = {.params = &params, .x = &x, .weights = &weights};
+    for (int is_small = 0; is_small < 2; is_small++) {
+        husk_ref_report report = {0}, states = {0};
+        husk_ref_random_fill_array(&x, 1, is_small ? 1e-22f : 1.0f);
+        husk_ref_random_fill_array(&w, 2, is_small ? 1e-22f : 1.0f);
+        memset(y.data, 0, 48 * sizeof(float));
+        memset(h_n.data, 0, 16 * sizeof(float));
+        ck_assert(husk_ref_rnn_check(&op, &y, &h_n, NULL, 8, &report, &states));
+        ck_assert_int_eq(husk_ref_report_pass(&report), is_small);
+        ck_assert_int_eq(husk_ref_report_mistrusted(&report), is_small);
+    }
+
+    double values[32], bounds[32];
+    const husk_ref_rnn_backward backward = {.forward = &op};
+    const husk_ref_rnn_gradient gradient = {.rank = 1, .shape = {32}, .terms = 1, .values = values, .bounds = bounds};
+    const husk_ref_array zeros = husk_ref_array_make(y.data, HUSK_F32, 1, gradient.shape);
+    for (int is_small = 0; is_small < 2; is_small++) {
+        husk_ref_report report = {0};
+        for (int i = 0; i < 32; i++) {
+            values[i] = is_small ? 1e-41 : 1e-9;
+            bounds[i] = HUSK_REF_TINY;
+        }
+        husk_ref_rnn_gradient_compare(&backward, &gradient, NULL, &zeros, &report);
+        ck_assert_int_eq(husk_ref_report_pass(&report), is_small);
+        ck_assert_int_eq(husk_ref_report_mistrusted(&report), is_small);
+    }
+    husk_ref_array *arrays[] = {&x, &w, &y, &h_n};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
 START_TEST(test_mistrust)
 {
     husk_ref_report report = {.zeros = 16, .checked = 21};
@@ -692,6 +777,8 @@ int main(void)
     TCase *cases = tcase_create("check");
     tcase_add_test(cases, test_comparison_rules);
     tcase_add_test(cases, test_mistrust);
+    tcase_add_test(cases, test_zeros_within_bounds);
+    tcase_add_test(cases, test_rnn_zeros_within_bounds);
     tcase_add_test(cases, test_samples);
     tcase_add_test(cases, test_nan_between_samples);
     tcase_add_loop_test(cases, test_gemm, 0, 8);
