@@ -25,17 +25,18 @@ static int64_t past_last_output(const husk_ref_window *window, int32_t d, int64_
     return last < out ? last : out;
 }
 
-// Window elements that count in the mean.
+// Window elements that count in the mean. They are counted by division: windows may have 2^29 elements in a dimension.
 static double count_window(const husk_ref_pool_backward *op, const husk_ref_window *window, const int64_t *output)
 {
     double all = 1.0;
     for (int32_t d = 0; d < window->space; d++) {
-        int64_t in = op->x->shape[2 + d], count = 0;
-        for (int64_t r = 0; r < window->window[d]; r++) {
-            int64_t i = output[2 + d] * window->stride[d] - window->pad[d] + r * window->dilation[d];
-            count += op->params->count_pad ? i < in + window->pad_end[d] : i >= 0 && i < in;
-        }
-        all *= (double)count;
+        const int64_t start = output[2 + d] * window->stride[d] - window->pad[d], dilation = window->dilation[d];
+        const int64_t end = op->x->shape[2 + d] + (op->params->count_pad ? window->pad_end[d] : 0);
+        const int64_t before_x = start < 0 ? (dilation - 1 - start) / dilation : 0;
+        const int64_t before_end = start < end ? (end - 1 - start) / dilation + 1 : 0;
+        const int64_t first = op->params->count_pad ? 0 : before_x;
+        const int64_t last = before_end < window->window[d] ? before_end : window->window[d];
+        all *= last > first ? (double)(last - first) : 0.0;
     }
     return all;
 }

@@ -365,6 +365,21 @@ START_TEST(windows_over_nothing)
 }
 END_TEST
 
+// Windows of 2^31 elements and more, whose number 32 bits do not hold; over 64 of them lie over each element.
+START_TEST(windows_past_int)
+{
+    const int64_t high = INT64_C(1) << (_i < 2 ? 27 : 28), wide = (INT64_C(1) << (31 + _i % 2)) / high;
+    const int64_t shape[] = {1, 2, 1, 8};
+    const test_layout layouts[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
+    const husk_pool_params params =
+        HUSK_POOL_PARAMS(.kind = HUSK_POOL_AVG, .window = {high, wide}, .stride = {high / 240, wide},
+                         .pad = {high - 1, wide - 1}, .count_pad = (uint32_t)_i / 2);
+    test_tensor x = test_input(4, shape, TEST_PACKED, 3, 1.0f);
+    run_all(&params, &x, layouts, ANEW);
+    test_release(&x);
+}
+END_TEST
+
 // NaN and infinity in dy go to the elements of their windows alone; what indices name is never outside of dx.
 START_TEST(special_gradients)
 {
@@ -630,6 +645,7 @@ int main(void)
     tcase_add_loop_test(tests, not_a_number_between_bands, 0, 24);
     tcase_add_test(tests, past_the_caches);
     tcase_add_loop_test(tests, windows_over_nothing, 0, 8);
+    tcase_add_loop_test(tests, windows_past_int, 0, 4);
     tcase_add_loop_test(tests, special_gradients, 0, 2);
     tcase_add_loop_test(tests, ten_runs_agree, 0, 4);
     tcase_add_test(tests, zero_sizes);
