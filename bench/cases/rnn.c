@@ -92,12 +92,13 @@ static double weights(const bench_rnn *r)
 // changes its sign from one to another, so that it matters which of them is where.
 static int64_t distinct(const bench_case *c)
 {
-    enum { FEWEST = 2, MOST = 8 };
+    enum { MOST = 8 };
     const bench_rnn *r = &c->as.rnn;
+    const int64_t fewest = r->lengths ? 4 : 2;
     const double cost = 2 * (double)r->t * weights(r), most = 32.0 * HUSK_REF_COMPLETE_COST;
-    if (!is_backward(c) || cost * (double)r->b <= most || r->b <= FEWEST)
+    if (!is_backward(c) || cost * (double)r->b <= most || r->b <= fewest)
         return r->b;
-    const int64_t some = cost * MOST <= most ? MOST : cost * FEWEST >= most ? FEWEST : (int64_t)(most / cost);
+    const int64_t some = cost * MOST <= most ? MOST : cost * (double)fewest >= most ? fewest : (int64_t)(most / cost);
     return some < r->b ? some : r->b;
 }
 
@@ -107,11 +108,13 @@ static uint64_t sequences_seed(const bench_case *c)
     return bench_case_seed(c) + 1000;
 }
 
-// Of them count are distinct.
-static int64_t like_of(uint64_t seed, int64_t count, int64_t sequence)
+// Of them count are distinct. Where they have lengths, nobody repeats the longest.
+static int64_t like_of(const bench_case *c, uint64_t seed, int64_t count, int64_t sequence)
 {
-    return sequence < count ? sequence
-                            : (int64_t)(husk_ref_random_bits(seed + 1, (uint64_t)sequence) % (uint64_t)count);
+    if (sequence < count)
+        return sequence;
+    const int64_t first = c->as.rnn.lengths ? 1 : 0;
+    return first + (int64_t)(husk_ref_random_bits(seed + 1, (uint64_t)sequence) % (uint64_t)(count - first));
 }
 
 // Three of four are positive, so that what is alike does not add up to nothing.
@@ -126,7 +129,7 @@ static void repeat_rows(const bench_case *c, float *data, int64_t outer, int64_t
     const int64_t b = c->as.rnn.b, count = distinct(c);
     const uint64_t seed = sequences_seed(c);
     for (int64_t sequence = count; data && sequence < b; sequence++) {
-        const int64_t like = like_of(seed, count, sequence);
+        const int64_t like = like_of(c, seed, count, sequence);
         const float sign = is_signed ? sign_of(count, sequence) : 1.0f;
         for (int64_t o = 0; o < outer; o++) {
             const float *from = data + (o * b + like) * width;
@@ -137,13 +140,16 @@ static void repeat_rows(const bench_case *c, float *data, int64_t outer, int64_t
     }
 }
 
-// The first sequence is the longest; the others are drawn.
+// The first sequence is the longest; the others are drawn, or where few are distinct, evenly spread, so that they have
+// as many steps on average.
 static int64_t length_of(const bench_case *c, uint64_t seed, int64_t count, int64_t sequence)
 {
     const bench_rnn *r = &c->as.rnn;
-    sequence = like_of(seed, count, sequence);
+    sequence = like_of(c, seed, count, sequence);
     if (!r->lengths || sequence == 0 || r->t == 0)
         return r->t;
+    if (count < r->b)
+        return r->t / count * sequence + (r->t % count * sequence + count - 1) / count;
     return 1 + (int64_t)(husk_ref_random_bits(seed, (uint64_t)sequence) % (uint64_t)r->t);
 }
 
@@ -607,7 +613,7 @@ static bool find_repeats(const bench_case *c, int64_t **like, double **sign)
     *like = malloc((size_t)b * sizeof **like);
     *sign = malloc((size_t)b * sizeof **sign);
     for (int64_t i = 0; *like && *sign && i < b; i++) {
-        (*like)[i] = like_of(seed, count, i);
+        (*like)[i] = like_of(c, seed, count, i);
         (*sign)[i] = (double)sign_of(count, i);
     }
     return *like && *sign;

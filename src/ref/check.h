@@ -40,6 +40,8 @@ typedef struct husk_ref_report {
     int64_t checked;
     int64_t failures;
     int64_t zeros;    /* expected values for which zero would be right, and not by definition */
+    int64_t near_zeros; /* of them those that are not zero; the sums of their squares and of their errors' squares */
+    double near_squares, near_errors;
     double max_ratio; /* the largest |error| / bound; infinity where NaN, infinity or exactness is missed */
     double max_error; /* the largest |error| */
     double max_bound; /* the bound where max_ratio was found */
@@ -50,7 +52,7 @@ typedef struct husk_ref_report {
     int64_t projection_failures;
     double max_projection_ratio;
     int32_t projection_rank; /* of the index below */
-    int64_t first_projection[HUSK_MAX_RANK]; /* the first element of the block; gemm: with a batch */
+    int64_t first_projection[HUSK_MAX_RANK]; /* the block's first element; gemm's with a batch, db's turned */
     bool allocation_failed;                  /* something could not be checked at all */
     bool unscanned; /* integers beyond samples were not looked at: what was not written does not show in them */
 } husk_ref_report;
@@ -61,6 +63,9 @@ typedef struct husk_ref_report {
  */
 bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
                          double bound, double actual);
+
+/* Count an expected value for which zero would be right, and what was computed there. */
+void husk_ref_report_add_zero(husk_ref_report *report, double expected, double bound, double actual);
 
 /* The same for one projection of outputs; one that is not finite by rights is passed over. */
 void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index,

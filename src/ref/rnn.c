@@ -514,9 +514,10 @@ static void emit_to_reports(void *user, output which, const int64_t index[3], nu
     value.error = husk_ref_bound_in(array->dtype, value.error);
     const double rounding =
         value.error > 0.0 ? husk_ref_round_bound(array->dtype, fabs(value.value) + value.error) : 0.0;
-    husk_ref_report_add(report, 3, index, value.value, value.error + rounding,
-                        husk_ref_load(array, husk_ref_offset(array, index)));
-    report->zeros += value.error > 0.0 && fabs(value.value) <= value.error + rounding;
+    const double actual = husk_ref_load(array, husk_ref_offset(array, index));
+    husk_ref_report_add(report, 3, index, value.value, value.error + rounding, actual);
+    if (value.error > 0.0)
+        husk_ref_report_add_zero(report, value.value, value.error + rounding, actual);
 }
 
 // count of the numbers below limit, the first and the last among them, ascending.

@@ -481,8 +481,9 @@ void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_r
                                (before != NULL ? u * fabs(value) : 0.0));
         const double rounding =
             bound > 0.0 ? husk_ref_round_bound(actual->dtype, fabs(value + there) + bound) : 0.0;
-        husk_ref_report_add(report, gradient->rank, index, value + there, bound + rounding,
-                            husk_ref_load(actual, husk_ref_offset(actual, index)));
-        report->zeros += gradient->bounds[at] > 0.0 && fabs(value) <= bound + rounding;
+        const double got = husk_ref_load(actual, husk_ref_offset(actual, index));
+        husk_ref_report_add(report, gradient->rank, index, value + there, bound + rounding, got);
+        if (gradient->bounds[at] > 0.0)
+            husk_ref_report_add_zero(report, value, bound + rounding, got - there);
     } while (husk_ref_index_next(gradient->rank, gradient->shape, index));
 }

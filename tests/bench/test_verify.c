@@ -2,6 +2,7 @@
 // ctest: timeout=120
 // What is compared of cases that are too large for the reference to compute whole.
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,58 @@ START_TEST(every_gradient_of_large_batches_is_compared)
 }
 END_TEST
 
+// Sequences of many lengths, half of the longest on average, repeated or not; one alone is the longest.
+START_TEST(repeated_sequences_have_lengths)
+{
+    static const char *const lines[] = {
+        "rnn cell=lstm t=100 b=64 input=8 hidden=8 lengths=1 dir=bwd",
+        "rnn cell=lstm t=100 b=64 input=512 hidden=512 lengths=1 dir=bwd",
+    };
+    for (size_t i = 0; i < 2; i++) {
+        char reason[BENCH_REASON_TEXT] = "";
+        bench_case c;
+        bench_data data;
+        ck_assert_msg(bench_case_parse(lines[i], &c, reason) && bench_data_make(&c, &data, reason), "%s", reason);
+        const int32_t *lengths = data.lengths.data;
+        double total = 0;
+        int longest = 0, others = 0;
+        for (int b = 0; b < 64; b++) {
+            total += lengths[b];
+            longest += lengths[b] == 100;
+            others += b > 1 && lengths[b] != lengths[b - 1];
+        }
+        ck_assert_msg(fabs(total / 64 - 50) < 10 && longest == 1 && others > 20, "%g %d %d", total, longest, others);
+        bench_data_free(&c, &data);
+    }
+}
+END_TEST
+
+// ---- what is not a number by rights ----
+
+START_TEST(a_nan_in_the_list_hides_no_other)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_case c;
+    bench_data data;
+    bench_output output;
+    ck_assert_msg(bench_case_parse("grad_scale count=8388608 clips=1", &c, reason) &&
+                      bench_data_make(&c, &data, reason) && bench_output_make(&c, &data, &output, reason),
+                  "%s", reason);
+    float *y = output.y.data;
+    for (int64_t i = 0; i < output.y.count; i++)
+        y[i] = fmaxf(fminf(((float *)data.x.data)[i], 1), -1);
+    y[output.y.count - 1] = NAN;
+    *(float *)output.gradients[0].data = 1;
+    bench_verdict verdict = verify(&c, &data, &output);
+    ck_assert_msg(verdict.pass && verdict.checked < 10000, "%s", verdict.text);
+    y[1234567] = NAN;
+    verdict = verify(&c, &data, &output);
+    ck_assert_msg(!verdict.pass, "%s", verdict.text);
+    bench_output_free(&output);
+    bench_data_free(&c, &data);
+}
+END_TEST
+
 // ---- integers ----
 
 // 2^22 outputs and more are sampled; an index that was never written is poison.
@@ -210,6 +263,8 @@ int main(void)
     TCase *tests = tcase_create("verify");
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, every_gradient_of_large_batches_is_compared);
+    tcase_add_test(tests, repeated_sequences_have_lengths);
+    tcase_add_test(tests, a_nan_in_the_list_hides_no_other);
     tcase_add_test(tests, indices_that_are_not_written_are_found);
     tcase_add_test(tests, gaps_need_not_be_written);
     Suite *suite = suite_create("clbench verify");

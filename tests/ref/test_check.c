@@ -137,6 +137,28 @@ START_TEST(test_zeros_within_bounds)
 }
 END_TEST
 
+// Nor is a result mistrusted that differs from numbers which zero would stand for by less than a sixteenth of their
+// size; exact zeros are something else.
+START_TEST(test_zeros_within_wide_bounds)
+{
+    static const struct {
+        double factor, zeros;
+        bool is_mistrusted;
+    } rows[] = {{1, 0, false}, {1.06, 0, false}, {1.07, 0, true}, {0.5, 0, true}, {0, 0, true}, {1, 0.7, false},
+                {1, 0.8, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        husk_ref_report report = {0};
+        for (int n = 0; n < 100; n++) {
+            const double wanted = n < 100 * rows[i].zeros ? 0.0 : n - 50.5;
+            husk_ref_report_add(&report, 1, (int64_t[]){n}, wanted, 60, wanted * rows[i].factor);
+            husk_ref_report_add_zero(&report, wanted, 60, wanted * rows[i].factor);
+        }
+        ck_assert(husk_ref_report_pass(&report));
+        ck_assert_msg(husk_ref_report_mistrusted(&report) == rows[i].is_mistrusted, "row %zu", i);
+    }
+}
+END_TEST
+
 // The same of recurrent layers, which compare by themselves: products of numbers so small that their bounds hold zero.
 START_TEST(test_rnn_zeros_within_bounds)
 {
@@ -778,6 +800,7 @@ int main(void)
     tcase_add_test(cases, test_comparison_rules);
     tcase_add_test(cases, test_mistrust);
     tcase_add_test(cases, test_zeros_within_bounds);
+    tcase_add_test(cases, test_zeros_within_wide_bounds);
     tcase_add_test(cases, test_rnn_zeros_within_bounds);
     tcase_add_test(cases, test_samples);
     tcase_add_test(cases, test_nan_between_samples);
