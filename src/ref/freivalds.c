@@ -11,9 +11,11 @@
 #define MOST_PRODUCTS 0x1p30
 // Projections of B that are kept at a time, as well.
 #define MOST_PROJECTIONS 0x1p23
-// Blocks and rows that are multiplied together, as compilers and caches like it.
+// Blocks and rows that are multiplied together, as compilers and caches like it; where there is one block it is alone.
 #define LANES 4
 #define ROWS  4
+// Products of a row that are kept at a time: longer sums are added up by parts.
+#define PART 0x10000
 
 /*
  * alpha times a sum of products of matrices, op->sums of them, beta times what was there, and a bias. Forward has one
@@ -29,38 +31,56 @@ typedef struct product {
     const husk_ref_array *before, *out;
     int64_t before_strides[3], out_strides[3], bias_strides[2];
     int64_t width, blocks; // the columns are projected by blocks
-    int64_t lanes;         // no fewer than blocks: the others are zeros
+    int64_t group, lanes;  // of blocks; no fewer than blocks: the others are zeros
+    int64_t length, part;  // of all sums together, and what is kept of it at a time
+    int64_t rows;          // whose results are kept at a time: a multiple of ROWS
     double *signs;         // [n]
-    double *right_values;  // [lanes / LANES, sums, k, LANES]: B r
+    double *right_values;  // [lanes / group, part, group]: B r
     double *right_norms;   // as these: sqrt(sum_j b_kj^2)
-    double *left_values;   // [ROWS, sums, k]: rows; zeros where there are no more
+    double *left_values;   // [ROWS, part]: rows; zeros where there are no more
     double *left_absolute; // as these
     double *left_errors;   // as these: how far they may be off, with a gradient
-    double *expected;      // [ROWS, lanes]
+    double *expected;      // [rows, lanes]
     double *magnitudes;    // as these
-    double *inherited;     // as these: what the left side's errors make of it
+    double *inherited;     // as these: what the left side's errors make of it, with a gradient
 } product;
+
+// Sets the sizes.
+static void choose_sizes(product *p)
+{
+    p->length = p->sums * p->k;
+    const double rows = (double)p->batch * (double)p->m, each = fmax(1.0, (double)p->length);
+    const double most = fmin(MOST_PRODUCTS / rows, MOST_PROJECTIONS) / each;
+    p->width = husk_ref_projection_width(p->out->dtype, p->error_factor, p->length, p->n, most);
+    p->blocks = (p->n + p->width - 1) / p->width;
+    p->group = p->blocks > 1 ? LANES : 1;
+    p->lanes = (p->blocks + p->group - 1) / p->group * p->group;
+    p->part = p->length < PART ? p->length : PART;
+    // What is projected of B serves all rows: of parts each needs all of them at once.
+    p->rows = p->part < p->length ? (p->m + ROWS - 1) / ROWS * ROWS : ROWS;
+}
+
+// Numbers that are kept.
+static int64_t kept(const product *p)
+{
+    const int64_t each = p->gradient != NULL ? 3 : 2;
+    return p->n + p->part * (2 * p->lanes + each * ROWS) + each * p->rows * p->lanes;
+}
 
 static bool allocate(product *p, uint64_t seed)
 {
-    const int64_t length = p->sums * p->k;
-    const double rows = (double)p->batch * (double)p->m, each = fmax(1.0, (double)length);
-    const double most = fmin(MOST_PRODUCTS / rows, MOST_PROJECTIONS) / each;
-    p->width = husk_ref_projection_width(p->out->dtype, p->error_factor, length, p->n, most);
-    p->blocks = (p->n + p->width - 1) / p->width;
-    p->lanes = (p->blocks + LANES - 1) / LANES * LANES;
-    p->signs =
-        calloc((size_t)(p->n + length * (2 * p->lanes + 3 * ROWS) + 3 * ROWS * p->lanes), sizeof(double));
+    const bool has_errors = p->gradient != NULL;
+    p->signs = calloc((size_t)kept(p), sizeof(double));
     if (p->signs == NULL)
         return false;
     p->right_values = p->signs + p->n;
-    p->right_norms = p->right_values + length * p->lanes;
-    p->left_values = p->right_norms + length * p->lanes;
-    p->left_absolute = p->left_values + ROWS * length;
-    p->left_errors = p->left_absolute + ROWS * length;
-    p->expected = p->left_errors + ROWS * length;
-    p->magnitudes = p->expected + ROWS * p->lanes;
-    p->inherited = p->magnitudes + ROWS * p->lanes;
+    p->right_norms = p->right_values + p->part * p->lanes;
+    p->left_values = p->right_norms + p->part * p->lanes;
+    p->left_absolute = p->left_values + ROWS * p->part;
+    p->left_errors = has_errors ? p->left_absolute + ROWS * p->part : NULL;
+    p->expected = p->left_absolute + (has_errors ? 2 : 1) * ROWS * p->part;
+    p->magnitudes = p->expected + p->rows * p->lanes;
+    p->inherited = has_errors ? p->magnitudes + p->rows * p->lanes : NULL;
     for (int64_t j = 0; j < p->n; j++)
         p->signs[j] = husk_ref_random_sign(seed, j);
     return true;
@@ -76,65 +96,91 @@ static husk_ref_projection project_block(const product *p, const husk_ref_array 
     return projection;
 }
 
-static void project_right(const product *p, int64_t batch)
+// The part of the length that begins at `first`.
+static int64_t part_length(const product *p, int64_t first)
 {
-    const int64_t *strides = p->right_strides;
-    for (int64_t sum = 0; sum < p->sums; sum++)
-        for (int64_t k = 0; k < p->k; k++)
-            for (int64_t block = 0; block < p->blocks; block++) {
-                const int64_t start = batch * strides[0] + sum * strides[1] + k * strides[2];
-                const husk_ref_projection made = project_block(p, p->right, start, strides[3], block);
-                const int64_t length = p->sums * p->k;
-                const int64_t at = (block / LANES * length + sum * p->k + k) * LANES + block % LANES;
-                p->right_values[at] = made.value;
-                p->right_norms[at] = sqrt(made.squares);
-            }
+    return p->length - first < p->part ? p->length - first : p->part;
 }
 
-// One row, as one of the ROWS.
-static void load_left(const product *p, int64_t batch, int64_t row, int64_t to)
+static void project_right(const product *p, int64_t batch, int64_t first)
 {
-    const int64_t *strides = p->left_strides, length = p->sums * p->k;
-    const bool is_transposed = p->gradient != NULL && p->gradient->wanted == HUSK_REF_GEMM_DB;
-    for (int64_t sum = 0; sum < p->sums; sum++)
-        for (int64_t k = 0; k < p->k; k++) {
-            husk_ref_value z = {0};
-            if (row < p->m && p->gradient != NULL)
-                z = husk_ref_gemm_backward_z(p->gradient, batch + sum, is_transposed ? k : row,
-                                             is_transposed ? row : k);
-            else if (row < p->m)
-                z.value = husk_ref_load(p->left, batch * strides[0] + sum * strides[1] + row * strides[2] +
-                                                     k * strides[3]);
-            p->left_values[to * length + sum * p->k + k] = z.value;
-            p->left_absolute[to * length + sum * p->k + k] = fabs(z.value);
-            p->left_errors[to * length + sum * p->k + k] = z.bound;
+    const int64_t *strides = p->right_strides, count = part_length(p, first);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t block = 0; block < p->blocks; block++) {
+            const int64_t sum = (first + i) / p->k, k = (first + i) % p->k;
+            const int64_t start = batch * strides[0] + sum * strides[1] + k * strides[2];
+            const husk_ref_projection made = project_block(p, p->right, start, strides[3], block);
+            const int64_t at = (block / p->group * p->part + i) * p->group + block % p->group;
+            p->right_values[at] = made.value;
+            p->right_norms[at] = sqrt(made.squares);
         }
 }
 
-// out: [ROWS, lanes], left times right: [ROWS, length] times [lanes / LANES, length, LANES].
-static void multiply(const product *p, const double *left, const double *right, double *out)
+// One row's part, as one of the ROWS.
+static void load_left(const product *p, int64_t batch, int64_t row, int64_t first, int64_t to)
 {
-    const int64_t length = p->sums * p->k;
-    for (int64_t first = 0; first < p->lanes; first += LANES) {
-        const double *lanes = right + first * length;
-        double sums[ROWS][LANES] = {{0}};
-        for (int64_t k = 0; k < length; k++)
-            for (int row = 0; row < ROWS; row++)
-                for (int lane = 0; lane < LANES; lane++)
-                    sums[row][lane] += left[row * length + k] * lanes[k * LANES + lane];
-        for (int64_t row = 0; row < ROWS; row++)
-            memcpy(out + row * p->lanes + first, sums[row], sizeof(sums[row]));
+    const int64_t *strides = p->left_strides, count = part_length(p, first);
+    const bool is_transposed = p->gradient != NULL && p->gradient->wanted == HUSK_REF_GEMM_DB;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t sum = (first + i) / p->k, k = (first + i) % p->k;
+        husk_ref_value z = {0};
+        if (row < p->m && p->gradient != NULL)
+            z = husk_ref_gemm_backward_z(p->gradient, batch + sum, is_transposed ? k : row,
+                                         is_transposed ? row : k);
+        else if (row < p->m)
+            z.value = husk_ref_load(p->left, batch * strides[0] + sum * strides[1] + row * strides[2] +
+                                                 k * strides[3]);
+        p->left_values[to * p->part + i] = z.value;
+        p->left_absolute[to * p->part + i] = fabs(z.value);
+        if (p->left_errors != NULL)
+            p->left_errors[to * p->part + i] = z.bound;
     }
 }
 
+// out: [ROWS, lanes], to which left times right is added: [ROWS, part] times [lanes / group, part, group].
+static void multiply(const product *p, int64_t count, const double *left, const double *right, double *out)
+{
+    for (int64_t first = 0; p->group == LANES && first < p->lanes; first += LANES) {
+        const double *lanes = right + first * p->part;
+        double sums[ROWS][LANES] = {{0}};
+        for (int64_t k = 0; k < count; k++)
+            for (int row = 0; row < ROWS; row++)
+                for (int lane = 0; lane < LANES; lane++)
+                    sums[row][lane] += left[row * p->part + k] * lanes[k * LANES + lane];
+        for (int64_t row = 0; row < ROWS; row++)
+            for (int64_t lane = 0; lane < LANES; lane++)
+                out[row * p->lanes + first + lane] += sums[row][lane];
+    }
+    if (p->group == LANES)
+        return;
+    double sums[ROWS] = {0};
+    for (int64_t k = 0; k < count; k++)
+        for (int row = 0; row < ROWS; row++)
+            sums[row] += left[row * p->part + k] * right[k];
+    for (int row = 0; row < ROWS; row++)
+        out[row] += sums[row];
+}
+
+// p->rows of them, from `first`.
 static void multiply_rows(const product *p, int64_t batch, int64_t first)
 {
-    for (int64_t row = 0; row < ROWS; row++)
-        load_left(p, batch, first + row, row);
-    multiply(p, p->left_values, p->right_values, p->expected);
-    multiply(p, p->left_absolute, p->right_norms, p->magnitudes);
-    if (p->gradient != NULL)
-        multiply(p, p->left_errors, p->right_norms, p->inherited);
+    const int64_t last = p->m - first < p->rows ? p->m : first + p->rows;
+    memset(p->expected, 0,
+           (size_t)((p->inherited != NULL ? 3 : 2) * p->rows * p->lanes) * sizeof(*p->expected));
+    for (int64_t part = 0; part < p->length; part += p->part) {
+        const int64_t count = part_length(p, part);
+        if (first == 0)
+            project_right(p, batch, part);
+        for (int64_t row = first; row < last; row += ROWS) {
+            const int64_t to = (row - first) * p->lanes;
+            for (int64_t i = 0; i < ROWS; i++)
+                load_left(p, batch, row + i, part, i);
+            multiply(p, count, p->left_values, p->right_values, p->expected + to);
+            multiply(p, count, p->left_absolute, p->right_norms, p->magnitudes + to);
+            if (p->inherited != NULL)
+                multiply(p, count, p->left_errors, p->right_norms, p->inherited + to);
+        }
+    }
 }
 
 static int64_t row_start(const int64_t strides[3], int64_t batch, int64_t row)
@@ -144,9 +190,8 @@ static int64_t row_start(const int64_t strides[3], int64_t batch, int64_t row)
 
 static void check_row(const product *p, int64_t batch, int64_t row, husk_ref_report *report)
 {
-    const int64_t length = p->sums * p->k;
     for (int64_t block = 0; block < p->blocks; block++) {
-        const int64_t at = row % ROWS * p->lanes + block;
+        const int64_t at = row % p->rows * p->lanes + block;
         double expected = p->alpha * p->expected[at], magnitude = fabs(p->alpha) * p->magnitudes[at];
         if (p->beta != 0.0) {
             const husk_ref_projection before =
@@ -164,9 +209,9 @@ static void check_row(const product *p, int64_t batch, int64_t row, husk_ref_rep
         const husk_ref_projection actual =
             project_block(p, p->out, row_start(p->out_strides, batch, row), p->out_strides[2], block);
         const double flushed =
-            husk_ref_gemm_flushed(p->alpha, length, magnitude) * sqrt((double)actual.count);
-        const double bound = husk_ref_sum_bound(p->error_factor, length, magnitude) + flushed +
-                             fabs(p->alpha) * p->inherited[at];
+            husk_ref_gemm_flushed(p->alpha, p->length, magnitude) * sqrt((double)actual.count);
+        const double bound = husk_ref_sum_bound(p->error_factor, p->length, magnitude) + flushed +
+                             (p->inherited != NULL ? fabs(p->alpha) * p->inherited[at] : 0.0);
         const int64_t index[3] = {batch, row, block * p->width};
         husk_ref_projection_check(&actual, p->out->dtype, expected, bound, magnitude, 3, index, report);
     }
@@ -176,18 +221,17 @@ static void check_product(product *p, uint64_t seed, husk_ref_report *report)
 {
     if (p->batch <= 0 || p->m <= 0 || p->n <= 0)
         return;
+    choose_sizes(p);
     if (!allocate(p, seed)) {
         report->allocation_failed = true;
         return;
     }
-    for (int64_t batch = 0; batch < p->batch; batch++) {
-        project_right(p, batch);
+    for (int64_t batch = 0; batch < p->batch; batch++)
         for (int64_t row = 0; row < p->m; row++) {
-            if (row % ROWS == 0)
+            if (row % p->rows == 0)
                 multiply_rows(p, batch, row);
             check_row(p, batch, row, report);
         }
-    }
     free(p->signs);
 }
 
@@ -200,13 +244,10 @@ static void matrix_strides(const husk_ref_array *matrix, bool exchanged, int64_t
     strides[2] = matrix->strides[exchanged ? rank - 2 : rank - 1];
 }
 
-void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out, uint64_t seed,
-                             husk_ref_report *report)
+static product product_of(const husk_ref_gemm *op, const husk_ref_array *out)
 {
     const husk_ref_gemm_sizes sizes = husk_ref_gemm_get_sizes(op);
     const husk_ref_gemm_strides strides = husk_ref_gemm_get_strides(op);
-    if (op->params != NULL && op->params->activation != HUSK_ACT_NONE)
-        return;
     product p = {.batch = sizes.batch,
                  .sums = 1,
                  .m = sizes.m,
@@ -225,7 +266,22 @@ void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out,
                  .out = out};
     matrix_strides(op->c, false, p.before_strides);
     matrix_strides(out, false, p.out_strides);
-    check_product(&p, seed, report);
+    return p;
+}
+
+void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out, uint64_t seed,
+                             husk_ref_report *report)
+{
+    product p = product_of(op, out);
+    if (op->params == NULL || op->params->activation == HUSK_ACT_NONE)
+        check_product(&p, seed, report);
+}
+
+int64_t husk_ref_gemm_freivalds_memory(const husk_ref_gemm *op, const husk_ref_array *out)
+{
+    product p = product_of(op, out);
+    choose_sizes(&p);
+    return kept(&p) * (int64_t)sizeof(double);
 }
 
 // da = alpha z B', and the transpose of db, alpha z' A: what z errs by is on the left in both.

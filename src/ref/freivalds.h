@@ -29,8 +29,9 @@
  * filters of each group; a table's gradient along its rows.
  *
  * Of C, y and dx without an activation only; with one these do nothing, as they do where the projected row is not
- * finite by rights, past its dtype's range too. Expected memory: a few vectors, or what is projected. When it does not
- * suffice the report says so (allocation_failed).
+ * finite by rights, past its dtype's range too. Expected memory: of gemm vectors of m and n and
+ * parts of A and B, 2^16 of k; of others what is projected. When it does not suffice the report says so
+ * (allocation_failed).
  */
 #ifndef HUSK_REF_FREIVALDS_H
 #define HUSK_REF_FREIVALDS_H
@@ -45,6 +46,8 @@ HUSK_BEGIN_DECLS
 /* Every row of C, projected along n. */
 void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out, uint64_t seed,
                              husk_ref_report *report);
+/* The bytes that it takes. */
+int64_t husk_ref_gemm_freivalds_memory(const husk_ref_gemm *op, const husk_ref_array *out);
 /* da and db, along k; of other gradients nothing. */
 void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const husk_ref_array *out, uint64_t seed,
                                       husk_ref_report *report);

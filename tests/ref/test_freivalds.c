@@ -144,6 +144,52 @@ START_TEST(wide_blocks)
 }
 END_TEST
 
+// Sums of more than 2^16 products are added up by parts: all rows, by blocks and whole, of a gradient as well.
+START_TEST(long_sums)
+{
+    const husk_dtype dtype = dtypes[_i / 2];
+    const int64_t m = 6, n = 20, batch = _i % 2 ? 3 : 1, k = 70000 / batch;
+    husk_ref_array a = make(dtype, 3, (int64_t[]){batch, k, m}, 1),
+                   dy = make(dtype, 3, (int64_t[]){batch, k, n}, 2);
+    const husk_gemm_params params = {.transpose_a = true};
+    husk_ref_array c = make(dtype, 3, (int64_t[]){1, m, n}, 3),
+                   before = make(dtype, 3, (int64_t[]){1, m, n}, 4);
+    if (batch > 1) { // one db of all of the batch, transposed
+        const husk_gemm_params backward = {.activation = HUSK_ACT_RELU};
+        const husk_ref_gemm_backward op = {.params = &backward,
+                                           .alpha = 1.0f,
+                                           .a = &a,
+                                           .x = &dy,
+                                           .dy = &dy,
+                                           .before = &before,
+                                           .wanted = HUSK_REF_GEMM_DB};
+        husk_ref_gemm_backward_run(&op, &c);
+        judge(project_gemm_backward, &op, &c, n, 0.3, 2);
+    } else {
+        const husk_ref_gemm op = {.params = &params, .alpha = 1.0f, .a = &a, .b = &dy, .c = &c};
+        husk_ref_gemm_run(&op, &c);
+        judge(project_gemm, &op, &c, m * (dtype == HUSK_F64 ? 1 : 2), 0.3, 2);
+    }
+    husk_ref_array *arrays[] = {&a, &dy, &c, &before};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
+// However long the sums are.
+START_TEST(memory)
+{
+    const int64_t k = INT64_C(1) << 28, n = _i == 0 ? 1 : 4096, m = _i == 2 ? 4096 : 1;
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(*dtypes); i++) {
+        const husk_ref_array a = husk_ref_array_make(NULL, dtypes[i], 2, (int64_t[]){m, k});
+        const husk_ref_array b = husk_ref_array_make(NULL, dtypes[i], 2, (int64_t[]){k, n});
+        const husk_ref_array c = husk_ref_array_make(NULL, dtypes[i], 2, (int64_t[]){m, n});
+        const husk_ref_gemm op = {.alpha = 1.0f, .a = &a, .b = &b, .c = &c};
+        ck_assert_int_le(husk_ref_gemm_freivalds_memory(&op, &c), 16 << 20);
+    }
+}
+END_TEST
+
 // Channels of a convolution, as columns of a gemm; two groups, whose last blocks are narrower.
 START_TEST(many_channels)
 {
@@ -293,6 +339,8 @@ int main(void)
     TCase *cases = tcase_create("freivalds");
     tcase_add_loop_test(cases, wide_rows, 0, 4);
     tcase_add_test(cases, wide_blocks);
+    tcase_add_loop_test(cases, long_sums, 0, 4 * 2);
+    tcase_add_loop_test(cases, memory, 0, 3);
     tcase_add_loop_test(cases, many_channels, 0, 4);
     tcase_add_loop_test(cases, gemm_gradients, 0, 8 * BATCHES * 4);
     tcase_add_loop_test(cases, conv_gradients, 0, 4 * 4);
