@@ -6,9 +6,12 @@
 
 #include "ref/freivalds.h"
 #include "ref/projection.h"
+#include "ref/random.h"
 
 // Multiply-adds that the projections of one output may take: beyond, blocks of channels are wider.
 #define MOST_PRODUCTS 0x1p26
+// Terms that all sums of one output's check may have: beyond, not every position is projected.
+#define MOST_TERMS 0x1p30
 
 // What is projected: one dimension, channels of every group by blocks.
 typedef struct channels {
@@ -99,20 +102,52 @@ static bool absolute_values(const husk_ref_array *x, husk_ref_array *absolute)
     return true;
 }
 
-// Every projection of the output: what `values` expects, within what `norms` allows.
-static void check_all(const channels *c, const husk_ref_function *values, const husk_ref_function *norms,
-                      const husk_ref_array *out, int32_t dimension, husk_ref_report *report)
+static int64_t positions_of(const husk_ref_function *values)
 {
-    int64_t index[HUSK_MAX_RANK] = {0};
-    do {
-        int64_t place[HUSK_MAX_RANK];
+    int64_t count = 1;
+    for (int32_t d = 0; d < values->rank; d++)
+        count *= values->shape[d];
+    return count;
+}
+
+// How many positions are projected: each has a sum of values and one of norms. tile: whose largest norm counts; with
+// one every norm is prepared once, or, of some positions, those of their tiles are computed on the spot.
+static int64_t choose_positions(const husk_ref_function *values, int64_t tile)
+{
+    const int64_t count = positions_of(values);
+    if ((double)count * values->cost * (tile > 1 ? 3.0 : 2.0) <= MOST_TERMS)
+        return count;
+    return (int64_t)fmax(1.0, MOST_TERMS / (values->cost * (tile > 1 ? 2.0 + (double)tile : 2.0)));
+}
+
+// So many projections of the output, one from each of as many equal parts of it: what `values` expects, within what
+// `norms` allows.
+static void check_positions(const channels *c, const husk_ref_function *values, const husk_ref_function *norms,
+                            const husk_ref_array *out, int32_t dimension, int64_t chosen, uint64_t seed,
+                            husk_ref_report *report)
+{
+    const int64_t count = positions_of(values), each = count / chosen, more = count % chosen;
+    husk_ref_random draw = {.seed = seed};
+    for (int64_t i = 0; i < chosen; i++) {
+        const int64_t first = i * each + (i < more ? i : more), there = each + (i < more ? 1 : 0);
+        int64_t index[HUSK_MAX_RANK] = {0}, place[HUSK_MAX_RANK];
+        const int64_t position = first + (there > 1 ? husk_ref_random_below(&draw, there) : 0);
+        husk_ref_index_of(values->rank, values->shape, position, index);
         memcpy(place, index, sizeof(place));
         place[dimension] = first_channel(c, index[dimension]);
         const husk_ref_value expected = values->at(values->op, index), error = norms->at(norms->op, index);
         const husk_ref_projection actual = project_at(c, out, dimension, index);
         husk_ref_projection_check(&actual, out->dtype, expected.value, error.bound, error.magnitude,
                                   out->rank, place, report);
-    } while (husk_ref_index_next(values->rank, values->shape, index));
+    }
+}
+
+static int64_t tile_outputs(const int64_t tile[HUSK_MAX_SPACE])
+{
+    int64_t outputs = 1;
+    for (int32_t d = 0; d < HUSK_MAX_SPACE; d++)
+        outputs *= tile[d] > 1 ? tile[d] : 1;
+    return outputs;
 }
 
 static husk_conv_params params_of(const husk_conv_params *params)
@@ -150,11 +185,12 @@ void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, u
                                 .bias = given(&bias.norms),
                                 .error_factor = op->error_factor};
         memcpy(norms.tile, op->tile, sizeof(norms.tile));
-        is_ready = husk_ref_conv_prepare(&norms);
         const husk_ref_function expected = husk_ref_conv_function(&values),
                                 error = husk_ref_conv_function(&norms);
+        const int64_t chosen = choose_positions(&expected, tile_outputs(op->tile));
+        is_ready = chosen < positions_of(&expected) || husk_ref_conv_prepare(&norms);
         if (is_ready)
-            check_all(&c, &expected, &error, y, 1, report);
+            check_positions(&c, &expected, &error, y, 1, chosen, seed, report);
     }
     report->allocation_failed = report->allocation_failed || !is_ready;
     husk_ref_conv_release(&norms);
@@ -195,11 +231,12 @@ void husk_ref_conv_backward_data_freivalds(const husk_ref_conv_backward_data *op
         norms.before = given(&before.norms);
         norms.error_factor = op->error_factor;
         memcpy(norms.tile, op->tile, sizeof(norms.tile));
-        is_ready = husk_ref_conv_backward_data_prepare(&norms);
         const husk_ref_function expected = husk_ref_conv_backward_data_function(&values),
                                 error = husk_ref_conv_backward_data_function(&norms);
+        const int64_t chosen = choose_positions(&expected, tile_outputs(op->tile));
+        is_ready = chosen < positions_of(&expected) || husk_ref_conv_backward_data_prepare(&norms);
         if (is_ready)
-            check_all(&c, &expected, &error, dx, 1, report);
+            check_positions(&c, &expected, &error, dx, 1, chosen, seed, report);
     }
     report->allocation_failed = report->allocation_failed || !is_ready;
     husk_ref_conv_backward_data_release(&norms);
@@ -240,11 +277,15 @@ void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weigh
         norms.before = given(&before.norms);
         norms.error_factor = op->error_factor;
         norms.has_tile = op->has_tile;
-        is_ready = husk_ref_conv_backward_weights_prepare(&norms);
+        int64_t tile = 1;
+        for (int32_t d = 2; op->has_tile && d < dw->rank; d++)
+            tile *= op->shape[d];
         const husk_ref_function expected = husk_ref_conv_backward_weights_function(&values),
                                 error = husk_ref_conv_backward_weights_function(&norms);
+        const int64_t chosen = choose_positions(&expected, tile);
+        is_ready = chosen < positions_of(&expected) || husk_ref_conv_backward_weights_prepare(&norms);
         if (is_ready)
-            check_all(&c, &expected, &error, dw, 0, report);
+            check_positions(&c, &expected, &error, dw, 0, chosen, seed, report);
     }
     report->allocation_failed = report->allocation_failed || !is_ready;
     husk_ref_conv_backward_weights_release(&norms);

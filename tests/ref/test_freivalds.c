@@ -208,6 +208,46 @@ START_TEST(many_channels)
 }
 END_TEST
 
+// What it costs is bounded, by some positions in the place of all: an output of 2^18 elements, each by a sum of 2^14
+// terms, most of which meet nothing but padding or gaps of the stride.
+START_TEST(many_terms)
+{
+    const bool is_forward = _i == 0, has_tile = _i == 2;
+    const int64_t length = 1 << 14, edge = 1 << 9;
+    const int64_t x_shape[] = {1, 1, is_forward ? 1 : edge, is_forward ? length : edge};
+    const int64_t w_shape[] = {is_forward ? 1 : length, 1, 1, is_forward ? length : 1};
+    husk_ref_array x = make(HUSK_F32, 4, x_shape, 1), w = make(HUSK_F32, 4, w_shape, 2);
+    const int32_t pad = is_forward ? 1 << 17 : 0, stride = is_forward ? 1 : 64;
+    const husk_conv_params params = {.pad = {pad, 0}, .stride = {stride, stride}};
+    const husk_ref_conv op = {.params = &params, .x = &x, .w = &w};
+    int64_t shape[HUSK_MAX_RANK];
+    husk_ref_conv_output_shape(&op, shape);
+    husk_ref_array y = make(HUSK_F32, 4, shape, 3);
+    husk_ref_report report = {0};
+    int64_t per_position = 2;
+    if (is_forward) {
+        husk_ref_conv_run(&op, &y);
+        husk_ref_conv_freivalds(&op, &y, 5, &report);
+    } else {
+        husk_ref_conv_backward_data data = {.params = &params, .w = &w, .dy = &y, .shape = {1, 1, edge, edge}};
+        data.tile[0] = data.tile[1] = has_tile ? 4 : 0;
+        per_position += has_tile ? 16 : 0;
+        husk_ref_conv_backward_data_run(&data, &x);
+        husk_ref_conv_backward_data_freivalds(&data, &x, 5, &report);
+        for (int64_t i = 0; i < husk_ref_array_count(&x); i++)
+            husk_ref_store(&x, i, 1.0);
+        husk_ref_report wrong = {0};
+        husk_ref_conv_backward_data_freivalds(&data, &x, 5, &wrong);
+        ck_assert_int_ge(wrong.projection_failures, report.projections * 9 / 10);
+    }
+    ck_assert(husk_ref_report_pass(&report));
+    ck_assert_int_eq(report.projections, (INT64_C(1) << 30) / (length * per_position));
+    husk_ref_array *arrays[] = {&x, &w, &y};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
 enum { SINGLE, BATCHED, ADDED_UP, BATCHES };
 
 // da and db; with and without transposition, an activation and what was there; alone, in batches, added up over one.
@@ -342,6 +382,7 @@ int main(void)
     tcase_add_loop_test(cases, long_sums, 0, 4 * 2);
     tcase_add_loop_test(cases, memory, 0, 3);
     tcase_add_loop_test(cases, many_channels, 0, 4);
+    tcase_add_loop_test(cases, many_terms, 0, 3);
     tcase_add_loop_test(cases, gemm_gradients, 0, 8 * BATCHES * 4);
     tcase_add_loop_test(cases, conv_gradients, 0, 4 * 4);
     tcase_add_loop_test(cases, table_gradient, 0, 4 * 4);
