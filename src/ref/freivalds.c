@@ -213,7 +213,8 @@ static void check_row(const product *p, int64_t batch, int64_t row, husk_ref_rep
         const double bound = husk_ref_sum_bound(p->error_factor, p->length, magnitude) + flushed +
                              (p->inherited != NULL ? fabs(p->alpha) * p->inherited[at] : 0.0);
         const int64_t index[3] = {batch, row, block * p->width};
-        husk_ref_projection_check(&actual, p->out->dtype, expected, bound, magnitude, 3, index, report);
+        husk_ref_projection_check(&actual, p->out->dtype, expected, bound, magnitude, (double)p->length, 3, index,
+                                  report);
     }
 }
 

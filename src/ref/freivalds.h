@@ -11,9 +11,9 @@
  * the terms of beta C and bias), and by Minkowski's inequality
  *     sqrt(sum_j mag_j^2) <= sum_k |a_k| sqrt(sum_j b_kj^2) + ...
  * which again is one pass. So the tolerance is 6 f u times the right side, and for an output stored in f16 or bf16 6
- * times the root of its roundings' squares more. In f64 u is 2^-52, as ref/ref.h has it, and what the projections' own
- * sums of n numbers err by is added, 6 * 2^-53 sqrt(n) of the right side. A wrong patch passes only when all its
- * errors together stay below it.
+ * times the root of its roundings' squares more; and what flushed denormals cost each output, times the root of n. In
+ * f64 u is 2^-52, as ref/ref.h has it, and what the projections' own sums of n numbers err by is added, 6 * 2^-53
+ * sqrt(n) of the right side. A wrong patch passes only when all its errors together stay below it.
  *
  * Winograd's tiles. There an output's bound follows the largest magnitude of its tile, max_t m_jt, for which the root
  * of sum_j (max_t m_jt)^2 were needed; what is taken is max_t of the roots of sum_j m_jt^2, which may be smaller, by

@@ -137,8 +137,9 @@ static void check_positions(const channels *c, const husk_ref_function *values, 
         place[dimension] = first_channel(c, index[dimension]);
         const husk_ref_value expected = values->at(values->op, index), error = norms->at(norms->op, index);
         const husk_ref_projection actual = project_at(c, out, dimension, index);
+        // One more than the products: what was there is added.
         husk_ref_projection_check(&actual, out->dtype, expected.value, error.bound, error.magnitude,
-                                  out->rank, place, report);
+                                  values->cost + 1.0, out->rank, place, report);
     }
 }
 

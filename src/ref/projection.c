@@ -57,12 +57,14 @@ int64_t husk_ref_projection_width(husk_dtype dtype, double factor, int64_t lengt
 }
 
 void husk_ref_projection_check(const husk_ref_projection *actual, husk_dtype dtype, double expected,
-                               double bound, double magnitude, int32_t rank, const int64_t *index,
-                               husk_ref_report *report)
+                               double bound, double magnitude, double length, int32_t rank,
+                               const int64_t *index, husk_ref_report *report)
 {
     // Past the dtype's range by rights: the samples judge it.
     if (!isfinite(actual->value) && isinf(husk_ref_round(dtype, magnitude)))
         return;
+    const double others = sqrt(fmax(1.0, (double)actual->count)) - 1.0;
+    bound += magnitude > 0.0 ? others * length * HUSK_REF_TINY : 0.0;
     // Of f64 computing may err by as little as the sums over a row here do by themselves.
     const double own = dtype == HUSK_F64 ? ldexp(magnitude, -53) * sqrt((double)actual->count) : 0.0;
     const double tolerance = DEVIATIONS * (husk_ref_bound_in(dtype, bound) + own + sqrt(actual->rounding));

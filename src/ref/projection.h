@@ -33,11 +33,12 @@ int64_t husk_ref_projection_width(husk_dtype dtype, double factor, int64_t lengt
 
 /*
  * Compare what has been projected. bound, magnitude: the roots of the sums of the outputs' squared bounds (as if
- * computed in f32) and squared magnitudes, or more.
+ * computed in f32) and squared magnitudes, or more. length: what each output may lose to flushed denormals, in
+ * HUSK_REF_TINY; bound has it once, as husk_ref_sum_bound does, and not for every output.
  */
 void husk_ref_projection_check(const husk_ref_projection *actual, husk_dtype dtype, double expected,
-                               double bound, double magnitude, int32_t rank, const int64_t *index,
-                               husk_ref_report *report);
+                               double bound, double magnitude, double length, int32_t rank,
+                               const int64_t *index, husk_ref_report *report);
 
 HUSK_END_DECLS
 

@@ -4,6 +4,7 @@
 // wrong elements.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ref/freivalds.h"
 #include "ref/random.h"
@@ -187,6 +188,48 @@ START_TEST(memory)
         const husk_ref_gemm op = {.alpha = 1.0f, .a = &a, .b = &b, .c = &c};
         ck_assert_int_le(husk_ref_gemm_freivalds_memory(&op, &c), 16 << 20);
     }
+}
+END_TEST
+
+// Every output may be a denormal that the device flushes to zero: of a gemm, a convolution and a table's gradient.
+START_TEST(flushed)
+{
+    const int64_t n = 4096, rows = 5, k = 2;
+    husk_ref_array a = make(HUSK_F32, 2, (int64_t[]){rows, k}, 1), b = make(HUSK_F32, 2, (int64_t[]){k, n}, 2);
+    husk_ref_array c = make(HUSK_F32, 2, (int64_t[]){rows, n}, 3);
+    memset(c.data, 0, (size_t)(rows * n) * sizeof(float));
+    husk_ref_report report = {0};
+    const husk_ref_gemm gemm = {.alpha = 1e-38f, .a = &a, .b = &b, .c = &c};
+    husk_ref_gemm_freivalds(&gemm, &c, 5, &report);
+    ck_assert(husk_ref_report_pass(&report));
+    const husk_gemm_params transposed = {.transpose_b = true};
+    const husk_ref_gemm_backward backward = {.params = &transposed,
+                                             .alpha = 1e-38f,
+                                             .b = &b,
+                                             .dy = &a,
+                                             .before = &c};
+    husk_ref_gemm_backward_freivalds(&backward, &c, 5, &report); // da, as if dy were a
+    ck_assert(husk_ref_report_pass(&report));
+
+    husk_ref_random_fill_array(&a, 1, 1e-19f);
+    husk_ref_random_fill_array(&b, 2, 1e-19f);
+    const husk_ref_array x = husk_ref_array_make(a.data, HUSK_F32, 4, (int64_t[]){rows, k, 1, 1});
+    const husk_ref_array w = husk_ref_array_make(b.data, HUSK_F32, 4, (int64_t[]){n, k, 1, 1});
+    const husk_ref_array y = husk_ref_array_make(c.data, HUSK_F32, 4, (int64_t[]){rows, n, 1, 1});
+    const husk_ref_conv conv = {.x = &x, .w = &w};
+    husk_ref_conv_freivalds(&conv, &y, 5, &report);
+    ck_assert(husk_ref_report_pass(&report));
+
+    husk_ref_random_fill_array(&b, 2, 1e-38f);
+    int32_t looked_up[] = {3, 1};
+    const husk_ref_array indices = husk_ref_array_make(looked_up, HUSK_I32, 1, (int64_t[]){k});
+    const husk_ref_embedding_backward table = {.indices = &indices, .dy = &b, .rows = rows};
+    husk_ref_embedding_backward_freivalds(&table, &c, 5, &report);
+    ck_assert(husk_ref_report_pass(&report));
+    ck_assert_int_eq(report.projections, 4 * rows);
+    husk_ref_array *arrays[] = {&a, &b, &c};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
 }
 END_TEST
 
@@ -379,6 +422,7 @@ int main(void)
     TCase *cases = tcase_create("freivalds");
     tcase_add_loop_test(cases, wide_rows, 0, 4);
     tcase_add_test(cases, wide_blocks);
+    tcase_add_test(cases, flushed);
     tcase_add_loop_test(cases, long_sums, 0, 4 * 2);
     tcase_add_loop_test(cases, memory, 0, 3);
     tcase_add_loop_test(cases, many_channels, 0, 4);
