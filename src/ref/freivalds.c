@@ -30,6 +30,8 @@ typedef struct product {
     const husk_ref_array *bias; // or NULL
     const husk_ref_array *before, *out;
     int64_t before_strides[3], out_strides[3], bias_strides[2];
+    husk_ref_elements elements;
+    bool out_is_transposed;
     int64_t width, blocks; // the columns are projected by blocks
     int64_t group, lanes;  // of blocks; no fewer than blocks: the others are zeros
     int64_t length, part;  // of all sums together, and what is kept of it at a time
@@ -188,7 +190,17 @@ static int64_t row_start(const int64_t strides[3], int64_t batch, int64_t row)
     return batch * strides[0] + row * strides[1];
 }
 
-static void check_row(const product *p, int64_t batch, int64_t row, husk_ref_report *report)
+static void settle(product *p, husk_ref_projection *actual, const int64_t index[3], double expected,
+                   double magnitude, husk_ref_report *report)
+{
+    const int32_t rank = p->out->rank;
+    int64_t at[HUSK_MAX_RANK] = {rank == 3 && p->out->shape[0] != 1 ? index[0] : 0};
+    at[rank - 2] = index[p->out_is_transposed ? 2 : 1];
+    at[rank - 1] = index[p->out_is_transposed ? 1 : 2];
+    husk_ref_projection_settle(actual, &p->elements, at, p->signs + index[2], expected, magnitude, report);
+}
+
+static void check_row(product *p, int64_t batch, int64_t row, husk_ref_report *report)
 {
     for (int64_t block = 0; block < p->blocks; block++) {
         const int64_t at = row % p->rows * p->lanes + block;
@@ -206,13 +218,14 @@ static void check_row(const product *p, int64_t batch, int64_t row, husk_ref_rep
             expected += bias.value;
             magnitude += sqrt(bias.squares);
         }
-        const husk_ref_projection actual =
+        const int64_t index[3] = {batch, row, block * p->width};
+        husk_ref_projection actual =
             project_block(p, p->out, row_start(p->out_strides, batch, row), p->out_strides[2], block);
+        settle(p, &actual, index, expected, magnitude, report);
         const double flushed =
             husk_ref_gemm_flushed(p->alpha, p->length, magnitude) * sqrt((double)actual.count);
         const double bound = husk_ref_sum_bound(p->error_factor, p->length, magnitude) + flushed +
                              (p->inherited != NULL ? fabs(p->alpha) * p->inherited[at] : 0.0);
-        const int64_t index[3] = {batch, row, block * p->width};
         husk_ref_projection_check(&actual, p->out->dtype, expected, bound, magnitude, (double)p->length, 3, index,
                                   report);
     }
@@ -264,7 +277,8 @@ static product product_of(const husk_ref_gemm *op, const husk_ref_array *out)
                  .bias = op->bias,
                  .bias_strides = {strides.bias[0], strides.bias[1]},
                  .before = op->c,
-                 .out = out};
+                 .out = out,
+                 .elements = {husk_ref_gemm_function(op), out, out->rank - 1, 0.0}};
     matrix_strides(op->c, false, p.before_strides);
     matrix_strides(out, false, p.out_strides);
     return p;
@@ -314,7 +328,10 @@ void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const hu
                  .beta = accumulates ? 1.0 : 0.0,
                  .error_factor = op->error_factor,
                  .before = op->before,
-                 .out = out};
+                 .out = out,
+                 .elements = {husk_ref_gemm_backward_function(op), out,
+                              out->rank - (out_is_transposed ? 2 : 1), 0.0},
+                 .out_is_transposed = out_is_transposed};
     int64_t left_strides[3], right_strides[3];
     matrix_strides(dy, !is_a, left_strides);
     matrix_strides(right, right_is_transposed, right_strides);

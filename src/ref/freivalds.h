@@ -39,9 +39,9 @@
  * filters of each group; a table's gradient along its rows.
  *
  * Of C, y and dx without an activation only; with one these do nothing, as they do where the projected row is not
- * finite by rights, past its dtype's range too. Expected memory: of gemm vectors of m and n and
- * parts of A and B, 2^16 of k; of others what is projected. When it does not suffice the report says so
- * (allocation_failed).
+ * finite by rights. Past its dtype's range what is not finite is compared by itself (husk_ref_projection_settle).
+ * Expected memory: of gemm vectors of m and n and parts of A and B, 2^16 of k; of others what is projected. When it
+ * does not suffice the report says so (allocation_failed).
  */
 #ifndef HUSK_REF_FREIVALDS_H
 #define HUSK_REF_FREIVALDS_H

@@ -123,9 +123,11 @@ static int64_t choose_positions(const husk_ref_function *values, int64_t tile)
 // So many projections of the output, one from each of as many equal parts of it: what `values` expects, within what
 // `norms` allows.
 static void check_positions(const channels *c, const husk_ref_function *values, const husk_ref_function *norms,
-                            const husk_ref_array *out, int32_t dimension, int64_t chosen, uint64_t seed,
+                            husk_ref_elements *elements, int64_t chosen, uint64_t seed,
                             husk_ref_report *report)
 {
+    const husk_ref_array *out = elements->out;
+    const int32_t dimension = elements->dimension;
     const int64_t count = positions_of(values), each = count / chosen, more = count % chosen;
     husk_ref_random draw = {.seed = seed};
     for (int64_t i = 0; i < chosen; i++) {
@@ -136,7 +138,10 @@ static void check_positions(const channels *c, const husk_ref_function *values, 
         memcpy(place, index, sizeof(place));
         place[dimension] = first_channel(c, index[dimension]);
         const husk_ref_value expected = values->at(values->op, index), error = norms->at(norms->op, index);
-        const husk_ref_projection actual = project_at(c, out, dimension, index);
+        husk_ref_projection actual = project_at(c, out, dimension, index);
+        husk_ref_projection_settle(&actual, elements, place,
+                                   c->signs + index[dimension] % c->blocks * c->width, expected.value,
+                                   error.magnitude, report);
         // One more than the products: what was there is added.
         husk_ref_projection_check(&actual, out->dtype, expected.value, error.bound, error.magnitude,
                                   values->cost + 1.0, out->rank, place, report);
@@ -188,10 +193,12 @@ void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, u
         memcpy(norms.tile, op->tile, sizeof(norms.tile));
         const husk_ref_function expected = husk_ref_conv_function(&values),
                                 error = husk_ref_conv_function(&norms);
+        husk_ref_elements elements = {husk_ref_conv_function(op), y, 1, 0.0};
+        elements.function.cost *= 1.0 + (double)tile_outputs(op->tile);
         const int64_t chosen = choose_positions(&expected, tile_outputs(op->tile));
         is_ready = chosen < positions_of(&expected) || husk_ref_conv_prepare(&norms);
         if (is_ready)
-            check_positions(&c, &expected, &error, y, 1, chosen, seed, report);
+            check_positions(&c, &expected, &error, &elements, chosen, seed, report);
     }
     report->allocation_failed = report->allocation_failed || !is_ready;
     husk_ref_conv_release(&norms);
@@ -234,10 +241,12 @@ void husk_ref_conv_backward_data_freivalds(const husk_ref_conv_backward_data *op
         memcpy(norms.tile, op->tile, sizeof(norms.tile));
         const husk_ref_function expected = husk_ref_conv_backward_data_function(&values),
                                 error = husk_ref_conv_backward_data_function(&norms);
+        husk_ref_elements elements = {husk_ref_conv_backward_data_function(op), dx, 1, 0.0};
+        elements.function.cost *= 1.0 + (double)tile_outputs(op->tile);
         const int64_t chosen = choose_positions(&expected, tile_outputs(op->tile));
         is_ready = chosen < positions_of(&expected) || husk_ref_conv_backward_data_prepare(&norms);
         if (is_ready)
-            check_positions(&c, &expected, &error, dx, 1, chosen, seed, report);
+            check_positions(&c, &expected, &error, &elements, chosen, seed, report);
     }
     report->allocation_failed = report->allocation_failed || !is_ready;
     husk_ref_conv_backward_data_release(&norms);
@@ -283,10 +292,12 @@ void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weigh
             tile *= op->shape[d];
         const husk_ref_function expected = husk_ref_conv_backward_weights_function(&values),
                                 error = husk_ref_conv_backward_weights_function(&norms);
+        husk_ref_elements elements = {husk_ref_conv_backward_weights_function(op), dw, 0, 0.0};
+        elements.function.cost *= 1.0 + (double)tile;
         const int64_t chosen = choose_positions(&expected, tile);
         is_ready = chosen < positions_of(&expected) || husk_ref_conv_backward_weights_prepare(&norms);
         if (is_ready)
-            check_positions(&c, &expected, &error, dw, 0, chosen, seed, report);
+            check_positions(&c, &expected, &error, &elements, chosen, seed, report);
     }
     report->allocation_failed = report->allocation_failed || !is_ready;
     husk_ref_conv_backward_weights_release(&norms);

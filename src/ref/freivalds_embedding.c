@@ -45,7 +45,7 @@ static void add_up(const husk_ref_embedding_backward *op, const table *t)
 }
 
 // As husk_ref_embedding_backward_at has it.
-static void check_block(const husk_ref_embedding_backward *op, const table *t, const husk_ref_array *dtable,
+static void check_block(const husk_ref_embedding_backward *op, const table *t, husk_ref_elements *elements,
                         int64_t row, int64_t block, husk_ref_report *report)
 {
     static const husk_embedding_params defaults;
@@ -75,9 +75,11 @@ static void check_block(const husk_ref_embedding_backward *op, const table *t, c
             roundings++;
         }
     }
-    const husk_ref_projection actual =
+    const husk_ref_array *dtable = elements->out;
+    husk_ref_projection actual =
         project_block(t, dtable, row * dtable->strides[0], dtable->strides[1], block);
     const int64_t index[2] = {row, block * t->width};
+    husk_ref_projection_settle(&actual, elements, index, t->signs + index[1], expected, magnitude, report);
     husk_ref_projection_check(&actual, dtable->dtype, expected, bound, magnitude, roundings, 2, index, report);
 }
 
@@ -104,9 +106,10 @@ void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op
         t.signs[i] = husk_ref_random_sign(seed, i);
     if (lookups > 0)
         add_up(op, &t);
+    husk_ref_elements elements = {husk_ref_embedding_backward_function(op), dtable, 1, 0.0};
     for (int64_t row = 0; row < t.rows; row++)
         for (int64_t block = 0; block < t.blocks; block++)
-            check_block(op, &t, dtable, row, block, report);
+            check_block(op, &t, &elements, row, block, report);
     free(t.signs);
 }
 

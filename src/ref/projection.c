@@ -11,6 +11,8 @@
 // An output's own error times the root of a block's width, which a block of some outputs is at most to have.
 #define BLOCK_ERROR 0x1p-6
 #define LEAST_WIDTH 16
+// Multiply-adds that the elements of one output which are not finite may take.
+#define MOST_SPENT 0x1p26
 
 double husk_ref_random_sign(uint64_t seed, int64_t index)
 {
@@ -56,11 +58,55 @@ int64_t husk_ref_projection_width(husk_dtype dtype, double factor, int64_t lengt
     return width < (double)count ? (int64_t)width : count > 0 ? count : 1;
 }
 
+// What it should be, having been compared with what it is.
+static double settle_one(husk_ref_elements *elements, const int64_t *index, double actual,
+                         husk_ref_report *report)
+{
+    const husk_ref_array *out = elements->out;
+    const husk_ref_value wanted = elements->function.at(elements->function.op, index);
+    const double bound = husk_ref_bound_in(out->dtype, wanted.bound);
+    const double most = husk_ref_round(out->dtype, wanted.value + copysign(bound, actual));
+    // Past the dtype's range where all that it may err by is added.
+    husk_ref_report_add(report, out->rank, index, isinf(actual) && most == actual ? actual : wanted.value,
+                        bound, actual);
+    return wanted.value;
+}
+
+void husk_ref_projection_settle(husk_ref_projection *projection, husk_ref_elements *elements,
+                                const int64_t *index, const double *signs, double expected,
+                                double magnitude, husk_ref_report *report)
+{
+    const husk_ref_array *out = elements->out;
+    if (isfinite(projection->value) || !isfinite(expected) || out->dtype == HUSK_F64 ||
+        !isinf(husk_ref_round(out->dtype, magnitude)))
+        return;
+    husk_ref_projection settled = {0};
+    int64_t at[HUSK_MAX_RANK] = {0};
+    memcpy(at, index, (size_t)out->rank * sizeof(*at));
+    for (int64_t i = 0; i < projection->count; i++) {
+        at[elements->dimension] = index[elements->dimension] + i;
+        const int64_t offset = husk_ref_offset(out, at);
+        const double actual = husk_ref_load(out, offset);
+        if (isfinite(actual)) {
+            husk_ref_project(&settled, out, offset, 1, 1, signs + i);
+            continue;
+        }
+        if (elements->spent + elements->function.cost > MOST_SPENT)
+            return;
+        elements->spent += elements->function.cost;
+        const double wanted = settle_one(elements, at, actual, report);
+        settled.value += signs[i] * wanted;
+        settled.squares += wanted * wanted;
+        settled.count++;
+    }
+    *projection = settled;
+}
+
 void husk_ref_projection_check(const husk_ref_projection *actual, husk_dtype dtype, double expected,
                                double bound, double magnitude, double length, int32_t rank,
                                const int64_t *index, husk_ref_report *report)
 {
-    // Past the dtype's range by rights: the samples judge it.
+    // Past the dtype's range, perhaps by rights, and not settled: the samples judge it.
     if (!isfinite(actual->value) && isinf(husk_ref_round(dtype, magnitude)))
         return;
     const double others = sqrt(fmax(1.0, (double)actual->count)) - 1.0;

@@ -31,6 +31,24 @@ void husk_ref_project(husk_ref_projection *projection, const husk_ref_array *arr
 int64_t husk_ref_projection_width(husk_dtype dtype, double factor, int64_t length, int64_t count,
                                   double most);
 
+/* An output, element by element. Start it with the first three; the rest is 0. */
+typedef struct husk_ref_elements {
+    husk_ref_function function;
+    const husk_ref_array *out;
+    int32_t dimension; /* that is projected */
+    double spent;      /* multiply-adds */
+} husk_ref_elements;
+
+/*
+ * Where the magnitude of what has been projected is past the range of its dtype, f64 aside, an element may be infinite
+ * by rights. Those that are not finite are then compared one by one, signs[0] being that of the one at the index, and
+ * what they should be is projected in their place. Up to 2^26 multiply-adds in all: beyond, the projection stays what
+ * it was, and so does that of numbers which are not finite by rights.
+ */
+void husk_ref_projection_settle(husk_ref_projection *projection, husk_ref_elements *elements,
+                                const int64_t *index, const double *signs, double expected,
+                                double magnitude, husk_ref_report *report);
+
 /*
  * Compare what has been projected. bound, magnitude: the roots of the sums of the outputs' squared bounds (as if
  * computed in f32) and squared magnitudes, or more. length: what each output may lose to flushed denormals, in

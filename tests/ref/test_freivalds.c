@@ -233,6 +233,42 @@ START_TEST(flushed)
 }
 END_TEST
 
+// A row whose norm is past f16's range, though none of its elements is: an infinity in it is wrong. Where some are past
+// it, their infinities are right, and what else is wrong with the row is seen all the same.
+START_TEST(infinities)
+{
+    const int64_t m = 3, n = 1024, k = 512, wrong = n + 77;
+    husk_ref_array a = make(HUSK_F16, 2, (int64_t[]){m, k}, 1), b = make(HUSK_F16, 2, (int64_t[]){k, n}, 2);
+    husk_ref_array c = make(HUSK_F16, 2, (int64_t[]){m, n}, 3);
+    const husk_ref_gemm op = {.alpha = _i == 0 ? 50.0f : 3000.0f, .a = &a, .b = &b, .c = &c};
+    husk_ref_gemm_run(&op, &c);
+    int64_t infinite = 0;
+    for (int64_t i = 0; i < m * n; i++)
+        infinite += isinf(husk_ref_load(&c, i)) ? 1 : 0;
+    ck_assert(_i == 0 ? infinite == 0 : infinite > 0);
+    husk_ref_report report = {0};
+    husk_ref_gemm_freivalds(&op, &c, 5, &report);
+    ck_assert(husk_ref_report_pass(&report));
+    ck_assert_int_eq(report.checked, infinite);
+    ck_assert_int_ge(report.projections, m);
+
+    const double right = husk_ref_load(&c, wrong);
+    ck_assert(isfinite(right));
+    husk_ref_store(&c, wrong, INFINITY);
+    report = (husk_ref_report){0};
+    husk_ref_gemm_freivalds(&op, &c, 5, &report);
+    ck_assert_int_eq(report.failures, 1);
+    ck_assert_int_eq(report.first_failure[0] * n + report.first_failure[1], wrong);
+    husk_ref_store(&c, wrong, right > 0.0 ? -65504.0 : 65504.0);
+    report = (husk_ref_report){0};
+    husk_ref_gemm_freivalds(&op, &c, 5, &report);
+    ck_assert_int_eq(report.projection_failures, 1);
+    husk_ref_array *arrays[] = {&a, &b, &c};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
 // Channels of a convolution, as columns of a gemm; two groups, whose last blocks are narrower.
 START_TEST(many_channels)
 {
@@ -423,6 +459,7 @@ int main(void)
     tcase_add_loop_test(cases, wide_rows, 0, 4);
     tcase_add_test(cases, wide_blocks);
     tcase_add_test(cases, flushed);
+    tcase_add_loop_test(cases, infinities, 0, 2);
     tcase_add_loop_test(cases, long_sums, 0, 4 * 2);
     tcase_add_loop_test(cases, memory, 0, 3);
     tcase_add_loop_test(cases, many_channels, 0, 4);
