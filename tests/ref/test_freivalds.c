@@ -269,6 +269,68 @@ START_TEST(infinities)
 }
 END_TEST
 
+// The same of gradients and of a convolution's groups: the infinity is wrong, alone, and its place is told.
+static void judge_infinity(project_fn project, const void *op, const husk_ref_array *out)
+{
+    const int64_t count = husk_ref_array_count(out), at = count * 2 / 3 + 1;
+    husk_ref_report report = {0};
+    project(op, out, 5, &report);
+    ck_assert(husk_ref_report_pass(&report));
+    const double right = husk_ref_load(out, at);
+    husk_ref_store(out, at, INFINITY);
+    report = (husk_ref_report){0};
+    project(op, out, 5, &report);
+    ck_assert_int_eq(report.failures, 1);
+    ck_assert_int_eq(report.projection_failures, 0);
+    ck_assert_int_eq(husk_ref_position_of(out->rank, out->shape, report.first_failure), at);
+    husk_ref_store(out, at, right);
+}
+
+START_TEST(infinities_elsewhere)
+{
+    const int64_t rows = 4, n = 600, k = 256;
+    husk_ref_array a = make(HUSK_F16, 2, (int64_t[]){rows, k}, 1), b = make(HUSK_F16, 2, (int64_t[]){n, k}, 2);
+    husk_ref_array c = make(HUSK_F16, 2, (int64_t[]){rows, n}, 3), d = make(HUSK_F16, 2, (int64_t[]){n, rows}, 4);
+    for (int64_t i = 0; i < rows * k; i++)
+        husk_ref_store(&a, i, 256.0 * husk_ref_load(&a, i));
+    const husk_gemm_params transposed = {.transpose_b = true};
+    husk_ref_array right = husk_ref_array_make(b.data, HUSK_F16, 2, (int64_t[]){k, n});
+    const husk_ref_gemm_backward da = {.params = &transposed,
+                                       .alpha = 1.0f,
+                                       .b = &right,
+                                       .dy = &a,
+                                       .before = &c};
+    husk_ref_gemm_backward_run(&da, &c);
+    judge_infinity(project_gemm_backward, &da, &c);
+    // db' = z' a, of a that is [k, n] and z that is [k, rows]
+    husk_ref_array z = husk_ref_array_make(a.data, HUSK_F16, 2, (int64_t[]){k, rows});
+    const husk_ref_gemm_backward db = {.alpha = 1.0f, .a = &right, .dy = &z, .before = &d, .wanted = HUSK_REF_GEMM_DB};
+    husk_ref_gemm_backward_run(&db, &d);
+    judge_infinity(project_gemm_backward, &db, &d);
+
+    const husk_conv_params params = {.groups = 2};
+    husk_ref_array x = husk_ref_array_make(a.data, HUSK_F16, 4, (int64_t[]){rows / 2, 2 * k, 1, 1});
+    husk_ref_array w = husk_ref_array_make(b.data, HUSK_F16, 4, (int64_t[]){n, k, 1, 1});
+    husk_ref_array y = husk_ref_array_make(c.data, HUSK_F16, 4, (int64_t[]){rows / 2, n, 1, 1});
+    const husk_ref_conv conv = {.params = &params, .x = &x, .w = &w};
+    husk_ref_conv_run(&conv, &y);
+    judge_infinity(project_conv, &conv, &y);
+
+    int32_t looked_up[4] = {1, 1, 0, 1};
+    const husk_ref_array indices = husk_ref_array_make(looked_up, HUSK_I32, 1, (int64_t[]){rows});
+    husk_ref_array dy = make(HUSK_F16, 2, (int64_t[]){rows, n}, 5);
+    husk_ref_array dtable = husk_ref_array_make(c.data, HUSK_F16, 2, (int64_t[]){2, n});
+    for (int64_t i = 0; i < rows * n; i++)
+        husk_ref_store(&dy, i, 20000.0 * husk_ref_load(&dy, i));
+    const husk_ref_embedding_backward table = {.indices = &indices, .dy = &dy, .rows = 2};
+    husk_ref_embedding_backward_run(&table, &dtable);
+    judge_infinity(project_table, &table, &dtable);
+    husk_ref_array *arrays[] = {&a, &b, &c, &d, &dy};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+        free(arrays[i]->data);
+}
+END_TEST
+
 // Channels of a convolution, as columns of a gemm; two groups, whose last blocks are narrower.
 START_TEST(many_channels)
 {
@@ -460,6 +522,7 @@ int main(void)
     tcase_add_test(cases, wide_blocks);
     tcase_add_test(cases, flushed);
     tcase_add_loop_test(cases, infinities, 0, 2);
+    tcase_add_test(cases, infinities_elsewhere);
     tcase_add_loop_test(cases, long_sums, 0, 4 * 2);
     tcase_add_loop_test(cases, memory, 0, 3);
     tcase_add_loop_test(cases, many_channels, 0, 4);
