@@ -27,7 +27,7 @@
  * projected for each block, and what that costs is bounded: beyond 2^30 multiply-adds of a gemm (2^26 of a
  * convolution, whose sums are slower) blocks are wider. One block of a gemm's row costs a pass over A. One of a
  * convolution costs the whole of it over the channels of a group, twice, since norms are added up as well, and where a
- * tile's largest counts three times: where that were more than 2^30 terms, so many positions are drawn, evenly over
+ * tile's largest counts three times: where that were more than 2^29 terms, so many positions are drawn, evenly over
  * the output, that their sums have no more, tiles' norms included. A sum of a position is the least that is done. What
  * is drawn of one is a sample of positions, each with all of its channels: of depthwise convolutions, a sample of
  * outputs. A single wrong element of ordinary size is seen where its own bound is a fraction of it, and blocks are not

@@ -11,7 +11,7 @@
 // Multiply-adds that the projections of one output may take: beyond, blocks of channels are wider.
 #define MOST_PRODUCTS 0x1p26
 // Terms that all sums of one output's check may have: beyond, not every position is projected.
-#define MOST_TERMS 0x1p30
+#define MOST_TERMS 0x1p29
 
 // What is projected: one dimension, channels of every group by blocks.
 typedef struct channels {
