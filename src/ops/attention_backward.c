@@ -187,6 +187,17 @@ static const husk__variant blocks = {
 
 // ---- workgroup: GPUs ----
 
+// What forward's supports, and as many work-groups as the passes over queries and over keys have.
+static bool supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__attention_problem *forward = candidate->problem; // the problem's first member
+    const int64_t side = candidate->configuration->values[0], d = forward->q.shape[COLUMNS];
+    const int64_t column_blocks = husk__divide_up(husk__max_i64(d, forward->v.shape[COLUMNS]), 4 * side);
+    return husk__attention_supports_workgroup(candidate, reason) &&
+           husk__attention_can_launch(&forward->q, 4 * side, husk__divide_up(d, 4 * side), side * side, reason) &&
+           husk__attention_can_launch(&forward->k, 4 * side, column_blocks, side * side, reason);
+}
+
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
@@ -216,7 +227,7 @@ static const husk__variant workgroup = {
     .family = HUSK__FAMILY_GPU,
     .configurations = husk__attention_workgroup_menu,
     .configuration_count = HUSK__ATTENTION_SIDES,
-    .supports = husk__attention_supports_workgroup,
+    .supports = supports_workgroup,
     .cost = husk__attention_cost_workgroup,
     .prepare = prepare_workgroup,
     .run = run_workgroup,

@@ -372,11 +372,12 @@ const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES] 
 };
 
 // Drivers count the work-items of dimension 0 in 32 bits.
-bool husk__attention_can_launch(const problem *own, int64_t tiles, int64_t blocks, int64_t items,
+bool husk__attention_can_launch(const husk_tensor *heads, int64_t rows, int64_t blocks, int64_t items,
                                 char reason[HUSK__REASON_CAPACITY])
 {
-    const int64_t most = INT64_C(0xffffffff) / items / husk__max_i64(tiles, 1);
-    const bool has_few = own->q.shape[BATCH] <= most / husk__max_i64(own->q.shape[HEADS], 1);
+    const int64_t tiles = husk__divide_up(husk__max_i64(heads->shape[LENGTH], 1), rows);
+    const int64_t most = INT64_C(0xffffffff) / items / tiles;
+    const bool has_few = heads->shape[BATCH] <= most / husk__max_i64(heads->shape[HEADS], 1);
     if (has_few && blocks <= HUSK__MOST_GROUPS)
         return true;
     snprintf(reason, HUSK__REASON_CAPACITY, "%s are more than a launch has",
@@ -396,11 +397,8 @@ bool husk__attention_supports_workgroup(const husk__candidate *candidate, char r
         snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", side * side);
         return false;
     }
-    // Of either side's gradients, too.
-    const int64_t length = husk__max_i64(own->q.shape[LENGTH], own->k.shape[LENGTH]);
-    const int64_t columns = husk__max_i64(own->q.shape[COLUMNS], own->v.shape[COLUMNS]);
-    return husk__attention_can_launch(own, husk__divide_up(length, 4 * side), husk__divide_up(columns, 4 * side),
-                                      side * side, reason);
+    return husk__attention_can_launch(&own->q, 4 * side, husk__divide_up(own->v.shape[COLUMNS], 4 * side), side * side,
+                                      reason);
 }
 
 double husk__attention_cost_workgroup(const husk__candidate *candidate)

@@ -127,8 +127,8 @@ extern const husk__variant husk__attention_ranges;
 
 enum { HUSK__ATTENTION_SIDES = 2 };
 extern const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES];
-/* Whether so many tiles of each head, and blocks of columns, of so many work-items are work-groups of a launch. */
-bool husk__attention_can_launch(const husk__attention_problem *problem, int64_t tiles, int64_t blocks, int64_t items,
+/* Whether a launch has a work-group of so many items for each tile of `rows` rows of a side's heads, and each block. */
+bool husk__attention_can_launch(const husk_tensor *heads, int64_t rows, int64_t blocks, int64_t items,
                                 char reason[HUSK__REASON_CAPACITY]);
 bool husk__attention_supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__attention_cost_workgroup(const husk__candidate *candidate);

@@ -57,8 +57,8 @@ static bool fits(const husk__candidate *candidate, int64_t items, uint64_t local
     const problem *own = candidate->problem;
     const int32_t *v = candidate->configuration->values;
     if ((uint64_t)items <= candidate->traits->work_group && local <= candidate->traits->local_memory)
-        return husk__attention_can_launch(own, husk__divide_up(own->q.shape[LENGTH], v[BLOCK]),
-                                          husk__divide_up(own->v.shape[COLUMNS], v[WIDTH]), items, reason);
+        return husk__attention_can_launch(&own->q, v[BLOCK], husk__divide_up(own->v.shape[COLUMNS], v[WIDTH]), items,
+                                          reason);
     snprintf(reason, HUSK__REASON_CAPACITY, "needs %lld work-items a group and %llu bytes of local memory",
              (long long)items, (unsigned long long)local);
     return false;

@@ -74,11 +74,7 @@ void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weigh
 void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op, const husk_ref_array *dtable,
                                            uint64_t seed, husk_ref_report *report);
 
-/* Sampled or complete check of the output as ref/check.h says; true where it was not complete. */
-bool husk_ref_check_sampled(const husk_ref_function *function, uint64_t seed, const husk_ref_array *actual,
-                            husk_ref_report *report);
-
-/* The same, and Freivalds' where it was not complete. */
+/* husk_ref_check, and Freivalds' check where not every output was compared. */
 void husk_ref_gemm_check(const husk_ref_gemm *op, uint64_t seed, const husk_ref_array *out,
                          husk_ref_report *report);
 void husk_ref_gemm_backward_check(const husk_ref_gemm_backward *op, uint64_t seed, const husk_ref_array *out,

@@ -318,7 +318,7 @@ void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_
     prepared.magnitudes = NULL;
     if ((double)outputs * function.cost <= HUSK_REF_COMPLETE_COST)
         husk_ref_conv_prepare(&prepared);
-    if (husk_ref_check_sampled(&function, seed, y, report))
+    if (!husk_ref_check(&function, seed, y, report))
         husk_ref_conv_freivalds(op, y, seed, report);
     husk_ref_conv_release(&prepared);
 }
@@ -327,7 +327,7 @@ void husk_ref_conv_backward_data_check(const husk_ref_conv_backward_data *op, ui
                                        const husk_ref_array *dx, husk_ref_report *report)
 {
     const husk_ref_function function = husk_ref_conv_backward_data_function(op);
-    if (husk_ref_check_sampled(&function, seed, dx, report))
+    if (!husk_ref_check(&function, seed, dx, report))
         husk_ref_conv_backward_data_freivalds(op, dx, seed, report);
 }
 
@@ -335,6 +335,6 @@ void husk_ref_conv_backward_weights_check(const husk_ref_conv_backward_weights *
                                           const husk_ref_array *dw, husk_ref_report *report)
 {
     const husk_ref_function function = husk_ref_conv_backward_weights_function(op);
-    if (husk_ref_check_sampled(&function, seed, dw, report))
+    if (!husk_ref_check(&function, seed, dw, report))
         husk_ref_conv_backward_weights_freivalds(op, dw, seed, report);
 }

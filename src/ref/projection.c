@@ -47,6 +47,16 @@ void husk_ref_project(husk_ref_projection *projection, const husk_ref_array *arr
     projection->count += count;
 }
 
+husk_ref_projection husk_ref_project_block(const husk_ref_blocks *blocks, const husk_ref_array *array, int64_t start,
+                                           int64_t stride, int64_t block)
+{
+    husk_ref_projection projection = {0};
+    const int64_t first = block * blocks->width, rest = blocks->columns - first;
+    husk_ref_project(&projection, array, start + first * stride, stride, rest < blocks->width ? rest : blocks->width,
+                     blocks->signs + first);
+    return projection;
+}
+
 // Of random numbers the sum of `length` products is as their magnitudes' over the root of length.
 int64_t husk_ref_projection_width(husk_dtype dtype, double factor, int64_t length, int64_t count, double most)
 {

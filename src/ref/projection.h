@@ -24,6 +24,15 @@ typedef struct husk_ref_projection {
 void husk_ref_project(husk_ref_projection *projection, const husk_ref_array *array, int64_t start,
                       int64_t stride, int64_t count, const double *signs);
 
+/* Columns of a row that are projected by blocks, the last of which may be narrower. */
+typedef struct husk_ref_blocks {
+    int64_t columns, width, count;
+    double *signs; /* [columns] */
+} husk_ref_blocks;
+
+husk_ref_projection husk_ref_project_block(const husk_ref_blocks *blocks, const husk_ref_array *array, int64_t start,
+                                           int64_t stride, int64_t block);
+
 /*
  * How many of a row's `count` outputs, sums of `length` products, are projected together; most: the blocks that a row
  * may be cut into. factor: as husk_ref_sum_bound's.

@@ -513,6 +513,32 @@ START_TEST(more_than_a_launch)
 }
 END_TEST
 
+// The columns of q are summed in one work-group: however many there are, they make no launch larger.
+START_TEST(more_columns_than_a_launch_has_blocks)
+{
+    husk_ref_random random = {.seed = 13};
+    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 2, .d = 1 << 22, .e = 1};
+    c.params = HUSK_ATTENTION_PARAMS(.dropout = 0.0f);
+    test_attention_fill(&c, &random, 3);
+    test_tensor y = test_attention_output(&c, 1, 1, 1, false, 0);
+    husk_ref_attention op = test_attention_reference(&c);
+    ck_assert(husk_ref_attention_prepare(&op));
+    husk_ref_report report = {0};
+    const husk_status status = call(&c, "workgroup:16x16", &y, NULL);
+    if (status == HUSK_UNSUPPORTED) { // by a device of small work-groups alone
+        ck_assert_ptr_nonnull(strstr(husk_queue_error(test_queue())->text, "needs work-groups of 256"));
+    } else {
+        test_ok(status);
+        test_fetch(&y);
+        check(&op, &y.array, &report);
+        test_accept(name, "workgroup:16x16", "2^22 columns", &report);
+    }
+    husk_ref_attention_release(&op);
+    test_release(&y);
+    test_attention_release(&c);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("attention");
@@ -537,5 +563,6 @@ int main(void)
     tcase_add_test(tests, first_version);
     tcase_add_test(tests, bad_input);
     tcase_add_loop_test(tests, more_than_a_launch, 0, 3);
+    tcase_add_test(tests, more_columns_than_a_launch_has_blocks);
     return test_main(suite);
 }
