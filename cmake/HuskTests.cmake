@@ -114,16 +114,23 @@ function(husk_register_intel name timeout processors folder target)
         PROCESSORS "${processors}" ENVIRONMENT "${environment}")
 endfunction()
 
-# An operator's test again on devices that are smaller than this machine's: the tier "platforms".
-function(husk_register_small_devices name timeout target)
+# An operator's test again on devices that are smaller than this machine's: the tier "platforms". What takes part in the
+# tier "dtypes" does so with shorter vectors, too: AVX-512 alone has masks for parts of vectors of 16 bits.
+function(husk_register_small_devices name tiers timeout target)
     set(limits "HUSK_LIMITS=local_memory=16K,work_group=64")
     set(pocl "POCL_MAX_WORK_GROUP_SIZE=64;POCL_MEMORY_LIMIT=1")
     set(narrow "HUSK_LIMITS=vector_width=4")
     set(middle "HUSK_LIMITS=vector_width=8")
     set(index_64 "HUSK_LIMITS=index=16") # every kernel that has it in its 64-bit form
     set(basic "POCL_DEVICES=basic")      # PoCL's other device: one thread, the caller's
+    set(narrow_dtypes "${narrow};HUSK_TEST_TIER=dtypes")
+    set(middle_dtypes "${middle};HUSK_TEST_TIER=dtypes")
+    set(kinds limits pocl narrow middle index_64 basic)
+    if("dtypes" IN_LIST tiers)
+        list(APPEND kinds narrow_dtypes middle_dtypes)
+    endif()
     math(EXPR timeout "${timeout} * 6")
-    foreach(kind limits pocl narrow middle index_64 basic)
+    foreach(kind IN LISTS kinds)
         add_test(NAME "platforms/${kind}/${name}" COMMAND ${target})
         set_tests_properties("platforms/${kind}/${name}" PROPERTIES LABELS "platforms;ops" TIMEOUT "${timeout}"
             ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};${${kind}}")
@@ -162,7 +169,7 @@ function(husk_add_test_file file)
     endif()
     husk_register_test("${folder}/${name}" "${tiers}" "${timeout}" "${processors}" "${folder}" ${target})
     if(folder STREQUAL "ops")
-        husk_register_small_devices("${folder}/${name}" "${timeout}" ${target})
+        husk_register_small_devices("${folder}/${name}" "${tiers}" "${timeout}" ${target})
     endif()
     if("default" IN_LIST tiers AND folder MATCHES "^(ops|runtime|select)$")
         husk_register_intel("${folder}/${name}" "${timeout}" "${processors}" "${folder}" ${target})

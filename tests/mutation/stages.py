@@ -13,7 +13,7 @@ LISTS = ("tests/tools/oclgrind_races.txt", "tests/tools/oclgrind_cases.txt")
 # What of the default tier tells nothing about the library's code: rules of the house, the reference's own tests,
 # programs outside of the tree, the count of programs that were built.
 NO_JUDGE = re.compile(r"^(structure|ref|consumer|builds|mutation)/")
-SMALL_DEVICES = ("narrow", "middle", "index_64", "limits", "pocl", "basic")
+SMALL_DEVICES = ("narrow", "middle", "index_64", "limits", "pocl", "basic", "narrow_dtypes", "middle_dtypes")
 
 
 class OutOfTime(Exception):
@@ -117,6 +117,9 @@ def stages_of(site, map_, tests):
         add("verify/gemm", "verify/softmax", "verify/copy", "verify/grad_norm")
         add_tests(r"bench/(tune|worker|workspace)|attack/runtime/.*")
     add(*(f"verify/{row}" for row in rows if map_.cases_of(row, map_.cases)))
+    if len(rows) > 4 and site.side == "kernel": # shared by many: shorter vectors, before everybody's tests
+        for row in rows[:4]:
+            add_tests(rf"platforms/(narrow|middle)_dtypes/ops/{row}")
     for row in rows:
         add_tests(f"ops/{row}")
         if row == map_.op_of[row]:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/internal.h"
 #include "support/environment.h"
 #include "support/support.h"
 
@@ -100,6 +101,29 @@ START_TEST(a_wish_is_never_replaced)
         /* and the list of what there is */
         ck_assert_ptr_nonnull(
             strstr(error.text, husk_device_get_traits(husk_device_list_get(list, 0))->name));
+    }
+}
+END_TEST
+
+START_TEST(each_of_a_hundred_devices_has_its_place)
+{
+    enum { PLATFORMS = 10, DEVICES = 10 };
+    static husk_device devices[PLATFORMS * DEVICES];
+    for (int i = 0; i < PLATFORMS * DEVICES; i++)
+        devices[i].traits = (husk_device_traits){.platform_index = (uint32_t)(i / DEVICES),
+                                                 .device_index = (uint32_t)(i % DEVICES),
+                                                 .name = "card",
+                                                 .platform_name = "many",
+                                                 .device_class = HUSK_DEVICE_GPU_DISCRETE,
+                                                 .is_available = true};
+    const husk_device_list many = {.count = PLATFORMS * DEVICES, .devices = devices};
+    for (int i = 0; i < PLATFORMS * DEVICES; i++) {
+        const husk_device *device = NULL;
+        husk_error error = {0};
+        char wish[16];
+        snprintf(wish, sizeof wish, "%d:%d", i / DEVICES, i % DEVICES);
+        test_ok_error(husk_device_list_select(&many, wish, &device, &error), &error);
+        ck_assert_ptr_eq(device, &devices[i]);
     }
 }
 END_TEST
@@ -254,6 +278,7 @@ int main(void)
     tcase_add_test(tests, wishes_are_granted);
     tcase_add_test(tests, classes_may_be_written_in_capitals);
     tcase_add_test(tests, a_wish_is_never_replaced);
+    tcase_add_test(tests, each_of_a_hundred_devices_has_its_place);
     tcase_add_test(tests, the_environment_chooses_where_the_caller_does_not);
     tcase_add_test(tests, null_arguments_are_refused);
     tcase_add_test(tests, a_context_keeps_its_device_when_the_list_goes);

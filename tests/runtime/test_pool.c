@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "husk/opencl.h"
+#include "runtime/call.h"
 #include "support/environment.h"
 #include "support/gate.h"
 #include "support/support.h"
@@ -411,6 +412,28 @@ START_TEST(idle_blocks_of_other_sizes_go_before_anybody_waits)
 }
 END_TEST
 
+START_TEST(a_queue_that_wants_more_scratch_memory_keeps_none_of_the_smaller)
+{
+    husk_error error = {0};
+    const husk__scope scope = {"test", &error};
+    husk__scratch scratch;
+    test_ok_error(husk__scratch_begin(queue, 8 * MEGABYTE, &scratch, &scope), &error);
+    husk__scratch_end(queue, &scratch);
+    const uint64_t smaller = stats().live_bytes;
+    ck_assert_uint_ge(smaller, 8 * MEGABYTE);
+    test_ok_error(husk__scratch_begin(queue, 4 * MEGABYTE, &scratch, &scope), &error);
+    husk__scratch_end(queue, &scratch);
+    ck_assert_uint_eq(stats().live_bytes, smaller); // what is there suffices
+    test_ok_error(husk__scratch_begin(queue, 12 * MEGABYTE, &scratch, &scope), &error);
+    ck_assert_uint_eq(stats().live_bytes, husk_buffer_size(scratch.buffer));
+    husk__scratch_end(queue, &scratch);
+    ck_assert_uint_lt(stats().live_bytes, smaller + 12 * MEGABYTE);
+    husk_queue_release(queue);
+    queue = NULL;
+    ck_assert_uint_eq(stats().live_bytes, 0);
+}
+END_TEST
+
 START_TEST(a_buffer_keeps_its_context_alive)
 {
     husk_error error = {0};
@@ -446,6 +469,7 @@ int main(void)
     tcase_add_test(tests, a_short_budget_holds_only_its_own_thread);
     tcase_add_test(tests, the_budget_counts_what_commands_still_use);
     tcase_add_test(tests, idle_blocks_of_other_sizes_go_before_anybody_waits);
+    tcase_add_test(tests, a_queue_that_wants_more_scratch_memory_keeps_none_of_the_smaller);
     tcase_add_test(tests, a_buffer_keeps_its_context_alive);
     suite_add_tcase(suite, tests);
     return test_main(suite);
