@@ -117,9 +117,6 @@ def stages_of(site, map_, tests):
         add("verify/gemm", "verify/softmax", "verify/copy", "verify/grad_norm")
         add_tests(r"bench/(tune|worker|workspace)|attack/runtime/.*")
     add(*(f"verify/{row}" for row in rows if map_.cases_of(row, map_.cases)))
-    if len(rows) > 4 and site.side == "kernel": # shared by many: shorter vectors, before everybody's tests
-        for row in rows[:4]:
-            add_tests(rf"platforms/(narrow|middle)_dtypes/ops/{row}")
     for row in rows:
         add_tests(f"ops/{row}")
         if row == map_.op_of[row]:
