@@ -42,12 +42,11 @@ int main(int argc, char **argv)
     while (pair_count < MOST &&
            husk_safetensors_metadata_get(file, pair_count, &pairs[pair_count].key, &pairs[pair_count].value))
         pair_count++;
-    if (husk_safetensors_write(argv[2], NULL, items, count, pairs, pair_count, &error)) {
+    husk_status status = husk_safetensors_write(argv[2], NULL, items, count, pairs, pair_count, &error);
+    if (status)
         fprintf(stderr, "%s\n", error.text);
-        return 2;
-    }
     for (size_t i = 0; i < count; i++)
         free((void *)items[i].host);
     husk_safetensors_close(file);
-    return 0;
+    return status ? 2 : 0;
 }
