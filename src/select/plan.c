@@ -475,9 +475,10 @@ husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tenso
     if (is_same)
         return HUSK_OK;
     char is[HUSK__SHAPE_TEXT], was[HUSK__SHAPE_TEXT];
+    husk__shape_text(given, is); // not among the arguments below, whose order is the compiler's
+    husk__shape_text(planned, was);
     return husk__reject(scope, argument, "is %s %s, the plan was made for %s %s%s",
-                        husk_dtype_name(given->dtype), husk__shape_text(given, is),
-                        husk_dtype_name(planned->dtype), husk__shape_text(planned, was),
+                        husk_dtype_name(given->dtype), is, husk_dtype_name(planned->dtype), was,
                         strcmp(is, was) == 0 ? " with other strides" : "");
 }
 
