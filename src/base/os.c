@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE // madvise
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // madvise, locks of open files
 #endif
 #include "base/os.h"
 
@@ -201,6 +201,43 @@ char *husk__read_private_file(const char *path, size_t *size)
         bytes = read_descriptor(descriptor, size);
     close(descriptor);
     return bytes;
+}
+
+#ifdef F_OFD_SETLK // of the open file, not of the process: also between threads, and no other close ends it
+static bool try_lock(int descriptor, uint64_t place)
+{
+    struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)place, .l_len = 1};
+    return fcntl(descriptor, F_OFD_SETLK, &wanted) == 0;
+}
+
+int husk__lock(const char *path, uint32_t place, uint64_t patience_ns)
+{
+    enum { PAUSE_NS = 2000000 };
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (descriptor < 0)
+        return -1;
+    const uint64_t start = husk__now_ns();
+    while (!try_lock(descriptor, place)) {
+        if ((errno != EAGAIN && errno != EACCES && errno != EINTR) || husk__now_ns() - start >= patience_ns) {
+            close(descriptor);
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return descriptor;
+}
+#else
+int husk__lock(const char *path, uint32_t place, uint64_t patience_ns)
+{
+    (void)path, (void)place, (void)patience_ns;
+    return -1;
+}
+#endif
+
+void husk__unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
 }
 
 // Behind it are the six characters that mkstemp chooses.

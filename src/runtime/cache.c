@@ -4,7 +4,7 @@
 //   magic "HUSKBIN", format version 1, key length, key, binary length, XXH3-128 of key and binary, binary
 //
 // The checksum is verified before a driver sees a byte; whatever is wrong with a file, it is as if it were not
-// there.
+// there. The file "lock" beside them is empty.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +82,19 @@ static bool entry_path(const husk__cache *cache, const char *key, husk__text *pa
     husk__hash128_text(husk__hash128_of(key, strlen(key)), name);
     husk__text_format(path, "%s/%s.bin", cache->directory, name);
     return !path->failed;
+}
+
+int husk__cache_lock(const husk__cache *cache, const char *key, uint64_t patience_ns)
+{
+    husk__text path = {0};
+    int lock = -1;
+    if (!cache->directory)
+        return -1;
+    husk__text_format(&path, "%s/lock", cache->directory);
+    if (!path.failed)
+        lock = husk__lock(path.bytes, (uint32_t)husk__hash128_of(key, strlen(key)).low, patience_ns);
+    husk__text_free(&path);
+    return lock;
 }
 
 static bool same_hash(husk__hash128 a, husk__hash128 b)

@@ -235,6 +235,11 @@ typedef struct husk__cache {
 void husk__cache_open(husk__cache *cache, const husk_context_params *params, const husk_device_traits *traits,
                       const husk__log *log);
 void husk__cache_close(husk__cache *cache);
+/*
+ * While one builds what is not there, the others that want the same wait for it, patience_ns at most. -1: none to be
+ * had, one goes on without. To be ended by husk__unlock.
+ */
+int husk__cache_lock(const husk__cache *cache, const char *key, uint64_t patience_ns);
 /* malloc'ed binary, or NULL: not there, damaged or for something else. */
 unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_t *size);
 void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size);

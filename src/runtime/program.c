@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <husk/version.h>
 
@@ -99,26 +100,48 @@ static const char *build_advice(const char *log)
     return "";
 }
 
+// PoCL (3.1) takes away a file of its cache and writes it anew while another process does the same with it, and then
+// calls that a failed build: no compiler has found an error, and the next one that comes by itself succeeds.
+static bool is_failure_of_pocls_cache(const husk_context *context, cl_int code, const char *log)
+{
+    return code == CL_BUILD_PROGRAM_FAILURE && !(log && husk__contains_ignoring_case(log, "error")) &&
+           husk__contains_ignoring_case(context->device->traits.platform_name, "Portable Computing Language");
+}
+
+// Where it fails, no program, and *log is what the compiler has said, to be freed, or NULL.
+static cl_int compile(husk_context *context, const char *options, cl_program *cl, char **log)
+{
+    cl_int code = clBuildProgram(*cl, 1, &context->device->id, options, NULL, NULL);
+    *log = code == CL_SUCCESS || code == CL_OUT_OF_HOST_MEMORY ? NULL : build_log(*cl, context->device->id);
+    if (code != CL_SUCCESS) {
+        clReleaseProgram(*cl);
+        *cl = NULL;
+    }
+    return code;
+}
+
 static husk_status build_from_source(husk_context *context, husk__program *program, const char *options,
                                      const husk__text *source, cl_program *cl, const husk__scope *scope)
 {
+    enum { ATTEMPTS = 5, PAUSE_NS = 10000000 };
     cl_int code;
     const char *text = source->bytes;
-    *cl = clCreateProgramWithSource(context->cl, 1, &text, &source->size, &code);
-    if (!*cl)
-        return husk__opencl_failed(context, scope, "clCreateProgramWithSource", code);
-    code = clBuildProgram(*cl, 1, &context->device->id, options, NULL, NULL);
+    char *log = NULL;
+    for (int attempt = 1;; ++attempt) {
+        *cl = clCreateProgramWithSource(context->cl, 1, &text, &source->size, &code);
+        if (!*cl)
+            return husk__opencl_failed(context, scope, "clCreateProgramWithSource", code);
+        code = compile(context, options, cl, &log);
+        if (attempt == ATTEMPTS || !is_failure_of_pocls_cache(context, code, log))
+            break;
+        free(log);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS << attempt}, NULL);
+    }
     atomic_fetch_add(&context->builds, 1);
     if (code == CL_SUCCESS)
         return HUSK_OK;
-    if (code == CL_OUT_OF_HOST_MEMORY) {
-        clReleaseProgram(*cl);
-        *cl = NULL;
+    if (code == CL_OUT_OF_HOST_MEMORY)
         return husk__opencl_failed(context, scope, "clBuildProgram", code);
-    }
-    char *log = build_log(*cl, context->device->id);
-    clReleaseProgram(*cl);
-    *cl = NULL;
     husk__log_write(&context->log, HUSK_LOG_WARNING, "kernel file %s does not build with \"%s\" (%s):\n%s",
                     program->file, options, husk__opencl_name(code), log ? log : "");
     husk_status status =
@@ -147,6 +170,9 @@ static void export_source(const husk__program *program, const char *options, con
     husk__text_free(&text);
 }
 
+// For what another process builds: longer than compilers take, and none waits for ever for one that has been stopped.
+#define PATIENCE_NS UINT64_C(60000000000)
+
 static husk_status build(husk_context *context, husk__program *program, const husk__scope *scope)
 {
     husk__text source = {0}, options = {0}, key = {0};
@@ -162,12 +188,14 @@ static husk_status build(husk_context *context, husk__program *program, const hu
         goto cleanup;
     }
     export_source(program, options.bytes, &source);
+    const int lock = husk__cache_lock(&context->cache, key.bytes, PATIENCE_NS);
     program->cl = build_from_binary(context, options.bytes, key.bytes);
     if (!program->cl) {
         status = build_from_source(context, program, options.bytes, &source, &program->cl, scope);
         if (status == HUSK_OK)
             store_binary(context, program->cl, key.bytes);
     }
+    husk__unlock(lock);
     uint64_t spent = husk__now_ns() - start;
     atomic_fetch_add(&context->build_ns, spent);
     if (status == HUSK_OK)

@@ -24,6 +24,11 @@ void cache_folder_close(cache_folder *folder)
     ck_assert_int_eq(system(command), 0);
 }
 
+static bool is_none_of_them(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0;
+}
+
 static bool is_entry(const char *name)
 {
     const size_t length = strlen(name);
@@ -39,7 +44,7 @@ static int walk(const cache_folder *folder, bool entries, void (*visit)(const ch
         return -1;
     for (struct dirent *entry; (entry = readdir(opened));) {
         char path[400];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || is_entry(entry->d_name) != entries)
+        if (is_none_of_them(entry->d_name) || is_entry(entry->d_name) != entries)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder->cache, entry->d_name);
         if (visit)

@@ -2,14 +2,18 @@
 // ctest: tiers=default,long timeout=60
 // The cache of binaries on disk, forced on: what is loaded, and that nothing damaged or strange ever is.
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "cache_folder.h"
 #include "cache_program.h"
+#include "runtime/internal.h"
 #include "support/environment.h"
 #include "support/support.h"
 
@@ -273,6 +277,84 @@ START_TEST(the_folder_follows_the_environment)
 }
 END_TEST
 
+static bool may_lock(const char *key)
+{
+    const husk__cache opened = {.directory = cache};
+    const int lock = husk__cache_lock(&opened, key, 0);
+    husk__unlock(lock);
+    return lock >= 0;
+}
+
+START_TEST(one_waits_for_what_another_builds)
+{
+    enum { PATIENCE = 30000000 };
+    const husk__cache opened = {.directory = cache};
+    expect_build("-DEXTRA=1", 43);
+    const int lock = husk__cache_lock(&opened, "one", 0);
+    ck_assert_int_ge(lock, 0);
+    ck_assert(!may_lock("one"));
+    ck_assert(may_lock("another"));
+    const uint64_t start = husk__now_ns();
+    ck_assert_int_eq(husk__cache_lock(&opened, "one", PATIENCE), -1);
+    ck_assert_uint_ge(husk__now_ns() - start, PATIENCE);
+    husk__unlock(lock);
+    ck_assert(may_lock("one"));
+}
+END_TEST
+
+START_TEST(a_lock_ends_with_its_process)
+{
+    const husk__cache opened = {.directory = cache};
+    int ends[2];
+    char byte = 0;
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(pipe(ends), 0);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        byte = husk__cache_lock(&opened, "one", 0) >= 0 ? '+' : '-';
+        if (write(ends[1], &byte, 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    ck_assert_int_eq(byte, '+');
+    ck_assert(!may_lock("one"));
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert(may_lock("one"));
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
+/* As with every file in the folder: what is strange is not touched, and done without. */
+START_TEST(a_strange_lock_is_done_without)
+{
+    char path[400], aside[400];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/lock", cache);
+    snprintf(aside, sizeof aside, "%s/aside", folder.path);
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(file_size(path), 0);
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 0777, 0600);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink(aside, path), 0);
+    expect_load("-DEXTRA=1", 43);
+    ck_assert_int_ne(stat(aside, &status), 0);
+    ck_assert(!may_lock("one"));
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    expect_load("-DEXTRA=1", 43);
+    ck_assert(!may_lock("one"));
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    expect_load("-DEXTRA=1", 43);
+}
+END_TEST
+
 /* Behind the end of an empty name is whatever the stack has there. */
 START_TEST(a_folder_without_a_name_is_none)
 {
@@ -303,6 +385,9 @@ int main(void)
     tcase_add_test(tests, a_pipe_in_the_place_of_an_entry_does_not_hang);
     tcase_add_test(tests, a_folder_without_a_name_is_none);
     tcase_add_test(tests, the_folder_follows_the_environment);
+    tcase_add_test(tests, one_waits_for_what_another_builds);
+    tcase_add_test(tests, a_lock_ends_with_its_process);
+    tcase_add_test(tests, a_strange_lock_is_done_without);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
