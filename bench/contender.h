@@ -84,7 +84,7 @@ typedef struct bench_details {
     const char *choice;        /* who chose them: husk_choice_text; or NULL */
     double executed_flops;     /* operations that a run executes; 0: as bench_case_flops */
     double error_factor;       /* the algorithm's own bound, as husk_plan_error_factor; 0: the operator's */
-    double widening;           /* what the bounds of rnn's gradients are multiplied with; 0: nothing */
+    double widening;           /* of rnn's gradients by own states: what the bounds are multiplied with; 0: nothing */
     uint64_t workspace;        /* bytes of scratch memory, 0 where unknown */
     uint64_t build_ns;         /* time that prepare() spent in building programs or primitives */
     uint64_t builds;           /* programs compiled by it */

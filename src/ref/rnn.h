@@ -115,6 +115,11 @@ bool husk_ref_rnn_reserve_check(const husk_ref_rnn *op, const husk_ref_array *y,
  * A product with weights, of K terms, is off by GEMM's bound for K and, inherited, by sqrt(sum (w e)^2), as forward's.
  * The gradients of weights and biases, with K = T B, inherit sum |e x|.
  *
+ * Whoever made states and gates of its own, which differ from those by state_error, adds
+ * state_error (|slope| + |v bend|) times the gradient to a product with a kept number v and a slope, and
+ * state_error sum |dgate| to gradients of weights. The bend is the slope's own, |1 - 2 s| or 2 |t|: slopes near 0, and
+ * states near 0, are off by many times u of themselves.
+ *
  * Of large batches a few sequences are computed, which the others repeat: sequence b has the length of like[b], its
  * numbers in x, h0, c0, y and reserve, and sign[b] times those in dy, dh_n and dc_n. Gradients are linear in these: its
  * own are sign[b] times those of like[b], whose part in the gradients of weights and biases is taken as often.
@@ -125,6 +130,7 @@ typedef struct husk_ref_rnn_backward {
     const husk_ref_array *dy, *dh_n, *dc_n;   /* NULL: zeros */
     const int64_t *like;                      /* [B]; like[like[b]] is like[b], with sign 1. NULL: nothing repeats */
     const double *sign;                       /* [B], 1 or -1; beside like */
+    double state_error;                       /* 0: the states are y's */
 } husk_ref_rnn_backward;
 
 /* One gradient: packed, with bounds; terms: of a sum in it, at most. values is NULL where there is none. */

@@ -183,16 +183,18 @@ static void multiply(run *r, const double *weights, const number *gates, int64_t
         }
 }
 
+// vector_error is in parts of each element, state_error the same for all.
 static void add_outer(const run *r, const sums *to, const number *gates, int64_t rows, int64_t first,
-                      const double *vector, int64_t columns, double vector_error)
+                      const double *vector, int64_t columns, double vector_error, double state_error)
 {
     for (int64_t k = first; k < first + rows; k++) {
         const double error = gates[k].error + vector_error * fabs(gates[k].value);
+        const double from_state = state_error * fabs(gates[k].value);
         for (int64_t j = 0; j < columns; j++) {
             const int64_t at = k * columns + j;
             to->values[at] += r->total * (gates[k].value * vector[j]);
             to->magnitudes[at] += r->copies * fabs(gates[k].value * vector[j]);
-            to->inherited[at] += r->copies * fabs(vector[j]) * error;
+            to->inherited[at] += r->copies * (fabs(vector[j]) * error + from_state);
         }
     }
 }
@@ -204,18 +206,19 @@ static void add_step(run *r, const place *p)
     const int64_t rows = r->gates * r->hidden;
     const bool before = r->params->cell == HUSK_RNN_GRU && r->params->reset == HUSK_GRU_RESET_BEFORE;
     static const double one = 1.0;
+    const double below = p->layer > 0 ? r->op->state_error : 0.0, back = p->step > 0 ? r->op->state_error : 0.0;
     for (int64_t i = 0; i < c->features; i++) {
         const int64_t index[3] = {p->time, p->b, i};
         const husk_ref_array *x = r->op->forward->x;
         r->x[i] = p->layer == 0 ? husk_ref_load(x, husk_ref_offset(x, index))
                                 : output_at(r, p, p->layer - 1, p->time, i);
     }
-    add_outer(r, &c->d_input, r->gate, rows, 0, r->x, c->features, 0.0);
-    add_outer(r, &c->d_input_bias, r->gate, rows, 0, &one, 1, 0.0);
-    add_outer(r, &c->d_hidden_bias, r->state_gate, rows, 0, &one, 1, 0.0);
-    add_outer(r, &c->d_hidden, r->state_gate, before ? 2 * r->hidden : rows, 0, r->h, r->hidden, 0.0);
+    add_outer(r, &c->d_input, r->gate, rows, 0, r->x, c->features, 0.0, below);
+    add_outer(r, &c->d_input_bias, r->gate, rows, 0, &one, 1, 0.0, 0.0);
+    add_outer(r, &c->d_hidden_bias, r->state_gate, rows, 0, &one, 1, 0.0, 0.0);
+    add_outer(r, &c->d_hidden, r->state_gate, before ? 2 * r->hidden : rows, 0, r->h, r->hidden, 0.0, back);
     if (before)
-        add_outer(r, &c->d_hidden, r->state_gate, r->hidden, 2 * r->hidden, r->reset_h, r->hidden, u);
+        add_outer(r, &c->d_hidden, r->state_gate, r->hidden, 2 * r->hidden, r->reset_h, r->hidden, u, back);
     for (int64_t k = 0; k < rows; k++)
         for (int64_t i = 0; i < c->features; i++) {
             const double weight = c->input[k * c->features + i], error = weight * r->gate[k].error;
@@ -233,9 +236,27 @@ static double sigmoid_slope(double value)
     return value * (1.0 - value);
 }
 
+static double sigmoid_bend(double value)
+{
+    return fabs(1.0 - 2.0 * value);
+}
+
 static double tanh_slope(double value)
 {
     return (1.0 - value) * (1.0 + value);
+}
+
+static double tanh_bend(double value)
+{
+    return 2.0 * fabs(value);
+}
+
+// Times a number that was kept and a slope at another one: both are off by the states' error.
+static number factors(const run *r, number x, double kept, double slope, double bend, double roundings)
+{
+    number made = factor(x, kept * slope, roundings);
+    made.error += r->op->state_error * fabs(x.value) * (fabs(slope) + fabs(kept) * bend);
+    return made;
 }
 
 static void lstm_unit(run *r, const place *p, int64_t j)
@@ -247,30 +268,30 @@ static void lstm_unit(run *r, const place *p, int64_t j)
     const double before = p->step == 0 ? state_at(r, p, r->op->forward->c0, j) : kept_at(r, p, p->back, 4, j);
     const double t = tanh(c), t_error = husk_ref_activation_bound(HUSK_ACT_TANH, 0.0f, c, 0.0);
     const number dh = r->dh[j];
-    number through_h = factor(dh, o * tanh_slope(t), 6.0);
+    number through_h = factors(r, dh, o, tanh_slope(t), tanh_bend(t), 6.0);
     through_h.error += 2.0 * fabs(dh.value * o * t) * t_error;
     number dc = plus(through_h, r->carry[j]);
-    number out = factor(dh, t * sigmoid_slope(o), 6.0);
+    number out = factors(r, dh, t, sigmoid_slope(o), sigmoid_bend(o), 6.0);
     out.error += fabs(dh.value * sigmoid_slope(o)) * t_error;
-    r->gate[j] = factor(dc, g * sigmoid_slope(i), 6.0);
-    r->gate[h + j] = factor(dc, before * sigmoid_slope(f), 6.0);
-    r->gate[2 * h + j] = factor(dc, i * tanh_slope(g), 6.0);
+    r->gate[j] = factors(r, dc, g, sigmoid_slope(i), sigmoid_bend(i), 6.0);
+    r->gate[h + j] = factors(r, dc, before, sigmoid_slope(f), sigmoid_bend(f), 6.0);
+    r->gate[2 * h + j] = factors(r, dc, i, tanh_slope(g), tanh_bend(g), 6.0);
     r->gate[3 * h + j] = out;
-    r->carry[j] = factor(dc, f, 1.0);
+    r->carry[j] = factors(r, dc, f, 1.0, 0.0, 1.0);
 }
 
 static void gru_unit(run *r, const place *p, int64_t j)
 {
     const int64_t h = r->hidden;
     const double z = kept_at(r, p, p->time, 1, j), n = kept_at(r, p, p->time, 2, j);
-    const number dh = r->dh[j], dn = factor(dh, (1.0 - z) * tanh_slope(n), 8.0);
-    r->gate[h + j] = factor(dh, (r->h[j] - n) * sigmoid_slope(z), 7.0);
+    const number dh = r->dh[j], dn = factors(r, dh, 1.0 - z, tanh_slope(n), tanh_bend(n), 8.0);
+    r->gate[h + j] = factors(r, dh, r->h[j] - n, sigmoid_slope(z), sigmoid_bend(z), 7.0);
     r->gate[2 * h + j] = dn;
-    r->carry[j] = factor(dh, z, 1.0);
+    r->carry[j] = factors(r, dh, z, 1.0, 0.0, 1.0);
     if (r->params->reset == HUSK_GRU_RESET_AFTER) {
         const double reset = kept_at(r, p, p->time, 0, j), q = kept_at(r, p, p->time, 3, j);
-        r->gate[j] = factor(dn, q * sigmoid_slope(reset), 6.0);
-        r->state_gate[2 * h + j] = factor(dn, reset, 1.0);
+        r->gate[j] = factors(r, dn, q, sigmoid_slope(reset), sigmoid_bend(reset), 6.0);
+        r->state_gate[2 * h + j] = factors(r, dn, reset, 1.0, 0.0, 1.0);
     }
 }
 
@@ -281,8 +302,8 @@ static void reset_units(run *r, const place *p, const double *weights)
     for (int64_t j = 0; j < r->hidden; j++) {
         const double reset = kept_at(r, p, p->time, 0, j);
         const number dv = product_of(&r->product, j, r->hidden, 0.0);
-        r->gate[j] = factor(dv, r->h[j] * sigmoid_slope(reset), 6.0);
-        r->carry[j] = plus(r->carry[j], factor(dv, reset, 1.0));
+        r->gate[j] = factors(r, dv, r->h[j], sigmoid_slope(reset), sigmoid_bend(reset), 6.0);
+        r->carry[j] = plus(r->carry[j], factors(r, dv, reset, 1.0, 0.0, 1.0));
         r->reset_h[j] = reset * r->h[j];
     }
 }
@@ -303,8 +324,10 @@ static void run_step(run *r, const place *p)
             gru_unit(r, p, j);
         } else {
             const double h = kept_at(r, p, p->time, 0, j);
-            const bool is_relu = r->params->cell == HUSK_RNN_RELU;
-            r->gate[j] = factor(r->dh[j], is_relu ? (h > 0.0 ? 1.0 : 0.0) : tanh_slope(h), 4.0);
+            if (r->params->cell == HUSK_RNN_RELU)
+                r->gate[j] = factor(r->dh[j], h > 0.0 ? 1.0 : 0.0, 4.0);
+            else
+                r->gate[j] = factors(r, r->dh[j], 1.0, tanh_slope(h), tanh_bend(h), 4.0);
         }
     }
     const bool is_gru = r->params->cell == HUSK_RNN_GRU;

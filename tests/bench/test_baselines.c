@@ -130,6 +130,7 @@ static const char *const cases[] = {
     "rnn cell=gru t=5 b=3 input=8 hidden=12 reset=before state=1 bidir=1",
     "rnn cell=gru t=5 b=3 input=8 hidden=12 reset=before packed=1",
     "rnn cell=tanh t=5 b=3 input=8 hidden=12 dir=bwd",
+    "rnn cell=relu t=2 b=3 input=32 hidden=33 dir=bwd", // states that nearly vanish
     "rnn cell=relu t=5 b=1 input=33 hidden=65 bias=0 state=1 dir=bwd",
     "rnn cell=lstm t=5 b=16 input=32 hidden=32 dir=bwd",
     "rnn cell=lstm t=4 b=3 input=9 hidden=12 state=1 dir=bwd",

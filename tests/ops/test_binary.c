@@ -103,6 +103,7 @@ START_TEST(kinds_and_broadcasts)
     husk_ref_random random = {.seed = 71 + (uint64_t)_i};
     const int64_t rounds = test_is_long() ? 80 : 14;
     const bool is_narrow = test_tier_is("dtypes");
+    test_begin_draws();
     for (int64_t round = 0; round < rounds; round++) {
         int64_t shape[HUSK_MAX_RANK], a_shape[HUSK_MAX_RANK], b_shape[HUSK_MAX_RANK];
         int32_t rank;
@@ -127,6 +128,7 @@ START_TEST(kinds_and_broadcasts)
         test_release(&b);
         test_release(&y);
     }
+    test_end_draws();
 }
 END_TEST
 

@@ -115,11 +115,13 @@ START_TEST(generated_by_own_choice)
 {
     husk_ref_random random = {.seed = 2024};
     const int count = test_is_long() ? 10 * GENERATED : GENERATED;
+    test_begin_draws();
     for (int i = 0; i < count; ++i) {
         conv_case c = draw(&random, NULL);
         narrow(&c, &random, i / 4);
         conv_test(&c, NULL, (conv_way)(i % CONV_WAYS));
     }
+    test_end_draws();
 }
 END_TEST
 
@@ -137,11 +139,13 @@ START_TEST(generated_for_every_variant)
     husk_ref_random random = {.seed = 77 + (uint64_t)_i};
     const int wanted = test_is_long() ? 10 * GENERATED_EACH : GENERATED_EACH;
     int ran = 0;
+    test_begin_draws();
     for (int i = 0; i < wanted * ATTEMPTS && ran < wanted; ++i) {
         conv_case c = draw(&random, variant);
         narrow(&c, &random, i / 4);
         ran += conv_test(&c, variant, (conv_way)(i % CONV_WAYS));
     }
+    test_end_draws();
     ck_assert_msg(ran == wanted, "%s ran %d of %d configurations", variant, ran, wanted);
 }
 END_TEST

@@ -124,8 +124,10 @@ START_TEST(kinds_and_layouts)
 {
     husk_ref_random random = {.seed = 200 + (uint64_t)_i};
     const int64_t rounds = test_is_long() ? 12 : 4;
+    test_begin_draws();
     for (int64_t round = 0; round < rounds; round++)
         run_any(HUSK_F32, &random, (uint64_t)round);
+    test_end_draws();
 }
 END_TEST
 

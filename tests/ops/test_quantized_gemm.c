@@ -228,8 +228,10 @@ START_TEST(shapes_and_outputs)
 {
     static const husk_dtype dtypes[] = {HUSK_I32, HUSK_F32, HUSK_I8, HUSK_U8};
     husk_ref_random random = {.seed = 20 + (uint64_t)_i};
+    test_begin_draws();
     for (int64_t round = 0; round < (test_is_long() ? 32 : 4); round++)
         run_any(&random, dtypes[round % 4], (uint64_t)(round + 50 * _i), false);
+    test_end_draws();
 }
 END_TEST
 

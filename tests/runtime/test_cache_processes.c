@@ -90,12 +90,12 @@ static const char OFF[] = "off"; // in HUSK_TEST_CACHE, which names Husk's cache
 // How many programs it has built is a line in the file HUSK_TEST_BUILDS.
 START_TEST(one_of_many)
 {
-    const char *cache = getenv("HUSK_TEST_CACHE"), *builds = getenv("HUSK_TEST_BUILDS");
+    const char *cache = getenv("HUSK_TEST_CACHE"), *path = getenv("HUSK_TEST_BUILDS");
     const husk_cache_mode mode = strcmp(cache, OFF) == 0 ? HUSK_CACHE_OFF : HUSK_CACHE_ON;
     int built = 0;
     for (int i = 0; i < PROGRAMS; ++i)
         built += (int)cache_program_use(mode == HUSK_CACHE_ON ? cache : NULL, mode, options[i], 43 + i).builds;
-    FILE *file = fopen(builds, "a");
+    FILE *file = fopen(path, "a");
     ck_assert_ptr_nonnull(file);
     fprintf(file, "%d\n", built);
     ck_assert_int_eq(fclose(file), 0);

@@ -37,12 +37,33 @@ void test_count_refused(const char *op, const char *variant)
     find_counter(op, variant)->refused++;
 }
 
+static struct draws {
+    bool are_on;
+    long all, empty;
+} draws;
+
+void test_begin_draws(void)
+{
+    draws = (struct draws){.are_on = true};
+}
+
+void test_end_draws(void)
+{
+    draws.are_on = false;
+    ck_assert_msg(draws.empty * 10 <= draws.all, "%ld of %ld draws prove nothing", draws.empty, draws.all);
+}
+
 void test_accept(const char *op, const char *variant, const char *configuration,
                  const husk_ref_report *report)
 {
     counter *found = find_counter(op, variant);
     char text[512];
     husk_ref_report_text(report, text, sizeof(text));
+    draws.all++;
+    if (draws.are_on && husk_ref_report_pass(report) && husk_ref_report_mistrusted(report)) {
+        draws.empty++;
+        return;
+    }
     if (!husk_ref_report_pass(report) || husk_ref_report_mistrusted(report))
         ck_abort_msg("%s, variant %s, %s: %s", op, found->variant, configuration, text);
     found->executed++;

@@ -36,6 +36,12 @@ void test_count_refused(const char *op, const char *variant);
  */
 void test_accept(const char *op, const char *variant, const char *configuration,
                  const husk_ref_report *report);
+/*
+ * What is taken in between was drawn by chance. A draw whose results are zero within their bounds proves nothing: it is
+ * not counted as executed, and fails no test as long as it is one in ten at most.
+ */
+void test_begin_draws(void);
+void test_end_draws(void);
 /* Configurations of the operator executed so far, over all variants. */
 long test_executed(const char *op);
 
