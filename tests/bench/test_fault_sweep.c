@@ -15,6 +15,7 @@
 #include "op.h"
 #include "support/faults/fault_layer.h"
 #include "support/faults/fault_memory.h"
+#include "support/figures.h"
 #include "support/support.h"
 
 // ---- what fails ----
@@ -405,6 +406,7 @@ START_TEST(enough_was_planted)
            "all well after %ld\n",
            cold.points, cold.answered, cold.survived, warm.points, warm.answered, warm.survived,
            cold.clean + warm.clean);
+    test_figure("points of operators", "%ld", cold.points + warm.points);
     ck_assert_int_eq(cold.clean + warm.clean, cold.points + warm.points);
     ck_assert_int_ge(cold.points + warm.points, wanted_rows() ? 1 : 800);
 }

@@ -20,6 +20,7 @@
 #include "digest.h"
 #include "husk_contender.h"
 #include "random_calls.h"
+#include "support/figures.h"
 #include "text.h"
 #include "timer.h"
 
@@ -251,14 +252,10 @@ static void draw_and_run(run *r)
 
 static void note_figures(const row *all, int64_t rows_short)
 {
-    const char *path = getenv("HUSK_TIER_FIGURES");
-    FILE *file = path && *path ? fopen(path, "a") : NULL;
-    if (!file)
-        return;
-    fprintf(file, "configurations=%" PRId64 "\nover the bound=%" PRId64 "\nvoid and drawn again=%" PRId64 "\n",
-            all->counts[RIGHT], all->counts[WRONG] + all->counts[CRASHED], all->counts[VOID]);
-    fprintf(file, "operators and gradients to go=%" PRId64 "\n", rows_short);
-    fclose(file);
+    test_figure("configurations", "%" PRId64, all->counts[RIGHT]);
+    test_figure("over the bound", "%" PRId64, all->counts[WRONG] + all->counts[CRASHED]);
+    test_figure("void and drawn again", "%" PRId64, all->counts[VOID]);
+    test_figure("operators and gradients to go", "%" PRId64, rows_short);
 }
 
 static int print_table(const run *r)

@@ -454,7 +454,7 @@ END_TEST
 
 START_TEST(enough_was_planted)
 {
-    sweep_report(900);
+    sweep_report("runtime", 900);
 }
 END_TEST
 

@@ -421,7 +421,7 @@ END_TEST
 
 START_TEST(enough_was_planted)
 {
-    sweep_report(500);
+    sweep_report("choice", 500);
 }
 END_TEST
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "soak.h"
+#include "support/figures.h"
 #include "text.h"
 #include "timer.h"
 
@@ -156,18 +157,15 @@ static void note_figures(const soak *s, int met, int all, const soak_sample *fir
 {
     printf("soak: cases of %d of %d operators and gradients; memory watched for the last %.0f s, OpenCL objects %s\n",
            met, all, last->seconds - first->seconds, last->objects[0] >= 0 ? "counted" : "not counted");
-    const char *path = getenv("HUSK_TIER_FIGURES");
-    FILE *file = path && *path ? fopen(path, "a") : NULL;
-    if (!file)
-        return;
-    fprintf(file, "calls=%lld\nresults checked=%lld\nmismatches=%lld\n", atomic_load(&s->calls),
-            atomic_load(&s->by_reference) + atomic_load(&s->by_bits) + atomic_load(&s->transfers),
-            atomic_load(&s->mismatches));
-    fprintf(file, "resident MB at start=%.1f\nresident MB at end=%.1f\nmemory watched seconds=%.0f\n",
-            first->resident * 1e-6, last->resident * 1e-6, last->seconds - first->seconds);
-    fprintf(file, "operators and gradients=%d of %d\nobjects=%s\n", met, all,
-            last->objects[0] >= 0 ? "counted" : "not counted");
-    fclose(file);
+    test_figure("calls", "%lld", atomic_load(&s->calls));
+    test_figure("results checked", "%lld",
+                atomic_load(&s->by_reference) + atomic_load(&s->by_bits) + atomic_load(&s->transfers));
+    test_figure("mismatches", "%lld", atomic_load(&s->mismatches));
+    test_figure("resident MB at start", "%.1f", first->resident * 1e-6);
+    test_figure("resident MB at end", "%.1f", last->resident * 1e-6);
+    test_figure("memory watched seconds", "%.0f", last->seconds - first->seconds);
+    test_figure("operators and gradients", "%d of %d", met, all);
+    test_figure("objects", "%s", last->objects[0] >= 0 ? "counted" : "not counted");
 }
 
 static bool parse(int argc, char **argv, soak_options *o)

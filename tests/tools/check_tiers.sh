@@ -42,7 +42,8 @@ expect() { # expect WHAT PATTERN, in the table
 }
 
 expect 'nothing' '^soak  *never run$'
-tier soak 3 0 1 0 'calls=12\nworst=softmax "a\\b" c=1\n'
+tier soak 3 0 1 0 'calls=12\nworst=softmax "a\\b" c=1\n' > "$work/said"
+printf '%s\n' 'soak: calls: 12' 'soak: worst: softmax "a\b" c=1' | cmp - "$work/said" || failed=1
 expect 'what passed' '^soak  *passed  *2  *0  *1 .* whole$'
 expect 'its figures' '^ *calls: 12, worst: softmax '
 tier long 9 1 0 8 ''

@@ -103,6 +103,7 @@ run_tier() { # run_tier TIER BUILD COMMAND...
         set -- "$@" --output-junit "$work/junit.xml"
     fi
     "$@" || status=$?
+    sed "s/=/: /; s/^/$tier: /" "$work/figures"
     if [ "$("$here/tree_hash.sh" "$root")" != "$tree" ]; then
         echo "The tree was changed meanwhile: build/tiers says nothing of this run." >&2
     else

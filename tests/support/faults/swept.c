@@ -7,6 +7,7 @@
 
 #include "support/faults/fault_layer.h"
 #include "support/faults/fault_memory.h"
+#include "support/figures.h"
 #include "support/support.h"
 
 // ---- what fails ----
@@ -212,9 +213,12 @@ void sweep_exactly(const swept *what)
     is_exact = false;
 }
 
-void sweep_report(long least)
+void sweep_report(const char *of, long least)
 {
     printf("injection points: %ld (%ld answered, %ld survived)\n", points, answered, survived);
+    char name[64];
+    snprintf(name, sizeof name, "points of %s", of);
+    test_figure(name, "%ld", points);
     ck_assert_int_gt(answered, survived);
     ck_assert_int_ge(points, least);
 }

@@ -51,8 +51,8 @@ void sweep_exactly(const swept *what);
 /* Before the first one and after the last one of a test: the device is closed, and nothing is left. */
 void sweep_begin(void);
 void sweep_end(void);
-/* Fails where fewer points than so many were met, or nothing was answered; prints the figures. */
-void sweep_report(long least);
+/* Fails where fewer points than so many were met, or nothing was answered; prints and notes how many there were of it. */
+void sweep_report(const char *of, long least);
 /* Whether every point is wanted: the tier faults. */
 bool sweep_has_all(void);
 
