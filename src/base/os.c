@@ -204,16 +204,28 @@ char *husk__read_private_file(const char *path, size_t *size)
 }
 
 #ifdef F_OFD_SETLK // of the open file, not of the process: also between threads, and no other close ends it
-static bool try_lock(int descriptor, uint64_t place)
+static bool try_lock(int descriptor, uint32_t place)
 {
-    struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)place, .l_len = 1};
+    const off_t start = (off_t)(place & INT32_MAX); // off_t may have 32 bits
+    struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = 1};
     return fcntl(descriptor, F_OFD_SETLK, &wanted) == 0;
+}
+
+static int open_lock(const char *path)
+{
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    struct stat status;
+    if (descriptor >= 0 && (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))) {
+        close(descriptor);
+        descriptor = -1;
+    }
+    return descriptor;
 }
 
 int husk__lock(const char *path, uint32_t place, uint64_t patience_ns)
 {
     enum { PAUSE_NS = 2000000 };
-    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int descriptor = open_lock(path);
     if (descriptor < 0)
         return -1;
     const uint64_t start = husk__now_ns();
@@ -226,19 +238,28 @@ int husk__lock(const char *path, uint32_t place, uint64_t patience_ns)
     }
     return descriptor;
 }
+
+// A process that was forked meanwhile has the same open file, which closing alone would leave locked.
+void husk__unlock(int lock)
+{
+    struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    if (lock < 0)
+        return;
+    fcntl(lock, F_OFD_SETLK, &all);
+    close(lock);
+}
 #else
 int husk__lock(const char *path, uint32_t place, uint64_t patience_ns)
 {
     (void)path, (void)place, (void)patience_ns;
     return -1;
 }
-#endif
 
 void husk__unlock(int lock)
 {
-    if (lock >= 0)
-        close(lock);
+    (void)lock;
 }
+#endif
 
 // Behind it are the six characters that mkstemp chooses.
 #define TEMPORARY ".tmp."

@@ -56,7 +56,7 @@ bool husk__write_file_atomically(const char *path, const void *bytes, size_t siz
 /*
  * A lock between threads and processes: of the byte at place in the file, which is made where it is missing, and stays
  * empty. Ends with husk__unlock, and with the process. -1, which may be unlocked as well: another one had it for all of
- * the patience, the file cannot be written or is a link, or the system has no such locks.
+ * the patience, the file cannot be written or is no file, or the system has no such locks.
  */
 int husk__lock(const char *path, uint32_t place, uint64_t patience_ns);
 void husk__unlock(int lock);

@@ -170,8 +170,35 @@ static void export_source(const husk__program *program, const char *options, con
     husk__text_free(&text);
 }
 
-// For what another process builds: longer than compilers take, and none waits for ever for one that has been stopped.
-#define PATIENCE_NS UINT64_C(60000000000)
+/*
+ * One process builds, the others wait for its entry: longer than compilers take, and not for ever, as it may have been
+ * stopped. Where there is no entry even so, since the disk is full or the kernel does not build, none of them waits for
+ * the next one.
+ */
+static husk_status build_in_turn(husk_context *context, husk__program *program, const char *options,
+                                 const husk__text *source, const char *key, const husk__scope *scope)
+{
+    const uint64_t patience_ns = UINT64_C(60000000000);
+    int lock = husk__cache_lock(&context->cache, key, 0);
+    const bool is_first = lock >= 0;
+    if (!is_first)
+        lock = husk__cache_lock(&context->cache, key, patience_ns);
+    if (lock >= 0) { // another one may have written it since it was looked for
+        program->cl = build_from_binary(context, options, key);
+        if (program->cl || !is_first) {
+            husk__unlock(lock);
+            lock = -1;
+        }
+    }
+    husk_status status = HUSK_OK;
+    if (!program->cl) {
+        status = build_from_source(context, program, options, source, &program->cl, scope);
+        if (status == HUSK_OK)
+            store_binary(context, program->cl, key);
+    }
+    husk__unlock(lock);
+    return status;
+}
 
 static husk_status build(husk_context *context, husk__program *program, const husk__scope *scope)
 {
@@ -188,14 +215,9 @@ static husk_status build(husk_context *context, husk__program *program, const hu
         goto cleanup;
     }
     export_source(program, options.bytes, &source);
-    const int lock = husk__cache_lock(&context->cache, key.bytes, PATIENCE_NS);
     program->cl = build_from_binary(context, options.bytes, key.bytes);
-    if (!program->cl) {
-        status = build_from_source(context, program, options.bytes, &source, &program->cl, scope);
-        if (status == HUSK_OK)
-            store_binary(context, program->cl, key.bytes);
-    }
-    husk__unlock(lock);
+    if (!program->cl)
+        status = build_in_turn(context, program, options.bytes, &source, key.bytes, scope);
     uint64_t spent = husk__now_ns() - start;
     atomic_fetch_add(&context->build_ns, spent);
     if (status == HUSK_OK)

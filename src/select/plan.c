@@ -479,7 +479,7 @@ husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tenso
     husk__shape_text(planned, was);
     return husk__reject(scope, argument, "is %s %s, the plan was made for %s %s%s",
                         husk_dtype_name(given->dtype), is, husk_dtype_name(planned->dtype), was,
-                        strcmp(is, was) == 0 ? " with other strides" : "");
+                        given->dtype == planned->dtype && strcmp(is, was) == 0 ? " with other strides" : "");
 }
 
 uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t count)

@@ -98,8 +98,13 @@ results() {
         END { print "\n ]}" }' "$found/sums.txt" > "$found/../fuzz-results.json"
     cat "$found/../fuzz-results.json"
     awk -F '\t' '
-        { $1 == "random_calls" ? calls += $4 : runs += $4; findings += $5 }
-        END { printf "executions=%d\ncalls=%d\nfindings=%d\n", runs, calls, findings }
+        $1 == "random_calls" { calls += $4 }
+        $1 != "random_calls" { runs += $4; targets++; engine = $2; least = targets == 1 || $4 < least ? $4 : least }
+        { findings += $5 }
+        END {
+            printf "engine=%s\ntargets=%d\nexecutions=%d\nleast of a target=%d\n", engine, targets, runs, least
+            printf "calls=%d\nfindings=%d\n", calls, findings
+        }
     ' "$found/sums.txt" >> "${HUSK_TIER_FIGURES:-/dev/null}"
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,long timeout=60
 // The cache of binaries on disk, forced on: what is loaded, and that nothing damaged or strange ever is.
+#define _GNU_SOURCE // locks of open files
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -312,6 +313,7 @@ START_TEST(a_lock_ends_with_its_process)
     const pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
+        alarm(30);
         byte = husk__cache_lock(&opened, "one", 0) >= 0 ? '+' : '-';
         if (write(ends[1], &byte, 1) != 1)
             _exit(1);
@@ -326,6 +328,46 @@ START_TEST(a_lock_ends_with_its_process)
     ck_assert(may_lock("one"));
     close(ends[0]);
     close(ends[1]);
+}
+END_TEST
+
+// One that was forked while the lock was held has the same open file.
+START_TEST(a_lock_ends_though_a_child_has_it)
+{
+    const husk__cache opened = {.directory = cache};
+    expect_build("-DEXTRA=1", 43);
+    const int lock = husk__cache_lock(&opened, "one", 0);
+    ck_assert_int_ge(lock, 0);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        alarm(30);
+        for (;;)
+            pause();
+    }
+    husk__unlock(lock);
+    ck_assert(may_lock("one"));
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
+// Whoever finds the entry needs no turn.
+START_TEST(an_entry_is_loaded_though_another_has_the_lock)
+{
+    enum { LESS_THAN_PATIENCE_NS = 2000000000 };
+    char path[400];
+    expect_build("-DEXTRA=1", 43);
+    snprintf(path, sizeof path, "%s/lock", cache);
+    const int lock = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(lock, 0);
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    ck_assert_int_eq(fcntl(lock, F_OFD_SETLK, &all), 0);
+    ck_assert(!may_lock("one"));
+    const uint64_t start = husk__now_ns();
+    expect_load("-DEXTRA=1", 43);
+    ck_assert_uint_lt(husk__now_ns() - start, LESS_THAN_PATIENCE_NS * UINT64_C(10));
+    close(lock);
 }
 END_TEST
 
@@ -352,6 +394,7 @@ START_TEST(a_strange_lock_is_done_without)
     ck_assert_int_eq(rmdir(path), 0);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     expect_load("-DEXTRA=1", 43);
+    ck_assert(!may_lock("one"));
 }
 END_TEST
 
@@ -387,6 +430,8 @@ int main(void)
     tcase_add_test(tests, the_folder_follows_the_environment);
     tcase_add_test(tests, one_waits_for_what_another_builds);
     tcase_add_test(tests, a_lock_ends_with_its_process);
+    tcase_add_test(tests, a_lock_ends_though_a_child_has_it);
+    tcase_add_test(tests, an_entry_is_loaded_though_another_has_the_lock);
     tcase_add_test(tests, a_strange_lock_is_done_without);
     suite_add_tcase(suite, tests);
     return test_main(suite);

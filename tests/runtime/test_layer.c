@@ -68,6 +68,18 @@ START_TEST(the_nth_call_fails_and_no_other)
 }
 END_TEST
 
+START_TEST(a_question_fails_too)
+{
+    cl_context found = NULL;
+    set_rules("fail=-6 clGetCommandQueueInfo nth=2; fail=-5 any nth=2");
+    ck_assert_int_eq(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof found, &found, NULL), CL_SUCCESS);
+    ck_assert_ptr_eq(found, context);
+    ck_assert_int_eq(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof found, &found, NULL),
+                     CL_OUT_OF_HOST_MEMORY);
+    ck_assert_int_eq(clGetContextInfo(context, CL_CONTEXT_PROPERTIES, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+}
+END_TEST
+
 START_TEST(large_memory_is_refused_and_small_is_not)
 {
     cl_int code;
@@ -196,6 +208,7 @@ int main(int argc, char **argv)
     TCase *tests = tcase_create("layer");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_nth_call_fails_and_no_other);
+    tcase_add_test(tests, a_question_fails_too);
     tcase_add_test(tests, large_memory_is_refused_and_small_is_not);
     tcase_add_test(tests, what_is_read_is_corrupted);
     tcase_add_test(tests, a_command_is_skipped_or_ends_badly);

@@ -700,6 +700,10 @@ START_TEST(a_plans_tensor_is_compared_as_far_as_its_rank)
     ck_assert_int_eq(husk__plan_check_tensor(&planned, &given, "x", &scope), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, " with other strides"));
     given = planned;
+    given.dtype = HUSK_F16;
+    ck_assert_int_eq(husk__plan_check_tensor(&planned, &given, "x", &scope), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_null(strstr(error.text, "strides"));
+    given = planned;
     given.shape[1] = 5;
     ck_assert_int_eq(husk__plan_check_tensor(&planned, &given, "x", &scope), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "the plan was made for"));

@@ -2,6 +2,7 @@
 // ctest: tiers=default,valgrind timeout=120
 // Tuning databases: how they are read, whom they speak for, and what is done where they are wrong.
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -678,6 +679,75 @@ START_TEST(a_real_operator_has_keys_and_takes_what_is_tuned)
 }
 END_TEST
 
+// ---- threads ----
+
+enum { THREADS = 8, TURNS = 25 };
+
+typedef struct worker {
+    husk_context *context;
+    const char *tuning;
+    bool has_fma;
+    int64_t number; // one tuned to the second configuration
+    int wrong;
+} worker;
+
+static bool is_chosen(const worker *w)
+{
+    const toy_problem problem = {w->number};
+    husk__wish wish = {0};
+    husk_error own = {0};
+    const husk__scope its_scope = {"toy", &own};
+    husk_plan *plan = NULL;
+    if (husk__plan_create(w->context, &toy, &problem, &wish, &plan, &its_scope) != HUSK_OK)
+        return false;
+    const bool is_right = strcmp(husk_plan_configuration(plan), "two") == 0;
+    husk_plan_release(plan);
+    return is_right;
+}
+
+// Whatever a context answers, all at once. What this thread has loaded holds from then on, also while others load it.
+static void *use_context(void *user)
+{
+    worker *w = user;
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const husk_tuning_params params = HUSK_TUNING_PARAMS(.text = w->tuning);
+        husk_error own = {0};
+        husk_memory_stats memory;
+        husk_program_stats programs;
+        husk_context_retain(w->context);
+        w->wrong += husk_context_load_tuning(w->context, &params, &own) != HUSK_OK;
+        w->wrong += !is_chosen(w);
+        w->wrong += husk_context_has(w->context, HUSK_FEATURE_FMA) != w->has_fma;
+        husk_context_trim(w->context, 0);
+        husk_context_memory_stats(w->context, &memory);
+        husk_context_program_stats(w->context, &programs);
+        w->wrong += husk_context_status(w->context) != HUSK_OK;
+        husk_context_release(w->context);
+    }
+    return NULL;
+}
+
+START_TEST(threads_share_what_a_context_answers)
+{
+    husk_context *shared;
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    const entry entries[] = {{.number = 7, .variant = "plain:two"}, {.number = 300, .variant = "plain:two"}};
+    const char *text = write_document(entries, 2);
+    ck_assert_int_eq(husk_context_create(NULL, NULL, &shared, &error), HUSK_OK);
+    const bool has_fma = husk_context_has(context, HUSK_FEATURE_FMA);
+    for (int i = 0; i < THREADS; ++i) {
+        workers[i] = (worker){.context = shared, .tuning = text, .has_fma = has_fma, .number = i % 2 ? 7 : 300};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, use_context, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+        ck_assert_int_eq(workers[i].wrong, 0);
+    }
+    husk_context_release(shared);
+}
+END_TEST
+
 START_TEST(every_operator_has_classes)
 {
     for (size_t i = 0; husk_op_name(i); ++i)
@@ -724,6 +794,7 @@ int main(void)
     tcase_add_test(tests, kernels_that_cannot_be_read_are_no_want_of_memory);
     tcase_add_test(tests, a_class_is_a_factor_of_two);
     tcase_add_test(tests, a_real_operator_has_keys_and_takes_what_is_tuned);
+    tcase_add_test(tests, threads_share_what_a_context_answers);
     tcase_add_test(tests, every_operator_has_classes);
     tcase_add_test(tests, the_defaults_can_be_read);
     suite_add_tcase(suite, tests);

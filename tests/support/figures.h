@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * support/figures.h: what a tier has counted. `./run test --tier NAME` prints it at its end, and `./run tiers` shows it.
+ * support/figures.h: what a tier has counted. `./run test --tier NAME` prints it at its end, `./run tiers` shows it.
  */
 #ifndef HUSK_TESTS_FIGURES_H
 #define HUSK_TESTS_FIGURES_H

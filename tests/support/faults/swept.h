@@ -51,7 +51,7 @@ void sweep_exactly(const swept *what);
 /* Before the first one and after the last one of a test: the device is closed, and nothing is left. */
 void sweep_begin(void);
 void sweep_end(void);
-/* Fails where fewer points than so many were met, or nothing was answered; prints and notes how many there were of it. */
+/* Prints and notes how many points there were; fails where they were fewer than that, or nothing was answered. */
 void sweep_report(const char *of, long least);
 /* Whether every point is wanted: the tier faults. */
 bool sweep_has_all(void);

@@ -52,7 +52,9 @@
     X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)              \
     X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clEnqueueMarkerWithWaitList)                           \
     X(clEnqueueBarrierWithWaitList) X(clCreateUserEvent) X(clSetUserEventStatus) X(clRetainEvent)             \
-    X(clReleaseEvent) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clWaitForEvents) X(clFlush) X(clFinish)
+    X(clReleaseEvent) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clWaitForEvents) X(clFlush) X(clFinish)  \
+    X(clGetPlatformInfo) X(clGetDeviceInfo) X(clGetContextInfo) X(clGetCommandQueueInfo) X(clGetMemObjectInfo) \
+    X(clGetProgramBuildInfo) X(clSetMemObjectDestructorCallback)
 
 #define NUMBER(name) AT_##name,
 enum { CALLS(NUMBER) CALL_COUNT, ANY = -1 };
@@ -329,6 +331,22 @@ static cl_int answer(const rule *met, cl_command_queue queue, cl_int code, cl_ev
         atomic_fetch_add(&live[kind], code == CL_SUCCESS ? (change) : 0); \
         return code;                                                 \
     }
+
+// A question about one object.
+#define TELLS(name, type)                                                                  \
+    ANSWERS(name, (type object, cl_uint what, size_t size, void *value, size_t *needed),   \
+            (object, what, size, value, needed))
+TELLS(clGetPlatformInfo, cl_platform_id)
+TELLS(clGetDeviceInfo, cl_device_id)
+TELLS(clGetContextInfo, cl_context)
+TELLS(clGetCommandQueueInfo, cl_command_queue)
+TELLS(clGetMemObjectInfo, cl_mem)
+ANSWERS(clGetProgramBuildInfo,
+        (cl_program program, cl_device_id device, cl_program_build_info name, size_t size, void *value,
+         size_t *needed),
+        (program, device, name, size, value, needed))
+ANSWERS(clSetMemObjectDestructorCallback, (cl_mem mem, void(CL_CALLBACK *notify)(cl_mem, void *), void *user),
+        (mem, notify, user))
 
 ANSWERS(clGetPlatformIDs, (cl_uint count, cl_platform_id *ids, cl_uint *found), (count, ids, found))
 ANSWERS(clGetDeviceIDs,
