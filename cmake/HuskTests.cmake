@@ -6,7 +6,8 @@
 #     // ctest: tiers=default,long timeout=120 processors=2
 #
 #   tiers       which tiers run it; default: default. The program reads HUSK_TEST_TIER to know which one it is in.
-#               (asan and tsan are not tiers here: they are the default tier in another build folder.)
+#               (The tiers asan and tsan are the default tier in another build folder; with "asan" a test is in the
+#               default tier of AddressSanitizer's build alone.)
 #   timeout     seconds, in the default tier; all others get ten times that, valgrind sixty times, sanitizers six times
 #   processors  how many cores CTest should count it for
 #   with        FOLDER/WITH.c is compiled into it, too, for each name of a list: what several tests share
@@ -153,6 +154,12 @@ function(husk_add_test_file file)
     husk_test_option("${line}" timeout 120 timeout)
     husk_test_option("${line}" processors 1 processors)
     string(REPLACE "," ";" tiers "${tiers}")
+    if("asan" IN_LIST tiers)
+        list(REMOVE_ITEM tiers asan)
+        if(HUSK_SANITIZE MATCHES "address")
+            list(APPEND tiers default)
+        endif()
+    endif()
 
     husk_test_option("${line}" with "" with)
 

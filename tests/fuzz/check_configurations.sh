@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_configurations.sh CONFIGURATIONS: what it makes of a file: distinct calls count once, a line that was cut off
-# does not count, and wrong, void and missing ones have their exit status.
+# check_configurations.sh CONFIGURATIONS ROOT: what it makes of a file: distinct calls count once, a line that was cut off
+# does not count, and wrong, void and missing ones have their exit status. Then which file configurations.sh gives it.
 set -eu
 unset HUSK_TIER_FIGURES # what is made up here is no figure of the tier's
-program=$1
+program=$1 root=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -41,4 +41,37 @@ expect 'one over the bound' 1 ' 1 over the bound'
 expect 'one that crashed' 1 ' 1 over the bound'
 { line right - 5; line right - 6; line right vector 6; line void - 1; } > "$work/file"
 expect 'too much that proves nothing' 1 ' 1 of which too much is void'
+
+# Another seed, device or program has a file of its own; the same ones go on with theirs.
+mkdir -p "$work/tree/tests/fuzz"
+cp -r "$root/tests/tools" "$work/tree/tests/tools"
+cat > "$work/program" <<'END'
+#!/bin/sh
+echo a line >> "$2"
+END
+chmod +x "$work/program"
+# shellcheck disable=SC2046 # names are words
+unset HUSK_CONFIGURATIONS_SEED HUSK_CONFIGURATIONS_SECONDS $(cat "$root/tests/tools/other_device.txt")
+
+configurations() { # configurations FILES LINES: how many there are then, and lines in all
+    "$root/tests/fuzz/configurations.sh" "$work/program" "$work/tree" > "$work/out"
+    set -- "$@" "$work/tree/build/configurations"/*.tsv
+    if [ $(($# - 2)) -ne "$1" ] || [ "$(cat "$work/tree/build/configurations"/*.tsv | wc -l)" -ne "$2" ]; then
+        echo "instead of $1 files with $2 lines there are:"
+        wc -l "$work/tree/build/configurations"/*
+        failed=1
+    fi
+}
+
+configurations 1 1
+configurations 1 2
+HUSK_CONFIGURATIONS_SEED=7 configurations 2 3
+HUSK_CONFIGURATIONS_SEED=2026 configurations 2 4
+HUSK_LIMITS=f64=0 configurations 3 5
+POCL_DEVICES=basic configurations 4 6
+POCL_DEVICES=basic HUSK_CONFIGURATIONS_SEED=7 configurations 5 7
+configurations 5 8
+echo '# another program' >> "$work/program"
+configurations 6 9
+grep -q 'by another program' "$work/out" || failed=1
 exit "$failed"

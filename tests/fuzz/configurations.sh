@@ -4,13 +4,17 @@
 # HUSK_CONFIGURATIONS_SECONDS at most (0: to the end). What was found is added to build/configurations/TREE.tsv, and the
 # next run on the same tree goes on from there; while there is more to do, the test is said to be skipped. TREE.program
 # has the hash of the program that found it: what another one found, built of another tree, is put aside. What another
-# device, or other kernels and variants, have computed (tests/tools/tiers.sh has the names) is in a file of its own.
+# device, or other kernels and variants, have computed (tests/tools/other_device.txt has the names), or another seed has
+# drawn (HUSK_CONFIGURATIONS_SEED, 2026), is in a file of its own.
 set -eu
 program=$1 root=$2
 tree=$("$root/tests/tools/tree_hash.sh" "$root")
 mkdir -p "$root/build/configurations"
 file=$root/build/configurations/$tree
-other=$(env | grep -E '^HUSK_(DEVICE|LIMITS|VARIANT|ENGINES|KERNEL_DIR)=.' | LC_ALL=C sort) || true
+seed=${HUSK_CONFIGURATIONS_SEED:-2026}
+[ "$seed" = 2026 ] || file=$file-seed-$seed
+names=$(tr '\n' '|' < "$root/tests/tools/other_device.txt")
+other=$(env | grep -E "^(${names%|})=." | LC_ALL=C sort) || true
 [ -z "$other" ] || file=$file-of-$(printf '%s' "$other" | sha256sum | cut -c 1-8)
 hash=$(sha256sum "$program" | cut -c 1-16)
 if [ -f "$file.tsv" ] && [ -f "$file.program" ] && [ "$(cat "$file.program")" != "$hash" ]; then
@@ -20,6 +24,6 @@ fi
 echo "$hash" > "$file.program"
 status=0
 "$program" --file "$file.tsv" --seconds "${HUSK_CONFIGURATIONS_SECONDS:-0}" \
-    --seed "${HUSK_CONFIGURATIONS_SEED:-2026}" || status=$?
+    --seed "$seed" || status=$?
 [ "$status" -ne 3 ] || { echo "There is more to do; the same command goes on from here."; exit 77; }
 exit "$status"

@@ -1,16 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run_fuzz.sh run NAME PROGRAM ENGINE FOUND     one target, HUSK_FUZZ_RUNS executions (a million)
-# run_fuzz.sh calls NAME PROGRAM ENGINE FOUND   random calls, for HUSK_FUZZ_SECONDS (120)
-# run_fuzz.sh results all - - FOUND             what all runs on this tree came to: fuzz-results.json beside FOUND
+# run_fuzz.sh run NAME PROGRAM ENGINE FOUND         one target
+# run_fuzz.sh calls NAME PROGRAM ENGINE FOUND       random calls
+# run_fuzz.sh results all PROGRAMS ENGINE FOUND     what the programs of a folder have been through:
+#                                                   fuzz-results.json beside FOUND
+#
+# A target makes HUSK_FUZZ_RUNS executions (a million), random calls go on for HUSK_FUZZ_SECONDS (120). Or there is a sum
+# to reach, to which all that this very program has done before counts: HUSK_FUZZ_UNTIL executions, HUSK_FUZZ_UNTIL_CALLS
+# calls; HUSK_FUZZ_PIECE ends each after so many seconds, and what is missing then is another run's (exit status 77).
 #
 # FOUND/corpus is kept from run to run; FOUND/findings has the inputs that ended a program. Every run adds a line to
-# FOUND/runs.txt: tree, name, engine, executions, findings, seconds, and a hash of the program. Executions of
-# the same program add up, also over trees.
+# FOUND/runs.txt: tree, name, engine, executions, findings, seconds, a hash of the program, and when it began (UTC).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 action=$1 name=$2 program=$3 engine=$4 found=$5
-mkdir -p "$found/corpus/$name" "$found/findings"
+mkdir -p "$found/corpus" "$found/findings"
 
 # What is measured is the tree that is checked out; with changes it has no name.
 tree() {
@@ -20,25 +24,62 @@ changed() {
     [ -z "$(git -C "$here" status --porcelain 2>/dev/null)" ] || echo +
 }
 
+hash_of() {
+    sha256sum "$1" | cut -c 1-16
+}
+
 note() { # note EXECUTIONS FINDINGS SECONDS
-    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(tree)$(changed)" "$name" "$engine" "$1" "$2" "$3" \
-        "$(sha256sum "$program" | cut -c 1-16)" >> "$found/runs.txt"
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(tree)$(changed)" "$name" "$engine" "$1" "$2" "$3" \
+        "$(hash_of "$program")" "$began" >> "$found/runs.txt"
+}
+
+check_number() { # check_number VARIABLE: 1e7 is 1 to libFuzzer
+    case "$(printenv "$1" || echo 1)" in
+    '' | *[!0-9]*) echo "$1=$(printenv "$1") is no number in digits"; exit 2 ;;
+    esac
+}
+
+# What this program has done. One that had a finding begins anew: what it had stood was not enough.
+sum_of_runs() {
+    touch "$found/runs.txt"
+    awk -F '\t' -v name="$name" -v hash="$(hash_of "$program")" '
+        $2 == name && $7 == hash { sum = $5 > 0 ? 0 : sum + $4 }
+        END { printf "%d\n", sum }' "$found/runs.txt"
+}
+
+nothing_to_do() { # nothing_to_do WANTED, of what this program has done in all
+    before=$(sum_of_runs)
+    [ "$before" -ge "$1" ] || return 1
+    echo "$name: this program has done $before, and $1 are wanted"
+}
+
+begin() {
+    began=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+    start=$(date +%s)
+    log=$found/$name.log
+    result=0
+}
+
+# What is left of the work was cut off by HUSK_FUZZ_PIECE.
+is_a_piece() {
+    [ -n "${HUSK_FUZZ_PIECE:-}" ] && [ "$seconds" -ge "$HUSK_FUZZ_PIECE" ]
 }
 
 run() {
+    runs=${HUSK_FUZZ_RUNS:-1000000}
+    if [ -n "${HUSK_FUZZ_UNTIL:-}" ]; then
+        ! nothing_to_do "$HUSK_FUZZ_UNTIL" || exit 0
+        runs=$((HUSK_FUZZ_UNTIL - before))
+    fi
     # Inputs are small and many: short stacks and a small quarantine are enough.
     export ASAN_OPTIONS="${ASAN_OPTIONS:-}:malloc_context_size=6:quarantine_size_mb=16:detect_stack_use_after_return=0"
-    log=$found/$name.log
-    runs=${HUSK_FUZZ_RUNS:-1000000}
-    case "$runs" in # 1e7 is 1 to libFuzzer
-    *[!0-9]*) echo "HUSK_FUZZ_RUNS=$runs is no number in digits"; exit 2 ;;
-    esac
-    start=$(date +%s)
-    result=0
+    mkdir -p "$found/corpus/$name"
+    begin
     if [ "$engine" = libFuzzer ]; then
+        # shellcheck disable=SC2086 # options are words
         "$program" -runs="$runs" -dict="$here/$name.dict" -artifact_prefix="$found/findings/$name-" -timeout=20 \
-            -rss_limit_mb=4096 -print_final_stats=1 -verbosity=1 ${HUSK_FUZZ_OPTIONS:-} "$found/corpus/$name" \
-            "$here/seeds/$name" > "$log" 2>&1 || result=$?
+            -rss_limit_mb=4096 -print_final_stats=1 -verbosity=1 ${HUSK_FUZZ_PIECE:+-max_total_time="$HUSK_FUZZ_PIECE"} \
+            ${HUSK_FUZZ_OPTIONS:-} "$found/corpus/$name" "$here/seeds/$name" > "$log" 2>&1 || result=$?
     else
         "$program" -runs="$runs" -seed="$start" -input="$found/findings/$name-last" "$here/seeds/$name" > "$log" 2>&1 ||
             result=$?
@@ -52,6 +93,7 @@ run() {
     [ "$result" -eq 0 ] || { tail -n 60 "$log"; exit "$result"; }
     # A target that ended the program has an exit status of its own.
     if [ "${done:-0}" -lt "$runs" ] && [ -z "${HUSK_FUZZ_OPTIONS:-}" ]; then
+        ! is_a_piece || exit 77
         tail -n 60 "$log"
         echo "$name: it ended before its $runs executions"
         exit 1
@@ -59,36 +101,46 @@ run() {
 }
 
 calls() {
-    log=$found/$name.log
-    start=$(date +%s)
-    result=0
-    "$program" --seed "${HUSK_FUZZ_SEED:-$start}" --seconds "${HUSK_FUZZ_SECONDS:-120}" > "$log" 2>&1 || result=$?
+    set -- --seconds "${HUSK_FUZZ_SECONDS:-120}"
+    if [ -n "${HUSK_FUZZ_UNTIL_CALLS:-}" ]; then
+        ! nothing_to_do "$HUSK_FUZZ_UNTIL_CALLS" || exit 0
+        set -- --calls $((HUSK_FUZZ_UNTIL_CALLS - before)) ${HUSK_FUZZ_PIECE:+--seconds "$HUSK_FUZZ_PIECE"}
+    fi
+    begin
+    "$program" --seed "${HUSK_FUZZ_SEED:-$start}" "$@" > "$log" 2>&1 || result=$?
+    seconds=$(($(date +%s) - start))
     done=$(sed -n 's/^calls: *//p' "$log")
     findings=$(grep -c '^finding: ' "$log") || true
-    note "${done:-0}" "$findings" $(($(date +%s) - start))
+    case $result in # 3: somebody has stopped it
+    0 | 3) ;;
+    *) [ "$findings" -gt 0 ] || findings=1 ;;
+    esac
+    note "${done:-0}" "$findings" "$seconds"
     tail -n 60 "$log"
-    exit "$result"
+    [ "$result" -eq 0 ] || exit "$result"
+    if [ -n "${HUSK_FUZZ_UNTIL_CALLS:-}" ] && [ "$((before + ${done:-0}))" -lt "$HUSK_FUZZ_UNTIL_CALLS" ]; then
+        ! is_a_piece || exit 77
+        echo "$name: it ended before its calls"
+        exit 1
+    fi
 }
 
-# One object a target of the tree that was measured last, with all that its program has been through.
+# One object a program, with all that it has been through.
 results() {
-    last=$(tail -n 1 "$found/runs.txt" | cut -f 1)
-    awk -F '\t' -v tree="$last" '
-        FNR == NR { if ($1 == tree) now[$2] = $7; next }
-        now[$2] != "" && $7 == now[$2] {
-            if (!($2 in runs)) { order[++count] = $2 }
-            runs[$2] += $4; findings[$2] += $5; seconds[$2] += $6; engine[$2] = $3
-        }
-        END {
-            for (i = 1; i <= count; i++) {
-                name = order[i]
-                printf "%s\t%s\t%s\t%d\t%d\t%d\n", name, engine[name], now[name], runs[name], findings[name],
-                    seconds[name]
-            }
-        }' "$found/runs.txt" "$found/runs.txt" > "$found/sums.txt"
-    awk -F '\t' -v tree="$last" '
+    : > "$found/sums.txt"
+    for program in "$program"/fuzz_* "$program"/random_calls; do
+        if ! [ -x "$program" ] || ! [ -f "$program" ]; then
+            continue
+        fi
+        name=$(basename "$program")
+        name=${name#fuzz_}
+        awk -F '\t' -v name="$name" -v hash="$(hash_of "$program")" -v engine="$engine" '
+            $2 == name && $7 == hash { runs += $4; findings += $5; seconds += $6; engine = $3 }
+            END { printf "%s\t%s\t%s\t%d\t%d\t%d\n", name, engine, hash, runs, findings, seconds }
+        ' "$found/runs.txt" >> "$found/sums.txt"
+    done
+    awk -F '\t' -v tree="$(tree)" -v changed="$(changed)" '
         BEGIN {
-            changed = sub(/[+]$/, "", tree)
             printf "{\"tree\": \"%s\", \"changed\": %s,\n \"targets\": [", tree, changed ? "true" : "false"
         }
         {
@@ -108,4 +160,7 @@ results() {
     ' "$found/sums.txt" >> "${HUSK_TIER_FIGURES:-/dev/null}"
 }
 
+for variable in HUSK_FUZZ_RUNS HUSK_FUZZ_SECONDS HUSK_FUZZ_UNTIL HUSK_FUZZ_UNTIL_CALLS HUSK_FUZZ_PIECE; do
+    check_number "$variable"
+done
 "$action"

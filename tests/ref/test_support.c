@@ -260,6 +260,24 @@ START_TEST(wrong_mistrusted)
 }
 END_TEST
 
+START_TEST(wrong_draw)
+{
+    husk_ref_report report = {.checked = 100, .zeros = 100, .near_zeros = 100, .near_squares = 4, .near_errors = 1};
+    test_begin_draws();
+    test_accept("gemm", NULL, "zeros where there are numbers, if small ones", &report);
+}
+END_TEST
+
+START_TEST(wrong_draws)
+{
+    husk_ref_report zeros = {.checked = 100, .zeros = 100}, numbers = {.checked = 100};
+    test_begin_draws();
+    for (int i = 0; i < 16; i++)
+        test_accept("gemm", NULL, "one in eight is of zeros", i % 8 ? &numbers : &zeros);
+    test_end_draws();
+}
+END_TEST
+
 static void see_nothing(void *user, const husk_ref_array *array, husk_ref_report *report)
 {
     (void)user;
@@ -301,6 +319,8 @@ static const struct {
     {&wrong_refusal_of_the_default, "HUSK_UNSUPPORTED"},
     {&wrong_output, "1 of 1 outputs wrong, first [2, 3, 4, 5]: 1.2, expected 1 within 0.1"},
     {&wrong_mistrusted, "mistrusted: 100 of 100"},
+    {&wrong_draw, "mistrusted: 100 of 100"},
+    {&wrong_draws, "2 of 16 draws prove nothing"},
     {&wrong_check, "the check does not see an error of ten times the bound"},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=faults timeout=120 with=../support/faults/fault_layer,../support/faults/swept
+// ctest: tiers=faults,asan timeout=120 with=../support/faults/fault_layer,../support/faults/swept
 // The calls around operators, of which every allocation of Husk's and every OpenCL call fails once: prewarming, tuning
 // databases, plans and packed weights. Each failure is a documented status with a text of its own and leaves
 // nothing behind; the same call on the same objects, once more, gives what it would have given.
@@ -421,7 +421,7 @@ END_TEST
 
 START_TEST(enough_was_planted)
 {
-    sweep_report("choice", 500);
+    sweep_report("choice", sweep_has_all() ? 1000 : 300);
 }
 END_TEST
 

@@ -53,6 +53,13 @@ void test_end_draws(void)
     ck_assert_msg(draws.empty * 10 <= draws.all, "%ld of %ld draws prove nothing", draws.empty, draws.all);
 }
 
+// By what was expected, whatever was computed: zeros, or numbers so small that their squares are zero.
+static bool is_of_zeros(const husk_ref_report *report)
+{
+    const int64_t zeros = report->zeros - (report->near_squares > 0 ? report->near_zeros : 0);
+    return husk_ref_report_mistrusted(report) && zeros * 4 > report->checked * 3;
+}
+
 void test_accept(const char *op, const char *variant, const char *configuration,
                  const husk_ref_report *report)
 {
@@ -60,7 +67,7 @@ void test_accept(const char *op, const char *variant, const char *configuration,
     char text[512];
     husk_ref_report_text(report, text, sizeof(text));
     draws.all++;
-    if (draws.are_on && husk_ref_report_pass(report) && husk_ref_report_mistrusted(report)) {
+    if (draws.are_on && husk_ref_report_pass(report) && is_of_zeros(report)) {
         draws.empty++;
         return;
     }

@@ -4,9 +4,10 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS \
-    CK_EXCLUDE_TAGS HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_TEST_ROWS \
-    HUSK_FUZZ_OPTIONS POCL_DEVICES POCL_MAX_WORK_GROUP_SIZE POCL_MEMORY_LIMIT
+# shellcheck disable=SC2046 # names are words
+unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS HUSK_FUZZ_UNTIL HUSK_FUZZ_UNTIL_CALLS \
+    CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS CK_EXCLUDE_TAGS HUSK_TEST_ROWS HUSK_TEST_FAULTS HUSK_FUZZ_OPTIONS \
+    $(cat "$here/other_device.txt")
 trap 'rm -rf "$work"' EXIT
 failed=0
 root=$work/tree
@@ -79,6 +80,8 @@ HUSK_LIMITS=f64=0 tier platforms 5 0 0 0 ''
 expect 'a smaller device' '^platforms  *in part .* HUSK_LIMITS=f64=0$'
 POCL_DEVICES=basic tier valgrind 5 0 0 0 ''
 expect 'another device of PoCL' '^valgrind  *in part .* POCL_DEVICES=basic$'
+OCL_ICD_VENDORS=/elsewhere tier oclgrind 5 0 0 0 ''
+expect 'another driver' '^oclgrind  *in part .* OCL_ICD_VENDORS=/elsewhere$'
 tier dtypes 5 0 2 8 ''
 expect 'tests that could not be run' '^dtypes  *failed '
 "$here/tiers.sh" run "$root" mutation build/mutation sh -c \
@@ -108,17 +111,26 @@ for line in open(sys.argv[1]):
     json.loads(line)' "$root"/build/tiers/*.jsonl || { echo "a line is not JSON"; failed=1; }
 fi
 
-# What is kept is gone on from where there is no build folder, and is kept once.
+# What is kept is known where there is no build folder, as what was not run there; it is gone on from when that is asked
+# for, and is kept once.
 cp -r "$root" "$work/elsewhere"
 tree=$("$here/tree_hash.sh" "$root")
-mkdir -p "$root/build/mutation" "$root/build/configurations" "$root/docs/tiers"
+mkdir -p "$root/build/mutation" "$root/build/configurations" "$root/build/fuzz/fuzz" "$root/docs/tiers"
+run_of() { # run_of TARGET PROGRAM WHEN
+    printf 'tree\t%s\tlibFuzzer\t1000\t0\t1\t%s\t%s\n' "$1" "$2" "$3"
+}
+{ run_of case a1 2026-01-03; run_of idx b1 2026-01-01; run_of case a2 2026-01-01; run_of case a1 2026-01-02; } \
+    > "$root/build/fuzz/fuzz/runs.txt"
 echo '{"id": 1}' > "$root/build/mutation/$tree.jsonl"
 printf 'conv\tright\n' > "$root/build/configurations/$tree.tsv"
+echo program > "$root/build/configurations/$tree.program"
 echo old > "$root/docs/tiers/0123456789abcdef.jsonl"
 "$here/tiers.sh" keep "$root" > "$work/kept"
 printf '{"id": 2' >> "$root/build/mutation/$tree.jsonl" # a run that is being ended
 "$here/tiers.sh" keep "$root" | cmp - "$work/kept" || failed=1
-[ "$(grep -c "^kept: docs/tiers/$tree" "$work/kept")" -eq 3 ] || { cat "$work/kept"; failed=1; }
+[ "$(grep -c "^kept: docs/tiers/$tree" "$work/kept")" -eq 4 ] || { cat "$work/kept"; failed=1; }
+[ "$(cut -f 2,7 "$root/docs/tiers/fuzz.tsv" | tr '\t\n' ': ')" = 'idx:b1 case:a1 case:a1 ' ] ||
+    { echo "executions of a target's old program are kept, or others are not"; cat "$root/docs/tiers/fuzz.tsv"; failed=1; }
 cmp "$root/docs/tiers/$tree.jsonl" "$root/build/tiers/$tree.jsonl" || failed=1
 [ ! -e "$root/docs/tiers/0123456789abcdef.jsonl" ] || { echo "another tree's results are kept"; failed=1; }
 rm -rf "$work/elsewhere/build"
@@ -126,11 +138,18 @@ cp -r "$root/docs/tiers" "$work/elsewhere/docs"
 mkdir -p "$work/elsewhere/build/mutation"
 printf '{"id": 3' > "$work/elsewhere/build/mutation/$tree.jsonl" # here, too
 "$here/tiers.sh" table "$root" > "$work/here"
-"$here/tiers.sh" table "$work/elsewhere" | cmp - "$work/here" || failed=1
+"$here/tiers.sh" table "$work/elsewhere" | sed 's/ (kept, not run here)$//' | cmp - "$work/here" || failed=1
 here_root=$root root=$work/elsewhere
+expect 'what was run elsewhere' '^soak  *passed .* whole [(]kept, not run here[)]$'
 tier soak 3 1 0 8 ''
-expect 'what failed elsewhere' '^soak  *failed  *2  *1 '
+expect 'what fails here' '^soak  *failed  *2  *1 .* whole$'
+[ ! -e "$root/build/configurations/$tree.tsv" ] || { echo "a tier goes on from elsewhere unasked"; failed=1; }
+"$here/tiers.sh" resume "$root" > "$work/said"
+grep -q '^build/configurations/.*: 1 lines' "$work/said" || { echo "resume does not say what it took"; failed=1; }
 root=$here_root
+for file in "configurations/$tree.program" fuzz/fuzz/runs.txt; do
+    [ -s "$work/elsewhere/build/$file" ] || { echo "build/$file was not taken"; failed=1; }
+done
 cmp "$root/build/configurations/$tree.tsv" "$work/elsewhere/build/configurations/$tree.tsv" || failed=1
 [ "$(cat "$work/elsewhere/build/mutation/$tree.jsonl")" = '{"id": 1}' ] || { echo "half a line is kept"; failed=1; }
 

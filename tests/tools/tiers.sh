@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tiers.sh run ROOT TIER BUILD COMMAND...    runs a tier, and adds a line on it to ROOT/build/tiers/TREE.jsonl
-# tiers.sh table ROOT                        what the tiers have found on the present tree
-# tiers.sh keep ROOT                         copies that to ROOT/docs/tiers, from where other machines go on
+# tiers.sh table ROOT                        what the tiers have found on the present tree, here and elsewhere
+# tiers.sh keep ROOT                         copies what was found here to ROOT/docs/tiers
+# tiers.sh resume ROOT                       takes from there what tiers go on from: mutants, configurations, executions
+#                                            of fuzz targets. Nothing does so by itself: a run on a new machine is
+#                                            that machine's own
 #
 # TREE is a hash of everything but docs (tree_hash.sh). A line has the tier, when it began (UTC), its seconds, how many
 # tests passed, failed and were not run, the exit status, the build, "whole" or what made less of it, and
@@ -23,17 +26,18 @@ quote() { # as the inside of a JSON string
 }
 
 part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole"
-    for limit in HUSK_SOAK_SECONDS=3600 HUSK_FUZZ_SECONDS=120 HUSK_FUZZ_RUNS=1000000; do
+    for limit in HUSK_SOAK_SECONDS=3600 HUSK_FUZZ_SECONDS=120 HUSK_FUZZ_RUNS=1000000 HUSK_FUZZ_UNTIL=1000000 \
+        HUSK_FUZZ_UNTIL_CALLS=10000; do
         value=$(printenv "${limit%=*}" || true)
         if [ -n "$value" ] && ! [ "$value" -ge "${limit#*=}" ] 2> /dev/null; then # 1e7 is less: libFuzzer reads 1
             printf '%s' "${limit%=*}=$value"
             return
         fi
     done
-    # What makes another device, or other kernels and variants, of the one that is tested; and further options of
-    # libFuzzer, to which the last one counts.
-    for name in HUSK_DEVICE HUSK_LIMITS HUSK_VARIANT HUSK_ENGINES HUSK_KERNEL_DIR HUSK_TEST_ROWS CK_INCLUDE_TAGS \
-        CK_EXCLUDE_TAGS HUSK_FUZZ_OPTIONS POCL_DEVICES POCL_MAX_WORK_GROUP_SIZE POCL_MEMORY_LIMIT; do
+    # What makes another device, or other kernels and variants, of the one that is tested; what leaves tests out or
+    # plants faults; and further options of libFuzzer, to which the last one counts.
+    for name in $(cat "$here/other_device.txt") HUSK_TEST_ROWS HUSK_TEST_FAULTS CK_INCLUDE_TAGS CK_EXCLUDE_TAGS \
+        HUSK_FUZZ_OPTIONS; do
         value=$(printenv "$name" || true)
         if [ -n "$value" ]; then
             printf '%s=%s' "$name" "$value"
@@ -91,7 +95,6 @@ run_tier() { # run_tier TIER BUILD COMMAND...
     tree=${HUSK_TIER_TREE:-$("$here/tree_hash.sh" "$root")}
     unset HUSK_TIER_TREE
     mkdir -p "$root/build/tiers"
-    restore "$tree"
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     : > "$work/figures"
@@ -112,11 +115,13 @@ run_tier() { # run_tier TIER BUILD COMMAND...
     exit "$status"
 }
 
-# The present tree's files of docs/tiers and of build, a pair a line.
+# The present tree's files of docs/tiers and of build that a tier goes on from, a pair a line. Executions of fuzz targets
+# count by the target's program, and are of no tree.
 pairs() {
-    printf '%s %s\n' "docs/tiers/$1.jsonl" "build/tiers/$1.jsonl" \
-        "docs/tiers/$1.mutation.jsonl" "build/mutation/$1.jsonl" \
-        "docs/tiers/$1.configurations.tsv" "build/configurations/$1.tsv"
+    printf '%s %s\n' "docs/tiers/$1.mutation.jsonl" "build/mutation/$1.jsonl" \
+        "docs/tiers/$1.configurations.tsv" "build/configurations/$1.tsv" \
+        "docs/tiers/$1.configurations.program" "build/configurations/$1.program" \
+        "docs/tiers/fuzz.tsv" "build/fuzz/fuzz/runs.txt"
 }
 
 whole_lines() { # but the last one where it has no end: a run that was ended may have left half of it
@@ -139,22 +144,58 @@ add_lines() { # add_lines FROM TO: the lines that TO lacks
     rm -f "$2.more"
 }
 
-restore() { # what was kept of this tree, also on another machine, is gone on from
-    pairs "$1" | while read -r kept built; do
-        add_lines "$root/$kept" "$root/$built"
+lines_of() {
+    if [ -f "$1" ]; then
+        wc -l < "$1"
+    else
+        echo 0
+    fi
+}
+
+resume() {
+    tree=$("$here/tree_hash.sh" "$root")
+    pairs "$tree" | while read -r kept built; do
+        case "$built" in
+        *.program) # of configurations that were found here it is known
+            [ ! -e "$root/$kept" ] || [ -e "$root/$built" ] || cp "$root/$kept" "$root/$built"
+            ;;
+        *)
+            before=$(lines_of "$root/$built")
+            add_lines "$root/$kept" "$root/$built"
+            more=$(($(lines_of "$root/$built") - before))
+            [ "$more" -eq 0 ] || echo "$built: $more lines of $kept"
+            ;;
+        esac
     done
+}
+
+# Of every target what its latest program has been through.
+drop_old_programs() {
+    [ -f "$1" ] || return 0
+    sort -s -t '	' -k 8,8 "$1" | awk -F '\t' '
+        { line[NR] = $0; name[NR] = $2; program[NR] = $7; latest[$2] = $7 }
+        END { for (i = 1; i <= NR; i++) { if (latest[name[i]] == program[i]) { print line[i] } } }' > "$1.new"
+    mv "$1.new" "$1"
 }
 
 # Other trees' files go: git has them.
 keep() {
     tree=$("$here/tree_hash.sh" "$root")
-    restore "$tree"
+    add_lines "$root/build/tiers/$tree.jsonl" "$root/docs/tiers/$tree.jsonl"
     pairs "$tree" | while read -r kept built; do
-        add_lines "$root/$built" "$root/$kept"
+        case "$built" in
+        *.program)
+            [ ! -e "$root/$built" ] || cp "$root/$built" "$root/$kept"
+            ;;
+        *)
+            add_lines "$root/$built" "$root/$kept"
+            ;;
+        esac
     done
+    drop_old_programs "$root/docs/tiers/fuzz.tsv"
     for file in "$root"/docs/tiers/*; do
         case "$file" in
-        */"$tree".*) printf 'kept: %s\n' "${file#"$root"/}" ;;
+        */"$tree".* | */fuzz.tsv) printf 'kept: %s\n' "${file#"$root"/}" ;;
         *) rm -f "$file" ;;
         esac
     done
@@ -164,10 +205,10 @@ keep() {
 # has failed stays so until the whole has passed: a part that passes does not hide it.
 print_table() {
     tree=$("$here/tree_hash.sh" "$root")
-    restore "$tree"
-    file=$root/build/tiers/$tree.jsonl
-    [ -f "$file" ] || file=/dev/null
-    awk -v tiers="$tiers" -v tree="$tree" '
+    for file in "$root/docs/tiers/$tree.jsonl" "$root/build/tiers/$tree.jsonl"; do
+        [ ! -f "$file" ] || whole_lines "$file"
+    done | awk '!known[$0]++' | sed 's/.*"when": "\([^"]*\)".*/\1	&/' | sort -s -k 1,1 | cut -f 2- |
+        awk -v here="$root/build/tiers/$tree.jsonl" -v tiers="$tiers" -v tree="$tree" '
         function text(key) {
             if (!match($0, "\"" key "\": \"([^\"\\\\]|\\\\.)*\"")) { return "" }
             return substr($0, RSTART + length(key) + 5, RLENGTH - length(key) - 6)
@@ -188,28 +229,31 @@ print_table() {
             failed[tier] = !good
             shown[tier] = sprintf("%-9s %6d %6d %7d %8d  %s  %s", state, number("passed"), number("failed"),
                 number("not_run"), number("seconds"), text("when"), tests)
-            figures = $0
+            source[tier] = figures = $0
             sub(/.*"figures": [{]/, "", figures); sub(/[}][}]$/, "", figures); gsub(/\\?"/, "", figures)
             said[tier] = figures
         }
         END {
+            while ((getline line < here) > 0) { is_own[line] = 1 }
             printf "%-15s %-9s %6s %6s %7s %8s  %-20s  %s\n", "tier", "", "passed", "failed", "not run", "seconds",
                 "when", "tests"
             count = split(tiers, names, /[[:space:]]+/)
             for (i = 1; i <= count; i++) {
-                printf "%-15s %s\n", names[i], names[i] in shown ? shown[names[i]] : "never run"
+                printf "%-15s %s%s\n", names[i], names[i] in shown ? shown[names[i]] : "never run",
+                    names[i] in shown && !is_own[source[names[i]]] ? " (kept, not run here)" : ""
                 if (said[names[i]] != "") { printf "%15s %s\n", "", said[names[i]] }
             }
             printf "tree %s\n", tree
-        }' "$file"
+        }'
 }
 
 case "$action" in
 run) run_tier "$@" ;;
 table) print_table ;;
 keep) keep ;;
+resume) resume ;;
 *)
-    echo "usage: tiers.sh run ROOT TIER BUILD COMMAND... | tiers.sh table ROOT | tiers.sh keep ROOT" >&2
+    echo "usage: tiers.sh run ROOT TIER BUILD COMMAND... | tiers.sh table|keep|resume ROOT" >&2
     exit 2
     ;;
 esac

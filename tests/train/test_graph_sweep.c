@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=faults timeout=200 with=../support/faults/fault_layer,../support/faults/swept
+// ctest: tiers=faults,asan timeout=200 with=../support/faults/fault_layer,../support/faults/swept
 // The floor of training, of whose calls every allocation of Husk's and every OpenCL call fails once: graphs with every
 // kind of node are built, measured, compiled and trained, checkpoints saved and loaded, networks pruned and quantized,
 // data read and fed. Each failure is a documented status with a text of its own, changes nothing that it must not, and

@@ -183,8 +183,7 @@ static bool plant(const swept *what, const fault *f, long number, const left *be
 
 bool sweep_has_all(void)
 {
-    const char *tier = getenv("HUSK_TEST_TIER");
-    return tier && strcmp(tier, "faults") == 0;
+    return test_tier_is("faults");
 }
 
 void sweep(const swept *what)

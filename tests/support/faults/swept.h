@@ -43,7 +43,7 @@ husk_status swept_of_queue(const husk_queue *queue, husk_status status);
 
 /*
  * run, checked, without a fault; then with each of them, and after it once more without one. Outside of the tier
- * `faults`, where the program is run by hand, one of so many.
+ * `faults`, as under AddressSanitizer, one of so many.
  */
 void sweep(const swept *what);
 /* The same with CL_INVALID_COMMAND_QUEUE as well; after it not even what a queue may keep is left. */
