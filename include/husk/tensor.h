@@ -70,7 +70,7 @@ HUSK_API husk_tensor husk_tensor_reshape(const husk_tensor *tensor, int32_t rank
 /*
  * Repeat dimensions of one element, and put new ones in front, by strides of 0: shapes are aligned at their ends. For
  * inputs alone. Not possible where all dimensions would have a stride of 0, which means packed: a single element
- * repeated throughout.
+ * repeated throughout. Operators refuse more than 2^52 elements, however few of them are in memory.
  */
 HUSK_API husk_tensor husk_tensor_expand(const husk_tensor *tensor, int32_t rank, const int64_t *shape);
 /*

@@ -55,7 +55,12 @@ static char *read_descriptor(int descriptor, size_t *size)
     struct stat status;
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0)
         return NULL;
-    size_t length = (size_t)status.st_size;
+    if (status.st_size > HUSK__MOST_FILE_BYTES) {
+        // A malloc that fails would say that there is no memory; one that does not may end the process.
+        errno = EFBIG;
+        return NULL;
+    }
+    size_t length = (size_t)status.st_size; // no more is read of a file that grows
     char *bytes = malloc(length + 1);
     if (!bytes)
         return NULL;
@@ -80,7 +85,9 @@ char *husk__read_file(const char *path, size_t *size)
     if (descriptor < 0)
         return NULL;
     char *bytes = read_descriptor(descriptor, size);
+    const int why = errno;
     close(descriptor);
+    errno = why;
     return bytes;
 }
 
@@ -145,8 +152,6 @@ char **husk__list_directory(const char *path, const char *ending, size_t *count)
     return NULL;
 }
 
-enum { MOST_PRIVATE_BYTES = 256 << 20 };
-
 static bool is_private(const struct stat *status)
 {
     return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -196,10 +201,11 @@ char *husk__read_private_file(const char *path, size_t *size)
         return NULL;
     struct stat status;
     char *bytes = NULL;
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && is_private(&status) &&
-        status.st_size <= MOST_PRIVATE_BYTES)
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && is_private(&status))
         bytes = read_descriptor(descriptor, size);
+    const int why = errno;
     close(descriptor);
+    errno = why;
     return bytes;
 }
 

@@ -18,9 +18,12 @@ const char *husk__environment(const char *name);
 /* "64", "16K", "512M", "1G" (powers of 1024). False for anything else. */
 bool husk__parse_size(const char *text, uint64_t *value);
 
+/* What is larger is none of the files that are read whole: kernels, binaries, tuning databases. */
+enum { HUSK__MOST_FILE_BYTES = 256 << 20 };
+
 /*
  * A whole file, zero-terminated, malloc'ed; NULL when it cannot be read, and for what is no file: a pipe is not waited
- * for. size may be NULL.
+ * for. Nothing is allocated for a file that is too large, and errno is EFBIG, not ENOMEM. size may be NULL.
  */
 char *husk__read_file(const char *path, size_t *size);
 
@@ -46,10 +49,7 @@ void *husk__large_memory(uint64_t bytes);
  * which a link would be followed.
  */
 bool husk__prepare_private_directory(const char *path);
-/*
- * As husk__read_file, but refuses links, other owners' files, files others may write, and files beyond 256 MiB, which
- * no cache and no database has.
- */
+/* As husk__read_file, but refuses links, other owners' files, and files others may write. */
 char *husk__read_private_file(const char *path, size_t *size);
 /* Written to a temporary in the same folder, synced, then renamed. All or nothing. */
 bool husk__write_file_atomically(const char *path, const void *bytes, size_t size);

@@ -303,15 +303,12 @@ int64_t husk__tensor_last(const husk_tensor *tensor)
 }
 
 // Of a tensor without elements the other dimensions count as well: shares and sums are reckoned with them.
-static bool has_size(const husk_tensor *tensor)
+static husk_tensor without_zeros(const husk_tensor *tensor)
 {
-    const int64_t extent = husk_tensor_extent(tensor);
-    if (extent != 0)
-        return extent > 0;
     husk_tensor whole = *tensor;
     for (int32_t d = 0; d < whole.rank; ++d)
         whole.shape[d] += whole.shape[d] == 0;
-    return husk_tensor_extent(&whole) >= 0;
+    return whole;
 }
 
 husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
@@ -333,8 +330,13 @@ husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, 
     if (tensor->offset < 0)
         return husk__reject(scope, argument, "offset is %lld, must not be negative",
                             (long long)tensor->offset);
-    if (!has_size(tensor))
+    const husk_tensor whole = without_zeros(tensor);
+    if (husk_tensor_extent(&whole) < 0)
         return husk__reject(scope, argument, "its size overflows 64 bits");
+    // Behind elements that strides of 0 repeat there is no memory that would bound their number.
+    const int64_t count = husk__tensor_count(&whole);
+    if (count > HUSK__MOST_ELEMENTS)
+        return husk__reject(scope, argument, "its size of %lld elements is more than 2^52", (long long)count);
     return HUSK_OK;
 }
 

@@ -20,8 +20,14 @@ void husk__tensor_resolve(husk_tensor *tensor);
 void husk__tensor_bare(husk_tensor *tensor);
 
 /*
+ * As many as no memory holds. The bytes of a few tensors of so many elements, and what they are rounded up to, fit 64
+ * bits; products of two tensors' sizes need a check of their own.
+ */
+#define HUSK__MOST_ELEMENTS (INT64_C(1) << 52)
+
+/*
  * Check what can be checked without a buffer: rank, dtype number, shape and strides not negative, products
- * that fit. argument names it in the error text.
+ * that fit, no more elements than that. argument names it in the error text.
  */
 husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
 

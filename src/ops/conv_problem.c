@@ -184,6 +184,27 @@ static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_
     return HUSK_OK;
 }
 
+// What variants lay out in scratch memory: images with their padding, and the elements under every window. Inputs that
+// are expanded do not bound them, nor does a small output.
+static husk_status check_products(const husk__conv_geometry *g, const husk__scope *scope)
+{
+    static const int64_t MOST = INT64_C(1) << 50; // a tile of an engine has up to 2^11 bytes for an element
+    const int64_t channels = g->groups * g->channels, filters = g->groups * g->filters;
+    int64_t span[3];
+    for (int i = 0; i < 3; ++i)
+        span[i] = husk__max_i64(g->in[i], (g->out[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] + 1);
+    const int64_t image[] = {g->batch, channels, span[0], span[1], span[2]};
+    const int64_t windows[] = {g->batch,     channels,     g->out[0],    g->out[1],
+                               g->out[2],    g->kernel[0], g->kernel[1], g->kernel[2]};
+    const int64_t places[] = {g->batch,     filters,      g->in[0],     g->in[1],
+                              g->in[2],     g->kernel[0], g->kernel[1], g->kernel[2]};
+    if (husk__product_fits(image, 5, MOST) && husk__product_fits(windows, 8, MOST) &&
+        husk__product_fits(places, 8, MOST))
+        return HUSK_OK;
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "more than 2^50 elements in x with its padding, or under all windows of w");
+}
+
 // What the kernels count with int.
 static husk_status check_sizes(const husk__conv_problem *problem, const husk__scope *scope)
 {
@@ -226,7 +247,7 @@ static husk_status check_sizes(const husk__conv_problem *problem, const husk__sc
         return husk__fail(scope, HUSK_UNSUPPORTED,
                           "more than 2^31 positions in an image of y, elements in a filter, or places that its "
                           "windows reach over");
-    return HUSK_OK;
+    return check_products(g, scope);
 }
 
 husk_status husk__conv_check_bias_dtype(const husk_tensor *bias, const char *name, husk_dtype dtype, const char *of,

@@ -97,6 +97,9 @@ static husk_status check_sizes(const husk__gemm_problem *problem, const husk__sc
                             (long long)shape->batch);
     if (husk__tensor_may_alias_itself(&problem->c))
         return husk__reject(scope, "c", "its strides let different elements coincide");
+    if (!husk__matrices_fit(shape->batch, shape->m, shape->n, shape->k))
+        return husk__reject(scope, "c", "its %lld matrices of [%lld, %lld] with k = %lld overflow",
+                            (long long)shape->batch, (long long)shape->m, (long long)shape->n, (long long)shape->k);
     return HUSK_OK;
 }
 

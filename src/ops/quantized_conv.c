@@ -171,6 +171,11 @@ static husk_status check_sizes(const problem *own, const husk__scope *scope)
                husk__mul_i64(depth, own->filter[d], &depth) && depth <= INT32_MAX &&
                husk__mul_i64(bytes, own->in[d] + own->pad[d] + own->pad_end[d], &bytes) && bytes <= INT64_MAX / 4;
     }
+    // Of the elements under all windows a copy is made, which neither an expanded x or w nor a small y bounds.
+    const int64_t windows[] = {own->batch,  own->x.shape[1], own->out[0],    own->out[1],
+                               own->out[2], own->filter[0],  own->filter[1], own->filter[2]};
+    if (fits && !husk__product_fits(windows, 8, INT64_C(1) << 50))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "more than 2^50 elements of x under all windows of w");
     if (fits)
         return HUSK_OK;
     return husk__fail(scope, HUSK_UNSUPPORTED,

@@ -203,6 +203,9 @@ static husk_status check_sizes(const problem *own, const husk__scope *scope)
     if (batch_of(&own->b) != batch && batch_of(&own->b) != 1)
         return husk__reject(scope, "b", "has %lld matrices, c has %lld", (long long)batch_of(&own->b),
                             (long long)batch);
+    if (!husk__matrices_fit(batch, m, n, k))
+        return husk__reject(scope, "c", "its %lld matrices of [%lld, %lld] with k = %lld overflow", (long long)batch,
+                            (long long)m, (long long)n, (long long)k);
     return HUSK_OK;
 }
 

@@ -58,7 +58,7 @@ static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem
     problem->directions = params->bidirectional ? 2 : 1;
     problem->gates = params->cell == HUSK_RNN_LSTM ? 4 : params->cell == HUSK_RNN_GRU ? 3 : 1;
     int64_t rows;
-    if (!husk__mul_i64(2 * problem->gates, problem->hidden, &rows))
+    if (!husk__mul_i64(2 * problem->gates, problem->hidden, &rows) || rows > HUSK__MOST_ELEMENTS)
         return husk__reject(scope, "params", "hidden_size is %lld: the weights' rows overflow",
                             (long long)params->hidden_size);
     return HUSK_OK;

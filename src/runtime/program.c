@@ -64,30 +64,48 @@ static cl_program build_from_binary(husk_context *context, const char *options, 
     return cl;
 }
 
-// How much longer a binary may be than its driver has just said: PoCL makes one of a folder to which other processes,
-// and first launches of kernels, add files, and writes what is there by then. It is not whole then, and is not kept.
+// A binary may be longer or shorter than its driver has just said: PoCL makes one of a folder to which other processes,
+// and first launches of kernels, add files, or from which they take some, and writes what is there by then. It is not
+// whole then, and is not kept.
 enum { BINARY_GROWTH = 16 << 20, MARK = 64 };
 
-static bool is_marked(const unsigned char *mark)
+static size_t announced_size(cl_program cl)
 {
-    for (int i = 0; i < MARK; i++)
-        if (mark[i] != 0xa5)
+    size_t size = 0;
+    return clGetProgramInfo(cl, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) == CL_SUCCESS ? size : 0;
+}
+
+static bool is_filled(const unsigned char *bytes, size_t size, unsigned char fill)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != fill)
             return false;
     return true;
 }
 
+// Whether the driver writes all that it has announced, to its last byte, and nothing behind it. That byte may happen to
+// be what lay there before: then it is asked once more, over another one.
+static bool read_binary(cl_program cl, unsigned char *binary, size_t size)
+{
+    static const unsigned char fills[] = {0xa5, 0x5a};
+    for (size_t i = 0; i < sizeof fills; i++) {
+        memset(binary, fills[i], size + MARK);
+        if (clGetProgramInfo(cl, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) != CL_SUCCESS ||
+            !is_filled(binary + size, MARK, fills[i]))
+            return false;
+        if (binary[size - 1] != fills[i])
+            return announced_size(cl) == size;
+    }
+    return false;
+}
+
 static void store_binary(husk_context *context, cl_program cl, const char *key)
 {
-    size_t size = 0;
-    if (!context->cache.directory ||
-        clGetProgramInfo(cl, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0 ||
-        size > SIZE_MAX - BINARY_GROWTH)
+    const size_t size = context->cache.directory ? announced_size(cl) : 0;
+    if (size == 0 || size > SIZE_MAX - BINARY_GROWTH)
         return;
     unsigned char *binary = malloc(size + BINARY_GROWTH); // pages that nobody touches cost nothing
-    if (binary)
-        memset(binary + size, 0xa5, MARK);
-    if (binary && clGetProgramInfo(cl, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS &&
-        is_marked(binary + size))
+    if (binary && read_binary(cl, binary, size))
         husk__cache_store(&context->cache, key, binary, size);
     free(binary);
 }

@@ -102,10 +102,16 @@ static bool is_for_device(const husk__tuning_entry *entry, const husk_tuning_key
            strcmp(entry->driver, device->driver) == 0;
 }
 
+#define TOO_LARGE "is larger than 256 MiB, which no database is"
+
 // The text's entries before all others. What is no database is INVALID_ARGUMENT, and reason says why.
 static husk_status add(husk__tuning *tuning, const char *text, size_t size, char reason[HUSK__TUNING_REASON])
 {
     husk__tuning_file file;
+    if (size > HUSK__MOST_FILE_BYTES) {
+        strcpy(reason, TOO_LARGE);
+        return HUSK_INVALID_ARGUMENT;
+    }
     if (!husk__tuning_file_parse(text, size, &file, reason))
         return file.lacks_memory ? HUSK_OUT_OF_HOST_MEMORY : HUSK_INVALID_ARGUMENT;
     database *fresh = calloc(1, sizeof *fresh);
@@ -156,6 +162,8 @@ static void add_file(husk__tuning *tuning, const char *path, bool is_private)
     tuning->lacks_memory |= !text && errno == ENOMEM;
     if (text)
         add_or_log(tuning, path, text, size);
+    else if (errno == EFBIG)
+        husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: it " TOO_LARGE, path);
     else
         husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: it cannot be read%s",
                         path, is_private ? ", is a link, or others may write to it" : "");
@@ -371,6 +379,8 @@ static husk_status unreadable(const char *path, const husk__scope *scope)
 {
     if (errno == ENOMEM)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %s", path);
+    if (errno == EFBIG)
+        return husk__reject(scope, "path", "%s " TOO_LARGE, path);
     return husk__reject(scope, "path", "%s cannot be read", path);
 }
 

@@ -292,6 +292,20 @@ static void expect_read(const char *what)
     ck_assert_msg(warnings == 0, "%s: %s", what, last_warning);
 }
 
+enum { HUGE_GIB = 4096 }; // more than there is memory for
+
+// A file of that size, nearly all of which is a hole. False where the file system has none such.
+static bool grow(const char *at, int gib)
+{
+    const int descriptor = open(at, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(descriptor, 0);
+    const bool grew = ftruncate(descriptor, (off_t)gib << 30) == 0;
+    close(descriptor);
+    if (!grew)
+        printf("skipped: a file of %d GiB, for which there is no room in %s\n", gib, folder);
+    return grew;
+}
+
 START_TEST(strange_files_are_left_out)
 {
     char own[4096], aside[200];
@@ -312,6 +326,8 @@ START_TEST(strange_files_are_left_out)
     if (geteuid() == 0) {
         ck_assert_int_eq(chown(own, 12345, 12345), 0);
         expect_left_out("another user's file");
+    } else {
+        printf("skipped: another user's file, which root alone can make\n");
     }
     ck_assert_int_eq(unlink(own), 0);
     const char *const targets[] = {aside, "/nonexistent/database", own, "/dev/zero"};
@@ -327,8 +343,10 @@ START_TEST(strange_files_are_left_out)
     expect_left_out("a folder");
     ck_assert_int_eq(rmdir(own), 0);
     write_file(own, &text);
-    if (truncate(own, (off_t)1 << 30) == 0)
+    if (grow(own, 1))
         expect_left_out("a file that is too large");
+    if (grow(own, HUGE_GIB))
+        expect_left_out("a file that is far too large");
     husk__text_free(&text);
 }
 END_TEST
@@ -362,6 +380,47 @@ START_TEST(strange_files_that_are_named_are_left_out)
 }
 END_TEST
 
+// Not for want of memory: that would be answered by every plan, for as long as the file is there.
+START_TEST(large_files_that_are_named_are_left_out)
+{
+    static const int sizes[] = {1, HUGE_GIB};
+    husk__text text = database_of("tuned", "tiled:32x32");
+    char beside[200];
+    snprintf(beside, sizeof beside, "%s/b.json", folder);
+    write_file(path, &text);
+    write_file(beside, &text);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        husk_error error = {0};
+        husk_tuning_stats stats;
+        if (!grow(path, sizes[i]))
+            continue;
+        test_setenv("HUSK_TUNING", path);
+        expect_left_out("a large file");
+        ck_assert_msg(strstr(last_warning, "256 MiB"), "%s", last_warning);
+        test_setenv("HUSK_TUNING", folder);
+        expect_left_out("a large file in a folder");
+        ck_assert_int_eq(husk_context_tuning_stats(context, &stats, NULL), HUSK_OK);
+        const uint64_t entries = stats.entries;
+        ck_assert_uint_ge(entries, 1); // the small file beside it is read
+
+        const char *const named[] = {path, folder};
+        for (size_t n = 0; n < 2; ++n) {
+            husk_tuning_params params = HUSK_TUNING_PARAMS(.path = named[n]);
+            ck_assert_int_eq(husk_context_load_tuning(context, &params, &error), HUSK_INVALID_ARGUMENT);
+            ck_assert_msg(strstr(error.text, "path: ") && strstr(error.text, "256 MiB"), "%s", error.text);
+            expect_right("after a refused database");
+        }
+        ck_assert_int_eq(husk_context_tuning_stats(context, &stats, NULL), HUSK_OK);
+        ck_assert_uint_eq(stats.entries, entries); // all or nothing
+    }
+    husk_tuning_params params = HUSK_TUNING_PARAMS(.text = text.bytes, .text_size = SIZE_MAX);
+    husk_error error = {0};
+    ck_assert_int_eq(husk_context_load_tuning(context, &params, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "text") && strstr(error.text, "256 MiB"), "%s", error.text);
+    husk__text_free(&text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tuning attack");
@@ -372,6 +431,7 @@ int main(void)
     tcase_add_test(tests, a_large_database_takes_no_longer_than_it_must);
     tcase_add_test(tests, strange_files_are_left_out);
     tcase_add_test(tests, strange_files_that_are_named_are_left_out);
+    tcase_add_test(tests, large_files_that_are_named_are_left_out);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
