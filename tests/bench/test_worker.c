@@ -445,7 +445,7 @@ START_TEST(what_is_wrong_stays_so_without_memory)
 }
 END_TEST
 
-// Its time would be less than memory takes, were memory as slow as this: minutes, so that no other process makes it right.
+// Its time would be less than memory takes, were memory as slow as this: minutes, which no other work makes of it.
 START_TEST(one_that_is_too_fast_is_suspect)
 {
     bench_contestant c = start("good");

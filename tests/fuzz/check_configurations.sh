@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_configurations.sh CONFIGURATIONS ROOT: what it makes of a file: distinct calls count once, a line that was cut off
-# does not count, and wrong, void and missing ones have their exit status. Then which file configurations.sh gives it.
+# check_configurations.sh CONFIGURATIONS ROOT: what it makes of a file: distinct calls count once, a line that was cut
+# off does not count, and wrong, void and missing ones have their exit status. Then which file configurations.sh gives
+# it.
 set -eu
 unset HUSK_TIER_FIGURES # what is made up here is no figure of the tier's
 program=$1 root=$2

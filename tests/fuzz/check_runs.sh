@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_runs.sh: what run_fuzz.sh makes of made-up programs: how many executions each is asked for, what adds up, what is
-# another run's, and what fails.
+# check_runs.sh: what run_fuzz.sh makes of made-up programs: how many executions each is asked for, what adds up, what
+# is another run's, and what fails.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 unset HUSK_FUZZ_RUNS HUSK_FUZZ_UNTIL HUSK_FUZZ_UNTIL_CALLS HUSK_FUZZ_PIECE HUSK_FUZZ_SECONDS HUSK_FUZZ_OPTIONS \

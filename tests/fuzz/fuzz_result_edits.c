@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A result as a document: the input is who is to read it, or that it is written (a byte), and a list of edits of a right
-// one, four bytes each: which value, by its number (two bytes), what is done with it, and with what. So the checks that
-// a schema cannot say are reached, and all that reads results; JSON's own letters are fuzz_result.c's.
+// A result as a document: the input is who is to read it, or that it is written (a byte), and a list of edits of a
+// right one, four bytes each: which value, by its number (two bytes), what is done with it, and with what. So the
+// checks that a schema cannot say are reached, and all that reads results; JSON's own letters are fuzz_result.c's.
 #include <math.h>
 #include <string.h>
 

@@ -5,9 +5,10 @@
 # run_fuzz.sh results all PROGRAMS ENGINE FOUND     what the programs of a folder have been through:
 #                                                   fuzz-results.json beside FOUND
 #
-# A target makes HUSK_FUZZ_RUNS executions (a million), random calls go on for HUSK_FUZZ_SECONDS (120). Or there is a sum
-# to reach, to which all that this very program has done before counts: HUSK_FUZZ_UNTIL executions, HUSK_FUZZ_UNTIL_CALLS
-# calls; HUSK_FUZZ_PIECE ends each after so many seconds, and what is missing then is another run's (exit status 77).
+# A target makes HUSK_FUZZ_RUNS executions (a million), random calls go on for HUSK_FUZZ_SECONDS (120). Or there is a
+# sum to reach, to which all that this very program has done before counts: HUSK_FUZZ_UNTIL executions,
+# HUSK_FUZZ_UNTIL_CALLS calls; HUSK_FUZZ_PIECE ends each after so many seconds, and what is missing then is another
+# run's (exit status 77).
 #
 # FOUND/corpus is kept from run to run; FOUND/findings has the inputs that ended a program. Every run adds a line to
 # FOUND/runs.txt: tree, name, engine, executions, findings, seconds, a hash of the program, and when it began (UTC).
@@ -77,9 +78,9 @@ run() {
     begin
     if [ "$engine" = libFuzzer ]; then
         # shellcheck disable=SC2086 # options are words
-        "$program" -runs="$runs" -dict="$here/$name.dict" -artifact_prefix="$found/findings/$name-" -timeout=20 \
-            -rss_limit_mb=4096 -print_final_stats=1 -verbosity=1 ${HUSK_FUZZ_PIECE:+-max_total_time="$HUSK_FUZZ_PIECE"} \
-            ${HUSK_FUZZ_OPTIONS:-} "$found/corpus/$name" "$here/seeds/$name" > "$log" 2>&1 || result=$?
+        "$program" -runs="$runs" ${HUSK_FUZZ_PIECE:+-max_total_time="$HUSK_FUZZ_PIECE"} -dict="$here/$name.dict" \
+            -artifact_prefix="$found/findings/$name-" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+            -verbosity=1 ${HUSK_FUZZ_OPTIONS:-} "$found/corpus/$name" "$here/seeds/$name" > "$log" 2>&1 || result=$?
     else
         "$program" -runs="$runs" -seed="$start" -input="$found/findings/$name-last" "$here/seeds/$name" > "$log" 2>&1 ||
             result=$?

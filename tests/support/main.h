@@ -38,8 +38,8 @@ void test_accept(const char *op, const char *variant, const char *configuration,
                  const husk_ref_report *report);
 /*
  * What is taken in between was drawn by chance. A draw whose results have to be zero proves nothing: it is not counted
- * as executed, and fails no test as long as it is one in ten at most. One that is zero within its bounds fails, as ever,
- * where what was computed is far from the numbers themselves.
+ * as executed, and fails no test as long as it is one in ten at most. One that is zero within its bounds fails, as
+ * ever, where what was computed is far from the numbers themselves.
  */
 void test_begin_draws(void);
 void test_end_draws(void);

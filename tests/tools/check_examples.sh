@@ -98,7 +98,7 @@ sentiment:short)
     says '^160 texts to learn, 40 to be asked about, 164 words'
     [ -r /var/lib/dpkg/status ] || exit 77
     wants 0 --steps 60
-    says '^library  precision 0'
+    says '^library  precision [01][.]' # of what: which packages this machine has decides
     ;;
 sentiment:whole)
     [ -r /var/lib/dpkg/status ] || exit 77

@@ -111,8 +111,8 @@ for line in open(sys.argv[1]):
     json.loads(line)' "$root"/build/tiers/*.jsonl || { echo "a line is not JSON"; failed=1; }
 fi
 
-# What is kept is known where there is no build folder, as what was not run there; it is gone on from when that is asked
-# for, and is kept once.
+# What is kept is known where there is no build folder, as what was not run there; it is gone on from when that is
+# asked for, and is kept once.
 cp -r "$root" "$work/elsewhere"
 tree=$("$here/tree_hash.sh" "$root")
 mkdir -p "$root/build/mutation" "$root/build/configurations" "$root/build/fuzz/fuzz" "$root/docs/tiers"
@@ -130,7 +130,7 @@ printf '{"id": 2' >> "$root/build/mutation/$tree.jsonl" # a run that is being en
 "$here/tiers.sh" keep "$root" | cmp - "$work/kept" || failed=1
 [ "$(grep -c "^kept: docs/tiers/$tree" "$work/kept")" -eq 4 ] || { cat "$work/kept"; failed=1; }
 [ "$(cut -f 2,7 "$root/docs/tiers/fuzz.tsv" | tr '\t\n' ': ')" = 'idx:b1 case:a1 case:a1 ' ] ||
-    { echo "executions of a target's old program are kept, or others are not"; cat "$root/docs/tiers/fuzz.tsv"; failed=1; }
+    { echo "executions of an old program are kept, or others are not"; cat "$root/docs/tiers/fuzz.tsv"; failed=1; }
 cmp "$root/docs/tiers/$tree.jsonl" "$root/build/tiers/$tree.jsonl" || failed=1
 [ ! -e "$root/docs/tiers/0123456789abcdef.jsonl" ] || { echo "another tree's results are kept"; failed=1; }
 rm -rf "$work/elsewhere/build"

@@ -115,8 +115,8 @@ run_tier() { # run_tier TIER BUILD COMMAND...
     exit "$status"
 }
 
-# The present tree's files of docs/tiers and of build that a tier goes on from, a pair a line. Executions of fuzz targets
-# count by the target's program, and are of no tree.
+# The present tree's files of docs/tiers and of build that a tier goes on from, a pair a line. Executions of fuzz
+# targets count by the target's program, and are of no tree.
 pairs() {
     printf '%s %s\n' "docs/tiers/$1.mutation.jsonl" "build/mutation/$1.jsonl" \
         "docs/tiers/$1.configurations.tsv" "build/configurations/$1.tsv" \
@@ -172,7 +172,7 @@ resume() {
 # Of every target what its latest program has been through.
 drop_old_programs() {
     [ -f "$1" ] || return 0
-    sort -s -t '	' -k 8,8 "$1" | awk -F '\t' '
+    sort -s -t "$(printf '\t')" -k 8,8 "$1" | awk -F '\t' '
         { line[NR] = $0; name[NR] = $2; program[NR] = $7; latest[$2] = $7 }
         END { for (i = 1; i <= NR; i++) { if (latest[name[i]] == program[i]) { print line[i] } } }' > "$1.new"
     mv "$1.new" "$1"
@@ -207,7 +207,7 @@ print_table() {
     tree=$("$here/tree_hash.sh" "$root")
     for file in "$root/docs/tiers/$tree.jsonl" "$root/build/tiers/$tree.jsonl"; do
         [ ! -f "$file" ] || whole_lines "$file"
-    done | awk '!known[$0]++' | sed 's/.*"when": "\([^"]*\)".*/\1	&/' | sort -s -k 1,1 | cut -f 2- |
+    done | awk '!known[$0]++' | sed 's/.*"when": "\([^"]*\)".*/\1 &/' | sort -s -k 1,1 | cut -d ' ' -f 2- |
         awk -v here="$root/build/tiers/$tree.jsonl" -v tiers="$tiers" -v tree="$tree" '
         function text(key) {
             if (!match($0, "\"" key "\": \"([^\"\\\\]|\\\\.)*\"")) { return "" }
