@@ -4,8 +4,9 @@
 # is another run's, and what fails.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-unset HUSK_FUZZ_RUNS HUSK_FUZZ_UNTIL HUSK_FUZZ_UNTIL_CALLS HUSK_FUZZ_PIECE HUSK_FUZZ_SECONDS HUSK_FUZZ_OPTIONS \
-    HUSK_FUZZ_SEED HUSK_TIER_FIGURES
+# shellcheck disable=SC2046 # names are words
+unset $(cat "$here/../tools/other_device.txt") HUSK_FUZZ_RUNS HUSK_FUZZ_UNTIL HUSK_FUZZ_UNTIL_CALLS HUSK_FUZZ_PIECE \
+    HUSK_FUZZ_SECONDS HUSK_FUZZ_OPTIONS HUSK_FUZZ_SEED HUSK_TIER_FIGURES
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -56,6 +57,8 @@ HUSK_FUZZ_RUNS=500 expect 'so many more' 0 1500 run fake
 HUSK_FUZZ_UNTIL=2000 expect 'so many in all' 0 2000 run fake
 HUSK_FUZZ_UNTIL=2000 expect 'nothing to do' 0 2000 run fake
 HUSK_FUZZ_UNTIL=1e4 expect 'no number' 2 2000 run fake
+HUSK_FUZZ_UNTIL=5000 HUSK_FUZZ_PIECE=0 expect 'a piece of nothing' 2 2000 run fake
+HUSK_FUZZ_SEED=7 HUSK_FUZZ_UNTIL_CALLS=100 expect 'the same calls again' 2 0 calls random_calls
 touch "$work/slow"
 HUSK_FUZZ_UNTIL=5000 HUSK_FUZZ_PIECE=1 expect 'a piece' 77 2900 run fake
 HUSK_FUZZ_UNTIL=5000 HUSK_FUZZ_PIECE=60 expect 'one that ended before its time' 1 3800 run fake
@@ -64,7 +67,8 @@ HUSK_FUZZ_UNTIL_CALLS=100 HUSK_FUZZ_PIECE=1 expect 'a piece of the calls' 77 9 c
 HUSK_FUZZ_UNTIL_CALLS=100 expect 'calls that ended before their time' 1 18 calls random_calls
 rm "$work/slow"
 HUSK_FUZZ_UNTIL_CALLS=100 expect 'the rest of the calls' 0 100 calls random_calls
-expect 'calls for some time' 0 170 calls random_calls
+HUSK_FUZZ_SECONDS='' expect 'calls for some time' 0 170 calls random_calls
+HUSK_LIMITS=f64=0 HUSK_FUZZ_UNTIL_CALLS=100 expect 'calls of another device' 0 270 calls random_calls
 "$here/run_fuzz.sh" results all "$work/programs" libFuzzer "$found" > /dev/null
 grep -q '"name": "fake", .* "executions": 4700, "findings": 0,' "$work/build/fuzz-results.json" || {
     cat "$work/build/fuzz-results.json"
@@ -76,12 +80,15 @@ echo 0 > "$work/status"
 HUSK_FUZZ_UNTIL=1000 expect 'begun anew after a finding' 0 7000 run fake
 touch "$work/finding"
 echo 1 > "$work/status"
-HUSK_FUZZ_UNTIL_CALLS=200 expect 'a finding among the calls' 1 200 calls random_calls
+HUSK_FUZZ_UNTIL_CALLS=200 expect 'a finding among the calls' 1 300 calls random_calls
 echo '# another program' >> "$work/programs/fuzz_fake"
 echo 0 > "$work/status"
 HUSK_FUZZ_UNTIL=3000 expect 'another program' 0 10000 run fake
+before=$(tail -n 1 "$found/runs.txt" | awk -F '\t' -v OFS='\t' '{ $4 = 9; $5 = 1; $8 = "2020-01-01"; print }')
+echo "$before" >> "$found/runs.txt" # from elsewhere
+HUSK_FUZZ_UNTIL=3000 expect 'a finding of before' 0 10009 run fake
 "$here/run_fuzz.sh" results all "$work/programs" libFuzzer "$found" > /dev/null
-for line in '"name": "fake", .* "executions": 3000, "findings": 0,' \
+for line in '"name": "fake", .* "executions": 3009, "findings": 1,' \
     '"name": "random_calls", .* "executions": 200, "findings": 1,'; do
     grep -q "$line" "$work/build/fuzz-results.json" || {
         cat "$work/build/fuzz-results.json"

@@ -7,11 +7,12 @@
 #
 # A target makes HUSK_FUZZ_RUNS executions (a million), random calls go on for HUSK_FUZZ_SECONDS (120). Or there is a
 # sum to reach, to which all that this very program has done before counts: HUSK_FUZZ_UNTIL executions,
-# HUSK_FUZZ_UNTIL_CALLS calls; HUSK_FUZZ_PIECE ends each after so many seconds, and what is missing then is another
-# run's (exit status 77).
+# HUSK_FUZZ_UNTIL_CALLS calls; HUSK_FUZZ_PIECE ends each after so many seconds (libFuzzer's targets and the calls), and
+# what is missing then is another run's (exit status 77).
 #
 # FOUND/corpus is kept from run to run; FOUND/findings has the inputs that ended a program. Every run adds a line to
-# FOUND/runs.txt: tree, name, engine, executions, findings, seconds, a hash of the program, and when it began (UTC).
+# FOUND/runs.txt: tree, name, engine, executions, findings, seconds, a hash of the program (and of what makes another
+# device or other variants: tests/tools/other_device.txt), and when it began (UTC).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 action=$1 name=$2 program=$3 engine=$4 found=$5
@@ -26,7 +27,10 @@ changed() {
 }
 
 hash_of() {
-    sha256sum "$1" | cut -c 1-16
+    names=$(tr '\n' '|' < "$here/../tools/other_device.txt")
+    other=$(env | grep -E "^(${names%|})=." | LC_ALL=C sort) || true
+    printf '%s%s\n' "$(sha256sum "$1" | cut -c 1-16)" \
+        "${other:+-of-$(printf '%s' "$other" | sha256sum | cut -c 1-8)}"
 }
 
 note() { # note EXECUTIONS FINDINGS SECONDS
@@ -35,17 +39,19 @@ note() { # note EXECUTIONS FINDINGS SECONDS
 }
 
 check_number() { # check_number VARIABLE: 1e7 is 1 to libFuzzer
-    case "$(printenv "$1" || echo 1)" in
-    '' | *[!0-9]*) echo "$1=$(printenv "$1") is no number in digits"; exit 2 ;;
+    value=$(printenv "$1" || true)
+    case "$value" in
+    *[!0-9]* | 0) echo "$1=$value is no number in digits, from 1 on"; exit 2 ;;
     esac
 }
 
 # What this program has done. One that had a finding begins anew: what it had stood was not enough.
 sum_of_runs() {
     touch "$found/runs.txt"
-    awk -F '\t' -v name="$name" -v hash="$(hash_of "$program")" '
-        $2 == name && $7 == hash { sum = $5 > 0 ? 0 : sum + $4 }
-        END { printf "%d\n", sum }' "$found/runs.txt"
+    sort -s -t "$(printf '\t')" -k 8,8 "$found/runs.txt" |
+        awk -F '\t' -v name="$name" -v hash="$(hash_of "$program")" '
+            $2 == name && $7 == hash { sum = $5 > 0 ? 0 : sum + $4 }
+            END { printf "%d\n", sum }'
 }
 
 nothing_to_do() { # nothing_to_do WANTED, of what this program has done in all
@@ -104,6 +110,10 @@ run() {
 calls() {
     set -- --seconds "${HUSK_FUZZ_SECONDS:-120}"
     if [ -n "${HUSK_FUZZ_UNTIL_CALLS:-}" ]; then
+        if [ -n "${HUSK_FUZZ_SEED:-}" ]; then
+            echo "HUSK_FUZZ_SEED makes the same calls again, which do not add up to HUSK_FUZZ_UNTIL_CALLS"
+            exit 2
+        fi
         ! nothing_to_do "$HUSK_FUZZ_UNTIL_CALLS" || exit 0
         set -- --calls $((HUSK_FUZZ_UNTIL_CALLS - before)) ${HUSK_FUZZ_PIECE:+--seconds "$HUSK_FUZZ_PIECE"}
     fi

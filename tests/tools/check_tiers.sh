@@ -6,8 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 # shellcheck disable=SC2046 # names are words
 unset HUSK_TIER_TREE HUSK_SOAK_SECONDS HUSK_FUZZ_SECONDS HUSK_FUZZ_RUNS HUSK_FUZZ_UNTIL HUSK_FUZZ_UNTIL_CALLS \
-    CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS CK_EXCLUDE_TAGS HUSK_TEST_ROWS HUSK_TEST_FAULTS HUSK_FUZZ_OPTIONS \
-    $(cat "$here/other_device.txt")
+    HUSK_FUZZ_PIECE CK_RUN_CASE CK_RUN_SUITE CK_INCLUDE_TAGS CK_EXCLUDE_TAGS HUSK_TEST_ROWS HUSK_TEST_FAULTS \
+    HUSK_FUZZ_OPTIONS $(cat "$here/other_device.txt")
 trap 'rm -rf "$work"' EXIT
 failed=0
 root=$work/tree
@@ -70,6 +70,8 @@ expect 'a short run' '^fuzz  *in part .* HUSK_FUZZ_RUNS=1000$'
 expect 'what is to go on' '^configurations  *to go on  *0  *0  *1 '
 HUSK_FUZZ_RUNS=1e7 tier fuzz 9 0 0 0 ''
 expect 'a number that some read as 1' '^fuzz  *in part .* HUSK_FUZZ_RUNS=1e7$'
+HUSK_FUZZ_PIECE=600 tier fuzz 9 0 0 0 ''
+expect 'a piece' '^fuzz  *in part .* HUSK_FUZZ_PIECE=600$'
 HUSK_FUZZ_OPTIONS=-runs=10 tier fuzz 9 0 0 0 ''
 expect 'options that make less of it' '^fuzz  *in part .* HUSK_FUZZ_OPTIONS=-runs=10$'
 tier train 9 0 0 0 '' --stop-time 12:00
@@ -119,8 +121,13 @@ mkdir -p "$root/build/mutation" "$root/build/configurations" "$root/build/fuzz/f
 run_of() { # run_of TARGET PROGRAM WHEN
     printf 'tree\t%s\tlibFuzzer\t1000\t0\t1\t%s\t%s\n' "$1" "$2" "$3"
 }
-{ run_of case a1 2026-01-03; run_of idx b1 2026-01-01; run_of case a2 2026-01-01; run_of case a1 2026-01-02; } \
-    > "$root/build/fuzz/fuzz/runs.txt"
+{
+    run_of case a1-of-b 2026-01-04
+    run_of case a1 2026-01-03
+    run_of idx b1 2026-01-01
+    run_of case a2 2026-01-01
+    run_of case a1 2026-01-02
+} > "$root/build/fuzz/fuzz/runs.txt"
 echo '{"id": 1}' > "$root/build/mutation/$tree.jsonl"
 printf 'conv\tright\n' > "$root/build/configurations/$tree.tsv"
 echo program > "$root/build/configurations/$tree.program"
@@ -151,6 +158,15 @@ for file in "configurations/$tree.program" fuzz/fuzz/runs.txt; do
     [ -s "$work/elsewhere/build/$file" ] || { echo "build/$file was not taken"; failed=1; }
 done
 cmp "$root/build/configurations/$tree.tsv" "$work/elsewhere/build/configurations/$tree.tsv" || failed=1
+printf 'gemm\tright\n' > "$work/elsewhere/build/configurations/$tree.tsv"
+echo another > "$work/elsewhere/build/configurations/$tree.program"
+"$here/tiers.sh" resume "$work/elsewhere" > "$work/said"
+grep -q 'another program' "$work/said" || { echo "another program is not spoken of"; failed=1; }
+"$here/tiers.sh" keep "$work/elsewhere" > "$work/said"
+for file in "build/configurations/$tree" "docs/tiers/$tree.configurations"; do
+    [ "$(cat "$work/elsewhere/$file.tsv" "$work/elsewhere/$file.program" | tr '\t\n' ': ')" = \
+        'gemm:right another ' ] || { echo "two programs' configurations are mixed"; failed=1; }
+done
 [ "$(cat "$work/elsewhere/build/mutation/$tree.jsonl")" = '{"id": 1}' ] || { echo "half a line is kept"; failed=1; }
 
 echo text > "$root/docs/a.md"

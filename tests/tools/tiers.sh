@@ -37,7 +37,7 @@ part_of() { # part_of ARGUMENTS: what makes less of a tier than it is, or "whole
     # What makes another device, or other kernels and variants, of the one that is tested; what leaves tests out or
     # plants faults; and further options of libFuzzer, to which the last one counts.
     for name in $(cat "$here/other_device.txt") HUSK_TEST_ROWS HUSK_TEST_FAULTS CK_INCLUDE_TAGS CK_EXCLUDE_TAGS \
-        HUSK_FUZZ_OPTIONS; do
+        HUSK_FUZZ_OPTIONS HUSK_FUZZ_PIECE; do
         value=$(printenv "$name" || true)
         if [ -n "$value" ]; then
             printf '%s=%s' "$name" "$value"
@@ -120,7 +120,6 @@ run_tier() { # run_tier TIER BUILD COMMAND...
 pairs() {
     printf '%s %s\n' "docs/tiers/$1.mutation.jsonl" "build/mutation/$1.jsonl" \
         "docs/tiers/$1.configurations.tsv" "build/configurations/$1.tsv" \
-        "docs/tiers/$1.configurations.program" "build/configurations/$1.program" \
         "docs/tiers/fuzz.tsv" "build/fuzz/fuzz/runs.txt"
 }
 
@@ -152,20 +151,28 @@ lines_of() {
     fi
 }
 
+# Of configurations there is a file beside each, with the hash of the program that has found them; another program's are
+# not added to them.
+is_of_another_program() { # is_of_another_program FILE FILE
+    [ -e "${1%.tsv}.program" ] && [ -e "${2%.tsv}.program" ] && ! cmp -s "${1%.tsv}.program" "${2%.tsv}.program"
+}
+
+copy_program() { # copy_program FROM TO
+    [ ! -e "${1%.tsv}.program" ] || [ ! -e "$2" ] || cp "${1%.tsv}.program" "${2%.tsv}.program"
+}
+
 resume() {
     tree=$("$here/tree_hash.sh" "$root")
     pairs "$tree" | while read -r kept built; do
-        case "$built" in
-        *.program) # of configurations that were found here it is known
-            [ ! -e "$root/$kept" ] || [ -e "$root/$built" ] || cp "$root/$kept" "$root/$built"
-            ;;
-        *)
-            before=$(lines_of "$root/$built")
-            add_lines "$root/$kept" "$root/$built"
-            more=$(($(lines_of "$root/$built") - before))
-            [ "$more" -eq 0 ] || echo "$built: $more lines of $kept"
-            ;;
-        esac
+        if is_of_another_program "$root/$kept" "$root/$built"; then
+            echo "$built: another program than that of $kept has found it, of which nothing is taken"
+            continue
+        fi
+        before=$(lines_of "$root/$built")
+        add_lines "$root/$kept" "$root/$built"
+        copy_program "$root/$kept" "$root/$built"
+        more=$(($(lines_of "$root/$built") - before))
+        [ "$more" -eq 0 ] || echo "$built: $more lines of $kept"
     done
 }
 
@@ -173,8 +180,9 @@ resume() {
 drop_old_programs() {
     [ -f "$1" ] || return 0
     sort -s -t "$(printf '\t')" -k 8,8 "$1" | awk -F '\t' '
-        { line[NR] = $0; name[NR] = $2; program[NR] = $7; latest[$2] = $7 }
-        END { for (i = 1; i <= NR; i++) { if (latest[name[i]] == program[i]) { print line[i] } } }' > "$1.new"
+        $7 ~ /-of-/ { next } # on another device
+        { line[++count] = $0; name[count] = $2; program[count] = $7; latest[$2] = $7 }
+        END { for (i = 1; i <= count; i++) { if (latest[name[i]] == program[i]) { print line[i] } } }' > "$1.new"
     mv "$1.new" "$1"
 }
 
@@ -183,14 +191,11 @@ keep() {
     tree=$("$here/tree_hash.sh" "$root")
     add_lines "$root/build/tiers/$tree.jsonl" "$root/docs/tiers/$tree.jsonl"
     pairs "$tree" | while read -r kept built; do
-        case "$built" in
-        *.program)
-            [ ! -e "$root/$built" ] || cp "$root/$built" "$root/$kept"
-            ;;
-        *)
-            add_lines "$root/$built" "$root/$kept"
-            ;;
-        esac
+        if is_of_another_program "$root/$kept" "$root/$built"; then
+            rm "$root/$kept"
+        fi
+        add_lines "$root/$built" "$root/$kept"
+        copy_program "$root/$built" "$root/$kept"
     done
     drop_old_programs "$root/docs/tiers/fuzz.tsv"
     for file in "$root"/docs/tiers/*; do

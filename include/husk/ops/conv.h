@@ -14,6 +14,8 @@
  * x and y may have any strides that do not make y's elements coincide; packed NCHW and packed channels-last
  * (husk_tensor_make_channels_last) are the fast ones. w may have any strides. y must not overlap anything.
  * C and K are multiples of groups; depthwise is groups == C. N of 0 does nothing; C of 0 gives the bias.
+ * UNSUPPORTED: sizes, strides, padding and dilation of 2^29 and more; 2^31 positions in an image of y, or elements of a
+ * filter; and more than 2^50 of N * C * out * filter, N * K * in * filter, or elements of x with its padding.
  *
  * f16 and bf16 are widened when they are read; sums are f32 from their first product to their last, and rounded once,
  * to nearest, when y is stored. Past f16's range (65504) y is infinite. Packed weights are f32 inside, whatever w is.
