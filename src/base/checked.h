@@ -39,22 +39,6 @@ static inline int64_t husk__round_up(int64_t a, int64_t multiple)
     return husk__divide_up(a, multiple) * multiple;
 }
 
-/*
- * Whether what is packed for products of matrices fits: of A and B one matrix may serve all of C's, and is packed for
- * each, in tiles. Their bytes, and what engines add to a tile, fit 64 bits.
- */
-static inline bool husk__matrices_fit(int64_t batch, int64_t m, int64_t n, int64_t k)
-{
-    const int64_t tile = 64, most = INT64_C(1) << 56;
-    const int64_t sides[] = {husk__divide_up(m, tile), husk__divide_up(n, tile), husk__divide_up(k, tile)};
-    for (int i = 0; i < 3; ++i) {
-        const int64_t packed[] = {batch, tile * tile, sides[i], sides[(i + 1) % 3]};
-        if (!husk__product_fits(packed, 4, most))
-            return false;
-    }
-    return true;
-}
-
 static inline int64_t husk__min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -11,6 +11,7 @@
 #include "base/epilogue.h"
 #include "base/params.h"
 #include "base/tensor.h"
+#include "ops/shared_matrices.h"
 
 static const husk__variant *const variants[] = {
     &husk__gemm_amx,
@@ -97,10 +98,7 @@ static husk_status check_sizes(const husk__gemm_problem *problem, const husk__sc
                             (long long)shape->batch);
     if (husk__tensor_may_alias_itself(&problem->c))
         return husk__reject(scope, "c", "its strides let different elements coincide");
-    if (!husk__matrices_fit(shape->batch, shape->m, shape->n, shape->k))
-        return husk__reject(scope, "c", "its %lld matrices of [%lld, %lld] with k = %lld overflow",
-                            (long long)shape->batch, (long long)shape->m, (long long)shape->n, (long long)shape->k);
-    return HUSK_OK;
+    return husk__matrices_check(shape->batch, shape->m, shape->n, shape->k, scope);
 }
 
 // The narrowest dtype, beside which f32 alone may stand.

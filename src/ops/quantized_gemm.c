@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/params.h"
 #include "base/tensor.h"
+#include "ops/shared_matrices.h"
 
 typedef husk__quantized_gemm_problem problem;
 typedef husk__quantized_gemm_run arguments;
@@ -203,10 +204,7 @@ static husk_status check_sizes(const problem *own, const husk__scope *scope)
     if (batch_of(&own->b) != batch && batch_of(&own->b) != 1)
         return husk__reject(scope, "b", "has %lld matrices, c has %lld", (long long)batch_of(&own->b),
                             (long long)batch);
-    if (!husk__matrices_fit(batch, m, n, k))
-        return husk__reject(scope, "c", "its %lld matrices of [%lld, %lld] with k = %lld overflow", (long long)batch,
-                            (long long)m, (long long)n, (long long)k);
-    return HUSK_OK;
+    return husk__matrices_check(batch, m, n, k, scope);
 }
 
 // Dimensions of one element may have any stride; the kernels ask whether it is 1.

@@ -4,7 +4,7 @@
 # HUSK_CONFIGURATIONS_SECONDS at most (0: to the end). What was found is added to build/configurations/TREE.tsv, and the
 # next run on the same tree goes on from there; while there is more to do, the test is said to be skipped. TREE.program
 # has the hash of the program that found it: what another one found, built of another tree, is put aside. What another
-# device, or other kernels and variants, have computed (tests/tools/other_device.txt has the names), or another seed has
+# device, or other kernels and variants, have computed (tests/tools/other_device.sh), or another seed has
 # drawn (HUSK_CONFIGURATIONS_SEED, 2026), is in a file of its own.
 set -eu
 program=$1 root=$2
@@ -13,9 +13,7 @@ mkdir -p "$root/build/configurations"
 file=$root/build/configurations/$tree
 seed=${HUSK_CONFIGURATIONS_SEED:-2026}
 [ "$seed" = 2026 ] || file=$file-seed-$seed
-names=$(tr '\n' '|' < "$root/tests/tools/other_device.txt")
-other=$(env | grep -E "^(${names%|})=." | LC_ALL=C sort) || true
-[ -z "$other" ] || file=$file-of-$(printf '%s' "$other" | sha256sum | cut -c 1-8)
+file=$file$("$root/tests/tools/other_device.sh")
 hash=$(sha256sum "$program" | cut -c 1-16)
 if [ -f "$file.tsv" ] && [ -f "$file.program" ] && [ "$(cat "$file.program")" != "$hash" ]; then
     echo "What is known of this tree was found by another program: it is put aside, and begun anew."

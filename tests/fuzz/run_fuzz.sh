@@ -12,7 +12,7 @@
 #
 # FOUND/corpus is kept from run to run; FOUND/findings has the inputs that ended a program. Every run adds a line to
 # FOUND/runs.txt: tree, name, engine, executions, findings, seconds, a hash of the program (and of what makes another
-# device or other variants: tests/tools/other_device.txt), and when it began (UTC).
+# device or other variants: tests/tools/other_device.sh), and when it began (UTC).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 action=$1 name=$2 program=$3 engine=$4 found=$5
@@ -27,10 +27,7 @@ changed() {
 }
 
 hash_of() {
-    names=$(tr '\n' '|' < "$here/../tools/other_device.txt")
-    other=$(env | grep -E "^(${names%|})=." | LC_ALL=C sort) || true
-    printf '%s%s\n' "$(sha256sum "$1" | cut -c 1-16)" \
-        "${other:+-of-$(printf '%s' "$other" | sha256sum | cut -c 1-8)}"
+    printf '%s%s\n' "$(sha256sum "$1" | cut -c 1-16)" "$("$here/../tools/other_device.sh")"
 }
 
 note() { # note EXECUTIONS FINDINGS SECONDS
