@@ -421,7 +421,7 @@ END_TEST
 
 START_TEST(enough_was_planted)
 {
-    sweep_report("choice", sweep_has_all() ? 1000 : 300);
+    sweep_report("choice", sweep_has_all() ? 1000 : 400);
 }
 END_TEST
 

@@ -230,7 +230,7 @@ END_TEST
 
 START_TEST(enough_was_planted)
 {
-    sweep_report("training", sweep_has_all() ? 20000 : 500);
+    sweep_report("training", sweep_has_all() ? 20000 : 1200);
 }
 END_TEST
 
