@@ -75,8 +75,8 @@ run() {
         ! nothing_to_do "$HUSK_FUZZ_UNTIL" || exit 0
         runs=$((HUSK_FUZZ_UNTIL - before))
     fi
-    # Inputs are small and many: short stacks and a small quarantine are enough.
-    export ASAN_OPTIONS="${ASAN_OPTIONS:-}:malloc_context_size=6:quarantine_size_mb=16:detect_stack_use_after_return=0"
+    # Inputs are small and many, and a finding is run again: one frame of a stack and a small quarantine are enough.
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-}:malloc_context_size=1:quarantine_size_mb=1:detect_stack_use_after_return=0"
     mkdir -p "$found/corpus/$name"
     begin
     if [ "$engine" = libFuzzer ]; then
