@@ -88,3 +88,21 @@ cl_int husk__clock_finish(husk__clock *clock)
         husk__clock_reached(clock, number);
     return code;
 }
+
+cl_int husk__clock_wait(husk__clock *clock)
+{
+    const uint64_t number = atomic_load(&clock->enqueued);
+    cl_event marker;
+    cl_int code = clEnqueueMarkerWithWaitList(clock->cl, 0, NULL, &marker);
+    if (code != CL_SUCCESS)
+        return husk__clock_finish(clock);
+    code = clFlush(clock->cl);
+    if (code == CL_SUCCESS)
+        code = clWaitForEvents(1, &marker);
+    clReleaseEvent(marker);
+    if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) // badly, but it has ended
+        code = CL_SUCCESS;
+    if (code == CL_SUCCESS)
+        husk__clock_reached(clock, number);
+    return code;
+}

@@ -101,8 +101,10 @@ void husk__clock_reached(husk__clock *clock, uint64_t number);
  * asked, by a marker that a later question finds.
  */
 bool husk__clock_has_ended(husk__clock *clock, uint64_t number);
-/* clFinish, from any thread. */
+/* clFinish: of the queue's own thread, since it also waits for what is enqueued meanwhile. */
 cl_int husk__clock_finish(husk__clock *clock);
+/* Until what is enqueued now has ended, from any thread. */
+cl_int husk__clock_wait(husk__clock *clock);
 
 /* ---- memory: pool.c, buffer.c ---- */
 
@@ -296,6 +298,9 @@ struct husk_queue {
     husk__clock *clock;
     husk_error error;
     bool profiling;
+    bool has_failed; /* a watched command, since that was last told */
+    size_t watched_count, watched_capacity;
+    cl_event *watched; /* watch.c */
     size_t kernel_capacity;
     husk__kernel_object *kernels; /* by husk__kernel.id */
     int scratch_level;
@@ -320,6 +325,16 @@ struct husk_event {
 
 /* What HUSK__ARG_SHARES gives a kernel; NULL with an OpenCL code where there is no memory for it. */
 cl_mem husk__queue_shares(husk_queue *queue, cl_int *code);
+
+/* ---- commands that fail after they were enqueued: watch.c ---- */
+
+/* Takes over a command's event, which may be NULL. */
+void husk__queue_watch(husk_queue *queue, cl_event event);
+/* Where the queue has been waited for: whether the commands before did end well. What has failed is told once. */
+husk_status husk__queue_ended_well(husk_queue *queue, const husk__scope *scope);
+/* Wait for everything enqueued, and say whether it ended well. */
+husk_status husk__queue_finish(husk_queue *queue, const husk__scope *scope);
+void husk__queue_unwatch(husk_queue *queue);
 
 /* Where a command's event goes: NULL unless the queue profiles. */
 cl_event *husk__profile_event(husk_queue *queue, cl_event *event);

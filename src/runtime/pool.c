@@ -132,7 +132,7 @@ static bool wait_for_use(husk__pool *pool, const husk__block *block)
     husk__clock *clock = use->clock;
     husk__clock_retain(clock);
     pthread_mutex_unlock(&pool->lock);
-    const cl_int code = husk__clock_finish(clock);
+    const cl_int code = husk__clock_wait(clock);
     husk__clock_release(clock);
     pthread_mutex_lock(&pool->lock);
     return code == CL_SUCCESS;
@@ -479,7 +479,7 @@ static husk__use *find_use(husk__block *block, husk__clock *clock)
         drop_ended_uses(block);
     if (block->use_count == block->use_capacity && !grow_uses(block)) {
         husk__use *last = &block->uses[--block->use_count];
-        husk__clock_finish(last->clock);
+        husk__clock_wait(last->clock);
         husk__clock_release(last->clock);
     }
     husk__clock_retain(clock);

@@ -63,9 +63,9 @@ static husk_status collect(husk_queue *queue, const husk_profile_record **record
 {
     if (!queue->profiling)
         return husk__fail(scope, HUSK_UNSUPPORTED, "the queue was created without profiling");
-    cl_int code = husk__clock_finish(queue->clock);
-    if (code != CL_SUCCESS)
-        return husk__opencl_failed(queue->context, scope, "clFinish", code);
+    const husk_status status = husk__queue_finish(queue, scope);
+    if (status != HUSK_OK)
+        return status;
     husk_profile_record *made = realloc(queue->records, (queue->profile_count + 1) * sizeof *made);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %zu records",
@@ -73,7 +73,7 @@ static husk_status collect(husk_queue *queue, const husk_profile_record **record
     queue->records = made;
     for (size_t i = 0; i < queue->profile_count; ++i) {
         made[i] = (husk_profile_record){.name = queue->profile[i].name};
-        code = read_times(queue->profile[i].event, &made[i]);
+        const cl_int code = read_times(queue->profile[i].event, &made[i]);
         if (code != CL_SUCCESS)
             return husk__opencl_failed(queue->context, scope, "clGetEventProfilingInfo", code);
     }

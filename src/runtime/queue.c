@@ -98,6 +98,7 @@ void husk_queue_release(husk_queue *queue)
     husk__queue_keep(queue, NULL, NULL);
     husk_queue_profile_clear(queue);
     free(queue->profile);
+    husk__queue_unwatch(queue);
     free(queue->records);
     husk__staging_destroy(queue);
     clFlush(queue->cl);
@@ -168,8 +169,7 @@ husk_status husk_queue_finish(husk_queue *queue)
     husk_status status = husk__call_begin(queue, "husk_queue_finish", &scope);
     if (status != HUSK_OK)
         return status;
-    cl_int code = husk__clock_finish(queue->clock);
-    return code == CL_SUCCESS ? HUSK_OK : husk__opencl_failed(queue->context, &scope, "clFinish", code);
+    return husk__queue_finish(queue, &scope);
 }
 
 // ---- events ----
@@ -183,6 +183,9 @@ husk_status husk_queue_record(husk_queue *queue, husk_event **event)
     if (!event)
         return husk__reject(&scope, "event", "is NULL");
     *event = NULL;
+    status = husk__queue_ended_well(queue, &scope);
+    if (status != HUSK_OK)
+        return status;
     husk_event *made = calloc(1, sizeof *made);
     if (!made)
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for an event");
@@ -218,9 +221,11 @@ husk_status husk_queue_wait(husk_queue *queue, husk_event *event)
         return husk__reject(&scope, "event", "is NULL");
     if (event->context != queue->context)
         return husk__reject(&scope, "event", "belongs to another context than the queue");
-    cl_int code = clEnqueueBarrierWithWaitList(queue->cl, 1, &event->cl, NULL);
+    cl_event barrier = NULL;
+    cl_int code = clEnqueueBarrierWithWaitList(queue->cl, 1, &event->cl, &barrier);
     if (code != CL_SUCCESS)
         return husk__opencl_failed(queue->context, &scope, "clEnqueueBarrierWithWaitList", code);
+    husk__queue_watch(queue, barrier);
     return HUSK_OK;
 }
 

@@ -25,23 +25,28 @@ static husk_status begin(husk_queue *queue, const char *call, const husk_buffer 
     return HUSK_OK;
 }
 
+// What has no name is not in the profile.
 static husk_status done(husk_queue *queue, const husk_buffer *buffer, const char *function, const char *name,
                         cl_int code, cl_event event, const husk__scope *scope)
 {
     if (code != CL_SUCCESS)
         return husk__opencl_failed(queue->context, scope, function, code);
     husk__queue_used(queue, buffer->block);
-    husk__profile_keep(queue, name, event);
+    if (queue->profiling && name) {
+        clRetainEvent(event);
+        husk__profile_keep(queue, name, event);
+    }
+    husk__queue_watch(queue, event);
     return HUSK_OK;
 }
 
-// After a blocking read or map on an in-order queue, everything enqueued on it has ended. A blocking write says only
-// that the host memory may be used again.
-static husk_status caught_up(husk_queue *queue, husk_status status)
+// After a blocking read or map on an in-order queue, everything enqueued on it has ended, well or not.
+static husk_status caught_up(husk_queue *queue, husk_status status, const husk__scope *scope)
 {
-    if (status == HUSK_OK)
-        husk__clock_reached(queue->clock, atomic_load(&queue->clock->enqueued));
-    return status;
+    if (status != HUSK_OK)
+        return status;
+    husk__clock_reached(queue->clock, atomic_load(&queue->clock->enqueued));
+    return husk__queue_ended_well(queue, scope);
 }
 
 // A transfer from or to host memory, which may be NULL only for zero bytes.
@@ -65,8 +70,10 @@ husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t o
     cl_int code;
     HUSK__ENQUEUE(code, queue,
                   clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_TRUE, (size_t)(buffer->offset + offset),
-                                       (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event)));
-    return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
+                                       (size_t)bytes, host, 0, NULL, &event));
+    // It says only that the host memory may be used again, and what has failed by now.
+    status = done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
+    return status == HUSK_OK ? husk__queue_ended_well(queue, &scope) : status;
 }
 
 husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
@@ -85,12 +92,9 @@ husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint
     HUSK__ENQUEUE(code, queue,
                   clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
                                        (size_t)bytes, staging->host, 0, NULL, &staging->busy));
-    cl_event event = NULL;
-    if (code == CL_SUCCESS && queue->profiling) {
-        event = staging->busy;
-        clRetainEvent(event);
-    }
-    return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
+    if (code == CL_SUCCESS)
+        clRetainEvent(staging->busy);
+    return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, staging->busy, &scope);
 }
 
 static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
@@ -100,7 +104,7 @@ static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t
     cl_int code;
     HUSK__ENQUEUE(code, queue,
                   clEnqueueReadBuffer(queue->cl, buffer->block->mem, blocking, (size_t)(buffer->offset + offset),
-                                      (size_t)bytes, host, 0, NULL, husk__profile_event(queue, &event)));
+                                      (size_t)bytes, host, 0, NULL, &event));
     return done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, scope);
 }
 
@@ -111,7 +115,7 @@ husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t of
     husk_status status = begin_host(queue, "husk_buffer_read", buffer, offset, bytes, host, &scope);
     if (status != HUSK_OK || bytes == 0)
         return status;
-    return caught_up(queue, enqueue_read(queue, buffer, offset, bytes, host, CL_TRUE, &scope));
+    return caught_up(queue, enqueue_read(queue, buffer, offset, bytes, host, CL_TRUE, &scope), &scope);
 }
 
 husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
@@ -122,6 +126,28 @@ husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint6
     if (status != HUSK_OK || bytes == 0)
         return status;
     return enqueue_read(queue, buffer, offset, bytes, host, CL_FALSE, &scope);
+}
+
+// What has failed is no longer mapped.
+static husk_status map(husk_queue *queue, husk_buffer *buffer, cl_map_flags flags, uint64_t offset, uint64_t bytes,
+                       void **host, const husk__scope *scope)
+{
+    cl_event event = NULL;
+    cl_int code;
+    void *mapped;
+    do
+        mapped = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags, (size_t)(buffer->offset + offset),
+                                    (size_t)bytes, 0, NULL, &event, &code);
+    while (!mapped && husk__pool_gives_way(queue->context, code));
+    husk_status status = done(queue, buffer, "clEnqueueMapBuffer", NULL, mapped ? CL_SUCCESS : code, event, scope);
+    status = caught_up(queue, status, scope);
+    if (status == HUSK_OK) {
+        atomic_fetch_add(&buffer->block->maps, 1);
+        *host = mapped;
+    } else if (mapped) {
+        clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, mapped, 0, NULL, NULL);
+    }
+    return status;
 }
 
 husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode, uint64_t offset,
@@ -146,15 +172,7 @@ husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mod
         flags |= CL_MAP_WRITE;
     if (mode & HUSK_MAP_DISCARD)
         flags |= CL_MAP_WRITE_INVALIDATE_REGION;
-    cl_int code;
-    do
-        *host = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags,
-                                   (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL, NULL, &code);
-    while (!*host && husk__pool_gives_way(queue->context, code));
-    status = done(queue, buffer, "clEnqueueMapBuffer", "map", *host ? CL_SUCCESS : code, NULL, &scope);
-    if (status == HUSK_OK)
-        atomic_fetch_add(&buffer->block->maps, 1);
-    return caught_up(queue, status);
+    return map(queue, buffer, flags, offset, bytes, host, &scope);
 }
 
 husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host)
@@ -165,12 +183,13 @@ husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host
         return status;
     if (!host || !buffer->block)
         return husk__reject(&scope, "host", "is not what husk_buffer_map gave");
-    cl_int code = clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, host, 0, NULL, NULL);
+    cl_event event = NULL;
+    cl_int code = clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, host, 0, NULL, &event);
     if (code == CL_INVALID_VALUE)
         return husk__reject(&scope, "host", "is not what husk_buffer_map gave");
     if (code == CL_SUCCESS)
         atomic_fetch_sub(&buffer->block->maps, 1);
-    return done(queue, buffer, "clEnqueueUnmapMemObject", "unmap", code, NULL, &scope);
+    return done(queue, buffer, "clEnqueueUnmapMemObject", NULL, code, event, &scope);
 }
 
 husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from_offset, husk_buffer *to,
@@ -191,7 +210,7 @@ husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from
     cl_int code;
     HUSK__ENQUEUE(code, queue,
                   clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
-                                      (size_t)bytes, 0, NULL, husk__profile_event(queue, &event)));
+                                      (size_t)bytes, 0, NULL, &event));
     if (code == CL_SUCCESS)
         husk__queue_used(queue, from->block);
     return done(queue, to, "clEnqueueCopyBuffer", "copy", code, event, &scope);
@@ -218,7 +237,6 @@ husk_status husk_buffer_fill(husk_queue *queue, husk_buffer *buffer, uint64_t of
     cl_int code;
     HUSK__ENQUEUE(code, queue,
                   clEnqueueFillBuffer(queue->cl, buffer->block->mem, pattern, (size_t)pattern_bytes,
-                                      (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL,
-                                      husk__profile_event(queue, &event)));
+                                      (size_t)(buffer->offset + offset), (size_t)bytes, 0, NULL, &event));
     return done(queue, buffer, "clEnqueueFillBuffer", "fill", code, event, &scope);
 }

@@ -357,6 +357,29 @@ START_TEST(a_short_budget_holds_only_its_own_thread)
 }
 END_TEST
 
+/* Nor does it wait for what its block's queue is given meanwhile. */
+START_TEST(a_short_budget_waits_for_no_later_work)
+{
+    const uint32_t word = 3;
+    test_held_gate held;
+    pthread_t thread;
+    void *status;
+    husk_buffer *buffer = make(40 * MEGABYTE), *made = NULL;
+    test_gate gate = test_gate_close(queue);
+    test_ok(husk_buffer_fill(queue, buffer, 0, 4, &word, 4));
+    test_ok(husk_queue_flush(queue));
+    husk_buffer_release(buffer);
+    ck_assert_int_eq(pthread_create(&thread, NULL, make_in_thread, &made), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL); /* it is waiting by then */
+    test_gate_hold(&held, queue);
+    test_gate_open(&gate);
+    pthread_join(thread, &status);
+    ck_assert_msg(test_gate_held(&held), "a thread has waited for work that came later");
+    ck_assert_uint_eq((uintptr_t)status, HUSK_OK);
+    husk_buffer_release(made);
+}
+END_TEST
+
 static atomic_bool has_made;
 
 static void *make_larger_in_thread(void *argument)
@@ -467,6 +490,7 @@ int main(void)
     tcase_add_test(tests, a_short_budget_waits_for_its_own_blocks);
     tcase_add_test(tests, blocks_of_a_queue_that_nobody_waits_for_are_used_again);
     tcase_add_test(tests, a_short_budget_holds_only_its_own_thread);
+    tcase_add_test(tests, a_short_budget_waits_for_no_later_work);
     tcase_add_test(tests, the_budget_counts_what_commands_still_use);
     tcase_add_test(tests, idle_blocks_of_other_sizes_go_before_anybody_waits);
     tcase_add_test(tests, a_queue_that_wants_more_scratch_memory_keeps_none_of_the_smaller);

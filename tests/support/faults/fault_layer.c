@@ -93,16 +93,19 @@ static void *real(const char *name)
         atomic_fetch_add(&objects, made != NULL);                 \
         return made;                                              \
     }
-/* The same, where what is made is not an object. */
-#define MAPS(type, name, parameters, arguments)                   \
-    type name parameters                                          \
-    {                                                             \
-        type(*call) parameters = (type(*) parameters)real(#name); \
-        if (!fails(#name))                                        \
-            return call arguments;                                \
-        if (code)                                                 \
-            *code = (cl_int)atomic_load(&fail_code);              \
-        return NULL;                                              \
+/* The same, where what is made is no object, but the event is. */
+#define MAPS(type, name, parameters, arguments)                              \
+    type name parameters                                                     \
+    {                                                                        \
+        type(*call) parameters = (type(*) parameters)real(#name);            \
+        if (fails(#name)) {                                                  \
+            if (code)                                                        \
+                *code = (cl_int)atomic_load(&fail_code);                     \
+            return NULL;                                                     \
+        }                                                                    \
+        const type mapped = call arguments;                                  \
+        atomic_fetch_add(&objects, mapped != NULL && event != NULL);         \
+        return mapped;                                                       \
     }
 /* A command with an event as its last parameter, which is one more object where it is asked for. */
 #define ENQUEUES(name, parameters, arguments)                              \

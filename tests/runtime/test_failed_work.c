@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default,valgrind
+// Commands that end badly after they were enqueued: whoever waits for them is told, once, and the queue goes on.
+#include <string.h>
+
+#include "support/gate.h"
+#include "support/support.h"
+
+enum { BYTES = 4096 };
+static husk_queue *queue;
+static husk_buffer *buffer;
+static unsigned char host[BYTES];
+
+static void setup(void)
+{
+    husk_error error = {0};
+    test_ok_error(husk_queue_create(test_context(), &HUSK_QUEUE_PARAMS(.profiling = 1), &queue, &error), &error);
+    test_ok_error(husk_buffer_create(test_context(), BYTES, &buffer, &error), &error);
+}
+
+static void teardown(void)
+{
+    husk_buffer_release(buffer);
+    husk_queue_release(queue);
+}
+
+// ---- what is asked afterwards ----
+
+static husk_status finish(husk_queue *asked)
+{
+    return husk_queue_finish(asked);
+}
+
+static husk_status read_it(husk_queue *asked)
+{
+    return husk_buffer_read(asked, buffer, 0, BYTES, host);
+}
+
+static husk_status write_it(husk_queue *asked)
+{
+    return husk_buffer_write(asked, buffer, 0, BYTES, host);
+}
+
+static husk_status map(husk_queue *asked)
+{
+    void *mapped = host;
+    const husk_status status = husk_buffer_map(asked, buffer, HUSK_MAP_READ, 0, BYTES, &mapped);
+    if (status == HUSK_OK)
+        return husk_buffer_unmap(asked, buffer, mapped);
+    ck_assert_ptr_null(mapped);
+    return status;
+}
+
+static husk_status record(husk_queue *asked)
+{
+    husk_event *event = NULL;
+    husk_status status = husk_queue_record(asked, &event);
+    if (status == HUSK_OK)
+        status = husk_event_wait(event, HUSK_FOREVER);
+    husk_event_release(event);
+    return status;
+}
+
+static husk_status profile(husk_queue *asked)
+{
+    const husk_profile_record *records;
+    size_t count;
+    return husk_queue_profile(asked, &records, &count);
+}
+
+static husk_status (*const questions[])(husk_queue *asked) = {finish, read_it, write_it, map, record, profile};
+enum { QUESTIONS = sizeof questions / sizeof *questions };
+
+// ---- what fails ----
+
+static void fill(void)
+{
+    const uint32_t word = 7;
+    test_ok(husk_buffer_fill(queue, buffer, 0, BYTES, &word, sizeof word));
+}
+
+static void read_later(void)
+{
+    test_ok(husk_buffer_read_async(queue, buffer, 0, BYTES, host));
+}
+
+static void write_later(void)
+{
+    test_ok(husk_buffer_write_async(queue, buffer, 0, BYTES, host));
+}
+
+static void copy(void)
+{
+    test_ok(husk_buffer_copy(queue, buffer, 0, buffer, BYTES / 2, BYTES / 2));
+}
+
+static void (*const commands[])(void) = {fill, read_later, write_later, copy};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void expect_told_once(husk_status (*question)(husk_queue *asked), husk_queue *asked)
+{
+    ck_assert_int_eq(question(asked), HUSK_OPENCL);
+    if (question == record) // an event may have told it, which is another answer than the queue's
+        husk_queue_finish(asked);
+    else
+        ck_assert_ptr_nonnull(strstr(husk_queue_error(asked)->text, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"));
+    ck_assert_int_eq(question(asked), HUSK_OK);
+    fill();
+    test_ok(husk_buffer_read(queue, buffer, 0, BYTES, host));
+    ck_assert_int_eq(host[0], 7);
+}
+
+START_TEST(whoever_waits_is_told)
+{
+    for (int i = 0; i < COMMANDS; i++) {
+        test_gate gate = test_gate_close(queue);
+        commands[i]();
+        test_gate_break(&gate);
+        expect_told_once(questions[_i], queue);
+    }
+}
+END_TEST
+
+/* Also where many have ended well since. */
+START_TEST(it_is_not_forgotten)
+{
+    test_gate gate = test_gate_close(queue);
+    fill();
+    test_gate_break(&gate);
+    for (int i = 0; i < 1000; i++)
+        fill();
+    expect_told_once(finish, queue);
+}
+END_TEST
+
+START_TEST(a_queue_that_waits_for_it_is_told)
+{
+    husk_error error = {0};
+    husk_queue *other = NULL;
+    husk_event *event = NULL;
+    test_ok_error(husk_queue_create(test_context(), NULL, &other, &error), &error);
+    test_gate gate = test_gate_close(queue);
+    fill();
+    test_ok(husk_queue_record(queue, &event));
+    test_ok(husk_queue_wait(other, event));
+    test_gate_break(&gate);
+    ck_assert_int_eq(husk_event_wait(event, HUSK_FOREVER), HUSK_OPENCL);
+    ck_assert_int_eq(husk_queue_finish(queue), HUSK_OPENCL);
+    expect_told_once(finish, other);
+    husk_event_release(event);
+    husk_queue_release(other);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("failed work");
+    TCase *tests = tcase_create("failed work");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, whoever_waits_is_told, 0, QUESTIONS);
+    tcase_add_test(tests, it_is_not_forgotten);
+    tcase_add_test(tests, a_queue_that_waits_for_it_is_told);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
