@@ -38,9 +38,9 @@ HUSK_API const husk_error *husk_queue_error(const husk_queue *queue);
 /* Hand what is enqueued to the device. */
 HUSK_API husk_status husk_queue_flush(husk_queue *queue);
 /*
- * Wait until everything enqueued has ended. OPENCL, once, where a transfer or a wait for another queue's event has ended
- * badly after it was enqueued: what was computed or copied since the last call that said OK is not to be relied on. So
- * do record, and transfers that block.
+ * Wait until everything enqueued has ended. OPENCL, once, where a transfer or a wait for another queue's event has
+ * ended badly after it was enqueued: what was computed or copied since the last call that said OK is not to be relied
+ * on. So do record, and transfers that block.
  */
 HUSK_API husk_status husk_queue_finish(husk_queue *queue);
 
