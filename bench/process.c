@@ -227,6 +227,7 @@ static const char *doing(const char *what)
 {
     static const char *const table[][2] = {
         {"prepare", "making the case ready"},
+        {"run", "running for the first time"},
         {"verify", "running once to be verified"},
         {"warm", "warming up"},
         {"sample", "being measured"},

@@ -20,7 +20,7 @@
 #define LEAST_RACE       0.2 // seconds without which a race is not begun
 #define SHARE            1.6 // of the time that is left for a case: most races need less
 
-typedef enum progress { WAITING, UNDECIDED, DONE } progress;
+typedef enum progress { WAITING, UNDECIDED, LATE, DONE } progress;
 
 typedef struct tuner {
     const bench_options *options;
@@ -28,6 +28,7 @@ typedef struct tuner {
     bench_database database;
     const bench_suite *suite;
     json_t *device; // the worker's "tuning": who the device is
+    json_t *hung;   // entries of candidates that have hung; they are not kept
     uint64_t start_ns;
     double budget;
     size_t *order; // the costly cases first
@@ -82,19 +83,32 @@ static void keep(tuner *t, const bench_race *race, const bench_case *c)
     }
 }
 
+// A kernel that hangs in one case costs --max-time in each.
+static void remember_hung(tuner *t, const bench_race *race, const bench_case *c)
+{
+    for (size_t i = 0; i < race->problem_count; i++) {
+        if (race->problems[i].is_timeout)
+            json_array_append_new(t->hung, entry_of(race, "hung", race->problems[i].variant, c));
+    }
+}
+
 // ---- what people read ----
 
 static void print_problems(tuner *t, const bench_race *race, const bench_case *c)
 {
     for (size_t i = 0; i < race->problem_count; i++) {
-        bool is_wrong = race->problems[i].is_wrong;
+        const bool is_wrong = race->problems[i].is_wrong, is_late = race->problems[i].is_late;
+        const char *variant = race->problems[i].variant;
         t->wrong += is_wrong;
         t->timeouts += race->problems[i].is_timeout;
-        t->crashed += !is_wrong && !race->problems[i].is_timeout;
+        t->crashed += !is_wrong && !is_late && !race->problems[i].is_timeout;
         bench_progress_clear();
-        bench_print(8, "%s%s%s  %s: %s\n    clbench verify %s --variant %s\n", bench_colour_on(BENCH_BAD),
-               is_wrong ? "wrong" : "failed", bench_colour_off(), race->problems[i].variant,
-               race->problems[i].reason, c->canonical, race->problems[i].variant);
+        bench_print(8, "%s%s%s  %s: %s\n    clbench verify %s%s%s\n", bench_colour_on(is_late ? BENCH_WARN : BENCH_BAD),
+                    is_wrong  ? "wrong"
+                    : is_late ? "not ready in the time"
+                              : "failed",
+                    bench_colour_off(), variant[0] ? variant : "what is predicted", race->problems[i].reason,
+                    c->canonical, variant[0] ? " --variant " : "", variant);
     }
 }
 
@@ -140,12 +154,14 @@ static void print_left(const tuner *t, progress which, const char *heading)
 
 static int print_summary(const tuner *t)
 {
-    size_t undecided = 0, waiting = 0;
+    size_t undecided = 0, late = 0, waiting = 0;
     for (size_t i = 0; i < t->suite->count; i++) {
         undecided += t->progress[i] == UNDECIDED;
+        late += t->progress[i] == LATE;
         waiting += t->progress[i] == WAITING;
     }
     print_left(t, UNDECIDED, "Not decided in the time:\n");
+    print_left(t, LATE, "Not decided, since a candidate was not ready in the time:\n");
     print_left(t, WAITING, "Not reached in the time:\n");
     char text[600] = "";
     const size_t size = sizeof text;
@@ -159,6 +175,8 @@ static int print_summary(const tuner *t)
     if (undecided || waiting)
         bench_append(text, size, "; %zu undecided, %zu not reached: the same command goes on with them", undecided,
                      waiting);
+    if (late)
+        bench_append(text, size, "; %zu undecided that want a longer --budget", late);
     if (t->failed)
         bench_append(text, size, "; %zu could not be tuned", t->failed);
     bench_print(0, "%s.\n%s\n", text, t->database.path);
@@ -192,7 +210,7 @@ static bool make_order(tuner *t)
 
 static void count(tuner *t, const bench_race *race, size_t index)
 {
-    t->progress[index] = race->result == BENCH_RACE_UNDECIDED ? UNDECIDED : DONE;
+    t->progress[index] = race->result != BENCH_RACE_UNDECIDED ? DONE : race->is_late ? LATE : UNDECIDED;
     t->tuned += race->result == BENCH_RACE_TUNED;
     t->kept += race->result == BENCH_RACE_KEPT;
     t->known += race->result == BENCH_RACE_KNOWN;
@@ -215,6 +233,7 @@ static void run_case(tuner *t, size_t index, size_t cases_left)
         .seed = (uint64_t)t->options->seed + index,
         .again = t->options->again,
         .entries = t->database.entries,
+        .hung = t->hung,
     };
     char time_left[32];
     bench_time_left(time_left, (double)(bench_now_ns() - t->start_ns) * 1e-9, t->suite->count - cases_left,
@@ -224,8 +243,10 @@ static void run_case(tuner *t, size_t index, size_t cases_left)
     else
         bench_progress_show("[%zu left%s] %s", cases_left, time_left, c->canonical);
     bench_race_run(&t->husk, c, &options, &race);
+    t->budget += race.given_up;
     if (!bench_interrupted) {
         keep(t, &race, c);
+        remember_hung(t, &race, c);
         print_race(t, &race, c);
         count(t, &race, index);
     }
@@ -361,10 +382,12 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
 static int tune_device(const bench_options *options, const bench_suite *suite, const char *device, const char *wish)
 {
     tuner t = {.options = options, .suite = suite, .start_ns = bench_now_ns(), .budget = budget_of(options)};
+    t.hung = json_array();
     const int code = run(&t, device, wish);
     bench_contestant_stop(&t.husk);
     bench_database_close(&t.database);
     json_decref(t.device);
+    json_decref(t.hung);
     free(t.order);
     free(t.progress);
     return code;

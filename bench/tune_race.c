@@ -18,8 +18,7 @@
 #define CONFIRM_ROUNDS 6
 #define TURN_NS        4e6 // a turn lasts so long, or one run
 #define HOPELESS       1.4 // a first look so much above the best ends a challenge
-#define GRACE_SECONDS  6.0 // how far a request may go beyond the command's time
-#define COMPILE_GRACE  60.0 // the same for one that may compile: half a compilation is of no use to the next run either
+#define COMPILE_GRACE  60.0 // a compilation beyond the command's time: half of one is of no use to the next run either
 
 typedef struct racer {
     char form[128]; // "" for the predicted one
@@ -40,7 +39,7 @@ typedef struct track {
     size_t count, rounds;
     double best_look; // the shortest run at first sight
     bool is_complete; // every candidate was looked at
-    bool is_late;     // the command's time ended a request: nobody's fault
+    bool is_cut;      // the command's time ended the compilation of the predicted one: nobody's fault
 } track;
 
 static double elapsed(const track *t)
@@ -55,15 +54,19 @@ static double left(const track *t)
 
 // ---- requests ----
 
-static json_t *ask_within(track *t, const racer *r, json_t *request, double most, double grace, bench_state *state,
+// One that is given up takes nothing of the time: the same command would begin with it again, and get no further.
+static json_t *ask_within(track *t, const racer *r, json_t *request, double limit, bench_state *state,
                           char reason[BENCH_REASON_TEXT])
 {
     json_t *reply = NULL;
-    double limit = t->options->seconds_left - elapsed(t) + grace;
-    limit = limit < 1 ? 1 : limit > most ? most : limit;
+    const uint64_t start = bench_now_ns();
     json_object_set_new(request, "slot", json_integer(r->slot));
     bench_reply status = bench_process_call(&t->husk->process, request, limit, &reply, reason);
-    t->is_late = t->is_late || (status == BENCH_REPLY_TIMEOUT && limit < most);
+    if (status == BENCH_REPLY_TIMEOUT) {
+        const uint64_t spent = bench_now_ns() - start;
+        t->start_ns += spent;
+        t->race->given_up += (double)spent * 1e-9;
+    }
     *state = bench_state_of_reply(status, reply, reason);
     if (!strcmp(bench_entry_text(reply, "answer"), "lost"))
         bench_process_kill(&t->husk->process);
@@ -73,18 +76,52 @@ static json_t *ask_within(track *t, const racer *r, json_t *request, double most
     return NULL;
 }
 
+// Whatever is left of the command's time: what runs is known to hang only after --max-time.
 static json_t *ask(track *t, const racer *r, json_t *request, bench_state *state, char reason[BENCH_REASON_TEXT])
 {
-    return ask_within(t, r, request, t->options->max_time, GRACE_SECONDS, state, reason);
+    return ask_within(t, r, request, t->options->max_time, state, reason);
 }
 
-static json_t *prepare(track *t, const racer *r, bench_state *state, char reason[BENCH_REASON_TEXT])
+static void note_problem(track *t, const racer *r, bench_state state, const char *reason)
 {
-    json_t *request = json_pack("{s:s, s:s}", "do", "prepare", "case", t->c->canonical);
+    bench_race *race = t->race;
+    if (race->problem_count == BENCH_RACE_PROBLEMS || bench_interrupted)
+        return;
+    size_t at = race->problem_count++;
+    snprintf(race->problems[at].variant, sizeof race->problems[at].variant, "%s", r->form);
+    snprintf(race->problems[at].reason, sizeof race->problems[at].reason, "%s", reason);
+    race->problems[at].is_wrong = state == BENCH_STATE_FAILED;
+    race->problems[at].is_timeout = state == BENCH_STATE_TIMEOUT;
+    race->problems[at].is_late = state == BENCH_STATE_SKIPPED;
+}
+
+// Its operands and plan. SKIPPED, and noted: the command's time ended it.
+static json_t *compile(track *t, const racer *r, double limit, double most, bench_state *state,
+                       char reason[BENCH_REASON_TEXT])
+{
+    json_t *request = json_pack("{s:s, s:s, s:b}", "do", "prepare", "case", t->c->canonical, "run", 0);
     if (r->form[0])
         json_object_set_new(request, "form", json_string(r->form));
+    json_t *reply = ask_within(t, r, request, limit, state, reason);
+    if (*state == BENCH_STATE_TIMEOUT && limit < most && !bench_interrupted) {
+        *state = BENCH_STATE_SKIPPED;
+        t->race->is_late = true;
+        t->is_cut = t->is_cut || r == t->racers;
+        note_problem(t, r, *state, reason);
+    }
+    return reply;
+}
+
+// A driver may compile in the first run, too: it has what a compilation has, and --max-time at least.
+static json_t *prepare(track *t, const racer *r, bench_state *state, char reason[BENCH_REASON_TEXT])
+{
     const double most = t->options->compile_time > 0 ? t->options->compile_time : t->options->max_time;
-    return ask_within(t, r, request, most, COMPILE_GRACE, state, reason);
+    const double limit = fmin(most, fmax(1, t->options->seconds_left - elapsed(t) + COMPILE_GRACE));
+    json_t *reply = compile(t, r, limit, most, state, reason);
+    if (!reply)
+        return NULL;
+    json_decref(reply);
+    return ask_within(t, r, json_pack("{s:s}", "do", "run"), fmax(limit, t->options->max_time), state, reason);
 }
 
 // A worker that ended took every slot with it: start it again and prepare who is still there.
@@ -93,7 +130,7 @@ static bool restore(track *t)
     bench_state state;
     if (t->husk->process.pid)
         return true;
-    if (bench_interrupted || t->is_late || !bench_contestant_revive(t->husk))
+    if (bench_interrupted || !bench_contestant_revive(t->husk))
         return false;
     for (size_t i = 0; i < t->count; i++) {
         char reason[BENCH_REASON_TEXT];
@@ -106,23 +143,11 @@ static bool restore(track *t)
     return !t->racers[0].is_out;
 }
 
-static void note_problem(track *t, const racer *r, bench_state state, const char *reason)
-{
-    bench_race *race = t->race;
-    if (race->problem_count == BENCH_RACE_PROBLEMS || bench_interrupted || t->is_late)
-        return;
-    size_t at = race->problem_count++;
-    snprintf(race->problems[at].variant, sizeof race->problems[at].variant, "%s", r->form);
-    snprintf(race->problems[at].reason, sizeof race->problems[at].reason, "%s", reason);
-    race->problems[at].is_wrong = state == BENCH_STATE_FAILED;
-    race->problems[at].is_timeout = state == BENCH_STATE_TIMEOUT;
-}
-
 // A racer that failed is out; its refusal is nothing to speak of.
 static bool drop(track *t, racer *r, bench_state state, const char *reason)
 {
     r->is_out = true;
-    if (state != BENCH_STATE_UNSUPPORTED)
+    if (state != BENCH_STATE_UNSUPPORTED && state != BENCH_STATE_SKIPPED)
         note_problem(t, r, state, reason);
     return restore(t);
 }
@@ -163,21 +188,27 @@ static bool look(track *t, racer *r)
     return true;
 }
 
-static bool is_known_bad(const track *t, const char *variant)
+// Whether entries say it of a variant of these kernels on this device.
+static bool say(const json_t *entries, const track *t, const char *state, const char *variant)
 {
-    for (size_t i = 0; i < t->race->problem_count; i++) {
-        if (!strcmp(t->race->problems[i].variant, variant))
-            return true;
-    }
-    for (size_t i = 0; i < json_array_size(t->options->entries); i++) {
-        const json_t *entry = json_array_get(t->options->entries, i);
-        if (!strcmp(bench_entry_text(entry, "state"), "wrong") && bench_database_is_of(entry, t->race->key) &&
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *entry = json_array_get(entries, i);
+        if (!strcmp(bench_entry_text(entry, "state"), state) && bench_database_is_of(entry, t->race->key) &&
             !strcmp(bench_entry_text(entry, "op"), bench_entry_text(t->race->key, "op")) &&
             !strcmp(bench_entry_text(entry, "kernels"), bench_entry_text(t->race->key, "kernels")) &&
             !strcmp(bench_entry_text(entry, "variant"), variant))
             return true;
     }
     return false;
+}
+
+static bool is_known_bad(const track *t, const char *variant)
+{
+    for (size_t i = 0; i < t->race->problem_count; i++) {
+        if (!strcmp(t->race->problems[i].variant, variant))
+            return true;
+    }
+    return say(t->options->entries, t, "wrong", variant) || say(t->options->hung, t, "hung", variant);
 }
 
 // A place for one more: a free one, or that of one who is out.
@@ -419,9 +450,12 @@ static void run_race(track *t)
             finish(t, &t->racers[0], BENCH_RACE_FAILED);
             return;
         }
-        bench_race_verdict verdict = leader ? confirm(t, leader, &random) : BENCH_RACE_NOT_FASTER;
+        // Without a round there is no leader, either.
+        bench_race_verdict verdict = leader                 ? confirm(t, leader, &random)
+                                     : count_challengers(t) ? BENCH_RACE_OPEN
+                                                            : BENCH_RACE_NOT_FASTER;
         if (verdict != BENCH_RACE_FASTER) {
-            bool is_told = verdict == BENCH_RACE_NOT_FASTER && t->is_complete;
+            bool is_told = verdict == BENCH_RACE_NOT_FASTER && t->is_complete && !t->race->is_late;
             finish(t, &t->racers[0], is_told ? BENCH_RACE_KEPT : BENCH_RACE_UNDECIDED);
             return;
         }
@@ -496,7 +530,7 @@ void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_rac
     memset(race, 0, sizeof *race);
     if (line_up(&t))
         run_race(&t);
-    if (race->result == BENCH_RACE_FAILED && (t.is_late || bench_interrupted))
+    if (race->result == BENCH_RACE_FAILED && (t.is_cut || bench_interrupted))
         race->result = BENCH_RACE_UNDECIDED;
     if (race->result == BENCH_RACE_FAILED && !race->reason[0])
         snprintf(race->reason, sizeof race->reason, "the worker process could not be started again");

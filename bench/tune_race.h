@@ -22,12 +22,13 @@ typedef enum bench_race_result {
 
 typedef struct bench_race_options {
     double seconds;      /* for this race, compiling and verifying included */
-    double seconds_left; /* of the whole command; a request that lasts much longer is given up */
+    double seconds_left; /* of the whole command; a compilation that lasts much longer is given up */
     double max_time;     /* watchdog of one request */
     double compile_time; /* of one that may compile; 0: max_time */
     uint64_t seed;
     bool again; /* race although the database has an answer */
     const json_t *entries;
+    const json_t *hung; /* entries of variants that hung in an earlier race: they have no part in this one */
 } bench_race_options;
 
 enum { BENCH_RACE_PROBLEMS = 8 };
@@ -40,11 +41,13 @@ typedef struct bench_race {
     double predicted_ns, winner_ns;
     size_t challengers, rounds;
     char reason[BENCH_REASON_TEXT];
-    /* Challengers that computed wrongly, crashed or hung. */
+    bool is_late;    /* the command's time ended a compilation: a challenger's, or the predicted one's */
+    double given_up; /* seconds of requests that were given up; they count neither for the race nor for the command */
+    /* Challengers that computed wrongly, crashed or hung, and who was late; "" is the predicted one. */
     struct {
         char variant[128];
         char reason[BENCH_REASON_TEXT];
-        bool is_wrong, is_timeout;
+        bool is_wrong, is_timeout, is_late;
     } problems[BENCH_RACE_PROBLEMS];
     size_t problem_count;
 } bench_race;

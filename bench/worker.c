@@ -168,10 +168,11 @@ static json_t *do_prepare(worker *w, json_t *request)
     uint64_t prepared = bench_now_ns();
     if (answer == BENCH_OK)
         answer = w->contender->reset(w->slots[slot], w->reason);
-    if (answer == BENCH_OK)
+    const bool runs = answer == BENCH_OK && !json_is_false(json_object_get(request, "run"));
+    if (runs)
         say("running for the first time");
     uint64_t reset = bench_now_ns();
-    if (answer == BENCH_OK)
+    if (runs)
         answer = w->contender->run(w->slots[slot], w->reason);
     uint64_t ran = bench_now_ns();
     json_t *reply = answer_of(answer, w->reason);
@@ -183,6 +184,13 @@ static json_t *do_prepare(worker *w, json_t *request)
     json_object_set_new(reply, "prepare_ns", json_integer((json_int_t)(prepared - start)));
     json_object_set_new(reply, "first_ns", json_integer((json_int_t)(ran - reset)));
     return reply;
+}
+
+static json_t *do_run(worker *w, json_t *request)
+{
+    json_t *reply = NULL;
+    void *state = slot_of(w, request, &reply);
+    return state ? answer_of(w->contender->run(state, w->reason), w->reason) : reply;
 }
 
 static void verdict_reply(json_t *reply, const bench_verdict *verdict)
@@ -475,7 +483,7 @@ static json_t *serve_one(worker *w, const bench_worker_options *options, json_t 
         const char *what;
         json_t *(*serve)(worker *, json_t *);
     } table[] = {
-        {"forms", do_forms}, {"prepare", do_prepare}, {"verify", do_verify},
+        {"forms", do_forms}, {"prepare", do_prepare}, {"run", do_run},     {"verify", do_verify},
         {"warm", do_warm},   {"sample", do_sample},   {"check", do_check},
     };
     const char *what = json_string_value(json_object_get(request, "do"));

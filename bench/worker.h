@@ -7,7 +7,9 @@
  *     (at the start, unasked)         name, version; from husk also device, notes, status
  *     forms    case                  forms: names, [] when there is only the contender's own choice
  *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
- *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns
+ *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns;
+ *                                    with run false it does not run
+ *     run      slot                  the first run, of one that was prepared without
  *     verify   slot seed again       pass, mistrusted, max_error, bound, max_ratio, checked, text; with again also
  *                                    repeats, where a run on the output of another comes to the same bits
  *     warm     slot runs ns limit_ns reset       batch (runs a sample), settled; reset: from the initial output

@@ -90,6 +90,8 @@ static bench_answer fake_prepare(void *session, const bench_case *c, const bench
     }
     while (!strcmp(fake_name, "hangs"))
         pause();
+    while (!strcmp(fake_name, "builds") && options->form)
+        pause();
     if (!strcmp(fake_name, "compiles"))
         nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
     fake *f = calloc(1, sizeof *f);
@@ -123,6 +125,8 @@ static bench_answer fake_run_batch(void *state, int64_t count, char reason[BENCH
     fake *f = state;
     (void)reason;
     f->runs += count;
+    while (!strcmp(f->name, "stalls") && f->form[0])
+        pause();
     if (!strcmp(f->name, "crashes") && f->runs > 3)
         raise(SIGABRT);                             // not SIGSEGV, which sanitizers answer themselves
     if (!strcmp(f->name, "nothing") && f->runs > 2) // it has been verified by now

@@ -393,6 +393,32 @@ START_TEST(a_crash_or_a_hang_costs_one_candidate)
 }
 END_TEST
 
+static bool has_entry_of(const char *case_line)
+{
+    json_t *entries = access(path, F_OK) == 0 ? read_entries() : json_array();
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(entries); i++)
+        found = found || !strcmp(bench_entry_text(json_array_get(entries, i), "case"), case_line);
+    json_decref(entries);
+    return found;
+}
+
+// What hangs is told, also where the budget leaves it less than --max-time, and does not hold up the cases behind it.
+START_TEST(a_hang_does_not_take_the_budget)
+{
+    if (!is_pocl())
+        return;
+    // In its second run: the output's first element is no number before the first one.
+    plant("    const volatile __global data_t *before = y_base;\n"
+          "    while (get_global_id(0) == 0 && before[0] == before[0])\n        ;\n");
+    expect("tune --budget 5s --max-time 15s " POOL " " SOFTMAX, 124, "failed  window:");
+    ck_assert_ptr_nonnull(strstr(output, "no answer within 15 s while being measured"));
+    ck_assert_ptr_nonnull(strstr(output, "clbench verify " POOL " --variant window:"));
+    run("tune --budget 5s --max-time 15s " POOL " " SOFTMAX); // on a slow machine the first one may not get there
+    ck_assert_msg(has_entry_of(SOFTMAX), "%.3000s", output);
+}
+END_TEST
+
 static double now(void)
 {
     struct timespec time;
@@ -476,6 +502,7 @@ int main(void)
     tcase_add_test(tests, a_faster_candidate_wins_and_is_taken);
     tcase_add_test(tests, a_wrong_candidate_is_never_chosen);
     tcase_add_test(tests, a_crash_or_a_hang_costs_one_candidate);
+    tcase_add_test(tests, a_hang_does_not_take_the_budget);
     tcase_add_test(tests, the_budget_is_kept);
     tcase_add_test(tests, an_interruption_keeps_what_was_found);
     tcase_add_test(tests, a_damaged_file_gives_way);

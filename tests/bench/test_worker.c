@@ -387,6 +387,57 @@ START_TEST(a_candidate_that_could_not_be_verified_is_not_kept_as_wrong)
 }
 END_TEST
 
+// A race of a command whose time leaves a compilation two seconds.
+static bench_race late_race(const char *name)
+{
+    bench_contestant c = start(name);
+    bench_case small;
+    bench_race race;
+    char reason[BENCH_REASON_TEXT];
+    const bench_race_options options = {
+        .seconds = 20, .seconds_left = -58, .max_time = 2, .compile_time = 50, .seed = 1};
+    ck_assert(bench_case_parse("activation count=10", &small, reason));
+    bench_race_run(&c, &small, &options, &race);
+    bench_contestant_stop(&c);
+    return race;
+}
+
+// However little time is left: else the same command would begin with it again, and never get past it.
+START_TEST(tune_tells_a_hang_and_decides_without_it)
+{
+    bench_race race = late_race("stalls");
+    ck_assert_msg(race.problem_count == 1, "%d: %s", (int)race.result, race.reason);
+    ck_assert_str_eq(race.problems[0].variant, "fast");
+    ck_assert_msg(strstr(race.problems[0].reason, "while running for the first time") != NULL, "%s",
+                  race.problems[0].reason);
+    ck_assert(race.problems[0].is_timeout && !race.is_late);
+    ck_assert_int_eq(race.result, BENCH_RACE_KEPT);
+    ck_assert_double_ge(race.given_up, 1);
+    bench_race_free(&race);
+}
+END_TEST
+
+// One that the command's time ended while it was compiled is nobody's fault; it is told, and nothing decided.
+START_TEST(tune_tells_what_it_had_no_time_to_compile)
+{
+    bench_race race = late_race("builds");
+    ck_assert_msg(race.problem_count == 1, "%d: %s", (int)race.result, race.reason);
+    ck_assert_str_eq(race.problems[0].variant, "fast");
+    ck_assert_msg(strstr(race.problems[0].reason, "while making its operands and plan") != NULL, "%s",
+                  race.problems[0].reason);
+    ck_assert(!race.problems[0].is_timeout && race.problems[0].is_late && race.is_late);
+    ck_assert_int_eq(race.result, BENCH_RACE_UNDECIDED);
+    ck_assert_double_ge(race.given_up, 1);
+    bench_race_free(&race);
+    race = late_race("hangs"); // what is predicted, too
+    ck_assert_msg(race.problem_count == 1, "%d: %s", (int)race.result, race.reason);
+    ck_assert_str_eq(race.problems[0].variant, "");
+    ck_assert(race.problems[0].is_late && race.is_late);
+    ck_assert_int_eq(race.result, BENCH_RACE_UNDECIDED);
+    bench_race_free(&race);
+}
+END_TEST
+
 // Every operator and gradient, before anything could be compared, and after something was found to be wrong.
 START_TEST(no_operators_verdict_is_wrong_for_want_of_memory)
 {
@@ -674,6 +725,8 @@ int main(int argc, char **argv)
     tcase_add_test(tests, integers_that_are_not_written_are_found);
     tcase_add_test(tests, without_memory_nothing_is_right_or_wrong);
     tcase_add_test(tests, a_candidate_that_could_not_be_verified_is_not_kept_as_wrong);
+    tcase_add_test(tests, tune_tells_a_hang_and_decides_without_it);
+    tcase_add_test(tests, tune_tells_what_it_had_no_time_to_compile);
     tcase_add_test(tests, no_operators_verdict_is_wrong_for_want_of_memory);
     tcase_add_test(tests, what_is_wrong_stays_so_without_memory);
     tcase_add_test(tests, one_that_is_too_fast_is_suspect);
