@@ -338,12 +338,12 @@ static void renew_workers(bench_run *r)
 void bench_measure_rounds(bench_run *r)
 {
     husk_ref_random random = {.seed = (uint64_t)r->options->seed};
-    size_t *order = calloc(r->row_count + 1, sizeof *order);
+    size_t *order = r->order;
     int64_t rounds = r->options->rounds;
-    for (size_t i = 0; order && i < r->row_count; i++)
+    for (size_t i = 0; i < r->row_count; i++)
         order[i] = i;
     r->rows_began = bench_run_elapsed(r);
-    for (int64_t round = 0; order && round < rounds && !bench_interrupted; round++) {
+    for (int64_t round = 0; round < rounds && !bench_interrupted; round++) {
         r->round = round;
         if (round > 0)
             renew_workers(r);
@@ -376,7 +376,6 @@ void bench_measure_rounds(bench_run *r)
     }
     bench_process_watch(NULL);
     watched_row = NULL;
-    free(order);
 }
 
 static void write_reproducer(const bench_run *r, bench_row *row)
@@ -425,7 +424,8 @@ bool bench_make_rows(bench_run *r)
             capacity++;
     }
     r->rows = calloc(capacity + 1, sizeof *r->rows);
-    for (size_t i = 0; r->rows && i < r->suite.count; i++) {
+    r->order = calloc(capacity + 1, sizeof *r->order);
+    for (size_t i = 0; r->rows && r->order && i < r->suite.count; i++) {
         const bench_suite_entry *entry = &r->suite.entries[i];
         for (size_t v = 0; v == 0 || all; v++) {
             const char *variant = all ? husk_op_variant(bench_op_row(&entry->c), v) : NULL;
@@ -434,7 +434,7 @@ bool bench_make_rows(bench_run *r)
             make_row(r, entry, variant);
         }
     }
-    return r->rows != NULL;
+    return r->rows && r->order;
 }
 
 // The peaks may have turned out higher than when the first rows were printed: the document has one figure.

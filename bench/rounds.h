@@ -26,6 +26,7 @@ typedef struct bench_run {
     double compiling; /* seconds in which programs were built, once; beside the budget */
     bench_row *rows;
     size_t row_count;
+    size_t *order; /* in which they are measured */
     bench_peaks peaks;
     double sentinel_gflops, memory_rate; /* the first sentinel's, and GB/s of the fastest fixed copy */
     double worst_drift[BENCH_MAX_DEVICES], worst_memory_drift[BENCH_MAX_DEVICES]; /* how much longer the slowest took */

@@ -223,6 +223,16 @@ static void measure_rows(bench_run *r)
     ask_memory(r);
 }
 
+static void free_rows(bench_run *r)
+{
+    for (size_t i = 0; i < r->row_count; i++)
+        bench_row_free(&r->rows[i]);
+    free(r->rows);
+    free(r->order);
+    r->rows = NULL;
+    r->order = NULL;
+}
+
 static int run_device(bench_run *r, size_t index)
 {
     char buffer[64];
@@ -239,17 +249,22 @@ static int run_device(bench_run *r, size_t index)
     int code = open_device(r);
     if (code != BENCH_EXIT_OK)
         return code;
-    if (bench_make_rows(r) && r->row_count > 0)
+    if (!bench_make_rows(r)) {
+        bench_say("clbench: %s: nothing was measured: host memory does not suffice for the rows of so many cases",
+                  device_name(r));
+        code = BENCH_EXIT_ERROR;
+    } else if (r->row_count > 0) {
         measure_rows(r);
-    else
+    } else {
         printf("%s: nothing is missing\n", device_name(r));
-    for (size_t i = 0; i < r->row_count; i++)
-        bench_row_free(&r->rows[i]);
-    free(r->rows);
-    r->rows = NULL;
-    measure_overhead(r);
+    }
+    free_rows(r);
+    if (code == BENCH_EXIT_OK)
+        measure_overhead(r);
     for (size_t i = 0; i < r->contestant_count; i++)
         bench_contestant_stop(&r->contestants[i]);
+    if (code != BENCH_EXIT_OK)
+        return code;
     measure_startup(r);
     bench_overhead_print(json_object_get(place_of(r), "overhead"), false);
     r->device++;
@@ -482,6 +497,9 @@ int bench_command_run(const bench_options *given)
             code = judged;
         else if (code == BENCH_EXIT_OK)
             code = is_written ? judged : BENCH_EXIT_ERROR;
+    } else if (code == BENCH_EXIT_OK && !bench_interrupted) {
+        bench_say("clbench: nothing was measured");
+        code = BENCH_EXIT_ERROR;
     }
     if (bench_interrupted)
         say_interrupted(&r);

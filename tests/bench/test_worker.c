@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "case_check.h"
+#include "cli.h"
 #include "contestant.h"
 #include "data.h"
 #include "fake_contender.h"
@@ -22,6 +23,7 @@
 #include "op.h"
 #include "plausible.h"
 #include "results.h"
+#include "run.h"
 #include "suite.h"
 #include "timer.h"
 #include "tune_race.h"
@@ -38,9 +40,11 @@ void *__wrap_malloc(size_t size)
     return fake_memory_is_short ? NULL : __real_malloc(size);
 }
 
+static size_t too_large; // what calloc has no room for; 0: nothing
+
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fake_memory_is_short ? NULL : __real_calloc(count, size);
+    return fake_memory_is_short || (too_large && size == too_large) ? NULL : __real_calloc(count, size);
 }
 
 // What only this worker answers: a driver that says nothing sensible.
@@ -497,6 +501,38 @@ START_TEST(what_is_wrong_stays_so_without_memory)
 END_TEST
 
 // Its time would be less than memory takes, were memory as slow as this: minutes, which no other work makes of it.
+// What is written to stderr meanwhile.
+static int run_command(const char *const *words, int count, char *text, size_t size)
+{
+    bench_options options;
+    char reason[BENCH_REASON_TEXT];
+    ck_assert_msg(bench_cli_parse(count, (char **)(uintptr_t)words, &options, reason), "%s", reason);
+    FILE *file = tmpfile();
+    const int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    const int code = bench_command_run(&options);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return code;
+}
+
+// Ten thousand cases with all their variants are gigabytes of rows: without them nothing is measured, and that is said.
+START_TEST(rows_that_find_no_memory_are_not_nothing_to_do)
+{
+    static const char *const words[] = {"clbench",      "run",        "-q",      "--baseline", "none",
+                                        "--no-history", "activation", "count=10"};
+    char text[4096];
+    too_large = sizeof(bench_row);
+    const int code = run_command(words, sizeof words / sizeof *words, text, sizeof text);
+    too_large = 0;
+    ck_assert_int_eq(code, BENCH_EXIT_ERROR);
+    ck_assert_msg(strstr(text, "host memory does not suffice") != NULL, "%s", text);
+}
+END_TEST
+
 START_TEST(one_that_is_too_fast_is_suspect)
 {
     bench_contestant c = start("good");
@@ -729,6 +765,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, tune_tells_what_it_had_no_time_to_compile);
     tcase_add_test(tests, no_operators_verdict_is_wrong_for_want_of_memory);
     tcase_add_test(tests, what_is_wrong_stays_so_without_memory);
+    tcase_add_test(tests, rows_that_find_no_memory_are_not_nothing_to_do);
     tcase_add_test(tests, one_that_is_too_fast_is_suspect);
     tcase_add_test(tests, a_crash_names_the_signal);
     tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
