@@ -53,9 +53,9 @@ static void explain_difference(const json_t *old_document, const json_t *a, cons
                  bench_text_of(a_host, "cpu"), bench_text_of(b_host, "cpu"));
 }
 
-static int say_no_device(const char *name)
+static int refuse(const char *reason)
 {
-    fprintf(stderr, "clbench: %s: no device was measured in it\n", name);
+    fprintf(stderr, "clbench: %s\n", reason);
     return BENCH_EXIT_USAGE;
 }
 
@@ -121,12 +121,6 @@ typedef struct partners {
 
 #define NONE ((size_t)-1)
 
-static size_t devices_of(const json_t *document)
-{
-    const size_t count = bench_device_count(document);
-    return count < BENCH_MAX_COLUMNS ? count : BENCH_MAX_COLUMNS;
-}
-
 // Of several that are equal, the one in the same place.
 static bool is_at_same_place(const json_t *a, const json_t *b)
 {
@@ -138,11 +132,11 @@ static bool is_at_same_place(const json_t *a, const json_t *b)
 static void find_partners(const json_t *old, const json_t *new, partners *p)
 {
     memset(p, 0, sizeof *p);
-    for (size_t k = 0; k < devices_of(new); k++)
+    for (size_t k = 0; k < bench_device_count(new); k++)
         p->of_new[k] = NONE;
     for (int by_place = 1; by_place >= 0; by_place--) {
-        for (size_t k = 0; k < devices_of(new); k++) {
-            for (size_t i = 0; i < devices_of(old) && p->of_new[k] == NONE; i++) {
+        for (size_t k = 0; k < bench_device_count(new); k++) {
+            for (size_t i = 0; i < bench_device_count(old) && p->of_new[k] == NONE; i++) {
                 const json_t *a = bench_device_of(old, i), *b = bench_device_of(new, k);
                 char text[sizeof p->why];
                 if (p->is_taken[i] || (by_place && !is_at_same_place(a, b)))
@@ -172,21 +166,23 @@ static int compare_two(session *s)
     int code = BENCH_EXIT_OK, compared = 0;
     bool any = false;
     partners p;
-    for (size_t i = 0; i < 2; i++)
-        if (!bench_device_count(s->documents[i]))
-            return say_no_device(s->options->files[i]);
+    bench_column columns[BENCH_MAX_COLUMNS]; // only to refuse what is too much for the table, too
+    char reason[BENCH_REASON_TEXT];
+    for (size_t i = 0, count = 0; i < 2; i++, count = 0)
+        if (!bench_columns_add(columns, &count, s->documents[i], s->options->files[i], reason))
+            return refuse(reason);
     find_partners(old, new, &p);
-    for (size_t k = 0; k < devices_of(new); k++) {
+    for (size_t k = 0; k < bench_device_count(new); k++) {
         if (p.of_new[k] == NONE)
             continue;
         if (compared++)
             putchar('\n');
         code = worse(code, compare_devices(s, p.of_new[k], k, true, &any));
     }
-    for (size_t k = 0; compared && k < devices_of(new); k++)
+    for (size_t k = 0; compared && k < bench_device_count(new); k++)
         if (p.of_new[k] == NONE)
             say_alone(new, k, s->options->files[1]);
-    for (size_t i = 0; compared && i < devices_of(old); i++)
+    for (size_t i = 0; compared && i < bench_device_count(old); i++)
         if (!p.is_taken[i])
             say_alone(old, i, s->options->files[0]);
     if (!compared && !s->options->force) {
@@ -207,13 +203,11 @@ static int compare_two(session *s)
 static int show_columns(session *s)
 {
     bench_column columns[BENCH_MAX_COLUMNS];
+    char reason[BENCH_REASON_TEXT];
     size_t count = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        if (!bench_device_count(s->documents[i]))
-            return say_no_device(s->options->files[i]);
-        for (size_t k = 0; k < bench_device_count(s->documents[i]) && count < BENCH_MAX_COLUMNS; k++)
-            columns[count++] = (bench_column){s->documents[i], k, s->options->files[i]};
-    }
+    for (size_t i = 0; i < s->count; i++)
+        if (!bench_columns_add(columns, &count, s->documents[i], s->options->files[i], reason))
+            return refuse(reason);
     if (count < 2) {
         fprintf(stderr,
                 "clbench: compare needs two results, or one of several devices: clbench compare OLD NEW\n");

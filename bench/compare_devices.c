@@ -82,9 +82,28 @@ static size_t list_ops(const bench_column *columns, const char **ops, size_t mos
     return count;
 }
 
-char bench_column_letter(size_t index)
+bool bench_columns_add(bench_column *columns, size_t *count, const json_t *document, const char *file,
+                       char reason[BENCH_REASON_TEXT])
 {
-    return (char)(index < 26 ? 'A' + index : 'a' + (index - 26));
+    const size_t devices = bench_device_count(document);
+    if (!devices)
+        return bench_explain(reason, BENCH_REASON_TEXT, "%.300s: no device was measured in it", file);
+    if (devices > BENCH_MAX_COLUMNS - *count)
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "%.300s: with it there are more than %d devices, the most that stand beside each other",
+                             file, BENCH_MAX_COLUMNS);
+    for (size_t k = 0; k < devices; k++)
+        columns[(*count)++] = (bench_column){document, k, file};
+    return true;
+}
+
+bench_column_name bench_column_named(size_t index)
+{
+    const char last = (char)('A' + index % 26);
+    bench_column_name name = {{last}};
+    if (index >= 26)
+        name = (bench_column_name){{(char)('A' + (index / 26 - 1) % 26), last}};
+    return name;
 }
 
 static void format_cell(const bench_column *columns, size_t index, const json_t *row, char text[32])
@@ -103,7 +122,7 @@ static void format_cell(const bench_column *columns, size_t index, const json_t 
 static void describe(const bench_column *column, size_t index, char *text, size_t size)
 {
     const json_t *device = bench_device_of(column->document, column->device);
-    snprintf(text, size, "%c: %s (%s, driver %s), Husk %s: %s", bench_column_letter(index),
+    snprintf(text, size, "%s: %s (%s, driver %s), Husk %s: %s", bench_column_named(index).text,
              bench_text_of(device, "name"), bench_text_of(device, "platform"),
              bench_text_of(device, "driver"), bench_text_of(column->document, "husk_version"), column->file);
 }
@@ -147,14 +166,14 @@ static void print_means(const bench_column *columns, size_t count, const char *o
 static void print_counts(const bench_column *columns, size_t count)
 {
     const json_t *rows = json_object_get(columns[0].document, "results");
-    char text[1000] = "";
+    char text[16 * BENCH_MAX_COLUMNS] = "";
     size_t all = 0, used;
     for (size_t i = 0; i < json_array_size(rows); i++)
         all += is_first_device(&columns[0], json_array_get(rows, i));
     for (size_t k = 1; k < count; k++) {
         mean_in(columns, k, NULL, &used);
         if (used < all)
-            bench_append(text, sizeof text, "%s%c %zu", text[0] ? ", " : "", bench_column_letter(k), used);
+            bench_append(text, sizeof text, "%s%s %zu", text[0] ? ", " : "", bench_column_named(k).text, used);
     }
     if (text[0])
         bench_print(2, "A mean is over the cases that are right in A and in the other: of %zu, %s.\n", all, text);
@@ -165,7 +184,7 @@ static void print_cases(const bench_column *columns, size_t count, int width)
     const json_t *rows = json_object_get(columns[0].document, "results");
     char cells[BENCH_MAX_COLUMNS][32];
     for (size_t k = 0; k < count; k++)
-        snprintf(cells[k], sizeof *cells, "%c", bench_column_letter(k));
+        snprintf(cells[k], sizeof *cells, "%s", bench_column_named(k).text);
     printf("\nA's time, and how many times as fast the others are.\n\n%s", bench_colour_on(BENCH_STRONG));
     bench_print_name("case", width);
     print_cells(count, cells, width);
@@ -218,7 +237,7 @@ bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *fil
     }
     fputs("\n| case | A |", file);
     for (size_t k = 1; k < count; k++)
-        fprintf(file, " %c |", bench_column_letter(k));
+        fprintf(file, " %s |", bench_column_named(k).text);
     fputs("\n|---|", file);
     for (size_t k = 0; k < count; k++)
         fputs("---:|", file);

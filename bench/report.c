@@ -342,7 +342,7 @@ static void write_overview(const bench_column *columns, size_t count, FILE *file
     json_array_append(ops, json_object_get(table, "all"));
     fputs("<h1>Devices and runs beside each other</h1>\n<nav>\n", file);
     for (size_t k = 0; k < count; k++) {
-        fprintf(file, "<a href=\"#device-%zu\">%c: ", k, bench_column_letter(k));
+        fprintf(file, "<a href=\"#device-%zu\">%s: ", k, bench_column_named(k).text);
         bench_report_text(file,
                           bench_text_of(bench_device_of(columns[k].document, columns[k].device), "name"));
         fputs(": ", file);
@@ -354,7 +354,7 @@ static void write_overview(const bench_column *columns, size_t count, FILE *file
         "</p>\n<div class=\"r-wide\"><table><thead><tr><th>operator</th>",
         file);
     for (size_t k = 0; k < count; k++)
-        fprintf(file, "<th class=\"r-n\">%c</th>", bench_column_letter(k));
+        fprintf(file, "<th class=\"r-n\">%s</th>", bench_column_named(k).text);
     fputs("</tr></thead><tbody>\n", file);
     for (size_t i = 0; i < json_array_size(ops); i++) {
         const json_t *op = json_array_get(ops, i), *speeds = json_object_get(op, "speeds");

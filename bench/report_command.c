@@ -40,15 +40,11 @@ int bench_command_report(const bench_options *options)
         bench_progress_show("[%zu/%zu] reading %s", i + 1, options->file_count, options->files[i]);
         if (bench_history_resolve(options->files[i], NULL, path, reason))
             documents[i] = bench_result_read(path, reason);
-        if (!documents[i] || !bench_device_count(documents[i])) {
+        if (!documents[i] || !bench_columns_add(columns, &count, documents[i], options->files[i], reason)) {
             bench_progress_clear();
-            fprintf(stderr, documents[i] ? "clbench: %s: no device was measured in it\n" : "clbench: %s\n",
-                    documents[i] ? options->files[i] : reason);
+            fprintf(stderr, "clbench: %s\n", reason);
             code = BENCH_EXIT_USAGE;
         }
-        for (size_t k = 0; documents[i] && k < bench_device_count(documents[i]) && count < BENCH_MAX_COLUMNS;
-             k++)
-            columns[count++] = (bench_column){documents[i], k, options->files[i]};
     }
     bench_progress_clear();
     if (code == BENCH_EXIT_OK)

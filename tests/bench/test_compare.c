@@ -342,9 +342,9 @@ static void expect(const char *arguments, int code, const char *part)
     ck_assert_ptr_nonnull(pipe);
     output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
     const int status = pclose(pipe);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code, "%s: not %d but %d\n%s", arguments, code,
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code, "%s: not %d but %d\n%.3000s", arguments, code,
                   WEXITSTATUS(status), output);
-    ck_assert_msg(strstr(output, part) != NULL, "%s: '%s' is not in\n%s", arguments, part, output);
+    ck_assert_msg(strstr(output, part) != NULL, "%s: '%s' is not in\n%.3000s", arguments, part, output);
 }
 
 // It is what bench/schema says, without anything that the schema does not name; and a wrong one is not.
@@ -486,6 +486,52 @@ START_TEST(equal_devices_are_compared_each_with_its_own)
 }
 END_TEST
 
+// A node of so many equal cards.
+static json_t *run_of_many(size_t count)
+{
+    json_t *document = run_of(&usual), *devices = json_array(), *rows = json_object_get(document, "results");
+    const size_t own = json_array_size(rows);
+    for (size_t k = 0; k < count; k++) {
+        json_array_append(devices, json_object_get(document, "device"));
+        for (size_t i = 0; k > 0 && i < own; i++) {
+            json_t *row = json_copy(json_array_get(rows, i));
+            json_object_set_new(row, "device", json_integer((json_int_t)k));
+            json_array_append_new(rows, row);
+        }
+    }
+    json_object_set_new(document, "devices", devices);
+    return document;
+}
+
+// Sixteen files of eight devices are as many as a command takes: none of them is left out without a word.
+START_TEST(every_device_of_every_file_has_its_column)
+{
+    char command[400], name[200];
+    strcpy(folder + sizeof folder - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    source = (husk_ref_random){.seed = 19};
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "%d.json", i);
+        write_run(name, run_of_many(8));
+    }
+    expect("compare 0.json 1.json 2.json 3.json 4.json --json all.json --md all.md", 0, "\nAN: device");
+    snprintf(name, sizeof name, "%s/all.json", folder);
+    json_t *document = json_load_file(name, 0, NULL);
+    ck_assert_uint_eq(json_array_size(json_object_get(document, "columns")), 40);
+    json_decref(document);
+    expect("report 0.json 1.json 2.json 3.json 4.json -o all.html; grep -c '<section id=\"device-' all.html", 0,
+           "40\n");
+    write_run("many.json", run_of_many(129));
+    static const char said[] = "many.json: with it there are more than 128 devices";
+    expect("compare many.json", 2, said);
+    expect("compare many.json 0.json", 2, said);
+    expect("compare 0.json 1.json many.json", 2, said);
+    expect("report 0.json many.json", 2, said);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 // PoCL's and Oclgrind's figures are of the same CPU, and have nothing to do with each other.
 START_TEST(another_platform_is_refused)
 {
@@ -527,6 +573,7 @@ int main(void)
     tcase_add_test(tests, noise_is_no_regression);
     tcase_add_test(tests, the_command_says_it_and_leaves_with_it);
     tcase_add_test(tests, another_platform_is_refused);
+    tcase_add_test(tests, every_device_of_every_file_has_its_column);
     tcase_add_test(tests, equal_devices_are_compared_each_with_its_own);
     Suite *suite = suite_create("compare");
     suite_add_tcase(suite, tests);
