@@ -52,8 +52,9 @@ static bool write_document(const json_t *document, const char *temporary, int de
     }
     bool good =
         json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 && fputc('\n', file) != EOF;
-    good = fflush(file) == 0 && good && fsync(descriptor) == 0 && fchmod(descriptor, 0644) == 0;
-    const int error = errno;
+    const bool fits = bench_result_fits(file);
+    good = fflush(file) == 0 && good && fits && fsync(descriptor) == 0 && fchmod(descriptor, 0644) == 0;
+    const int error = fits ? errno : EFBIG;
     good = fclose(file) == 0 && good;
     if (!good)
         unlink(temporary);

@@ -12,7 +12,7 @@
 #include "stats.h"
 #include "text.h"
 
-#define MOST_BYTES ((size_t)128 << 20) // hundreds of times what the longest suite writes
+size_t bench_result_most = (size_t)1 << 30; // of a sweep of several days
 
 const char *bench_text_of(const json_t *object, const char *key)
 {
@@ -176,36 +176,66 @@ static void clean_texts(json_t *value)
 // ---- files ----
 
 // The whole of a file; NULL: reason.
+bool bench_result_fits(FILE *file)
+{
+    const long size = ftell(file); // negative: a pipe
+    return size < 0 || (size_t)size <= bench_result_most;
+}
+
+static bool explain_size(const char *path, double bytes, char reason[BENCH_REASON_TEXT])
+{
+    char size[32] = "", most[32];
+    bench_format_bytes((double)bench_result_most, most, sizeof most);
+    if (bytes > 0)
+        bench_format_bytes(bytes, size, sizeof size);
+    return bench_explain(reason, BENCH_REASON_TEXT, "%.300s: it has %s%smore than %s, the most that is read", path,
+                         size, bytes > 0 ? ", and that is " : "", most);
+}
+
+// More and more of a file until its end. NULL: reason.
+static char *read_open(FILE *file, const char *path, size_t *size, char reason[BENCH_REASON_TEXT])
+{
+    size_t capacity = 1 << 16, got = 0;
+    char *text = malloc(capacity), *larger;
+    *size = 0;
+    while (text && (got = fread(text + *size, 1, capacity - *size, file)) > 0) {
+        *size += got;
+        if (*size > bench_result_most) {
+            explain_size(path, 0, reason);
+            free(text);
+            return NULL;
+        }
+        if (*size < capacity)
+            continue;
+        larger = realloc(text, capacity *= 2);
+        if (!larger)
+            free(text);
+        text = larger;
+    }
+    if (text && !ferror(file))
+        return text;
+    bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", path, strerror(text ? errno : ENOMEM));
+    free(text);
+    return NULL;
+}
+
 static char *read_all(const char *path, size_t *size, char reason[BENCH_REASON_TEXT])
 {
     struct stat about;
     FILE *file = fopen(path, "rb");
-    const bool is_folder = file && fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode);
-    size_t capacity = 1 << 16, got = 0;
-    char *text = file && !is_folder ? malloc(capacity) : NULL;
-    *size = 0;
-    while (text && (got = fread(text + *size, 1, capacity - *size, file)) > 0) {
-        *size += got;
-        if (*size < capacity)
-            continue;
-        char *larger = capacity < MOST_BYTES ? realloc(text, capacity *= 2) : NULL;
-        if (!larger) {
-            bench_explain(reason, BENCH_REASON_TEXT,
-                          "%.300s: it has more than %zu MiB, and is no result of clbench", path,
-                          MOST_BYTES >> 20);
-            free(text);
-            fclose(file);
-            return NULL;
-        }
-        text = larger;
+    if (!file) {
+        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", path, strerror(errno));
+        return NULL;
     }
-    if (!text || ferror(file)) {
-        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", path, strerror(is_folder ? EISDIR : errno));
-        free(text);
-        text = NULL;
-    }
-    if (file)
-        fclose(file);
+    char *text = NULL;
+    const bool is_known = fstat(fileno(file), &about) == 0;
+    if (is_known && S_ISDIR(about.st_mode))
+        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", path, strerror(EISDIR));
+    else if (is_known && S_ISREG(about.st_mode) && (double)about.st_size > (double)bench_result_most)
+        explain_size(path, (double)about.st_size, reason);
+    else
+        text = read_open(file, path, size, reason);
+    fclose(file);
     return text;
 }
 

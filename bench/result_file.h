@@ -7,6 +7,8 @@
 #ifndef BENCH_RESULT_FILE_H
 #define BENCH_RESULT_FILE_H
 
+#include <stdio.h>
+
 #include "case.h"
 #include "json_schema.h"
 
@@ -27,6 +29,14 @@ json_t *bench_result_parse(const json_t *schema, const char *text, size_t size, 
 bool bench_result_check(json_t *document, const char *name, char reason[BENCH_REASON_TEXT]);
 bool bench_result_check_by(const json_t *schema, json_t *document, const char *name,
                            char reason[BENCH_REASON_TEXT]);
+
+/*
+ * How many bytes a result may have, against files without an end: one that has more is not read, and so not written
+ * either. Tests make it less.
+ */
+extern size_t bench_result_most;
+/* Whether what was written to a file until now may be read again. */
+bool bench_result_fits(FILE *file);
 
 /* The schema itself; NULL when memory is short. */
 json_t *bench_result_schema(void);

@@ -11,7 +11,10 @@
 #include "host.h"
 #include "network.h"
 #include "output.h"
+#include "result_file.h"
 #include "rival.h"
+#include "terminal.h"
+#include "text.h"
 #include "timer.h"
 
 #define MOST_WRITING 20 // notes are written after so many times what writing takes
@@ -24,7 +27,13 @@ static bool is_regular(const char *path)
 
 static void say_unwritten(bench_results *results)
 {
-    if (!results->failed) // once, until it can be written again
+    char most[32];
+    bench_format_bytes((double)bench_result_most, most, sizeof most);
+    if (results->is_full)
+        bench_say("clbench: %s would have more than %s, which is not read again; what was written last stays, and what "
+                  "is measured from now on is not kept: give the other cases a file of their own",
+                  results->path, most);
+    else if (!results->failed) // once, until it can be written again
         fprintf(stderr, "clbench: %s could not be written: %s\n", results->path, strerror(errno));
     results->failed = true;
 }
@@ -103,7 +112,7 @@ void bench_results_go_on(bench_results *results)
 
 void bench_results_write(bench_results *results)
 {
-    if (!results->path)
+    if (!results->path || results->is_full)
         return;
     const uint64_t start = bench_now_ns();
     char temporary[4096];
@@ -115,7 +124,8 @@ void bench_results_write(bench_results *results)
     FILE *file = bench_output_file(temporary);
     bool good = file && json_dumpf(results->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 &&
                 fputc('\n', file) != EOF;
-    good = file && fclose(file) == 0 && good;
+    results->is_full = good && replace && !bench_result_fits(file);
+    good = file && fclose(file) == 0 && good && !results->is_full;
     if (good && replace)
         good = rename(temporary, results->path) == 0;
     results->written_ns = bench_now_ns();

@@ -16,6 +16,7 @@ typedef struct bench_results {
     const char *path; /* NULL: nothing is written */
     size_t device;    /* index of the one that rows are from */
     bool failed;      /* the last time it was written that failed, which was said; it is tried again each time */
+    bool is_full;     /* it would have more than is read again: what was written before that stays */
     bool is_untouched; /* a document that is to be gone on with, as it was read */
     uint64_t written_ns, writing_ns; /* when it was written last, and how long that took */
 } bench_results;

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "compare.h"
 #include "ref/random.h"
 #include "report.h"
 #include "result_file.h"
+#include "results.h"
 #include "roofline.h"
 
 static char reason[BENCH_REASON_TEXT];
@@ -218,6 +220,56 @@ START_TEST(files_that_are_none_are_refused)
 }
 END_TEST
 
+static json_t *read_kept(void)
+{
+    json_t *document = bench_result_read(path, reason);
+    ck_assert_msg(document != NULL, "%s", reason);
+    return document;
+}
+
+// What is written is read again: both have one limit, which also ends a file that has none.
+START_TEST(nothing_is_written_that_would_not_be_read)
+{
+    const size_t usual = bench_result_most;
+    char said[2000];
+    make_path();
+    bench_results results;
+    ck_assert(bench_results_resume(&results, path, small_document(2)));
+    json_t *kept = read_kept();
+    struct stat about;
+    ck_assert_int_eq(stat(path, &about), 0);
+    bench_result_most = (size_t)about.st_size;
+    json_decref(read_kept()); // as large as it may be
+    FILE *file = tmpfile();
+    const int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    json_t *row = json_deep_copy(json_array_get(results.rows, 0));
+    json_object_set_new(row, "case", json_string("gemm m=1 n=1 k=1"));
+    bench_results_add(&results, json_incref(row));
+    bench_results_add(&results, row);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(file);
+    said[fread(said, 1, sizeof said - 1, file)] = '\0';
+    fclose(file);
+    ck_assert(results.failed);
+    ck_assert_msg(strstr(said, "which is not read again; what was written last stays") != NULL, "%s", said);
+    ck_assert_ptr_null(strstr(strstr(said, "read again") + 1, "read again")); // once
+    json_t *now = read_kept();
+    ck_assert(json_equal(now, kept));
+    bench_results_free(&results);
+    json_decref(now);
+    json_decref(kept);
+    bench_result_most--;
+    ck_assert_ptr_null(bench_result_read(path, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "KiB, and that is more than"));
+    ck_assert_ptr_null(bench_result_read("/dev/zero", reason));
+    ck_assert_ptr_nonnull(strstr(reason, "/dev/zero: it has more than"));
+    bench_result_most = usual;
+    remove_path();
+}
+END_TEST
+
 START_TEST(texts_may_be_printed)
 {
     json_t *document = small_document(1);
@@ -415,6 +467,7 @@ int main(void)
     tcase_add_test(tests, what_is_wrong_is_named_with_its_place);
     tcase_add_test(tests, what_a_schema_cannot_say_is_checked);
     tcase_add_test(tests, files_that_are_none_are_refused);
+    tcase_add_test(tests, nothing_is_written_that_would_not_be_read);
     tcase_add_test(tests, texts_may_be_printed);
     tcase_add_test(tests, thousands_of_damaged_files_are_read_or_refused);
     tcase_add_test(tests, any_value_in_any_place_is_read_or_refused);
