@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // clbench: see docs/clbench.md.
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <husk/husk.h>
 
@@ -13,6 +16,20 @@
 #include "process.h"
 #include "run.h"
 #include "worker.h"
+
+// A file or a worker's pipe that came to have the number of a standard descriptor would be taken for it. What stands
+// for stdout cannot be written: that it was missing is said in the end.
+static bool open_standard_descriptors(void)
+{
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++) {
+        const int way = number == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+        if (fcntl(number, F_GETFD) < 0 && open("/dev/null", way) != number) {
+            fprintf(stderr, "clbench: /dev/null cannot be opened: %s\n", strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
 
 // clbench --worker NAME DEVICE THREADS: what the parent process starts.
 static int serve(char **argv)
@@ -77,6 +94,8 @@ int main(int argc, char **argv)
         return serve(argv);
     if (argc == 4 && !strcmp(argv[1], BENCH_PROBE_ARGUMENT))
         return bench_doctor_probe(argv[2], argv[3]);
+    if (!open_standard_descriptors())
+        return BENCH_EXIT_ERROR;
     if (argc == 3 && !strcmp(argv[1], BENCH_GENERATE_ARGUMENT))
         return finish(bench_cli_generate(argv[2], stdout) ? BENCH_EXIT_OK : BENCH_EXIT_USAGE);
     if (!bench_cli_parse(argc, argv, &options, reason)) {

@@ -135,6 +135,38 @@ START_TEST(output_that_cannot_be_written_is_no_success)
 }
 END_TEST
 
+static void expect_file(const char *path, const char *part, const char *not_there)
+{
+    static char text[1 << 16];
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in\n%.2000s", part, text);
+    ck_assert_msg(strstr(text, not_there) == NULL, "'%s' is in\n%.2000s", not_there, text);
+}
+
+// Some services are started without standard descriptors: nothing else may come to have their numbers.
+START_TEST(without_stdout_nothing_else_is_written_to)
+{
+    char path[] = "/tmp/husk-test-clbench-XXXXXX", line[300];
+    const int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    close(descriptor);
+    expect("exec 5>&1;", "verify activation count=100 2>&5 5>&- <&- >&-; exit $?", 1, "stdout could not be written");
+    snprintf(line, sizeof line, "verify activation count=100 --digests %s 2>&5 5>&- >&-; exit $?", path);
+    expect("exec 5>&1;", line, 1, "stdout could not be written");
+    expect_file(path, "activation count=100\t(chosen)\t", "configurations");
+    snprintf(line, sizeof line,
+             "run activation count=100 --quick --baseline none --no-history --json %s 2>&5 5>&- <&- >&-; exit $?",
+             path);
+    expect("exec 5>&1;", line, 1, "stdout could not be written");
+    expect_file(path, "\"state\": \"ok\"", "\"state\": \"error\"");
+    expect("", "verify activation count=100 2>&- <&-; exit $?", 0, "configurations right");
+    unlink(path);
+}
+END_TEST
+
 // "-" is what stdout is: a file that is added to keeps what it has, and two kinds come one after the other.
 START_TEST(what_stdout_has_is_kept)
 {
@@ -388,6 +420,7 @@ int main(void)
     tcase_add_test(tests, composed_attention_is_right_in_every_dtype);
     tcase_add_test(tests, a_step_that_is_not_done_is_wrong);
     tcase_add_test(tests, output_that_cannot_be_written_is_no_success);
+    tcase_add_test(tests, without_stdout_nothing_else_is_written_to);
     tcase_add_test(tests, what_stdout_has_is_kept);
     tcase_add_test(tests, no_device_exits_with_6);
     tcase_add_test(tests, help_and_lists_need_no_device);
