@@ -14,6 +14,8 @@
 #ifndef BENCH_CONTENDER_H
 #define BENCH_CONTENDER_H
 
+#include <jansson.h>
+
 #include "case.h"
 
 /* Host memory of one operand: a tensor of rank dimensions with strides in elements. */
@@ -101,6 +103,8 @@ typedef struct bench_contender {
 
     /* Name and version as printed: "oneDNN 2.6.0 (avx512_core_amx, 2 threads)". Never empty. */
     void (*version)(void *session, char *text, size_t size);
+    /* The OpenCL device that it runs on, a new reference; NULL: it runs on none, or says so by itself. */
+    json_t *(*device)(void *session);
 
     /*
      * The ways this contender can be asked to do the case, each timed by itself when every one is wanted; the

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "same_device.h"
 #include "text.h"
 
 static bool launch(bench_contestant *c, const char *const *environment)
@@ -28,6 +29,23 @@ bool bench_contestant_start(bench_contestant *c, const char *name, const char *d
     return launch(c, environment);
 }
 
+void bench_contestant_expect(bench_contestant *c, json_t *device)
+{
+    json_decref(c->expected);
+    c->expected = json_incref(device);
+}
+
+// Where a card is lost the next best device answers to the same wish: its figures are not the card's.
+static bool is_where_expected(bench_contestant *c)
+{
+    json_t *device = json_object_get(c->hello, "device");
+    if (!device)
+        return true;
+    if (!c->expected)
+        bench_contestant_expect(c, device);
+    return bench_same_device(c->expected, device, c->why);
+}
+
 bool bench_contestant_await(bench_contestant *c, double seconds)
 {
     if (!c->is_starting)
@@ -45,8 +63,10 @@ bool bench_contestant_await(bench_contestant *c, double seconds)
     if (!c->is_usable) {
         const char *reason = json_string_value(json_object_get(hello, "reason"));
         snprintf(c->why, sizeof c->why, "%s", reason ? reason : "it did not say why");
-        bench_process_stop(&c->process);
     }
+    c->is_usable = c->is_usable && is_where_expected(c);
+    if (!c->is_usable)
+        bench_process_stop(&c->process);
     return c->is_usable;
 }
 
@@ -64,5 +84,6 @@ void bench_contestant_stop(bench_contestant *c)
 {
     bench_process_stop(&c->process);
     json_decref(c->hello);
-    c->hello = NULL;
+    json_decref(c->expected);
+    c->hello = c->expected = NULL;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ref/random.h"
+#include "result_file.h"
 #include "terminal.h"
 #include "text.h"
 #include "timer.h"
@@ -93,6 +94,23 @@ static bool is_alive(bench_entrant *e)
     return e->state == BENCH_STATE_OK;
 }
 
+// The samples of all rounds are one set: of one variant in one configuration.
+static void keep_prepared(bench_entrant *e, json_t *reply)
+{
+    static const char *const keys[] = {"variant", "configuration"};
+    if (!e->prepared)
+        e->prepared = json_incref(reply);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *was = bench_text_of(e->prepared, keys[i]), *now = bench_text_of(reply, keys[i]);
+        if (!strcmp(was, now))
+            continue;
+        e->state = BENCH_STATE_ERROR;
+        snprintf(e->reason, sizeof e->reason, "its %s was %.200s, and is %.200s in a later round", keys[i],
+                 *was ? was : "none", *now ? now : "none");
+        return;
+    }
+}
+
 static void prepare(bench_entrant *e, bench_row *row, const bench_measure_options *options)
 {
     uint64_t start = bench_now_ns();
@@ -107,8 +125,8 @@ static void prepare(bench_entrant *e, bench_row *row, const bench_measure_option
     if (options->copies > 1)
         json_object_set_new(request, "copies", json_integer(options->copies));
     json_t *reply = ask(e, request, options->compile_time > 0 ? options->compile_time : options->max_time);
-    if (reply && !e->prepared)
-        e->prepared = json_incref(reply);
+    if (reply)
+        keep_prepared(e, reply);
     json_decref(reply);
     double seconds = (double)(bench_now_ns() - start) * 1e-9;
     row->preparing += seconds > USUAL_PREPARE ? seconds - USUAL_PREPARE : 0;

@@ -6,6 +6,7 @@
 
 #include "host.h"
 #include "result_file.h"
+#include "same_device.h"
 #include "text.h"
 
 // The options that decide what is measured and how, by their names in the document.
@@ -178,34 +179,11 @@ static bool is_same_host(const json_t *document, char reason[BENCH_REASON_TEXT])
 bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,
                               char reason[BENCH_REASON_TEXT])
 {
-    static const char *const keys[] = {"platform", "name", "driver", "version"};
-    const json_t *before = json_array_get(json_object_get(document, "devices"), index);
-    for (size_t i = 0; before && i < sizeof keys / sizeof *keys; i++) {
-        const char *old = json_string_value(json_object_get(before, keys[i]));
-        const char *now = json_string_value(json_object_get(device, keys[i]));
-        if (strcmp(old ? old : "", now ? now : ""))
-            return bench_explain(
-                reason, BENCH_REASON_TEXT,
-                "its rows cannot stand beside new ones: the device's %s was %.200s, and is %.200s", keys[i],
-                old ? old : "unknown", now ? now : "unknown");
-    }
-    const json_t *traits_then = json_object_get(before, "traits"), *traits = json_object_get(device, "traits");
-    const json_t *units_then = json_object_get(traits_then, "compute_units");
-    const json_t *units = json_object_get(traits, "compute_units");
-    if (json_is_integer(units_then) && !json_equal(units_then, units))
-        return bench_explain(
-            reason, BENCH_REASON_TEXT,
-            "its rows cannot stand beside new ones: the device's compute units were %lld, and are %lld",
-            (long long)json_integer_value(units_then), (long long)json_integer_value(units));
-    // Of two equal cards the first may not have been opened then.
-    const char *then = bench_text_of(traits_then, "pci_address");
-    const char *here = bench_text_of(traits, "pci_address");
-    if (*then && *here && strcmp(then, here))
-        return bench_explain(reason, BENCH_REASON_TEXT,
-                             "its rows cannot stand beside new ones: the device's PCI address was %.40s, and is %.40s",
-                             then, here);
+    char why[BENCH_REASON_TEXT];
+    if (!bench_same_device(json_array_get(json_object_get(document, "devices"), index), device, why))
+        return bench_explain(reason, BENCH_REASON_TEXT, "its rows cannot stand beside new ones: %.900s", why);
     // Baselines run on the host, whatever the device is.
-    const bool is_cpu = json_is_true(json_object_get(traits, "is_cpu"));
+    const bool is_cpu = json_is_true(json_object_get(json_object_get(device, "traits"), "is_cpu"));
     return (!is_cpu && !has_baselines(document, index)) || is_same_host(document, reason);
 }
 

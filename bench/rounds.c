@@ -12,7 +12,6 @@
 #include "ref/random.h"
 #include "resume.h"
 #include "run.h"
-#include "startup.h"
 #include "terminal.h"
 #include "text.h"
 #include "timer.h"
@@ -23,6 +22,16 @@
 double bench_run_elapsed(const bench_run *r)
 {
     return (double)(bench_now_ns() - r->start_ns) * 1e-9;
+}
+
+bench_startup_options bench_run_startup(const bench_run *r)
+{
+    json_t *devices = json_object_get(r->results.root, "devices");
+    return (bench_startup_options){
+        .wish = r->wish,
+        .device = json_array_get(devices, r->device),
+        .compile_time = r->options->compile_time,
+    };
 }
 
 // The clocks of GPUs fall while the host verifies what they have computed, or has a rival's turn.
@@ -271,7 +280,8 @@ static void print_row(bench_run *r, bench_row *row)
     json_t *json = reconsider(r, row, bench_row_json(row, &r->peaks));
     if (r->options->compile && row->entrants[0].state == BENCH_STATE_OK) {
         bench_progress_show("first call of %s", row->c.canonical);
-        json_t *first = bench_first_call_json(r->wish, row->c.canonical, r->options->compile_time);
+        const bench_startup_options new_process = bench_run_startup(r);
+        json_t *first = bench_first_call_json(&new_process, row->c.canonical);
         json_object_update(json_object_get(json, "compile"), first);
         json_decref(first);
     }

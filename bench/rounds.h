@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "measure.h"
 #include "results.h"
+#include "startup.h"
 #include "suite.h"
 #include "table.h"
 
@@ -42,6 +43,9 @@ typedef struct bench_run {
 } bench_run;
 
 double bench_run_elapsed(const bench_run *r);
+
+/* New processes on the device that is measured. */
+bench_startup_options bench_run_startup(const bench_run *r);
 
 /* One row a case, or a case and variant, without those that a resumed document has. False: memory is short. */
 bool bench_make_rows(bench_run *r);

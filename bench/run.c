@@ -18,7 +18,6 @@
 #include "plausible.h"
 #include "resume.h"
 #include "rounds.h"
-#include "startup.h"
 #include "steps.h"
 #include "summary.h"
 #include "terminal.h"
@@ -41,11 +40,14 @@ static int cpu_threads(const bench_run *r)
 static void start_baselines(bench_run *r)
 {
     int threads = cpu_threads(r);
+    json_t *device = json_object_get(r->contestants[0].hello, "device");
     for (size_t i = 1; bench_contender_get(i) && r->contestant_count < BENCH_MAX_CONTESTANTS; i++) {
         const char *name = bench_contender_get(i)->name;
         if (!bench_baseline_is_wanted(r->options, name))
             continue;
-        bench_contestant_start(&r->contestants[r->contestant_count++], name, r->wish, threads, NULL);
+        bench_contestant *c = &r->contestants[r->contestant_count++];
+        bench_contestant_start(c, name, r->wish, threads, NULL);
+        bench_contestant_expect(c, device);
     }
     for (size_t i = 1; i < r->contestant_count; i++) {
         bench_contestant *c = &r->contestants[i];
@@ -130,7 +132,8 @@ static void measure_startup(bench_run *r)
     bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
     if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) || json_object_get(place_of(r), "startup"))
         return;
-    json_t *startup = bench_startup_json(r->wish, o->compile_time);
+    const bench_startup_options new_process = bench_run_startup(r);
+    json_t *startup = bench_startup_json(&new_process);
     if (bench_interrupted) { // half of it is nothing
         json_decref(startup);
         return;

@@ -39,7 +39,8 @@ static bool make_folder(char path[256])
 }
 
 // One request to a new worker whose caches lie in folder (NULL: where they always lie).
-static json_t *ask_new_worker(const char *device, const char *folder, json_t *request, double max_time)
+static json_t *ask_new_worker(const bench_startup_options *options, const char *folder, json_t *request,
+                              double max_time)
 {
     bench_contestant c;
     char reason[BENCH_REASON_TEXT];
@@ -48,8 +49,9 @@ static json_t *ask_new_worker(const char *device, const char *folder, json_t *re
         "XDG_CACHE_HOME", folder, "POCL_CACHE_DIR", folder, "CUDA_CACHE_PATH", folder, "NEO_CACHE_DIR", folder,
         "MESA_SHADER_CACHE_DIR", folder, "AMD_COMGR_CACHE_DIR", folder, NULL,
     };
-    if (bench_contestant_start(&c, "husk", device, 1, folder ? environment : NULL) &&
-        bench_contestant_await(&c, BENCH_OPEN_SECONDS))
+    bench_contestant_start(&c, "husk", options->wish, 1, folder ? environment : NULL);
+    bench_contestant_expect(&c, options->device);
+    if (bench_contestant_await(&c, BENCH_OPEN_SECONDS))
         bench_process_call(&c.process, json_incref(request), max_time, &reply, reason);
     json_decref(request);
     bench_contestant_stop(&c);
@@ -78,8 +80,7 @@ static const char *const first_cases[2][2] = {
 #define PREWARM_LIMIT 6 // times what one program is given: prewarming builds all of them
 
 typedef struct start_measurement {
-    const char *device;
-    double max_time; // of what builds one program
+    const bench_startup_options *options;
     bench_steps steps;
 } start_measurement;
 
@@ -91,8 +92,9 @@ static json_t *first_results(start_measurement *m, const char *const folders[2])
         bench_steps_next(&m->steps, folders[i] ? FIRST_COLD : FIRST_SECONDS,
                          "the first result in a new process, %s caches: %s", folders[i] ? "empty" : "warm",
                          first_cases[i][1]);
-        json_t *reply = ask_new_worker(m->device, folders[i],
-                                       json_pack("{s:s, s:s}", "do", "first", "case", first_cases[i][1]), m->max_time);
+        json_t *reply = ask_new_worker(m->options, folders[i],
+                                       json_pack("{s:s, s:s}", "do", "first", "case", first_cases[i][1]),
+                                       m->options->compile_time);
         json_t *ns = json_object_get(reply, "first_ns");
         json_object_set_new(firsts, first_cases[i][0], ns ? json_incref(ns) : json_null());
         json_decref(reply);
@@ -106,14 +108,15 @@ static json_t *start_of(start_measurement *m, const char *folder)
         return json_null();
     bench_steps_next(&m->steps, folder ? COLD_SECONDS : WARM_SECONDS,
                      "a context with every operator prewarmed, %s caches", folder ? "empty" : "warm");
-    return or_null(ask_new_worker(m->device, folder, json_pack("{s:s}", "do", "prewarm"), PREWARM_LIMIT * m->max_time));
+    return or_null(ask_new_worker(m->options, folder, json_pack("{s:s}", "do", "prewarm"),
+                                  PREWARM_LIMIT * m->options->compile_time));
 }
 
-json_t *bench_startup_json(const char *device, double max_time)
+json_t *bench_startup_json(const bench_startup_options *options)
 {
     char folders[3][256];
     const char *const as_they_are[2] = {NULL, NULL}, *const empty[2] = {folders[1], folders[2]};
-    start_measurement m = {.device = device, .max_time = max_time};
+    start_measurement m = {.options = options};
     json_t *startup = json_object();
     bool made[3] = {make_folder(folders[0]), make_folder(folders[1]), make_folder(folders[2])};
     bench_steps_begin(&m.steps, 9, 2 * WARM_SECONDS + COLD_SECONDS + 4 * FIRST_SECONDS + 2 * FIRST_COLD);
@@ -136,11 +139,11 @@ json_t *bench_startup_json(const char *device, double max_time)
     return startup;
 }
 
-static json_t *first_call(const char *device, const char *folder, const char *case_line, double max_time)
+static json_t *first_call(const bench_startup_options *options, const char *folder, const char *case_line)
 {
     json_t *reply =
-        ask_new_worker(device, folder,
-                       json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", case_line, "slot", 0), max_time);
+        ask_new_worker(options, folder, json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", case_line, "slot", 0),
+                       options->compile_time);
     json_t *ns = NULL;
     if (reply)
         ns = json_integer(json_integer_value(json_object_get(reply, "prepare_ns")) +
@@ -149,14 +152,14 @@ static json_t *first_call(const char *device, const char *folder, const char *ca
     return or_null(ns);
 }
 
-json_t *bench_first_call_json(const char *device, const char *case_line, double max_time)
+json_t *bench_first_call_json(const bench_startup_options *options, const char *case_line)
 {
     char folder[256];
     json_t *compile = json_object();
     if (!make_folder(folder))
         return compile;
-    json_object_set_new(compile, "cold_ns", first_call(device, folder, case_line, max_time));
-    json_object_set_new(compile, "cached_ns", first_call(device, folder, case_line, max_time));
+    json_object_set_new(compile, "cold_ns", first_call(options, folder, case_line));
+    json_object_set_new(compile, "cached_ns", first_call(options, folder, case_line));
     remove_tree(folder, 0);
     return compile;
 }

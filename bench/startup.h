@@ -5,17 +5,24 @@
 
 #include <jansson.h>
 
+/* What a new process is started with. */
+typedef struct bench_startup_options {
+    const char *wish;    /* NULL: the default device */
+    json_t *device;      /* that it has to come to; NULL: any */
+    double compile_time; /* seconds for building one program */
+} bench_startup_options;
+
 /*
  * Creating a context and prewarming every operator, and a program's first result: {warm{open_ns, prewarm_ns, builds,
  * cache_loads, first{gemm_ns, conv_ns}}, cold{...}}, null for what failed. Cold: the driver's and Husk's caches in an
- * empty folder, a new one for each. Building one program may take max_time.
+ * empty folder, a new one for each.
  */
-json_t *bench_startup_json(const char *device, double max_time);
+json_t *bench_startup_json(const bench_startup_options *options);
 
 /*
  * A case's first call, {cold_ns, cached_ns}: preparing and running it in two new processes, the first with
  * empty caches, the second with what that left there.
  */
-json_t *bench_first_call_json(const char *device, const char *case_line, double max_time);
+json_t *bench_first_call_json(const bench_startup_options *options, const char *case_line);
 
 #endif

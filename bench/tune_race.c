@@ -533,7 +533,8 @@ void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_rac
     if (race->result == BENCH_RACE_FAILED && (t.is_cut || bench_interrupted))
         race->result = BENCH_RACE_UNDECIDED;
     if (race->result == BENCH_RACE_FAILED && !race->reason[0])
-        snprintf(race->reason, sizeof race->reason, "the worker process could not be started again");
+        snprintf(race->reason, sizeof race->reason, "%s",
+                 husk->is_usable ? "the worker process could not be started again" : husk->why);
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
     if (husk->process.pid)

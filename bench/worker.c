@@ -517,6 +517,8 @@ static json_t *hello(worker *w, const bench_worker_options *options, bench_answe
     char version[256] = "";
     w->contender->version(w->session, version, sizeof version);
     put_text(reply, "version", version);
+    if (w->contender->device)
+        json_object_set_new(reply, "device", w->contender->device(w->session));
     return reply;
 }
 

@@ -4,7 +4,7 @@
  * while others are measured.
  *
  * Requests ("do") and what their replies hold beside "answer" (ok, unsupported, error, lost) and "reason":
- *     (at the start, unasked)         name, version; from husk also device, notes, status
+ *     (at the start, unasked)         name, version; of one on an OpenCL device also device; from husk notes, status
  *     forms    case                  forms: names, [] when there is only the contender's own choice
  *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
  *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns;

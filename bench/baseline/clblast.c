@@ -12,13 +12,15 @@
 #include <husk/opencl.h>
 
 #include "embedded.h"
+#include "husk_contender.h"
 #include "operand.h"
+#include "result_file.h"
 
 typedef struct clblast_session {
     cl_device_id device;
     cl_context context;
     cl_command_queue queue;
-    char device_name[128];
+    json_t *about; /* the device, as bench_device_json has it */
 } clblast_session;
 
 typedef struct operands {
@@ -59,6 +61,7 @@ static void session_close(void *session)
         clReleaseCommandQueue(s->queue);
     if (s->context)
         clReleaseContext(s->context);
+    json_decref(s->about);
     free(s);
 }
 
@@ -76,7 +79,7 @@ static bench_answer find_device(clblast_session *s, const char *wish, char reaso
         status = husk_context_create(device, NULL, &context, &error);
     if (status == HUSK_OK) {
         s->device = husk_context_opencl_device(context);
-        snprintf(s->device_name, sizeof s->device_name, "%s", husk_context_traits(context)->name);
+        s->about = bench_device_json(device);
     } else {
         snprintf(reason, BENCH_REASON_TEXT, "%.1000s", error.text);
     }
@@ -116,12 +119,19 @@ static bench_answer session_open(const bench_open_options *options, void **sessi
 static void version(void *session, char *text, size_t size)
 {
     const clblast_session *s = session;
+    const char *name = bench_text_of(s->about, "name");
 #ifdef CLBLAST_VERSION_MAJOR
     snprintf(text, size, "CLBlast %d.%d.%d (%s)", CLBLAST_VERSION_MAJOR, CLBLAST_VERSION_MINOR,
-             CLBLAST_VERSION_PATCH, s->device_name);
+             CLBLAST_VERSION_PATCH, name);
 #else
-    snprintf(text, size, "CLBlast before 1.5.3 (%s)", s->device_name);
+    snprintf(text, size, "CLBlast before 1.5.3 (%s)", name);
 #endif
+}
+
+static json_t *device_of(void *session)
+{
+    const clblast_session *s = session;
+    return json_incref(s->about);
 }
 
 static const char *form(void *session, const bench_case *c, size_t index)
@@ -339,6 +349,7 @@ const bench_contender bench_contender_clblast = {
     .open = session_open,
     .close = session_close,
     .version = version,
+    .device = device_of,
     .form = form,
     .prepare = prepare,
     .release = release,

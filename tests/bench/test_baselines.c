@@ -361,6 +361,24 @@ START_TEST(clblast_multiplies)
     check_list(&bench_contender_clblast, LIST(clblast_cases), 5);
 }
 END_TEST
+
+// So that it is known whether it is the one that Husk is measured on.
+START_TEST(clblast_names_its_device)
+{
+    const bench_contender *c = &bench_contender_clblast;
+    char reason[BENCH_REASON_TEXT] = "", version[256];
+    void *session = NULL;
+    ck_assert_msg(c->open(&(bench_open_options){.threads = 1}, &session, reason) == BENCH_OK, "%s", reason);
+    json_t *device = c->device(session);
+    const char *name = json_string_value(json_object_get(device, "name"));
+    ck_assert(name && *name);
+    ck_assert(json_is_integer(json_object_get(json_object_get(device, "traits"), "compute_units")));
+    c->version(session, version, sizeof version);
+    ck_assert_msg(strstr(version, name) != NULL, "%s is not in %s", name, version);
+    json_decref(device);
+    c->close(session);
+}
+END_TEST
 #endif
 
 #ifdef HUSK_WITH_ONEDNN
@@ -584,6 +602,7 @@ int main(void)
 #endif
 #ifdef HUSK_WITH_CLBLAST
     tcase_add_test(tests, clblast_multiplies);
+    tcase_add_test(tests, clblast_names_its_device);
 #endif
 #ifdef HUSK_WITH_ONEDNN
     tcase_add_test(tests, onednn_does_every_operator_in_every_way);

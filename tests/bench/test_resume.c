@@ -45,13 +45,25 @@ static void wait_for_ever(void)
         pause();
 }
 
+// FAKE_MOVES: a file that the first worker makes. Those that find it are on a device with another driver.
+static const char *driver(void)
+{
+    const char *path = environment("FAKE_MOVES", "");
+    if (*path && access(path, F_OK) == 0)
+        return "2";
+    FILE *file = *path ? fopen(path, "w") : NULL;
+    if (file)
+        fclose(file);
+    return environment("FAKE_DRIVER", "1");
+}
+
 static json_t *device_extra(void *session, const char *what, json_t *request)
 {
     (void)session;
     if (!strcmp(what, "hello"))
         return json_pack("{s:s, s:[], s:[], s:{s:s, s:s, s:s, s:s, s:{s:s, s:b, s:i}}}", "status", "HUSK_OK",
                          "devices", "notes", "device", "platform", "Fake", "name", *wish ? wish : "Host", "driver",
-                         environment("FAKE_DRIVER", "1"), "version", "OpenCL 1.2", "traits", "class", "CPU",
+                         driver(), "version", "OpenCL 1.2", "traits", "class", "CPU",
                          "is_cpu", 1, "compute_units", atoi(environment("FAKE_UNITS", "1")));
     if (!strcmp(what, "peaks") && *environment("FAKE_PEAKS", ""))
         return json_pack("{s:s, s:s}", "answer", "error", "reason", "busy");
@@ -90,6 +102,7 @@ static void teardown(void)
 {
     char command[128];
     unsetenv("FAKE_DRIVER");
+    unsetenv("FAKE_MOVES");
     unsetenv("FAKE_NAME");
     unsetenv("FAKE_PEAKS");
     unsetenv("FAKE_UNITS");
@@ -377,6 +390,54 @@ START_TEST(rows_that_failed_to_be_measured_are_tried_again)
 }
 END_TEST
 
+static void move_after_the_first_worker(void)
+{
+    char moved[80];
+    snprintf(moved, sizeof moved, "%s/moved", folder);
+    unlink(moved);
+    unlink(result);
+    setenv("FAKE_MOVES", moved, 1);
+}
+
+// A card that is lost leaves the next best device to a worker that is started again: its samples are not the card's.
+START_TEST(samples_of_another_device_are_not_mixed_in)
+{
+    move_after_the_first_worker();
+    ck_assert_int_eq(wait_for(start_new("--rounds", "2")), BENCH_EXIT_ERROR);
+    expect_said("driver was 1, and is 2");
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    ck_assert_uint_eq(rows_of(document), CASES);
+    for (size_t i = 0; i < CASES; i++) {
+        const json_t *row = json_array_get(rows, i), *rounds = json_object_get(row, "sentinels");
+        ck_assert_str_eq(json_string_value(json_object_get(row, "state")), "error");
+        const size_t count = json_array_size(rounds); // beside a fake's sentinel rounds are measured again
+        ck_assert_uint_ge(count, 2);
+        ck_assert_int_gt(json_integer_value(json_object_get(json_array_get(rounds, 0), "samples")), 0);
+        ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(rounds, count - 1), "samples")), 0);
+    }
+    json_decref(document);
+    unsetenv("FAKE_MOVES");
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+}
+END_TEST
+
+// Processes beside the one that is measured choose a device, too: a baseline's, and those of first calls.
+START_TEST(every_process_is_on_the_device_that_is_measured)
+{
+    move_after_the_first_worker();
+    ck_assert_int_eq(wait_for(start_new("--baseline", "ref")), BENCH_EXIT_OK);
+    expect_said("baseline ref cannot be used: the device's driver was 1, and is 2");
+    expect_whole();
+    move_after_the_first_worker();
+    ck_assert_int_eq(wait_for(start_new("--compile", NULL)), BENCH_EXIT_OK);
+    json_t *document = read_result();
+    const json_t *row = json_array_get(json_object_get(document, "results"), 0);
+    ck_assert(json_is_null(json_object_get(json_object_get(row, "compile"), "cold_ns")));
+    json_decref(document);
+}
+END_TEST
+
 // Peaks that cannot be measured again are what they were, and so is what rows are measured by.
 START_TEST(peaks_that_fail_leave_those_that_are_there)
 {
@@ -647,6 +708,8 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
+    tcase_add_test(tests, samples_of_another_device_are_not_mixed_in);
+    tcase_add_test(tests, every_process_is_on_the_device_that_is_measured);
     tcase_add_test(tests, devices_are_gone_on_with_one_by_one);
     tcase_add_test(tests, a_wrong_result_comes_before_a_device_that_is_closed);
     tcase_add_test(tests, what_has_changed_is_refused);

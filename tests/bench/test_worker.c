@@ -588,6 +588,33 @@ START_TEST(one_that_cannot_open_says_why)
 }
 END_TEST
 
+// The next process has chosen another variant: its samples are of something else.
+START_TEST(samples_of_another_variant_are_not_mixed_in)
+{
+    bench_contestant c = start("good");
+    bench_row row = make_row("activation count=1000");
+    bench_measure_options options = quick_options();
+    bench_row_add(&row, &c, NULL);
+    bench_measure_row(&row, &options);
+    const size_t samples = row.entrants[0].samples.count;
+    ck_assert_uint_gt(samples, 0);
+    bench_process_kill(&c.process);
+    options.verify = false;
+    bench_measure_row(&row, &options); // the same once more
+    ck_assert_msg(row.entrants[0].state == BENCH_STATE_OK, "%s", row.entrants[0].reason);
+    ck_assert_uint_gt(row.entrants[0].samples.count, samples);
+    const size_t more = row.entrants[0].samples.count;
+    bench_process_kill(&c.process);
+    snprintf(c.name, sizeof c.name, "replans");
+    bench_measure_row(&row, &options);
+    ck_assert_int_eq(row.entrants[0].state, BENCH_STATE_ERROR);
+    ck_assert_str_eq(row.entrants[0].reason, "its variant was plain, and is other in a later round");
+    ck_assert_uint_eq(row.entrants[0].samples.count, more);
+    bench_row_free(&row);
+    bench_contestant_stop(&c);
+}
+END_TEST
+
 START_TEST(an_exit_code_is_reported)
 {
     bench_contestant c = start("good");
@@ -770,6 +797,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_crash_names_the_signal);
     tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
     tcase_add_test(tests, one_that_cannot_open_says_why);
+    tcase_add_test(tests, samples_of_another_variant_are_not_mixed_in);
     tcase_add_test(tests, an_exit_code_is_reported);
     tcase_add_test(tests, nonsense_gets_an_answer);
     tcase_add_test(tests, results_are_on_disk_after_every_row);
