@@ -51,6 +51,7 @@ bool bench_contestant_await(bench_contestant *c, double seconds)
     if (!c->is_starting)
         return c->is_usable;
     c->is_starting = false;
+    c->open_time = seconds;
     json_t *hello = NULL;
     if (bench_process_receive(&c->process, seconds, &hello, c->why) != BENCH_REPLY_OK)
         return c->is_usable = false;
@@ -77,7 +78,7 @@ bool bench_contestant_revive(bench_contestant *c)
     if (!c->is_usable)
         return false;
     c->restarts++;
-    return launch(c, NULL) && bench_contestant_await(c, BENCH_OPEN_SECONDS);
+    return launch(c, NULL) && bench_contestant_await(c, c->open_time);
 }
 
 void bench_contestant_stop(bench_contestant *c)

@@ -20,17 +20,15 @@ typedef struct bench_contestant {
     json_t *hello;
     json_t *expected; /* the device that its hello has to name; NULL: any */
     int restarts;
+    double open_time; /* seconds for opening the device: listing every driver, waking a card, loading a compiler */
 } bench_contestant;
-
-/* What opening a device is given: listing every driver, waking a card, loading a compiler. */
-#define BENCH_OPEN_SECONDS 120
 
 /* Start the worker; the hello is read by await, so that several start side by side. */
 bool bench_contestant_start(bench_contestant *contestant, const char *name, const char *device, int threads,
                             const char *const *environment);
 /* The device that it has to be on, where it is on one. Without a word it is the first hello's. Before await. */
 void bench_contestant_expect(bench_contestant *contestant, json_t *device);
-/* Read the hello. False: why says why it cannot be used. */
+/* Read the hello; one that is started again is given as long. False: why says why it cannot be used. */
 bool bench_contestant_await(bench_contestant *contestant, double seconds);
 /* Alive, started again after a crash or a hang, and on the same device. */
 bool bench_contestant_revive(bench_contestant *contestant);

@@ -79,7 +79,7 @@ static void print_device(const json_t *device)
 }
 
 // Each device gets its "peaks" by a worker of its own: null where they cannot be measured, and why in "peaks_error".
-static void ask_for_peaks(json_t *devices, double seconds)
+static void ask_for_peaks(json_t *devices, const bench_options *options)
 {
     const bench_peaks_wish all = {.arithmetic = (1 << BENCH_ARITHMETICS) - 1, .part = -1};
     double usual;
@@ -93,8 +93,9 @@ static void ask_for_peaks(json_t *devices, double seconds)
         snprintf(wish, sizeof wish, "%.0f:%.0f", number_of(traits, "platform_index"),
                  number_of(traits, "device_index"));
         bench_contestant_start(&husk, "husk", wish, 1, NULL);
-        if (bench_contestant_await(&husk, BENCH_OPEN_SECONDS))
-            peaks = bench_peaks_ask(&husk.process, string_of(device, "name"), &all, seconds, &steps, reason);
+        if (bench_contestant_await(&husk, options->max_time))
+            peaks = bench_peaks_ask(&husk.process, string_of(device, "name"), &all, options->compile_time, &steps,
+                                    reason);
         else
             snprintf(reason, sizeof reason, "%s", husk.why);
         json_object_set_new(device, "peaks", peaks ? peaks : json_null());
@@ -197,7 +198,7 @@ int bench_command_devices(const bench_options *options)
     bench_progress_start(options->quiet);
     bench_catch_interrupt();
     bench_contestant_start(&husk, "husk", NULL, 1, NULL);
-    bool opened = bench_contestant_await(&husk, BENCH_OPEN_SECONDS);
+    bool opened = bench_contestant_await(&husk, options->max_time);
     // Copies: a worker that has to be started again says hello again.
     json_t *devices = json_deep_copy(json_object_get(husk.hello, "devices"));
     json_t *notes = json_deep_copy(json_object_get(husk.hello, "notes"));
@@ -205,7 +206,7 @@ int bench_command_devices(const bench_options *options)
     if (!opened && json_array_size(devices) && options->device_count) {
         bench_contestant_stop(&husk);
         bench_contestant_start(&husk, "husk", options->devices[0], 1, NULL);
-        opened = bench_contestant_await(&husk, BENCH_OPEN_SECONDS);
+        opened = bench_contestant_await(&husk, options->max_time);
     }
     int code = BENCH_EXIT_OK;
     snprintf(reason, sizeof reason, "%s", husk.why);
@@ -220,7 +221,7 @@ int bench_command_devices(const bench_options *options)
     if (code == BENCH_EXIT_OK)
         ask_for_engines(&husk, devices, options->compile_time);
     if (code == BENCH_EXIT_OK && options->peaks)
-        ask_for_peaks(devices, options->compile_time);
+        ask_for_peaks(devices, options);
     bench_progress_clear();
     if (options->json)
         print_json(devices, notes, code == BENCH_EXIT_OK ? NULL : reason);

@@ -30,6 +30,7 @@ bench_startup_options bench_run_startup(const bench_run *r)
     return (bench_startup_options){
         .wish = r->wish,
         .device = json_array_get(devices, r->device),
+        .max_time = r->options->max_time,
         .compile_time = r->options->compile_time,
     };
 }

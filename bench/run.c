@@ -51,7 +51,7 @@ static void start_baselines(bench_run *r)
     }
     for (size_t i = 1; i < r->contestant_count; i++) {
         bench_contestant *c = &r->contestants[i];
-        if (bench_contestant_await(c, BENCH_OPEN_SECONDS))
+        if (bench_contestant_await(c, r->options->max_time))
             bench_print(2, "baseline %s: %s\n", c->name, c->version);
         else
             bench_say("baseline %s cannot be used: %s", c->name, c->why);
@@ -200,7 +200,7 @@ static void share_budget(bench_run *r)
 static int open_device(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
-    int code = bench_open_husk(&r->contestants[0], r->wish);
+    int code = bench_open_husk(&r->contestants[0], r->wish, r->options->max_time);
     if (code == BENCH_EXIT_OK &&
         !bench_resume_same_device(r->results.root, r->device,
                                   json_object_get(r->contestants[0].hello, "device"), reason)) {

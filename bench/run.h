@@ -43,8 +43,8 @@ void bench_print_notes(const json_t *notes);
 
 /*
  * Start husk's worker on a device. BENCH_EXIT_OK, or BENCH_EXIT_NO_DEVICE or BENCH_EXIT_ERROR after saying
- * why on stderr. A GPU that is present but not usable is said on stdout, before anything else.
+ * why on stderr. A GPU that is present but not usable is said on stdout, before anything else. seconds: as in await.
  */
-int bench_open_husk(bench_contestant *husk, const char *wish);
+int bench_open_husk(bench_contestant *husk, const char *wish, double seconds);
 
 #endif

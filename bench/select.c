@@ -229,10 +229,10 @@ void bench_print_notes(const json_t *notes)
     }
 }
 
-int bench_open_husk(bench_contestant *husk, const char *wish)
+int bench_open_husk(bench_contestant *husk, const char *wish, double seconds)
 {
     bench_contestant_start(husk, "husk", wish, 1, NULL);
-    bool opened = bench_contestant_await(husk, BENCH_OPEN_SECONDS);
+    bool opened = bench_contestant_await(husk, seconds);
     const char *status = json_string_value(json_object_get(husk->hello, "status"));
     bench_print_notes(json_object_get(husk->hello, "notes"));
     if (opened)

@@ -51,7 +51,7 @@ static json_t *ask_new_worker(const bench_startup_options *options, const char *
     };
     bench_contestant_start(&c, "husk", options->wish, 1, folder ? environment : NULL);
     bench_contestant_expect(&c, options->device);
-    if (bench_contestant_await(&c, BENCH_OPEN_SECONDS))
+    if (bench_contestant_await(&c, options->max_time))
         bench_process_call(&c.process, json_incref(request), max_time, &reply, reason);
     json_decref(request);
     bench_contestant_stop(&c);

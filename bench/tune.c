@@ -343,7 +343,7 @@ static int run(tuner *t, const char *device, const char *wish)
 {
     const bench_options *o = t->options;
     bool only_files = (o->show || o->export_path || o->merged_count) && !o->cases[0] && !o->suite && !o->file;
-    int code = bench_open_husk(&t->husk, device);
+    int code = bench_open_husk(&t->husk, device, o->max_time);
     if (code == BENCH_EXIT_OK && !open_database(t, wish))
         code = BENCH_EXIT_ERROR;
     if (code == BENCH_EXIT_OK && o->device_count > 1)

@@ -231,7 +231,7 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
 static int verify_device(verification *v, const bench_suite *suite, const char *wish)
 {
     tally total = {0};
-    int code = bench_open_husk(&v->husk, wish);
+    int code = bench_open_husk(&v->husk, wish, v->options->max_time);
     if (code != BENCH_EXIT_OK) {
         bench_contestant_stop(&v->husk);
         return code;

@@ -36,6 +36,8 @@ static bench_answer fake_open(const bench_open_options *options, void **session,
 {
     (void)options;
     *session = NULL;
+    while (!strcmp(fake_name, "sleeps"))
+        pause();
     if (strcmp(fake_name, "closed"))
         return BENCH_OK;
     snprintf(reason, BENCH_REASON_TEXT, "it is closed today");

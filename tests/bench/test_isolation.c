@@ -163,6 +163,17 @@ START_TEST(the_exit_code_says_the_worst)
 }
 END_TEST
 
+// A driver that hangs while it is opened is given --max-time, too.
+START_TEST(a_device_that_does_not_open_is_given_up)
+{
+    expect("", "hang clCreateContext", "run --max-time 5s --baseline none activation count=100", 1);
+    expect_said("no answer within 5 s while opening the device");
+    expect("", "hang clCreateContext", "devices --max-time 5s", 1);
+    expect_said("no answer within 5 s while opening the device");
+    expect_nothing_running();
+}
+END_TEST
+
 START_TEST(events_that_lie_are_not_trusted)
 {
     char arguments[200];
@@ -339,7 +350,7 @@ START_TEST(every_command_takes_all_devices)
     ck_assert_uint_eq(count_said("     class        CPU"), 2);
     // What is measured beside the rows is measured of each device, and stands with it.
     snprintf(arguments, sizeof arguments,
-             "run -d all --quick --baseline none activation count=100 --startup --max-time 0.05 --json %s", path);
+             "run -d all --quick --baseline none activation count=100 --startup --max-time 1s --json %s", path);
     run(two, "", arguments);
     json_t *document = read_result();
     const json_t *second = json_array_get(json_object_get(document, "devices"), 1);
@@ -369,6 +380,7 @@ int main(void)
     tcase_set_timeout(tests, 250);
     tcase_add_test(tests, every_fault_costs_its_row_and_no_other);
     tcase_add_test(tests, the_exit_code_says_the_worst);
+    tcase_add_test(tests, a_device_that_does_not_open_is_given_up);
     tcase_add_test(tests, events_that_lie_are_not_trusted);
     tcase_add_test(tests, a_load_in_the_middle_is_noticed);
     tcase_add_test(tests, a_device_that_does_nothing_is_wrong);

@@ -76,12 +76,17 @@ int kill(pid_t pid, int number)
     return signals_are_lost ? 0 : real(pid, number);
 }
 
-static bench_contestant start(const char *name)
+static bench_contestant start_within(const char *name, double seconds)
 {
     bench_contestant c;
     ck_assert(bench_contestant_start(&c, name, NULL, 1, NULL));
-    ck_assert_msg(bench_contestant_await(&c, 10), "%s", c.why);
+    ck_assert_msg(bench_contestant_await(&c, seconds), "%s", c.why);
     return c;
+}
+
+static bench_contestant start(const char *name)
+{
+    return start_within(name, 10);
 }
 
 static bench_row make_row(const char *line)
@@ -588,6 +593,20 @@ START_TEST(one_that_cannot_open_says_why)
 }
 END_TEST
 
+// Who has said how long opening may take has said it of a worker that is started again, too.
+START_TEST(one_that_does_not_open_again_is_given_up)
+{
+    bench_contestant c = start_within("good", 2);
+    bench_process_kill(&c.process);
+    snprintf(c.name, sizeof c.name, "sleeps");
+    const uint64_t before = bench_now_ns();
+    ck_assert(!bench_contestant_revive(&c));
+    ck_assert_uint_lt(bench_now_ns() - before, 30000000000u);
+    ck_assert_str_eq(c.why, "no answer within 2 s while opening the device; the worker process was ended");
+    bench_contestant_stop(&c);
+}
+END_TEST
+
 // The next process has chosen another variant: its samples are of something else.
 START_TEST(samples_of_another_variant_are_not_mixed_in)
 {
@@ -797,6 +816,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_crash_names_the_signal);
     tcase_add_test(tests, a_crash_costs_one_row_and_the_worker_comes_back);
     tcase_add_test(tests, one_that_cannot_open_says_why);
+    tcase_add_test(tests, one_that_does_not_open_again_is_given_up);
     tcase_add_test(tests, samples_of_another_variant_are_not_mixed_in);
     tcase_add_test(tests, an_exit_code_is_reported);
     tcase_add_test(tests, nonsense_gets_an_answer);
