@@ -17,6 +17,7 @@ enum { MOST_COLUMNS = 64, MOST_NAME = 60, NUMBER = 32 };
 
 struct husk_log {
     int descriptor;
+    off_t torn_at; // where a row begins that was written in part and is there still; -1: none is
     size_t count;
     char *path;
 };
@@ -222,6 +223,7 @@ husk_status husk_log_open(const char *path, const husk_log_params *params, husk_
     if (!made)
         return husk__train_no_memory(&scope);
     made->descriptor = -1;
+    made->torn_at = -1;
     made->count = own.count;
     status = open_log(path, &own, made, &scope);
     if (status) {
@@ -250,6 +252,20 @@ static size_t number_text(double number, char text[NUMBER])
     return (size_t)(to - text);
 }
 
+// All of it or nothing: what is left of a row would be read as the beginning of the next one. What has no length, as a
+// pipe, is not cut off.
+static husk_status write_row(husk_log *log, const char *row, size_t bytes, const husk__source *source)
+{
+    if (log->torn_at >= 0 && ftruncate(log->descriptor, log->torn_at) != 0)
+        return husk__source_fail_system(source, "a row that was written in part cannot be cut off");
+    log->torn_at = -1;
+    const off_t begin = lseek(log->descriptor, 0, SEEK_END);
+    const husk_status status = write_all(log->descriptor, row, bytes, source);
+    if (status && begin >= 0 && ftruncate(log->descriptor, begin) != 0)
+        log->torn_at = begin;
+    return status;
+}
+
 husk_status husk_log_write(husk_log *log, const double *values, husk_error *error)
 {
     const husk__train_scope scope = {"husk_log_write", error};
@@ -264,7 +280,7 @@ husk_status husk_log_write(husk_log *log, const double *values, husk_error *erro
         used += number_text(values[c], line + used);
         line[used++] = c + 1 < log->count ? ' ' : '\n';
     }
-    return write_all(log->descriptor, line, used, &source);
+    return write_row(log, line, used, &source);
 }
 
 void husk_log_close(husk_log *log)

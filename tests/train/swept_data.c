@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files of examples and of texts, vocabularies, datasets, feeds.
+// Files of examples and of texts, vocabularies, datasets, feeds, logs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,7 @@ typedef struct all {
     husk_vocabulary *vocabularies[4];
     husk_dataset *datasets[5];
     husk_feed *feed;
+    husk_log *log;
     unsigned char got[MOST], wanted[MOST];
     size_t size, wanted_size;
     int done; // batches that were handed out
@@ -41,7 +42,7 @@ static void put(const all *a, const char *name, const void *bytes, size_t size)
     fclose(file);
 }
 
-static const char *const texts[] = {"good/1", "good/2", "bad/1", "bad/2", "idx", "labels", "cifar", "text"};
+static const char *const texts[] = {"good/1", "good/2", "bad/1", "bad/2", "idx", "labels", "cifar", "text", "log"};
 enum { FILES = sizeof texts / sizeof *texts };
 
 static void make_files(all *a)
@@ -126,6 +127,8 @@ static void release(void *user)
     }
     husk_feed_release(a->feed);
     husk_corpus_release(a->corpus);
+    husk_log_close(a->log);
+    a->log = NULL;
     a->feed = NULL;
     a->corpus = NULL;
     a->size = 0;
@@ -326,6 +329,38 @@ static void check_feed(void *user, const char *when)
     expect(user, when);
 }
 
+// ---- logs ----
+
+// A row, and one more of a run that goes on.
+static husk_status run_log(void *user)
+{
+    all *a = user;
+    static const char *const columns[] = {"step", "loss"};
+    static const husk_log_mode modes[] = {HUSK_LOG_ANEW, HUSK_LOG_RESUME};
+    husk_status status = HUSK_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        const husk_log_params params =
+            HUSK_LOG_PARAMS(.columns = columns, .count = 2, .mode = modes[i], .resume_at = 1);
+        status = SWEPT(husk_log_open, path_in(a, "log"), &params, &a->log);
+        if (!status)
+            status = SWEPT(husk_log_write, a->log, (double[]){i, 0.5});
+        husk_log_close(a->log);
+        a->log = NULL;
+    }
+    return status;
+}
+
+static void check_log(void *user, const char *when)
+{
+    all *a = user;
+    char text[100];
+    FILE *file = fopen(path_in(a, "log"), "r");
+    ck_assert_ptr_nonnull(file);
+    note(a, text, fread(text, 1, sizeof text, file));
+    fclose(file);
+    expect(a, when);
+}
+
 static void sweep_one(all *a, const char *name, husk_status (*run)(void *), void (*check)(void *, const char *))
 {
     a->has_wanted = false;
@@ -341,6 +376,7 @@ void swept_data(void)
     sweep_one(&a, "text", run_text, check_texts);
     sweep_one(&a, "datasets", run_datasets, check_datasets);
     sweep_one(&a, "windows", run_windows, check_windows);
+    sweep_one(&a, "log", run_log, check_log);
     a.has_wanted = false;
     sweep(&(swept){"feed", &a, make_dataset, run_feed, failed_feed, check_feed, release});
     remove_files(&a);

@@ -3,12 +3,15 @@
 // Early stopping, progress and logs: nothing of this needs a device.
 #define _XOPEN_SOURCE   700 // pseudo-terminals
 #define _DEFAULT_SOURCE     // ioctl
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -395,6 +398,74 @@ START_TEST(foreign_logs_stay_as_they_are)
 }
 END_TEST
 
+// ---- a log that cannot be written ----
+
+static bool cannot_cut;
+
+int __real_ftruncate(int file, off_t size);
+int __wrap_ftruncate(int file, off_t size);
+int __wrap_ftruncate(int file, off_t size)
+{
+    if (!cannot_cut)
+        return __real_ftruncate(file, size);
+    errno = EIO;
+    return -1;
+}
+
+// Files have at most so many bytes, as on a disk that is full then; RLIM_INFINITY: as before.
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN); // as the program has to that sets such a limit
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes == RLIM_INFINITY ? limit.rlim_max : bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+#define WHOLE HEADER "12 0.5 1\n"
+#define ROW   "13 0.25 1\n"
+
+// For every part of a row that gets into the file: it is cut off at once, and where that fails before the next row.
+START_TEST(a_row_that_fails_is_not_the_beginning_of_the_next)
+{
+    for (size_t i = 0; i < 2 * strlen(ROW); i++) {
+        const size_t room = i / 2;
+        const double row[] = {13, 0.25, 1};
+        husk_log *log = open_log(HUSK_LOG_ANEW, 0);
+        write_row(log, 12, 0.5, 1);
+        limit_files(strlen(WHOLE) + room);
+        cannot_cut = i % 2;
+        test_refused_error(husk_log_write(log, row, &error), &error, HUSK_IO, "it cannot be written");
+        limit_files(RLIM_INFINITY);
+        if (cannot_cut)
+            test_refused_error(husk_log_write(log, row, &error), &error, HUSK_IO, "cannot be cut off");
+        else
+            ck_assert_str_eq(get(), WHOLE);
+        cannot_cut = false;
+        write_row(log, 13, 0.25, 1);
+        ck_assert_str_eq(get(), WHOLE ROW);
+        husk_log_close(log);
+        husk_log_close(open_log(HUSK_LOG_RESUME, INFINITY));
+        ck_assert_str_eq(get(), WHOLE ROW);
+    }
+}
+END_TEST
+
+START_TEST(a_first_line_that_fails_is_written_by_the_next)
+{
+    for (size_t room = 0; room < strlen(HEADER); room++) {
+        husk_log *log;
+        limit_files(room);
+        test_refused_error(husk_log_open(path, &HUSK_LOG_PARAMS(.columns = columns, .count = 3), &log, &error), &error,
+                           HUSK_IO, "it cannot be written");
+        limit_files(RLIM_INFINITY);
+        ck_assert_uint_eq(strlen(get()), room);
+        husk_log_close(open_log(HUSK_LOG_APPEND, 0));
+        ck_assert_str_eq(get(), HEADER);
+    }
+}
+END_TEST
+
 START_TEST(wrong_logs_are_refused)
 {
     char longest[62];
@@ -516,6 +587,8 @@ int main(void)
     tcase_add_test(tests, rows_are_there_at_once);
     tcase_add_test(tests, a_resumed_run_goes_on_in_its_log);
     tcase_add_test(tests, foreign_logs_stay_as_they_are);
+    tcase_add_test(tests, a_row_that_fails_is_not_the_beginning_of_the_next);
+    tcase_add_test(tests, a_first_line_that_fails_is_written_by_the_next);
     tcase_add_test(tests, wrong_logs_are_refused);
     tcase_add_test(tests, locales_do_not_matter);
     tcase_add_test(tests, gnuplot_draws_it);

@@ -118,7 +118,10 @@ typedef struct husk_log_params {
  */
 HUSK_API husk_status husk_log_open(const char *path, const husk_log_params *params, husk_log **log,
                                    husk_error *error);
-/* As many numbers as there are columns. After IO a part of the row may be in the file. */
+/*
+ * As many numbers as there are columns. After IO the row is not in the file: what was written of it is cut off, or,
+ * where that fails, too, before the next row is written; until then no row is. It may be written again.
+ */
 HUSK_API husk_status husk_log_write(husk_log *log, const double *values, husk_error *error);
 HUSK_API void husk_log_close(husk_log *log);
 
