@@ -140,6 +140,9 @@ static husk_status read_progress(loading *load)
     const char *version = husk_safetensors_metadata(load->file, HUSK__CHECKPOINT_VERSION_KEY);
     if (!version || strcmp(version, HUSK__CHECKPOINT_VERSION) != 0)
         return refuse_key(load, HUSK__CHECKPOINT_VERSION_KEY, version);
+    // Verified when the file was opened. Without it, a number with a flipped bit would be another number.
+    if (!husk_safetensors_metadata(load->file, HUSK__SAFETENSORS_HEADER))
+        return refuse_key(load, HUSK__SAFETENSORS_HEADER, NULL);
     const char *kind = husk_safetensors_metadata(load->file, HUSK__CHECKPOINT_OPTIMIZER_KEY);
     const char *wanted = own->has_optimizer ? husk_optimizer_kind_name(own->optimizer.kind) : "none";
     if (!kind)

@@ -34,10 +34,43 @@ static void *make_piece(const husk__source *source, uint64_t size, husk_status *
 
 // ---- opening ----
 
-static husk_status read_list(husk_safetensors *file, uint64_t file_size, const husk__source *source)
+husk__safetensors_digits husk__safetensors_digits_of(uint64_t high, uint64_t low)
+{
+    husk__safetensors_digits digits;
+    snprintf(digits.text, sizeof digits.text, "%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
+    return digits;
+}
+
+husk__safetensors_digits husk__safetensors_hash_header(char *header, size_t size)
+{
+    memset(header + strlen(HUSK__SAFETENSORS_BEGINNING), '0', HUSK__SAFETENSORS_DIGITS);
+    const XXH128_hash_t hash = XXH3_128bits(header, size);
+    return husk__safetensors_digits_of(hash.high64, hash.low64);
+}
+
+// Before it is read: reading changes the text.
+static husk_status verify_header(char *text, uint64_t length, bool *is_verified, const husk__source *source)
+{
+    const size_t begin = strlen(HUSK__SAFETENSORS_BEGINNING);
+    *is_verified = length > begin + HUSK__SAFETENSORS_DIGITS && memcmp(text, HUSK__SAFETENSORS_BEGINNING, begin) == 0;
+    if (!*is_verified)
+        return HUSK_OK;
+    char wanted[HUSK__SAFETENSORS_DIGITS + 1] = "";
+    memcpy(wanted, text + begin, HUSK__SAFETENSORS_DIGITS);
+    const husk__safetensors_digits digits = husk__safetensors_hash_header(text, (size_t)length);
+    memcpy(text + begin, wanted, HUSK__SAFETENSORS_DIGITS);
+    if (strcmp(digits.text, wanted) == 0)
+        return HUSK_OK;
+    return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
+                             "its header is damaged: its checksum is %s, and " HUSK__SAFETENSORS_HEADER " says %s",
+                             digits.text, wanted);
+}
+
+static husk_status read_list(husk_safetensors *file, uint64_t file_size, bool verifies, const husk__source *source)
 {
     unsigned char first[8];
     uint64_t length;
+    bool is_verified = true;
     if (file_size < sizeof first)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "it ends before its header");
     husk_status status = husk__file_read(source, file->descriptor, 0, first, sizeof first);
@@ -52,11 +85,19 @@ static husk_status read_list(husk_safetensors *file, uint64_t file_size, const h
     file->begin = sizeof first + length;
     file->data_size = file_size - file->begin;
     status = husk__file_read(source, file->descriptor, sizeof first, text, length);
-    return status ? status
-                  : husk__tensor_list_parse(&file->list, text, (size_t)length, file->data_size, source);
+    if (!status && verifies)
+        status = verify_header(text, length, &is_verified, source);
+    if (!status)
+        status = husk__tensor_list_parse(&file->list, text, (size_t)length, file->data_size, source);
+    if (!status && !is_verified && husk_safetensors_metadata(file, HUSK__SAFETENSORS_HEADER))
+        status = husk__source_fail(source, HUSK_INVALID_ARGUMENT,
+                                   HUSK__SAFETENSORS_HEADER " is not where it can be verified: the header has to begin "
+                                                            "with it, and with %d digits",
+                                   HUSK__SAFETENSORS_DIGITS);
+    return status;
 }
 
-static husk_status hash_data(const husk_safetensors *file, char digits[HUSK__SAFETENSORS_DIGITS + 1],
+static husk_status hash_data(const husk_safetensors *file, husk__safetensors_digits *digits,
                              const husk__source *source)
 {
     husk_status status;
@@ -75,27 +116,26 @@ static husk_status hash_data(const husk_safetensors *file, char digits[HUSK__SAF
     }
     if (!status) {
         const XXH128_hash_t hash = XXH3_128bits_digest(state);
-        snprintf(digits, HUSK__SAFETENSORS_DIGITS + 1, "%016llx%016llx", (unsigned long long)hash.high64,
-                 (unsigned long long)hash.low64);
+        *digits = husk__safetensors_digits_of(hash.high64, hash.low64);
     }
     XXH3_freeState(state);
     free(piece);
     return status;
 }
 
-static husk_status verify(const husk_safetensors *file, const husk__source *source)
+static husk_status verify_elements(const husk_safetensors *file, const husk__source *source)
 {
     const char *wanted = husk_safetensors_metadata(file, HUSK__SAFETENSORS_CHECKSUM);
-    char digits[HUSK__SAFETENSORS_DIGITS + 1];
+    husk__safetensors_digits digits;
     if (!wanted)
         return HUSK_OK;
-    const husk_status status = hash_data(file, digits, source);
-    if (status || strcmp(digits, wanted) == 0)
+    const husk_status status = hash_data(file, &digits, source);
+    if (status || strcmp(digits.text, wanted) == 0)
         return status;
     return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                              "its elements are damaged: their checksum is %s, and " HUSK__SAFETENSORS_CHECKSUM
                              " in its metadata says %.64s",
-                             digits, wanted);
+                             digits.text, wanted);
 }
 
 husk_status husk_safetensors_open(const char *path, const husk_safetensors_params *params,
@@ -117,10 +157,11 @@ husk_status husk_safetensors_open(const char *path, const husk_safetensors_param
     }
     uint64_t size;
     husk_status status = husk__file_open(&source, &made->descriptor, &size);
+    const bool verifies = !(params && params->unverified);
     if (!status)
-        status = read_list(made, size, &source);
-    if (!status && !(params && params->unverified))
-        status = verify(made, &source);
+        status = read_list(made, size, verifies, &source);
+    if (!status && verifies)
+        status = verify_elements(made, &source);
     if (status) {
         husk_safetensors_close(made);
         return status;

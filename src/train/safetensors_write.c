@@ -93,14 +93,16 @@ static uint64_t bytes_of(const husk_safetensors_item *item)
     return (uint64_t)husk_tensor_count(&item->tensor) * husk_dtype_size(item->tensor.dtype);
 }
 
-// With zeros for the checksum, whose place is answered: from the file's first byte.
+// With zeros for the digits of checksums. The place of the elements' is answered: from the file's first byte.
 static uint64_t make_header(text *to, const husk_safetensors_item *const *items, size_t count,
                             const husk_safetensors_pair *metadata, size_t metadata_count)
 {
     static const char zeros[] = "00000000000000000000000000000000";
     uint64_t end = 0;
     append(to, zeros, 8); // the length, later
-    append_text(to, "{\"" HUSK__SAFETENSORS_METADATA "\":{\"" HUSK__SAFETENSORS_CHECKSUM "\":\"");
+    append_text(to, HUSK__SAFETENSORS_BEGINNING);
+    append_text(to, zeros);
+    append_text(to, "\",\"" HUSK__SAFETENSORS_CHECKSUM "\":\"");
     const uint64_t checksum = to->size;
     append_text(to, zeros);
     append_text(to, "\"");
@@ -160,7 +162,8 @@ static husk_status check_pairs(const husk_safetensors_pair *metadata, size_t cou
         const char *rule = NULL;
         if (!pair->key || !pair->value)
             rule = "it is NULL";
-        else if (strcmp(pair->key, HUSK__SAFETENSORS_CHECKSUM) == 0)
+        else if (strcmp(pair->key, HUSK__SAFETENSORS_CHECKSUM) == 0 ||
+                 strcmp(pair->key, HUSK__SAFETENSORS_HEADER) == 0)
             rule = "the checksum's key is the writer's";
         else if (!husk__is_utf8(pair->key, strlen(pair->key)) ||
                  !husk__is_utf8(pair->value, strlen(pair->value)))
@@ -250,16 +253,18 @@ static husk_status write_item(writer *out, const husk_safetensors_item *item)
     return HUSK_OK;
 }
 
-static husk_status write_checksum(writer *out, uint64_t place)
+// The header once more, with its digits: the elements' first, for the header's own are of these, too.
+static husk_status write_checksums(writer *out, text *header, uint64_t place)
 {
-    char digits[HUSK__SAFETENSORS_DIGITS + 1];
     const XXH128_hash_t hash = XXH3_128bits_digest(out->hash);
-    snprintf(digits, sizeof digits, "%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
-    return husk__part_write_at(&out->part, place, digits, HUSK__SAFETENSORS_DIGITS);
+    char *own = header->bytes + 8;
+    memcpy(header->bytes + place, husk__safetensors_digits_of(hash.high64, hash.low64).text, HUSK__SAFETENSORS_DIGITS);
+    memcpy(own + strlen(HUSK__SAFETENSORS_BEGINNING), husk__safetensors_hash_header(own, header->size - 8).text,
+           HUSK__SAFETENSORS_DIGITS);
+    return husk__part_write_at(&out->part, 0, header->bytes, header->size);
 }
 
-static husk_status write_all(writer *out, const text *header, uint64_t checksum,
+static husk_status write_all(writer *out, text *header, uint64_t checksum,
                              const husk_safetensors_item *const *items, size_t count)
 {
     husk_status status = husk__part_begin(&out->part, out->source);
@@ -270,7 +275,7 @@ static husk_status write_all(writer *out, const text *header, uint64_t checksum,
     for (size_t i = 0; !status && i < count; ++i)
         status = write_item(out, items[i]);
     if (!status)
-        status = write_checksum(out, checksum);
+        status = write_checksums(out, header, checksum);
     if (!status)
         return husk__part_commit(&out->part);
     husk__part_drop(&out->part);

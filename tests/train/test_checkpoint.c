@@ -7,6 +7,7 @@
 //     --train FILE [BATCHES]    train, saving after every batch, from where FILE is
 //     --weights FROM TO         load weights, and save them
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -401,6 +402,7 @@ static void rewrite(const char *key, const char *value, const char *tensor,
     for (size_t i = 0;
          husk_safetensors_metadata_get(file, i, &pairs[pair_count].key, &pairs[pair_count].value); i++) {
         if (strcmp(pairs[pair_count].key, "husk.xxh3") == 0 ||
+            strcmp(pairs[pair_count].key, "husk.header") == 0 ||
             (key && strcmp(pairs[pair_count].key, key) == 0))
             continue;
         pair_count++;
@@ -483,6 +485,52 @@ START_TEST(hostile_checkpoints_are_refused)
     free(after);
     husk_safetensors_close(file);
     ck_assert_int_eq(husk_safetensors_open(path, NULL, &file, &error), HUSK_INVALID_ARGUMENT);
+    end(&saved);
+    end(&into);
+}
+END_TEST
+
+// What is damaged in the header is never gone on from: neither other numbers, nor names, nor the checksums' own keys.
+START_TEST(every_flipped_bit_of_a_header_is_refused)
+{
+    run saved = begin(&usual), into = begin(&usual);
+    test_digits_train(saved.graph, saved.feed, 2);
+    save(&saved);
+    unsigned char byte, length[8];
+    size_t size, size_after, header = 8, opens = 0;
+    const int descriptor = open(path, O_RDWR);
+    ck_assert_int_eq(pread(descriptor, length, sizeof length, 0), sizeof length);
+    for (int i = 0; i < 8; i++)
+        header += (size_t)length[i] << 8 * i;
+    char *before = snapshot(&into, &size);
+    for (size_t bit = 0; bit < 8 * header; bit++) {
+        husk_safetensors *file;
+        ck_assert_int_eq(pread(descriptor, &byte, 1, (off_t)(bit / 8)), 1);
+        const unsigned char flipped = (unsigned char)(byte ^ 1 << bit % 8);
+        ck_assert_int_eq(pwrite(descriptor, &flipped, 1, (off_t)(bit / 8)), 1);
+        husk_status status = husk_safetensors_open(path, NULL, &file, &error);
+        if (!status) {
+            opens++;
+            status = husk_graph_load(into.graph, file, &HUSK_LOAD_PARAMS(.feed = into.feed), NULL, &error);
+        }
+        husk_safetensors_close(file);
+        ck_assert_msg(status == HUSK_INVALID_ARGUMENT, "bit %zu of byte %zu, '%c': status %d", bit % 8, bit / 8, byte,
+                      status);
+        ck_assert_int_eq(pwrite(descriptor, &byte, 1, (off_t)(bit / 8)), 1);
+    }
+    char *after = snapshot(&into, &size_after);
+    ck_assert_msg(size == size_after && memcmp(before, after, size) == 0, "something has changed");
+    printf("flipped: %zu bits of a header, %zu of which only loading refuses\n", 8 * header, opens);
+    free(before);
+    free(after);
+    // A key that is none of Husk's: as a file that was written before there was a checksum of the header.
+    ck_assert_int_eq(pwrite(descriptor, "?", 1, 8 + (off_t)strlen("{\"__metadata__\":{\"")), 1);
+    expect_refused(&into, &HUSK_LOAD_PARAMS(.feed = into.feed), "no husk.header: nothing can be resumed");
+    test_ok_error(load(&into, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL), &error);
+    ck_assert_int_eq(pwrite(descriptor, "h", 1, 8 + (off_t)strlen("{\"__metadata__\":{\"")), 1);
+    resume(&into); // all bits are as they were
+    expect_same(&saved, &into);
+    close(descriptor);
     end(&saved);
     end(&into);
 }
@@ -792,6 +840,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, names_and_metadata_are_what_the_header_says);
     tcase_add_test(tests, another_network_is_refused_by_its_names);
     tcase_add_test(tests, hostile_checkpoints_are_refused);
+    tcase_add_test(tests, every_flipped_bit_of_a_header_is_refused);
     tcase_add_test(tests, wrong_calls_are_refused);
     tcase_add_test(tests, a_new_head_learns_on_frozen_layers);
     tcase_add_test(tests, weights_alone_leave_the_optimizer);

@@ -233,11 +233,11 @@ START_TEST(what_is_written_is_read)
     const char *key, *value;
     for (size_t i = 0; i < 3; ++i) {
         ck_assert_str_eq(husk_safetensors_metadata(file, pairs[i].key), pairs[i].value);
-        ck_assert(husk_safetensors_metadata_get(file, i + 1, &key, &value)); // behind the checksum
+        ck_assert(husk_safetensors_metadata_get(file, i + 2, &key, &value)); // behind the checksums
         ck_assert_str_eq(key, pairs[i].key);
         ck_assert_str_eq(value, pairs[i].value);
     }
-    ck_assert(!husk_safetensors_metadata_get(file, 4, &key, &value));
+    ck_assert(!husk_safetensors_metadata_get(file, 5, &key, &value));
     ck_assert_ptr_null(husk_safetensors_metadata(file, "none"));
     ck_assert(!husk_safetensors_find(file, "none", NULL));
     husk_safetensors_close(file);
@@ -448,6 +448,37 @@ START_TEST(a_checksum_is_verified)
 }
 END_TEST
 
+// Another tool's digits, or a file that has them elsewhere: what cannot be verified is not taken for verified.
+START_TEST(a_header_has_its_checksum_where_it_is_verified)
+{
+    static const char right[] = "{\"__metadata__\":{\"husk.header\":\"00000000000000000000000000000000\"}}";
+    static const char *const wrong[] = {
+        "{\"__metadata__\":{\"husk.header\":\"0\"}}",
+        "{ \"__metadata__\":{\"husk.header\":\"00000000000000000000000000000000\"}}",
+        "{\"__metadata__\":{\"a\":\"b\",\"husk.header\":\"00000000000000000000000000000000\"}}",
+        "{\"__metadata__\":{\"husk\\u002eheader\":\"00000000000000000000000000000000\"}}",
+    };
+    husk_safetensors *file;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        put_file(wrong[i], strlen(wrong[i]), 0);
+        expect_refused(HUSK_INVALID_ARGUMENT, "husk.header");
+    }
+    put_file(right, strlen("{\"__metadata__\":{\"husk.header\":\"0"), 0);
+    expect_refused(HUSK_INVALID_ARGUMENT, "does not end");
+    put_file(right, strlen(right), 0);
+    expect_refused(HUSK_INVALID_ARGUMENT, "its header is damaged: its checksum is ");
+    char header[sizeof right];
+    memcpy(header, right, sizeof right);
+    memcpy(strstr(header, "000"), strstr(error.text, "checksum is ") + strlen("checksum is "), 32);
+    put_file(header, strlen(header), 0);
+    husk_safetensors_close(opened());
+    put_file(right, strlen(right), 0);
+    ck_assert_int_eq(husk_safetensors_open(path, &HUSK_SAFETENSORS_PARAMS(.unverified = 1), &file, &error),
+                     HUSK_OK);
+    husk_safetensors_close(file);
+}
+END_TEST
+
 START_TEST(every_truncated_file_is_refused)
 {
     const float numbers[16] = {1, 2, 3};
@@ -515,9 +546,10 @@ START_TEST(wrong_calls_are_refused)
     const husk_safetensors_pair pairs[][2] = {{{"a", "1"}, {"a", "2"}},
                                               {{"a", NULL}},
                                               {{"husk.xxh3", "0"}},
+                                              {{"husk.header", "0"}},
                                               {{"a", "\x80"}}};
-    const char *const words[] = {"twice", "NULL", "the writer's", "UTF-8"};
-    for (size_t i = 0; i < 4; ++i) {
+    const char *const words[] = {"twice", "NULL", "the writer's", "the writer's", "UTF-8"};
+    for (size_t i = 0; i < 5; ++i) {
         const husk_status status = husk_safetensors_write(path, NULL, NULL, 0, pairs[i], i ? 1 : 2, &error);
         ck_assert_int_eq(status, HUSK_INVALID_ARGUMENT);
         ck_assert_msg(strstr(error.text, words[i]), "%s", error.text);
@@ -796,6 +828,7 @@ int main(void)
     tcase_add_test(cases, each_rule_is_broken_once);
     tcase_add_test(cases, lengths_that_lie_are_refused_before_memory_is_asked_for);
     tcase_add_test(cases, a_checksum_is_verified);
+    tcase_add_test(cases, a_header_has_its_checksum_where_it_is_verified);
     tcase_add_test(cases, every_truncated_file_is_refused);
     tcase_add_test(cases, what_is_no_file_is_refused);
     tcase_add_test(cases, wrong_calls_are_refused);

@@ -59,7 +59,9 @@ HUSK_API husk_status husk_graph_save(husk_graph *graph, const char *path, const 
 typedef enum husk_load_mode {
     /*
      * All of it: parameters, statistics, the optimizer's states, gradients that were begun, masks, position, rate and
-     * seed. The file has to have exactly those, and the graph an optimizer of the same kind.
+     * seed. The file has to have exactly those, and the graph an optimizer of the same kind. The file has to have the
+     * checksum of its header, husk.header, since a flipped bit of a number there is another number. Checkpoints of
+     * versions of Husk that wrote none are refused; WEIGHTS and MATCHING take them.
      */
     HUSK_LOAD_RESUME = 0,
     /*

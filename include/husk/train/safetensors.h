@@ -14,8 +14,10 @@
  * Files are not trusted: what is allocated is bounded by four times the header's length, and that by the file's. A
  * dtype that Husk does not have is no reason to refuse a file: such tensors are listed and read as bytes.
  *
- * Files that are written here carry an XXH3-128 of all elements as metadata, "husk.xxh3", 32 hexadecimal digits; it is
- * verified when a file that has it is opened. Hosts that are not little-endian are not supported.
+ * Files that are written here carry two checksums as metadata, XXH3-128 in 32 hexadecimal digits, verified when a
+ * file that has them is opened: "husk.xxh3" of all elements, and "husk.header", with which the header begins, of the
+ * n bytes of the header, its own digits taken as "0". A program that copies metadata to a file of its own leaves both
+ * out. Hosts that are not little-endian are not supported.
  *
  * Failures of the system are IO, broken rules of a file INVALID_ARGUMENT, and memory OUT_OF_HOST_MEMORY.
  */
@@ -31,7 +33,7 @@ typedef struct husk_safetensors husk_safetensors;
 
 typedef struct husk_safetensors_params {
     uint32_t size;       /* sizeof this struct: HUSK_SAFETENSORS_PARAMS sets it */
-    uint32_t unverified; /* not 0: the checksum is not looked at, which saves reading the file once */
+    uint32_t unverified; /* not 0: checksums are not looked at, which saves reading the file once */
 } husk_safetensors_params;
 
 #define HUSK_SAFETENSORS_PARAMS(...) \
@@ -85,7 +87,7 @@ typedef struct husk_safetensors_item {
 } husk_safetensors_item;
 
 typedef struct husk_safetensors_pair {
-    const char *key; /* UTF-8, once; not "husk.xxh3" */
+    const char *key; /* UTF-8, once; neither "husk.xxh3" nor "husk.header" */
     const char *value;
 } husk_safetensors_pair;
 
