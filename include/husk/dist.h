@@ -94,7 +94,7 @@ HUSK_API husk_status husk_dist_barrier(husk_dist *dist);
 /*
  * The same graph in every rank. Each computes the gradients of its part of the batch (husk_feed_params.shards and
  * .shard); while backward goes on, the buckets that are finished are summed over the ranks and divided by their number.
- * Each rank then updates its own parameters, which so stay alike to the bit.
+ * Each rank then updates its own parameters, which so stay alike to the bit, unless they are `mixed`.
  *
  * A bucket is cut into as many pieces as there are ranks; each rank sums one of them, in the order of the ranks and in
  * double, and sends the sum to the others. So the bits follow from data, seed and number of ranks alone.
@@ -103,7 +103,7 @@ typedef struct husk_parallel husk_parallel;
 
 typedef struct husk_parallel_params {
     uint32_t size;         /* sizeof this struct: HUSK_PARALLEL_PARAMS sets it */
-    uint32_t mixed;        /* not 0: ranks may have devices or drivers that differ */
+    uint32_t mixed;        /* not 0: ranks may have devices or drivers that differ: see husk_parallel_settle */
     uint32_t check_finite; /* not 0: husk_parallel_step looks at the loss, as husk_graph_check_finite; it waits then */
     uint64_t part_bytes;   /* larger buckets are sent in parts of this; default 16 MiB; 4 KiB to 1 GiB */
 } husk_parallel_params;
@@ -135,6 +135,10 @@ HUSK_API husk_status husk_parallel_backward(husk_parallel *parallel);
  * Together, before an evaluation or a checkpoint: the running statistics of batch normalisation, which each rank takes
  * from its part of the batches, become their mean over the ranks; and a hash tells whether all ranks have the same
  * parameters, states and masks of pruning.
+ *
+ * With `mixed` each device rounds roots, quotients and sums in its own way, so that the ranks' parameters come apart by
+ * last bits from the first update on. Then rank 0's parameters, states and masks become everybody's here. Between two of
+ * these calls nothing else brings the ranks together: make one after every so many updates.
  */
 HUSK_API husk_status husk_parallel_settle(husk_parallel *parallel);
 

@@ -418,6 +418,13 @@ static husk_status take_masks(husk_parallel *own, const husk__dist_scope *scope)
     return status;
 }
 
+// Masks come before the parameters, some of which they set to zero.
+static husk_status take_first_graph(husk_parallel *own, const husk__dist_scope *scope)
+{
+    husk_status status = take_masks(own, scope);
+    return status ? status : visit_all(own, take_first_ranks, NULL, scope);
+}
+
 static husk_status take_mean(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state,
                              void *host, uint64_t bytes, bool *write, const husk__dist_scope *scope)
 {
@@ -620,10 +627,8 @@ husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_
         husk__dist_fail(dist, status, scope.error->text);
     else
         status = compare(own, &scope);
-    if (!status) // before the parameters, some of which they set to zero
-        status = take_masks(own, &scope);
     if (!status)
-        status = visit_all(own, take_first_ranks, NULL, &scope);
+        status = take_first_graph(own, &scope);
     if (!status)
         status = take_position(own, &scope);
     if (!status)
@@ -725,6 +730,8 @@ husk_status husk_parallel_settle(husk_parallel *parallel)
     status = husk__dist_check(parallel->dist, &scope);
     if (!status)
         status = visit_all(parallel, take_mean, NULL, &scope);
+    if (!status && parallel->params.mixed) // other devices round other updates
+        status = take_first_graph(parallel, &scope);
     return status ? status : compare_hashes(parallel, &scope);
 }
 

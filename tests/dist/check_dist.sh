@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_dist.sh MPIEXEC RANKS STAGES REFUSALS LAYER EXAMPLE WHICH: runs of tests/dist/ranks.c, stages.c and refusals.c,
-# and of examples/train_distributed.c. WHICH: alike, scaled, pruned, refused, calls, example, stages, four, failures,
-# rules, lost, overlap, pipeline.
+# and of examples/train_distributed.c. WHICH: alike, scaled, pruned, drift, refused, calls, example, stages, four,
+# failures, rules, lost, overlap, pipeline.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -126,6 +126,16 @@ pruned) # a run that ends after three steps and goes on from rank 0's checkpoint
     succeed 2 others_masks others
     same dense others
     fail 2 prunes 20 'rank 0: husk_parallel_settle: rank 1 (.*) has other masks of pruning than rank 0'
+    ;;
+drift) # with .mixed: the second rank's last bits differ, or its masks, until the first one's are everybody's
+    for what in drift prunes_mixed; do
+        succeed 2 "$what" "$what"
+        sort -u "$what" | awk '
+            /^before of rank/ && !($NF in before) { before[$NF] = 1; apart++ }
+            /^after of rank/ && !($NF in after) { after[$NF] = 1; ends++ }
+            /^before of rank 0/ { first = $NF }
+            END { exit !(apart == 2 && ends == 1 && first in after) }' || { cat "$what"; exit 1; }
+    done
     ;;
 refused)
     fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'

@@ -185,7 +185,7 @@ static husk_status open_all(rank *r)
         status = prune(r);
     uint64_t part_bytes = is(r, "overlap") ? 0 : is(r, "parts") && own == 1 ? 1 : 4096;
     husk_parallel_params parallel = HUSK_PARALLEL_PARAMS(.part_bytes = part_bytes, .check_finite = is(r, "finite"),
-                                                         .mixed = is(r, "mixed"));
+                                                         .mixed = is(r, "mixed") || is(r, "drift") || is(r, "prunes_mixed"));
     if (!status)
         status = husk_parallel_create(r->dist, r->graph, &parallel, &r->parallel, &r->error);
     return status || !is(r, "mixed") ? status : refuse_another(r);
@@ -210,6 +210,24 @@ static husk_status write_batch(rank *r, int step)
     return status ? status : husk_graph_write(r->graph, "labels", labels, sizeof *labels * (size_t)r->part);
 }
 
+// What the update of another device could have given: another last bit, of a parameter and of what the optimizer keeps.
+static husk_status drift(rank *r)
+{
+    husk_parameter p = HUSK_PARAMETER();
+    husk_queue *queue = husk_graph_queue(r->graph);
+    husk_status status = husk_graph_parameter_at(r->graph, 0, &p);
+    const husk_tensor *both[] = {&p.tensor, &p.states[0]};
+    for (int i = 0; i < 2 && !status; i++) {
+        uint32_t bits;
+        const uint64_t offset = (uint64_t)both[i]->offset * sizeof bits;
+        status = husk_buffer_read(queue, both[i]->buffer, offset, sizeof bits, &bits);
+        bits ^= 1;
+        if (!status)
+            status = husk_buffer_write(queue, both[i]->buffer, offset, sizeof bits, &bits);
+    }
+    return status;
+}
+
 // What the second rank does in the middle of the run.
 static husk_status act(rank *r)
 {
@@ -224,7 +242,9 @@ static husk_status act(rank *r)
         husk_dist_fail(r->dist, &error);
     if (is(r, "differ")) // its parameters become others
         return husk_graph_write(r->graph, "fc1.bias", (float[64]){1}, sizeof(float[64]));
-    if (is(r, "prunes"))
+    if (is(r, "drift"))
+        return drift(r);
+    if (is(r, "prunes") || is(r, "prunes_mixed"))
         return prune(r);
     return HUSK_OK;
 }
@@ -265,14 +285,47 @@ static husk_status print_numbers(rank *r, const char *what, double own)
     return status;
 }
 
-// A number that follows from every bit of a parameter.
+// A number that follows from every bit.
+static uint32_t hash_of(const uint32_t *bits, size_t count, uint32_t hash)
+{
+    for (size_t i = 0; i < count; i++)
+        hash = drawn(hash + ((uint64_t)bits[i] << 31));
+    return hash;
+}
+
 static husk_status print_parameter(rank *r, const char *name, size_t count)
 {
-    uint32_t bits[64 * 64], hash = 0;
+    uint32_t bits[64 * 64];
     husk_status status = husk_graph_read(r->graph, name, bits, sizeof *bits * count);
-    for (size_t i = 0; i < count && !status; i++)
-        hash = drawn(hash + ((uint64_t)bits[i] << 31));
-    return status ? status : print_numbers(r, name, hash);
+    return status ? status : print_numbers(r, name, hash_of(bits, count, 0));
+}
+
+// Of all parameters and what the optimizer keeps of them.
+static husk_status print_whole(rank *r, const char *what)
+{
+    uint32_t bits[64 * 64], hash = 0;
+    husk_status status = HUSK_OK;
+    for (size_t i = 0; i < husk_graph_parameter_count(r->graph) && !status; i++) {
+        husk_parameter p = HUSK_PARAMETER();
+        status = husk_graph_parameter_at(r->graph, i, &p);
+        const husk_tensor *both[] = {&p.tensor, &p.states[0]};
+        for (int b = 0; b < 2 && !status; b++) {
+            const uint64_t bytes = (uint64_t)husk_tensor_extent(both[b]);
+            status = husk_buffer_read(husk_graph_queue(r->graph), both[b]->buffer,
+                                      (uint64_t)both[b]->offset * sizeof *bits, bytes, bits);
+            hash = status ? hash : hash_of(bits, bytes / sizeof *bits, hash);
+        }
+    }
+    return status ? status : print_numbers(r, what, hash);
+}
+
+// Ranks that have come apart, and then have what the first one has.
+static husk_status settle_mixed(rank *r)
+{
+    husk_status status = print_whole(r, "before");
+    if (!status)
+        status = husk_parallel_settle(r->parallel);
+    return status ? status : print_whole(r, "after");
 }
 
 static husk_status train(rank *r)
@@ -315,6 +368,8 @@ static husk_status train(rank *r)
     husk_status status = is_pruned(r) ? print_parameter(r, "fc1.weight", 64 * 64) : HUSK_OK;
     if (!status && is_pruned(r))
         status = print_parameter(r, "fc2.weight", 64 * CLASSES);
+    if (!status && (is(r, "drift") || is(r, "prunes_mixed")))
+        return settle_mixed(r);
     return status ? status : husk_parallel_settle(r->parallel);
 }
 
