@@ -201,7 +201,8 @@ HUSK_API uint32_t husk_pipeline_depth(const husk_dist *dist, uint32_t micro_batc
 /*
  * Together. graph: this stage's, compiled with an optimizer, `accumulate` of params' micro_batches, and `micro_batches`
  * of husk_pipeline_depth; the caller's. Stages whose links do not fit are refused by a text that says which. A link has
- * at most 2^30 bytes.
+ * at most 2^30 bytes, and its tensors are packed: a view that is not, or attention's result, goes through
+ * husk_graph_copy or husk_graph_output, whose name is then the link's.
  */
 HUSK_API husk_status husk_pipeline_create(husk_dist *dist, husk_graph *graph, const husk_pipeline_params *params,
                                           husk_pipeline **pipeline, husk_error *error);

@@ -142,6 +142,46 @@ static husk_status graph_failed(const husk_pipeline *own, husk_status status, co
                   : HUSK_OK;
 }
 
+// Elements that follow each other in memory as they do in the tensor: so they are sent.
+static bool is_packed(const husk_tensor *tensor)
+{
+    int64_t stride = 1;
+    for (int32_t d = tensor->rank - 1; d >= 0; d--) {
+        if (tensor->shape[d] != 1 && tensor->strides[d] != stride)
+            return false;
+        stride *= tensor->shape[d];
+    }
+    return true;
+}
+
+static bool same_shape(const husk_tensor *a, const husk_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int32_t d = 0; d < a->rank && same; d++)
+        same = a->shape[d] == b->shape[d];
+    return same;
+}
+
+// gradient: NULL where the link has none.
+static husk_status check_link(const husk_pipeline_link *link, const husk_tensor *value, const husk_tensor *gradient,
+                              const char *argument, const husk__dist_scope *scope)
+{
+    if ((uint64_t)husk_tensor_extent(value) > most_bytes)
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s has more than 2^30 bytes", argument,
+                                 link->value);
+    if (gradient && !same_shape(value, gradient))
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s and %s have different shapes", argument,
+                                 link->value, link->gradient);
+    if (gradient && gradient->dtype != value->dtype)
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s is %s, %s is %s", argument, link->value,
+                                 husk_dtype_name(value->dtype), link->gradient, husk_dtype_name(gradient->dtype));
+    if (!is_packed(value) || (gradient && !is_packed(gradient)))
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
+                                 "params: %s: %s is not packed: husk_graph_copy makes it so", argument,
+                                 is_packed(value) ? link->gradient : link->value);
+    return HUSK_OK;
+}
+
 static husk_status describe(husk_pipeline *own, const husk_pipeline_link *links, size_t count, shape *shapes,
                             const char *argument, const husk__dist_scope *scope)
 {
@@ -158,20 +198,14 @@ static husk_status describe(husk_pipeline *own, const husk_pipeline_link *links,
         if (status)
             return husk__dist_refuse(scope, status, "params: %s: link %zu: %s", argument, i,
                                      husk_graph_error(own->graph)->text);
-        if ((uint64_t)husk_tensor_extent(&value) > most_bytes)
-            return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s has more than 2^30 bytes",
-                                     argument, links[i].value);
+        status = check_link(&links[i], &value, links[i].gradient ? &gradient : NULL, argument, scope);
+        if (status)
+            return status;
         shapes[i].dtype = (int32_t)value.dtype;
         shapes[i].rank = value.rank;
         shapes[i].has_gradient = links[i].gradient != NULL;
-        bool fits = !links[i].gradient || gradient.rank == value.rank;
-        for (int32_t d = 0; d < value.rank; d++) {
+        for (int32_t d = 0; d < value.rank; d++)
             shapes[i].extents[d] = value.shape[d];
-            fits = fits && (!links[i].gradient || gradient.shape[d] == value.shape[d]);
-        }
-        if (!fits || (links[i].gradient && gradient.dtype != value.dtype))
-            return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s and %s have different shapes",
-                                     argument, links[i].value, links[i].gradient);
     }
     return HUSK_OK;
 }

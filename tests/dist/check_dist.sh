@@ -163,6 +163,7 @@ rules) # said by whichever rank is first
     fail 2 unknown 20 "${p}params: next: link 0: .*there is no value z"
     fail 2 no_gradient 20 "${p}params: previous: link 0: .*there is no value dz"
     fail 2 other_shape 20 "${p}params: next: y and dy have different shapes"
+    fail 2 other_dtype 20 "${p}params: previous: codes is i32, dx is f32"
     fail 2 unknown_loss 20 "${p}params: loss: .*there is no value nothing"
     fail 2 loss_of_many 20 "${p}params: loss: y is no number"
     fail 2 first_stage 20 "${p}rank 0 (.*) is the first stage, and wants something from one before"
@@ -258,6 +259,9 @@ stages) # the whole network in one rank, and its halves in two
     agree one two
     succeed 2 train again
     same two again
+    succeed 2 turned turned
+    same two turned
+    fail 2 view 20 'rank 0: husk_pipeline_create: params: next: past.view is not packed: husk_graph_copy makes it so'
     ;;
 pipeline)
     program=$stages

@@ -115,6 +115,7 @@ static husk_status build(void)
         options.loss = HUSK_NO_VALUE;
         options.optimizer = NULL;
     } else if (!is("calls") && !is("part_bytes") && !is("parallel_size")) { // for a pipeline
+        husk_graph_input(graph, "codes", HUSK_I32, 2, (int64_t[]){BATCH, WIDTH});
         husk_graph_input_gradient(graph, "dx", x);
         husk_graph_output_gradient(graph, "dy", husk_graph_slice(graph, "part", y, 0, 0, 1));
         options.accumulate = MICRO_BATCHES;
@@ -159,7 +160,7 @@ static husk_status refuse_parallel(void)
 static husk_status refuse_pipeline(void)
 {
     static const husk_pipeline_link good = {"x", "dx"}, nameless = {NULL, NULL}, unknown = {"z", NULL},
-                                    no_gradient = {"x", "dz"}, other = {"y", "dy"}, nine[9];
+                                    no_gradient = {"x", "dz"}, other = {"y", "dy"}, codes = {"codes", "dx"}, nine[9];
     husk_pipeline *pipeline;
     const bool is_last = husk_dist_rank(dist) + 1 == husk_dist_count(dist), is_second = husk_dist_rank(dist) == 1;
     husk_pipeline_params params =
@@ -190,6 +191,8 @@ static husk_status refuse_pipeline(void)
         params.previous = &no_gradient, params.previous_count = 1;
     if (is("other_shape"))
         params.next = &other, params.next_count = 1;
+    if (is("other_dtype"))
+        params.previous = &codes, params.previous_count = 1;
     if (is("no_loss"))
         params.loss = NULL;
     if (is("early_loss"))

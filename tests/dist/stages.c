@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One stage of a run, for check_dist.sh: six layers, and a tensor that goes past all of them, dealt out over the ranks.
 // One rank alone trains the whole network without a pipeline. The first rank prints each step's loss, in digits and in
-// bits. The argument says what the second rank does otherwise.
+// bits. The argument says what the second rank does otherwise, or what all do: with "turned" and "view" the tensor that goes
+// past the layers does so as its transpose, a copy of it or the view itself.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,11 @@ static bool is(const stage *s, const char *what)
     return s->rank == 1 && strcmp(s->what, what) == 0;
 }
 
+static bool turns(const stage *s)
+{
+    return strcmp(s->what, "turned") == 0 || strcmp(s->what, "view") == 0;
+}
+
 // Whole numbers that follow from their place.
 static uint32_t drawn(uint64_t number)
 {
@@ -43,7 +49,8 @@ static husk_value build(stage *s)
     if (s->rank == 0)
         past = husk_graph_linear(graph, "around", &HUSK_LINEAR_LAYER(.outputs = WIDTH), x);
     else {
-        past = husk_graph_input(graph, "past", HUSK_F32, 2, (int64_t[]){MICRO, WIDTH});
+        past = husk_graph_input(graph, "past", HUSK_F32, 2,
+                                turns(s) ? (int64_t[]){WIDTH, MICRO} : (int64_t[]){MICRO, WIDTH});
         husk_graph_input_gradient(graph, "dx", x);
         husk_graph_input_gradient(graph, "dpast", past);
     }
@@ -54,13 +61,18 @@ static husk_value build(stage *s)
         x = husk_graph_linear(graph, name, &layer, x);
     }
     if (s->rank + 1 < s->count) {
-        husk_value whole = husk_graph_copy(graph, "past.copy", past);
+        if (turns(s) && s->rank == 0)
+            past = husk_graph_permute(graph, "past.view", past, (int32_t[]){1, 0});
+        husk_value whole = strcmp(s->what, "view") == 0 ? past : husk_graph_copy(graph, "past.copy", past);
         husk_graph_output(graph, "y", x);
-        husk_graph_output(graph, "past.out", whole);
+        if (whole != past)
+            husk_graph_output(graph, "past.out", whole);
         husk_graph_output_gradient(graph, "dy", x);
         husk_graph_output_gradient(graph, "dpast.out", whole);
         return HUSK_NO_VALUE;
     }
+    if (turns(s) && s->rank > 0)
+        past = husk_graph_permute(graph, "past.back", past, (int32_t[]){1, 0});
     x = husk_graph_binary(graph, "sum", &HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD), x, past);
     x = husk_graph_linear(graph, "head", &HUSK_LINEAR_LAYER(.outputs = CLASSES), x);
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){MICRO});
@@ -109,7 +121,8 @@ static husk_status open_all(stage *s)
     options.loss = build(s);
     status = husk_graph_compile(s->graph, &options, &s->error);
     husk_pipeline_link previous[] = {{"x", "dx"}, {"past", "dpast"}},
-                       next[] = {{"y", "dy"}, {"past.out", "dpast.out"}};
+                       next[] = {{"y", "dy"},
+                                 {strcmp(s->what, "view") == 0 ? "past.view" : "past.out", "dpast.out"}};
     bool is_first = s->rank == 0, is_last = s->rank + 1 == s->count;
     husk_pipeline_params params =
         HUSK_PIPELINE_PARAMS(.micro_batches = MICRO_BATCHES, .previous = previous,
