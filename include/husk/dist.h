@@ -103,7 +103,8 @@ typedef struct husk_parallel husk_parallel;
 
 typedef struct husk_parallel_params {
     uint32_t size;         /* sizeof this struct: HUSK_PARALLEL_PARAMS sets it */
-    uint32_t mixed;        /* not 0: ranks may have devices or drivers that differ: see husk_parallel_settle */
+    uint32_t mixed;        /* not 0: ranks may have devices, drivers or variants of the update that differ: see
+                              husk_parallel_settle */
     uint32_t check_finite; /* not 0: husk_parallel_step looks at the loss, as husk_graph_check_finite; it waits then */
     uint64_t part_bytes;   /* larger buckets are sent in parts of this; default 16 MiB; 4 KiB to 1 GiB */
 } husk_parallel_params;
@@ -112,11 +113,12 @@ typedef struct husk_parallel_params {
 
 /*
  * Together. graph: compiled, and the caller's; it takes over husk_graph_on_bucket. Graphs whose parameters or buckets
- * differ, and devices or drivers that do, are refused by a text that says which rank has what. Parameters, statistics,
- * the optimizer's states, masks of pruning, the loss scale and the position become those of rank 0, and are compared by
- * a hash; so rank 0 alone loads a checkpoint, before this call, and between updates. Seeds and the rate are each rank's
- * own: with the same seed in all ranks dropout's masks are the same in the parts of a batch. A rank that resumes from
- * rank 0's checkpoint itself takes its seed, too. Afterwards all ranks prune, by the same call.
+ * differ, and devices, drivers or husk_graph_update_variants that do and are not `mixed`, are refused by a text that
+ * says which rank has what. Parameters, statistics, the optimizer's states, masks of pruning, the loss scale and the
+ * position become those of rank 0, and are compared by a hash; so rank 0 alone loads a checkpoint, before this call,
+ * and between updates. Seeds and the rate are each rank's own: with the same seed in all ranks dropout's masks are the
+ * same in the parts of a batch. A rank that resumes from rank 0's checkpoint itself takes its seed, too. Afterwards all
+ * ranks prune, by the same call.
  */
 HUSK_API husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_parallel_params *params,
                                           husk_parallel **parallel, husk_error *error);
@@ -137,8 +139,8 @@ HUSK_API husk_status husk_parallel_backward(husk_parallel *parallel);
  * parameters, states and masks of pruning.
  *
  * With `mixed` each device rounds roots, quotients and sums in its own way, so that the ranks' parameters come apart by
- * last bits from the first update on. Then rank 0's parameters, states and masks become everybody's here. Between two of
- * these calls nothing else brings the ranks together: make one after every so many updates.
+ * last bits from the first update on. Then rank 0's parameters, states and masks become everybody's here. Between two
+ * of these calls nothing else brings the ranks together: make one after every so many updates.
  */
 HUSK_API husk_status husk_parallel_settle(husk_parallel *parallel);
 

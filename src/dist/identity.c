@@ -37,6 +37,11 @@ bool husk__likenesses_differ(const husk_dist *dist, const husk__likeness *all, b
         else if (!mixed && texts_differ(a->driver, b->driver))
             snprintf(text, bytes, "%s has driver \"%s\", %s \"%s\" (params.mixed allows it)", other,
                      b->driver, first, a->driver);
+        else if (!mixed && a->update[0] && b->update[0] && texts_differ(a->update, b->update))
+            snprintf(text, bytes,
+                     "%s updates by \"%s\", %s by \"%s\": the same HUSK_VARIANT and tuning databases make them alike "
+                     "(params.mixed allows it)",
+                     other, b->update, first, a->update);
         else if (texts_differ(a->dtype, b->dtype))
             snprintf(text, bytes, "the graph of %s is of %s, that of %s of %s", other, b->dtype, first,
                      a->dtype);

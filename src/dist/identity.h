@@ -10,6 +10,7 @@
 /* What a rank says of its graph and device. */
 typedef struct husk__likeness {
     char device[128], driver[128], dtype[8];
+    char update[128];                    /* the variants that make its updates; "": not known yet */
     uint64_t parameters, buckets, bytes; /* how many, how many, and all parameters' */
     uint64_t names, shapes, cuts;        /* hashes: names and kinds; shapes and places; buckets' ends */
 } husk__likeness;

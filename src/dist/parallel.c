@@ -273,6 +273,7 @@ static husk_status describe(husk_parallel *own, husk__likeness *like, const husk
     snprintf(like->device, sizeof like->device, "%s", traits->name);
     snprintf(like->driver, sizeof like->driver, "%s", traits->driver_version);
     snprintf(like->dtype, sizeof like->dtype, "%s", husk_dtype_name(own->dtype));
+    snprintf(like->update, sizeof like->update, "%s", husk_graph_update_variants(own->graph));
     like->parameters = husk_graph_parameter_count(own->graph);
     like->buckets = husk_graph_bucket_count(own->graph);
     for (size_t i = 0; i < like->parameters; i++) {
@@ -728,6 +729,8 @@ husk_status husk_parallel_settle(husk_parallel *parallel)
         return status;
     const husk__dist_scope scope = {"husk_parallel_settle", &parallel->dist->error};
     status = husk__dist_check(parallel->dist, &scope);
+    if (!status) // what graphs that are compiled cold could not say before
+        status = compare(parallel, &scope);
     if (!status)
         status = visit_all(parallel, take_mean, NULL, &scope);
     if (!status && parallel->params.mixed) // other devices round other updates

@@ -8,6 +8,7 @@
 #include "train/schedule.h"
 
 #define HUSK__STATES 3
+#define HUSK__UPDATE_VARIANTS 128
 #define HUSK__NUMBER_BYTES 64
 
 typedef struct husk__bucket_range {
@@ -28,6 +29,7 @@ typedef struct husk__compiled {
     husk_graph_options options;
     husk_optimizer_params optimizer;
     bool has_optimizer, keeps_state[HUSK__STATES];
+    char update_variants[HUSK__UPDATE_VARIANTS]; /* of the last update */
     husk_loss_scale_params loss_scale; /* without zeros for defaults */
     bool has_loss_scale;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Steps: forward, backward, the optimizer, and looking for what is not finite.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,6 +309,21 @@ static husk_status prepare_gradients(husk_graph *graph, const husk_tensor *gradi
     return husk_grad_scale(graph->queue, &params, &gradients, 1, &scale, &found);
 }
 
+// A norm's configuration decides how its sums are cut, too; an optimizer's steps are elements' own.
+static void note_variant(husk_graph *graph, const char *op, bool with_configuration)
+{
+    const husk_plan *plan = husk_queue_plan(graph->queue);
+    char *text = graph->compiled->update_variants;
+    const size_t used = strlen(text);
+    snprintf(text + used, HUSK__UPDATE_VARIANTS - used, "%s%s %s%s%s", used ? ", " : "", op, husk_plan_variant(plan),
+             with_configuration ? ":" : "", with_configuration ? husk_plan_configuration(plan) : "");
+}
+
+const char *husk_graph_update_variants(const husk_graph *graph)
+{
+    return graph && graph->compiled ? graph->compiled->update_variants : "";
+}
+
 husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
 {
     husk__compiled *own = graph->compiled;
@@ -332,18 +348,23 @@ husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
     husk_status status = own->masks ? husk__masks_apply(graph, gradients.buffer) : HUSK_OK;
     if (!status)
         status = prepare_gradients(graph, &gradients);
+    own->update_variants[0] = 0;
     if (!status && own->options.clip_norm > 0) {
         husk_grad_norm_params norm_params = HUSK_GRAD_NORM_PARAMS(.max_norm = own->options.clip_norm);
         husk_tensor norm = husk__number(graph, HUSK__NUMBER_NORM);
         status = husk_grad_norm(graph->queue, &norm_params, (const husk_tensor *[]){&gradients}, 1, &norm,
                                 &coefficient);
         params.scale = &coefficient;
+        if (!status)
+            note_variant(graph, "grad_norm", true);
     }
     if (!status)
         status =
             husk_optimizer(graph->queue, &params, &gradients, &parameters,
                            own->keeps_state[0] ? &states[0] : NULL, own->keeps_state[1] ? &states[1] : NULL,
                            own->keeps_state[2] ? &states[2] : NULL);
+    if (!status)
+        note_variant(graph, "optimizer", false);
     return husk__queue_failed(graph, status, scope);
 }
 

@@ -42,6 +42,12 @@ static bool is_pruned(const rank *r)
     return is(r, "pruned") || is(r, "pruned_part");
 }
 
+// The gradients' norm, which the second rank takes by another kernel.
+static bool clips(const rank *r)
+{
+    return is(r, "clips") || is(r, "clips_cold") || is(r, "clips_mixed");
+}
+
 // Before MPI tells: Open MPI's number of this rank, and MPICH's.
 static bool is_second(void)
 {
@@ -115,6 +121,8 @@ static husk_value build(rank *r)
 // Before anybody loads OpenCL, which MPI may do.
 static void plant_faults(const rank *r)
 {
+    if (clips(r) && is_second()) // as its own tuning database could say
+        setenv("HUSK_VARIANT", "grad_norm:grid:64", 1);
     if (is(r, "kernel") && is_second()) // the first is compiling's
         setenv("HUSK_TEST_FAULTS", "fail=-5 clEnqueueNDRangeKernel kernel=optimizer nth=4+", 1);
     else if (is(r, "read") && is_second()) // parts of gradients, behind some parameters
@@ -167,6 +175,9 @@ static husk_status open_all(rank *r)
                                                     .bucket_bytes = is(r, "buckets") && own == 1 ? 4096 : 1024);
     if (is(r, "overlap"))
         options.bucket_bytes = 1 << 20;
+    if (clips(r))
+        options.clip_norm = 0.1f;
+    options.cold = is(r, "clips_cold");
     // Another scale in each rank, which would spoil the sums: all take that of the first.
     husk_loss_scale_params scale = HUSK_LOSS_SCALE_PARAMS(.start = own == 0 ? 4096.0f : 8.0f);
     if (is(r, "scale") || (is(r, "unscaled") && own == 0))
@@ -184,8 +195,9 @@ static husk_status open_all(rank *r)
     if (!status && (((is(r, "masks") || is(r, "no_masks")) && own == 0) || (is(r, "others_masks") && own != 0)))
         status = prune(r);
     uint64_t part_bytes = is(r, "overlap") ? 0 : is(r, "parts") && own == 1 ? 1 : 4096;
+    const bool mixed = is(r, "mixed") || is(r, "drift") || is(r, "prunes_mixed") || is(r, "clips_mixed");
     husk_parallel_params parallel = HUSK_PARALLEL_PARAMS(.part_bytes = part_bytes, .check_finite = is(r, "finite"),
-                                                         .mixed = is(r, "mixed") || is(r, "drift") || is(r, "prunes_mixed"));
+                                                         .mixed = mixed);
     if (!status)
         status = husk_parallel_create(r->dist, r->graph, &parallel, &r->parallel, &r->error);
     return status || !is(r, "mixed") ? status : refuse_another(r);
@@ -210,7 +222,8 @@ static husk_status write_batch(rank *r, int step)
     return status ? status : husk_graph_write(r->graph, "labels", labels, sizeof *labels * (size_t)r->part);
 }
 
-// What the update of another device could have given: another last bit, of a parameter and of what the optimizer keeps.
+// What the update of another device could have given: another last bit, of a parameter and of what the optimizer
+// keeps.
 static husk_status drift(rank *r)
 {
     husk_parameter p = HUSK_PARAMETER();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One stage of a run, for check_dist.sh: six layers, and a tensor that goes past all of them, dealt out over the ranks.
 // One rank alone trains the whole network without a pipeline. The first rank prints each step's loss, in digits and in
-// bits. The argument says what the second rank does otherwise, or what all do: with "turned" and "view" the tensor that goes
-// past the layers does so as its transpose, a copy of it or the view itself.
+// bits. The argument says what the second rank does otherwise, or what all do: with "turned" and "view" the tensor that
+// goes past the layers does so as its transpose, a copy of it or the view itself.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

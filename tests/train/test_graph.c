@@ -300,11 +300,15 @@ START_TEST(two_runs_give_the_same_bits)
         husk_graph *graph =
             compiled_network(4, 0.25f, NULL,
                              HUSK_GRAPH_OPTIONS(.optimizer = &adam, .clip_norm = 0.5f, .cold = run == 1));
+        const char *variants = husk_graph_update_variants(graph);
+        ck_assert_int_eq(run == 1, variants[0] == 0);
         for (int step = 0; step < 4; step++) {
             if (run == 2 && step == 2) // another batch than in the runs before
                 test_fill_input(graph, "x", 13, 0);
             test_graph_ok(graph, husk_graph_step(graph));
         }
+        ck_assert_ptr_eq(strstr(variants, "grad_norm "), variants);
+        ck_assert_ptr_nonnull(strstr(variants, ", optimizer "));
         ck_assert_uint_eq(husk_graph_get_position(graph).updates, 4);
         parameters[run] = read_region(graph, HUSK__REGION_PARAMETERS, &bytes);
         husk_graph_release(graph);

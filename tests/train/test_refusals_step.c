@@ -136,6 +136,7 @@ START_TEST(what_is_not_compiled_does_nothing)
 {
     g = NULL;
     every_call(HUSK_INVALID_ARGUMENT, NULL);
+    ck_assert_str_eq(husk_graph_update_variants(NULL), "");
     NOTHING_THERE(husk_graph_schedule_rate(NULL, &HUSK_RATE_PARAMS(.rate = 1)));
     build(HUSK_F32);
     every_call(HUSK_INVALID_ARGUMENT, "");
