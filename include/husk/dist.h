@@ -18,7 +18,8 @@
  * that does not come to a common call by the patience of those who wait. From then on every call here answers with the
  * sentence that names the rank and what has happened, and the program has to end: husk_dist_release ends all ranks
  * (MPI_Abort). Where the program does not come to it within two seconds, the library does that itself, with the
- * sentence given to `log`.
+ * sentence given to `log`. What MPI does by itself no patience bounds: MPI_Init, which comes to its end when all ranks
+ * have called it, and what husk_dist_create makes of their communicator once all have come to it.
  *
  * Calls that are marked "together" have to be made by all ranks, in the same order. Objects belong to one thread.
  */
@@ -47,7 +48,9 @@ typedef struct husk_dist_params {
 
 /*
  * Together. Initialises MPI where nobody has; otherwise at least MPI_THREAD_SERIALIZED has to have been given. Ranks
- * whose libraries have different versions are refused. params: NULL for the defaults.
+ * whose libraries have different versions are refused, and all are where one breaks a rule of params. HUSK_TIMEOUT
+ * where not all have come within patience_ms: there will be no run, and MPI, if it was initialised here, is left
+ * without MPI_Finalize, which would wait for them. params: NULL for the defaults.
  */
 HUSK_API husk_status husk_dist_create(const husk_dist_params *params, husk_dist **dist, husk_error *error);
 /*

@@ -400,7 +400,7 @@ husk_status husk_pipeline_create(husk_dist *dist, husk_graph *graph, const husk_
     *pipeline = NULL;
     husk_pipeline *own = calloc(1, sizeof *own);
     if (!own)
-        return husk__dist_no_memory(&scope);
+        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", &scope);
     own->dist = dist;
     own->graph = graph;
     husk_status status = make(own, params, &scope);

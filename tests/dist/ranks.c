@@ -158,6 +158,8 @@ static husk_status open_all(rank *r)
     uint32_t silence = is(r, "stop") ? 2000 : is(r, "silence") && is_second() ? 50 : 0;
     uint32_t patience = is(r, "late") ? 1000 : is(r, "linger") ? 5000 : 0;
     husk_dist_params params = HUSK_DIST_PARAMS(.silence_ms = silence, .patience_ms = patience, .log = say);
+    if (is(r, "size") && is_second())
+        params.size = 1;
     husk_status status = husk_dist_create(&params, &r->dist, &r->error);
     if (status)
         return status;
@@ -437,7 +439,7 @@ int main(int count, char **arguments)
                 said->status ? said->text : husk_graph_error(r.graph)->text);
         if (is(&r, "fail"))
             go_on(&r);
-        if ((is(&r, "parts") || is(&r, "unscaled") || is(&r, "silence")) && is_second())
+        if ((is(&r, "parts") || is(&r, "unscaled") || is(&r, "silence") || is(&r, "size")) && is_second())
             sleep(60); // it tells nobody: the library does
         husk_dist_fail(r.dist, said->status ? said : husk_graph_error(r.graph));
     }

@@ -3,11 +3,20 @@
 // train and end as if nothing had been said. Any other argument: one rule of husk_parallel_create or
 // husk_pipeline_create that one rank breaks, and which ends the run.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <mpi.h>
 
 #include <husk/dist.h>
 
 enum { BATCH = 4, WIDTH = 8, MICRO_BATCHES = 3 };
+
+// The next allocation of the library's fails.
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+static bool lacks_memory;
 
 static const char *what;
 static int failures;
@@ -19,6 +28,22 @@ static husk_error error;
 static bool is(const char *name)
 {
     return strcmp(what, name) == 0;
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    if (!lacks_memory)
+        return __real_calloc(count, bytes);
+    lacks_memory = false;
+    return NULL;
+}
+
+// Before husk_dist_create: Open MPI's number of this rank, and MPICH's.
+static bool is_second(void)
+{
+    const char *number = getenv("OMPI_COMM_WORLD_RANK");
+    number = number ? number : getenv("PMI_RANK");
+    return number && strcmp(number, "1") == 0;
 }
 
 static void expect(husk_status status, const husk_error *said, const char *text, const char *call, int line)
@@ -98,6 +123,12 @@ static void refuse_wrong_arguments(void)
     CHECK(husk_dist_broadcast(dist, &number, sizeof number) == HUSK_OK && number == 3);
 }
 
+// Rules of husk_parallel_create; others are husk_pipeline_create's.
+static bool is_parallel(void)
+{
+    return is("part_bytes") || is("parallel_size") || is("parallel_memory") || is("gradients");
+}
+
 static husk_status build(void)
 {
     husk_optimizer_params sgd = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f);
@@ -114,7 +145,7 @@ static husk_status build(void)
     if (is("gradients")) {
         options.loss = HUSK_NO_VALUE;
         options.optimizer = NULL;
-    } else if (!is("calls") && !is("part_bytes") && !is("parallel_size")) { // for a pipeline
+    } else if (!is("calls") && !is_parallel()) { // for a pipeline
         husk_graph_input(graph, "codes", HUSK_I32, 2, (int64_t[]){BATCH, WIDTH});
         husk_graph_input_gradient(graph, "dx", x);
         husk_graph_output_gradient(graph, "dy", husk_graph_slice(graph, "part", y, 0, 0, 1));
@@ -154,6 +185,7 @@ static husk_status refuse_parallel(void)
     husk_parallel_params params = HUSK_PARALLEL_PARAMS(.part_bytes = is("part_bytes") ? ((uint64_t)1 << 30) + 1 : 0);
     if (is("parallel_size"))
         params.size = 1;
+    lacks_memory = is("parallel_memory") && is_second();
     return husk_parallel_create(dist, graph, &params, &parallel, &error);
 }
 
@@ -162,7 +194,7 @@ static husk_status refuse_pipeline(void)
     static const husk_pipeline_link good = {"x", "dx"}, nameless = {NULL, NULL}, unknown = {"z", NULL},
                                     no_gradient = {"x", "dz"}, other = {"y", "dy"}, codes = {"codes", "dx"}, nine[9];
     husk_pipeline *pipeline;
-    const bool is_last = husk_dist_rank(dist) + 1 == husk_dist_count(dist), is_second = husk_dist_rank(dist) == 1;
+    const bool is_last = husk_dist_rank(dist) + 1 == husk_dist_count(dist);
     husk_pipeline_params params =
         HUSK_PIPELINE_PARAMS(.micro_batches = MICRO_BATCHES, .loss = is_last ? "loss" : NULL);
     if (is("pipeline_size"))
@@ -171,7 +203,7 @@ static husk_status refuse_pipeline(void)
         params.micro_batches = 0;
     if (is("many_micro_batches"))
         params.micro_batches = 513;
-    if (is("other_micro_batches") && is_second)
+    if (is("other_micro_batches") && is_second())
         params.micro_batches = 1;
     if (is("nine_links"))
         params.previous = nine, params.previous_count = 9;
@@ -181,7 +213,7 @@ static husk_status refuse_pipeline(void)
         params.previous = &good, params.previous_count = 1;
     if (is("last_stage"))
         params.next = &good, params.next_count = 1;
-    if (is("one_link") && is_second)
+    if (is("one_link") && is_second())
         params.previous = &good, params.previous_count = 1;
     if (is("nameless"))
         params.previous = &nameless, params.previous_count = 1;
@@ -201,6 +233,7 @@ static husk_status refuse_pipeline(void)
         params.loss = "nothing";
     if (is("loss_of_many"))
         params.loss = "y";
+    lacks_memory = is("pipeline_memory") && is_second();
     return husk_pipeline_create(dist, graph, &params, &pipeline, &error);
 }
 
@@ -212,6 +245,14 @@ int main(int count, char **arguments)
         params.size = 1;
     if (is("calls"))
         refuse_nothing();
+    if (is("absent") || is("absent_memory"))
+        params.patience_ms = 1000;
+    if (is("absent") && is_second()) { // MPI_Init has to be called by all
+        MPI_Init(NULL, NULL);
+        sleep(60);
+        return 1;
+    }
+    lacks_memory = is("absent_memory") && is_second();
     husk_status status = husk_dist_create(&params, &dist, &error);
     if (!status)
         status = build();
@@ -219,9 +260,11 @@ int main(int count, char **arguments)
         refuse_wrong_arguments();
         status = train();
     } else if (!status)
-        status = is("part_bytes") || is("parallel_size") || is("gradients") ? refuse_parallel() : refuse_pipeline();
+        status = is_parallel() ? refuse_parallel() : refuse_pipeline();
     if (status) {
         fprintf(stderr, "rank %d: %s\n", (int)husk_dist_rank(dist), error.text);
+        if ((is("parallel_memory") || is("pipeline_memory") || is("absent_memory")) && is_second())
+            sleep(60); // it tells nobody: the library does
         husk_dist_fail(dist, &error);
     }
     husk_graph_release(graph);
