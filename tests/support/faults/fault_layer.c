@@ -103,7 +103,7 @@ static void *real(const char *name)
                 *code = (cl_int)atomic_load(&fail_code);                     \
             return NULL;                                                     \
         }                                                                    \
-        const type mapped = call arguments;                                  \
+        type mapped = call arguments;                                        \
         atomic_fetch_add(&objects, mapped != NULL && event != NULL);         \
         return mapped;                                                       \
     }
