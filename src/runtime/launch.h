@@ -22,7 +22,8 @@ typedef struct husk__kernel husk__kernel;
  * Kernel name of program (file, options). options are the caller's -D constants; what every kernel is built
  * with (-cl-std, -DVW= the device's vector width) is added here.
  * BUILD_FAILED with the log; UNSUPPORTED when the kernel needs more work-items a group or more local memory
- * than the device has: the caller takes its next variant then.
+ * than the device has: the caller takes its next variant then. A build that fails by no compiler's word (want of
+ * memory, a lost device) is answered as any other OpenCL call is, and is made again when it is asked for again.
  */
 husk_status husk__kernel_get(husk_context *context, const char *file, const char *options, const char *name,
                              const husk__kernel **kernel, const husk__scope *scope);

@@ -110,6 +110,18 @@ static void store_binary(husk_context *context, cl_program cl, const char *key)
     free(binary);
 }
 
+// What a compiler says of a kernel's text, which will not change; want of memory and the like may pass.
+// INVALID_BINARY and NVIDIA's unnamed error are what an assembler's refusal comes as.
+static bool is_verdict(cl_int code)
+{
+    enum { NVIDIA_UNKNOWN = -9999 };
+    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_COMPILE_PROGRAM_FAILURE || code == CL_LINK_PROGRAM_FAILURE ||
+           code == CL_INVALID_BINARY || code == NVIDIA_UNKNOWN || code == CL_INVALID_BUILD_OPTIONS ||
+           code == CL_INVALID_COMPILER_OPTIONS || code == CL_INVALID_LINKER_OPTIONS ||
+           code == CL_COMPILER_NOT_AVAILABLE || code == CL_LINKER_NOT_AVAILABLE || code == CL_INVALID_KERNEL_NAME ||
+           code == CL_INVALID_KERNEL_DEFINITION || code == CL_INVALID_PROGRAM_EXECUTABLE;
+}
+
 // What to do about a failure that is the platform's own.
 static const char *build_advice(const char *log)
 {
@@ -138,6 +150,18 @@ static cl_int compile(husk_context *context, const char *options, cl_program *cl
     return code;
 }
 
+// A verdict lets another variant take this one's place. What may pass is the call's failure: to be called again.
+static husk_status build_failed(husk_context *context, const husk__program *program, const char *options, cl_int code,
+                                const char *log, const husk__scope *scope)
+{
+    husk__log_write(&context->log, HUSK_LOG_WARNING, "kernel file %s does not build with \"%s\" (%s):\n%s",
+                    program->file, options, husk__opencl_name(code), log ? log : "");
+    if (!is_verdict(code) || is_failure_of_pocls_cache(context, code, log))
+        return husk__memory_failed(context, scope, "clBuildProgram", code);
+    return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel file %s does not build with \"%s\": %s\n%s%s",
+                             program->file, options, husk__opencl_name(code), build_advice(log), log ? log : "");
+}
+
 static husk_status build_from_source(husk_context *context, husk__program *program, const char *options,
                                      const husk__text *source, cl_program *cl, const husk__scope *scope)
 {
@@ -156,15 +180,8 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS << attempt}, NULL);
     }
     atomic_fetch_add(&context->builds, 1);
-    if (code == CL_SUCCESS)
-        return HUSK_OK;
-    if (code == CL_OUT_OF_HOST_MEMORY)
-        return husk__opencl_failed(context, scope, "clBuildProgram", code);
-    husk__log_write(&context->log, HUSK_LOG_WARNING, "kernel file %s does not build with \"%s\" (%s):\n%s",
-                    program->file, options, husk__opencl_name(code), log ? log : "");
-    husk_status status =
-        husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel file %s does not build with \"%s\": %s\n%s%s",
-                          program->file, options, husk__opencl_name(code), build_advice(log), log ? log : "");
+    const husk_status status =
+        code == CL_SUCCESS ? HUSK_OK : build_failed(context, program, options, code, log, scope);
     free(log);
     return status;
 }
@@ -277,22 +294,11 @@ static husk__program *add_program(husk__programs *programs, const char *file, co
     return program;
 }
 
-// What a compiler says of a kernel's text, which will not change; want of memory and the like may pass.
-// INVALID_BINARY and NVIDIA's unnamed error are what an assembler's refusal comes as.
-static bool is_verdict(cl_int code)
-{
-    enum { NVIDIA_UNKNOWN = -9999 };
-    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BINARY || code == NVIDIA_UNKNOWN ||
-           code == CL_INVALID_BUILD_OPTIONS || code == CL_COMPILER_NOT_AVAILABLE || code == CL_INVALID_KERNEL_NAME ||
-           code == CL_INVALID_KERNEL_DEFINITION || code == CL_INVALID_PROGRAM_EXECUTABLE;
-}
-
 bool husk__may_pass(const husk_error *error)
 {
     return error->status == HUSK_OUT_OF_MEMORY || error->status == HUSK_OUT_OF_HOST_MEMORY ||
            error->status == HUSK_OPENCL || error->status == HUSK_DEVICE_LOST ||
-           (error->status == HUSK_UNSUPPORTED && error->opencl_code == CL_OUT_OF_RESOURCES) ||
-           (error->status == HUSK_BUILD_FAILED && error->opencl_code != CL_SUCCESS && !is_verdict(error->opencl_code));
+           (error->status == HUSK_UNSUPPORTED && error->opencl_code == CL_OUT_OF_RESOURCES);
 }
 
 // A kernel that does not build is not built again at every call.

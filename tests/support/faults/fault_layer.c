@@ -14,6 +14,9 @@ static atomic_int fail_code, event_end;
 static atomic_bool forever;
 static _Atomic(const char *) failed_name;
 static _Atomic(const char *) spared;
+static _Atomic(const char *) named;
+static atomic_long named_left;
+static atomic_int named_code;
 static atomic_long objects;
 
 void fault_plan(long number, cl_int code, bool for_good)
@@ -23,6 +26,14 @@ void fault_plan(long number, cl_int code, bool for_good)
     atomic_store(&fail_code, code);
     atomic_store(&forever, for_good);
     atomic_store(&failed_name, NULL);
+    atomic_store(&named, NULL);
+}
+
+void fault_fail(const char *name, long count, cl_int code)
+{
+    atomic_store(&named_code, code);
+    atomic_store(&named_left, count);
+    atomic_store(&named, name);
 }
 
 void fault_spare(const char *name)
@@ -50,15 +61,28 @@ long fault_objects(void)
     return atomic_load(&objects);
 }
 
-static bool fails(const char *name)
+static bool is_planned(const char *name)
 {
     const long number = atomic_fetch_add(&calls, 1) + 1, at = atomic_load(&fail_at);
-    const char *nobody = NULL, *never = atomic_load(&spared);
-    const bool failing = at > 0 && (number == at || (number > at && atomic_load(&forever))) &&
-                         !(never && strcmp(never, name) == 0);
-    if (failing)
-        atomic_compare_exchange_strong(&failed_name, &nobody, name);
-    return failing;
+    const char *never = atomic_load(&spared);
+    return at > 0 && (number == at || (number > at && atomic_load(&forever))) && !(never && strcmp(never, name) == 0);
+}
+
+static bool is_named(const char *name)
+{
+    const char *wanted = atomic_load(&named);
+    return wanted && strcmp(wanted, name) == 0 && atomic_fetch_sub(&named_left, 1) > 0;
+}
+
+// What the call answers instead of being made; CL_SUCCESS: it is made.
+static cl_int failure(const char *name)
+{
+    const char *nobody = NULL;
+    const bool planned = is_planned(name), by_name = is_named(name);
+    if (!planned && !by_name)
+        return CL_SUCCESS;
+    atomic_compare_exchange_strong(&failed_name, &nobody, name);
+    return (cl_int)atomic_load(planned ? &fail_code : &named_code);
 }
 
 // By the loader's name: this file has every call of it that is made, so the program may not be linked with it.
@@ -78,15 +102,17 @@ static void *real(const char *name)
     cl_int name parameters                                                      \
     {                                                                           \
         cl_int(*call) parameters = (cl_int(*) parameters)real(#name);           \
-        return fails(#name) ? (cl_int)atomic_load(&fail_code) : call arguments; \
+        const cl_int failed = failure(#name);                                   \
+        return failed ? failed : call arguments;                                \
     }
 #define MAKES(type, name, parameters, arguments)                  \
     type name parameters                                          \
     {                                                             \
         type(*call) parameters = (type(*) parameters)real(#name); \
-        if (fails(#name)) {                                       \
+        const cl_int failed = failure(#name);                     \
+        if (failed) {                                             \
             if (code)                                             \
-                *code = (cl_int)atomic_load(&fail_code);          \
+                *code = failed;                                   \
             return NULL;                                          \
         }                                                         \
         type made = call arguments;                               \
@@ -98,9 +124,10 @@ static void *real(const char *name)
     type name parameters                                                     \
     {                                                                        \
         type(*call) parameters = (type(*) parameters)real(#name);            \
-        if (fails(#name)) {                                                  \
+        const cl_int failed = failure(#name);                                \
+        if (failed) {                                                        \
             if (code)                                                        \
-                *code = (cl_int)atomic_load(&fail_code);                     \
+                *code = failed;                                              \
             return NULL;                                                     \
         }                                                                    \
         type mapped = call arguments;                                        \
@@ -112,8 +139,9 @@ static void *real(const char *name)
     cl_int name parameters                                                 \
     {                                                                      \
         cl_int(*call) parameters = (cl_int(*) parameters)real(#name);      \
-        if (fails(#name))                                                  \
-            return (cl_int)atomic_load(&fail_code);                        \
+        const cl_int failed = failure(#name);                              \
+        if (failed)                                                        \
+            return failed;                                                 \
         const cl_int answer = call arguments;                              \
         atomic_fetch_add(&objects, answer == CL_SUCCESS && event != NULL); \
         return answer;                                                     \
@@ -234,8 +262,9 @@ cl_int clGetEventInfo(cl_event event, cl_event_info name, size_t size, void *val
 {
     typedef cl_int (*call)(cl_event, cl_event_info, size_t, void *, size_t *);
     call next = (call)real("clGetEventInfo");
-    if (fails("clGetEventInfo"))
-        return (cl_int)atomic_load(&fail_code);
+    const cl_int failed = failure("clGetEventInfo");
+    if (failed)
+        return failed;
     const cl_int answer = next(event, name, size, value, needed);
     if (answer == CL_SUCCESS && value && name == CL_EVENT_COMMAND_EXECUTION_STATUS) {
         const cl_int end = (cl_int)atomic_exchange(&event_end, 0);

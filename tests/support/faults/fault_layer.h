@@ -14,6 +14,8 @@
 
 /* Fail call number (from 1 on), with this code; for_good: and every one after it. 0: none. */
 void fault_plan(long number, cl_int code, bool for_good);
+/* The next calls of this name, so many of them, fail with this code, until there is another plan. */
+void fault_fail(const char *name, long count, cl_int code);
 /* Calls of this name are counted, and never fail; NULL: none. */
 void fault_spare(const char *name);
 /* The next that is asked how far an event has come answers that it has ended so (a number below 0). */
