@@ -19,13 +19,13 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
                               const husk__scope *scope)
 {
     int64_t extent = husk_tensor_extent(tensor);
+    const husk_buffer *buffer = tensor->buffer;
+    if (buffer && buffer->context != queue->context) // a kernel's argument, even where nothing of it is read
+        return husk__reject(scope, argument, "its buffer belongs to another context than the queue");
     if (extent == 0)
         return HUSK_OK;
-    const husk_buffer *buffer = tensor->buffer;
     if (!buffer)
         return husk__reject(scope, argument, "buffer is NULL");
-    if (buffer->context != queue->context)
-        return husk__reject(scope, argument, "its buffer belongs to another context than the queue");
     uint64_t size = husk_dtype_size(tensor->dtype);
     if (buffer->offset % size)
         return husk__reject(scope, argument,

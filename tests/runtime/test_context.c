@@ -53,6 +53,29 @@ START_TEST(a_shorter_struct_of_params_is_legal)
 }
 END_TEST
 
+/* Also where a tensor has no element: its buffer is a kernel's argument all the same. */
+static void refuse_what_is_of_another(husk_context *context, husk_buffer *foreign)
+{
+    husk_error error = {0};
+    husk_queue *queue = NULL;
+    husk_buffer *own = NULL;
+    float sums[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    test_ok_error(husk_buffer_create(context, sizeof sums, &own, &error), &error);
+    test_ok(husk_buffer_write(queue, own, 0, sizeof sums, sums));
+    husk_tensor a = husk_tensor_make(foreign, HUSK_F32, 2, (int64_t[]){2, 0});
+    const husk_tensor b = husk_tensor_make(NULL, HUSK_F32, 2, (int64_t[]){0, 2});
+    const husk_tensor c = husk_tensor_make(own, HUSK_F32, 2, (int64_t[]){2, 2});
+    ck_assert_int_eq(husk_gemm(queue, NULL, 1.0f, &a, &b, NULL, 0.0f, &c), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(queue)->text, "a: its buffer belongs to another context"));
+    a.buffer = NULL;
+    test_ok(husk_gemm(queue, NULL, 1.0f, &a, &b, NULL, 0.0f, &c));
+    test_ok(husk_buffer_read(queue, own, 0, sizeof sums, sums));
+    ck_assert_float_eq(sums[3], 0.0f);
+    husk_buffer_release(own);
+    husk_queue_release(queue);
+}
+
 START_TEST(two_contexts_never_meet)
 {
     husk_error error = {0};
@@ -67,6 +90,7 @@ START_TEST(two_contexts_never_meet)
     ck_assert_uint_eq(memory.live_bytes, 0);
     husk_buffer_release(buffer);
     test_ok_error(husk_buffer_create(b, 6 << 20, &buffer, &error), &error);
+    refuse_what_is_of_another(a, buffer);
     husk_context_release(a);
     husk_buffer_release(buffer);
     husk_context_release(b);
