@@ -216,17 +216,28 @@ void husk__plan_cache_forget(husk__plan_cache *cache)
     pthread_mutex_unlock(&cache->lock);
 }
 
+static const rejection *find_rejection(const husk__plan_cache *cache, const husk__variant *variant,
+                                       const husk__configuration *configuration)
+{
+    const rejection *at = cache->rejections;
+    while (at && (at->variant != variant || at->configuration != configuration))
+        at = at->next;
+    return at;
+}
+
 void husk__plan_cache_reject(husk__plan_cache *cache, const husk__variant *variant,
                              const husk__configuration *configuration)
 {
-    rejection *fresh = calloc(1, sizeof *fresh);
-    if (!fresh)
-        return;
     pthread_mutex_lock(&cache->lock);
-    *fresh = (rejection){cache->rejections, variant, configuration};
-    cache->rejections = fresh;
-    atomic_fetch_add(&cache->rejection_count, 1);
-    forget_all(cache); // it may be inside any
+    const bool is_known = find_rejection(cache, variant, configuration) != NULL;
+    rejection *fresh = is_known ? NULL : calloc(1, sizeof *fresh);
+    if (fresh) {
+        *fresh = (rejection){cache->rejections, variant, configuration};
+        cache->rejections = fresh;
+        forget_all(cache); // it may be inside any
+    }
+    if (fresh || is_known)
+        atomic_fetch_add(&cache->rejection_count, 1);
     pthread_mutex_unlock(&cache->lock);
 }
 
@@ -260,9 +271,7 @@ bool husk__plan_cache_is_rejected(husk__plan_cache *cache, const husk__variant *
                                   const husk__configuration *configuration)
 {
     pthread_mutex_lock(&cache->lock);
-    rejection *at = cache->rejections;
-    while (at && (at->variant != variant || at->configuration != configuration))
-        at = at->next;
+    const bool is_rejected = find_rejection(cache, variant, configuration) != NULL;
     pthread_mutex_unlock(&cache->lock);
-    return at != NULL;
+    return is_rejected;
 }

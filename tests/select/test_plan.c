@@ -590,6 +590,29 @@ START_TEST(a_plan_that_is_made_again_contains_another_one)
 }
 END_TEST
 
+// A caller may run its plan again and again, whatever the device says: others keep what they have.
+START_TEST(a_plan_that_is_refused_again_disturbs_nothing)
+{
+    husk_program_stats before, now;
+    if (!is_cpu())
+        return;
+    husk_plan *plan = create(&refusing, 1, NULL, 0);
+    ck_assert_int_eq(husk__plan_execute(plan, queue, NULL, &scope), HUSK_UNSUPPORTED);
+    ck_assert_int_eq(call(&toy, 8, 0), HUSK_OK);
+    husk_context_program_stats(context, &before);
+    for (int i = 0; i < 1000; ++i) {
+        ck_assert_int_eq(husk__plan_execute(plan, queue, NULL, &scope), HUSK_UNSUPPORTED);
+        ck_assert_int_eq(call(&toy, 8, 0), HUSK_OK);
+    }
+    husk_context_program_stats(context, &now);
+    ck_assert_uint_eq(now.plans, before.plans);
+    ck_assert(is_rejected(&refused));
+    ck_assert(husk__plan_cache_pardon(husk__plan_cache_of(context), &refusing));
+    ck_assert(!is_rejected(&refused)); // it stood there once
+    husk_plan_release(plan);
+}
+END_TEST
+
 // What a composite has inside by name it cannot do without.
 START_TEST(what_is_named_inside_is_not_blamed)
 {
@@ -743,6 +766,7 @@ int main(void)
     tcase_add_test(tests, what_nothing_computes_brings_nothing_refused_back);
     tcase_add_test(tests, of_plans_inside_each_other_the_innermost_is_blamed);
     tcase_add_test(tests, a_plan_that_is_made_again_contains_another_one);
+    tcase_add_test(tests, a_plan_that_is_refused_again_disturbs_nothing);
     tcase_add_test(tests, what_is_named_inside_is_not_blamed);
     tcase_add_test(tests, a_device_that_refuses_whatever_is_inside_ends_the_call);
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
