@@ -23,7 +23,9 @@ HUSK_API husk_status husk_context_from_opencl(cl_context cl_context_, cl_device_
                                               husk_error *error);
 /*
  * A queue around an application's command queue, which must be in-order and of the same context and device.
- * What both enqueue runs in the order of the calls.
+ * What both enqueue runs in the order of the calls. Where it has CL_QUEUE_PROFILING_ENABLE, Husk keeps the times of its
+ * own commands from the first husk_queue_profile, husk_queue_profile_export or husk_queue_profile_clear on; who calls
+ * none of them pays nothing for it.
  */
 HUSK_API husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue command_queue,
                                             husk_queue **queue, husk_error *error);

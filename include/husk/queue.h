@@ -54,7 +54,7 @@ HUSK_API husk_status husk_event_wait(husk_event *event, uint64_t timeout_ns);
 HUSK_API void husk_event_retain(husk_event *event);
 HUSK_API void husk_event_release(husk_event *event);
 
-/* One kernel's or transfer's times, by the device's clock, from a queue created with profiling. */
+/* One kernel's or transfer's times, by the device's clock, from a queue that profiles (wrapped: husk/opencl.h). */
 typedef struct husk_profile_record {
     const char *name; /* kernel name, or "write", "read", "copy", "fill" */
     uint64_t queued_ns;
@@ -64,9 +64,10 @@ typedef struct husk_profile_record {
 } husk_profile_record;
 
 /*
- * Finish the queue and give what it recorded since the last clear; the array belongs to the queue until
- * its next profile call. A command for whose record there was no host memory is left out; times that the driver does
- * not have (of a command that failed) are 0. Device clocks may lie: compare with the wall before trusting them.
+ * Finish the queue and give what it recorded since the last clear; records are kept until the next one. The array
+ * belongs to the queue until its next profile call. A command for whose record there was no host memory is left out;
+ * times that the driver does not have (of a command that failed) are 0. Device clocks may lie: compare with the wall
+ * before trusting them.
  */
 HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records,
                                         size_t *count);

@@ -299,8 +299,9 @@ struct husk_queue {
     cl_command_queue cl;
     husk__clock *clock;
     husk_error error;
-    bool profiling;
-    bool has_failed; /* a watched command, since that was last told */
+    bool can_profile; /* its commands' times can be had */
+    bool profiling;   /* and are kept */
+    bool has_failed;  /* a watched command, since that was last told */
     size_t watched_count, watched_capacity;
     cl_event *watched; /* watch.c */
     size_t kernel_capacity;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Per-command times from events, for queues that were created to keep them.
+// Per-command times from events, for queues that were created to keep them, and wrapped ones that are asked for them.
 #include "runtime/internal.h"
 
 #include <stdio.h>
@@ -40,6 +40,7 @@ void husk_queue_profile_clear(husk_queue *queue)
     for (size_t i = 0; i < queue->profile_count; ++i)
         clReleaseEvent(queue->profile[i].event);
     queue->profile_count = 0;
+    queue->profiling = queue->can_profile;
 }
 
 static cl_int read_times(cl_event event, husk_profile_record *record)
@@ -61,8 +62,9 @@ static cl_int read_times(cl_event event, husk_profile_record *record)
 static husk_status collect(husk_queue *queue, const husk_profile_record **records, size_t *count,
                            const husk__scope *scope)
 {
-    if (!queue->profiling)
+    if (!queue->can_profile)
         return husk__fail(scope, HUSK_UNSUPPORTED, "the queue was created without profiling");
+    queue->profiling = true;
     const husk_status status = husk__queue_finish(queue, scope);
     if (status != HUSK_OK)
         return status;

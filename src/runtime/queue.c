@@ -14,7 +14,7 @@
 #include "runtime/call.h"
 #include "runtime/staging.h"
 
-static husk_status wrap_queue(husk_context *context, cl_command_queue cl, bool profiling, husk_queue **queue,
+static husk_status wrap_queue(husk_context *context, cl_command_queue cl, bool can_profile, husk_queue **queue,
                               const husk__scope *scope)
 {
     *queue = calloc(1, sizeof **queue);
@@ -29,7 +29,7 @@ static husk_status wrap_queue(husk_context *context, cl_command_queue cl, bool p
     (*queue)->context = context;
     (*queue)->cl = cl;
     (*queue)->clock = clock;
-    (*queue)->profiling = profiling;
+    (*queue)->can_profile = can_profile;
     return HUSK_OK;
 }
 
@@ -53,7 +53,9 @@ husk_status husk_queue_create(husk_context *context, const husk_queue_params *gi
     if (!cl)
         return husk__opencl_failed(context, &scope, "clCreateCommandQueue", code);
     status = wrap_queue(context, cl, params.profiling != 0, queue, &scope);
-    if (status != HUSK_OK)
+    if (status == HUSK_OK)
+        (*queue)->profiling = (*queue)->can_profile;
+    else
         clReleaseCommandQueue(cl);
     return status;
 }

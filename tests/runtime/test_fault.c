@@ -450,6 +450,37 @@ START_TEST(memory_that_is_missed_by_staging_is_taken_from_the_pool)
 }
 END_TEST
 
+/* Profiling is the application's own there: Husk keeps what it has been asked for. */
+START_TEST(a_wrapped_queue_keeps_no_event_unasked)
+{
+    enum { FILLS = 1000 };
+    run r = {0};
+    cl_int code;
+    const husk_profile_record *records = NULL;
+    size_t count = 0;
+    const int32_t word = 1;
+    test_ok_error(husk_context_create(NULL, NULL, &r.context, &r.error), &r.error);
+    cl_command_queue cl = clCreateCommandQueue(husk_context_opencl(r.context), husk_context_opencl_device(r.context),
+                                               CL_QUEUE_PROFILING_ENABLE, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    test_ok_error(husk_queue_from_opencl(r.context, cl, &r.queue, &r.error), &r.error);
+    test_ok_error(husk_buffer_create(r.context, 4096, &r.a, &r.error), &r.error);
+    const long before = fault_objects();
+    for (int i = 0; i < FILLS; i++)
+        ck_assert_int_eq(husk_buffer_fill(r.queue, r.a, 0, 4096, &word, 4), HUSK_OK);
+    ck_assert_int_eq(fault_objects(), before);
+    ck_assert_int_eq(husk_queue_profile(r.queue, &records, &count), HUSK_OK);
+    ck_assert_uint_eq(count, 0);
+    /* from here on it has been */
+    ck_assert_int_eq(husk_buffer_fill(r.queue, r.a, 0, 4096, &word, 4), HUSK_OK);
+    ck_assert_int_eq(husk_queue_profile(r.queue, &records, &count), HUSK_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(records[0].name, "fill");
+    clReleaseCommandQueue(cl);
+    close_run(&r);
+}
+END_TEST
+
 /*
  * What a device computes is not forgotten because the first question came at a bad moment; nor is it denied where
  * memory was found after all, in the place of what the pool kept.
@@ -543,6 +574,7 @@ int main(void)
     tcase_add_test(tests, memory_that_is_missed_by_a_command_is_taken_from_the_pool);
     tcase_add_test(tests, memory_that_is_missed_by_a_buffer_is_taken_from_the_pool);
     tcase_add_test(tests, memory_that_is_missed_by_staging_is_taken_from_the_pool);
+    tcase_add_test(tests, a_wrapped_queue_keeps_no_event_unasked);
     suite_add_tcase(suite, tests);
     tests = tcase_create("probes"); /* whose kernels are the library's own */
     tcase_add_test(tests, a_probe_that_fails_is_made_again);
