@@ -221,15 +221,17 @@ static husk_status choose_preferred(const request *r, husk_plan **plan, const hu
     husk__ranking ranking;
     if (!husk__variant_from_list(husk__plan_cache_wishes(r->cache), r->op->name, preferred, sizeof preferred))
         return HUSK_OK;
-    husk_status status = rank(r, preferred, &ranking, scope);
-    if (status == HUSK_OK && ranking.count > 0)
-        status = prepare_first(r, &ranking, HUSK_CHOICE_ENVIRONMENT, plan, scope);
-    // It gives way to what cannot change: want of memory would leave another variant in the cache for good.
-    if (*plan || (status != HUSK_OK && !is_refusal(status)))
-        return status;
+    const bool exists = rank(r, preferred, &ranking, scope) == HUSK_OK;
+    const char *reason = exists ? ranking.reason : scope->error->text;
+    if (exists && ranking.count > 0) {
+        const husk_status status = prepare_first(r, &ranking, HUSK_CHOICE_ENVIRONMENT, plan, scope);
+        // It gives way to what cannot change: want of memory would leave another variant in the cache for good.
+        if (!is_refusal(status))
+            return status;
+        reason = scope->error->text;
+    }
     husk__log_write(husk__context_log(r->context), HUSK_LOG_WARNING,
-                    "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken", preferred,
-                    ranking.reason);
+                    "HUSK_VARIANT: %s cannot compute this problem (%s); another variant is taken", preferred, reason);
     return HUSK_OK;
 }
 

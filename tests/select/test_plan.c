@@ -297,13 +297,24 @@ static husk_queue *queue;
 static husk_error error;
 static const husk__scope scope = {"toy", &error};
 
+static int warnings;
+static char warning[256]; // the last one
+
+static void note_warning(void *user, husk_log_level level, const char *text)
+{
+    (void)user;
+    if (level != HUSK_LOG_WARNING)
+        return;
+    ++warnings;
+    snprintf(warning, sizeof warning, "%s", text);
+}
+
 static void open_device(void)
 {
     prepared = ran = unprepared = refusals = 0;
     error = (husk_error){0};
-    ck_assert_msg(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 4), &context,
-                                      &error) == HUSK_OK,
-                  "%s", error.text);
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 4, .log = note_warning);
+    ck_assert_msg(husk_context_create(NULL, &params, &context, &error) == HUSK_OK, "%s", error.text);
     ck_assert_int_eq(husk_queue_create(context, NULL, &queue, &error), HUSK_OK);
 }
 
@@ -661,6 +672,26 @@ START_TEST(a_preferred_variant_does_not_give_way_to_want_of_memory)
 }
 END_TEST
 
+// Of another version, or with a slip of the pen: no caller has given it.
+START_TEST(a_preferred_variant_that_does_not_exist_gives_way)
+{
+    static const char *const wishes[] = {"toy:nonsense", "toy:even:nonsense"};
+    for (int i = 0; i < 2; ++i) {
+        close_device();
+        test_setenv("HUSK_VARIANT", wishes[i]);
+        open_device();
+        warnings = 0;
+        for (int again = 0; again < 2; ++again)
+            ck_assert_int_eq(call(&toy, 8, 0), HUSK_OK);
+        ck_assert_int_eq(warnings, 1);
+        ck_assert_ptr_nonnull(strstr(warning, wishes[i] + strlen("toy:")));
+        ck_assert_ptr_nonnull(strstr(warning, "there is: broken, even, general"));
+        ck_assert_int_eq(error.status, HUSK_OK);
+    }
+    test_restore_environment();
+}
+END_TEST
+
 START_TEST(wishes_in_a_list)
 {
     char wanted[32];
@@ -771,6 +802,7 @@ int main(void)
     tcase_add_test(tests, a_device_that_refuses_whatever_is_inside_ends_the_call);
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
     tcase_add_test(tests, a_preferred_variant_does_not_give_way_to_want_of_memory);
+    tcase_add_test(tests, a_preferred_variant_that_does_not_exist_gives_way);
     tcase_add_test(tests, wishes_in_a_list);
     tcase_add_test(tests, packed_weights_fit_what_they_were_made_for);
     tcase_add_test(tests, a_plans_tensor_is_compared_as_far_as_its_rank);
