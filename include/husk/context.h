@@ -5,6 +5,10 @@
  * A context holds exactly one device; several devices are several contexts, and two contexts never meet.
  * Every call here may be made from any thread. Children (queues, buffers, plans, packed weights) keep
  * their context alive, so the order of releases does not matter.
+ *
+ * The shared library stays loaded until the process ends, also after a dlclose: drivers call it back when memory is no
+ * longer used, which may be later than the last release. A module that has the static library inside has to stay, too
+ * (-Wl,-z,nodelete).
  */
 #ifndef HUSK_CONTEXT_H
 #define HUSK_CONTEXT_H
