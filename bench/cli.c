@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli_table.h"
+#include "output.h"
 #include "text.h"
 
 #define MAX_TIME     120.0
@@ -174,8 +175,8 @@ static const char *written_twice(const bench_options *o)
     const char *const paths[] = {o->json_path ? o->json_path : o->resume_path, o->csv_path, o->md_path, o->plain_path};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         for (size_t k = 0; k < i; k++) {
-            if (paths[i] && paths[k] && strcmp(paths[i], "-") && strncmp(paths[i], "/dev/", 5) &&
-                !strcmp(paths[i], paths[k]))
+            if (paths[i] && paths[k] && !strcmp(paths[i], paths[k]) && strcmp(paths[i], "-") &&
+                !bench_output_is_stream(paths[i]))
                 return paths[i];
         }
     }

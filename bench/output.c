@@ -8,6 +8,14 @@
 
 #include "terminal.h"
 
+bool bench_output_is_stream(const char *path)
+{
+    struct stat about;
+    if (!strcmp(path, "/dev/stdout") || !strcmp(path, "/dev/stderr") || !strncmp(path, "/dev/fd/", 8))
+        return true;
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
 // Opened by its name it would lose what it has, were it a file that is added to.
 FILE *bench_output_file(const char *path)
 {
@@ -40,10 +48,7 @@ bool bench_output_close(FILE *file, const char *path)
 
 bool bench_output_check(const char *path)
 {
-    struct stat about;
-    const bool is_there = path && stat(path, &about) == 0;
-    // A pipe must not be opened and closed.
-    if (!path || (is_there && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)))
+    if (!path || bench_output_is_stream(path)) // a pipe must not be opened and closed
         return true;
     FILE *file = fopen(path, "a");
     if (!file)

@@ -7,6 +7,8 @@
 
 #include "cli.h"
 
+/* Written once, from where it stands: a descriptor of this process (/dev/stdout, /dev/fd/N), a pipe, a terminal. */
+bool bench_output_is_stream(const char *path);
 /* To be written from its beginning, or from where a descriptor of this process (/dev/stdout, /dev/fd/N) stands. */
 FILE *bench_output_file(const char *path);
 /* NULL, and a word on stderr, where it cannot be written. */

@@ -19,12 +19,6 @@
 
 #define MOST_WRITING 20 // notes are written after so many times what writing takes
 
-static bool is_regular(const char *path)
-{
-    struct stat about;
-    return strncmp(path, "/dev/", 5) && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
-}
-
 static void say_unwritten(bench_results *results)
 {
     char most[32];
@@ -40,7 +34,7 @@ static void say_unwritten(bench_results *results)
 
 static bool part_of(const char *path, char *temporary, size_t size)
 {
-    const bool replace = is_regular(path); // not /dev/stdout or a pipe: those get it once, at the end
+    const bool replace = !bench_output_is_stream(path); // which gets it once, at the end
     snprintf(temporary, size, "%.4000s%s", path, replace ? ".part" : "");
     return replace;
 }
@@ -89,7 +83,7 @@ bool bench_results_resume(bench_results *results, const char *path, json_t *docu
     results->root = document;
     results->rows = json_object_get(document, "results");
     results->is_untouched = true;
-    if (path && is_regular(path)) // as it is: it may yet turn out that it cannot be gone on with
+    if (path && !bench_output_is_stream(path)) // as it is: it may yet turn out that it cannot be gone on with
         bench_results_write(results);
     return !results->failed;
 }

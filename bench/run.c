@@ -372,7 +372,7 @@ static void print_verdicts(const bench_run *r)
 static void say_interrupted(const bench_run *r)
 {
     const char *path = r->results.path;
-    if (path && strncmp(path, "/dev/", 5) && r->results.written_ns && !r->results.failed)
+    if (path && !bench_output_is_stream(path) && r->results.written_ns && !r->results.failed)
         bench_say("interrupted: what was measured is in %s; clbench run --resume %s goes on", path, path);
     else
         bench_say("interrupted; --json FILE keeps what was measured, and clbench run --resume FILE goes on");
@@ -432,7 +432,7 @@ static bool keep(const bench_run *r)
 static void say_next(const bench_run *r, bool is_kept)
 {
     const char *path = r->results.path;
-    const bool is_file = path && strncmp(path, "/dev/", 5) != 0 && !r->results.failed;
+    const bool is_file = path && !bench_output_is_stream(path) && !r->results.failed;
     char name[4 * 512];
     if (is_file && strlen(path) < 512)
         bench_shell_word(path, name, sizeof name);

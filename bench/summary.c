@@ -9,6 +9,7 @@
 
 #include "nearness.h"
 #include "network.h"
+#include "output.h"
 #include "rival.h"
 #include "terminal.h"
 #include "text.h"
@@ -219,7 +220,7 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     if (was_cut)
         bench_print(2, "Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n",
                budget);
-    if (results->path && strncmp(results->path, "/dev/", 5))
+    if (results->path && !bench_output_is_stream(results->path))
         bench_print(2, "Everything, samples included, is in %s.\n", results->path);
     fflush(stdout);
 }

@@ -242,6 +242,28 @@ START_TEST(a_run_that_is_killed_is_readable_and_goes_on)
 }
 END_TEST
 
+// Memory that is a folder below /dev is scratch space like any other.
+START_TEST(a_result_in_memory_is_whole_after_every_row)
+{
+    char memory[] = "/dev/shm/husk-resume-XXXXXX", command[64];
+    if (!mkdtemp(memory)) // there is none
+        return;
+    snprintf(result, sizeof result, "%s/result.json", memory);
+    pid_t pid = start_new(NULL, NULL);
+    wait_for_rows(2);
+    kill(pid, SIGKILL);
+    const int code = wait_for(pid), again = resume();
+    json_t *document = json_load_file(result, 0, NULL);
+    const size_t rows = rows_of(document);
+    json_decref(document);
+    snprintf(command, sizeof command, "rm -rf %s", memory);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(code, -SIGKILL); // and not at its end
+    ck_assert_int_eq(again, BENCH_EXIT_OK);
+    ck_assert_uint_eq(rows, CASES);
+}
+END_TEST
+
 static void expect_interrupted(int number, int code)
 {
     int got = 0;
@@ -701,6 +723,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 200);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_run_that_is_killed_is_readable_and_goes_on);
+    tcase_add_test(tests, a_result_in_memory_is_whole_after_every_row);
     tcase_add_test(tests, peaks_that_fail_leave_those_that_are_there);
     tcase_add_test(tests, peaks_that_are_missing_are_measured);
     tcase_add_test(tests, what_was_measured_before_a_signal_is_kept);
