@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "compare_devices.h"
+#include "output.h"
 #include "text.h"
 
 bool bench_history_folder(char folder[BENCH_PATH_TEXT], char reason[BENCH_REASON_TEXT])
@@ -43,21 +44,14 @@ static bool make_folders(char *folder, char reason[BENCH_REASON_TEXT])
     }
 }
 
-static bool write_document(const json_t *document, const char *temporary, int descriptor)
+static bool write_document(const json_t *document, FILE *file)
 {
-    FILE *file = fdopen(descriptor, "w");
-    if (!file) {
-        close(descriptor);
-        return false;
-    }
     bool good =
         json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 && fputc('\n', file) != EOF;
     const bool fits = bench_result_fits(file);
-    good = fflush(file) == 0 && good && fits && fsync(descriptor) == 0 && fchmod(descriptor, 0644) == 0;
+    good = bench_output_sync(file) && good && fits && fchmod(fileno(file), 0644) == 0;
     const int error = fits ? errno : EFBIG;
     good = fclose(file) == 0 && good;
-    if (!good)
-        unlink(temporary);
     errno = error;
     return good;
 }
@@ -88,13 +82,11 @@ static bool give_name(const json_t *document, const char *folder, const char *te
             snprintf(number, sizeof number, "-%d", i);
         snprintf(path, sizeof path, "%s/%s%s.json", folder, name, number);
         if (replaces && access(path, F_OK) == 0 && is_of_this_run(document, path))
-            return rename(temporary, path) == 0;
-        if (link(temporary, path) == 0) {
-            unlink(temporary);
+            return bench_output_place(temporary, path, true);
+        if (bench_output_place(temporary, path, false))
             return true;
-        }
-        if (errno != EEXIST) // a file system without links
-            return access(path, F_OK) != 0 && rename(temporary, path) == 0;
+        if (errno != EEXIST)
+            return false;
     }
     return false;
 }
@@ -105,12 +97,10 @@ bool bench_history_keep(const json_t *document, char reason[BENCH_REASON_TEXT])
     if (!bench_history_folder(folder, reason) || !make_folders(folder, reason))
         return false;
     snprintf(temporary, sizeof temporary, "%s/.new-XXXXXX", folder);
-    const int descriptor = mkstemp(temporary);
-    if (descriptor < 0)
+    FILE *file = bench_output_temporary(temporary);
+    if (!file)
         return bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", folder, strerror(errno));
-    if (!write_document(document, temporary, descriptor))
-        return bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", folder, strerror(errno));
-    if (give_name(document, folder, temporary))
+    if (write_document(document, file) && give_name(document, folder, temporary))
         return true;
     bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", folder, strerror(errno));
     unlink(temporary);

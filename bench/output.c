@@ -2,6 +2,8 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +29,38 @@ FILE *bench_output_file(const char *path)
     if (!file && own >= 0)
         close(own);
     return file;
+}
+
+FILE *bench_output_temporary(char *pattern)
+{
+    const int descriptor = mkstemp(pattern);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (file) {
+        fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    } else if (descriptor >= 0) {
+        close(descriptor);
+        unlink(pattern);
+    }
+    return file;
+}
+
+bool bench_output_sync(FILE *file)
+{
+    return !ferror(file) && fflush(file) == 0 && fsync(fileno(file)) == 0;
+}
+
+bool bench_output_place(const char *temporary, const char *path, bool replaces)
+{
+    if (replaces)
+        return rename(temporary, path) == 0;
+    if (link(temporary, path) == 0)
+        return unlink(temporary) == 0;
+    if (errno == EEXIST)
+        return false;
+    if (access(path, F_OK) != 0) // a file system without links
+        return rename(temporary, path) == 0;
+    errno = EEXIST;
+    return false;
 }
 
 FILE *bench_output_open(const char *path)

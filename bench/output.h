@@ -16,6 +16,13 @@ FILE *bench_output_open(const char *path);
 /* False, and a word on stderr, where not all could be written. */
 bool bench_output_close(FILE *file, const char *path);
 
+/* A new file whose name is made of a pattern that ends with XXXXXX: what is to have another's name. NULL: errno. */
+FILE *bench_output_temporary(char *pattern);
+/* Whether all that was written is on the disk; else errno. It stays open. */
+bool bench_output_sync(FILE *file);
+/* Give it its name, in place of what has that, or only where none has (EEXIST). False: errno. */
+bool bench_output_place(const char *temporary, const char *path, bool replaces);
+
 /* Whether it can be written, asked before the work is done whose result it is to have. False, and a word on stderr. */
 bool bench_output_check(const char *path);
 

@@ -32,22 +32,16 @@ static void say_unwritten(bench_results *results)
     results->failed = true;
 }
 
-static bool part_of(const char *path, char *temporary, size_t size)
-{
-    const bool replace = !bench_output_is_stream(path); // which gets it once, at the end
-    snprintf(temporary, size, "%.4000s%s", path, replace ? ".part" : "");
-    return replace;
-}
-
 // Asked before the work is done whose result it is to have; what is there stays.
 static void check_path(bench_results *results)
 {
     char temporary[4096];
     struct stat about;
-    const bool is_folder = stat(results->path, &about) == 0 && S_ISDIR(about.st_mode);
-    if (!part_of(results->path, temporary, sizeof temporary) && !is_folder)
+    if (bench_output_is_stream(results->path))
         return;
-    FILE *file = is_folder ? NULL : bench_output_file(temporary);
+    const bool is_folder = stat(results->path, &about) == 0 && S_ISDIR(about.st_mode);
+    snprintf(temporary, sizeof temporary, "%.4000s.XXXXXX", results->path);
+    FILE *file = is_folder ? NULL : bench_output_temporary(temporary);
     if (is_folder)
         errno = EISDIR;
     if (!file)
@@ -56,10 +50,20 @@ static void check_path(bench_results *results)
         unlink(temporary);
 }
 
+bool bench_results_claim(bench_results *results, const char *path, char reason[BENCH_REASON_TEXT])
+{
+    return !path || bench_output_is_stream(path) || bench_claim_take(&results->claim, path, reason);
+}
+
+static void clear(bench_results *results, const char *path)
+{
+    const bench_claim claim = results->claim;
+    *results = (bench_results){.path = path, .claim = claim};
+}
+
 bool bench_results_begin(bench_results *results, const char *path, json_t *run)
 {
-    memset(results, 0, sizeof *results);
-    results->path = path;
+    clear(results, path);
     results->root = json_object();
     results->rows = json_array();
     json_object_set_new(results->root, "schema", json_string("clbench/1"));
@@ -78,8 +82,7 @@ bool bench_results_begin(bench_results *results, const char *path, json_t *run)
 
 bool bench_results_resume(bench_results *results, const char *path, json_t *document)
 {
-    memset(results, 0, sizeof *results);
-    results->path = path;
+    clear(results, path);
     results->root = document;
     results->rows = json_object_get(document, "results");
     results->is_untouched = true;
@@ -104,24 +107,28 @@ void bench_results_go_on(bench_results *results)
     bench_results_write(results);
 }
 
+static bool write_stream(const bench_results *results)
+{
+    FILE *file = bench_output_file(results->path);
+    const bool good = file && json_dumpf(results->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 &&
+                      fputc('\n', file) != EOF;
+    return file && fclose(file) == 0 && good;
+}
+
 void bench_results_write(bench_results *results)
 {
     if (!results->path || results->is_full)
         return;
     const uint64_t start = bench_now_ns();
-    char temporary[4096];
-    const bool replace = part_of(results->path, temporary, sizeof temporary);
+    const bool is_stream = bench_output_is_stream(results->path);
     const bool is_empty = !json_is_object(json_object_get(results->root, "device")) && !json_array_size(results->rows);
-    // An older result is not replaced by nothing.
-    if (replace ? is_empty : !json_object_size(json_object_get(results->root, "summary")))
+    // A stream gets it once, at the end. An older result is not replaced by nothing.
+    if (is_stream ? !json_object_size(json_object_get(results->root, "summary")) : is_empty)
         return;
-    FILE *file = bench_output_file(temporary);
-    bool good = file && json_dumpf(results->root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 &&
-                fputc('\n', file) != EOF;
-    results->is_full = good && replace && !bench_result_fits(file);
-    good = file && fclose(file) == 0 && good && !results->is_full;
-    if (good && replace)
-        good = rename(temporary, results->path) == 0;
+    bool fits = true;
+    const bool good = is_stream ? write_stream(results)
+                                : bench_claim_write(&results->claim, results->path, results->root, &fits);
+    results->is_full = !fits;
     results->written_ns = bench_now_ns();
     results->writing_ns = results->written_ns - start;
     if (!good)
@@ -129,8 +136,6 @@ void bench_results_write(bench_results *results)
     else if (results->failed)
         fprintf(stderr, "clbench: %s is written again, with all that was measured\n", results->path);
     results->failed = !good;
-    if (!good && replace)
-        unlink(temporary);
 }
 
 void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer)
@@ -299,5 +304,6 @@ void bench_results_finish(bench_results *results, bool is_whole)
 void bench_results_free(bench_results *results)
 {
     json_decref(results->root);
+    bench_claim_drop(&results->claim);
     memset(results, 0, sizeof *results);
 }

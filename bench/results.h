@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/results.h: the results of a run as the document that --json writes (schema clbench/1), kept up to
- * date on disk: after every row the file is written anew beside the old one and renamed over it, so that it
- * is whole at any moment.
+ * date on disk: after every row the file is written anew beside the old one, synced and renamed over it, so that it
+ * is whole at any moment, and after one at which the machine goes down.
  */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
 
+#include "claim.h"
 #include "measure.h"
 #include "peaks.h"
 
@@ -14,6 +15,7 @@ typedef struct bench_results {
     json_t *root;
     json_t *rows;     /* root's "results", borrowed */
     const char *path; /* NULL: nothing is written */
+    bench_claim claim;
     size_t device;    /* index of the one that rows are from */
     bool failed;      /* the last time it was written that failed, which was said; it is tried again each time */
     bool is_full;     /* it would have more than is read again: what was written before that stays */
@@ -21,6 +23,8 @@ typedef struct bench_results {
     uint64_t written_ns, writing_ns; /* when it was written last, and how long that took */
 } bench_results;
 
+/* Before it is begun or resumed: the file is this process' alone until it is freed. False: another writes it. */
+bool bench_results_claim(bench_results *results, const char *path, char reason[BENCH_REASON_TEXT]);
 /* run: what was asked for (taken over), or NULL. The file is made when there is a device or a row to write. */
 bool bench_results_begin(bench_results *results, const char *path, json_t *run);
 /* Go on with a document that bench/resume.h has read (taken over). It stays as it is until bench_results_go_on. */

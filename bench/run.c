@@ -391,17 +391,18 @@ static int begin(bench_run *r, bench_options *options)
 {
     char reason[BENCH_REASON_TEXT];
     json_t *document = NULL;
-    if (options->resume_path && !bench_resume_load(options, &r->suite, &document, reason)) {
-        fprintf(stderr, "clbench: %s\n", reason);
-        return BENCH_EXIT_USAGE;
-    }
-    if (!options->resume_path) {
+    if (options->resume_path) {
+        options->json_path = options->json_path ? options->json_path : options->resume_path;
+    } else {
         int code = check(r);
         if (code != BENCH_EXIT_OK || options->list || options->dry_run)
             return code;
         bench_expand_devices(options);
-    } else if (!options->json_path) {
-        options->json_path = options->resume_path;
+    }
+    if (!bench_results_claim(&r->results, options->json_path, reason) || // and read when nobody else writes it
+        (options->resume_path && !bench_resume_load(options, &r->suite, &document, reason))) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
     }
     if (!bench_output_check(options->csv_path) || !bench_output_check(options->md_path) ||
         !bench_output_check(options->plain_path)) {

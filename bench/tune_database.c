@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "text.h"
 
 #define SCHEMA "husk-tuning/1"
@@ -125,15 +126,13 @@ bool bench_database_write(const char *path, const json_t *entries, char reason[B
     char temporary[4200];
     make_folders(path);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int descriptor = mkstemp(temporary);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    bool good = file && bench_database_print(file, entries) && fflush(file) == 0 && fsync(descriptor) == 0;
+    FILE *file = bench_output_temporary(temporary);
+    bool good = file && bench_database_print(file, entries) && bench_output_sync(file);
     good = file && fclose(file) == 0 && good;
-    good = good && rename(temporary, path) == 0;
-    if (good)
+    if (good && bench_output_place(temporary, path, true))
         return true;
     bench_explain(reason, BENCH_REASON_TEXT, "%.400s could not be written: %s", path, strerror(errno));
-    if (descriptor >= 0)
+    if (file)
         unlink(temporary);
     return false;
 }

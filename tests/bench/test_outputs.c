@@ -170,7 +170,7 @@ static double best_of(const json_t *summary)
 // In the document, too: the means of each, and none over both.
 START_TEST(the_summary_has_each_device_apart)
 {
-    bench_results results;
+    bench_results results = {0};
     bench_fault fault;
     json_t *schema = bench_result_schema();
     ck_assert(bench_results_begin(&results, NULL, NULL));

@@ -3,6 +3,8 @@
 // Runs that are ended before they are over: killed at any moment, interrupted, and gone on with. This program is
 // clbench run with a device that computes on the host, so that a run takes seconds and needs no driver.
 #include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +80,29 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
     if (!strcmp(what, "memory"))
         return json_pack("{s:s, s:I}", "answer", "ok", "peak_bytes", (json_int_t)1000);
     return NULL;
+}
+
+// ---- the disk ----
+
+static ino_t synced;
+
+// In place of the system's, which takes its time and leaves no trace that a test could look for.
+int fsync(int descriptor)
+{
+    struct stat about;
+    if (fstat(descriptor, &about) != 0)
+        return -1;
+    synced = about.st_ino;
+    return 0;
+}
+
+// What takes the place of a file has to be on the disk before: where the machine goes down, neither would be there.
+int rename(const char *from, const char *to)
+{
+    struct stat about;
+    if (stat(from, &about) == 0 && about.st_ino != synced)
+        _exit(97);
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
 // ---- runs ----
@@ -264,6 +289,47 @@ START_TEST(a_result_in_memory_is_whole_after_every_row)
 }
 END_TEST
 
+static size_t files_in_folder(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir(folder);
+    ck_assert_ptr_nonnull(directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+// Two jobs in one folder, or a run that is gone on with while it still lives.
+START_TEST(a_file_that_is_being_written_is_refused)
+{
+    pid_t pid = start_new(NULL, NULL);
+    wait_for_rows(1);
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said("another clbench is writing it");
+    ck_assert_int_eq(wait_for(start_new(NULL, NULL)), BENCH_EXIT_USAGE);
+    expect_said("another clbench is writing it");
+    ck_assert_int_eq(wait_for(pid), BENCH_EXIT_OK);
+    expect_whole();
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK); // now it may be
+    expect_whole();
+    ck_assert_uint_eq(files_in_folder(), 3); // cases, said and result
+}
+END_TEST
+
+// Both begin before either has a row to write: the first to have one has the file.
+START_TEST(of_two_that_begin_together_one_has_the_file)
+{
+    setenv("FAKE_NAME", "good", 1);
+    const pid_t first = start_new(NULL, NULL), second = start_new(NULL, NULL);
+    const int codes[] = {wait_for(first), wait_for(second)};
+    ck_assert(codes[0] == BENCH_EXIT_OK || codes[1] == BENCH_EXIT_OK);
+    ck_assert_int_ne(codes[0], codes[1]);
+    expect_whole();
+    ck_assert_uint_eq(files_in_folder(), 3);
+}
+END_TEST
+
 static void expect_interrupted(int number, int code)
 {
     int got = 0;
@@ -306,36 +372,51 @@ static bool was_said_once(const char *part)
     return first && !strstr(first + 1, part);
 }
 
-static pid_t start_with_full_disk(const char *part)
+static char shelf[64], away[64]; // the result's own folder, and where that is meanwhile
+
+static pid_t start_with_lost_disk(void)
 {
     pid_t pid = start_new(NULL, NULL);
     wait_for_rows(1);
-    for (int i = 0; i < 10000 && mkdir(part, 0700) != 0; i++) // a file of that name may be there just now
-        nap(1);
+    ck_assert_int_eq(renameat(AT_FDCWD, shelf, AT_FDCWD, away), 0);
     for (int i = 0; i < 1000 && !was_said_once("could not be written"); i++)
         nap(10);
     return pid;
 }
 
 // A file that cannot be written for a while is written again with all that was measured meanwhile.
-START_TEST(a_disk_that_is_full_for_a_moment_costs_no_row)
+START_TEST(a_disk_that_is_gone_for_a_moment_costs_no_row)
 {
-    char part[80];
-    snprintf(part, sizeof part, "%s.part", result);
-    pid_t pid = start_with_full_disk(part);
+    snprintf(shelf, sizeof shelf, "%s/shelf", folder);
+    snprintf(away, sizeof away, "%s/away", folder);
+    snprintf(result, sizeof result, "%s/shelf/result.json", folder);
+    ck_assert_int_eq(mkdir(shelf, 0700), 0);
+    pid_t pid = start_with_lost_disk();
     nap(300);
-    ck_assert_int_eq(rmdir(part), 0);
+    ck_assert_int_eq(renameat(AT_FDCWD, away, AT_FDCWD, shelf), 0);
     ck_assert_int_eq(wait_for(pid), BENCH_EXIT_OK);
     expect_whole();
     ck_assert(was_said_once("could not be written") && was_said_once("is written again"));
     unlink(result);
-    pid = start_with_full_disk(part);
+    pid = start_with_lost_disk();
     ck_assert_int_eq(wait_for(pid), BENCH_EXIT_ERROR);
     ck_assert(was_said_once("could not be written"));
-    ck_assert_int_eq(rmdir(part), 0);
+    ck_assert_int_eq(renameat(AT_FDCWD, away, AT_FDCWD, shelf), 0);
     json_t *document = read_result(); // what was there stays
     ck_assert_uint_ge(rows_of(document), 1);
     json_decref(document);
+}
+END_TEST
+
+// What another has left, or is writing, beside the file is in nobody's way.
+START_TEST(no_name_beside_the_file_is_taken_for_granted)
+{
+    char part[80];
+    snprintf(part, sizeof part, "%s.part", result);
+    ck_assert_int_eq(mkdir(part, 0700), 0);
+    ck_assert_int_eq(wait_for(start_new(NULL, NULL)), BENCH_EXIT_OK);
+    expect_whole();
+    ck_assert_int_eq(rmdir(part), 0);
 }
 END_TEST
 
@@ -597,7 +678,7 @@ END_TEST
 // A typing error in -d costs no older result, and a folder is refused before anything is measured.
 START_TEST(what_is_there_stays_until_a_device_is_open)
 {
-    char text[16] = "", part[80];
+    char text[16] = "";
     write_result("older");
     ck_assert_int_eq(run_on("closed", "closed"), BENCH_EXIT_ERROR);
     FILE *file = fopen(result, "r");
@@ -605,8 +686,7 @@ START_TEST(what_is_there_stays_until_a_device_is_open)
     ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
     fclose(file);
     ck_assert_str_eq(text, "older");
-    snprintf(part, sizeof part, "%s.part", result);
-    ck_assert_int_ne(access(part, F_OK), 0);
+    ck_assert_uint_eq(files_in_folder(), 3); // cases, said and result
     ck_assert_int_eq(run_on("closed", "good"), BENCH_EXIT_ERROR);
     json_t *document = read_result();
     ck_assert_uint_eq(rows_of(document), CASES);
@@ -724,10 +804,13 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_run_that_is_killed_is_readable_and_goes_on);
     tcase_add_test(tests, a_result_in_memory_is_whole_after_every_row);
+    tcase_add_test(tests, a_file_that_is_being_written_is_refused);
+    tcase_add_test(tests, of_two_that_begin_together_one_has_the_file);
     tcase_add_test(tests, peaks_that_fail_leave_those_that_are_there);
     tcase_add_test(tests, peaks_that_are_missing_are_measured);
     tcase_add_test(tests, what_was_measured_before_a_signal_is_kept);
-    tcase_add_test(tests, a_disk_that_is_full_for_a_moment_costs_no_row);
+    tcase_add_test(tests, a_disk_that_is_gone_for_a_moment_costs_no_row);
+    tcase_add_test(tests, no_name_beside_the_file_is_taken_for_granted);
     tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);

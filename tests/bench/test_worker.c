@@ -671,7 +671,9 @@ START_TEST(results_are_on_disk_after_every_row)
     int descriptor = mkstemp(path);
     ck_assert_int_ge(descriptor, 0);
     close(descriptor);
-    bench_results results;
+    char reason[BENCH_REASON_TEXT];
+    bench_results results = {0};
+    ck_assert(bench_results_claim(&results, path, reason));
     ck_assert(bench_results_begin(&results, path, NULL));
     for (int i = 0; i < 3; i++) {
         json_error_t error;
