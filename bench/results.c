@@ -12,6 +12,7 @@
 #include "network.h"
 #include "output.h"
 #include "result_file.h"
+#include "resume.h"
 #include "rival.h"
 #include "terminal.h"
 #include "text.h"
@@ -183,12 +184,20 @@ json_t *bench_results_find(const bench_results *results, const char *case_line, 
     return json_array_get(results->rows, find_row(results, case_line, asked));
 }
 
+// A run that goes on measures a row from its first round on: what has more rounds stays until there are as many.
+static bool has_more(const json_t *before, const json_t *row)
+{
+    return bench_resume_is_whole(before, json_integer_value(json_object_get(row, "rounds")) + 1);
+}
+
 static void put_row(bench_results *results, json_t *row)
 {
     const size_t at = find_row(results, json_string_value(json_object_get(row, "case")),
                                json_string_value(json_object_get(row, "asked")));
     json_object_set_new(row, "device", json_integer((json_int_t)results->device));
-    if (at != SIZE_MAX)
+    if (at != SIZE_MAX && has_more(json_array_get(results->rows, at), row))
+        json_decref(row);
+    else if (at != SIZE_MAX)
         json_array_set_new(results->rows, at, row);
     else
         json_array_append_new(results->rows, row);

@@ -33,7 +33,10 @@ bool bench_results_resume(bench_results *results, const char *path, json_t *docu
 void bench_results_go_on(bench_results *results);
 /* The device that the following rows are from, the index-th of the run. Takes over device and timer. */
 void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer);
-/* Add a row (taken over), in place of what there is of the same case, variant and device, and write the file. */
+/*
+ * Add a row (taken over), in place of what there is of the same case, variant and device unless that came to a result
+ * in more rounds, and write the file.
+ */
 void bench_results_add(bench_results *results, json_t *row);
 /* The same for a row that is to be replaced soon: the file is written when that takes little of the time between. */
 void bench_results_note(bench_results *results, json_t *row);

@@ -59,6 +59,16 @@ static const char *driver(void)
     return environment("FAKE_DRIVER", "1");
 }
 
+// FAKE_SENTINELS is a file with a letter for each: so far is the run.
+static void count_sentinel(void)
+{
+    FILE *file = fopen(environment("FAKE_SENTINELS", "/dev/null"), "a");
+    if (!file)
+        return;
+    fputc('.', file);
+    fclose(file);
+}
+
 static json_t *device_extra(void *session, const char *what, json_t *request)
 {
     (void)session;
@@ -75,6 +85,8 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
         return json_pack("{s:s, s:f, s:f, s:f, s:[{s:f, s:f}]}", "answer", "ok", "fma_gflops", 1e6,
                          "launch_ns", 1e3, "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s",
                          *environment("FAKE_WAITS", "") == 'p' ? 1e-9 : 1e6);
+    if (!strcmp(what, "sentinel"))
+        count_sentinel();
     if (!strcmp(what, "sentinel"))
         return json_pack("{s:s, s:f, s:f}", "answer", "ok", "ns", 1e7, "gflops", 10.0);
     if (!strcmp(what, "memory"))
@@ -130,6 +142,7 @@ static void teardown(void)
     unsetenv("FAKE_MOVES");
     unsetenv("FAKE_NAME");
     unsetenv("FAKE_PEAKS");
+    unsetenv("FAKE_SENTINELS");
     unsetenv("FAKE_UNITS");
     unsetenv("FAKE_WAITS");
     unsetenv("FAKE_MARK");
@@ -477,6 +490,53 @@ START_TEST(rows_with_rounds_missing_are_measured_again)
 }
 END_TEST
 
+static json_int_t fewest_rounds(size_t *rows)
+{
+    json_t *document = json_load_file(result, 0, NULL), *all = json_object_get(document, "results");
+    json_int_t fewest = 1000;
+    *rows = json_array_size(all);
+    for (size_t i = 0; i < *rows; i++) {
+        const json_int_t rounds = json_integer_value(json_object_get(json_array_get(all, i), "rounds"));
+        fewest = rounds < fewest ? rounds : fewest;
+    }
+    json_decref(document);
+    return fewest;
+}
+
+static void wait_for_bytes(const char *path, off_t wanted)
+{
+    struct stat about;
+    for (int i = 0; i < 3000 && (stat(path, &about) != 0 || about.st_size < wanted); i++)
+        nap(10);
+    ck_assert(stat(path, &about) == 0 && about.st_size >= wanted);
+}
+
+// A run that goes on measures such rows from their first round on: until it has as many as there were, those stay.
+START_TEST(rounds_that_were_measured_are_not_given_up_for_fewer)
+{
+    char sentinels[80];
+    size_t rows = 0;
+    pid_t pid = start_new("--rounds", "3");
+    for (int i = 0; i < 3000 && (fewest_rounds(&rows) < 2 || rows < CASES); i++)
+        nap(10);
+    kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_for(pid), 143);
+    ck_assert_int_eq(fewest_rounds(&rows), 2);
+    snprintf(sentinels, sizeof sentinels, "%s/sentinels", folder);
+    setenv("FAKE_SENTINELS", sentinels, 1);
+    const char *const again[] = {"clbench", "run", "--resume", result, NULL};
+    pid = start(again);
+    wait_for_bytes(sentinels, 25); // four a row, and eight for what seems disturbed: two rows have their first round
+    kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_for(pid), 143);
+    ck_assert_int_eq(fewest_rounds(&rows), 2);
+    ck_assert_uint_eq(rows, CASES);
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+    ck_assert_int_eq(fewest_rounds(&rows), 3);
+}
+END_TEST
+
 START_TEST(rows_that_failed_to_be_measured_are_tried_again)
 {
     setenv("FAKE_NAME", "crashes", 1);
@@ -813,6 +873,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, no_name_beside_the_file_is_taken_for_granted);
     tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
+    tcase_add_test(tests, rounds_that_were_measured_are_not_given_up_for_fewer);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
     tcase_add_test(tests, samples_of_another_device_are_not_mixed_in);
     tcase_add_test(tests, every_process_is_on_the_device_that_is_measured);
