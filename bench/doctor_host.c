@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What this process may use of the machine, where Husk keeps its files, and the variables that change what is measured.
+// What this process may use of the machine, where Husk keeps its files, and which variables are set.
 #define _GNU_SOURCE // environ
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,28 +7,10 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "environment.h"
 #include "host.h"
 
-static const struct {
-    const char *name, *does; // behind "VARIABLE=value"
-} changing[] = {
-    {"HUSK_VARIANT", "chooses variants, whatever would be the fastest"},
-    {"HUSK_ENGINES", "decides which matrix engines may be used"},
-    {"HUSK_LIMITS", "makes devices smaller than they are"},
-    {"HUSK_KERNEL_DIR", "takes the kernels from a folder, and not those that were tested with this version"},
-    {"HUSK_PROGRAM_DIR", "writes every program to a folder, which takes time"},
-    {"HUSK_TUNING", "takes another tuning database, or none"},
-    {"HUSK_CACHE", "turns the cache of programs on or off for every device"},
-    {"HUSK_DEVICE", "decides which device is the default"},
-    {"POCL_MAX_PTHREAD_COUNT", "limits the threads of PoCL's CPU device"},
-    {"POCL_CPU_MAX_CU_COUNT", "limits the threads of PoCL's CPU device"},
-    {"POCL_MAX_WORK_GROUP_SIZE", "makes PoCL's CPU device smaller than it is"},
-    {"POCL_DEVICES", "decides which devices PoCL has"},
-    {"OMP_NUM_THREADS", "limits the threads of CPU baselines"},
-    {"OPENBLAS_NUM_THREADS", "limits the threads of CPU baselines"},
-    {"OPENCL_LAYERS", "puts a layer between programs and drivers"},
-};
-#define CHANGING (sizeof changing / sizeof *changing)
+#define MOST_VARIABLES 64
 
 // Variables that only tests have, and what is said by name elsewhere.
 static bool is_none_of_ours(const char *name)
@@ -40,32 +22,34 @@ static bool is_none_of_ours(const char *name)
 static void find_misspelt(bench_doctor *d)
 {
     extern char **environ;
-    const char *names[CHANGING];
-    for (size_t i = 0; i < CHANGING; i++)
-        names[i] = changing[i].name;
+    const char *names[MOST_VARIABLES];
+    size_t count = 0;
+    for (const bench_variable *v; count < MOST_VARIABLES && (v = bench_variable_at(count));)
+        names[count++] = v->name;
     for (char **entry = environ; *entry; entry++) {
         char name[128];
         bool is_known = false;
         snprintf(name, sizeof name, "%.*s", (int)strcspn(*entry, "="), *entry);
-        for (size_t i = 0; i < CHANGING; i++)
+        for (size_t i = 0; i < count; i++)
             is_known = is_known || !strcmp(name, names[i]);
         if (strncmp(name, "HUSK_", 5) != 0 || is_known || is_none_of_ours(name))
             continue;
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "variable_unknown",
                                               "%s is set, and nothing reads it", name),
-                            "is %s meant?", bench_nearest(name, names, CHANGING));
+                            "is %s meant?", bench_nearest(name, names, count));
     }
 }
 
 static void find_variables(bench_doctor *d)
 {
-    for (size_t i = 0; i < CHANGING; i++) {
-        const char *value = getenv(changing[i].name);
+    const bench_variable *v;
+    for (size_t i = 0; (v = bench_variable_at(i)); i++) {
+        const char *value = getenv(v->name);
         if (!value || !*value)
             continue;
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "variable", "%s=%.200s %s",
-                                              changing[i].name, value, changing[i].does),
-                            "unset %s, unless that is meant", changing[i].name);
+                                              v->name, value, v->does),
+                            "unset %s, unless that is meant", v->name);
     }
     find_misspelt(d);
 }

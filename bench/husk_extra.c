@@ -234,6 +234,10 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         json_t *tuning = bench_tuning_json(s, reason);
         return tuning ? tuning : failure(reason);
     }
+    if (!strcmp(what, "kernels")) {
+        json_t *kernels = bench_kernels_json(s, reason);
+        return kernels ? kernels : failure(reason);
+    }
     if (!strcmp(what, "memory"))
         return memory(s);
     if (!strcmp(what, "overhead")) {

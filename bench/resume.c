@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "environment.h"
 #include "host.h"
 #include "result_file.h"
 #include "same_device.h"
@@ -55,6 +56,7 @@ json_t *bench_resume_describe(const bench_options *o, const bench_suite *suite)
         json_array_append_new(cases, json_pack("[s, I]", suite->entries[i].c.canonical,
                                                (json_int_t)suite->entries[i].count));
     json_object_set_new(run, "cases", cases);
+    json_object_set_new(run, "environment", bench_environment_json());
     return run;
 }
 
@@ -79,6 +81,17 @@ static bool take_suite(const json_t *run, bench_suite *suite, char reason[BENCH_
     }
     return suite->count > 0 ||
            bench_explain(reason, BENCH_REASON_TEXT, "it does not say what was to be measured");
+}
+
+// A file that does not say is of a clbench that did not look: its kernels may be others, too.
+static bool has_same_environment(const json_t *run, char reason[BENCH_REASON_TEXT])
+{
+    char why[BENCH_REASON_TEXT];
+    const json_t *before = json_object_get(run, "environment");
+    if (!json_is_object(before))
+        return bench_explain(reason, BENCH_REASON_TEXT, "it does not say which variables were set");
+    return bench_environment_is_same(before, why) ||
+           bench_explain(reason, BENCH_REASON_TEXT, "its rows cannot stand beside new ones: %.900s", why);
 }
 
 static void take_options(const json_t *run, bench_options *o)
@@ -121,7 +134,7 @@ bool bench_resume_take(const json_t *root, bench_options *options, bench_suite *
     else if (!json_is_object(run))
         good = bench_explain(reason, BENCH_REASON_TEXT,
                              "%.300s cannot be resumed: it does not say what was asked for", path);
-    else if (!take_suite(run, suite, why))
+    else if (!has_same_environment(run, why) || !take_suite(run, suite, why))
         good = bench_explain(reason, BENCH_REASON_TEXT, "%.300s cannot be resumed: %.500s", path, why);
     if (good)
         take_options(run, options);
@@ -185,6 +198,37 @@ bool bench_resume_same_device(const json_t *document, size_t index, const json_t
     // Baselines run on the host, whatever the device is.
     const bool is_cpu = json_is_true(json_object_get(json_object_get(device, "traits"), "is_cpu"));
     return (!is_cpu && !has_baselines(document, index)) || is_same_host(document, reason);
+}
+
+bool bench_resume_same_kernels(const json_t *document, size_t index, const char *kernels,
+                               char reason[BENCH_REASON_TEXT])
+{
+    const json_t *before = json_array_get(json_object_get(document, "devices"), index);
+    return !before || !strcmp(bench_text_of(before, "kernels"), kernels) ||
+           bench_explain(reason, BENCH_REASON_TEXT,
+                         "its rows cannot stand beside new ones: Husk's kernels, or the menus of their configurations, "
+                         "are not those that they were measured with");
+}
+
+bool bench_resume_same_baseline(const json_t *document, size_t index, const char *name, const char *version,
+                                char reason[BENCH_REASON_TEXT])
+{
+    const json_t *rows = json_object_get(document, "results");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *all = json_object_get(row, "baselines");
+        if ((size_t)json_integer_value(json_object_get(row, "device")) != index)
+            continue;
+        for (size_t k = 0; k < json_array_size(all); k++) {
+            const json_t *baseline = json_array_get(all, k);
+            const char *then = bench_text_of(baseline, "version");
+            if (!strcmp(bench_text_of(baseline, "name"), name) && *then && strcmp(then, version))
+                return bench_explain(
+                    reason, BENCH_REASON_TEXT,
+                    "its rows cannot stand beside new ones: baseline %.40s was %.200s, and is %.200s", name, then,
+                    version);
+        }
+    }
+    return true;
 }
 
 bool bench_resume_is_whole(const json_t *row, int64_t rounds)

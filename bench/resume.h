@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/resume.h: a run that was ended, from its file. What was asked for stands in the document ("run"), so that
- * nothing has to be said again; what may have changed in between, the device, its driver, Husk, is compared.
+ * nothing has to be said again; what may have changed in between, the device, its driver, Husk, rivals and variables,
+ * is compared.
  */
 #ifndef BENCH_RESUME_H
 #define BENCH_RESUME_H
@@ -31,6 +32,14 @@ bool bench_resume_take(const json_t *document, bench_options *options, bench_sui
  */
 bool bench_resume_same_device(const json_t *document, size_t index, const json_t *device,
                               char reason[BENCH_REASON_TEXT]);
+
+/* Whether rows of these kernels (a hash; "": unknown) may stand beside those of the document's index-th device. */
+bool bench_resume_same_kernels(const json_t *document, size_t index, const char *kernels,
+                               char reason[BENCH_REASON_TEXT]);
+
+/* Whether a baseline of this version may stand beside what that device's rows have of it. */
+bool bench_resume_same_baseline(const json_t *document, size_t index, const char *name, const char *version,
+                                char reason[BENCH_REASON_TEXT]);
 
 /* A row that needs no measuring: it came to a result, in as many rounds as were asked for. */
 bool bench_resume_is_whole(const json_t *row, int64_t rounds);

@@ -20,6 +20,7 @@ typedef struct bench_run {
     bench_contestant contestants[BENCH_MAX_CONTESTANTS]; /* husk first */
     size_t contestant_count;
     const char *wish;
+    char kernels[40]; /* a hash of all operators', "" where it is unknown */
     size_t device; /* index among those of the run */
     uint64_t start_ns;
     double budget;    /* seconds for everything on this device; 0: no limit */

@@ -16,6 +16,7 @@
 #include "output.h"
 #include "overhead.h"
 #include "plausible.h"
+#include "result_file.h"
 #include "resume.h"
 #include "rounds.h"
 #include "steps.h"
@@ -49,9 +50,15 @@ static void start_baselines(bench_run *r)
         bench_contestant_start(c, name, r->wish, threads, NULL);
         bench_contestant_expect(c, device);
     }
+    for (size_t i = 1; i < r->contestant_count; i++)
+        bench_contestant_await(&r->contestants[i], r->options->max_time);
+}
+
+static void print_baselines(const bench_run *r)
+{
     for (size_t i = 1; i < r->contestant_count; i++) {
-        bench_contestant *c = &r->contestants[i];
-        if (bench_contestant_await(c, r->options->max_time))
+        const bench_contestant *c = &r->contestants[i];
+        if (c->is_usable)
             bench_print(2, "baseline %s: %s\n", c->name, c->version);
         else
             bench_say("baseline %s cannot be used: %s", c->name, c->why);
@@ -113,6 +120,8 @@ static void measure_device(bench_run *r)
     else
         bench_say("the device's peaks could not be measured: %s", reason);
     json_object_set_new(device, "peaks", peaks ? peaks : json_null());
+    if (r->kernels[0])
+        json_object_set_new(device, "kernels", json_string(r->kernels));
     json_object_set(device, "notes", json_object_get(r->contestants[0].hello, "notes"));
     bench_print_device(device, &r->peaks, cpu_threads(r));
     print_host(r, device);
@@ -197,33 +206,66 @@ static void share_budget(bench_run *r)
             bench_run_elapsed(r) + r->budget * (double)r->row_count / (double)(r->row_count + r->kept);
 }
 
+// What computes on this device: with other kernels its rows would be others.
+static void ask_kernels(bench_run *r)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *reply = NULL;
+    bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "kernels"), r->options->max_time, &reply,
+                       reason);
+    snprintf(r->kernels, sizeof r->kernels, "%s", bench_text_of(reply, "kernels"));
+    json_decref(reply);
+}
+
+static int refuse(const bench_run *r, const char *reason)
+{
+    fprintf(stderr, "clbench: %s cannot be resumed: %s\n", r->options->resume_path, reason);
+    return BENCH_EXIT_USAGE;
+}
+
 static int open_device(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
     int code = bench_open_husk(&r->contestants[0], r->wish, r->options->max_time);
+    if (code == BENCH_EXIT_OK)
+        ask_kernels(r);
     if (code == BENCH_EXIT_OK &&
-        !bench_resume_same_device(r->results.root, r->device,
-                                  json_object_get(r->contestants[0].hello, "device"), reason)) {
-        fprintf(stderr, "clbench: %s cannot be resumed: %s\n", r->options->resume_path, reason);
-        code = BENCH_EXIT_USAGE;
-    }
+        (!bench_resume_same_device(r->results.root, r->device,
+                                   json_object_get(r->contestants[0].hello, "device"), reason) ||
+         !bench_resume_same_kernels(r->results.root, r->device, r->kernels, reason)))
+        code = refuse(r, reason);
     if (code != BENCH_EXIT_OK)
         bench_contestant_stop(&r->contestants[0]);
     return code;
 }
 
-// A device that a resumed document has whole is not measured again.
-static void measure_rows(bench_run *r)
+static bool has_same_baselines(const bench_run *r, char reason[BENCH_REASON_TEXT])
 {
+    for (size_t i = 1; i < r->contestant_count; i++) {
+        const bench_contestant *c = &r->contestants[i];
+        if (c->is_usable && !bench_resume_same_baseline(r->results.root, r->device, c->name, c->version, reason))
+            return false;
+    }
+    return true;
+}
+
+// A device that a resumed document has whole is not measured again.
+static int measure_rows(bench_run *r)
+{
+    char reason[BENCH_REASON_TEXT];
+    start_baselines(r);
+    if (!has_same_baselines(r, reason))
+        return refuse(r, reason);
     bench_results_go_on(&r->results);
     // The header is for the device that is measured; baselines name themselves below it.
     measure_device(r);
-    start_baselines(r);
+    print_baselines(r);
     share_budget(r);
     begin_table(r);
     bench_measure_rounds(r);
     bench_settle_peaks(r);
     ask_memory(r);
+    return BENCH_EXIT_OK;
 }
 
 static void free_rows(bench_run *r)
@@ -257,7 +299,7 @@ static int run_device(bench_run *r, size_t index)
                   device_name(r));
         code = BENCH_EXIT_ERROR;
     } else if (r->row_count > 0) {
-        measure_rows(r);
+        code = measure_rows(r);
     } else {
         printf("%s: nothing is missing\n", device_name(r));
     }

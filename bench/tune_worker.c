@@ -58,3 +58,16 @@ json_t *bench_tuning_json(bench_husk_session *s, char reason[BENCH_REASON_TEXT])
     free(key);
     return reply;
 }
+
+json_t *bench_kernels_json(const bench_husk_session *s, char reason[BENCH_REASON_TEXT])
+{
+    husk_error error = {0};
+    husk_tuning_key *key = calloc(1, sizeof *key);
+    json_t *reply = NULL;
+    if (key && husk_tuning_key_get(s->context, NULL, key, &error) == HUSK_OK)
+        reply = json_pack("{s:s, s:s}", "answer", "ok", "kernels", key->kernels);
+    else
+        bench_explain(reason, BENCH_REASON_TEXT, "%.900s", error.text);
+    free(key);
+    return reply;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/tune_worker.h: what husk's worker answers to "tuning". */
+/* bench/tune_worker.h: what husk's worker answers to "tuning" and "kernels". */
 #ifndef BENCH_TUNE_WORKER_H
 #define BENCH_TUNE_WORKER_H
 
@@ -11,5 +11,7 @@
  * [{variant, predicted_ns, foreign}].
  */
 json_t *bench_tuning_json(bench_husk_session *session, char reason[BENCH_REASON_TEXT]);
+/* A hash of all operators' kernels and menus. */
+json_t *bench_kernels_json(const bench_husk_session *session, char reason[BENCH_REASON_TEXT]);
 
 #endif

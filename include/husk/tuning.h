@@ -79,7 +79,10 @@ typedef struct husk_tuning_key {
     husk_choice choice;
 } husk_tuning_key;
 
-/* The key of a plan's problem; of an immediate call's by husk_queue_plan. plan NULL: of the device alone. */
+/*
+ * The key of a plan's problem; of an immediate call's by husk_queue_plan. plan NULL: of the device alone, where kernels
+ * is one hash of all operators'.
+ */
 HUSK_API husk_status husk_tuning_key_get(husk_context *context, const husk_plan *plan, husk_tuning_key *key,
                                          husk_error *error);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/os.h"
 #include "base/params.h"
 #include "base/text.h"
@@ -244,6 +245,23 @@ bool husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash
     strcpy(hash, known ? known : "");
     pthread_mutex_unlock(&tuning->lock);
     return known != NULL;
+}
+
+bool husk__tuning_all_kernels(husk__tuning *tuning, char hash[33])
+{
+    husk__text all = {0};
+    bool good = true;
+    for (size_t i = 0; good && husk__ops[i]; ++i) {
+        char own[33];
+        good = husk__tuning_kernels_of(tuning, husk__ops[i], own);
+        husk__text_format(&all, "%s %s\n", husk__ops[i]->name, own);
+    }
+    good = good && !all.failed;
+    hash[0] = 0;
+    if (good)
+        husk__hash128_text(husk__hash128_of(all.bytes, all.size), hash);
+    husk__text_free(&all);
+    return good;
 }
 
 static bool is_state(const husk__tuning_entry *entry, const char *state)

@@ -40,5 +40,7 @@ bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk_
 
 /* The operator's kernels' hash, which is kept. False for want of memory. */
 bool husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33]);
+/* One of all operators' hashes. False for want of memory. */
+bool husk__tuning_all_kernels(husk__tuning *tuning, char hash[33]);
 
 #endif

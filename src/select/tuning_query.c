@@ -33,11 +33,13 @@ husk_status husk_tuning_key_get(husk_context *context, const husk_plan *plan, hu
         return husk__reject(&scope, "key", "is NULL");
     if (!husk__tuning_key_device(husk_context_traits(context), key))
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a key");
-    if (!plan)
-        return HUSK_OK;
     husk__plan_cache *cache = husk__plan_cache_of(context);
     if (!cache)
         return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for databases");
+    if (!plan && husk__tuning_all_kernels(husk__plan_cache_tuning(cache), key->kernels))
+        return HUSK_OK;
+    if (!plan)
+        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a key");
     bool lacks_memory;
     husk__tuning_key_problem(plan->op, plan->problem, plan->is_call, key, &lacks_memory);
     if (!husk__tuning_kernels_of(husk__plan_cache_tuning(cache), plan->op, key->kernels) || lacks_memory)

@@ -85,6 +85,8 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
         return json_pack("{s:s, s:f, s:f, s:f, s:[{s:f, s:f}]}", "answer", "ok", "fma_gflops", 1e6,
                          "launch_ns", 1e3, "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s",
                          *environment("FAKE_WAITS", "") == 'p' ? 1e-9 : 1e6);
+    if (!strcmp(what, "kernels"))
+        return json_pack("{s:s, s:s}", "answer", "ok", "kernels", environment("FAKE_KERNELS", "1"));
     if (!strcmp(what, "sentinel"))
         count_sentinel();
     if (!strcmp(what, "sentinel"))
@@ -138,8 +140,10 @@ static void setup(void)
 static void teardown(void)
 {
     char command[128];
+    unsetenv("HUSK_VARIANT");
     unsetenv("FAKE_DRIVER");
     unsetenv("FAKE_MOVES");
+    unsetenv("FAKE_KERNELS");
     unsetenv("FAKE_NAME");
     unsetenv("FAKE_PEAKS");
     unsetenv("FAKE_SENTINELS");
@@ -735,6 +739,67 @@ START_TEST(what_has_changed_is_refused)
 }
 END_TEST
 
+static void expect_refusal(const char *part)
+{
+    json_t *before = read_result();
+    ck_assert_int_eq(resume(), BENCH_EXIT_USAGE);
+    expect_said(part);
+    json_t *after = read_result();
+    ck_assert(json_equal(json_object_get(before, "results"), json_object_get(after, "results")));
+    ck_assert(!json_object_get(after, "resumed"));
+    json_decref(before);
+    json_decref(after);
+}
+
+static void kill_after_a_row(pid_t pid)
+{
+    wait_for_rows(1);
+    kill(pid, SIGKILL);
+    wait_for(pid);
+}
+
+// Nor of other kernels, or of variables that decide what is computed, and with what.
+START_TEST(what_computes_has_to_be_the_same)
+{
+    kill_after_a_row(start_new(NULL, NULL));
+    setenv("HUSK_VARIANT", "grid", 1);
+    expect_refusal("HUSK_VARIANT was not set, and is grid");
+    unsetenv("HUSK_VARIANT");
+    setenv("FAKE_KERNELS", "2", 1);
+    expect_refusal("kernels");
+    unsetenv("FAKE_KERNELS");
+    json_t *document = read_result();
+    json_object_del(json_object_get(document, "run"), "environment");
+    ck_assert_int_eq(json_dump_file(document, result, 0), 0);
+    json_decref(document);
+    expect_refusal("which variables were set");
+    unlink(result);
+    setenv("HUSK_VARIANT", "direct", 1);
+    kill_after_a_row(start_new(NULL, NULL));
+    setenv("HUSK_VARIANT", "grid", 1);
+    expect_refusal("HUSK_VARIANT was direct, and is grid");
+    unsetenv("HUSK_VARIANT");
+    expect_refusal("HUSK_VARIANT was direct, and is not set");
+    setenv("HUSK_VARIANT", "direct", 1);
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+}
+END_TEST
+
+// Another version of a rival is another rival.
+START_TEST(rivals_have_to_be_the_same)
+{
+    const char *const arguments[] = {"clbench", "run", "--quick", "--budget", "0",  "--baseline", "ref",
+                                     "--file",  cases, "--json",  result,     NULL};
+    kill_after_a_row(start(arguments));
+    setenv("FAKE_NAME", "newer", 1);
+    expect_refusal("baseline ref was Fake 1.0 good, and is Fake 1.0 newer");
+    unsetenv("FAKE_NAME");
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+}
+END_TEST
+
 // A typing error in -d costs no older result, and a folder is refused before anything is measured.
 START_TEST(what_is_there_stays_until_a_device_is_open)
 {
@@ -880,6 +945,8 @@ int main(int argc, char **argv)
     tcase_add_test(tests, devices_are_gone_on_with_one_by_one);
     tcase_add_test(tests, a_wrong_result_comes_before_a_device_that_is_closed);
     tcase_add_test(tests, what_has_changed_is_refused);
+    tcase_add_test(tests, what_computes_has_to_be_the_same);
+    tcase_add_test(tests, rivals_have_to_be_the_same);
     tcase_add_test(tests, an_equal_card_is_another_device);
     tcase_add_test(tests, rows_of_other_cores_are_not_mixed);
     tcase_add_test(tests, what_is_there_stays_until_a_device_is_open);

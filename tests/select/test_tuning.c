@@ -411,6 +411,7 @@ START_TEST(candidates_come_by_their_prediction)
     husk_tuning_key key; // of the device alone
     ck_assert_int_eq(husk_tuning_key_get(context, NULL, &key, &error), HUSK_OK);
     ck_assert_str_eq(key.op, "");
+    ck_assert_str_ne(key.kernels, ""); // all operators'
     ck_assert_str_ne(key.device, "");
     ck_assert_int_eq(strncmp(key.path, folder, strlen(folder)), 0);
 }
