@@ -19,8 +19,8 @@ typedef struct bench_claim {
 /* False: another process has it. What cannot be opened is left to who writes it. */
 bool bench_claim_take(bench_claim *claim, const char *path, char reason[BENCH_REASON_TEXT]);
 /*
- * Put the document in the file's place, once it is on the disk. False: errno, and what was there stays; also, where fits
- * is false afterwards, since the document is larger than what is read (bench_result_most).
+ * Put the document in the file's place, once it is on the disk. False: errno, and what was there stays; where fits is
+ * false afterwards, because the document is larger than what is read (bench_result_most).
  */
 bool bench_claim_write(bench_claim *claim, const char *path, const json_t *document, bool *fits);
 void bench_claim_drop(bench_claim *claim);

@@ -76,8 +76,6 @@ const char *husk__opencl_name(cl_int code);
  */
 husk_status husk__opencl_failed(husk_context *context, const husk__scope *scope, const char *function,
                                 cl_int code);
-/* The same where some drivers say CL_OUT_OF_RESOURCES for memory: OUT_OF_MEMORY, if the device is there. */
-husk_status husk__memory_failed(husk_context *context, const husk__scope *scope, const char *function, cl_int code);
 husk_status husk__context_lost(husk_context *context, const husk__scope *scope, const char *reason);
 
 /* ---- progress: clock.c ---- */

@@ -138,11 +138,3 @@ husk_status husk__opencl_failed(husk_context *context, const husk__scope *scope,
     return husk__fail_opencl(scope, status, code, "%s answered %s (%d)", function, husk__opencl_name(code),
                              (int)code);
 }
-
-husk_status husk__memory_failed(husk_context *context, const husk__scope *scope, const char *function, cl_int code)
-{
-    const husk_status status = husk__opencl_failed(context, scope, function, code);
-    if (status == HUSK_DEVICE_LOST || code != CL_OUT_OF_RESOURCES)
-        return status;
-    return husk__fail_opencl(scope, HUSK_OUT_OF_MEMORY, code, "%s answered %s", function, husk__opencl_name(code));
-}

@@ -319,7 +319,10 @@ static husk_status no_block(husk_context *context, cl_int code, const husk__scop
 {
     if (code == CL_SUCCESS)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer's record");
-    return husk__memory_failed(context, scope, "clCreateBuffer", code);
+    const husk_status status = husk__opencl_failed(context, scope, "clCreateBuffer", code);
+    if (status == HUSK_DEVICE_LOST || code != CL_OUT_OF_RESOURCES)
+        return status;
+    return husk__fail_opencl(scope, HUSK_OUT_OF_MEMORY, code, "clCreateBuffer answered %s", husk__opencl_name(code));
 }
 
 static husk_status over_budget(const husk__pool *pool, uint64_t bytes, const husk__scope *scope)

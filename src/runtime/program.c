@@ -150,15 +150,21 @@ static cl_int compile(husk_context *context, const char *options, cl_program *cl
     return code;
 }
 
-// A verdict lets another variant take this one's place. What may pass is the call's failure: to be called again.
+// A verdict lets another variant take this one's place. What may pass is the call's failure: to be called again. Want
+// of resources on a device that answers is what some drivers say of a kernel that is too large for it, so that others
+// are tried; but it is no verdict for good.
 static husk_status build_failed(husk_context *context, const husk__program *program, const char *options, cl_int code,
                                 const char *log, const husk__scope *scope)
 {
     husk__log_write(&context->log, HUSK_LOG_WARNING, "kernel file %s does not build with \"%s\" (%s):\n%s",
                     program->file, options, husk__opencl_name(code), log ? log : "");
-    if (!is_verdict(code) || is_failure_of_pocls_cache(context, code, log))
-        return husk__memory_failed(context, scope, "clBuildProgram", code);
-    return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel file %s does not build with \"%s\": %s\n%s%s",
+    if (!is_verdict(code) || is_failure_of_pocls_cache(context, code, log)) {
+        const husk_status status = husk__opencl_failed(context, scope, "clBuildProgram", code);
+        if (code != CL_OUT_OF_RESOURCES || status == HUSK_DEVICE_LOST)
+            return status;
+    }
+    return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code,
+                             "kernel file %s does not build with \"%s\": clBuildProgram answered %s\n%s%s",
                              program->file, options, husk__opencl_name(code), build_advice(log), log ? log : "");
 }
 
@@ -298,7 +304,8 @@ bool husk__may_pass(const husk_error *error)
 {
     return error->status == HUSK_OUT_OF_MEMORY || error->status == HUSK_OUT_OF_HOST_MEMORY ||
            error->status == HUSK_OPENCL || error->status == HUSK_DEVICE_LOST ||
-           (error->status == HUSK_UNSUPPORTED && error->opencl_code == CL_OUT_OF_RESOURCES);
+           ((error->status == HUSK_UNSUPPORTED || error->status == HUSK_BUILD_FAILED) &&
+            error->opencl_code == CL_OUT_OF_RESOURCES);
 }
 
 // A kernel that does not build is not built again at every call.
