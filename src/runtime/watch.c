@@ -4,29 +4,27 @@
 #include "runtime/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FIRST_CAPACITY = 16 };
 
-// Lets go of those that have ended. The code where one cannot be asked.
+// Lets go of those that have ended, which is in their order. The code where one cannot be asked.
 static cl_int look(husk_queue *queue)
 {
     cl_int code = CL_SUCCESS;
-    size_t left = 0;
-    for (size_t i = 0; i < queue->watched_count; ++i) {
-        cl_event event = queue->watched[i];
+    size_t ended = 0;
+    for (; ended < queue->watched_count; ++ended) {
         cl_int execution = CL_QUEUED;
-        const cl_int answer =
-            clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL);
-        if (answer != CL_SUCCESS)
-            code = answer;
-        if (answer != CL_SUCCESS || execution > CL_COMPLETE) {
-            queue->watched[left++] = event;
-            continue;
-        }
+        code = clGetEventInfo(queue->watched[ended], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution,
+                              NULL);
+        if (code != CL_SUCCESS || execution > CL_COMPLETE)
+            break;
         queue->has_failed = queue->has_failed || execution < 0;
-        clReleaseEvent(event);
+        clReleaseEvent(queue->watched[ended]);
     }
-    queue->watched_count = left;
+    queue->watched_count -= ended;
+    if (ended && queue->watched_count)
+        memmove(queue->watched, queue->watched + ended, queue->watched_count * sizeof *queue->watched);
     return code;
 }
 
