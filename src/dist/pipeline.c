@@ -145,13 +145,8 @@ static husk_status graph_failed(const husk_pipeline *own, husk_status status, co
 // Elements that follow each other in memory as they do in the tensor: so they are sent.
 static bool is_packed(const husk_tensor *tensor)
 {
-    int64_t stride = 1;
-    for (int32_t d = tensor->rank - 1; d >= 0; d--) {
-        if (tensor->shape[d] != 1 && tensor->strides[d] != stride)
-            return false;
-        stride *= tensor->shape[d];
-    }
-    return true;
+    const int64_t count = husk_tensor_count(tensor);
+    return husk_tensor_reshape(tensor, 1, &count).rank == 1;
 }
 
 static bool same_shape(const husk_tensor *a, const husk_tensor *b)
