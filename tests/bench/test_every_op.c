@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=300
+// ctest: timeout=600
 // What every operator and gradient has beside its kernels: programs that are built ahead, and the keys by which tuning
 // databases know its problems. A case of the suite smoke has a key of its own, and the same one each time; the
 // optimizer's kinds alone share one, since they are arguments of one kernel.
