@@ -495,8 +495,8 @@ START_TEST(more_than_a_launch)
     static const struct {
         int64_t batch, columns;
         const char *variant, *reason;
-    } calls[] = {{1, 1 << 22, "workgroup:16x16", "columns"}, {1, 1 << 22, "tiled:64x64", "columns"},
-                 {1 << 24, 1, "workgroup:16x16", "work-items"}};
+    } calls[] = {{1, 1 << 22, "workgroup:8x8", "columns"}, {1, 1 << 22, "tiled:32x64", "columns"},
+                 {1 << 26, 1, "workgroup:8x8", "work-items"}};
     const int64_t batch = calls[_i].batch, columns = calls[_i].columns;
     husk_buffer *buffer;
     husk_error error;
