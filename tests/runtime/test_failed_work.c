@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,valgrind
-// Commands that end badly after they were enqueued: whoever waits for them is told, once, and the queue goes on.
+// Commands that end badly after they were enqueued: whoever waits for them is told, once, and the queue goes on. Where
+// the driver carries them out although what they waited for has failed, nobody is told anything.
 #include <string.h>
 
 #include "support/gate.h"
@@ -97,13 +98,17 @@ static void copy(void)
 static void (*const commands[])(void) = {fill, read_later, write_later, copy};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static void expect_told_once(husk_status (*question)(husk_queue *asked), husk_queue *asked)
+// Once, unless the driver has carried it out all the same.
+static void expect_told(bool has_failed, husk_status (*question)(husk_queue *asked), husk_queue *asked)
 {
-    ck_assert_int_eq(question(asked), HUSK_OPENCL);
-    if (question == record) // an event may have told it, which is another answer than the queue's
-        husk_queue_finish(asked);
-    else
-        ck_assert_ptr_nonnull(strstr(husk_queue_error(asked)->text, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"));
+    if (has_failed) {
+        const char *code = "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
+        ck_assert_int_eq(question(asked), HUSK_OPENCL);
+        if (question == record) // an event may have told it, which is another answer than the queue's
+            husk_queue_finish(asked);
+        else
+            ck_assert_ptr_nonnull(strstr(husk_queue_error(asked)->text, code));
+    }
     ck_assert_int_eq(question(asked), HUSK_OK);
     fill();
     test_ok(husk_buffer_read(queue, buffer, 0, BYTES, host));
@@ -115,8 +120,7 @@ START_TEST(whoever_waits_is_told)
     for (int i = 0; i < COMMANDS; i++) {
         test_gate gate = test_gate_close(queue);
         commands[i]();
-        test_gate_break(&gate);
-        expect_told_once(questions[_i], queue);
+        expect_told(test_gate_break(&gate), questions[_i], queue);
     }
 }
 END_TEST
@@ -126,10 +130,10 @@ START_TEST(it_is_not_forgotten)
 {
     test_gate gate = test_gate_close(queue);
     fill();
-    test_gate_break(&gate);
+    const bool has_failed = test_gate_break(&gate);
     for (int i = 0; i < 1000; i++)
         fill();
-    expect_told_once(finish, queue);
+    expect_told(has_failed, finish, queue);
 }
 END_TEST
 
@@ -143,10 +147,11 @@ START_TEST(a_queue_that_waits_for_it_is_told)
     fill();
     test_ok(husk_queue_record(queue, &event));
     test_ok(husk_queue_wait(other, event));
-    test_gate_break(&gate);
-    ck_assert_int_eq(husk_event_wait(event, HUSK_FOREVER), HUSK_OPENCL);
-    ck_assert_int_eq(husk_queue_finish(queue), HUSK_OPENCL);
-    expect_told_once(finish, other);
+    const bool has_failed = test_gate_break(&gate);
+    const husk_status wanted = has_failed ? HUSK_OPENCL : HUSK_OK;
+    ck_assert_int_eq(husk_event_wait(event, HUSK_FOREVER), wanted);
+    ck_assert_int_eq(husk_queue_finish(queue), wanted);
+    expect_told(has_failed, finish, other);
     husk_event_release(event);
     husk_queue_release(other);
 }
