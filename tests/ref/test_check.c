@@ -159,7 +159,22 @@ START_TEST(test_zeros_within_wide_bounds)
 }
 END_TEST
 
-// The same of recurrent layers, which compare by themselves: products of numbers so small that their bounds hold zero.
+// An infinity is within 32 roundings of itself, and zero is not.
+START_TEST(test_infinities_are_no_zeros)
+{
+    husk_ref_report report = {0};
+    for (int n = 0; n < 100; n++) {
+        const double wanted = n % 2 ? INFINITY : 0.0, bound = 32 * HUSK_REF_UNIT * wanted;
+        husk_ref_report_add(&report, 1, (int64_t[]){n}, wanted, bound, wanted);
+        husk_ref_report_add_zero(&report, wanted, bound, wanted);
+    }
+    ck_assert(husk_ref_report_pass(&report));
+    ck_assert_int_eq(report.zeros, 50);
+    ck_assert(!husk_ref_report_mistrusted(&report));
+}
+END_TEST
+
+// Recurrent layers compare by themselves: products of numbers so small that their bounds hold zero are zeros there, too.
 START_TEST(test_rnn_zeros_within_bounds)
 {
     const husk_rnn_params params = {.cell = HUSK_RNN_TANH, .hidden_size = 8};
@@ -801,6 +816,7 @@ int main(void)
     tcase_add_test(cases, test_mistrust);
     tcase_add_test(cases, test_zeros_within_bounds);
     tcase_add_test(cases, test_zeros_within_wide_bounds);
+    tcase_add_test(cases, test_infinities_are_no_zeros);
     tcase_add_test(cases, test_rnn_zeros_within_bounds);
     tcase_add_test(cases, test_samples);
     tcase_add_test(cases, test_nan_between_samples);
