@@ -174,7 +174,7 @@ START_TEST(test_infinities_are_no_zeros)
 }
 END_TEST
 
-// Recurrent layers compare by themselves: products of numbers so small that their bounds hold zero are zeros there, too.
+// Recurrent layers compare by themselves: products so small that their bounds hold zero are zeros there, too.
 START_TEST(test_rnn_zeros_within_bounds)
 {
     const husk_rnn_params params = {.cell = HUSK_RNN_TANH, .hidden_size = 8};
