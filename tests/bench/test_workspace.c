@@ -122,12 +122,22 @@ static void note(const bench_case *c, uint64_t workspace, uint64_t bytes, const 
     snprintf(largest_case, sizeof largest_case, "%s", c->canonical);
 }
 
+// The device may not have a buffer as large as the scratch memory that so large tensors allow.
+static bool is_beyond_a_buffer(husk_status status, const shapes *s, const husk_error *error)
+{
+    return status == HUSK_UNSUPPORTED && 2 * s->bytes > husk_context_traits(test_context())->max_allocation &&
+           strstr(error->text, "one buffer may have");
+}
+
 static void check_plan(const bench_case *c)
 {
     static shapes s;
     husk_plan *plan = NULL;
     husk_error error = {0};
-    ck_assert_msg(make_plan(c, &s, NULL, &plan, &error) == HUSK_OK, "%s: %s", c->canonical, error.text);
+    const husk_status status = make_plan(c, &s, NULL, &plan, &error);
+    if (is_beyond_a_buffer(status, &s, &error))
+        return;
+    ck_assert_msg(status == HUSK_OK, "%s: %s", c->canonical, error.text);
     note(c, husk_plan_workspace(plan), s.bytes, husk_plan_variant(plan));
     husk_plan_release(plan);
 }
