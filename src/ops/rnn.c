@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Recurrent layers over whole sequences: the public calls. Validation is in rnn_problem.c, the variants are
-// rnn_panel.c and rnn_tile.c, what they share is in rnn_layers.c, rnn_step.c and rnn_pack.c.
+// rnn_panel.c and rnn_tile.c, what they share is in rnn_sequences.c, rnn_layers.c, rnn_step.c and rnn_pack.c.
 #include <stdio.h>
 
 #include "base/tensor.h"

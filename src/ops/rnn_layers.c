@@ -79,11 +79,12 @@ static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_lay
     layout->total = next;
 }
 
-// As many time steps at once as the limit allows; all of them, as a rule.
-void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
-                       husk__rnn_layout *layout)
+// As many time steps of so many sequences as the limit allows; one, where even that is too much.
+static void lay_out_steps(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
+                          husk__rnn_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
+    layout->sequences = problem->batch;
     layout->panel_units = panel_units;
     layout->pitch = husk__round_up(problem->hidden, panel_units);
     layout->weight_stride = husk__round_up(problem->gates * layout->pitch * (problem->hidden + 1), 64);
@@ -109,6 +110,18 @@ void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bo
     }
     layout->chunk = least;
     place(problem, is_panel, layout);
+}
+
+// All sequences and time steps at once, as a rule. Then as many steps of all sequences as fit; where what does not
+// depend on the steps, as the outputs of inner layers, is too much, half of the sequences, or a quarter.
+void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
+                       husk__rnn_layout *layout)
+{
+    lay_out_steps(problem, panel_units, is_panel, layout);
+    while (layout->total > problem->workspace_limit && layout->sequences > 1 && !problem->has_reserve) {
+        const husk__rnn_problem part = husk__rnn_part(problem, husk__divide_up(layout->sequences, 2));
+        lay_out_steps(&part, panel_units, is_panel, layout);
+    }
 }
 
 double husk__rnn_flops(const husk__candidate *candidate)
@@ -192,7 +205,7 @@ static bool reads_gathered(const husk__rnn_layout *layout, int64_t layer, int64_
 static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t index,
                                 const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &state->layout;
     const int64_t layer = index / problem->directions, columns = problem->gates * problem->hidden;
     const int64_t rows = layout->chunk * problem->batch;
@@ -219,7 +232,7 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
 
 husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const char *options = husk__rnn_dtype_options(problem);
     const char *pack = state->strip_vectors > 0 ? "husk_rnn_pack_panels" : "husk_rnn_pack";
     husk_status status =
@@ -257,7 +270,7 @@ typedef struct gather_call {
 static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather_call *call,
                           const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     const int64_t zeros[3] = {0, 0, 0}, *from = call->from ? call->from->strides : zeros;
     const int64_t batch = call->to->shape[1], features = call->to->shape[2];
@@ -298,7 +311,7 @@ static husk_status copy_states(const husk_plan *plan, husk_queue *queue, const h
 static husk_status multiply(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run, int64_t index,
                             const husk_tensor *rows, const husk_tensor *products)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     husk_plan *product = state->products[index];
     const husk_packed *packed = run->inputs->packed;
@@ -329,7 +342,7 @@ static husk_status compute_products(const husk_plan *plan, husk_queue *queue, co
                                     const husk__scope *scope)
 {
     const husk__rnn_state *state = plan->state;
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t layer = launch->layer, index = layer * problem->directions + direction;
     const bool by_step = direction == 1 && layout->gathers_chunks;
@@ -368,7 +381,7 @@ static husk_status run_layer(const husk_plan *plan, husk_queue *queue, const hus
                              const husk__scratch *scratch, husk__rnn_launch *launch, const husk_tensor *input,
                              const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     husk_status status = HUSK_OK;
     launch->inputs_by_step = layout->gathers_chunks;
@@ -392,7 +405,7 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
                                  const husk__scratch *scratch, husk__rnn_launch *launch,
                                  const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const uint32_t size = husk__rnn_size(problem);
     const uint64_t stride = (uint64_t)layout->weight_stride * size;
@@ -427,7 +440,7 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
 static husk_status run_layers(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                               const husk__scratch *scratch, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     if (problem->steps == 0)
         return copy_states(plan, queue, run, scope);
@@ -449,19 +462,17 @@ static husk_status run_layers(const husk_plan *plan, husk_queue *queue, const hu
     return status;
 }
 
-husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const void *arguments,
+husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                  const husk__scratch *scratch, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
-    if (problem->batch == 0)
-        return HUSK_OK;
     if (!husk__rnn_is_narrow(problem))
-        return run_layers(plan, queue, arguments, scratch, scope);
+        return run_layers(plan, queue, run, scratch, scope);
     husk__rnn_border border;
     husk__rnn_border_begin(&border, scratch->buffer, layout->border);
-    husk_status status = husk__rnn_enter(problem, queue, arguments, &border);
+    husk_status status = husk__rnn_enter(problem, queue, run, &border);
     if (status == HUSK_OK)
         status = run_layers(plan, queue, &border.run, scratch, scope);
-    return status == HUSK_OK ? husk__rnn_leave(queue, arguments, &border) : status;
+    return status == HUSK_OK ? husk__rnn_leave(queue, run, &border) : status;
 }

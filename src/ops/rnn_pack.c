@@ -27,7 +27,7 @@ husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, cons
                                   const husk_buffer *to, uint64_t byte_offset, bool has_input,
                                   uint64_t input_byte_offset, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     const int64_t pitch = state->layout.pitch;
     const uint32_t size = husk__rnn_size(problem);
@@ -63,7 +63,7 @@ husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, cons
 husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                                   const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     const husk__rnn_layout *layout = &state->layout;
     const uint32_t size = husk__rnn_size(problem);
@@ -132,7 +132,7 @@ static int64_t input_copy_at(const husk__rnn_problem *problem, const husk__rnn_l
 void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index,
                              husk_tensor *input, husk_tensor *bias)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t rows = problem->gates * problem->hidden;
     *bias = husk_tensor_make(packed->buffer, problem->work, 1, &rows);
@@ -152,7 +152,7 @@ static husk_status copy(const husk_plan *plan, husk_queue *queue, const husk_ten
                         const husk_buffer *to, int64_t at, const husk__scope *scope)
 {
     const husk__rnn_state *state = plan->state;
-    const uint32_t size = husk__rnn_size(plan->problem);
+    const uint32_t size = husk__rnn_size(husk__rnn_worked(plan));
     husk_tensor own = *from;
     husk__tensor_resolve(&own);
     const int64_t rows = own.rank == 2 ? own.shape[0] : 1, columns = own.shape[own.rank - 1];
@@ -173,7 +173,7 @@ static husk_status copy(const husk_plan *plan, husk_queue *queue, const husk_ten
 static husk_status pack_input(const husk_plan *plan, husk_queue *queue, const husk_tensor *input,
                               int64_t index, husk_packed **part)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     *part = NULL;
     if (state->strip_vectors > 0 || husk__rnn_takes_few(problem))
@@ -185,7 +185,7 @@ static husk_status pack_input(const husk_plan *plan, husk_queue *queue, const hu
 static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                         const husk_packed *packed, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     const husk__rnn_layout *layout = &state->layout;
     const uint64_t size = husk__rnn_size(problem);
@@ -214,7 +214,7 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
 static husk_status pack_work(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                             husk_packed **packed, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t count = husk__rnn_weight_count(problem);
     const husk_tensor logical =
@@ -256,7 +256,7 @@ static husk_status pack_work(const husk_plan *plan, husk_queue *queue, const hus
 husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                            husk_packed **packed, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     if (!husk__rnn_is_narrow(problem))
         return pack_work(plan, queue, weights, packed, scope);
     husk__scratch scratch;

@@ -2,7 +2,6 @@
 // Variant panel: explicit vectors on CPU devices. cl/rnn_panel.cl describes the kernel.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/checked.h"
 #include "ops/rnn_problem.h"
@@ -156,14 +155,13 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
     const int32_t *values = plan->configuration->values;
-    husk__rnn_state *state = calloc(1, sizeof *state);
-    if (!state)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    plan->state = state;
-    husk__rnn_lay_out(problem, panel_units(problem, traits), true, &state->layout);
+    husk_status status = husk__rnn_state_create(plan, panel_units(plan->problem, traits), true, scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__rnn_state *state = plan->state;
+    const husk__rnn_problem *problem = &state->problem;
     state->takes_few = takes_few(problem);
     state->is_far = husk__rnn_is_far(problem, traits);
     if (problem->batch > 0)
@@ -180,8 +178,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
              husk__rnn_dtype_options(problem), cell, (int)state->unit_vectors,
              values[is_three ? ROWS_OF_THREE : ROWS_OF_TWO],
              values[BLOCK_K]);
-    husk_status status =
-        husk__kernel_get(plan->context, "rnn_panel.cl", options, "husk_rnn_panel", &state->step, scope);
+    status = husk__kernel_get(plan->context, "rnn_panel.cl", options, "husk_rnn_panel", &state->step, scope);
     return status == HUSK_OK ? husk__rnn_prepare(plan, state, scope) : status;
 }
 
@@ -196,5 +193,5 @@ const husk__variant husk__rnn_panel = {
     .flops = husk__rnn_flops,
     .prepare = prepare,
     .unprepare = husk__rnn_unprepare,
-    .run = husk__rnn_run_layers,
+    .run = husk__rnn_run_sequences,
 };

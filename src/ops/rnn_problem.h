@@ -143,6 +143,7 @@ void husk__rnn_describe(const void *problem, husk__key *key);
 
 /* Where things lie in a plan's scratch memory, in bytes from its start. */
 typedef struct husk__rnn_layout {
+    int64_t sequences;   /* of the batch that are worked on at once */
     int64_t chunk;       /* time steps whose input products are held at once */
     bool gathers_x;      /* x cannot be read as a matrix of rows */
     bool gathers_chunks; /* the backward direction's inputs are put in the order of its steps */
@@ -162,6 +163,7 @@ typedef struct husk__rnn_grid {
 } husk__rnn_grid;
 
 typedef struct husk__rnn_state {
+    husk__rnn_problem problem; /* the plan's, or as many of its sequences as are worked on at once */
     const husk__kernel *step, *pack, *gather;
     int32_t unit_vectors, strip_vectors; /* of the panel variant; 0 for others */
     bool is_far;                         /* weights are more than the last cache holds */
@@ -170,6 +172,12 @@ typedef struct husk__rnn_state {
     husk__rnn_grid grid;
     husk_plan *products[HUSK__RNN_MAX_WEIGHTS]; /* gemm plans */
 } husk__rnn_state;
+
+/* What everything but the public calls works on. */
+static inline const husk__rnn_problem *husk__rnn_worked(const husk_plan *plan)
+{
+    return &((const husk__rnn_state *)plan->state)->problem;
+}
 
 /* The panel variant has input weights in panels as well, in scratch memory where they are plain. */
 void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
@@ -181,10 +189,21 @@ bool husk__rnn_has_own_inputs(const husk__rnn_state *state, const husk__rnn_run 
 /* Everything but the step kernel and the grid, which the variant has put into the state. */
 husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const husk__scope *scope);
 void husk__rnn_unprepare(husk_plan *plan);
-husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const void *arguments,
+/* All layers, of as many sequences as the state's problem has. */
+husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                  const husk__scratch *scratch, const husk__scope *scope);
 double husk__rnn_flops(const husk__candidate *candidate);
 bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REASON_CAPACITY]);
+
+/* ---- rnn_sequences.c: a batch in parts, where scratch memory has no room for it ---- */
+
+/* The same of so many sequences. */
+husk__rnn_problem husk__rnn_part(const husk__rnn_problem *problem, int64_t sequences);
+/* A plan's state with layout and problem; the rest is husk__rnn_prepare's and the variant's. */
+husk_status husk__rnn_state_create(husk_plan *plan, int64_t panel_units, bool is_panel, const husk__scope *scope);
+/* The variants' run. */
+husk_status husk__rnn_run_sequences(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                                    const husk__scratch *scratch, const husk__scope *scope);
 
 /* One layer and the time steps whose input products are there. */
 typedef struct husk__rnn_launch {

@@ -22,7 +22,7 @@ static husk__arg *add_state(husk__arg *end, const husk_tensor *given, const husk
 static husk__arg *add_shared(husk__arg *end, const husk_plan *plan, const husk__rnn_run *run,
                              const husk__scratch *scratch, const husk__rnn_launch *launch)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t first = launch->layer * problem->directions;
     const uint32_t size = husk__rnn_size(problem);
@@ -64,7 +64,7 @@ static husk__arg *add_panel(husk__arg *end, const husk_plan *plan, const husk__r
                             const husk_tensor *rows, int64_t direction, int64_t x_group_rows, int64_t group_panels,
                             int64_t group_rows)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     *end++ = HUSK__ARG_I32(!launch->has_own_inputs);
     *end++ = HUSK__ARG_TENSOR(rows);
@@ -84,7 +84,7 @@ husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, co
                                     const husk__scratch *scratch, const husk__rnn_launch *launch,
                                     int64_t direction, const husk_tensor *rows, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     const husk__rnn_grid *grid = &state->grid;
     const husk__range range = {{grid->input_groups[0], grid->input_groups[1], 1}, {1, 1, 1}};
@@ -104,7 +104,7 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
                                    const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
+    const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
     const husk__rnn_grid *grid = &state->grid;
     const husk__range range = {{grid->groups[0], grid->groups[1], (size_t)problem->directions},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Variant tile: local-memory tiles on GPUs, a launch a time step. cl/rnn_tile.cl describes the kernel.
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/checked.h"
 #include "ops/rnn_problem.h"
@@ -52,13 +51,12 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__rnn_problem *problem = plan->problem;
     const int32_t *values = plan->configuration->values;
-    husk__rnn_state *state = calloc(1, sizeof *state);
-    if (!state)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    plan->state = state;
-    husk__rnn_lay_out(problem, values[TILE_UNITS], false, &state->layout);
+    husk_status status = husk__rnn_state_create(plan, values[TILE_UNITS], false, scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__rnn_state *state = plan->state;
+    const husk__rnn_problem *problem = &state->problem;
     state->grid.groups[0] = (size_t)(state->layout.pitch / state->layout.panel_units *
                                      husk__divide_up(problem->batch, tile_rows(plan->configuration)));
     state->grid.groups[1] = 1;
@@ -71,8 +69,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     char options[160];
     snprintf(options, sizeof options, "%s -DCELL=%d %s", husk__rnn_dtype_options(problem), cell,
              plan->configuration->options);
-    husk_status status =
-        husk__kernel_get(plan->context, "rnn_tile.cl", options, "husk_rnn_tile", &state->step, scope);
+    status = husk__kernel_get(plan->context, "rnn_tile.cl", options, "husk_rnn_tile", &state->step, scope);
     return status == HUSK_OK ? husk__rnn_prepare(plan, state, scope) : status;
 }
 
@@ -87,5 +84,5 @@ const husk__variant husk__rnn_tile = {
     .flops = husk__rnn_flops,
     .prepare = prepare,
     .unprepare = husk__rnn_unprepare,
-    .run = husk__rnn_run_layers,
+    .run = husk__rnn_run_sequences,
 };

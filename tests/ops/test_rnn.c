@@ -420,6 +420,73 @@ START_TEST(test_workspace_limit)
 }
 END_TEST
 
+static uint64_t workspace_of(const rnn_case *c)
+{
+    husk_plan *plan = NULL;
+    husk_error error;
+    test_ok_error(husk_rnn_plan_create(test_context(), &c->params, &c->inputs, &c->outputs, &plan, &error), &error);
+    const uint64_t bytes = husk_plan_workspace(plan);
+    husk_plan_release(plan);
+    return bytes;
+}
+
+// With the memory that one sequence or a few take, a batch of any size is computed, though the outputs of its inner
+// layers alone are more.
+START_TEST(test_parts_of_a_batch)
+{
+    enum { PART_DTYPES = 3, PART_SIZES = 3 };
+    static const husk_dtype dtypes[PART_DTYPES] = {HUSK_F32, HUSK_F16, HUSK_BF16};
+    static const int64_t parts[PART_SIZES] = {1, 3, 7};
+    static const test_layout layouts[] = {TEST_PACKED, TEST_REVERSED, TEST_SPREAD, TEST_PADDED};
+    const int cell = _i % 5;
+    const char *const variant = _i % 2 ? "tile:16x16" : "panel";
+    rnn_shape shape = {.dtype = dtypes[_i % PART_DTYPES],
+                       .cell = cell < 4 ? (husk_rnn_cell)cell : HUSK_RNN_GRU,
+                       .reset = cell == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER,
+                       .steps = 40,
+                       .inputs = 9,
+                       .hidden = 20,
+                       .layers = 3,
+                       .bidirectional = true,
+                       .has_lengths = _i / 2 % 2,
+                       .has_h0 = _i / 5 % 2,
+                       .has_c0 = _i / 5 % 2,
+                       .has_h_n = true,
+                       .has_c_n = true,
+                       .has_input_bias = true,
+                       .has_hidden_bias = true,
+                       .are_rows_apart = _i / 3 % 2,
+                       .x_layout = layouts[_i % 4],
+                       .seed = 2000 + (uint64_t)_i};
+    for (int i = 0; i < PART_SIZES; i++) {
+        rnn_case few, all;
+        shape.batch = parts[i];
+        rnn_case_make(&shape, &few);
+        few.params.variant = variant;
+        const uint64_t limit = workspace_of(&few);
+        shape.batch = 13;
+        rnn_case_make(&shape, &all);
+        all.params.variant = variant;
+        const uint64_t inner = 2 * 40 * 13 * 40 * sizeof(float);
+        ck_assert(i > 0 || husk_dtype_size(shape.dtype) < 4 || limit < inner);
+        ck_assert_uint_gt(workspace_of(&all), limit);
+        all.params.workspace_limit = limit;
+        ck_assert_uint_le(workspace_of(&all), limit);
+        for (int way = 0; way < RNN_WAYS; way++)
+            rnn_case_verify(&all, variant, (rnn_way)way);
+        all.params.workspace_limit = 1024;
+        all.params.variant = variant;
+        husk_plan *plan = NULL;
+        husk_error error;
+        ck_assert_int_eq(husk_rnn_plan_create(test_context(), &all.params, &all.inputs, &all.outputs, &plan, &error),
+                         HUSK_UNSUPPORTED);
+        ck_assert_ptr_nonnull(strstr(error.text, "bytes of workspace, the limit is"));
+        rnn_case_release(&few);
+        rnn_case_release(&all);
+    }
+}
+END_TEST
+
 // Scratch memory is one buffer: of a device whose buffers are small the time steps go in turn as well.
 START_TEST(test_small_buffers)
 {
@@ -615,6 +682,7 @@ int main(void)
     tcase_add_loop_test(edges, test_no_feature, 0, 2 * 3 * RNN_WAYS);
     tcase_add_loop_test(edges, test_lengths, 0, 16);
     tcase_add_loop_test(edges, test_workspace_limit, 0, 8);
+    tcase_add_loop_test(edges, test_parts_of_a_batch, 0, test_is_long() ? 60 : 12);
     tcase_add_test(edges, test_small_buffers);
     tcase_add_loop_test(edges, test_packed_elsewhere, 0, 2);
     tcase_add_loop_test(edges, test_not_a_number, 0, 4);
