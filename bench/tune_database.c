@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "output.h"
+#include "terminal.h"
 #include "text.h"
 
 #define SCHEMA "husk-tuning/1"
@@ -50,22 +51,34 @@ bool bench_database_is_of(const json_t *entry, const json_t *key)
 
 // ---- files ----
 
+// Which of the entries is no object; all of them are: their number.
+static size_t first_stranger(const json_t *entries)
+{
+    size_t i = 0;
+    while (i < json_array_size(entries) && json_is_object(json_array_get(entries, i)))
+        i++;
+    return i;
+}
+
 // What was loaded as JSON, or why that failed: its entries. Takes over root.
 static json_t *take_entries(json_t *root, const json_error_t *error, const char *path,
                             char reason[BENCH_REASON_TEXT])
 {
-    json_t *entries = json_object_get(root, "entries");
+    json_t *entries = json_object_get(root, "entries"), *taken = NULL;
+    const size_t stranger = first_stranger(entries);
     if (!root)
         bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: line %d: %.200s", path,
                       error->line, error->text);
     else if (strcmp(bench_entry_text(root, "schema"), SCHEMA) || !json_is_array(entries))
         bench_explain(reason, BENCH_REASON_TEXT,
                       "%.400s is no tuning database: its schema is not \"" SCHEMA "\"", path);
+    else if (stranger < json_array_size(entries)) // the library does not read them either
+        bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: entry %zu is no object", path,
+                      stranger);
     else
-        json_incref(entries);
-    bool good = root && json_is_array(entries) && !strcmp(bench_entry_text(root, "schema"), SCHEMA);
+        taken = json_incref(entries);
     json_decref(root);
-    return good ? entries : NULL;
+    return taken;
 }
 
 json_t *bench_database_parse(const char *text, size_t size, const char *name, char reason[BENCH_REASON_TEXT])
@@ -200,12 +213,28 @@ static int lock_folder(const char *path)
     return descriptor;
 }
 
+// A file that cannot be read may be mended by hand: it stays, under a name that nothing else has.
+static void keep_aside(const char *path)
+{
+    char aside[4200];
+    int number = 1;
+    do {
+        snprintf(aside, sizeof aside, "%s.refused%.0d", path, number > 1 ? number : 0);
+        number++;
+    } while (access(aside, F_OK) == 0);
+    if (rename(path, aside) == 0)
+        bench_say("%s: what was there is kept as %s", path, aside);
+}
+
 // Another process may have written meanwhile: what it found stays.
 bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT])
 {
     char ignored[BENCH_REASON_TEXT];
     const int lock = lock_folder(database->path);
-    json_t *there = access(database->path, F_OK) == 0 ? bench_database_read(database->path, ignored) : NULL;
+    const bool is_there = access(database->path, F_OK) == 0;
+    json_t *there = is_there ? bench_database_read(database->path, ignored) : NULL;
+    if (is_there && !there)
+        keep_aside(database->path);
     bench_database_merge(database->entries, there);
     json_decref(there);
     const bool good = bench_database_write(database->path, database->entries, reason);

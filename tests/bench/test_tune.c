@@ -123,11 +123,62 @@ START_TEST(what_was_written_is_read_again)
     ck_assert_ptr_nonnull(strstr(reason, "is no tuning database"));
     ck_assert_uint_eq(json_array_size(database.entries), 0);
     bench_database_close(&database);
+    unlink(path);
 
     json_t *none = json_array();
     ck_assert(!bench_database_write("/proc/nowhere/x.json", none, reason));
     ck_assert_ptr_nonnull(strstr(reason, "could not be written"));
     json_decref(none);
+}
+END_TEST
+
+static void put_text(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void expect_text(const char *name, const char *text)
+{
+    char is[200] = "";
+    FILE *file = fopen(name, "r");
+    ck_assert_msg(file != NULL, "%s is not there", name);
+    is[fread(is, 1, sizeof is - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_str_eq(is, text);
+}
+
+// An entry that is no object is nothing that the library would read, or jansson write. What a person has spoilt by hand
+// is not lost, the second time neither.
+START_TEST(a_damaged_database_is_kept_aside)
+{
+    static const char *const texts[] = {"{\"schema\": \"husk-tuning/1\", \"entries\": [{}, 1]}",
+                                        "{\"schema\": \"husk-tuning/1\", \"entries\": [[]]}", "spoilt"};
+    static const char *const names[] = {".refused", ".refused2", ".refused3"};
+    static const char *const words[] = {"entry 1 is no object", "entry 0 is no object", "line 1: "};
+    char reason[BENCH_REASON_TEXT], aside[320];
+    json_t *none = json_array();
+    ck_assert_msg(bench_database_write(path, none, reason), "%s", reason); // with the folders
+    json_decref(none);
+    for (int i = 0; i < 3; i++) {
+        bench_database database;
+        put_text(texts[i]);
+        bench_database_open(&database, path, reason);
+        ck_assert_msg(strstr(reason, "is no tuning database") && strstr(reason, words[i]), "%s", reason);
+        expect_text(path, texts[i]); // reading changes nothing
+        bench_database_put(database.entries, entry("1", "tuned", "v:1", "2026-01-02", 50));
+        ck_assert_msg(bench_database_save(&database, reason), "%s", reason);
+        bench_database_close(&database);
+        json_t *again = bench_database_read(path, reason);
+        ck_assert_msg(again && json_array_size(again) == 1, "%s", reason);
+        json_decref(again);
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(aside, sizeof aside, "%s%s", path, names[i]);
+        expect_text(aside, texts[i]);
+        unlink(aside);
+    }
+    unlink(path);
 }
 END_TEST
 
@@ -481,6 +532,7 @@ START_TEST(a_damaged_file_gives_way)
     expect("run --quick --baseline none " SOFTMAX, 0, "right");
     ck_assert_ptr_nonnull(strstr(output, "is left out"));
     expect("tune --budget 0 " SOFTMAX, 0, "a new one takes its place");
+    ck_assert_ptr_nonnull(strstr(output, "what was there is kept as"));
     json_decref(read_entries());
 }
 END_TEST
@@ -494,6 +546,7 @@ int main(void)
     tcase_add_test(tests, only_what_is_surely_faster_wins);
     tcase_add_test(tests, the_later_and_the_better_entry_stays);
     tcase_add_test(tests, what_was_written_is_read_again);
+    tcase_add_test(tests, a_damaged_database_is_kept_aside);
     tcase_add_test(tests, what_another_has_written_stays);
     tcase_add_test(tests, only_what_differs_is_exported);
     tcase_add_test(tests, a_case_is_tuned_once_and_shown);

@@ -74,7 +74,7 @@ grep -q '"name": "fake", .* "executions": 4700, "findings": 0,' "$work/build/fuz
     cat "$work/build/fuzz-results.json"
     failed=1
 }
-echo 1 > "$work/status"
+echo 77 > "$work/status" # as libFuzzer has it
 HUSK_FUZZ_UNTIL=6000 expect 'a finding' 1 6000 run fake
 echo 0 > "$work/status"
 HUSK_FUZZ_UNTIL=1000 expect 'begun anew after a finding' 0 7000 run fake

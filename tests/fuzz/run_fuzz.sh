@@ -94,8 +94,8 @@ run() {
     [ "$result" -eq 0 ] || findings=1
     note "${done:-0}" "$findings" "$seconds"
     echo "$name: ${done:-0} executions in $seconds s, $engine"
-    [ "$result" -eq 0 ] || { tail -n 60 "$log"; exit "$result"; }
-    # A target that ended the program has an exit status of its own.
+    # libFuzzer's own exit status for a finding is 77, by which another run is to go on.
+    [ "$result" -eq 0 ] || { tail -n 60 "$log"; echo "$name: exit status $result"; exit 1; }
     if [ "${done:-0}" -lt "$runs" ] && [ -z "${HUSK_FUZZ_OPTIONS:-}" ]; then
         ! is_a_piece || exit 77
         tail -n 60 "$log"
@@ -125,7 +125,7 @@ calls() {
     esac
     note "${done:-0}" "$findings" "$seconds"
     tail -n 60 "$log"
-    [ "$result" -eq 0 ] || exit "$result"
+    [ "$result" -eq 0 ] || { echo "$name: exit status $result"; exit 1; }
     if [ -n "${HUSK_FUZZ_UNTIL_CALLS:-}" ] && [ "$((before + ${done:-0}))" -lt "$HUSK_FUZZ_UNTIL_CALLS" ]; then
         ! is_a_piece || exit 77
         echo "$name: it ended before its calls"
