@@ -213,8 +213,9 @@ static int lock_folder(const char *path)
     return descriptor;
 }
 
-// A file that cannot be read may be mended by hand: it stays, under a name that nothing else has.
-static void keep_aside(const char *path)
+// A file that cannot be read may be mended by hand: it gets a second name, that nothing else has, before the first one
+// becomes another's. Where a file has one name alone, as on a memory stick, it loses that.
+static bool keep_aside(const char *path, char reason[BENCH_REASON_TEXT])
 {
     char aside[4200];
     int number = 1;
@@ -222,8 +223,13 @@ static void keep_aside(const char *path)
         snprintf(aside, sizeof aside, "%s.refused%.0d", path, number > 1 ? number : 0);
         number++;
     } while (access(aside, F_OK) == 0);
-    if (rename(path, aside) == 0)
+    if (link(path, aside) == 0 || rename(path, aside) == 0) {
         bench_say("%s: what was there is kept as %s", path, aside);
+        return true;
+    }
+    bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database, and cannot be kept aside: %s", path,
+                  strerror(errno));
+    return false;
 }
 
 // Another process may have written meanwhile: what it found stays.
@@ -233,11 +239,10 @@ bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT
     const int lock = lock_folder(database->path);
     const bool is_there = access(database->path, F_OK) == 0;
     json_t *there = is_there ? bench_database_read(database->path, ignored) : NULL;
-    if (is_there && !there)
-        keep_aside(database->path);
     bench_database_merge(database->entries, there);
     json_decref(there);
-    const bool good = bench_database_write(database->path, database->entries, reason);
+    const bool good = (!is_there || there || keep_aside(database->path, reason)) &&
+                      bench_database_write(database->path, database->entries, reason);
     if (lock >= 0)
         close(lock);
     return good;

@@ -22,7 +22,8 @@ typedef struct bench_database {
 void bench_database_open(bench_database *database, const char *path, char reason[BENCH_REASON_TEXT]);
 /*
  * Written to a temporary, synced and renamed, folders made where they lack. What others have written since it was
- * opened is taken over (bench_database_merge); a file there that is no database is kept beside it, as PATH.refused.
+ * opened is taken over (bench_database_merge); a file there that is no database is kept beside it, as PATH.refused, and
+ * nothing is written where it cannot be.
  */
 bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT]);
 void bench_database_close(bench_database *database);

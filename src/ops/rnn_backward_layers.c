@@ -17,9 +17,9 @@ typedef husk__rnn_backward_span span;
 
 double husk__rnn_backward_flops(const husk__candidate *candidate)
 {
-    const problem *own = candidate->problem;
-    const husk__candidate forward = {&own->forward, candidate->traits, candidate->configuration};
-    return 2.0 * husk__rnn_flops(&forward);
+    const husk__rnn_problem *forward = &((const problem *)candidate->problem)->forward;
+    const husk__rnn_layout whole = {.sequences = forward->batch, .chunk = forward->steps}; // nothing is done twice
+    return 2.0 * husk__rnn_flops(forward, &whole);
 }
 
 husk_status husk__rnn_backward_prepare(husk_plan *plan, state *made, const husk__scope *scope)

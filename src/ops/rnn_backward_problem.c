@@ -199,9 +199,11 @@ husk_status husk__rnn_backward_resolve(const husk_context *context, const husk_r
         status = resolve_output_gradients(&given->output_gradients, own, scope);
     if (status == HUSK_OK)
         status = resolve_gradients(&given->gradients, own, scope);
-    if (status == HUSK_OK)
-        keep_given(own);
-    return status;
+    if (status != HUSK_OK)
+        return status;
+    keep_given(own);
+    husk__rnn_set_limit(context, &read, husk__rnn_backward_border_total(own), &own->forward, wish);
+    return HUSK_OK;
 }
 
 // ---- memory ----

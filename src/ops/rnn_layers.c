@@ -80,7 +80,7 @@ static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_lay
 }
 
 // As many time steps of so many sequences as the limit allows; one, where even that is too much.
-static void lay_out_steps(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
+static void lay_out_steps(const husk__rnn_problem *problem, uint64_t limit, int64_t panel_units, bool is_panel,
                           husk__rnn_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
@@ -96,14 +96,14 @@ static void lay_out_steps(const husk__rnn_problem *problem, int64_t panel_units,
     layout->gathers_x = !is_matrix(problem, is_panel);
     layout->chunk = problem->steps;
     place(problem, is_panel, layout);
-    if (layout->total <= problem->workspace_limit || problem->steps <= 1 || problem->has_reserve)
+    if (layout->total <= limit || problem->steps <= 1 || problem->has_reserve)
         return;
     layout->gathers_chunks = problem->directions == 2 && problem->has_lengths;
     int64_t least = 1, most = problem->steps - 1;
     while (least < most) { // the largest chunk that fits
         layout->chunk = least + (most - least + 1) / 2;
         place(problem, is_panel, layout);
-        if (layout->total <= problem->workspace_limit)
+        if (layout->total <= limit)
             least = layout->chunk;
         else
             most = layout->chunk - 1;
@@ -114,24 +114,38 @@ static void lay_out_steps(const husk__rnn_problem *problem, int64_t panel_units,
 
 // All sequences and time steps at once, as a rule. Then as many steps of all sequences as fit; where what does not
 // depend on the steps, as the outputs of inner layers, is too much, half of the sequences, or a quarter.
-void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
-                       husk__rnn_layout *layout)
+static void lay_out_sequences(const husk__rnn_problem *problem, uint64_t limit, int64_t panel_units, bool is_panel,
+                              husk__rnn_layout *layout)
 {
-    lay_out_steps(problem, panel_units, is_panel, layout);
-    while (layout->total > problem->workspace_limit && layout->sequences > 1 && !problem->has_reserve) {
+    lay_out_steps(problem, limit, panel_units, is_panel, layout);
+    while (layout->total > limit && layout->sequences > 1 && !problem->has_reserve) {
         const husk__rnn_problem part = husk__rnn_part(problem, husk__divide_up(layout->sequences, 2));
-        lay_out_steps(&part, panel_units, is_panel, layout);
+        lay_out_steps(&part, limit, panel_units, is_panel, layout);
     }
 }
 
-double husk__rnn_flops(const husk__candidate *candidate)
+void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
+                       husk__rnn_layout *layout)
 {
-    const husk__rnn_problem *problem = candidate->problem;
+    lay_out_sequences(problem, problem->workspace_limit, panel_units, is_panel, layout);
+    if (layout->total > problem->workspace_limit && !problem->limit_is_given)
+        lay_out_sequences(problem, problem->most_scratch, panel_units, is_panel, layout);
+}
+
+// Every row of every part is computed, and the products of inputs of every step of every chunk; those of the hidden
+// state are not where it is zero, in the first step without an h0.
+double husk__rnn_flops(const husk__rnn_problem *problem, const husk__rnn_layout *layout)
+{
+    const double steps = (double)problem->steps, hidden = (double)problem->hidden;
+    const double hidden_steps = steps > 0.0 && !problem->has_h0 ? steps - 1.0 : steps;
+    const double products = steps > 0.0 ? ceil(steps / (double)layout->chunk) * (double)layout->chunk : 0.0;
+    const double sequences = layout->sequences > 0 ? ceil((double)problem->batch / (double)layout->sequences) *
+                                                         (double)layout->sequences
+                                                   : 0.0;
     double features = 0.0;
     for (int64_t layer = 0; layer < problem->layers; ++layer)
-        features += (double)(husk__rnn_layer_inputs(problem, layer) + problem->hidden);
-    return 2.0 * (double)problem->steps * (double)problem->batch * (double)problem->directions *
-           (double)(problem->gates * problem->hidden) * features;
+        features += products * (double)husk__rnn_layer_inputs(problem, layer) + hidden_steps * hidden;
+    return 2.0 * sequences * (double)(problem->directions * problem->gates) * hidden * features;
 }
 
 bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REASON_CAPACITY])

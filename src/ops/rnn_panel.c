@@ -146,11 +146,22 @@ static double cost(const husk__candidate *candidate)
     return (candidate->configuration == &configurations[0]) == is_wide ? 1.0 : 2.0;
 }
 
-static uint64_t workspace(const husk__candidate *candidate)
+static husk__rnn_layout lay_out(const husk__candidate *candidate)
 {
     husk__rnn_layout layout;
     husk__rnn_lay_out(candidate->problem, panel_units(candidate->problem, candidate->traits), true, &layout);
-    return layout.total;
+    return layout;
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    return lay_out(candidate).total;
+}
+
+static double flops(const husk__candidate *candidate)
+{
+    const husk__rnn_layout layout = lay_out(candidate);
+    return husk__rnn_flops(candidate->problem, &layout);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -190,7 +201,7 @@ const husk__variant husk__rnn_panel = {
     .supports = supports,
     .cost = cost,
     .workspace = workspace,
-    .flops = husk__rnn_flops,
+    .flops = flops,
     .prepare = prepare,
     .unprepare = husk__rnn_unprepare,
     .run = husk__rnn_run_sequences,

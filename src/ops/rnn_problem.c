@@ -420,6 +420,19 @@ static uint64_t default_limit(const husk__rnn_problem *problem)
     return husk__default_workspace_limit(tensors, 4);
 }
 
+void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *params, int64_t border,
+                         husk__rnn_problem *problem, husk__wish *wish)
+{
+    const uint64_t given = params->workspace_limit;
+    problem->limit_is_given = given != 0;
+    problem->workspace_limit = given ? given : default_limit(problem) + (uint64_t)border * sizeof(float);
+    problem->most_scratch = husk_context_traits(context)->max_allocation; // it is one buffer
+    if (problem->workspace_limit > problem->most_scratch)
+        problem->workspace_limit = problem->most_scratch;
+    wish->workspace_limit = params->variant ? given : problem->workspace_limit;
+    wish->inside_limit = given;
+}
+
 husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *given,
                               const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
                               husk__rnn_problem *problem, husk__wish *wish, const husk__scope *scope)
@@ -436,13 +449,7 @@ husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params
     if (status != HUSK_OK)
         return status;
     keep_given(problem);
-    problem->limit_is_given = params.workspace_limit != 0;
-    problem->workspace_limit = params.workspace_limit ? params.workspace_limit : default_limit(problem);
-    const uint64_t largest = husk_context_traits(context)->max_allocation; // scratch memory is one buffer
-    if (problem->workspace_limit > largest)
-        problem->workspace_limit = largest;
-    wish->workspace_limit = params.variant ? params.workspace_limit : problem->workspace_limit;
-    wish->inside_limit = params.workspace_limit;
+    husk__rnn_set_limit(context, &params, husk__rnn_border_total(problem), problem, wish);
     wish->variant = params.variant ? params.variant : inputs->packed ? inputs->packed->wish : NULL;
     return HUSK_OK;
 }

@@ -35,7 +35,7 @@ typedef struct husk__rnn_problem {
     husk_tensor x, y, lengths, h0, c0, h_n, c_n, reserve; /* resolved, without memory */
     bool has_lengths, has_h0, has_c0, has_h_n, has_c_n, has_reserve, has_input_bias, has_hidden_bias;
     husk__rnn_rows rows[HUSK__RNN_MAX_WEIGHTS]; /* packed rows where the caller gave packed weights */
-    uint64_t workspace_limit;
+    uint64_t workspace_limit, most_scratch; /* the limit, and what one buffer may have */
     bool limit_is_given; /* by the caller: it is for the plans inside, too */
 } husk__rnn_problem;
 
@@ -126,6 +126,12 @@ husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_o
 husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *params,
                               const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
                               husk__rnn_problem *problem, husk__wish *wish, const husk__scope *scope);
+/*
+ * The limit of scratch memory: the params', or the default, to which the border's elements are added, as no cutting of
+ * time makes them fewer. husk__rnn_resolve has set forward's.
+ */
+void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *params, int64_t border,
+                         husk__rnn_problem *problem, husk__wish *wish);
 /* The tensors of a run against the plan's; packed weights are not looked at. */
 husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run,
                                 const husk__scope *scope);
@@ -179,7 +185,10 @@ static inline const husk__rnn_problem *husk__rnn_worked(const husk_plan *plan)
     return &((const husk__rnn_state *)plan->state)->problem;
 }
 
-/* The panel variant has input weights in panels as well, in scratch memory where they are plain. */
+/*
+ * Inside the problem's limit; where that is the default and too little for one sequence, inside of one buffer, as a
+ * variant that is asked for by name need not know of it. The panel variant has input weights in panels as well.
+ */
 void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
                        husk__rnn_layout *layout);
 /* Whether reading plain input weights once is faster than packing and multiplying them by panels. */
@@ -192,7 +201,8 @@ void husk__rnn_unprepare(husk_plan *plan);
 /* All layers, of as many sequences as the state's problem has. */
 husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                  const husk__scratch *scratch, const husk__scope *scope);
-double husk__rnn_flops(const husk__candidate *candidate);
+/* What a run executes, with what parts and chunks that overlap compute twice. */
+double husk__rnn_flops(const husk__rnn_problem *problem, const husk__rnn_layout *layout);
 bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REASON_CAPACITY]);
 
 /* ---- rnn_sequences.c: a batch in parts, where scratch memory has no room for it ---- */

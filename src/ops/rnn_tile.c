@@ -33,20 +33,31 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__rnn_fits_int(candidate->problem, reason);
 }
 
-// Rows computed, those beyond the batch too; a larger tile reads the weights less often.
+static husk__rnn_layout lay_out(const husk__candidate *candidate)
+{
+    husk__rnn_layout layout;
+    husk__rnn_lay_out(candidate->problem, candidate->configuration->values[TILE_UNITS], false, &layout);
+    return layout;
+}
+
+// Rows computed, those beyond a part of the batch too; a larger tile reads the weights less often.
 static double cost(const husk__candidate *candidate)
 {
     const husk__rnn_problem *problem = candidate->problem;
-    const int64_t rows = tile_rows(candidate->configuration);
-    const double computed = (double)husk__round_up(husk__max_i64(problem->batch, 1), rows);
-    return computed * (1.0 + 8.0 / (double)rows);
+    const int64_t rows = tile_rows(candidate->configuration), part = husk__max_i64(lay_out(candidate).sequences, 1);
+    const double parts = (double)husk__max_i64(husk__divide_up(problem->batch, part), 1);
+    return parts * (double)husk__round_up(part, rows) * (1.0 + 8.0 / (double)rows);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
 {
-    husk__rnn_layout layout;
-    husk__rnn_lay_out(candidate->problem, candidate->configuration->values[TILE_UNITS], false, &layout);
-    return layout.total;
+    return lay_out(candidate).total;
+}
+
+static double flops(const husk__candidate *candidate)
+{
+    const husk__rnn_layout layout = lay_out(candidate);
+    return husk__rnn_flops(candidate->problem, &layout);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -81,7 +92,7 @@ const husk__variant husk__rnn_tile = {
     .supports = supports,
     .cost = cost,
     .workspace = workspace,
-    .flops = husk__rnn_flops,
+    .flops = flops,
     .prepare = prepare,
     .unprepare = husk__rnn_unprepare,
     .run = husk__rnn_run_sequences,

@@ -182,6 +182,29 @@ START_TEST(a_damaged_database_is_kept_aside)
 }
 END_TEST
 
+// A name that is as long as names may be has no room for another's ending.
+START_TEST(what_cannot_be_kept_aside_is_not_replaced)
+{
+    char reason[BENCH_REASON_TEXT], longest[600];
+    bench_database database;
+    json_t *none = json_array();
+    ck_assert_msg(bench_database_write(path, none, reason), "%s", reason); // with the folders
+    json_decref(none);
+    unlink(path);
+    const int length = (int)(strrchr(path, '/') - path);
+    snprintf(longest, sizeof longest, "%.*s/%0248d", length, path, 7);
+    FILE *file = fopen(longest, "w");
+    ck_assert(file && fputs("spoilt", file) >= 0 && fclose(file) == 0);
+    bench_database_open(&database, longest, reason);
+    bench_database_put(database.entries, entry("1", "tuned", "v:1", "2026-01-02", 50));
+    ck_assert(!bench_database_save(&database, reason));
+    ck_assert_msg(strstr(reason, "cannot be kept aside"), "%s", reason);
+    expect_text(longest, "spoilt");
+    bench_database_close(&database);
+    unlink(longest);
+}
+END_TEST
+
 // Two processes tune different cases of a device: each writes the whole file.
 START_TEST(what_another_has_written_stays)
 {
@@ -547,6 +570,7 @@ int main(void)
     tcase_add_test(tests, the_later_and_the_better_entry_stays);
     tcase_add_test(tests, what_was_written_is_read_again);
     tcase_add_test(tests, a_damaged_database_is_kept_aside);
+    tcase_add_test(tests, what_cannot_be_kept_aside_is_not_replaced);
     tcase_add_test(tests, what_another_has_written_stays);
     tcase_add_test(tests, only_what_differs_is_exported);
     tcase_add_test(tests, a_case_is_tuned_once_and_shown);

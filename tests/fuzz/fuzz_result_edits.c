@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "readers.h"
 
-enum { MOST_EDITS = 8, BYTES = 4 };
+enum { MOST_EDITS = 8, BYTES = 4, DEPTH = 256 };
 
 // A value of the document, in the place that holds it.
 typedef struct place {
@@ -17,20 +17,29 @@ typedef struct place {
     size_t index;
 } place;
 
+// How one gets to a value: a step for each level.
+typedef struct route {
+    place steps[DEPTH];
+    size_t length;
+} route;
+
 // The number-th value below parent, counted from 0 in the order of the text; false: there are fewer.
-static bool find(json_t *parent, size_t *number, place *found)
+static bool find(json_t *parent, size_t *number, size_t depth, route *found)
 {
     const char *key = NULL;
     json_t *member;
+    fuzz_expect(depth < DEPTH, "a result is %zu levels deep", depth);
     for (size_t i = 0; i < json_array_size(parent); i++) {
-        *found = (place){parent, NULL, i};
-        if ((*number)-- == 0 || find(json_array_get(parent, i), number, found))
+        found->steps[depth] = (place){parent, NULL, i};
+        found->length = depth + 1;
+        if ((*number)-- == 0 || find(json_array_get(parent, i), number, depth + 1, found))
             return true;
     }
     json_object_foreach(parent, key, member)
     {
-        *found = (place){parent, key, 0};
-        if ((*number)-- == 0 || find(member, number, found))
+        found->steps[depth] = (place){parent, key, 0};
+        found->length = depth + 1;
+        if ((*number)-- == 0 || find(member, number, depth + 1, found))
             return true;
     }
     return false;
@@ -58,6 +67,26 @@ static void set(const place *p, json_t *value)
         json_object_set_new(p->parent, p->key, value);
     else
         json_array_set_new(p->parent, p->index, value);
+}
+
+// The document shares its values with the one that it was made of, and perhaps some with each other: what lies on the
+// way to one that is changed becomes its own, level by level.
+static bool find_own(json_t *document, size_t number, place *found)
+{
+    static route way;
+    if (!find(document, &number, 0, &way))
+        return false;
+    json_t *parent = document;
+    for (size_t i = 0; i < way.length; i++) {
+        *found = way.steps[i];
+        found->parent = parent;
+        if (i + 1 < way.length) {
+            if (get(found)->refcount > 1)
+                set(found, json_copy(get(found)));
+            parent = get(found);
+        }
+    }
+    return true;
 }
 
 static json_t *value_of(unsigned char which)
@@ -119,14 +148,29 @@ static void scale(const place *p, unsigned char by)
 static void repeat(const place *p, unsigned char times)
 {
     for (unsigned char i = 0; !p->key && i <= times % 8; i++)
-        json_array_insert_new(p->parent, p->index, json_deep_copy(get(p)));
+        json_array_insert(p->parent, p->index, get(p));
+}
+
+// What more is put into: the value, where it is an object, as the document's own.
+static json_t *open_object(json_t *document, const place *p)
+{
+    if (!json_is_object(get(p)))
+        return document;
+    if (get(p)->refcount > 1)
+        set(p, json_copy(get(p)));
+    return get(p);
 }
 
 static void edit(json_t *document, const unsigned char bytes[BYTES])
 {
-    size_t number = (bytes[0] | (size_t)bytes[1] << 8) % count_values(document);
-    place p = {0}, other = {0};
-    if (!find(document, &number, &p))
+    static route other;
+    const size_t count = count_values(document);
+    place p = {0};
+    if (!count)
+        return;
+    const size_t number = (bytes[0] | (size_t)bytes[1] << 8) % count;
+    size_t behind = number + bytes[3];
+    if (!find_own(document, number, &p))
         return;
     switch (bytes[2] % 6) {
     case 0:
@@ -146,12 +190,11 @@ static void edit(json_t *document, const unsigned char bytes[BYTES])
         repeat(&p, bytes[3]);
         break;
     case 4: // what stands somewhat behind it
-        number = (bytes[0] | (size_t)bytes[1] << 8) % count_values(document) + bytes[3];
-        if (find(document, &number, &other))
-            set(&p, json_deep_copy(get(&other)));
+        if (find(document, &behind, 0, &other))
+            set(&p, json_incref(get(&other.steps[other.length - 1])));
         break;
     default:
-        json_object_set_new(json_is_object(get(&p)) ? get(&p) : document, "more", value_of(bytes[3]));
+        json_object_set_new(open_object(document, &p), "more", value_of(bytes[3]));
     }
 }
 
@@ -164,16 +207,20 @@ static json_t *read_right(void)
     return document;
 }
 
+// Made of right without a copy of it all, which would take most of the time.
 void fuzz_target(const char *text, size_t size)
 {
-    static json_t *schema, *right;
+    enum { LOOKS = 4096 };
+    static json_t *schema, *right, *untouched;
+    static unsigned executions;
     char reason[BENCH_REASON_TEXT] = "";
     if (!right) {
         schema = bench_result_schema();
         right = read_right();
+        untouched = json_deep_copy(right);
     }
-    json_t *document = json_deep_copy(right);
-    for (size_t i = 1; i + BYTES <= size && i < MOST_EDITS * BYTES && count_values(document); i += BYTES)
+    json_t *document = json_copy(right);
+    for (size_t i = 1; i + BYTES <= size && i < MOST_EDITS * BYTES; i += BYTES)
         edit(document, (const unsigned char *)text + i);
     if (bench_result_check_by(schema, document, "a result", reason)) {
         const unsigned reader = (unsigned char)text[0] % (FUZZ_READERS + 1);
@@ -186,4 +233,6 @@ void fuzz_target(const char *text, size_t size)
         fuzz_expect_clean(reason);
     }
     json_decref(document);
+    if (++executions % LOOKS == 0)
+        fuzz_expect(json_equal(right, untouched), "who reads a result has changed it");
 }

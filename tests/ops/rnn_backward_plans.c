@@ -335,6 +335,37 @@ START_TEST(limits_of_narrow)
 }
 END_TEST
 
+static husk_plan *plan_described(const rnn_description *d, const husk_rnn_gradients *gradients)
+{
+    husk_plan *plan = NULL;
+    husk_error error = {0};
+    test_ok_error(husk_rnn_backward_plan_create(test_context(), &d->params, &d->inputs, &d->outputs, &d->outputs,
+                                                gradients, &plan, &error),
+                  &error);
+    return plan;
+}
+
+// Where nobody gives a limit the choice is that of a large one, in any dtype.
+START_TEST(default_is_enough)
+{
+    husk_ref_random random = {.seed = 5000 + (uint64_t)_i};
+    rnn_description d;
+    rnn_describe(&random, &d);
+    const int64_t kept = husk_rnn_reserve_size(&d.params, &d.x);
+    const husk_tensor reserve = husk_tensor_make(NULL, HUSK_F32, 1, &kept);
+    const husk_rnn_gradients gradients =
+        HUSK_RNN_GRADIENTS(.x = &d.x, .h0 = test_one_in(&random, 2) ? &d.state : NULL, .weights = d.weights);
+    d.outputs.reserve = &reserve;
+    husk_plan *plan = plan_described(&d, &gradients);
+    d.params.workspace_limit = UINT64_C(1) << 40;
+    husk_plan *large = plan_described(&d, &gradients);
+    ck_assert_str_eq(husk_plan_variant(plan), husk_plan_variant(large));
+    ck_assert_str_eq(husk_plan_configuration(plan), husk_plan_configuration(large));
+    husk_plan_release(plan);
+    husk_plan_release(large);
+}
+END_TEST
+
 // ---- refusals ----
 
 static rnn_backward_case good;
@@ -504,6 +535,7 @@ TCase *rnn_backward_plans(void)
     tcase_add_loop_test(plans, limits, 0, 2 * RNN_CELLS);
     tcase_add_loop_test(plans, least_is_a_step, 0, 2 * RNN_CELLS);
     tcase_add_loop_test(plans, limits_of_narrow, 0, test_is_long() ? 2 : 1); // bf16 has programs of its own
+    tcase_add_loop_test(plans, default_is_enough, 0, test_is_long() ? 400 : 60);
     return plans;
 }
 

@@ -208,3 +208,30 @@ void rnn_case_verify(rnn_case *c, const char *variant, rnn_way way)
     rnn_case_text(c, way, text, sizeof(text));
     test_accept("rnn", variant, text, &report);
 }
+
+// ---- without memory ----
+
+void rnn_describe(husk_ref_random *random, rnn_description *d)
+{
+    static const husk_dtype dtypes[] = {HUSK_F32, HUSK_F16, HUSK_BF16};
+    const int64_t steps = TEST_PICK(random, 1, 1, 2, 10, 50), batch = TEST_PICK(random, 1, 5, 8, 64, 300);
+    const int64_t features = TEST_PICK(random, 1, 80, 512, 1024), size = TEST_PICK(random, 64, 500, 1024, 1537);
+    const int64_t layers = TEST_PICK(random, 1, 1, 2, 3), directions = TEST_PICK(random, 1, 1, 2);
+    const husk_rnn_cell cell = (husk_rnn_cell)TEST_PICK(random, HUSK_RNN_TANH, HUSK_RNN_LSTM, HUSK_RNN_GRU);
+    const int64_t rows = size * gates_of(cell);
+    const husk_dtype dtype = dtypes[husk_ref_random_below(random, 3)];
+    *d = (rnn_description){0};
+    d->x = husk_tensor_make(NULL, dtype, 3, (int64_t[]){steps, batch, features});
+    d->y = husk_tensor_make(NULL, dtype, 3, (int64_t[]){steps, batch, directions * size});
+    d->state = husk_tensor_make(NULL, dtype, 3, (int64_t[]){layers * directions, batch, size});
+    d->hidden = husk_tensor_make(NULL, dtype, 2, (int64_t[]){rows, size});
+    for (int64_t i = 0; i < layers * directions; i++) {
+        const int64_t layer = i / directions;
+        d->input[layer] =
+            husk_tensor_make(NULL, dtype, 2, (int64_t[]){rows, layer == 0 ? features : directions * size});
+        d->weights[i] = (husk_rnn_weights){.input = &d->input[layer], .hidden = &d->hidden};
+    }
+    d->params = HUSK_RNN_PARAMS(.cell = cell, .hidden_size = size, .layers = layers, .bidirectional = directions == 2);
+    d->inputs = HUSK_RNN_INPUTS(.x = &d->x, .weights = d->weights, .h0 = test_one_in(random, 2) ? &d->state : NULL);
+    d->outputs = HUSK_RNN_OUTPUTS(.y = &d->y, .h_n = test_one_in(random, 2) ? &d->state : NULL);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ops/rnn_case.h: one configuration of recurrent layers, its tensors, and the four ways to run it.
+ * ops/rnn_case.h: one configuration of recurrent layers, its tensors, and the four ways to run it; and the rooms that
+ * test_rnn.c is made of.
  */
 #ifndef HUSK_TESTS_OPS_RNN_CASE_H
 #define HUSK_TESTS_OPS_RNN_CASE_H
@@ -51,5 +52,22 @@ bool rnn_case_run(rnn_case *c, const char *variant, rnn_way way);
 void rnn_case_check(const rnn_case *c, const husk_ref_array *y, husk_ref_report *report);
 /* Both, and count it. */
 void rnn_case_verify(rnn_case *c, const char *variant, rnn_way way);
+
+/* Layers of sizes as networks have them, by chance, as tensors without memory, which plans are made from. */
+typedef struct rnn_description {
+    husk_tensor x, y, state, input[RNN_MAX_LAYERS], hidden;
+    husk_rnn_weights weights[RNN_MAX_WEIGHTS];
+    husk_rnn_params params;
+    husk_rnn_inputs inputs;
+    husk_rnn_outputs outputs;
+} rnn_description;
+
+/* It must not move. */
+void rnn_describe(husk_ref_random *random, rnn_description *d);
+
+/* ---- the rooms ---- */
+
+TCase *rnn_workspace(void); /* scratch memory: its default, limits, small buffers */
+TCase *rnn_refusals(void);  /* bad input, and packed weights that do not fit */
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rnn_refusals.h"
-
+// Bad input to recurrent layers, and packed weights that do not fit.
 #include <string.h>
 
 #include "rnn_case.h"

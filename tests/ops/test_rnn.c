@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "rnn_case.h"
-#include "rnn_refusals.h"
 #include "support/environment.h"
 
 static const char *const variants[] = {"panel:8x2", "panel:6x2", "tile:32x32", "tile:16x16", "tile:4x16"};
@@ -381,133 +380,32 @@ START_TEST(test_lengths)
 }
 END_TEST
 
-// ---- scratch memory for a few time steps only ----
+// ---- what a run executes ----
 
-START_TEST(test_workspace_limit)
+// The state before the first step is multiplied where there is one.
+START_TEST(test_executed_flops)
 {
-    const rnn_shape shape = {.cell = HUSK_RNN_LSTM,
-                             .steps = 17,
-                             .batch = 5,
-                             .inputs = 7,
-                             .hidden = 20,
-                             .layers = 1 + _i % 2,
-                             .bidirectional = _i / 2 % 2,
-                             .has_lengths = _i / 4 % 2,
-                             .has_h0 = true,
-                             .has_h_n = true,
-                             .has_c_n = true,
-                             .x_layout = TEST_REVERSED,
-                             .seed = 55};
+    enum { STEPS = 3, BATCH = 5, INPUTS = 7, HIDDEN = 20, LAYERS = 2, DIRECTIONS = 2 };
+    const rnn_shape shape = {.cell = HUSK_RNN_GRU,
+                             .steps = STEPS,
+                             .batch = BATCH,
+                             .inputs = INPUTS,
+                             .hidden = HIDDEN,
+                             .layers = LAYERS,
+                             .bidirectional = true,
+                             .has_h0 = _i % 2,
+                             .seed = 61};
+    const double inputs = STEPS * (INPUTS + DIRECTIONS * HIDDEN), states = LAYERS * (STEPS - (_i % 2 ? 0 : 1)) * HIDDEN;
     rnn_case c;
-    rnn_case_make(&shape, &c);
-    husk_plan *whole = NULL, *plan = NULL;
-    husk_error error;
-    test_ok_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &whole, &error),
-                  &error);
-    const uint64_t products = 17 * 5 * 80 * 4 * (shape.bidirectional ? 2 : 1);
-    c.params.workspace_limit = husk_plan_workspace(whole) - products * 2 / 3;
-    test_ok_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &plan, &error),
-                  &error);
-    ck_assert_uint_le(husk_plan_workspace(plan), c.params.workspace_limit);
-    for (int way = 0; way < RNN_WAYS; way++)
-        rnn_case_verify(&c, NULL, (rnn_way)way);
-    husk_plan_release(whole);
-    husk_plan_release(plan);
-    c.params.workspace_limit = 64;
-    ck_assert_int_eq(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &plan, &error),
-                     HUSK_UNSUPPORTED);
-    rnn_case_release(&c);
-}
-END_TEST
-
-static uint64_t workspace_of(const rnn_case *c)
-{
     husk_plan *plan = NULL;
     husk_error error;
-    test_ok_error(husk_rnn_plan_create(test_context(), &c->params, &c->inputs, &c->outputs, &plan, &error), &error);
-    const uint64_t bytes = husk_plan_workspace(plan);
+    rnn_case_make(&shape, &c);
+    c.params.variant = _i / 2 ? "tile" : "panel";
+    test_ok_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &plan, &error), &error);
+    const double expected = 2 * BATCH * DIRECTIONS * 3 * HIDDEN * (inputs + states);
+    ck_assert_double_eq_tol(husk_plan_executed_flops(plan), expected, 0.5);
     husk_plan_release(plan);
-    return bytes;
-}
-
-// With the memory that one sequence or a few take, a batch of any size is computed, though the outputs of its inner
-// layers alone are more.
-START_TEST(test_parts_of_a_batch)
-{
-    enum { PART_DTYPES = 3, PART_SIZES = 3 };
-    static const husk_dtype dtypes[PART_DTYPES] = {HUSK_F32, HUSK_F16, HUSK_BF16};
-    static const int64_t parts[PART_SIZES] = {1, 3, 7};
-    static const test_layout layouts[] = {TEST_PACKED, TEST_REVERSED, TEST_SPREAD, TEST_PADDED};
-    const int cell = _i % 5;
-    const char *const variant = _i % 2 ? "tile:16x16" : "panel";
-    rnn_shape shape = {.dtype = dtypes[_i % PART_DTYPES],
-                       .cell = cell < 4 ? (husk_rnn_cell)cell : HUSK_RNN_GRU,
-                       .reset = cell == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER,
-                       .steps = 40,
-                       .inputs = 9,
-                       .hidden = 20,
-                       .layers = 3,
-                       .bidirectional = true,
-                       .has_lengths = _i / 2 % 2,
-                       .has_h0 = _i / 5 % 2,
-                       .has_c0 = _i / 5 % 2,
-                       .has_h_n = true,
-                       .has_c_n = true,
-                       .has_input_bias = true,
-                       .has_hidden_bias = true,
-                       .are_rows_apart = _i / 3 % 2,
-                       .x_layout = layouts[_i % 4],
-                       .seed = 2000 + (uint64_t)_i};
-    for (int i = 0; i < PART_SIZES; i++) {
-        rnn_case few, all;
-        shape.batch = parts[i];
-        rnn_case_make(&shape, &few);
-        few.params.variant = variant;
-        const uint64_t limit = workspace_of(&few);
-        shape.batch = 13;
-        rnn_case_make(&shape, &all);
-        all.params.variant = variant;
-        const uint64_t inner = 2 * 40 * 13 * 40 * sizeof(float);
-        ck_assert(i > 0 || husk_dtype_size(shape.dtype) < 4 || limit < inner);
-        ck_assert_uint_gt(workspace_of(&all), limit);
-        all.params.workspace_limit = limit;
-        ck_assert_uint_le(workspace_of(&all), limit);
-        for (int way = 0; way < RNN_WAYS; way++)
-            rnn_case_verify(&all, variant, (rnn_way)way);
-        all.params.workspace_limit = 1024;
-        all.params.variant = variant;
-        husk_plan *plan = NULL;
-        husk_error error;
-        ck_assert_int_eq(husk_rnn_plan_create(test_context(), &all.params, &all.inputs, &all.outputs, &plan, &error),
-                         HUSK_UNSUPPORTED);
-        ck_assert_ptr_nonnull(strstr(error.text, "bytes of workspace, the limit is"));
-        rnn_case_release(&few);
-        rnn_case_release(&all);
-    }
-}
-END_TEST
-
-// Scratch memory is one buffer: of a device whose buffers are small the time steps go in turn as well.
-START_TEST(test_small_buffers)
-{
-    const int64_t x_shape[] = {200, 16, 32}, y_shape[] = {200, 16, 64}, input[] = {256, 32}, hidden[] = {256, 64};
-    const husk_tensor x = husk_tensor_make(NULL, HUSK_F32, 3, x_shape);
-    const husk_tensor y = husk_tensor_make(NULL, HUSK_F32, 3, y_shape);
-    const husk_tensor w = husk_tensor_make(NULL, HUSK_F32, 2, input), r = husk_tensor_make(NULL, HUSK_F32, 2, hidden);
-    const husk_rnn_weights weights = {.input = &w, .hidden = &r};
-    const husk_rnn_params params = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 64);
-    const husk_rnn_inputs inputs = HUSK_RNN_INPUTS(.x = &x, .weights = &weights);
-    const husk_rnn_outputs outputs = HUSK_RNN_OUTPUTS(.y = &y);
-    husk_context *context;
-    husk_plan *plan;
-    husk_error error;
-    test_setenv("HUSK_LIMITS", "max_allocation=1M");
-    test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
-    test_restore_environment();
-    test_ok_error(husk_rnn_plan_create(context, &params, &inputs, &outputs, &plan, &error), &error);
-    ck_assert_uint_le(husk_plan_workspace(plan), 2 << 20); // its own, and what a product takes
-    husk_plan_release(plan);
-    husk_context_release(context);
+    rnn_case_release(&c);
 }
 END_TEST
 
@@ -681,9 +579,7 @@ int main(void)
     tcase_add_test(edges, test_no_sequence);
     tcase_add_loop_test(edges, test_no_feature, 0, 2 * 3 * RNN_WAYS);
     tcase_add_loop_test(edges, test_lengths, 0, 16);
-    tcase_add_loop_test(edges, test_workspace_limit, 0, 8);
-    tcase_add_loop_test(edges, test_parts_of_a_batch, 0, test_is_long() ? 60 : 12);
-    tcase_add_test(edges, test_small_buffers);
+    tcase_add_loop_test(edges, test_executed_flops, 0, 4);
     tcase_add_loop_test(edges, test_packed_elsewhere, 0, 2);
     tcase_add_loop_test(edges, test_not_a_number, 0, 4);
     tcase_add_test(edges, test_planted_errors);
@@ -692,6 +588,7 @@ int main(void)
     suite_add_tcase(suite, numbers);
     suite_add_tcase(suite, edges);
     suite_add_tcase(suite, doubles);
+    suite_add_tcase(suite, rnn_workspace());
     suite_add_tcase(suite, rnn_refusals());
     suite_add_tcase(suite, last);
     return test_main(suite);

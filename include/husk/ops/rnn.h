@@ -32,13 +32,15 @@
  * sequence's own last step (PyTorch's packed sequences).
  *
  * T, B of 0: y is empty, h_n = h0, c_n = c0. Outputs must not overlap inputs or each other.
- * Scratch memory is the products of a layer's inputs, its packed weights, where they are given plain, and, without a
- * reserve, the outputs of two inner layers. Where that is more than the limit (params.workspace_limit, or
- * husk_plan_workspace's default) or than one buffer may have, the products are made for as many time steps at once as
- * fit; where one step's are too much, the batch is computed in halves, quarters and so on, without a reserve, for each
- * of which plain weights are packed anew. The least is one step of one sequence, beside its inner layers' outputs
- * [T, 1, D H] and a layer's weights (with f16 and bf16 all of them, in f32); below that it is UNSUPPORTED. The bits may
- * depend on the limit.
+ * Scratch memory is the products of a layer's inputs [T, B, G H], its states, room for its weights in packed form, also
+ * where they are given packed, and, without a reserve, the outputs of two inner layers [T, B, D H]; with f16 and bf16
+ * x, y, all states and all weights in f32 as well. Where that is more than the limit (params.workspace_limit, or
+ * husk_plan_workspace's default, to which f32 for f16 and bf16 is added) or than one buffer may have, the products are
+ * made for as many time steps at once as fit; where one step's are too much, the batch is computed in halves, quarters
+ * and so on, without a reserve, for each of which plain weights are packed anew, and, with f16 and bf16, converted:
+ * with few time steps that is most of the work. The least is one step's products for one sequence, and all else above
+ * for that one; below that it is UNSUPPORTED. A variant that is asked for by name, without a limit, takes what it
+ * needs. The bits may depend on the limit.
  * f16 and bf16 are storage: they become f32 in scratch memory and everything is computed in f32, the states from step
  * to step too, which are rounded in y, h_n and c_n alone. Packed weights are f32 and serve all three. f64 is computed
  * in f64, where the device has it, and its packed weights are f64.
