@@ -19,7 +19,7 @@ static json_t *row(const char *name, const char *op, const char *state, double f
                      "median_ns", median);
 }
 
-// Four that are right, two of them in one place, and three that are not to be drawn.
+// Four that are right, two of them in one place, and six that are not to be drawn.
 static json_t *document(void)
 {
     json_t *copy = json_array(), *rows = json_array();
@@ -34,6 +34,9 @@ static json_t *document(void)
     json_array_append_new(rows, row("gemm wrong", "gemm", "failed", 2e6, 1e4, 4e4));
     json_array_append_new(rows, row("gemm untimed", "gemm", "ok", 2e6, 1e4, 0));
     json_array_append_new(rows, row("gemm empty", "gemm", "ok", 0, 1e4, 4e4));
+    json_array_append_new(rows, row("gemm of no bytes", "gemm", "ok", 2e6, 1e-300, 4e4)); // no axis has such a place
+    json_array_append_new(rows, row("gemm of no end", "gemm", "ok", 2e6, 1e4, 1e300));
+    json_array_append_new(rows, row("gemm backwards", "gemm", "ok", -2e6, -1e4, -4e4));
     return json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:{s:f, s:o}}, s:o}", "schema", "clbench/1",
                      "husk_version", "9", "started", "2026-01-02T03:04:05Z", "device", "name",
                      "a <b> & \"c\"", "platform", "p", "driver", "1", "peaks", "fma_gflops", 100.0, "copy",
