@@ -62,7 +62,7 @@ HUSK_API husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, v
 /* Device to device; the ranges must not overlap. */
 HUSK_API husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from_offset,
                                       husk_buffer *to, uint64_t to_offset, uint64_t bytes);
-/* Repeat a pattern of 1, 2, 4, 8 or 16 bytes; offset and bytes are multiples of it. */
+/* Repeat a pattern of 1, 2, 4, 8 or 16 bytes; offset, bytes and where a view begins are multiples of it. */
 HUSK_API husk_status husk_buffer_fill(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                                       const void *pattern, uint64_t pattern_bytes);
 

@@ -64,7 +64,8 @@ typedef enum husk_precision {
 typedef struct husk_context_params {
     uint32_t size;                /* sizeof this struct: HUSK_CONTEXT_PARAMS sets it */
     uint32_t plan_cache_capacity; /* plans kept for immediate calls; default 512 */
-    uint64_t memory_budget; /* bytes all buffers, queues' scratch and packed weights together may take;
+    uint64_t memory_budget; /* bytes all buffers, queues' scratch and packed weights together may take, in
+                                     blocks of up to a quarter more than was asked for, unless that is too much;
                                      default: the device's global memory. Pinned staging for asynchronous writes (some
                                      128 MiB a queue at most, unless one write is larger) is beside it */
     husk_cache_mode cache;        /* binaries of programs on disk */
@@ -109,7 +110,10 @@ typedef struct husk_memory_stats {
 } husk_memory_stats;
 
 HUSK_API void husk_context_memory_stats(const husk_context *context, husk_memory_stats *stats);
-/* Return cached memory to the driver until at most keep_bytes remain cached. */
+/*
+ * Return cached memory to the driver until at most keep_bytes remain cached. What enqueued work uses stays, and counts,
+ * until that has ended: wait for the queues first.
+ */
 HUSK_API void husk_context_trim(husk_context *context, uint64_t keep_bytes);
 
 typedef struct husk_program_stats {

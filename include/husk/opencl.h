@@ -29,7 +29,10 @@ HUSK_API husk_status husk_context_from_opencl(cl_context cl_context_, cl_device_
  */
 HUSK_API husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue command_queue,
                                             husk_queue **queue, husk_error *error);
-/* A buffer around an application's cl_mem of the same context. It does not count against the budget. */
+/*
+ * A buffer around an application's cl_mem of the same context. It does not count against the budget. One of Husk's own
+ * (husk_buffer_opencl), or a part of it, shares its memory as a view does.
+ */
 HUSK_API husk_status husk_buffer_from_opencl(husk_context *context, cl_mem mem, husk_buffer **buffer,
                                              husk_error *error);
 

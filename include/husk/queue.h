@@ -72,7 +72,7 @@ typedef struct husk_profile_record {
 HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records,
                                         size_t *count);
 HUSK_API void husk_queue_profile_clear(husk_queue *queue);
-/* Write the records as a Chrome/Perfetto trace (JSON). */
+/* Write the records as a Chrome/Perfetto trace (JSON): a new file, or into the device, pipe or link that path is. */
 HUSK_API husk_status husk_queue_profile_export(husk_queue *queue, const char *path);
 
 HUSK_END_DECLS

@@ -194,6 +194,11 @@ bool husk__prepare_private_directory(const char *path)
     return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && is_private(&status);
 }
 
+char *husk__absolute_path(const char *path)
+{
+    return realpath(path, NULL);
+}
+
 char *husk__read_private_file(const char *path, size_t *size)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -285,13 +290,9 @@ static bool write_all(int descriptor, const char *bytes, size_t size)
     return true;
 }
 
-bool husk__write_file_atomically(const char *path, const void *bytes, size_t size)
+// A new file, which gets its name when it is whole and on the disk. Takes over the descriptor.
+static bool place(int descriptor, const char *temporary, const char *path, const void *bytes, size_t size)
 {
-    char temporary[4096];
-    int length = snprintf(temporary, sizeof temporary, "%s" TEMPORARY "XXXXXX", path);
-    if (length < 0 || (size_t)length >= sizeof temporary)
-        return false;
-    int descriptor = mkstemp(temporary);
     if (descriptor < 0)
         return false;
     bool done = write_all(descriptor, bytes, size) && fsync(descriptor) == 0;
@@ -300,6 +301,45 @@ bool husk__write_file_atomically(const char *path, const void *bytes, size_t siz
     if (!done)
         unlink(temporary);
     return done;
+}
+
+bool husk__write_file_atomically(const char *path, const void *bytes, size_t size)
+{
+    char temporary[4096];
+    int length = snprintf(temporary, sizeof temporary, "%s" TEMPORARY "XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof temporary)
+        return false;
+    return place(mkstemp(temporary), temporary, path, bytes, size);
+}
+
+// Into what is there: a device, a pipe, what a link leads to.
+static bool write_in_place(const char *path, const void *bytes, size_t size)
+{
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const bool done = descriptor >= 0 && write_all(descriptor, bytes, size);
+    return descriptor >= 0 && close(descriptor) == 0 && done;
+}
+
+bool husk__write_named_file(const char *path, const void *bytes, size_t size)
+{
+    enum { TRIES = 100 };
+    struct stat before;
+    char temporary[4096];
+    const bool is_there = lstat(path, &before) == 0;
+    if (is_there && !S_ISREG(before.st_mode))
+        return write_in_place(path, bytes, size);
+    int descriptor = -1;
+    errno = EEXIST;
+    for (unsigned i = 0; i < TRIES && descriptor < 0 && errno == EEXIST; ++i) {
+        const int length =
+            snprintf(temporary, sizeof temporary, "%s" TEMPORARY "%06x", path, ((unsigned)getpid() + i) & 0xffffff);
+        if (length < 0 || (size_t)length >= sizeof temporary)
+            return false;
+        descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); // less what the umask forbids
+    }
+    if (descriptor >= 0 && is_there)
+        (void)!fchmod(descriptor, before.st_mode & 0777);
+    return place(descriptor, temporary, path, bytes, size);
 }
 
 static bool is_temporary(const char *name, bool is_ours(const char *name, size_t length))

@@ -49,10 +49,17 @@ void *husk__large_memory(uint64_t bytes);
  * which a link would be followed.
  */
 bool husk__prepare_private_directory(const char *path);
+/* Of what is there, without links. NULL: it cannot be told, or there is no memory. To be freed. */
+char *husk__absolute_path(const char *path);
 /* As husk__read_file, but refuses links, other owners' files, and files others may write. */
 char *husk__read_private_file(const char *path, size_t *size);
 /* Written to a temporary in the same folder, synced, then renamed. All or nothing. */
 bool husk__write_file_atomically(const char *path, const void *bytes, size_t size);
+/*
+ * A file that a caller has named, as his umask has it: one that is there stays whole until the new one is, and keeps
+ * its mode. What is no file, as /dev/stdout, or a link is written to where it is.
+ */
+bool husk__write_named_file(const char *path, const void *bytes, size_t size);
 /*
  * A lock between threads and processes: of the byte at place in the file, which is made where it is missing, and stays
  * empty. Ends with husk__unlock, and with the process. -1, which may be unlocked as well: another one had it for all of

@@ -89,10 +89,11 @@ husk_status husk_buffer_from_opencl(husk_context *context, cl_mem mem, husk_buff
     if (type != CL_MEM_OBJECT_BUFFER)
         return husk__reject(&scope, "mem", "is an image or pipe, must be a buffer");
     husk__block *block;
-    status = husk__block_wrap(context, mem, bytes, &block, &scope);
+    uint64_t begin;
+    status = husk__block_wrap(context, mem, bytes, &block, &begin, &scope);
     if (status != HUSK_OK)
         return status;
-    status = make_buffer(context, block, 0, bytes, buffer, &scope);
+    status = make_buffer(context, block, begin, bytes, buffer, &scope);
     if (status != HUSK_OK)
         husk__block_release(context, block);
     return status;

@@ -31,20 +31,23 @@ static char *default_directory(void)
     const char *base = husk__environment("XDG_CACHE_HOME");
     if (base && base[0] == '/')
         husk__text_format(&path, "%s/husk", base);
-    else if ((base = husk__environment("HOME")))
+    else if ((base = husk__environment("HOME")) && base[0] == '/')
         husk__text_format(&path, "%s/.cache/husk", base);
     if (path.failed)
         husk__text_free(&path);
     return path.bytes;
 }
 
-static bool is_wanted(husk_cache_mode mode, const husk_device_traits *traits)
+static bool is_wanted(husk_cache_mode mode, const husk_device_traits *traits, const husk__log *log)
 {
     if (mode != HUSK_CACHE_DEFAULT)
         return mode == HUSK_CACHE_ON;
     const char *wish = husk__environment("HUSK_CACHE");
+    if (wish && (strcmp(wish, "0") == 0 || strcmp(wish, "1") == 0))
+        return wish[0] == '1';
     if (wish)
-        return strcmp(wish, "0") != 0;
+        husk__log_write(log, HUSK_LOG_WARNING, "HUSK_CACHE is \"%s\", must be 0 or 1; it is as if it were not set",
+                        wish);
     // PoCL keeps a cache of its own, below this one's level.
     return !husk__contains_ignoring_case(traits->platform_name, "Portable Computing Language") &&
            traits->device_class != HUSK_DEVICE_SIMULATOR;
@@ -54,7 +57,7 @@ void husk__cache_open(husk__cache *cache, const husk_context_params *params, con
                       const husk__log *log)
 {
     cache->directory = NULL;
-    if (!is_wanted(params->cache, traits))
+    if (!is_wanted(params->cache, traits, log))
         return;
     char *directory =
         params->cache_directory ? husk__copy_string(params->cache_directory) : default_directory();
@@ -67,7 +70,9 @@ void husk__cache_open(husk__cache *cache, const husk_context_params *params, con
         free(directory);
         directory = NULL;
     }
-    cache->directory = directory;
+    // The folder that was looked at, wherever the program goes from here.
+    cache->directory = directory ? husk__absolute_path(directory) : NULL;
+    free(directory);
 }
 
 void husk__cache_close(husk__cache *cache)

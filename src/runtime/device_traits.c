@@ -216,18 +216,24 @@ static bool texts_complete(const husk_device *device)
 
 // ---- limits ----
 
+// False: there is no such limit, or none of this value.
 static bool limit(husk_device *device, const char *name, uint64_t value)
 {
     husk_device_traits *traits = &device->traits;
     uint32_t small = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+    const bool is_count = strcmp(name, "work_group") == 0 || strcmp(name, "compute_units") == 0;
+    if (is_count && value == 0)
+        return false;
+    if (strcmp(name, "vector_width") == 0 && (value < 4 || (value & (value - 1))))
+        return false;
     if (strcmp(name, "local_memory") == 0) {
         if (value < traits->local_memory)
             traits->local_memory = value;
     } else if (strcmp(name, "work_group") == 0) {
-        if (value < traits->work_group && value > 0)
+        if (value < traits->work_group)
             traits->work_group = value;
     } else if (strcmp(name, "compute_units") == 0) {
-        if (small < traits->compute_units && small > 0)
+        if (small < traits->compute_units)
             traits->compute_units = small;
     } else if (strcmp(name, "max_allocation") == 0) {
         if (value < traits->max_allocation)
@@ -236,7 +242,7 @@ static bool limit(husk_device *device, const char *name, uint64_t value)
         if (value < traits->global_memory)
             traits->global_memory = value;
     } else if (strcmp(name, "vector_width") == 0) {
-        if ((value == 4 || value == 8) && value < traits->vector_width)
+        if (value < traits->vector_width)
             traits->vector_width = small;
     } else if (strcmp(name, "f64") == 0) {
         traits->has_f64 = traits->has_f64 && value != 0;
@@ -264,10 +270,10 @@ void husk__device_limit(husk_device *device, const char *limits)
         if (!equals || !husk__parse_size(equals + 1, &value) || !limit(device, item, value))
             husk__device_list_add_note(
                 device->list, HUSK_NOTE_WARNING,
-                "HUSK_LIMITS: \"%s\" is not understood; legal: local_memory, work_group, "
-                "compute_units, vector_width, max_allocation, global_memory, pooled_memory, "
-                "index, f64, each =number[K|M|G]",
-                item);
+                "HUSK_LIMITS: \"%s%s%s\" is not understood; legal: local_memory, work_group and compute_units (from "
+                "1 on), vector_width (4, 8 or 16), max_allocation, global_memory, pooled_memory, index, f64, each "
+                "=number[K|M|G]",
+                item, equals ? "=" : "", equals ? equals + 1 : "");
     }
     free(copy);
 }

@@ -118,7 +118,8 @@ enum { HUSK__BLOCK_USES = 8 }; /* that a block has room for by itself */
 /* One cl_mem. Buffers and views hold it; at the last release it returns to the pool with its uses. */
 typedef struct husk__block {
     atomic_int references;
-    struct husk__block *next; /* in the pool's list of free blocks */
+    struct husk__block *next; /* in the pool's list of free blocks, or of live ones */
+    struct husk__block *previous; /* of live ones */
     uint64_t serial;          /* among its context's, from 1: a cl_mem may have the address of one that is gone */
     cl_mem mem;
     cl_mem root;          /* whose memory it is: mem's own, or that of the buffer which mem is a part of */
@@ -137,6 +138,7 @@ enum { HUSK__SIZE_CLASSES = 256 };
 typedef struct husk__pool {
     pthread_mutex_t lock;
     husk__block *free[HUSK__SIZE_CLASSES];
+    husk__block *live; /* those that somebody has, but for foreign ones */
     uint64_t keep_bytes;   /* at most that much is kept for use again */
     _Atomic uint64_t made; /* blocks, foreign memory among them */
     husk_memory_stats stats;
@@ -147,7 +149,8 @@ void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes);
 void husk__pool_destroy(husk__pool *pool);
 husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
                             const husk__scope *scope);
-husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block,
+/* A block around a cl_mem, or the pool's own one that has its memory, which begins at *offset of that. */
+husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block, uint64_t *offset,
                              const husk__scope *scope);
 void husk__block_release(husk_context *context, husk__block *block);
 /*

@@ -70,13 +70,6 @@ static void trim_locked(husk__pool *pool, uint64_t keep_bytes)
     }
 }
 
-void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes)
-{
-    pthread_mutex_lock(&pool->lock);
-    trim_locked(pool, keep_bytes);
-    pthread_mutex_unlock(&pool->lock);
-}
-
 void husk__pool_destroy(husk__pool *pool)
 {
     trim_locked(pool, 0);
@@ -113,12 +106,19 @@ static husk__block *oldest_free(husk__pool *pool, int class)
     return block;
 }
 
-// The same where nobody has waited for the queues: they are asked about the block that has been free the longest.
+// Where nobody has waited for the queues, they are asked about a free block.
+static void ask_for_end(const husk__block *block)
+{
+    for (int i = 0; i < block->use_count; ++i)
+        husk__clock_has_ended(block->uses[i].clock, block->uses[i].number);
+}
+
+// The same for the block that has been free the longest.
 static husk__block *ask_for_idle(husk__pool *pool, int class)
 {
     const husk__block *oldest = oldest_free(pool, class);
-    for (int i = 0; oldest && i < oldest->use_count; ++i)
-        husk__clock_has_ended(oldest->uses[i].clock, oldest->uses[i].number);
+    if (oldest)
+        ask_for_end(oldest);
     return oldest ? take_idle(pool, class) : NULL;
 }
 
@@ -175,6 +175,17 @@ static void drop_idle(husk__pool *pool, uint64_t keep_bytes)
             destroy_block(block);
         }
     }
+}
+
+void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (int time = 0; time < 2; ++time) // the first may have been a question that nobody had put before
+        for (int class = 0; class < HUSK__SIZE_CLASSES; ++class)
+            for (const husk__block *block = pool->free[class]; block; block = block->next)
+                ask_for_end(block);
+    drop_idle(pool, keep_bytes);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static const husk__block *largest_free(const husk__pool *pool)
@@ -247,7 +258,39 @@ static husk__block *create_block(husk__pool *pool, cl_mem mem, uint64_t bytes)
     return block;
 }
 
-husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block,
+static void enlist(husk__pool *pool, husk__block *block)
+{
+    block->previous = NULL;
+    block->next = pool->live;
+    if (pool->live)
+        pool->live->previous = block;
+    pool->live = block;
+}
+
+static void strike(husk__pool *pool, husk__block *block)
+{
+    *(block->previous ? &block->previous->next : &pool->live) = block->next;
+    if (block->next)
+        block->next->previous = block->previous;
+    block->next = block->previous = NULL;
+}
+
+// The live block of this memory with a reference to it: one that the pool does not know of would not keep it from
+// handing the memory out again. NULL: it is not the pool's.
+static husk__block *share(husk__pool *pool, cl_mem mem)
+{
+    pthread_mutex_lock(&pool->lock);
+    husk__block *block = pool->live;
+    while (block && block->mem != mem)
+        block = block->next;
+    int references = block ? atomic_load(&block->references) : 0;
+    while (references > 0 && !atomic_compare_exchange_weak(&block->references, &references, references + 1))
+        continue;
+    pthread_mutex_unlock(&pool->lock);
+    return references > 0 ? block : NULL;
+}
+
+husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block, uint64_t *begin,
                              const husk__scope *scope)
 {
     cl_mem parent = NULL;
@@ -257,6 +300,10 @@ husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, 
         code = clGetMemObjectInfo(mem, CL_MEM_OFFSET, sizeof offset, &offset, NULL);
     if (code != CL_SUCCESS)
         return husk__opencl_failed(context, scope, "clGetMemObjectInfo", code);
+    *block = share(&context->pool, parent ? parent : mem);
+    *begin = *block ? offset : 0;
+    if (*block)
+        return HUSK_OK;
     *block = create_block(&context->pool, mem, bytes);
     if (!*block)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer's record");
@@ -398,6 +445,7 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
     if (status == HUSK_OUT_OF_MEMORY && bytes < class_bytes) // there may be room for what was asked for
         status = grow(context, bytes, block, &own);
     if (status == HUSK_OK) {
+        enlist(pool, *block);
         pool->stats.live_bytes += (*block)->bytes;
         if (pool->stats.live_bytes > pool->stats.peak_bytes)
             pool->stats.peak_bytes = pool->stats.live_bytes;
@@ -428,6 +476,7 @@ void husk__block_release(husk_context *context, husk__block *block)
     husk__pool *pool = &context->pool;
     const int class = class_to_serve(context, block);
     pthread_mutex_lock(&pool->lock);
+    strike(pool, block);
     pool->stats.live_bytes -= block->bytes;
     if (class < 0 || atomic_load(&block->maps) > 0) {
         pthread_mutex_unlock(&pool->lock);

@@ -140,7 +140,7 @@ husk_status husk_queue_profile_export(husk_queue *queue, const char *path)
     husk__text_format(&text, "\n]}\n");
     if (text.failed)
         status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the trace");
-    else if (!husk__write_file_atomically(path, text.bytes, text.size))
+    else if (!husk__write_named_file(path, text.bytes, text.size))
         status = husk__fail(&scope, HUSK_IO, "path: %s cannot be written", path);
     husk__text_free(&text);
     return status;

@@ -228,7 +228,11 @@ husk_status husk_buffer_fill(husk_queue *queue, husk_buffer *buffer, uint64_t of
     if (pattern_bytes == 0 || pattern_bytes > 16 || (pattern_bytes & (pattern_bytes - 1)))
         return husk__reject(&scope, "pattern_bytes", "is %llu, must be 1, 2, 4, 8 or 16",
                             (unsigned long long)pattern_bytes);
-    if (offset % pattern_bytes || bytes % pattern_bytes || buffer->offset % pattern_bytes)
+    if (buffer->offset % pattern_bytes)
+        return husk__reject(&scope, "buffer",
+                            "is a view that begins at byte %llu, must be a multiple of pattern_bytes (%llu)",
+                            (unsigned long long)buffer->offset, (unsigned long long)pattern_bytes);
+    if (offset % pattern_bytes || bytes % pattern_bytes)
         return husk__reject(&scope, "bytes", "offset and bytes must be multiples of pattern_bytes (%llu)",
                             (unsigned long long)pattern_bytes);
     if (bytes == 0)

@@ -168,30 +168,43 @@ static husk_status lacks_memory(const husk__scope *scope)
     return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the tuning databases");
 }
 
-// Not to be taken unless it is named.
-static husk_status ask_out(const request *r, const husk__ranked *ranked, bool *is_out, const husk__scope *scope)
+// Not to be taken unless it is named: what the device has refused, or what a tuning database says to be wrong.
+static husk_status ask_out(const request *r, const husk__ranked *ranked, bool *is_out, bool *is_wrong,
+                           const husk__scope *scope)
 {
     *is_out = r->cache && husk__plan_cache_is_rejected(r->cache, ranked->variant, ranked->configuration);
     *r->has_skipped |= *is_out;
     if (*is_out || !r->cache)
         return HUSK_OK;
     const bool is_told = husk__tuning_is_wrong(husk__plan_cache_tuning(r->cache), r->op, ranked->variant,
-                                               ranked->configuration, is_out);
+                                               ranked->configuration, is_wrong);
     return is_told ? HUSK_OK : lacks_memory(scope);
+}
+
+// What a tuning database says to be wrong is not computed, even where there is nothing else.
+static husk_status nothing_left(const request *r, const husk__ranked *wrong, const husk__scope *scope)
+{
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "no variant of %s computes this here; a tuning database says that %s:%s computes wrongly",
+                      r->op->name, wrong->variant->name, wrong->configuration->name);
 }
 
 static husk_status prepare_first(const request *r, const husk__ranking *ranking, husk_choice choice,
                                  husk_plan **plan, const husk__scope *scope)
 {
+    const husk__ranked *wrong = NULL;
     husk_status status = husk__fail(scope, HUSK_UNSUPPORTED, "no variant of %s computes this here%s%s",
                                     r->op->name, ranking->reason[0] ? "; " : "", ranking->reason);
     for (size_t i = 0; i < ranking->count; ++i) {
         const husk__ranked *ranked = &ranking->candidates[i];
-        bool is_out = false;
-        const husk_status asked = choice != HUSK_CHOICE_NAMED ? ask_out(r, ranked, &is_out, scope) : HUSK_OK;
+        bool is_out = false, is_wrong = false;
+        const husk_status asked =
+            choice != HUSK_CHOICE_NAMED ? ask_out(r, ranked, &is_out, &is_wrong, scope) : HUSK_OK;
         if (asked != HUSK_OK)
             return asked;
-        if (is_out)
+        if (is_wrong && !wrong)
+            wrong = ranked;
+        if (is_out || is_wrong)
             continue;
         status = prepare(r->context, r->op, r->problem, r->wish, ranked, plan, scope);
         if (status == HUSK_OK) {
@@ -205,7 +218,7 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
                         ranked->configuration->name,
                         scope->error->text);
     }
-    return status;
+    return wrong ? nothing_left(r, wrong, scope) : status;
 }
 
 static husk_status rank(const request *r, const char *wanted, husk__ranking *ranking, const husk__scope *scope)

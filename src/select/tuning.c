@@ -179,6 +179,9 @@ static void add_folder(husk__tuning *tuning, const char *path, bool is_private)
     tuning->lacks_memory |= !names && errno == ENOMEM;
     if (!names && !is_private) // there need not be one of the user's own
         husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning databases in %s are left out: it cannot be read", path);
+    if (count > MAX_FILES)
+        husk__log_write(tuning->log, HUSK_LOG_WARNING, "of the tuning databases in %s the first %d alone are read",
+                        path, MAX_FILES);
     // The first comes first, so it is read last.
     for (size_t i = count < MAX_FILES ? count : MAX_FILES; i-- > 0;)
         add_file(tuning, names[i], is_private);
@@ -283,7 +286,7 @@ typedef struct search {
     husk__tuning *tuning;
     const husk__op *op;
     husk_tuning_key key;
-    bool in_family;
+    bool in_family, lacks_memory;
 } search;
 
 static const husk__tuning_entry *entry_at(const search *s, size_t index)
@@ -294,36 +297,65 @@ static const husk__tuning_entry *entry_at(const search *s, size_t index)
     return is_wanted ? at->entry : NULL;
 }
 
-static const husk__tuning_entry *find_problem(const search *s, const char *problem, size_t end)
+static const husk__tuning_entry *find_problem(const search *s)
 {
-    for (size_t i = 0; i < end; ++i) {
+    for (size_t i = 0; i < s->tuning->count; ++i) {
         const husk__tuning_entry *entry = entry_at(s, i);
-        if (entry && strcmp(entry->problem, problem) == 0)
+        if (entry && strcmp(entry->problem, s->key.problem) == 0)
             return entry;
     }
     return NULL;
 }
 
+// Problems that were measured, in a table by their hashes with more room than there are entries.
+typedef struct problems {
+    const char **at;
+    size_t mask;
+} problems;
+
+static bool problems_begin(problems *known, size_t count)
+{
+    size_t room = 16;
+    while (room < 2 * count)
+        room *= 2;
+    *known = (problems){calloc(room, sizeof *known->at), room - 1};
+    return known->at != NULL;
+}
+
+// False: it is there already.
+static bool problems_add(problems *known, const char *problem)
+{
+    size_t at = (size_t)husk__hash64(problem, strlen(problem)) & known->mask;
+    while (known->at[at] && strcmp(known->at[at], problem) != 0)
+        at = (at + 1) & known->mask;
+    const bool is_new = !known->at[at];
+    known->at[at] = problem;
+    return is_new;
+}
+
 // The variant that all of the class agree on, if it was faster than the prediction for any; of several measurements of
 // one problem the first counts.
-static const char *find_class(const search *s)
+static const char *find_class(search *s)
 {
+    problems known;
     const char *agreed = NULL;
-    bool is_better = false;
-    for (size_t i = 0; s->key.shape_class[0] && i < s->tuning->count; ++i) {
+    bool is_better = false, is_split = false;
+    if (!s->key.shape_class[0])
+        return NULL;
+    if (!problems_begin(&known, s->tuning->count)) {
+        s->lacks_memory = true;
+        return NULL;
+    }
+    for (size_t i = 0; i < s->tuning->count && !is_split; ++i) {
         const husk__tuning_entry *entry = entry_at(s, i);
-        if (!entry || strcmp(entry->shape_class, s->key.shape_class) != 0)
+        if (!entry || !problems_add(&known, entry->problem) || strcmp(entry->shape_class, s->key.shape_class) != 0)
             continue;
-        bool agrees = agreed && strcmp(agreed, entry->variant) == 0;
-        // Looking for an earlier measurement takes a walk, which what changes nothing is spared.
-        if ((agrees && (is_better || !is_state(entry, "tuned"))) || find_problem(s, entry->problem, i))
-            continue;
-        if (agreed && !agrees)
-            return NULL;
+        is_split = agreed && strcmp(agreed, entry->variant) != 0;
         agreed = entry->variant;
         is_better = is_better || is_state(entry, "tuned");
     }
-    return is_better ? agreed : NULL;
+    free(known.at);
+    return is_better && !is_split ? agreed : NULL;
 }
 
 static size_t find_all(search *s, husk__suggestion *found)
@@ -331,7 +363,7 @@ static size_t find_all(search *s, husk__suggestion *found)
     size_t count = 0;
     for (int family = 0; family < 2; ++family) {
         s->in_family = family;
-        const husk__tuning_entry *entry = find_problem(s, s->key.problem, s->tuning->count);
+        const husk__tuning_entry *entry = find_problem(s);
         if (entry && !is_state(entry, "tuned"))
             return count; // measured: the prediction was right
         if (entry)
@@ -349,14 +381,13 @@ bool husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *pro
                        husk__suggestion suggestions[HUSK__MAX_SUGGESTIONS], size_t *count)
 {
     search s = {.tuning = tuning, .op = op};
-    bool lacks_memory = false;
     *count = 0;
     pthread_mutex_lock(&tuning->lock);
     tuning->lacks_kernels = false;
     const bool is_read = read_all(tuning);
-    if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key, &lacks_memory))
+    if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key, &s.lacks_memory))
         *count = find_all(&s, suggestions);
-    const bool is_told = is_read && !lacks_memory && !tuning->lacks_kernels;
+    const bool is_told = is_read && !s.lacks_memory && !tuning->lacks_kernels;
     pthread_mutex_unlock(&tuning->lock);
     return is_told;
 }
