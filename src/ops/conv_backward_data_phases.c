@@ -251,7 +251,7 @@ static double phase_cost(const husk__candidate *candidate, const state *s, int64
     own.packs_every_call = true;
     const double reading =
         (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype) / BYTES_PER_NS;
-    const uint64_t limit = husk__default_workspace_limit(tensors, 3);
+    const husk__limit limit = husk__default_limit(tensors, 3);
     if (husk__rank(&husk__op_conv, &own, candidate->traits, NULL, limit, &ranking, &silent) != HUSK_OK ||
         ranking.count == 0)
         return 0.0;
@@ -282,7 +282,7 @@ static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, p
     const husk__conv_problem *problem = plan->problem;
     const husk_tensor *const tensors[] = {&p->dy, &p->w, &p->dx};
     const uint64_t limit = husk__plan_inside_limit(plan);
-    const husk__wish wish = {.workspace_limit = limit ? limit : husk__default_workspace_limit(tensors, 3)};
+    const husk__wish wish = {.limit = limit ? (husk__limit){limit, false} : husk__default_limit(tensors, 3)};
     husk__conv_problem own;
     husk_status status = husk__conv_resolve(params, &p->dy, &p->w, problem->has_bias ? &problem->bias : NULL, &p->dx,
                                             &own, scope);

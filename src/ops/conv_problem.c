@@ -161,6 +161,8 @@ husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != filters))
         return husk__reject(scope, name, "is %s; it must be [%lld], one a filter",
                             husk__shape_text(bias, text), (long long)filters);
+    if (status == HUSK_OK && filters > 1 && bias->strides[0] != 0 && bias->strides[0] != 1)
+        return husk__reject(scope, name, "has a stride of %lld; it must be packed (1)", (long long)bias->strides[0]);
     return status;
 }
 

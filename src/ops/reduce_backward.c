@@ -170,7 +170,7 @@ static husk_status prepare(husk_plan *plan, const char *file, const char *kernel
     own->scale = what->kind == HUSK_REDUCE_MEAN ? 1.0 / (double)reduced : 1.0;
     if (has_pairs(what)) {
         const husk_tensor *const operands[] = {&what->x};
-        const husk__wish wish = {.workspace_limit = husk__default_workspace_limit(operands, 1)};
+        const husk__wish wish = {.limit = husk__default_limit(operands, 1)};
         own->pairs_problem = pairs_problem(what);
         husk_status status =
             husk__plan_create(plan->context, &husk__op_reduce, &own->pairs_problem, &wish, &own->pairs, scope);

@@ -417,7 +417,7 @@ static uint64_t default_limit(const husk__rnn_problem *problem)
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i)
         weights.shape[0] += problem->gates * problem->hidden *
                             (problem->hidden + husk__rnn_layer_inputs(problem, i / problem->directions));
-    return husk__default_workspace_limit(tensors, 4);
+    return husk__default_limit(tensors, 4).bytes;
 }
 
 void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *params, int64_t border,
@@ -429,7 +429,8 @@ void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *par
     problem->most_scratch = husk_context_traits(context)->max_allocation; // it is one buffer
     if (problem->workspace_limit > problem->most_scratch)
         problem->workspace_limit = problem->most_scratch;
-    wish->workspace_limit = params->variant ? given : problem->workspace_limit;
+    wish->limit.bytes = params->variant ? given : problem->workspace_limit;
+    wish->limit.is_default = !params->variant && !given;
     wish->inside_limit = given;
 }
 

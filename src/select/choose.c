@@ -45,8 +45,9 @@ static bool is_worth_telling(husk__ranking *ranking, const husk__variant *varian
     return true;
 }
 
+// aside receives what nothing but the limit keeps out, of the device's own family.
 static void consider(const husk__variant *variant, const husk__candidate *candidate, uint64_t limit,
-                     husk__ranking *ranking)
+                     husk__ranking *ranking, husk__ranking *aside)
 {
     char reason[HUSK__REASON_CAPACITY] = "it does not compute this";
     if (variant->supports && !variant->supports(candidate, reason)) {
@@ -58,19 +59,34 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
     ranked.workspace = variant->workspace ? variant->workspace(candidate) : 0;
     // It is one buffer, which the device may not have as large.
     const uint64_t largest = candidate->traits->max_allocation;
-    const bool is_too_large = ranked.workspace > largest;
+    const bool is_too_large = ranked.workspace > largest, is_own = in_family(variant, candidate->traits);
+    ranked.cost = variant->cost && !is_too_large ? variant->cost(candidate) : 0.0;
+    ranked.cost += is_own ? 0.0 : HUSK__FOREIGN_COST;
     if (is_too_large || (limit > 0 && ranked.workspace > limit)) {
         if (is_worth_telling(ranking, variant, candidate->traits))
             snprintf(ranking->reason, sizeof ranking->reason, "%.60s needs %llu bytes of workspace, %s %llu",
                      variant->name, (unsigned long long)ranked.workspace,
                      is_too_large ? "one buffer may have" : "the limit is",
                      (unsigned long long)(is_too_large ? largest : limit));
+        if (is_own && !is_too_large)
+            insert(aside, ranked);
         return;
     }
-    ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;
-    if (!in_family(variant, candidate->traits))
-        ranked.cost += HUSK__FOREIGN_COST;
     insert(ranking, ranked);
+}
+
+// A default that nobody has asked for refuses nothing, and leaves no device to the other family's variants: those of
+// its own are taken that need the least, or little more.
+static void take_least(const husk__ranking *aside, husk__ranking *ranking)
+{
+    uint64_t least = UINT64_MAX;
+    if (ranking->count > 0 && ranking->candidates[0].cost < HUSK__FOREIGN_COST)
+        return;
+    for (size_t i = 0; i < aside->count; ++i)
+        least = aside->candidates[i].workspace < least ? aside->candidates[i].workspace : least;
+    for (size_t i = 0; i < aside->count; ++i)
+        if (aside->candidates[i].workspace <= least + least / 4)
+            insert(ranking, aside->candidates[i]);
 }
 
 static husk_status unknown_variant(const husk__op *op, const char *wanted, const husk__scope *scope)
@@ -84,9 +100,9 @@ static husk_status unknown_variant(const husk__op *op, const char *wanted, const
 }
 
 husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits,
-                       const char *wanted, uint64_t workspace_limit, husk__ranking *ranking,
-                       const husk__scope *scope)
+                       const char *wanted, husk__limit limit, husk__ranking *ranking, const husk__scope *scope)
 {
+    husk__ranking aside = {0};
     *ranking = (husk__ranking){0};
     bool is_known = false;
     for (const husk__variant *const *row = op->variants; *row; ++row) {
@@ -95,9 +111,11 @@ husk_status husk__rank(const husk__op *op, const void *problem, const husk_devic
             if (wanted && !is_wanted(wanted, *row, candidate.configuration))
                 continue;
             is_known = true;
-            consider(*row, &candidate, workspace_limit, ranking);
+            consider(*row, &candidate, limit.bytes, ranking, &aside);
         }
     }
+    if (limit.is_default && !wanted)
+        take_least(&aside, ranking);
     return wanted && !is_known ? unknown_variant(op, wanted, scope) : HUSK_OK;
 }
 

@@ -107,7 +107,7 @@ static husk_status prepare_within(husk_context *context, const husk__op *op, con
     made->configuration = ranked->configuration;
     made->problem = copy;
     made->workspace = ranked->workspace;
-    made->workspace_limit = wish->workspace_limit;
+    made->limit = wish->limit;
     made->inside_limit = inside_limit;
     husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration};
     made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
@@ -223,8 +223,7 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
 
 static husk_status rank(const request *r, const char *wanted, husk__ranking *ranking, const husk__scope *scope)
 {
-    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, r->wish->workspace_limit, ranking,
-                      scope);
+    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, r->wish->limit, ranking, scope);
 }
 
 // HUSK_VARIANT is a preference. *plan stays NULL where it gives way.
@@ -331,7 +330,8 @@ static void write_key(const husk__op *op, const void *problem, const husk__wish 
     key->is_full = false;
     husk__key_text(key, op->name);
     husk__key_text(key, wish->variant);
-    husk__key_i64(key, (int64_t)wish->workspace_limit);
+    husk__key_i64(key, (int64_t)wish->limit.bytes);
+    husk__key_i64(key, wish->limit.is_default);
     husk__key_i64(key, (int64_t)wish->inside_limit);
     op->describe(problem, key);
 }
@@ -497,25 +497,22 @@ husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tenso
                         given->dtype == planned->dtype && strcmp(is, was) == 0 ? " with other strides" : "");
 }
 
-uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t count)
+husk__limit husk__default_limit(const husk_tensor *const *tensors, size_t count)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; ++i) {
-        int64_t extent = tensors[i] ? husk_tensor_extent(tensors[i]) : 0;
-        bytes += extent > 0 ? (uint64_t)extent : 0;
+        const int64_t extent = tensors[i] ? husk_tensor_extent(tensors[i]) : 0;
+        const bool is_narrow = tensors[i] && (tensors[i]->dtype == HUSK_F16 || tensors[i]->dtype == HUSK_BF16);
+        bytes += extent > 0 ? (uint64_t)extent * (is_narrow ? sizeof(float) / sizeof(uint16_t) : 1) : 0;
     }
     const uint64_t least = UINT64_C(64) << 20;
-    return 2 * bytes > least ? 2 * bytes : least;
-}
-
-uint64_t husk__workspace_limit(uint64_t given, const char *named, const husk_tensor *const *tensors, size_t count)
-{
-    return given ? given : named ? 0 : husk__default_workspace_limit(tensors, count);
+    return (husk__limit){2 * bytes > least ? 2 * bytes : least, true};
 }
 
 husk__wish husk__wish_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count)
 {
-    return (husk__wish){named, husk__workspace_limit(limit, named, tensors, count), limit};
+    const husk__limit own = limit || named ? (husk__limit){limit, false} : husk__default_limit(tensors, count);
+    return (husk__wish){named, own, limit};
 }
 
 // ---- the operators by name ----

@@ -14,6 +14,12 @@
 /* A plan may have plans inside it, and they too: rnn_backward, gemm_backward, gemm. */
 enum { HUSK__PLAN_DEPTH = 3 };
 
+/* Most bytes of scratch memory. */
+typedef struct husk__limit {
+    uint64_t bytes;  /* 0: none */
+    bool is_default; /* nobody has asked for it */
+} husk__limit;
+
 struct husk_plan {
     atomic_int references;
     husk_context *context;
@@ -23,7 +29,8 @@ struct husk_plan {
     const husk__configuration *configuration;
     void *problem; /* a copy of the operator's problem */
     void *state;   /* the variant's own */
-    uint64_t workspace, workspace_limit;
+    uint64_t workspace;
+    husk__limit limit;
     uint64_t inside_limit;                       /* husk__wish's, or less */
     uint64_t inside_workspace[HUSK__PLAN_DEPTH]; /* of the plans inside it, and inside those: the most at each depth */
     double flops;
@@ -34,9 +41,9 @@ struct husk_plan {
 
 /* How a caller restricts the choice. */
 typedef struct husk__wish {
-    const char *variant;      /* NULL, "name" or "name:configuration": never replaced by another */
-    uint64_t workspace_limit; /* 0: none */
-    uint64_t inside_limit;    /* a composite's: what it and the plans inside it may take together; 0: no limit */
+    const char *variant;   /* NULL, "name" or "name:configuration": never replaced by another */
+    husk__limit limit;     /* of the workspace */
+    uint64_t inside_limit;   /* a composite's: what it and the plans inside it may take together; 0: no limit */
 } husk__wish;
 
 /*
@@ -87,13 +94,11 @@ husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const hu
 husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given,
                                     const char *argument, const husk__scope *scope);
 
-/* The default limit: the larger of 64 MiB and twice the tensors' bytes. NULL tensors count nothing. */
-uint64_t husk__default_workspace_limit(const husk_tensor *const *tensors, size_t count);
 /*
- * The limit of a call: what its params give; where they give none, the default, but none (0) for a variant that they
- * ask for by name.
+ * The default limit: the larger of 64 MiB and twice the tensors' bytes, those of f16 and bf16 counted as the f32 that
+ * they are computed in. NULL tensors count nothing.
  */
-uint64_t husk__workspace_limit(uint64_t given, const char *named, const husk_tensor *const *tensors, size_t count);
+husk__limit husk__default_limit(const husk_tensor *const *tensors, size_t count);
 /* The wish of a call whose params name this variant (or NULL) and limit (or 0), for these tensors. */
 husk__wish husk__wish_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count);
 

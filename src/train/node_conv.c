@@ -50,13 +50,21 @@ static husk_status run_backward_weights(husk_graph *graph, const husk__call *cal
                                       husk__tensor_of(call, 3));
 }
 
-// These calls have no plans to ask, so their scratch gets a limit: libhusk's own of large tensors, or 8 MiB.
+// These calls have no plans to ask, so their scratch gets a limit: twice the tensors, in f32, in which f16 and bf16 are
+// computed, and twice the largest of them, which may be filters that two plans inside pack; or 8 MiB.
 static void limit_workspace(husk__call *call)
 {
-    uint64_t bytes = 0;
-    for (int32_t i = 0; i < call->slot_count; i++)
-        if (call->slots[i].storage >= 0)
-            bytes += 2 * (uint64_t)husk_tensor_extent(&call->slots[i].tensor);
+    uint64_t bytes = 0, largest = 0;
+    for (int32_t i = 0; i < call->slot_count; i++) {
+        const husk_tensor *tensor = &call->slots[i].tensor;
+        if (call->slots[i].storage < 0)
+            continue;
+        const uint64_t size = husk_dtype_size(tensor->dtype), extent = (uint64_t)husk_tensor_extent(tensor);
+        const uint64_t computed = size < sizeof(float) ? extent / size * sizeof(float) : extent;
+        bytes += 2 * computed;
+        largest = computed > largest ? computed : largest;
+    }
+    bytes += 2 * largest;
     if (bytes < (uint64_t)8 << 20)
         bytes = (uint64_t)8 << 20;
     if (call->params.conv.workspace_limit == 0)

@@ -181,6 +181,10 @@ static void bias_shape(call *c)
 {
     c->bias.shape[0] = 4;
 }
+static void bias_apart(call *c)
+{
+    c->bias.strides[0] = 2;
+}
 static void bias_dtype(call *c)
 {
     c->bias.dtype = HUSK_I64;
@@ -256,6 +260,7 @@ static const bad bad_calls[] = {
     {w_dtype, HUSK_UNSUPPORTED, "w:"},
     {bias_rank, HUSK_INVALID_ARGUMENT, "bias:"},
     {bias_shape, HUSK_INVALID_ARGUMENT, "bias:"},
+    {bias_apart, HUSK_INVALID_ARGUMENT, "bias: has a stride of 2"},
     {bias_dtype, HUSK_UNSUPPORTED, "bias:"},
     {bias_double, HUSK_INVALID_ARGUMENT, "bias:"},
     {y_shape, HUSK_INVALID_ARGUMENT, "y:"},

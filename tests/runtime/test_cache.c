@@ -103,6 +103,11 @@ START_TEST(off_touches_no_disk)
     test_setenv("HUSK_CACHE", "0");
     cache_program_use(cache, HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
     ck_assert_int_eq(entries(path, sizeof path), -1);
+    if (strstr(husk_context_traits(test_context())->platform_name, "Portable Computing Language")) {
+        test_setenv("HUSK_CACHE", "off"); /* is no word that turns it on: it is off here by default */
+        cache_program_use(cache, HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
+        ck_assert_int_eq(entries(path, sizeof path), -1);
+    }
     test_setenv("HUSK_CACHE", "1");
     cache_program_use(cache, HUSK_CACHE_DEFAULT, "-DEXTRA=1", 43);
     ck_assert_int_eq(entries(path, sizeof path), 1);
@@ -275,6 +280,34 @@ START_TEST(the_folder_follows_the_environment)
     snprintf(path, sizeof path, "%s/.cache/husk", folder.path);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_int_ne(stat("relative", &status), 0);
+    test_setenv("HOME", "relative"); /* nor is a home */
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    husk_context_release(context);
+    ck_assert_int_ne(stat("relative", &status), 0);
+}
+END_TEST
+
+/* Wherever the program goes: elsewhere there may be a link of that name. */
+START_TEST(a_relative_folder_stays_where_it_was)
+{
+    char here[400], elsewhere[80], strange[100];
+    struct stat status;
+    husk_error error = {0};
+    husk_context *context = NULL;
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_ON, .cache_directory = "cache");
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", folder.path);
+    snprintf(strange, sizeof strange, "%s/cache", elsewhere);
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    ck_assert(mkdir(elsewhere, 0700) == 0 && chdir(folder.path) == 0);
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    ck_assert_int_eq(chdir(elsewhere), 0);
+    ck_assert_ptr_nonnull(context->cache.directory);
+    ck_assert_int_eq(context->cache.directory[0], '/');
+    ck_assert_int_eq(stat(context->cache.directory, &status), 0);
+    ck_assert_int_ne(stat(strange, &status), 0);
+    husk_context_release(context);
+    ck_assert_int_eq(chdir(here), 0);
+    ck_assert_int_eq(rmdir(elsewhere), 0);
 }
 END_TEST
 
@@ -427,6 +460,7 @@ int main(void)
     tcase_add_test(tests, a_folder_that_cannot_be_written_is_done_without);
     tcase_add_test(tests, a_pipe_in_the_place_of_an_entry_does_not_hang);
     tcase_add_test(tests, a_folder_without_a_name_is_none);
+    tcase_add_test(tests, a_relative_folder_stays_where_it_was);
     tcase_add_test(tests, the_folder_follows_the_environment);
     tcase_add_test(tests, one_waits_for_what_another_builds);
     tcase_add_test(tests, a_lock_ends_with_its_process);

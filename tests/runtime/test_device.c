@@ -251,7 +251,8 @@ END_TEST
 START_TEST(limits_that_make_no_sense_are_said)
 {
     const char *const bad[] = {"local_memory",  "lokal=3",       "work_group=",
-                               "work_group=-1", "work_group=4X", "local_memory=99999999999999999999"};
+                               "work_group=-1", "work_group=4X", "local_memory=99999999999999999999",
+                               "work_group=0",  "compute_units=0", "vector_width=5"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         husk_device_list *limited = NULL;
         husk_error error = {0};

@@ -108,6 +108,13 @@ START_TEST(operators_run_on_a_wrapped_context)
 }
 END_TEST
 
+static uint32_t word_at(husk_queue *queue, husk_buffer *buffer, uint64_t offset)
+{
+    uint32_t word = 0;
+    test_ok(husk_buffer_read(queue, buffer, offset, sizeof word, &word));
+    return word;
+}
+
 static cl_mem part_of(cl_mem mem, size_t origin, size_t bytes)
 {
     cl_int code;
@@ -116,6 +123,42 @@ static cl_mem part_of(cl_mem mem, size_t origin, size_t bytes)
     ck_assert_int_eq(code, CL_SUCCESS);
     return part;
 }
+
+/* The pool hands a buffer's memory to nobody else while a buffer around it is there. */
+START_TEST(ones_own_memory_is_shared)
+{
+    enum { BYTES = 1 << 20, PART = 4096 };
+    husk_error error = {0};
+    husk_buffer *own = NULL, *whole = NULL, *part = NULL, *other = NULL;
+    const uint32_t seven = 7, nine = 9;
+    husk_memory_stats before, stats;
+    husk_context_memory_stats(test_context(), &before);
+    test_ok_error(husk_buffer_create(test_context(), BYTES, &own, &error), &error);
+    test_ok(husk_buffer_fill(test_queue(), own, 0, BYTES, &seven, sizeof seven));
+    test_ok(husk_queue_finish(test_queue()));
+    const cl_mem mem = husk_buffer_opencl(own), sub = part_of(mem, PART, PART);
+    test_ok_error(husk_buffer_from_opencl(test_context(), mem, &whole, &error), &error);
+    test_ok_error(husk_buffer_from_opencl(test_context(), sub, &part, &error), &error);
+    ck_assert_uint_eq(husk_buffer_size(part), PART);
+    ck_assert_ptr_eq(husk_buffer_opencl(part), mem);
+    ck_assert_uint_eq(husk_buffer_opencl_offset(part), PART);
+    husk_buffer_release(own);
+    for (int i = 0; i < 2; i++) { /* while both are there, and while one is */
+        test_ok_error(husk_buffer_create(test_context(), BYTES, &other, &error), &error);
+        test_ok(husk_buffer_fill(test_queue(), other, 0, BYTES, &nine, sizeof nine));
+        ck_assert_uint_eq(word_at(test_queue(), part, 0), seven);
+        husk_buffer_release(other);
+        if (i == 0)
+            husk_buffer_release(whole);
+    }
+    test_ok(husk_buffer_fill(test_queue(), part, 0, PART, &nine, sizeof nine));
+    ck_assert_uint_eq(word_at(test_queue(), part, PART - 4), nine);
+    husk_buffer_release(part);
+    clReleaseMemObject(sub);
+    husk_context_memory_stats(test_context(), &stats);
+    ck_assert_uint_eq(stats.live_bytes, before.live_bytes);
+}
+END_TEST
 
 /* The same memory under two names, and parts of it, is the same memory. */
 START_TEST(memory_that_is_wrapped_twice_overlaps_itself)
@@ -218,6 +261,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, husk_works_on_the_applications_objects);
     tcase_add_test(tests, operators_run_on_a_wrapped_context);
+    tcase_add_test(tests, ones_own_memory_is_shared);
     tcase_add_test(tests, memory_that_is_wrapped_twice_overlaps_itself);
     tcase_add_test(tests, what_does_not_belong_is_refused);
     tcase_add_test(tests, an_out_of_order_queue_is_refused);

@@ -93,6 +93,24 @@ START_TEST(trim_returns_what_is_cached)
 }
 END_TEST
 
+START_TEST(trim_leaves_what_commands_still_use)
+{
+    const uint32_t one = 1;
+    husk_buffer *used = make(2 * MEGABYTE);
+    test_gate gate = test_gate_close(queue);
+    test_ok(husk_buffer_fill(queue, used, 0, 2 * MEGABYTE, &one, 4));
+    husk_buffer_release(used);
+    husk_buffer_release(make(MEGABYTE));
+    husk_context_trim(context, 0);
+    ck_assert_uint_ge(stats().cached_bytes, 2 * MEGABYTE); /* the driver has it, so it counts */
+    ck_assert_uint_lt(stats().cached_bytes, 3 * MEGABYTE);
+    test_gate_open(&gate);
+    test_ok(husk_queue_finish(queue));
+    husk_context_trim(context, 0);
+    ck_assert_uint_eq(stats().cached_bytes, 0);
+}
+END_TEST
+
 /* HUSK_LIMITS=pooled_memory=... is read with the device. */
 static void open_limited(const char *limits)
 {
@@ -478,6 +496,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, figures_follow_what_happens);
     tcase_add_test(tests, trim_returns_what_is_cached);
+    tcase_add_test(tests, trim_leaves_what_commands_still_use);
     tcase_add_test(tests, a_pool_may_be_kept_small);
     tcase_add_test(tests, without_a_pool_memory_is_fresh_and_exact);
     tcase_add_test(tests, the_budget_is_kept_and_the_text_has_the_figures);

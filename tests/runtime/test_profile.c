@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,valgrind
 // Times of commands, and the trace they are exported to.
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #if HUSK_WITH_JANSSON
@@ -112,6 +115,47 @@ START_TEST(bad_arguments_are_refused)
 }
 END_TEST
 
+static struct stat status_of(const char *path)
+{
+    struct stat status;
+    ck_assert_int_eq(lstat(path, &status), 0);
+    return status;
+}
+
+/* What is there stays what it is: a pipe, a link, a file and its mode; a new one has the mode that the umask leaves. */
+START_TEST(a_trace_replaces_nothing_but_files)
+{
+    enum { MODE = 0777, OPEN = 0640, SIZE = 60 };
+    char folder[] = "/tmp/husk-trace-XXXXXX", path[SIZE], link[SIZE], pipe[SIZE], text[4096];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/trace.json", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    snprintf(pipe, sizeof pipe, "%s/pipe", folder);
+    enqueue();
+    const mode_t before = umask(0027);
+    test_ok(husk_queue_profile_export(queue, path));
+    umask(before);
+    ck_assert_int_eq(status_of(path).st_mode & MODE, OPEN);
+    const off_t size = status_of(path).st_size;
+    ck_assert_int_gt(size, 0);
+    ck_assert_int_eq(chmod(path, 0604), 0);
+    test_ok(husk_queue_profile_export(queue, path));
+    ck_assert_int_eq(status_of(path).st_mode & MODE, 0604);
+    ck_assert(symlink(path, link) == 0 && truncate(path, 0) == 0);
+    test_ok(husk_queue_profile_export(queue, link));
+    ck_assert(S_ISLNK(status_of(link).st_mode));
+    ck_assert_int_eq(status_of(path).st_size, size);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    const int reader = open(pipe, O_RDONLY | O_NONBLOCK);
+    ck_assert_int_ge(reader, 0);
+    test_ok(husk_queue_profile_export(queue, pipe));
+    ck_assert(S_ISFIFO(status_of(pipe).st_mode));
+    ck_assert_int_eq(read(reader, text, sizeof text), size);
+    close(reader);
+    ck_assert(unlink(path) == 0 && unlink(link) == 0 && unlink(pipe) == 0 && rmdir(folder) == 0); /* nothing else */
+}
+END_TEST
+
 #if HUSK_WITH_JANSSON
 START_TEST(the_trace_is_json_of_complete_events)
 {
@@ -157,6 +201,7 @@ int main(void)
     tcase_add_test(tests, many_commands_are_recorded);
     tcase_add_test(tests, a_queue_without_profiling_says_so);
     tcase_add_test(tests, bad_arguments_are_refused);
+    tcase_add_test(tests, a_trace_replaces_nothing_but_files);
 #if HUSK_WITH_JANSSON
     tcase_add_test(tests, the_trace_is_json_of_complete_events);
 #endif

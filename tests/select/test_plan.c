@@ -285,7 +285,9 @@ static const husk__op in_need = {.name = "in_need",
 #define OP(op_name, rows) \
     {.name = op_name, .problem_size = sizeof(toy_problem), .variants = rows, .describe = describe}
 static const husk__variant *const picky_variants[] = {&even, NULL};
+static const husk__variant *const hungry_variants[] = {&even, &for_gpus, NULL};
 static const husk__op picky = OP("picky", picky_variants);
+static const husk__op hungry = OP("hungry", hungry_variants);
 static const husk__op half_broken = OP("half_broken", half_broken_variants);
 static const husk__op inner = OP("inner", inner_variants);
 static const husk__op pressed_inner = OP("pressed_inner", pressed_inner_variants);
@@ -324,14 +326,19 @@ static void close_device(void)
     husk_context_release(context);
 }
 
-static husk_plan *create(const husk__op *op, int64_t number, const char *variant, uint64_t limit)
+static husk_plan *create_within(const husk__op *op, int64_t number, const char *variant, husk__limit limit)
 {
     toy_problem problem = {number, 0};
-    husk__wish wish = {.variant = variant, .workspace_limit = limit};
+    husk__wish wish = {.variant = variant, .limit = limit};
     husk_plan *plan = NULL;
     if (husk__plan_create(context, op, &problem, &wish, &plan, &scope) != HUSK_OK)
         ck_assert_ptr_null(plan);
     return plan;
+}
+
+static husk_plan *create(const husk__op *op, int64_t number, const char *variant, uint64_t limit)
+{
+    return create_within(op, number, variant, (husk__limit){limit, false});
 }
 
 static bool is_cpu(void)
@@ -366,6 +373,33 @@ START_TEST(unsupported_and_too_hungry_fall_to_the_next)
     if (is_cpu())
         ck_assert_str_eq(husk_plan_variant(plan), "general");
     husk_plan_release(plan);
+}
+END_TEST
+
+// A limit that nobody has asked for leaves the device to no variant of the other family.
+START_TEST(a_default_limit_gives_way)
+{
+    const husk__limit little = {10, true};
+    husk_plan *plan = create(&hungry, 4, NULL, 10);
+    ck_assert_str_eq(husk_plan_variant(plan), "for_gpus");
+    husk_plan_release(plan);
+    plan = create_within(&hungry, 4, NULL, little);
+    ck_assert_str_eq(husk_plan_variant(plan), is_cpu() ? "even" : "for_gpus");
+    husk_tuning_candidate candidates[8];
+    size_t count;
+    ck_assert_int_eq(husk_tuning_candidates(context, plan, candidates, 8, &count, &error), HUSK_OK);
+    ck_assert_str_eq(candidates[0].variant, husk_plan_variant(plan)); // who tunes it sees what can be had
+    husk_plan_release(plan);
+    plan = create_within(&toy, 4, NULL, little); // where another one of the family keeps to it, it holds
+    ck_assert_str_eq(husk_plan_variant(plan), is_cpu() ? "general" : "for_gpus");
+    husk_plan_release(plan);
+    if (!is_cpu())
+        return;
+    plan = create_within(&picky, 4, NULL, little);
+    ck_assert_str_eq(husk_plan_variant(plan), "even");
+    husk_plan_release(plan);
+    ck_assert_ptr_null(create(&picky, 4, NULL, 10));
+    ck_assert_int_eq(error.status, HUSK_UNSUPPORTED);
 }
 END_TEST
 
@@ -421,11 +455,18 @@ START_TEST(the_limit_of_scratch_memory)
     const husk_tensor large = husk_tensor_make(NULL, HUSK_F32, 1, &rows),
                       small = husk_tensor_make(NULL, HUSK_F32, 1, &few);
     const husk_tensor *const tensors[] = {&large, NULL, &small};
-    ck_assert_uint_eq(husk__workspace_limit(0, NULL, tensors, 3), 2 * (UINT64_C(160) << 20) + 80);
-    ck_assert_uint_eq(husk__workspace_limit(0, NULL, tensors + 1, 2), UINT64_C(64) << 20);
-    ck_assert_uint_eq(husk__workspace_limit(7, NULL, tensors, 3), 7);
-    ck_assert_uint_eq(husk__workspace_limit(7, "even", tensors, 3), 7);
-    ck_assert_uint_eq(husk__workspace_limit(0, "even", tensors, 3), 0); // none
+    const husk_tensor narrow = husk_tensor_make(NULL, HUSK_BF16, 1, &rows);
+    const husk_tensor *const halves[] = {&narrow, &small};
+    ck_assert_uint_eq(husk__wish_of(NULL, 0, tensors, 3).limit.bytes, 2 * (UINT64_C(160) << 20) + 80);
+    ck_assert_uint_eq(husk__wish_of(NULL, 0, tensors + 1, 2).limit.bytes, UINT64_C(64) << 20);
+    ck_assert_uint_eq(husk__wish_of(NULL, 0, halves, 2).limit.bytes, 2 * (UINT64_C(160) << 20) + 80); // computed in f32
+    ck_assert(husk__wish_of(NULL, 0, tensors, 3).limit.is_default);
+    for (int i = 0; i < 2; ++i) {
+        const husk__wish given = husk__wish_of(i ? "even" : NULL, 7, tensors, 3);
+        ck_assert(given.limit.bytes == 7 && given.inside_limit == 7 && !given.limit.is_default);
+    }
+    const husk__wish named = husk__wish_of("even", 0, tensors, 3);
+    ck_assert(named.limit.bytes == 0 && !named.limit.is_default); // none
 }
 END_TEST
 
@@ -783,6 +824,7 @@ int main(void)
     tcase_add_checked_fixture(tests, open_device, close_device);
     tcase_add_test(tests, cheapest_that_prepares_is_taken);
     tcase_add_test(tests, unsupported_and_too_hungry_fall_to_the_next);
+    tcase_add_test(tests, a_default_limit_gives_way);
     tcase_add_test(tests, more_than_a_buffer_may_have_falls_to_the_next);
     tcase_add_test(tests, a_named_variant_is_binding);
     tcase_add_test(tests, the_limit_of_scratch_memory);

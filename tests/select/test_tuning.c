@@ -197,7 +197,7 @@ static void load(const entry *entries, size_t count)
 static husk_plan *create(int64_t number, const char *variant, uint64_t limit)
 {
     toy_problem problem = {number};
-    husk__wish wish = {.variant = variant, .workspace_limit = limit};
+    husk__wish wish = {.variant = variant, .limit.bytes = limit};
     husk_plan *plan = NULL;
     husk_status status = husk__plan_create(context, &toy, &problem, &wish, &plan, &scope);
     ck_assert_msg(status == HUSK_OK, "%s", error.text);
@@ -344,6 +344,13 @@ START_TEST(what_computed_wrongly_is_not_taken)
     expect(100, "plain:two", HUSK_CHOICE_PREDICTED); // wrong once is wrong everywhere, with this driver
     husk_plan *plan = create(100, "plain:one", 0);   // named, it is the caller's own choice
     husk_plan_release(plan);
+    // Nothing is left that could compute this one right.
+    toy_problem problem = {2000};
+    const husk__wish wish = {0};
+    LOAD({.number = 7, .variant = "plain:two", .state = "wrong"},
+         {.number = 7, .variant = "plain:three", .state = "wrong"});
+    ck_assert_int_eq(husk__plan_create(context, &toy, &problem, &wish, &plan, &scope), HUSK_UNSUPPORTED);
+    ck_assert_msg(strstr(error.text, "a tuning database says that plain:one computes wrongly"), "%s", error.text);
 }
 END_TEST
 

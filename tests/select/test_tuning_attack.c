@@ -246,17 +246,20 @@ START_TEST(no_mutated_database_does_harm)
 }
 END_TEST
 
+// All of the product's class, and none about the product. Of the second database every problem was measured again, as
+// another one that is stacked on a first has it: what came first counts.
 START_TEST(a_large_database_takes_no_longer_than_it_must)
 {
     enum { ENTRIES = 20000 };
     husk_tuning_key key = key_of_product();
     husk__text text = {0};
     struct timespec start, end;
+    const int problems = _i ? ENTRIES / 2 : ENTRIES;
     husk__text_format(&text, "{\"schema\": \"%s\", \"entries\": [\n", HUSK__TUNING_SCHEMA);
-    for (int i = 0; i < ENTRIES; ++i) { // all of the product's class, and none about the product
+    for (int i = 0; i < ENTRIES; ++i) {
         char problem[40];
-        snprintf(problem, sizeof problem, "%032d", i);
-        append_entry(&text, &key, problem, "tuned", "tiled:32x32");
+        snprintf(problem, sizeof problem, "%032d", i % problems);
+        append_entry(&text, &key, problem, "tuned", i < problems ? "tiled:32x32" : "tiled:16x16");
         husk__text_format(&text, i + 1 < ENTRIES ? ",\n" : "\n]}\n");
     }
     ck_assert(!text.failed);
@@ -428,7 +431,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, entries_that_lie_change_no_result);
     tcase_add_test(tests, no_mutated_database_does_harm);
-    tcase_add_test(tests, a_large_database_takes_no_longer_than_it_must);
+    tcase_add_loop_test(tests, a_large_database_takes_no_longer_than_it_must, 0, 2);
     tcase_add_test(tests, strange_files_are_left_out);
     tcase_add_test(tests, strange_files_that_are_named_are_left_out);
     tcase_add_test(tests, large_files_that_are_named_are_left_out);

@@ -7,7 +7,7 @@
  *
  *     x     [N, C, space...]             f32, f16, bf16 or f64; rank 3, 4 or 5
  *     w     [K, C / groups, filter...]   as x, or packed
- *     bias  [K], or NULL                 as x, or f32
+ *     bias  [K], or NULL                 as x, or f32; packed
  *     y     [N, K, out...]               as x, or f32
  *     out = floor((in + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
  *
@@ -107,7 +107,7 @@ HUSK_API husk_status husk_conv_backward_weights(husk_queue *queue, const husk_co
 /*
  * The transposed convolution, PyTorch's conv_transpose: y = activation(bias + the gradient by the data of x).
  *
- *     x [N, K, in...]   w [K, C / groups, filter...]   bias [C] or NULL   y [N, C, out...]
+ *     x [N, K, in...]   w [K, C / groups, filter...]   bias [C], packed, or NULL   y [N, C, out...]
  *     in = floor((out + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
  *
  * Where a stride leaves several shapes of y for which that holds, y's own says which it is: PyTorch's output_padding is
