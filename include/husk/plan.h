@@ -22,13 +22,18 @@ HUSK_API const char *husk_plan_configuration(const husk_plan *plan);
 /*
  * Bytes of scratch memory a run takes from its queue, with what the plans inside a composite take (those of rnn, and of
  * the gradients of rnn, gemm, reduce, and of convolution by its data): at most the params' workspace_limit. Where they
- * give none, the limit is the larger of 64 MiB and twice the tensors' bytes, for every operator (rnn and its gradients
- * add f32 for f16 and bf16); a plan inside a composite has that of its own tensors. A variant that needs more counts as
- * unsupported, unless the params ask for it by name; one that needs more at once than a buffer may have (max_allocation
- * of husk/device.h) in any case.
+ * give none, the limit is the larger of 64 MiB and twice the tensors' bytes, those of f16 and bf16 counted as the f32
+ * that they are computed in, for every operator (rnn and its gradients add that f32 itself); a plan inside a composite
+ * has that of its own tensors. A variant that needs more counts as unsupported, unless the params ask for it by name,
+ * or nobody gave a limit and all variants that are made for this class of device need more: then those are taken that
+ * need the least, or up to a quarter more. One that needs more at once than a buffer may have (max_allocation of
+ * husk/device.h) is unsupported in any case.
  */
 HUSK_API uint64_t husk_plan_workspace(const husk_plan *plan);
-/* Floating-point operations a run executes: fewer than the operator's own count for Winograd, more where it repeats. */
+/*
+ * Floating-point operations a run executes: fewer than the operator's own count for Winograd, more where it repeats.
+ * 0: not counted (attention and its gradient).
+ */
 HUSK_API double husk_plan_executed_flops(const husk_plan *plan);
 /*
  * The derived error bound of the variant: |error| <= factor * 2^-24 * sum of |products|, per output element.

@@ -290,6 +290,37 @@ START_TEST(memory_is_known_before_it_is_taken)
 }
 END_TEST
 
+// What is computed in f32 takes as much in f16 and bf16: gradients of convolutions had half of it, and were computed by
+// what is written for other devices.
+START_TEST(narrow_networks_have_no_less_scratch_memory)
+{
+    static const husk_dtype dtypes[] = {HUSK_F32, HUSK_F16, HUSK_BF16};
+    uint64_t scratch[3];
+    for (int i = 0; i < 3; i++) {
+        husk_graph *graph = test_graph(dtypes[i], 7);
+        husk_graph_memory memory;
+        husk_error error = {0};
+        const husk_conv_params whole = HUSK_CONV_PARAMS(), halved = HUSK_CONV_PARAMS(.stride = {2, 2});
+        const husk_pool_params all = HUSK_POOL_PARAMS(.kind = HUSK_POOL_AVG, .global = 1);
+        const husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){8});
+        husk_value x = husk_graph_input(graph, "x", HUSK_F32, 4, (int64_t[]){8, 64, 14, 14});
+        x = husk_graph_conv_layer(graph, "c1",
+                                  &HUSK_CONV_LAYER(.params = &whole, .filters = 1024, .window = {1, 1}), x);
+        x = husk_graph_conv_layer(graph, "c2",
+                                  &HUSK_CONV_LAYER(.params = &halved, .filters = 2048, .window = {1, 1}), x);
+        x = husk_graph_reshape(graph, "flat", husk_graph_pool(graph, "pool", &all, x), 2, (int64_t[]){8, -1});
+        x = husk_graph_loss(graph, "loss", NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
+        const husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = x, .optimizer = &adam);
+        test_ok_error(husk_graph_measure(graph, &options, &memory, &error), &error);
+        scratch[i] = memory.workspace;
+        husk_graph_release(graph);
+    }
+    ck_assert_uint_ge(scratch[0], UINT64_C(4) * 2048 * 1024 * sizeof(float)); // filters of c2, as two plans pack them
+    ck_assert_uint_ge(scratch[1], scratch[0]);
+    ck_assert_uint_ge(scratch[2], scratch[0]);
+}
+END_TEST
+
 // ---- steps ----
 
 START_TEST(two_runs_give_the_same_bits)
@@ -518,6 +549,7 @@ int main(void)
     tcase_add_test(tests, steps_out_of_order_are_refused);
     tcase_add_test(tests, tensors_share_memory_only_at_different_times);
     tcase_add_test(tests, memory_is_known_before_it_is_taken);
+    tcase_add_test(tests, narrow_networks_have_no_less_scratch_memory);
     tcase_add_test(tests, two_runs_give_the_same_bits);
     tcase_add_test(tests, frozen_parameters_stay);
     tcase_add_test(tests, accumulated_batches_are_one_large_batch);
