@@ -54,7 +54,7 @@ static husk_status resolve(const husk_conv_params *params, const husk__conv_back
         status = husk__conv_resolve_named(params, arguments->dx, arguments->w, NULL, arguments->dy, names, problem,
                                           scope);
     if (status == HUSK_OK && arguments->bias)
-        status = husk__conv_check_bias(arguments->bias, "bias", arguments->dx->shape[1], scope);
+        status = husk__conv_check_bias(arguments->bias, "bias", arguments->dx->shape[1], true, scope);
     if (status == HUSK_OK && arguments->bias)
         status = husk__conv_check_bias_dtype(arguments->bias, "bias", problem->dtype, names->y, scope);
     if (status == HUSK_OK)

@@ -153,7 +153,7 @@ husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_
     return resolve_shape(params, x, w, &OWN_NAMES, problem, shape, scope);
 }
 
-husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters,
+husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters, bool is_read,
                                   const husk__scope *scope)
 {
     husk_status status = check_tensor(bias, name, false, scope);
@@ -161,7 +161,7 @@ husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != filters))
         return husk__reject(scope, name, "is %s; it must be [%lld], one a filter",
                             husk__shape_text(bias, text), (long long)filters);
-    if (status == HUSK_OK && filters > 1 && bias->strides[0] != 0 && bias->strides[0] != 1)
+    if (status == HUSK_OK && is_read && filters > 1 && bias->strides[0] != 0 && bias->strides[0] != 1)
         return husk__reject(scope, name, "has a stride of %lld; it must be packed (1)", (long long)bias->strides[0]);
     return status;
 }
@@ -297,7 +297,7 @@ husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_
     memset(problem, 0, sizeof *problem);
     husk_status status = resolve_shape(params, x, w, names, problem, shape, scope);
     if (status == HUSK_OK && bias)
-        status = husk__conv_check_bias(bias, names->bias, w->shape[0], scope);
+        status = husk__conv_check_bias(bias, names->bias, w->shape[0], names->output != HUSK__CONV_W, scope);
     if (status == HUSK_OK)
         status = check_output(y, x->rank, shape, names, scope);
     if (status != HUSK_OK)

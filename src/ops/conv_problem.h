@@ -103,7 +103,8 @@ typedef struct husk__conv_names {
 husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                      const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
                                      husk__conv_problem *problem, const husk__scope *scope);
-husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters,
+/* One that is read is packed; its gradient may have any stride. */
+husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters, bool is_read,
                                   const husk__scope *scope);
 /* A bias is of the inputs' dtype, which argument `of` has, or f32. */
 husk_status husk__conv_check_bias_dtype(const husk_tensor *bias, const char *name, husk_dtype dtype, const char *of,

@@ -581,6 +581,9 @@ START_TEST(missing_arguments_are_refused)
     husk_tensor other = *bias;
     other.shape[0] = 3;
     test_refused(husk_conv_transpose(queue, &c.params, dy, w, &other, dx), HUSK_INVALID_ARGUMENT, "bias:");
+    other = *bias;
+    other.strides[0] = 2;
+    test_refused(husk_conv_transpose(queue, &c.params, dy, w, &other, dx), HUSK_INVALID_ARGUMENT, "has a stride of 2");
     other = *dy;
     other.shape[2] = 3;
     test_refused(husk_conv_transpose(queue, &c.params, &other, w, bias, dx), HUSK_INVALID_ARGUMENT, "x:");
