@@ -126,7 +126,7 @@ const bench_cli_line bench_cli_exit_codes[] = {
      "a case ended with an error, or is suspect, or no case of a device came to a right result; a file or stdout could "
      "not be written; verify: nothing could be verified; doctor: a problem was found"},
     {"2", "usage: an unknown command, option, suite, case, key or value; the message names the nearest valid one"},
-    {"3", "verification failed: a result is wrong; compare: became wrong; doctor: a device computes wrong"},
+    {"3", "verification failed: a result is wrong; compare: one of the new run is; doctor: a device computes wrong"},
     {"4", "compare: something became slower, or is no longer measured"},
     {"5", "compare: ambiguous, with --fail-on ambiguous; and where nothing could be compared"},
     {"6",

@@ -73,14 +73,14 @@ static bool is_timed(const json_t *row)
     return has_text(row, "state", "ok") && bench_number_of(json_object_get(row, "time"), "median_ns") > 0;
 }
 
-static bool note_move(bench_comparison *c, const json_t *old_row, const json_t *new_row)
+static void note_move(bench_comparison *c, const json_t *old_row, const json_t *new_row)
 {
     const bool was = has_text(old_row, "state", "ok"), is = has_text(new_row, "state", "ok");
     const bool is_wrong = has_text(new_row, "state", "failed"),
                was_wrong = has_text(old_row, "state", "failed");
     bench_move move = {BENCH_MOVE_OTHER, old_row, new_row};
     if (has_text(new_row, "state", bench_text_of(old_row, "state")) && !is_wrong)
-        return true;
+        return;
     if (is_wrong)
         move.kind = was_wrong ? BENCH_MOVE_STILL_WRONG : BENCH_MOVE_WRONG;
     else if (was)
@@ -94,9 +94,18 @@ static bool note_move(bench_comparison *c, const json_t *old_row, const json_t *
         c->doubtful++;
     }
     c->wrong += move.kind == BENCH_MOVE_WRONG;
+    c->still_wrong += move.kind == BENCH_MOVE_STILL_WRONG;
     c->lost += move.kind == BENCH_MOVE_LOST;
     c->moves[c->move_count++] = move;
-    return true;
+}
+
+static void note_only(bench_comparison *c, int side, const json_t *row)
+{
+    c->only[side][c->only_count[side]++] = row;
+    if (side == 0 || !has_text(row, "state", "failed"))
+        return;
+    c->moves[c->move_count++] = (bench_move){BENCH_MOVE_NEW_WRONG, NULL, row};
+    c->new_wrong++;
 }
 
 static bool add_pair(bench_comparison *c, const json_t *old_row, const json_t *new_row)
@@ -123,7 +132,7 @@ static bool pair_rows(bench_comparison *c, const size_t devices[2])
             const json_t *other =
                 bench_match_row(c->documents[!side], devices[!side], c->documents[side], devices[side], row);
             if (!other) {
-                c->only[side][c->only_count[side]++] = row;
+                note_only(c, side, row);
                 continue;
             }
             if (side == 0)
@@ -328,7 +337,8 @@ int bench_comparison_code(const bench_comparison *c)
         is_slower = is_slower || c->groups[i].change == BENCH_SLOWER;
         is_unsure = is_unsure || c->groups[i].change == BENCH_UNSURE;
     }
-    return c->wrong    ? BENCH_EXIT_VERIFICATION
+    const bool is_wrong = c->wrong + c->still_wrong + c->new_wrong > 0;
+    return is_wrong    ? BENCH_EXIT_VERIFICATION
            : is_slower ? BENCH_EXIT_REGRESSION
            : is_unsure ? BENCH_EXIT_AMBIGUOUS
                        : BENCH_EXIT_OK;

@@ -60,12 +60,13 @@ typedef enum bench_move_kind {
     BENCH_MOVE_LOST,  /* right before, and now an error, a time-out, unsupported, ... */
     BENCH_MOVE_RIGHT, /* right now */
     BENCH_MOVE_OTHER, /* from one state that is not right to another */
-    BENCH_MOVE_STILL_WRONG
+    BENCH_MOVE_STILL_WRONG,
+    BENCH_MOVE_NEW_WRONG /* wrong, and the old run has no such case */
 } bench_move_kind;
 
 typedef struct bench_move { /* of a case's state */
     bench_move_kind kind;
-    const json_t *old_row, *new_row;
+    const json_t *old_row, *new_row; /* old_row NULL: BENCH_MOVE_NEW_WRONG */
 } bench_move;
 
 typedef struct bench_comparison {
@@ -84,7 +85,8 @@ typedef struct bench_comparison {
     size_t move_count;
     const json_t **only[2]; /* rows of one run alone */
     size_t only_count[2];
-    size_t slower, faster, unsure, wrong, lost; /* cases */
+    size_t slower, faster, unsure, lost; /* cases */
+    size_t wrong, still_wrong, new_wrong; /* right before, wrong before, not there before */
     size_t doubtful;                            /* right in the old one, suspect or mistrusted in the new one */
 } bench_comparison;
 
@@ -96,7 +98,7 @@ bool bench_compare(const json_t *old_document, size_t old_device, const json_t *
                    size_t new_device, bool is_same_device, bench_comparison *comparison);
 void bench_comparison_free(bench_comparison *comparison);
 
-/* What the comparison says as a whole: BENCH_EXIT_OK, _VERIFICATION, _REGRESSION or _AMBIGUOUS. */
+/* What the comparison says as a whole: BENCH_EXIT_OK, _REGRESSION, _AMBIGUOUS; _VERIFICATION: a new result is wrong. */
 int bench_comparison_code(const bench_comparison *comparison);
 
 /* A row of that device, by case and temperature (and by variant where that alone is not one row). */

@@ -160,6 +160,25 @@ static void say_alone(const json_t *document, size_t device, const char *name)
                 bench_text_of(d, "driver"), name);
 }
 
+// A wrong result is one on a device that nothing is compared with, too: each is said. The exit code of that.
+static int judge_alone(const json_t *document, size_t device, const char *name)
+{
+    const json_t *rows = json_object_get(document, "results");
+    int code = BENCH_EXIT_OK;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *reason = bench_text_of(row, "reason");
+        if ((size_t)json_integer_value(json_object_get(row, "device")) != device ||
+            strcmp(bench_text_of(row, "state"), "failed") != 0)
+            continue;
+        bench_print(2, "%sWRONG: %s: failed, and not compared, on %s of %s%s%s%s\n", bench_colour_on(BENCH_BAD),
+                    bench_text_of(row, "case"), bench_text_of(bench_device_of(document, device), "name"), name,
+                    bench_colour_off(), reason[0] ? ": " : "", reason);
+        code = BENCH_EXIT_VERIFICATION;
+    }
+    return code;
+}
+
 static int compare_two(session *s)
 {
     const json_t *old = s->documents[0], *new = s->documents[1];
@@ -179,9 +198,12 @@ static int compare_two(session *s)
             putchar('\n');
         code = worse(code, compare_devices(s, p.of_new[k], k, true, &any));
     }
-    for (size_t k = 0; compared && k < bench_device_count(new); k++)
-        if (p.of_new[k] == NONE)
-            say_alone(new, k, s->options->files[1]);
+    for (size_t k = 0; compared && k < bench_device_count(new); k++) {
+        if (p.of_new[k] != NONE)
+            continue;
+        say_alone(new, k, s->options->files[1]);
+        code = worse(code, judge_alone(new, k, s->options->files[1]));
+    }
     for (size_t i = 0; compared && i < bench_device_count(old); i++)
         if (!p.is_taken[i])
             say_alone(old, i, s->options->files[0]);
@@ -193,8 +215,11 @@ static int compare_two(session *s)
             s->options->files[0], s->options->files[1], p.why);
         return BENCH_EXIT_USAGE;
     }
-    if (!compared)
+    if (!compared) {
         code = compare_devices(s, 0, 0, false, &any);
+        for (size_t k = 1; k < bench_device_count(new); k++)
+            code = worse(code, judge_alone(new, k, s->options->files[1]));
+    }
     return leave_with(s->options, code, any);
 }
 

@@ -35,10 +35,30 @@ static const char *move_words(bench_move_kind kind)
     case BENCH_MOVE_RIGHT:
         return "right now";
     case BENCH_MOVE_STILL_WRONG:
-        return "still wrong";
+        return "still WRONG";
+    case BENCH_MOVE_NEW_WRONG:
+        return "WRONG";
     default:
         return "changed";
     }
+}
+
+// "failed, was ok"; of a case that the old run does not have, that.
+static void format_states(const bench_move *move, char *text, size_t size)
+{
+    snprintf(text, size, "%s", bench_text_of(move->new_row, "state"));
+    if (move->old_row)
+        bench_append(text, size, ", was %s", bench_text_of(move->old_row, "state"));
+    else
+        bench_append(text, size, ", and not in the old run");
+}
+
+// Of a case that is in one run alone: ": unsupported", and nothing where it is right.
+static void format_state(const json_t *row, char text[32])
+{
+    const char *state = bench_text_of(row, "state");
+    const bool is_right = !strcmp(state, "ok");
+    snprintf(text, 32, "%s%.24s", is_right ? "" : ": ", is_right ? "" : state);
 }
 
 static const char *few_words(const bench_pair *pair)
@@ -102,6 +122,11 @@ static void verdict(const bench_comparison *c, char *text, size_t size)
     text[0] = '\0';
     if (c->wrong)
         bench_append(text, size, "%zu case%s became WRONG. ", c->wrong, c->wrong == 1 ? "" : "s");
+    if (c->new_wrong)
+        bench_append(text, size, "%zu case%s WRONG that only the new run has. ", c->new_wrong,
+                     c->new_wrong == 1 ? " is" : "s are");
+    if (c->still_wrong)
+        bench_append(text, size, "%zu case%s still WRONG. ", c->still_wrong, c->still_wrong == 1 ? " is" : "s are");
     if (c->lost)
         bench_append(text, size, "%zu case%s no longer measured. ", c->lost, c->lost == 1 ? " is" : "s are");
     if (!c->pair_count) {
@@ -198,17 +223,21 @@ static void print_pair(const bench_comparison *c, size_t index, int width)
 
 static void print_states(const bench_comparison *c, const char *const names[2])
 {
+    char states[100];
     for (size_t i = 0; i < c->move_count; i++) {
         const bench_move *m = &c->moves[i];
         const bool is_bad = m->kind != BENCH_MOVE_RIGHT && m->kind != BENCH_MOVE_OTHER;
         const char *reason = bench_text_of(m->new_row, "reason");
-        bench_print(2, "%s%s: %s: %s, was %s%s%s%s\n", bench_colour_on(is_bad ? BENCH_BAD : BENCH_PLAIN),
-                    move_words(m->kind), bench_text_of(m->new_row, "case"), bench_text_of(m->new_row, "state"),
-                    bench_text_of(m->old_row, "state"), bench_colour_off(), reason[0] ? ": " : "", reason);
+        format_states(m, states, sizeof states);
+        bench_print(2, "%s%s: %s: %s%s%s%s\n", bench_colour_on(is_bad ? BENCH_BAD : BENCH_PLAIN),
+                    move_words(m->kind), bench_text_of(m->new_row, "case"), states, bench_colour_off(),
+                    reason[0] ? ": " : "", reason);
     }
     for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < c->only_count[side]; i++)
-            bench_print(2, "only in %s: %s\n", names[side], bench_text_of(c->only[side][i], "case"));
+        for (size_t i = 0; i < c->only_count[side]; i++) {
+            format_state(c->only[side][i], states);
+            bench_print(2, "only in %s: %s%s\n", names[side], bench_text_of(c->only[side][i], "case"), states);
+        }
 }
 
 void bench_comparison_print(const bench_comparison *c, const char *const names[2])
@@ -273,13 +302,17 @@ bool bench_comparison_markdown(const bench_comparison *c, const char *const name
                 is_told ? "**" : "", noise);
     }
     fputc('\n', file);
-    for (size_t i = 0; i < c->move_count; i++)
-        fprintf(file, "- %s: `%s`: %s, was %s\n", move_words(c->moves[i].kind),
-                bench_text_of(c->moves[i].new_row, "case"), bench_text_of(c->moves[i].new_row, "state"),
-                bench_text_of(c->moves[i].old_row, "state"));
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < c->only_count[side]; i++)
-            fprintf(file, "- only in %s: `%s`\n", names[side], bench_text_of(c->only[side][i], "case"));
+    for (size_t i = 0; i < c->move_count; i++) {
+        format_states(&c->moves[i], text, sizeof text);
+        fprintf(file, "- %s: `%s`: %s\n", move_words(c->moves[i].kind),
+                bench_text_of(c->moves[i].new_row, "case"), text);
+    }
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < c->only_count[side]; i++) {
+            format_state(c->only[side][i], change);
+            fprintf(file, "- only in %s: `%s`%s\n", names[side], bench_text_of(c->only[side][i], "case"), change);
+        }
+    }
     return !ferror(file);
 }
 
@@ -319,6 +352,13 @@ static json_t *group_json(const bench_group *g)
                      (json_int_t)g->faster, "ambiguous", (json_int_t)g->unsure);
 }
 
+static json_t *move_json(const bench_move *m)
+{
+    json_t *old = m->old_row ? json_string(bench_text_of(m->old_row, "state")) : json_null();
+    return json_pack("{s:s, s:o, s:s}", "case", bench_text_of(m->new_row, "case"), "old", old, "new",
+                     bench_text_of(m->new_row, "state"));
+}
+
 json_t *bench_comparison_json(const bench_comparison *c, const char *const names[2])
 {
     json_t *rows = json_array(), *ops = json_array(), *states = json_array(),
@@ -329,10 +369,7 @@ json_t *bench_comparison_json(const bench_comparison *c, const char *const names
     for (size_t i = 0; i + 1 < c->group_count; i++)
         json_array_append_new(ops, group_json(&c->groups[i]));
     for (size_t i = 0; i < c->move_count; i++)
-        json_array_append_new(states,
-                              json_pack("{s:s, s:s, s:s}", "case", bench_text_of(c->moves[i].new_row, "case"),
-                                        "old", bench_text_of(c->moves[i].old_row, "state"), "new",
-                                        bench_text_of(c->moves[i].new_row, "state")));
+        json_array_append_new(states, move_json(&c->moves[i]));
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < c->only_count[side]; i++)
             json_array_append_new(only[side], json_string(bench_text_of(c->only[side][i], "case")));

@@ -232,10 +232,12 @@ START_TEST(states_that_changed_are_named)
     ck_assert_int_eq(c.moves[0].kind, BENCH_MOVE_WRONG);
     ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_VERIFICATION);
     bench_comparison_free(&c);
-    set_state(old, 0, "failed"); // wrong in both is no news, but it is said
+    set_state(old, 0, "failed"); // wrong in both is no news, and wrong nevertheless
     compare(old, new, &c);
     ck_assert_int_eq(c.moves[0].kind, BENCH_MOVE_STILL_WRONG);
     ck_assert_uint_eq(c.wrong, 0);
+    ck_assert_uint_eq(c.still_wrong, 1);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_VERIFICATION);
     finish(&c, old, new);
     old = run_of(&usual);
     new = run_of(&usual);
@@ -265,6 +267,30 @@ START_TEST(cases_of_one_run_alone_are_listed)
     json_array_clear(json_object_get(new, "results"));
     compare(old, new, &c);
     ck_assert_uint_eq(c.pair_count, 0);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_AMBIGUOUS);
+    finish(&c, old, new);
+}
+END_TEST
+
+// Wrong where there is nothing to compare with, it is wrong; what only the old run had wrong is gone.
+START_TEST(a_wrong_case_of_the_new_run_alone_is_wrong)
+{
+    source.seed = 7;
+    json_t *old = run_of(&usual), *new = run_of(&usual);
+    json_object_set_new(row_at(new, 0), "case", json_string("gemm m=77 n=1 k=1"));
+    set_state(new, 0, "failed");
+    bench_comparison c;
+    compare(old, new, &c);
+    ck_assert_uint_eq(c.only_count[1], 1);
+    ck_assert_uint_eq(c.new_wrong, 1);
+    ck_assert_uint_eq(c.wrong, 0);
+    ck_assert_uint_eq(c.move_count, 1);
+    ck_assert_int_eq(c.moves[0].kind, BENCH_MOVE_NEW_WRONG);
+    ck_assert_ptr_null(c.moves[0].old_row);
+    ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_VERIFICATION);
+    bench_comparison_free(&c);
+    compare(new, old, &c);
+    ck_assert_uint_eq(c.new_wrong + c.wrong + c.still_wrong, 0);
     ck_assert_int_eq(bench_comparison_code(&c), BENCH_EXIT_AMBIGUOUS);
     finish(&c, old, new);
 }
@@ -379,6 +405,10 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     json_object_set_new(none, "device", json_null());
     json_array_clear(json_object_get(none, "results"));
     set_state(wrong, 0, "failed");
+    json_t *alone = json_deep_copy(wrong);
+    json_object_set_new(row_at(alone, 0), "case", json_string("gemm m=77 n=1 k=1"));
+    json_object_set_new(row_at(alone, 0), "reason", json_string("nine is not six"));
+    write_run("alone.json", alone);
     write_run("a.json", run_of(&usual));
     write_run("b.json", run_of(&usual));
     write_run("slow.json", run_of(&slow));
@@ -426,6 +456,23 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     check_schema("c.json");
     expect("compare a.json few.json --json c.json", 5, "ambiguous");
     check_schema("c.json");
+    expect("compare wrong.json wrong.json --fail-on never", 3, "still WRONG: gemm m=1 n=1 k=1: failed, was failed");
+    ck_assert_ptr_nonnull(strstr(output, "1 case is still WRONG."));
+    expect("compare a.json alone.json --fail-on never --json c.json --md c.md; code=$?; cat c.md; exit $code", 3,
+           "WRONG: gemm m=77 n=1 k=1: failed, and not in the old run: nine is not six");
+    ck_assert_ptr_nonnull(strstr(output, "only in alone.json: gemm m=77 n=1 k=1: failed\n"));
+    ck_assert_ptr_nonnull(strstr(output, "1 case is WRONG that only the new run has."));
+    ck_assert_ptr_nonnull(strstr(output, "- WRONG: `gemm m=77 n=1 k=1`: failed, and not in the old run\n"));
+    ck_assert_ptr_nonnull(strstr(output, "- only in alone.json: `gemm m=77 n=1 k=1`: failed\n"));
+    check_schema("c.json");
+    document = json_load_file(path, 0, NULL);
+    ck_assert_int_eq(json_integer_value(json_object_get(document, "code")), 3);
+    const json_t *state = json_array_get(json_object_get(document, "states"), 0);
+    ck_assert_str_eq(bench_text_of(state, "case"), "gemm m=77 n=1 k=1");
+    ck_assert_str_eq(bench_text_of(state, "new"), "failed");
+    ck_assert(json_is_null(json_object_get(state, "old")));
+    json_decref(document);
+    expect("compare alone.json a.json", 0, "only in alone.json: gemm m=77 n=1 k=1: failed");
     expect("compare a.json other.json slow.json --json d.json", 0, "A's time");
     snprintf(path, sizeof path, "%s/d.json", folder);
     document = json_load_file(path, 0, NULL);
@@ -481,6 +528,19 @@ START_TEST(equal_devices_are_compared_each_with_its_own)
     write_run("e.json", document);
     expect("compare a.json e.json", 0, "Not compared: device (driver 2), which only e.json has.");
     ck_assert_ptr_nonnull(strstr(output, "Not compared: device (driver 1), which only a.json has."));
+    // And what is wrong there is wrong.
+    document = run_of_two(&usual, &slow, none);
+    json_object_set_new(json_array_get(json_object_get(document, "devices"), 1), "driver", json_string("2"));
+    set_state(document, 8, "failed");
+    write_run("f.json", document);
+    expect("compare a.json f.json", 3, "WRONG: gemm m=1 n=1 k=1: failed, and not compared, on device of f.json");
+    expect("compare f.json a.json", 0, "Not compared");
+    json_t *others = run_of_two(&usual, &slow, none);
+    for (size_t i = 0; i < 2; i++)
+        json_object_set_new(json_array_get(json_object_get(others, "devices"), i), "driver", json_string("3"));
+    set_state(others, 8, "failed");
+    write_run("g.json", others);
+    expect("compare a.json g.json --force", 3, "WRONG: gemm m=1 n=1 k=1: failed, and not compared, on device of g");
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ck_assert_int_eq(system(command), 0);
 }
@@ -569,6 +629,7 @@ int main(void)
     tcase_add_test(tests, few_samples_claim_nothing);
     tcase_add_test(tests, states_that_changed_are_named);
     tcase_add_test(tests, cases_of_one_run_alone_are_listed);
+    tcase_add_test(tests, a_wrong_case_of_the_new_run_alone_is_wrong);
     tcase_add_test(tests, variants_are_compared_with_themselves);
     tcase_add_test(tests, noise_is_no_regression);
     tcase_add_test(tests, the_command_says_it_and_leaves_with_it);
