@@ -255,6 +255,9 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
         }
         if (words != BENCH_WORDS_CASES)
             return bench_explain(reason, BENCH_REASON_TEXT, "unexpected word '%.100s'", argv[i]);
+        // "$CASE" that is not set: without it the standard suite would be meant.
+        if (strspn(argv[i], " \t\r\n") == strlen(argv[i]))
+            return bench_explain(reason, BENCH_REASON_TEXT, "a word is empty where a case is wanted");
         if (strlen(options->cases) + strlen(argv[i]) + 2 > sizeof options->cases)
             return bench_explain(reason, BENCH_REASON_TEXT, "too many cases on the command line; use --file");
         bench_append(options->cases, sizeof options->cases, "%s%s", options->cases[0] ? " " : "", argv[i]);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "result_file.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "embedded.h"
+#include "input.h"
 #include "stats.h"
 #include "text.h"
 
@@ -175,68 +174,10 @@ static void clean_texts(json_t *value)
 
 // ---- files ----
 
-// The whole of a file; NULL: reason.
 bool bench_result_fits(FILE *file)
 {
     const long size = ftell(file); // negative: a pipe
     return size < 0 || (size_t)size <= bench_result_most;
-}
-
-static bool explain_size(const char *path, double bytes, char reason[BENCH_REASON_TEXT])
-{
-    char size[32] = "", most[32];
-    bench_format_bytes((double)bench_result_most, most, sizeof most);
-    if (bytes > 0)
-        bench_format_bytes(bytes, size, sizeof size);
-    return bench_explain(reason, BENCH_REASON_TEXT, "%.300s: it has %s%smore than %s, the most that is read", path,
-                         size, bytes > 0 ? ", and that is " : "", most);
-}
-
-// More and more of a file until its end. NULL: reason.
-static char *read_open(FILE *file, const char *path, size_t *size, char reason[BENCH_REASON_TEXT])
-{
-    size_t capacity = 1 << 16, got = 0;
-    char *text = malloc(capacity), *larger;
-    *size = 0;
-    while (text && (got = fread(text + *size, 1, capacity - *size, file)) > 0) {
-        *size += got;
-        if (*size > bench_result_most) {
-            explain_size(path, 0, reason);
-            free(text);
-            return NULL;
-        }
-        if (*size < capacity)
-            continue;
-        larger = realloc(text, capacity *= 2);
-        if (!larger)
-            free(text);
-        text = larger;
-    }
-    if (text && !ferror(file))
-        return text;
-    bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", path, strerror(text ? errno : ENOMEM));
-    free(text);
-    return NULL;
-}
-
-static char *read_all(const char *path, size_t *size, char reason[BENCH_REASON_TEXT])
-{
-    struct stat about;
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", path, strerror(errno));
-        return NULL;
-    }
-    char *text = NULL;
-    const bool is_known = fstat(fileno(file), &about) == 0;
-    if (is_known && S_ISDIR(about.st_mode))
-        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s", path, strerror(EISDIR));
-    else if (is_known && S_ISREG(about.st_mode) && (double)about.st_size > (double)bench_result_most)
-        explain_size(path, (double)about.st_size, reason);
-    else
-        text = read_open(file, path, size, reason);
-    fclose(file);
-    return text;
 }
 
 bool bench_result_check_by(const json_t *schema, json_t *document, const char *name,
@@ -274,7 +215,8 @@ json_t *bench_result_parse(const json_t *schema, const char *text, size_t size, 
                            char reason[BENCH_REASON_TEXT])
 {
     json_error_t error;
-    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    const char *begin = bench_input_text(text, size);
+    json_t *document = json_loadb(begin, size - (size_t)(begin - text), JSON_REJECT_DUPLICATES, &error);
     if (!document) {
         bench_clean_line(error.text);
         bench_explain(reason, BENCH_REASON_TEXT, "%.300s: line %d, column %d: no JSON: %s", name, error.line,
@@ -290,7 +232,7 @@ json_t *bench_result_parse(const json_t *schema, const char *text, size_t size, 
 json_t *bench_result_read(const char *path, char reason[BENCH_REASON_TEXT])
 {
     size_t size;
-    char *text = read_all(path, &size, reason);
+    char *text = bench_input_read(path, bench_result_most, &size, reason);
     if (!text)
         return NULL;
     json_t *schema = bench_result_schema();

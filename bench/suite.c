@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "suite.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "case_list.h"
 #include "embedded.h"
+#include "input.h"
 #include "text.h"
 
 #define FOLDER     "suites/"
 #define MAX_SUITES 64
+#define LARGEST_FILE ((size_t)16 << 20) // of a list of cases
 
 const char *bench_suite_name(size_t index)
 {
@@ -95,7 +96,7 @@ bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
                        char reason[BENCH_REASON_TEXT])
 {
     memset(suite, 0, sizeof *suite);
-    char *copy = bench_copy_text(text), *line = copy;
+    char *copy = bench_copy_text(bench_input_text(text, strlen(text))), *line = copy;
     bool good = copy != NULL;
     for (int number = 1; good && line; number++) {
         char why[BENCH_REASON_TEXT] = "";
@@ -141,26 +142,17 @@ bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_RE
 
 bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return bench_explain(reason, BENCH_REASON_TEXT, "%.500s: %s", path, strerror(errno));
-    size_t size = 0, capacity = 65536;
-    char *text = malloc(capacity);
-    size_t got = 0;
-    while (text && (got = fread(text + size, 1, capacity - size - 1, file)) > 0) {
-        size += got;
-        if (capacity - size < 2) {
-            char *larger = capacity < ((size_t)16 << 20) ? realloc(text, capacity *= 2) : NULL;
-            if (!larger)
-                free(text);
-            text = larger;
-        }
-    }
-    fclose(file);
+    size_t size = 0;
+    int line = 1;
+    char *text = bench_input_read(path, LARGEST_FILE, &size, reason);
     if (!text)
-        return bench_explain(reason, BENCH_REASON_TEXT, "%.500s: too large for a list of cases", path);
-    text[size] = '\0';
-    bool good = bench_suite_parse(text, path, suite, reason);
+        return false;
+    const char *zero = memchr(text, 0, size); // text would end there, and with it the list, without a word
+    for (const char *at = text; zero && at < zero; at++)
+        line += *at == '\n';
+    bool good = zero ? bench_explain(reason, BENCH_REASON_TEXT, "%.500s, line %d: a zero byte, which no text has", path,
+                                     line)
+                     : bench_suite_parse(text, path, suite, reason);
     const char *slash = strrchr(path, '/');
     if (good)
         snprintf(suite->name, sizeof suite->name, "%.63s", slash ? slash + 1 : path);

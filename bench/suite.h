@@ -31,9 +31,9 @@ const char *bench_suite_text(const char *name);
 
 /* One that is compiled in. False: reason says which name is the nearest. */
 bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
-/* A file; reason names file and line. */
+/* A file of text, without zero bytes; reason names file and line. */
 bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
-/* Text of the same form; source is what reason calls it. */
+/* Text of the same form, a byte order mark before it or not; source is what reason calls it. */
 bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
                        char reason[BENCH_REASON_TEXT]);
 /*

@@ -291,7 +291,7 @@ static int merge(tuner *t)
         json_t *more = bench_database_read(t->options->merged[i], reason);
         if (!more) {
             fprintf(stderr, "clbench: %s\n", reason);
-            return BENCH_EXIT_ERROR;
+            return BENCH_EXIT_USAGE;
         }
         size_t taken = bench_database_merge(t->database.entries, more);
         printf("%s: %zu of %zu entries taken over\n", t->options->merged[i], taken, json_array_size(more));

@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "input.h"
 #include "output.h"
 #include "terminal.h"
 #include "text.h"
 
 #define SCHEMA "husk-tuning/1"
+#define LARGEST_FILE ((size_t)1 << 30)
 
 const char *bench_entry_text(const json_t *entry, const char *key)
 {
@@ -84,13 +86,17 @@ static json_t *take_entries(json_t *root, const json_error_t *error, const char 
 json_t *bench_database_parse(const char *text, size_t size, const char *name, char reason[BENCH_REASON_TEXT])
 {
     json_error_t error;
-    return take_entries(json_loadb(text, size, 0, &error), &error, name, reason);
+    const char *begin = bench_input_text(text, size);
+    return take_entries(json_loadb(begin, size - (size_t)(begin - text), 0, &error), &error, name, reason);
 }
 
 json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT])
 {
-    json_error_t error;
-    return take_entries(json_load_file(path, 0, &error), &error, path, reason);
+    size_t size = 0;
+    char *text = bench_input_read(path, LARGEST_FILE, &size, reason);
+    json_t *entries = text ? bench_database_parse(text, size, path, reason) : NULL;
+    free(text);
+    return entries;
 }
 
 void bench_database_open(bench_database *database, const char *path, char reason[BENCH_REASON_TEXT])

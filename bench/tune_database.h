@@ -28,7 +28,7 @@ void bench_database_open(bench_database *database, const char *path, char reason
 bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT]);
 void bench_database_close(bench_database *database);
 
-/* Entries of a file. NULL: reason says why it is no database. */
+/* Entries of a file. NULL: reason says why it cannot be read, or is no database. */
 json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT]);
 /* The same of text in memory; name stands for the file in what is said. */
 json_t *bench_database_parse(const char *text, size_t size, const char *name, char reason[BENCH_REASON_TEXT]);

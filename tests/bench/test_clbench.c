@@ -53,6 +53,8 @@ START_TEST(mistakes_exit_with_2_and_the_nearest_spelling)
     expect("", "run gemm m=1 n=1 k=1 --variant pakced", 2, "'packed'");
     expect("", "run gemm m=1 n=1 k=1 --baseline onednnn", 2, "baseline 'onednnn'");
     expect("", "verfy", 2, "'verify'");
+    expect("", "run ''", 2, "a word is empty where a case is wanted");
+    expect("", "run --file /tmp", 2, "clbench: /tmp: Is a directory");
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "cli_table.h"
@@ -303,6 +304,64 @@ START_TEST(suite_files_name_the_line_of_a_mistake)
 }
 END_TEST
 
+static bool load(const char *path, const char *bytes, size_t size, bench_suite *suite, char reason[BENCH_REASON_TEXT])
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+    return bench_suite_load_file(path, suite, reason);
+}
+
+// What cannot be read to its end is no shorter list.
+START_TEST(suite_files_are_read_whole_or_refused)
+{
+    static const char zero[] = "gemm m=1 n=1 k=1\ngemm m=2\0 n=1 k=1\ngemm m=3 n=1 k=1\n";
+    static const char zero_first[] = "\0gemm m=1 n=1 k=1\n", wide[] = "\xff\xfeg\0e\0m\0m\0";
+    static const char marked[] = "\xef\xbb\xbfgemm m=1 n=1 k=1\n", short_mark[] = "\xef\xbb";
+    char path[] = "/tmp/husk-test-cli-XXXXXX", reason[BENCH_REASON_TEXT];
+    bench_suite suite;
+    const int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    close(descriptor);
+    ck_assert(!load(path, zero, sizeof zero - 1, &suite, reason));
+    ck_assert_msg(strstr(reason, ", line 2: a zero byte") != NULL, "%s", reason);
+    ck_assert(!load(path, zero_first, sizeof zero_first - 1, &suite, reason));
+    ck_assert_msg(strstr(reason, ", line 1: a zero byte") != NULL, "%s", reason);
+    ck_assert(!load(path, wide, sizeof wide - 1, &suite, reason));
+    ck_assert_msg(strstr(reason, ", line 1: a zero byte") != NULL, "%s", reason);
+    ck_assert_msg(load(path, marked, sizeof marked - 1, &suite, reason), "%s", reason);
+    ck_assert_uint_eq(suite.count, 1);
+    bench_suite_free(&suite);
+    ck_assert(!load(path, short_mark, sizeof short_mark - 1, &suite, reason));
+    unlink(path);
+    ck_assert(!bench_suite_load_file("/tmp", &suite, reason));
+    ck_assert_str_eq(reason, "/tmp: Is a directory");
+    ck_assert(!bench_suite_load_file("/proc/self/mem", &suite, reason)); // opened, and not read
+    ck_assert_str_eq(reason, "/proc/self/mem: Input/output error");
+    ck_assert(!bench_suite_load_file("/dev/zero", &suite, reason));
+    ck_assert_str_eq(reason, "/dev/zero: it has more than 16 MiB, the most that is read");
+}
+END_TEST
+
+// What a variable that is not set leaves between quotes.
+START_TEST(an_empty_word_is_no_case)
+{
+    static char program[] = "clbench", empty[] = "", blank[] = " \t", case_word[] = "gemm";
+    static char commands[][8] = {"run", "verify", "tune", "list"};
+    char reason[BENCH_REASON_TEXT];
+    bench_options options;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char *alone[] = {program, commands[i], empty}, *blanks[] = {program, commands[i], blank},
+             *behind[] = {program, commands[i], case_word, empty};
+        ck_assert(!bench_cli_parse(3, alone, &options, reason));
+        ck_assert_str_eq(reason, "a word is empty where a case is wanted");
+        ck_assert(!bench_cli_parse(3, blanks, &options, reason));
+        ck_assert(!bench_cli_parse(4, behind, &options, reason));
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("cli");
@@ -316,6 +375,8 @@ int main(void)
     tcase_add_test(tests, every_suite_parses_and_is_canonical);
     tcase_add_test(tests, networks_are_whole);
     tcase_add_test(tests, suite_files_name_the_line_of_a_mistake);
+    tcase_add_test(tests, suite_files_are_read_whole_or_refused);
+    tcase_add_test(tests, an_empty_word_is_no_case);
     Suite *suite = suite_create("clbench cli");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

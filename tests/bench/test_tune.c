@@ -333,7 +333,9 @@ START_TEST(a_case_is_tuned_once_and_shown)
     json_decref(again);
     json_decref(entries);
     expect("tune --export - 2> /dev/null", 0, "\"schema\": \"husk-tuning/1\"");
-    expect("tune --merge /nonexistent.json", 1, "/nonexistent.json is no tuning database");
+    expect("tune --merge /nonexistent.json", 2, "clbench: /nonexistent.json: No such file or directory");
+    expect("tune --merge /", 2, "clbench: /: Is a directory");
+    expect("tune --merge /dev/null", 2, "/dev/null is no tuning database");
     expect("tune --bugdet 5s", 2, "'--budget'");
     expect("tune gemn m=1 n=1 k=1", 2, "'gemm'");
     expect("tune -d no-such-device " SOFTMAX, 6, "there is");
