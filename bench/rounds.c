@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "footprint.h"
 #include "host.h"
 #include "op.h"
 #include "plausible.h"
@@ -137,22 +138,15 @@ static void measure_again(bench_run *r, bench_row *row, bench_measure_options *o
     }
 }
 
-#define MOST_COPIES 4096
-
-// Sets of operands that together are twice the last-level cache: none is in it when its turn comes again. 0: hot.
+// Sets of operands, none of which is in the last-level cache when its turn comes again. 0: hot.
 static int copies_for(const bench_run *r, const bench_row *row)
 {
     const json_t *device = json_object_get(r->contestants[0].hello, "device");
-    const double bytes = bench_case_bytes(&row->c), wanted = 2 * r->cache_bytes;
     double room = json_number_value(json_object_get(json_object_get(device, "traits"), "global_memory")) / 4;
     const double host =
         bench_host_free_memory("") / (2 * (double)(r->contestant_count + 1)); // each has its own
     room = host > 0 && host < room ? host : room;
-    double copies = bytes > 0 ? ceil(wanted / bytes) : 0;
-    copies = copies < 2 ? 2 : copies; // one that is larger than that still finds nothing of the run before
-    if (!r->options->cold || !(bytes > 0) || copies > MOST_COPIES || copies * bytes > room)
-        return 0;
-    return (int)copies;
+    return r->options->cold ? bench_cold_copies(&row->c, r->cache_bytes, room) : 0;
 }
 
 static bench_measure_options measure_options(const bench_run *r, size_t rows_left, int64_t round)

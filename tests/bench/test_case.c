@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "data.h"
+#include "footprint.h"
+#include "host.h"
 #include "op.h"
 #include "ref/reduce.h"
 #include "text.h"
@@ -254,6 +256,102 @@ START_TEST(data_is_the_same_in_both_layouts)
 }
 END_TEST
 
+// What is allocated for one set of operands and its results.
+static double allocated(const bench_case *c)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_data data;
+    bench_output output;
+    ck_assert_msg(bench_data_make(c, &data, reason), "%s: %s", c->canonical, reason);
+    ck_assert_msg(bench_output_make(c, &data, &output, reason), "%s: %s", c->canonical, reason);
+    const bench_array *const arrays[] = {&data.x,  &data.w,  &data.bias, &data.y,        &data.dy,    &data.lengths,
+                                         &data.h0, &data.c0, &output.indices, &output.h_n, &output.c_n};
+    double bytes = 0;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        bytes += (double)bench_array_bytes(arrays[i]);
+    for (size_t i = 0; i < BENCH_SAVED; i++)
+        bytes += (double)bench_array_bytes(&data.saved[i]);
+    for (size_t i = 0; i < BENCH_GRADIENTS; i++)
+        bytes += (double)bench_array_bytes(&output.gradients[i]);
+    for (int64_t i = 0; i < data.layer_count; i++) {
+        const bench_rnn_weights *layer = &data.layers[i];
+        bytes += (double)(bench_array_bytes(&layer->input) + bench_array_bytes(&layer->hidden) +
+                          bench_array_bytes(&layer->input_bias) + bench_array_bytes(&layer->hidden_bias));
+    }
+    bench_output_free(&output);
+    bench_data_free(c, &data);
+    return bytes;
+}
+
+// Gaps between rows, rows that nothing looks up, states: they need not move, and are there.
+START_TEST(a_footprint_is_what_is_allocated)
+{
+    static const char *const lines[] = {
+        "gemm m=300 n=1 k=1 lda=10000",
+        "gemm m=1 n=300 k=1 ta=1 tb=1 ldb=20000",
+        "gemm m=64 n=64 k=64 lda=1000 ldb=2000 ldc=500 batch=3 dtype=f16",
+        "gemm m=64 n=8 k=64 ldc=500 bias=1 packed=1 dtype=bf16",
+        "gemm m=64 n=64 k=64 lda=1000 ldb=2000 ldc=500 dir=bwd act=gelu beta=1 bias=1",
+        "embedding lookups=3 rows=3000 columns=50",
+        "embedding lookups=3000 rows=30 columns=50 dtype=f16",
+        "embedding lookups=3 rows=3000 columns=50 dir=bwd",
+        "loss n=19 c=1000 kind=negative_log",
+        "loss n=19 c=1000 kind=negative_log dir=bwd",
+        "rnn cell=lstm t=1 b=100 input=10 hidden=20 layers=9 state=1",
+        "rnn cell=gru t=1 b=100 input=10 hidden=20 layers=9 state=1 dir=bwd",
+        "softmax outer=300 axis=40",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const bench_case c = parse(lines[i]);
+        const double is = allocated(&c), said = bench_case_footprint(&c);
+        ck_assert_msg(said >= 0.9 * is && said <= 1.3 * is, "%s: %.0f bytes, not %.0f", lines[i], is, said);
+    }
+    for (int k = 0; k < BENCH_OP_COUNT; k++) {
+        const bench_op *op = bench_op_get((bench_op_kind)k);
+        char line[BENCH_CASE_TEXT];
+        for (int64_t i = 0; op->generate && op->generate(i, line); i += 3) { // small ones, for the sake of time
+            const bench_case c = parse(line);
+            const double said = bench_case_footprint(&c), is = said < 16384 ? allocated(&c) : 0;
+            ck_assert_msg(is <= 2.5 * said + 256, "%s: %.0f bytes, not %.0f", line, is, said);
+        }
+    }
+}
+END_TEST
+
+START_TEST(cold_copies_fit_in_memory)
+{
+    const bench_case narrow = parse("gemm m=64 n=64 k=64"), far = parse("gemm m=64 n=64 k=64 lda=10000"),
+                     large = parse("gemm m=4096 n=4096 k=4096"), tiny = parse("softmax outer=1 axis=1");
+    const double cache = 32e6, room = 1e9;
+    const int copies = bench_cold_copies(&narrow, cache, room);
+    ck_assert_double_ge(copies * bench_case_bytes(&narrow), 2 * cache);
+    ck_assert_int_eq(bench_cold_copies(&far, cache, room), 0); // its rows are as many bytes, 600 times as far apart
+    ck_assert_int_eq(bench_cold_copies(&far, cache, 1e11), copies);
+    ck_assert_int_eq(bench_cold_copies(&large, cache, room), 2);
+    ck_assert_int_eq(bench_cold_copies(&large, cache, 3e8), 0);
+    ck_assert_int_eq(bench_cold_copies(&tiny, cache, room), 0);
+}
+END_TEST
+
+// Before it is allocated: a system that gives more than it has takes it from others later.
+START_TEST(memory_is_asked_for_as_much_as_is_allocated)
+{
+    static const char *const lines[] = {
+        "gemm m=100000 n=1 k=1 lda=1000000000",
+        "embedding lookups=1 rows=1000000000000 columns=100",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char reason[BENCH_REASON_TEXT] = "";
+        const bench_case c = parse(lines[i]);
+        bench_data data;
+        ck_assert(!bench_data_make(&c, &data, reason));
+        if (bench_host_free_memory("") > 0)
+            ck_assert_msg(strstr(reason, "memory does not suffice: it takes 7") == reason && strstr(reason, "TiB"),
+                          "%s", reason);
+    }
+}
+END_TEST
+
 static bench_verdict verdict_of(const bench_case *c, const bench_data *data, const bench_output *output)
 {
     const bench_verify_options options = {.seed = 1};
@@ -346,6 +444,9 @@ int main(void)
     tcase_add_test(tests, data_is_a_function_of_the_case);
     tcase_add_test(tests, data_is_the_same_in_both_layouts);
     tcase_add_test(tests, long_products_are_of_ordinary_size);
+    tcase_add_test(tests, a_footprint_is_what_is_allocated);
+    tcase_add_test(tests, cold_copies_fit_in_memory);
+    tcase_add_test(tests, memory_is_asked_for_as_much_as_is_allocated);
     tcase_add_test(tests, generated_configurations_parse_and_differ);
     tcase_add_test(tests, numbers_and_words);
     Suite *suite = suite_create("clbench case");
