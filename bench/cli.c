@@ -5,6 +5,7 @@
 
 #include "cli_table.h"
 #include "output.h"
+#include "suite.h"
 #include "text.h"
 
 #define MAX_TIME     120.0
@@ -175,12 +176,29 @@ static const char *written_twice(const bench_options *o)
     const char *const paths[] = {o->json_path ? o->json_path : o->resume_path, o->csv_path, o->md_path, o->plain_path};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         for (size_t k = 0; k < i; k++) {
-            if (paths[i] && paths[k] && !strcmp(paths[i], paths[k]) && strcmp(paths[i], "-") &&
-                !bench_output_is_stream(paths[i]))
+            if (paths[i] && paths[k] && strcmp(paths[i], "-") && !bench_output_is_stream(paths[i]) &&
+                (!strcmp(paths[i], paths[k]) || bench_output_is_same(paths[i], paths[k])))
                 return paths[i];
         }
     }
     return NULL;
+}
+
+// Nothing that is read is written. (Results by other commands' words are looked at where the words are understood.)
+static bool spares_inputs(const bench_options *o, char reason[BENCH_REASON_TEXT])
+{
+    const char *const outputs[] = {o->json_path, o->csv_path,     o->md_path,
+                                   o->plain_path, o->digests_path, o->export_path};
+    const bool is_file = o->suite && bench_suite_is_path(o->suite);
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        if (!bench_output_is_apart(outputs[i], o->file, reason) ||
+            !bench_output_is_apart(outputs[i], is_file ? o->suite : NULL, reason))
+            return false;
+        for (size_t k = 0; k < o->merged_count; k++)
+            if (!bench_output_is_apart(outputs[i], o->merged[k], reason))
+                return false;
+    }
+    return true;
 }
 
 static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT])
@@ -208,6 +226,8 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
     if (written_twice(o))
         return bench_explain(reason, BENCH_REASON_TEXT, "two kinds of results cannot go to one file: %.300s",
                              written_twice(o));
+    if (!spares_inputs(o, reason))
+        return false;
     if (o->rounds < 1)
         return bench_explain(reason, BENCH_REASON_TEXT, "--rounds: at least 1 is wanted");
     return true;

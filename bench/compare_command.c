@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // clbench compare: two runs, or several devices beside each other.
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@ typedef struct session {
     size_t count;
     json_t *json; /* of all comparisons */
     FILE *markdown;
+    bench_writing md;
 } session;
 
 // ---- which devices belong together ----
@@ -263,12 +263,13 @@ static bool check_options(const bench_options *o)
 static bool write_json(const session *s)
 {
     const json_t *document = json_array_size(s->json) == 1 ? json_array_get(s->json, 0) : s->json;
-    FILE *file = bench_output_open(s->options->json_path);
+    bench_writing writing;
+    FILE *file = bench_output_open(&writing, s->options->json_path);
     if (file) {
         json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
         fputc('\n', file);
     }
-    return file && bench_output_close(file, s->options->json_path);
+    return file && bench_output_close(&writing, s->options->json_path);
 }
 
 static bool read_one(session *s, size_t index, const json_t *like, char reason[BENCH_REASON_TEXT])
@@ -298,6 +299,10 @@ static bool read_all(session *s, bench_options *options, char reason[BENCH_REASO
             if (!read_one(s, i, NULL, reason))
                 return false;
     }
+    for (size_t i = 0; i < options->file_count; i++)
+        if (!bench_output_is_apart(options->json_path, s->paths[i], reason) ||
+            !bench_output_is_apart(options->md_path, s->paths[i], reason))
+            return false;
     for (size_t i = 0; i < options->file_count; i++) { // from now on they are only said, in JSON, too
         bench_clean_line(s->paths[i]);
         options->files[i] = s->paths[i];
@@ -323,10 +328,13 @@ int bench_command_compare(const bench_options *given)
     if (code == BENCH_EXIT_OK) {
         bench_output_take_stdout(&options, stdout_path);
         s.json = options.json_path ? json_array() : NULL;
-        s.markdown = options.md_path ? bench_output_open(options.md_path) : NULL;
+        s.markdown = options.md_path ? bench_output_open(&s.md, options.md_path) : NULL;
         code = s.count == 2 ? compare_two(&s) : show_columns(&s);
         const bool is_written = code != BENCH_EXIT_USAGE;
-        bool good = !options.md_path || (s.markdown && bench_output_close(s.markdown, options.md_path));
+        if (!is_written)
+            bench_output_drop(&s.md);
+        bool good = !options.md_path || !is_written ||
+                    (s.markdown && bench_output_close(&s.md, options.md_path));
         good = (!s.json || !is_written || write_json(&s)) && good;
         // A wrong result comes before what could not be written.
         code = good || code == BENCH_EXIT_VERIFICATION ? code : BENCH_EXIT_ERROR;

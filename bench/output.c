@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define _XOPEN_SOURCE 700 // realpath
 #include "output.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "terminal.h"
+#include "text.h"
 
 bool bench_output_is_stream(const char *path)
 {
@@ -63,21 +65,100 @@ bool bench_output_place(const char *temporary, const char *path, bool replaces)
     return false;
 }
 
-FILE *bench_output_open(const char *path)
+static mode_t usual_mode(void)
 {
-    FILE *file = bench_output_file(path);
-    if (!file)
-        bench_say("clbench: %s cannot be written", path);
-    return file;
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
 }
 
-bool bench_output_close(FILE *file, const char *path)
+// Of a link what it names is replaced, not the link; and who may read what was there may read what comes.
+static void open_beside(bench_writing *w, const char *path)
 {
-    bool good = !ferror(file) && fflush(file) == 0;
-    good = fclose(file) == 0 && good;
+    struct stat about;
+    const bool is_there = stat(path, &about) == 0;
+    char *place = is_there ? realpath(path, NULL) : NULL;
+    const size_t length = (size_t)snprintf(w->place, sizeof w->place, "%s", place ? place : path);
+    free(place);
+    if (is_there && S_ISDIR(about.st_mode))
+        errno = EISDIR;
+    if (is_there && (S_ISDIR(about.st_mode) || access(path, W_OK) != 0))
+        return;
+    snprintf(w->temporary, sizeof w->temporary, "%s.XXXXXX", w->place);
+    errno = ENAMETOOLONG;
+    w->file = length < sizeof w->place ? bench_output_temporary(w->temporary) : NULL;
+    const int why = errno;
+    if (w->file) {
+        fchmod(fileno(w->file), is_there ? about.st_mode & 0777 : usual_mode());
+        return;
+    }
+    w->temporary[0] = '\0';
+    errno = why;
+    if (is_there && (why == EACCES || why == EPERM || why == ENAMETOOLONG)) // the file may be written, its folder not
+        w->file = bench_output_file(path);
+}
+
+static bool is_link_to_nothing(const char *path)
+{
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode) && stat(path, &about) != 0;
+}
+
+FILE *bench_output_open(bench_writing *w, const char *path)
+{
+    *w = (bench_writing){.file = NULL};
+    if (bench_output_is_stream(path) || is_link_to_nothing(path))
+        w->file = bench_output_file(path);
+    else
+        open_beside(w, path);
+    if (!w->file)
+        bench_say("clbench: %s cannot be written: %s", path, strerror(errno));
+    return w->file;
+}
+
+bool bench_output_close(bench_writing *w, const char *path)
+{
+    const bool is_beside = w->temporary[0] != '\0';
+    bool good = !ferror(w->file) && fflush(w->file) == 0 && (!is_beside || bench_output_sync(w->file));
+    int why = errno;
+    if (fclose(w->file) != 0 && good) {
+        why = errno;
+        good = false;
+    }
+    if (good && is_beside && !bench_output_place(w->temporary, w->place, true)) {
+        why = errno;
+        good = false;
+    }
+    if (!good && is_beside)
+        unlink(w->temporary);
     if (!good)
-        bench_say("clbench: %s could not be written", path);
+        bench_say("clbench: %s could not be written: %s", path, strerror(why));
+    w->file = NULL;
     return good;
+}
+
+void bench_output_drop(bench_writing *w)
+{
+    if (w->file)
+        fclose(w->file);
+    if (w->file && w->temporary[0])
+        unlink(w->temporary);
+    w->file = NULL;
+}
+
+bool bench_output_is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return !bench_output_is_stream(a) && stat(a, &one) == 0 && stat(b, &other) == 0 && S_ISREG(one.st_mode) &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool bench_output_is_apart(const char *output, const char *input, char reason[BENCH_REASON_TEXT])
+{
+    if (!output || !input || !strcmp(output, "-") || !bench_output_is_same(output, input))
+        return true;
+    return bench_explain(reason, BENCH_REASON_TEXT,
+                         "%.300s is read, and would be lost if it were written: name another file", output);
 }
 
 bool bench_output_check(const char *path)

@@ -11,10 +11,24 @@
 bool bench_output_is_stream(const char *path);
 /* To be written from its beginning, or from where a descriptor of this process (/dev/stdout, /dev/fd/N) stands. */
 FILE *bench_output_file(const char *path);
+/* What is written to have a name in the end: until then what was there stays, whatever happens. */
+typedef struct bench_writing {
+    FILE *file;
+    char place[4096];     /* the file that a path names, through links */
+    char temporary[4200]; /* "": a stream, or where no other file can be made beside it: written in place */
+} bench_writing;
+
 /* NULL, and a word on stderr, where it cannot be written. */
-FILE *bench_output_open(const char *path);
-/* False, and a word on stderr, where not all could be written. */
-bool bench_output_close(FILE *file, const char *path);
+FILE *bench_output_open(bench_writing *writing, const char *path);
+/* False, and a word on stderr, where not all could be written: then what was there stays. */
+bool bench_output_close(bench_writing *writing, const char *path);
+/* Nothing is written after all. */
+void bench_output_drop(bench_writing *writing);
+
+/* Whether two paths name one file, by whatever names. False where one of them is no file, or a stream. */
+bool bench_output_is_same(const char *a, const char *b);
+/* False: the output is the input, which would be lost; reason says so. NULL and "-" are no files. */
+bool bench_output_is_apart(const char *output, const char *input, char reason[BENCH_REASON_TEXT]);
 
 /* A new file whose name is made of a pattern that ends with XXXXXX: what is to have another's name. NULL: errno. */
 FILE *bench_output_temporary(char *pattern);

@@ -228,12 +228,13 @@ static int measure_device(const bench_options *options, const char *wish, json_t
 
 static bool write_json(const json_t *list, const char *path)
 {
-    FILE *file = bench_output_open(path);
+    bench_writing writing;
+    FILE *file = bench_output_open(&writing, path);
     if (file) {
         json_dumpf(list, file, JSON_INDENT(1));
         fputc('\n', file);
     }
-    return file && bench_output_close(file, path);
+    return file && bench_output_close(&writing, path);
 }
 
 int bench_command_overhead(const bench_options *given)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "history.h"
+#include "output.h"
 #include "run.h"
 #include "text.h"
 
@@ -117,18 +118,20 @@ void bench_roofline_free(bench_roofline *r)
 static int write_picture(const bench_roofline *r, const char *path)
 {
     const bool is_stdout = !strcmp(path, "-");
-    FILE *file = is_stdout ? stdout : fopen(path, "w");
-    if (file)
-        bench_roofline_draw(r, file);
-    bool good = file && !ferror(file) && fflush(file) == 0;
-    if (file && !is_stdout)
-        good = fclose(file) == 0 && good;
-    if (!good) {
-        fprintf(stderr, "clbench: %s could not be written: %s\n", path, strerror(errno));
+    bench_writing writing;
+    FILE *file = is_stdout ? stdout : bench_output_open(&writing, path);
+    if (!file)
+        return BENCH_EXIT_ERROR;
+    bench_roofline_draw(r, file);
+    if (is_stdout && (ferror(file) || fflush(file) != 0)) {
+        fprintf(stderr, "clbench: stdout could not be written: %s\n", strerror(errno));
         return BENCH_EXIT_ERROR;
     }
-    if (!is_stdout)
-        printf("%zu cases are in %s\n", r->count, path);
+    if (is_stdout)
+        return BENCH_EXIT_OK;
+    if (!bench_output_close(&writing, path))
+        return BENCH_EXIT_ERROR;
+    printf("%zu cases are in %s\n", r->count, path);
     return BENCH_EXIT_OK;
 }
 
@@ -141,8 +144,11 @@ int bench_command_roofline(const bench_options *options)
         return BENCH_EXIT_USAGE;
     }
     char path[BENCH_PATH_TEXT];
-    json_t *document =
-        bench_history_resolve(options->files[0], NULL, path, reason) ? bench_result_read(path, reason) : NULL;
+    const char *picture = options->output_path ? options->output_path : "roofline.svg";
+    json_t *document = bench_history_resolve(options->files[0], NULL, path, reason) &&
+                               bench_output_is_apart(picture, path, reason)
+                           ? bench_result_read(path, reason)
+                           : NULL;
     if (!document) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
@@ -152,7 +158,7 @@ int bench_command_roofline(const bench_options *options)
         json_decref(document);
         return BENCH_EXIT_USAGE;
     }
-    const int code = write_picture(&roofline, options->output_path ? options->output_path : "roofline.svg");
+    const int code = write_picture(&roofline, picture);
     bench_roofline_free(&roofline);
     json_decref(document);
     return code;

@@ -72,7 +72,7 @@ bool bench_select_cases(const bench_options *options, const char *fallback, benc
         good = cases_of_words(options->cases, suite, reason);
     else if (options->file)
         good = bench_suite_load_file(options->file, suite, reason);
-    else if (options->suite && (strchr(options->suite, '/') || strstr(options->suite, ".txt")))
+    else if (options->suite && bench_suite_is_path(options->suite))
         good = bench_suite_load_file(options->suite, suite, reason);
     else
         good = bench_suite_load(options->suite ? options->suite : fallback, suite, reason);

@@ -140,6 +140,11 @@ bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_RE
                          count ? bench_nearest(name, names, count) : "");
 }
 
+bool bench_suite_is_path(const char *name)
+{
+    return strchr(name, '/') || strstr(name, ".txt");
+}
+
 bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
     size_t size = 0;

@@ -31,6 +31,8 @@ const char *bench_suite_text(const char *name);
 
 /* One that is compiled in. False: reason says which name is the nearest. */
 bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
+/* Whether a suite's name is a file's: it has a '/' or ".txt". */
+bool bench_suite_is_path(const char *name);
 /* A file of text, without zero bytes; reason names file and line. */
 bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
 /* Text of the same form, a byte order mark before it or not; source is what reason calls it. */

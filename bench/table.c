@@ -171,7 +171,8 @@ static void csv_row_end(FILE *file, const json_t *row)
 // One line a measured time: ours with an empty baseline, then a line for each form of each baseline.
 bool bench_write_csv(const char *path, const json_t *rows)
 {
-    FILE *file = bench_output_open(path);
+    bench_writing writing;
+    FILE *file = bench_output_open(&writing, path);
     if (!file)
         return false;
     fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
@@ -203,7 +204,7 @@ bool bench_write_csv(const char *path, const json_t *rows)
             }
         }
     }
-    return bench_output_close(file, path);
+    return bench_output_close(&writing, path);
 }
 
 // A number without a unit's prefix, so that it needs no parsing: nanoseconds, GFLOP/s or GB/s, times.
@@ -271,7 +272,8 @@ static void plain_summary(FILE *file, const json_t *root, size_t device, const c
 
 bool bench_write_plain(const char *path, const json_t *root)
 {
-    FILE *file = bench_output_open(path);
+    bench_writing writing;
+    FILE *file = bench_output_open(&writing, path);
     const json_t *rows = json_object_get(root, "results"), *devices = json_object_get(root, "devices");
     if (!file)
         return false;
@@ -283,7 +285,7 @@ bool bench_write_plain(const char *path, const json_t *root)
             snprintf(on, sizeof on, " on %zu", d);
         plain_summary(file, root, d, on);
     }
-    return bench_output_close(file, path);
+    return bench_output_close(&writing, path);
 }
 
 static void markdown_speedups(FILE *file, const json_t *row, const json_t *means)
@@ -355,7 +357,8 @@ static void markdown_device(FILE *file, const json_t *root, const json_t *device
 // A table for each device, below its name.
 bool bench_write_markdown(const char *path, const json_t *root)
 {
-    FILE *file = bench_output_open(path);
+    bench_writing writing;
+    FILE *file = bench_output_open(&writing, path);
     const json_t *devices = json_object_get(root, "devices");
     if (!file)
         return false;
@@ -364,5 +367,5 @@ bool bench_write_markdown(const char *path, const json_t *root)
             fputc('\n', file);
         markdown_device(file, root, devices ? json_array_get(devices, d) : json_object_get(root, "device"), d);
     }
-    return bench_output_close(file, path);
+    return bench_output_close(&writing, path);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // clbench verify: every variant of every operator against the reference, on a suite's cases and on generated
 // ones.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "case_check.h"
 #include "dry_run.h"
 #include "op.h"
+#include "output.h"
 #include "run.h"
 #include "terminal.h"
 #include "text.h"
@@ -279,8 +279,8 @@ int bench_command_verify(const bench_options *given)
         return code;
     }
     FILE *digests = NULL;
-    if (options->digests_path && !options->list && !(digests = fopen(options->digests_path, "w"))) {
-        fprintf(stderr, "clbench: %s cannot be written: %s\n", options->digests_path, strerror(errno));
+    bench_writing writing;
+    if (options->digests_path && !options->list && !(digests = bench_output_open(&writing, options->digests_path))) {
         bench_suite_free(&suite);
         return BENCH_EXIT_ERROR;
     }
@@ -305,9 +305,7 @@ int bench_command_verify(const bench_options *given)
     bench_suite_free(&suite);
     if (bench_interrupted && code == BENCH_EXIT_OK)
         code = bench_interrupted_exit();
-    if (digests && (ferror(digests) | fclose(digests))) {
-        fprintf(stderr, "clbench: %s could not be written: %s\n", options->digests_path, strerror(errno));
+    if (digests && !bench_output_close(&writing, options->digests_path))
         return code == BENCH_EXIT_OK || code == BENCH_EXIT_TIMEOUT ? BENCH_EXIT_ERROR : code;
-    }
     return code;
 }

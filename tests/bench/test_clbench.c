@@ -392,7 +392,7 @@ START_TEST(a_picture_needs_a_result)
     expect(none, "roofline " HUSK_SOURCE_DIR "/README.md", 2, "line 1, column 1: no JSON");
     expect(none, "roofline $(ls " HUSK_SOURCE_DIR "/bench/results/*.json | head -n 1) -o -", 0, "</svg>");
     expect(none, "roofline $(ls " HUSK_SOURCE_DIR "/bench/results/*.json | head -n 1) -o /no/such/folder/x",
-           1, "could not be written");
+           1, "cannot be written");
 }
 END_TEST
 
