@@ -375,8 +375,18 @@ double bench_case_macs(const bench_case *c)
 
 double bench_case_bytes(const bench_case *c)
 {
+    return bench_op_get(c->op)->bytes(c);
+}
+
+double bench_case_operands(const bench_case *c)
+{
     const bench_op *op = bench_op_get(c->op);
-    return op->bytes(c) * (op->narrows ? (double)husk_dtype_size(c->dtype) / 4 : 1);
+    return op->operands ? op->operands(c) : op->bytes(c);
+}
+
+double bench_case_element(const bench_case *c)
+{
+    return bench_op_get(c->op)->narrows ? (double)husk_dtype_size(c->dtype) : 4;
 }
 
 bool bench_case_is_bandwidth(const bench_case *c)

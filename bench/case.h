@@ -72,8 +72,12 @@ bool bench_case_parse(const char *line, bench_case *out, char reason[BENCH_REASO
 double bench_case_flops(const bench_case *c);
 /* Multiply-adds of the linear part; 0 for pool, softmax and activation. */
 double bench_case_macs(const bench_case *c);
-/* Bytes that must move at the least: every input read once, every output written once. */
+/* Bytes that must move at the least: what is needed of every input read once, every output written once. */
 double bench_case_bytes(const bench_case *c);
+/* Bytes that the operands take, whether they have to move or not. */
+double bench_case_operands(const bench_case *c);
+/* Bytes of an element of what has the case's dtype; labels, indices and what is kept in f32 have sizes of their own. */
+double bench_case_element(const bench_case *c);
 /* How many operations of the case a device does in the time of one of f32's. */
 double bench_case_peak_factor(const bench_case *c);
 /* True when the case's figure of merit is GB/s instead of GFLOP/s (pool, softmax, activation). */

@@ -48,7 +48,7 @@ static double rnn_states(const bench_case *c)
     return c->dir == BENCH_FWD ? all * (1 + (r->state != 0)) : all * (r->state ? 3 : 0);
 }
 
-// Beside bench_case_bytes: elements of the case's dtype that are there and need not move.
+// Beside bench_case_operands: elements of the case's dtype that are there and need not move.
 static double rest_of(const bench_case *c)
 {
     switch (c->op) {
@@ -67,7 +67,7 @@ static double rest_of(const bench_case *c)
 
 double bench_case_footprint(const bench_case *c)
 {
-    return bench_case_bytes(c) + rest_of(c) * (double)husk_dtype_size(c->dtype);
+    return bench_case_operands(c) + rest_of(c) * (double)husk_dtype_size(c->dtype);
 }
 
 // Together they are twice the cache. Gaps between rows are never in it, and take memory nevertheless.

@@ -32,7 +32,8 @@ typedef struct bench_op {
     /* Sizes. */
     double (*flops)(const bench_case *c);
     double (*macs)(const bench_case *c); /* NULL: none */
-    double (*bytes)(const bench_case *c); /* in f32 */
+    double (*bytes)(const bench_case *c); /* that have to move, in the case's dtype: see bench_case_element */
+    double (*operands)(const bench_case *c); /* that all operands take, where some need not be read; NULL: as bytes */
     bool is_bandwidth;
     double peak_factor; /* operations an instruction does for one of f32's; 0 means 1, eight-bit integers have 4 */
 

@@ -95,7 +95,7 @@ static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
     const char *lack = !op_of(c)              ? "the reference has no such operator"
                        : c->dir != BENCH_FWD  ? "only forward is compared"
                        : c->dtype != HUSK_F32 ? "only f32 is compared"
-                       : bench_case_macs(c) > LARGEST_MACS || bench_case_bytes(c) > LARGEST_BYTES
+                       : bench_case_macs(c) > LARGEST_MACS || bench_case_operands(c) > LARGEST_BYTES
                            ? "the reference is for tiny cases: up to 2^22 multiply-adds and 16 MiB"
                            : NULL;
     if (lack)

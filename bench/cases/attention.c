@@ -81,13 +81,33 @@ static double flops(const bench_case *c)
     return 2 * weights(a) * (c->dir == BENCH_FWD ? d + e : 3 * d + 2 * e);
 }
 
+// q, y, k and v; the gradients of all four, and log_sum_exp, which is f32 beside what is narrower. What is written is
+// so whole; of what is read, so many queries and keys of a head.
+static double bytes_with(const bench_case *c, double queries, double keys)
+{
+    const bench_attention *a = &c->as.attention;
+    const double size = bench_case_element(c), d = (double)a->d, e = (double)a->e;
+    const double heads = (double)a->n * (double)a->heads, kv_heads = (double)a->n * (double)a->kv_heads;
+    const double length = heads * (double)a->length, all_keys = kv_heads * (double)a->keys;
+    const double read = size * (heads * queries * d + kv_heads * keys * (d + e));
+    if (c->dir == BENCH_FWD)
+        return read + size * length * e;
+    const double saved = heads * queries * (2 * size * e + fmax(size, 4)); // y and dy, log_sum_exp
+    return read + saved + size * (length * d + all_keys * (d + e));
+}
+
+// No query has to be read that sees no key, and no key that no query sees.
 static double bytes(const bench_case *c)
 {
     const bench_attention *a = &c->as.attention;
-    const double queries = (double)a->n * (double)a->heads * (double)a->length;
-    const double keys = (double)a->n * (double)a->kv_heads * (double)a->keys;
-    const double all = 4 * (double)(a->d + a->e) * (queries + keys);
-    return c->dir == BENCH_FWD ? all : 2 * all + 4 * queries * (double)a->e;
+    const double length = (double)a->length, keys = (double)a->keys;
+    return bytes_with(c, a->causal == HUSK_CAUSAL_BOTTOM_RIGHT ? fmin(length, keys) : length,
+                      a->causal == HUSK_CAUSAL_TOP_LEFT ? fmin(length, keys) : keys);
+}
+
+static double operands(const bench_case *c)
+{
+    return bytes_with(c, (double)c->as.attention.length, (double)c->as.attention.keys);
 }
 
 static husk_attention_params params_of(const bench_case *c, const char *variant)
@@ -281,6 +301,7 @@ const bench_op bench_op_attention = {
     .resolve = resolve,
     .flops = flops,
     .bytes = bytes,
+    .operands = operands,
     .make_data = make_data,
     .make_output = make_output,
     .husk_enqueue = husk_enqueue,

@@ -46,16 +46,26 @@ static double flops(const bench_case *c)
     return (double)c->as.binary.rows * (double)c->as.binary.columns;
 }
 
+static double operands(const bench_case *c)
+{
+    int64_t shape[2];
+    shape_of_b(&c->as.binary, shape);
+    const double b = (double)shape[0] * (double)shape[1], size = bench_case_element(c);
+    if (c->dir == BENCH_FWD)
+        return size * (2 * flops(c) + b);
+    // dy and da; db; a and b where they are read.
+    const bool reads = c->as.binary.op > HUSK_BINARY_SUBTRACT;
+    return size * (2 * flops(c) + b + (reads ? flops(c) + b : 0));
+}
+
+// Where y is empty, nothing is read, and db is zeros.
 static double bytes(const bench_case *c)
 {
     int64_t shape[2];
     shape_of_b(&c->as.binary, shape);
-    const double b = (double)shape[0] * (double)shape[1];
-    if (c->dir == BENCH_FWD)
-        return 4 * (2 * flops(c) + b);
-    // dy and da; db; a and b where they are read.
-    const bool reads = c->as.binary.op > HUSK_BINARY_SUBTRACT;
-    return 4 * (2 * flops(c) + b + (reads ? flops(c) + b : 0));
+    if (flops(c) > 0)
+        return operands(c);
+    return c->dir == BENCH_FWD ? 0 : bench_case_element(c) * (double)shape[0] * (double)shape[1];
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
@@ -157,6 +167,7 @@ const bench_op bench_op_binary = {
     .normalise = normalise,
     .flops = flops,
     .bytes = bytes,
+    .operands = operands,
     .is_bandwidth = true,
     .narrows = true,
     .make_data = make_data,

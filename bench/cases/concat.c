@@ -22,7 +22,7 @@ static double elements(const bench_case *c)
 
 static double bytes(const bench_case *c)
 {
-    return 8 * elements(c);
+    return 2 * bench_case_element(c) * elements(c);
 }
 
 // x and w are the inputs; of the gradient, y and the first further one are theirs.

@@ -6,6 +6,7 @@
 #include "cases/space.h"
 #include "data.h"
 #include "op.h"
+#include "touched.h"
 #include "ref/conv.h"
 #include "ref/freivalds.h"
 #include "ref/random.h"
@@ -88,13 +89,43 @@ static double flops(const bench_case *c)
     return 2 * macs(c);
 }
 
+static double weights(const bench_conv *v)
+{
+    return (double)v->k * (double)v->c / (double)v->groups * product3(v->filter) + (v->bias ? (double)v->k : 0);
+}
+
+// So many positions of x's image; the weights and a bias, and the outputs.
+static double bytes_with(const bench_case *c, double positions)
+{
+    const bench_conv *v = &c->as.conv;
+    double x = (double)v->n * (double)v->c * positions;
+    double y = (double)v->n * (double)v->k * product3(v->out);
+    return bench_case_element(c) * (x + weights(v) + y);
+}
+
+// What no window touches need not be read, and nothing where there are no outputs; gradients are written whole.
 static double bytes(const bench_case *c)
 {
     const bench_conv *v = &c->as.conv;
-    double x = (double)v->n * (double)v->c * product3(v->in);
-    double w = (double)v->k * (double)v->c / (double)v->groups * product3(v->filter);
-    double y = (double)v->n * (double)v->k * product3(v->out);
-    return 4 * (x + w + y + (v->bias ? (double)v->k : 0));
+    if (v->n == 0 || v->k == 0)
+        return bench_case_element(c) * (c->dir == BENCH_BWD_DATA     ? (double)v->n * (double)v->c * product3(v->in)
+                                        : c->dir == BENCH_BWD_WEIGHT ? weights(v)
+                                                                     : 0);
+    const double channels = c->layout == BENCH_NHWC ? (double)v->c : 1;
+    const bench_windows windows = {.space = v->space,
+                                   .in = v->in,
+                                   .window = v->filter,
+                                   .stride = v->stride,
+                                   .pad = v->pad,
+                                   .dilation = v->dilation,
+                                   .out = v->out,
+                                   .apart = bench_case_element(c) * channels};
+    return bytes_with(c, c->dir == BENCH_BWD_DATA ? product3(v->in) : bench_touched(&windows));
+}
+
+static double operands(const bench_case *c)
+{
+    return bytes_with(c, product3(c->as.conv.in));
 }
 
 // The gradients: one at a time, which takes y's place; dy has forward's shape of y.
@@ -321,6 +352,7 @@ const bench_op bench_op_conv = {
     .flops = flops,
     .macs = macs,
     .bytes = bytes,
+    .operands = operands,
     .narrows = true,
     .make_data = make_data,
     .make_output = make_output,

@@ -25,7 +25,7 @@ static double flops(const bench_case *c)
 
 static double bytes(const bench_case *c)
 {
-    return 8 * (double)c->as.dropout.count;
+    return 2 * bench_case_element(c) * (double)c->as.dropout.count;
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)

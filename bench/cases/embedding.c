@@ -20,14 +20,24 @@ static double flops(const bench_case *c)
     return (double)c->as.embedding.lookups * (double)c->as.embedding.columns;
 }
 
+// The indices, which are i32 whatever the table is; a row for each, and so many of the table's.
+static double bytes_with(const bench_case *c, double rows)
+{
+    const double lookups = (double)c->as.embedding.lookups, columns = (double)c->as.embedding.columns;
+    return 4 * lookups + bench_case_element(c) * columns * (lookups + rows);
+}
+
 // Forward reads and writes a row a lookup; the gradient reads one and writes the whole table.
 static double bytes(const bench_case *c)
 {
-    const bench_embedding *e = &c->as.embedding;
-    const double lookups = (double)e->lookups, columns = (double)e->columns;
+    const double lookups = (double)c->as.embedding.lookups, rows = (double)c->as.embedding.rows;
     // A row that is looked up again is read once; the table's gradient is written whole.
-    const double rows = (double)e->rows;
-    return 4 * lookups + 4 * columns * (lookups + (c->dir == BENCH_FWD ? fmin(lookups, rows) : rows));
+    return bytes_with(c, c->dir == BENCH_FWD ? fmin(lookups, rows) : rows);
+}
+
+static double operands(const bench_case *c)
+{
+    return bytes_with(c, (double)c->as.embedding.rows);
 }
 
 static bool make_indices(const bench_embedding *e, bench_array *indices, uint64_t seed)
@@ -96,6 +106,7 @@ const bench_op bench_op_embedding = {
     .common = BENCH_COMMON_DTYPE | BENCH_COMMON_DIR,
     .flops = flops,
     .bytes = bytes,
+    .operands = operands,
     .is_bandwidth = true,
     .narrows = true,
     .make_data = make_data,

@@ -100,15 +100,30 @@ static double flops(const bench_case *c)
     return 2 * macs(c);
 }
 
-static double bytes(const bench_case *c)
+static double bias_elements(const bench_gemm *g)
+{
+    return (double)(g->bias == BENCH_BIAS_ROW ? g->n : g->bias == BENCH_BIAS_COLUMN ? g->m : 0);
+}
+
+static double operands(const bench_case *c)
 {
     const bench_gemm *g = &c->as.gemm;
     double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-    double bias = g->bias == BENCH_BIAS_ROW ? n : g->bias == BENCH_BIAS_COLUMN ? m : 0;
+    const double bias = bias_elements(g), size = bench_case_element(c);
     if (is_backward(c)) // A, B and their gradients; dy, what the activation's derivative is taken from, dc
-        return 4 * ((double)g->batch * (2 * m * k + 2 * k * n +
-                                        m * n * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0))) + bias);
-    return 4 * ((double)g->batch * (m * k + k * n + m * n * (g->beta != 0 ? 2 : 1)) + bias);
+        return size * ((double)g->batch * (2 * m * k + 2 * k * n +
+                                           m * n * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0))) + bias);
+    return size * ((double)g->batch * (m * k + k * n + m * n * (g->beta != 0 ? 2 : 1)) + bias);
+}
+
+// Where C is empty, nothing is read, and gradients are zeros.
+static double bytes(const bench_case *c)
+{
+    const bench_gemm *g = &c->as.gemm;
+    const double m = (double)g->m, n = (double)g->n, k = (double)g->k, batch = (double)g->batch;
+    if (batch * m * n > 0)
+        return operands(c);
+    return is_backward(c) ? bench_case_element(c) * (batch * (m * k + k * n) + bias_elements(g)) : 0;
 }
 
 static bool make_matrices(bench_array *array, const bench_gemm *g, int64_t rows, int64_t columns,
@@ -332,6 +347,7 @@ const bench_op bench_op_gemm = {
     .flops = flops,
     .macs = macs,
     .bytes = bytes,
+    .operands = operands,
     .narrows = true,
     .make_data = make_data,
     .make_output = make_output,

@@ -54,16 +54,27 @@ static double flops(const bench_case *c)
     return (is_backward(c) ? 5 : 3) * elements(c);
 }
 
-// x once, targets, and what is written; of negative_log almost nothing.
-static double bytes(const bench_case *c)
+// x, so many elements of it; targets, of which labels are i32 whatever x is; and what is written.
+static double bytes_with(const bench_case *c, double read)
 {
     const bench_loss *p = &c->as.loss;
     const double rows = (double)p->n * (double)p->inner, each = has_rows(c) ? rows : elements(c);
-    const double read = p->kind == HUSK_LOSS_NEGATIVE_LOG ? 4 * rows : 4 * elements(c);
-    const double target = has_labels(c) ? 4 * rows : 4 * elements(c);
-    const double losses = p->reduction == HUSK_LOSS_NONE ? 4 * each : 4;
-    return (is_backward(c) && p->kind == HUSK_LOSS_NEGATIVE_LOG ? 0 : read) + target + losses +
-           (is_backward(c) ? 4 * elements(c) : 0);
+    const double size = bench_case_element(c), target = has_labels(c) ? 4 * rows : size * elements(c);
+    const double losses = p->reduction == HUSK_LOSS_NONE ? each : 1;
+    return target + size * (read + losses + (is_backward(c) ? elements(c) : 0));
+}
+
+// x once; of negative_log what labels name, and nothing for its gradient.
+static double bytes(const bench_case *c)
+{
+    if (c->as.loss.kind != HUSK_LOSS_NEGATIVE_LOG)
+        return bytes_with(c, elements(c));
+    return bytes_with(c, is_backward(c) ? 0 : (double)c->as.loss.n * (double)c->as.loss.inner);
+}
+
+static double operands(const bench_case *c)
+{
+    return bytes_with(c, elements(c));
 }
 
 static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
@@ -180,6 +191,7 @@ const bench_op bench_op_loss = {
     .normalise = normalise,
     .flops = flops,
     .bytes = bytes,
+    .operands = operands,
     .is_bandwidth = true,
     .narrows = true,
     .make_data = make_data,

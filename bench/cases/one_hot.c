@@ -20,7 +20,8 @@ static double flops(const bench_case *c)
 
 static double bytes(const bench_case *c)
 {
-    return 4 * (double)c->as.one_hot.labels * (1 + (double)c->as.one_hot.classes);
+    // Labels are i32 whatever y is.
+    return (double)c->as.one_hot.labels * (4 + bench_case_element(c) * (double)c->as.one_hot.classes);
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)

@@ -41,9 +41,16 @@ static double padded(const bench_case *c)
     return (double)own->outer * (double)(own->h + 2 * own->width) * (double)(own->w + 2 * own->width);
 }
 
+// The gradient by what edges of constants are made of is none's: there dy is not read.
 static double bytes(const bench_case *c)
 {
-    return 4 * (inner(c) + padded(c));
+    const bool reads_edges = c->dir == BENCH_FWD || c->as.pad.mode != HUSK_PAD_CONSTANT;
+    return bench_case_element(c) * (inner(c) + (reads_edges ? padded(c) : inner(c)));
+}
+
+static double operands(const bench_case *c)
+{
+    return bench_case_element(c) * (inner(c) + padded(c));
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
@@ -108,6 +115,7 @@ const bench_op bench_op_pad = {
     .normalise = normalise,
     .flops = padded,
     .bytes = bytes,
+    .operands = operands,
     .is_bandwidth = true,
     .narrows = true,
     .make_data = make_data,

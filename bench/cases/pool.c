@@ -6,6 +6,7 @@
 #include "cases/space.h"
 #include "data.h"
 #include "op.h"
+#include "touched.h"
 #include "ref/pool.h"
 #include "ref/random.h"
 
@@ -112,14 +113,38 @@ static double flops(const bench_case *c)
     return (double)p->n * (double)p->c * product3(p->out) * product3(p->window);
 }
 
-// The gradient reads dy and, of maxima, indices or else x.
+// The gradient reads dy and, of maxima, indices or else x, so many positions of its image; it is written whole. Indices
+// are i32 whatever x is.
+static double bytes_with(const bench_case *c, double positions)
+{
+    const bench_pool *p = &c->as.pool;
+    const double planes = (double)p->n * (double)p->c, size = bench_case_element(c);
+    const double outputs = product3(p->out) * (size + (p->indices ? 4 : 0));
+    if (c->dir == BENCH_FWD)
+        return planes * (size * positions + outputs);
+    const bool reads_x = p->kind == HUSK_POOL_MAX && !p->indices;
+    return planes * (size * (product3(p->in) + (reads_x ? positions : 0)) + outputs);
+}
+
+// What no window touches need not be read.
 static double bytes(const bench_case *c)
 {
     const bench_pool *p = &c->as.pool;
-    double planes = (double)p->n * (double)p->c;
-    if (c->dir != BENCH_FWD && p->kind == HUSK_POOL_MAX && !p->indices)
-        return 4 * planes * (2 * product3(p->in) + product3(p->out));
-    return 4 * planes * (product3(p->in) + product3(p->out) * (p->indices ? 2 : 1));
+    const double channels = c->layout == BENCH_NHWC ? (double)p->c : 1;
+    const bench_windows windows = {.space = p->space,
+                                   .in = p->in,
+                                   .window = p->window,
+                                   .stride = p->stride,
+                                   .pad = p->pad,
+                                   .dilation = p->dilation,
+                                   .out = p->out,
+                                   .apart = bench_case_element(c) * channels};
+    return bytes_with(c, bench_touched(&windows));
+}
+
+static double operands(const bench_case *c)
+{
+    return bytes_with(c, product3(c->as.pool.in));
 }
 
 static husk_pool_params params_of(const bench_case *c, const char *variant);
@@ -295,6 +320,7 @@ const bench_op bench_op_pool = {
     .resolve = resolve,
     .flops = flops,
     .bytes = bytes,
+    .operands = operands,
     .is_bandwidth = true,
     .narrows = true,
     .make_data = make_data,

@@ -7,6 +7,7 @@
 #include "data.h"
 #include "op.h"
 #include "text.h"
+#include "touched.h"
 #include "ref/quantized_conv.h"
 #include "ref/random.h"
 
@@ -66,12 +67,34 @@ static double flops(const bench_case *c)
     return 2 * macs(c);
 }
 
+// So many positions of x's image, and all of the rest.
+static double bytes_with(const bench_case *c, double positions)
+{
+    const bench_quantized_conv *p = &c->as.quantized_conv;
+    return (double)p->n * (double)p->c * positions +
+           (double)p->k * (double)(p->c / p->groups) * (double)p->r * (double)p->s +
+           (double)husk_dtype_size((husk_dtype)p->y) * outputs(p) + (p->y == HUSK_I32 ? 0 : 4 * (double)p->k) +
+           (p->bias ? 4 * (double)p->k : 0);
+}
+
+// What no window touches need not be read, and nothing where there are no outputs.
 static double bytes(const bench_case *c)
 {
     const bench_quantized_conv *p = &c->as.quantized_conv;
-    return (double)p->n * (double)p->c * (double)p->h * (double)p->w +
-           (double)p->k * (double)(p->c / p->groups) * (double)p->r * (double)p->s +
-           (double)husk_dtype_size((husk_dtype)p->y) * outputs(p) + (p->y == HUSK_I32 ? 0 : 4 * (double)p->k);
+    const bench_windows windows = {.space = 2,
+                                   .in = (int64_t[]){p->h, p->w},
+                                   .window = (int64_t[]){p->r, p->s},
+                                   .stride = (int64_t[]){p->stride, p->stride},
+                                   .pad = (int64_t[]){p->pad, p->pad},
+                                   .dilation = (int64_t[]){p->dilation, p->dilation},
+                                   .out = (int64_t[]){out_size(p, p->h, p->r), out_size(p, p->w, p->s)},
+                                   .apart = c->layout == BENCH_NHWC ? (double)p->c : 1};
+    return p->n ? bytes_with(c, bench_touched(&windows)) : 0;
+}
+
+static double operands(const bench_case *c)
+{
+    return bytes_with(c, (double)c->as.quantized_conv.h * (double)c->as.quantized_conv.w);
 }
 
 static void fill_bytes(bench_array *array, uint64_t seed)
@@ -196,6 +219,7 @@ const bench_op bench_op_quantized_conv = {
     .flops = flops,
     .macs = macs,
     .bytes = bytes,
+    .operands = operands,
     .peak_factor = 4,
     .make_data = make_data,
     .husk_prepare = husk_prepare,

@@ -42,12 +42,18 @@ static double flops(const bench_case *c)
     return 2 * macs(c);
 }
 
-static double bytes(const bench_case *c)
+static double operands(const bench_case *c)
 {
     const bench_quantized_gemm *g = &c->as.quantized_gemm;
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     return m * k + k * n + (double)husk_dtype_size((husk_dtype)g->c) * m * n +
            (g->c == HUSK_I32 ? 0 : 4 * n) + (g->bias ? 4 * n : 0);
+}
+
+// Where C is empty, nothing is read.
+static double bytes(const bench_case *c)
+{
+    return c->as.quantized_gemm.m && c->as.quantized_gemm.n ? operands(c) : 0;
 }
 
 static void fill_bytes(bench_array *array, uint64_t seed)
@@ -156,6 +162,7 @@ const bench_op bench_op_quantized_gemm = {
     .flops = flops,
     .macs = macs,
     .bytes = bytes,
+    .operands = operands,
     .peak_factor = 4,
     .make_data = make_data,
     .husk_prepare = husk_prepare,

@@ -46,16 +46,18 @@ static bool reads_x(const bench_case *c)
     return c->as.reduce.kind != HUSK_REDUCE_SUM && c->as.reduce.kind != HUSK_REDUCE_MEAN;
 }
 
-static double bytes(const bench_case *c)
-{
-    if (c->dir != BENCH_FWD)
-        return 4 * (elements(c) * (reads_x(c) ? 2 : 1) + results(c));
-    return 4 * (elements(c) + results(c));
-}
-
 static bool is_position(const bench_case *c)
 {
     return c->as.reduce.kind == HUSK_REDUCE_ARGMAX || c->as.reduce.kind == HUSK_REDUCE_ARGMIN;
+}
+
+// Positions are i32 whatever x is.
+static double bytes(const bench_case *c)
+{
+    const double size = bench_case_element(c);
+    if (c->dir != BENCH_FWD)
+        return size * (elements(c) * (reads_x(c) ? 2 : 1) + results(c));
+    return size * elements(c) + (is_position(c) ? 4 : size) * results(c);
 }
 
 static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])

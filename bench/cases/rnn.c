@@ -179,17 +179,34 @@ static double flops(const bench_case *c)
     return 2 * macs(c);
 }
 
-static double bytes(const bench_case *c)
+// Of what is read, so many steps of all sequences together; what is written is so for all of them, past the ends too.
+// The reserve is f32 beside what is narrower.
+static double bytes_with(const bench_case *c, double read)
 {
     const bench_rnn *r = &c->as.rnn;
-    double sequence = (double)r->t * (double)r->b * (double)(r->input + r->directions * r->hidden);
-    const double units = (double)r->layers * (double)(r->directions * r->hidden); // of all layers
-    double biases = r->bias ? 2.0 * (double)r->gates * units : 0;
+    const double all = (double)r->t * (double)r->b, size = bench_case_element(c);
+    const double features = (double)r->input, outputs = (double)(r->directions * r->hidden);
+    const double units = (double)r->layers * outputs; // of all layers
+    const double biases = r->bias ? 2.0 * (double)r->gates * units : 0;
     if (!is_backward(c))
-        return 4 * (weights(r) + biases + sequence);
-    double kept = r->cell == HUSK_RNN_LSTM ? 5 : r->cell == HUSK_RNN_GRU ? 4 - (double)r->reset : 1;
-    double reserve = units * (double)r->t * (double)r->b * kept;
-    return 4 * (2 * weights(r) + biases + 2 * sequence + reserve);
+        return size * (weights(r) + biases + read * features + all * outputs);
+    const double kept = r->cell == HUSK_RNN_LSTM ? 5 : r->cell == HUSK_RNN_GRU ? 4 - (double)r->reset : 1;
+    return size * (2 * weights(r) + biases + read * (features + 2 * outputs) + all * features) +
+           fmax(size, 4) * units * read * kept;
+}
+
+// Without steps no weights are read, and their gradients are zeros: what forward reads is what is written then.
+static double bytes(const bench_case *c)
+{
+    const double read = steps(c);
+    bench_case forward = *c;
+    forward.dir = BENCH_FWD;
+    return read > 0 ? bytes_with(c, read) : is_backward(c) ? bytes_with(&forward, 0) : 0;
+}
+
+static double operands(const bench_case *c)
+{
+    return bytes_with(c, (double)c->as.rnn.t * (double)c->as.rnn.b);
 }
 
 static bool make_layer(const bench_rnn *r, int64_t layer, bench_rnn_weights *w, uint64_t seed)
@@ -736,6 +753,7 @@ const bench_op bench_op_rnn = {
     .flops = flops,
     .macs = macs,
     .bytes = bytes,
+    .operands = operands,
     .make_data = make_data,
     .make_output = make_output,
     .narrows = true,

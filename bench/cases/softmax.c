@@ -36,7 +36,7 @@ static double flops(const bench_case *c)
 
 static double bytes(const bench_case *c)
 {
-    return (c->dir == BENCH_FWD ? 8 : 12) * elements(c);
+    return (c->dir == BENCH_FWD ? 2 : 3) * bench_case_element(c) * elements(c);
 }
 
 // What forward gives for random inputs: the gradient is taken at rows that add up to one.

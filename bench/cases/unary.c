@@ -26,9 +26,27 @@ static double flops(const bench_case *c)
     return (double)c->as.unary.count;
 }
 
+// Of the gradients some are zero whatever x and dy, and negate's is -dy.
+static double passes(const bench_case *c)
+{
+    if (c->dir == BENCH_FWD)
+        return 2;
+    switch (c->as.unary.op) {
+    case HUSK_UNARY_SIGN:
+    case HUSK_UNARY_FLOOR:
+    case HUSK_UNARY_CEIL:
+    case HUSK_UNARY_ROUND:
+        return 1;
+    case HUSK_UNARY_NEGATE:
+        return 2;
+    default:
+        return 3;
+    }
+}
+
 static double bytes(const bench_case *c)
 {
-    return (c->dir == BENCH_FWD ? 8 : 12) * (double)c->as.unary.count;
+    return bench_case_element(c) * passes(c) * (double)c->as.unary.count;
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)

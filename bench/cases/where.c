@@ -23,8 +23,8 @@ static double elements(const bench_case *c)
 
 static double bytes(const bench_case *c)
 {
-    const double b = c->as.where.scalar ? 1 : elements(c);
-    return 4 * (2 * elements(c) + b) + (c->as.where.numbers ? 4 : 1) * elements(c);
+    const double b = c->as.where.scalar ? 1 : elements(c), size = bench_case_element(c);
+    return size * (2 * elements(c) + b) + (c->as.where.numbers ? size : 1) * elements(c);
 }
 
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)

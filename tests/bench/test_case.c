@@ -10,8 +10,10 @@
 #include "footprint.h"
 #include "host.h"
 #include "op.h"
+#include "ref/random.h"
 #include "ref/reduce.h"
 #include "text.h"
+#include "touched.h"
 #include "verdict.h"
 
 static bench_case parse(const char *line)
@@ -145,6 +147,178 @@ START_TEST(work_is_counted_by_the_definition)
 }
 END_TEST
 
+typedef struct known {
+    const char *line;
+    double bytes;
+} known;
+
+static void expect_bytes(const known *counts, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const bench_case c = parse(counts[i].line);
+        ck_assert_msg(bench_case_bytes(&c) == counts[i].bytes, "%s: %.17g bytes, not %.17g", counts[i].line,
+                      bench_case_bytes(&c), counts[i].bytes);
+    }
+}
+
+// Labels, indices, conditions and what is kept in f32 have the size they have, whatever the dtype.
+START_TEST(bytes_have_the_size_of_their_dtype)
+{
+    const double n = 1 << 20;
+    const known counts[] = {
+        {"gemm m=10 n=20 k=30 bias=1 dtype=f16", 2 * (300 + 600 + 200 + 20)},
+        {"conv c=3 h=9 w=9 k=5 r=3 s=3 bias=1 dtype=bf16", 2 * (243 + 135 + 245 + 5)},
+        {"activation count=1048576 dtype=f16", 4 * n},
+        {"activation count=1048576 dtype=f16 dir=bwd", 6 * n},
+        {"unary count=1048576 dtype=f64", 16 * n},
+        {"binary rows=1024 columns=1024 b=row dtype=f16", 2 * (2 * n + 1024)},
+        {"copy rows=1024 columns=1024 dtype=f16", 4 * n},
+        {"concat a=512 b=512 inner=1024 dtype=f16", 4 * n},
+        {"dropout count=1048576 dtype=f16", 4 * n},
+        {"rotary heads=16 length=1024 d=64 dtype=f16", 4 * n},
+        {"softmax outer=1024 axis=1024 dtype=bf16 dir=bwd", 6 * n},
+        {"pad h=10 w=10 width=1 dtype=f16", 2 * (100 + 144)},
+        {"where rows=1024 columns=1024 dtype=f16", 7 * n},
+        {"where rows=1024 columns=1024 dtype=f16 numbers=1", 8 * n},
+        {"pool c=64 h=112 w=112 r=3 s=3 stride=2 pad=1 indices=1 dtype=f16", 2809856},
+        {"pool c=64 h=112 w=112 r=3 s=3 stride=2 pad=1 indices=1 dtype=f64", 8830976},
+        {"pool c=64 h=112 w=112 r=3 s=3 stride=2 pad=1 indices=1 dtype=f16 dir=bwd", 2809856},
+        {"pool c=64 h=112 w=112 r=3 s=3 stride=2 pad=1 dtype=f16 dir=bwd", 2 * (2 * 802816 + 200704)},
+        {"loss n=65536 c=2 reduction=none dtype=bf16", 655360},
+        {"loss n=65536 c=2 reduction=none probabilities=1 dtype=bf16", 655360},
+        {"loss n=65536 c=2 reduction=none dtype=bf16 dir=bwd", 917504},
+        {"embedding lookups=65536 rows=1024 columns=1 dtype=f16", 395264},
+        {"embedding lookups=65536 rows=1024 columns=1 dtype=f64 dir=bwd", 262144 + 8 * 66560},
+        {"one_hot labels=100 classes=10 dtype=f16", 400 + 2000},
+        {"reduce outer=100 axis=10 dtype=f16", 2 * 1100},
+        {"reduce outer=100 axis=10 kind=argmax dtype=f16", 2000 + 400},
+        {"reduce outer=100 axis=10 kind=max dtype=f16 dir=bwd", 2 * 2100},
+        {"attention heads=2 length=10 keys=20 d=4 e=5 dtype=f16", 2 * 2 * (10 + 20) * 9},
+        // q, k, v, y, dy and log_sum_exp; dq, dk and dv
+        {"attention heads=2 length=10 keys=20 d=4 e=5 dir=bwd", 2 * 4 * (2 * (10 + 20) * 9 + 10)},
+        {"attention heads=2 length=10 keys=20 d=4 e=5 dtype=f16 dir=bwd", 2 * (2 * 2 * (10 + 20) * 9 + 4 * 10)},
+        {"attention heads=2 length=10 keys=20 d=4 e=5 dtype=f64 dir=bwd", 2 * 8 * (2 * (10 + 20) * 9 + 10)},
+        {"rnn cell=relu t=5 b=3 input=7 hidden=11 bias=0 dtype=f16", 2 * (18 * 11 + 15 * 18)},
+        // twice the weights, x, y, dx, dy; the reserve
+        {"rnn cell=relu t=5 b=3 input=7 hidden=11 bias=0 dtype=f16 dir=bwd", 4 * (18 * 11 + 15 * 18) + 4 * 15 * 11},
+        {"rnn cell=relu t=5 b=3 input=7 hidden=11 bias=0 dtype=f64 dir=bwd", 16 * (18 * 11 + 15 * 18) + 8 * 15 * 11},
+    };
+    expect_bytes(counts, sizeof counts / sizeof *counts);
+}
+END_TEST
+
+// What an operator need not read is not counted, however large the operand is.
+START_TEST(bytes_that_nobody_reads_are_not_counted)
+{
+    const known counts[] = {
+        {"attention heads=8 length=1 keys=65536 causal=top_left d=128", 4 * 8 * 128 * (2 + 2 * 1)},
+        {"attention heads=8 length=16 keys=65536 causal=top_left d=64", 4 * 8 * 64 * (2 * 16 + 2 * 16)},
+        {"attention heads=8 length=16 keys=65536 causal=bottom_right d=64", 4 * 8 * 64 * (2 * 16 + 2 * 65536)},
+        {"attention heads=8 length=65536 keys=16 causal=bottom_right d=64", 4 * 8 * 64 * (16 + 65536 + 2 * 16)},
+        // q, y, dy, k, v and log_sum_exp of what sees and is seen; dq, dk, dv of all
+        {"attention heads=8 length=2 keys=64 causal=top_left d=4 dir=bwd",
+         4 * 8 * (4 * (3 * 2 + 2 * 2 + 2 + 2 * 64) + 2)},
+        {"pool c=64 h=512 w=512 r=1 s=1 stride=16", 4 * 64 * (32 * 512 + 32 * 32)},
+        {"pool c=64 h=512 w=512 r=1 s=1 stride=16 layout=nhwc", 4 * 64 * (32 * 32 + 32 * 32)},
+        {"pool c=64 h=512 w=512 r=1 s=1 stride=16 dir=bwd", 4 * 64 * (32 * 512 + 512 * 512 + 32 * 32)},
+        {"pool kind=avg c=64 h=512 w=512 r=1 s=1 stride=16 dir=bwd", 4 * 64 * (512 * 512 + 32 * 32)},
+        {"pool c=64 h=512 w=512 r=1 s=1 stride=64", 4 * 64 * (8 * 8 * 16 + 8 * 8)}, // a line each
+        {"conv c=64 k=1 h=512 w=512 r=1 s=1 stride=16", 4 * (64 * 32 * 512 + 64 + 32 * 32)},
+        {"conv c=64 k=1 h=512 w=512 r=1 s=1 stride=16 dir=bwd_weight", 4 * (64 * 32 * 512 + 64 + 32 * 32)},
+        {"conv c=64 k=1 h=512 w=512 r=1 s=1 stride=16 dir=bwd_data", 4 * (64 * 512 * 512 + 64 + 32 * 32)},
+        {"conv c=1 k=1 h=64 w=64 r=3 s=3 pad=1", 4 * (64 * 64 + 9 + 64 * 64)},
+        {"quantized_conv c=64 k=1 h=512 w=512 r=1 s=1 stride=16 y=i32", 64 * 32 * 512 + 64 + 4 * 32 * 32},
+        {"pad h=1 w=1 width=1000 dir=bwd", 8},
+        {"pad h=1 w=1 width=1000 mode=replicate dir=bwd", 4 * (1 + 2001.0 * 2001)},
+        {"activation count=100 act=none dir=bwd", 800},
+        {"unary count=100 op=negate dir=bwd", 800},
+        {"unary count=100 op=floor dir=bwd", 400},
+        {"loss n=100 c=1000 kind=negative_log", 4 * (100 + 100 + 1)},
+        // Nothing is written, or zeros alone.
+        {"gemm m=0 n=2048 k=2048", 0},
+        {"gemm m=0 n=20 k=30 bias=1 dir=bwd", 4 * (20 * 30 + 20)},
+        {"conv c=64 h=512 w=512 k=0 r=1 s=1", 0},
+        {"conv n=0 c=6 h=5 w=5 k=4 r=3 s=3 dir=bwd_weight", 4 * 6 * 4 * 9},
+        {"conv c=6 h=5 w=5 k=0 r=3 s=3 dir=bwd_data", 4 * 6 * 25},
+        {"quantized_gemm m=0 n=2048 k=2048", 0},
+        {"quantized_conv n=0 c=64 k=64 h=5 w=5 r=3 s=3", 0},
+        {"binary rows=0 columns=1000 b=row", 0},
+        {"binary rows=0 columns=1000 b=row op=multiply dir=bwd", 4000},
+        {"rnn cell=lstm t=0 b=1 input=1024 hidden=1024", 0},
+        {"rnn cell=relu t=0 b=1 input=7 hidden=11 bias=0 dir=bwd", 4 * 18 * 11},
+    };
+    expect_bytes(counts, sizeof counts / sizeof *counts);
+    // Memory for all of it is there all the same.
+    bench_case c = parse("attention heads=8 length=1 keys=65536 causal=top_left d=128");
+    ck_assert_double_eq(bench_case_operands(&c), 4.0 * 8 * 128 * (2 + 2 * 65536));
+    c = parse("pool c=64 h=512 w=512 r=1 s=1 stride=16");
+    ck_assert_double_eq(bench_case_operands(&c), 4.0 * 64 * (512 * 512 + 32 * 32));
+    c = parse("gemm m=0 n=2048 k=2048");
+    ck_assert_double_eq(bench_case_operands(&c), 4.0 * 2048 * 2048);
+    c = parse("embedding lookups=1 rows=1000 columns=8");
+    ck_assert_double_eq(bench_case_operands(&c), 4.0 * (1 + 8 + 8000));
+}
+END_TEST
+
+// Steps past a sequence's end are not read; y there is written.
+START_TEST(sequences_are_read_to_their_ends)
+{
+    const bench_case c = parse("rnn cell=relu t=20 b=5 input=7 hidden=11 bias=0 lengths=1"),
+                     back = parse("rnn cell=relu t=20 b=5 input=7 hidden=11 bias=0 lengths=1 dir=bwd");
+    const double weights = 18 * 11, steps = bench_case_flops(&c) / (2 * weights),
+                 back_steps = bench_case_flops(&back) / (4 * weights);
+    ck_assert_double_lt(steps, 100);
+    ck_assert_double_eq(bench_case_bytes(&c), 4 * (weights + steps * 7 + 100 * 11));
+    ck_assert_double_eq(bench_case_operands(&c), 4 * (weights + 100 * 18));
+    ck_assert_double_eq(bench_case_bytes(&back), 4 * (2 * weights + back_steps * (7 + 3 * 11) + 100 * 7));
+}
+END_TEST
+
+// Position by position: which of them windows touch, and which share a line with one that is touched.
+static void check_touched(const int64_t a[6], int64_t line)
+{
+    enum { MOST = 64 };
+    const bench_windows windows = {1, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], 64.0 / (double)line};
+    bool is_touched[MOST] = {false}, is_moved[MOST] = {false};
+    double touched = 0, moved = 0;
+    for (int64_t o = 0; o < a[5]; o++) {
+        for (int64_t k = 0; k < a[1]; k++) {
+            const int64_t at = o * a[2] + k * a[4] - a[3];
+            if (at < 0 || at >= a[0])
+                continue;
+            is_touched[at] = true;
+            for (int64_t i = at; i < a[0] && i < at + line; i++)
+                is_moved[i] = true;
+        }
+    }
+    for (int64_t i = 0; i < a[0]; i++) {
+        touched += is_touched[i];
+        moved += is_moved[i];
+    }
+    const double made = bench_touched(&windows), most = fmin(touched * (double)line, (double)a[0]);
+    const bool is_exact = line == 1 || (a[3] == 0 && (a[2] <= line || a[4] <= line));
+    ck_assert_msg(made >= moved && made <= most && (!is_exact || made == moved),
+                  "in=%d window=%d stride=%d pad=%d dilation=%d out=%d, %d a line: %g, not %g", (int)a[0], (int)a[1],
+                  (int)a[2], (int)a[3], (int)a[4], (int)a[5], (int)line, made, moved);
+}
+
+START_TEST(windows_touch_what_they_touch)
+{
+    for (int64_t i = 0; i < 20000; i++) {
+        husk_ref_random draw = {.seed = 0x746f7563 + (uint64_t)i};
+#define BELOW(limit) ((int64_t)husk_ref_random_below(&draw, limit))
+        int64_t a[6] = {1 + BELOW(60), 1 + BELOW(7), 1 + BELOW(12), BELOW(3) ? 0 : BELOW(8), 1 + BELOW(9), 1};
+        const int64_t room = a[0] + a[3] + (BELOW(2) ? a[3] : 0) - (a[4] * (a[1] - 1) + 1);
+        if (room < 0)
+            continue;
+        a[5] = room / a[2] + 1;
+        check_touched(a, 1);
+        check_touched(a, 4);
+#undef BELOW
+    }
+}
+END_TEST
+
 // What each row of queries sees, row by row.
 static double seen(int64_t length, int64_t keys, int64_t shift)
 {
@@ -214,6 +388,10 @@ START_TEST(large_cases_are_counted_at_once)
     ck_assert_double_ge(bench_case_bytes(&c), 4 * 8 * 3 * 0x1p120);
     c = parse("rnn cell=gru t=1099511627776 b=1099511627776 input=1 hidden=1099511627776 layers=16 dir=bwd");
     ck_assert_double_ge(bench_case_bytes(&c), 4 * 4 * 16 * 0x1p120);
+    c = parse("conv c=1 w=1099511627776 k=1 s=549755813888 stride=549755813887 dilation=2");
+    ck_assert_double_le(bench_case_bytes(&c), bench_case_operands(&c));
+    c = parse("conv c=1 w=1099511627776 k=1 s=1048575 stride=1048573 dilation=1048571");
+    ck_assert_double_le(bench_case_bytes(&c), bench_case_operands(&c));
 }
 END_TEST
 
@@ -402,8 +580,10 @@ START_TEST(generated_configurations_parse_and_differ)
         const bench_op *op = bench_op_get((bench_op_kind)kind);
         char line[BENCH_CASE_TEXT];
         int64_t count = 0;
-        for (; op->generate(count, line); count++)
-            parse(line);
+        for (; op->generate(count, line); count++) {
+            const bench_case c = parse(line);
+            ck_assert_msg(bench_case_bytes(&c) <= bench_case_operands(&c), "%s", line);
+        }
         ck_assert_msg(count >= 30, "%s generates %d configurations", op->name, (int)count);
     }
 }
@@ -438,6 +618,10 @@ int main(void)
     tcase_add_test(tests, defaults_are_resolved);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
     tcase_add_test(tests, work_is_counted_by_the_definition);
+    tcase_add_test(tests, bytes_have_the_size_of_their_dtype);
+    tcase_add_test(tests, bytes_that_nobody_reads_are_not_counted);
+    tcase_add_test(tests, sequences_are_read_to_their_ends);
+    tcase_add_test(tests, windows_touch_what_they_touch);
     tcase_add_test(tests, causal_attention_counts_what_rows_see);
     tcase_add_test(tests, layers_count_each_with_its_input);
     tcase_add_test(tests, large_cases_are_counted_at_once);

@@ -170,7 +170,7 @@ static uint64_t taken_by_call(const bench_case *c, uint64_t *said)
 static void check_call(const bench_case *c)
 {
     uint64_t said;
-    note(c, taken_by_call(c, &said), (uint64_t)bench_case_bytes(c), "the call");
+    note(c, taken_by_call(c, &said), (uint64_t)bench_case_operands(c), "the call");
 }
 
 static void check_case(const bench_case *c)
@@ -179,7 +179,7 @@ static void check_case(const bench_case *c)
         return;
     if (c->op == BENCH_GEMM || c->op == BENCH_CONV || c->op == BENCH_RNN)
         check_plan(c);
-    else if (bench_case_bytes(c) < 256e6)
+    else if (bench_case_operands(c) < 256e6)
         check_call(c);
 }
 

@@ -9,7 +9,7 @@
 static void expect_sizes(const bench_case *c)
 {
     const double sizes[] = {bench_case_flops(c), bench_case_macs(c), bench_case_bytes(c),
-                            bench_case_peak_factor(c)};
+                            bench_case_operands(c), bench_case_peak_factor(c)};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         fuzz_expect(isfinite(sizes[i]) && sizes[i] >= 0, "size %zu of %s is %g", i, c->canonical, sizes[i]);
 }
@@ -25,7 +25,8 @@ static void expect_same_again(const bench_case *c)
                     again.layout == c->layout && again.precision == c->precision && again.packed == c->packed,
                 "%s is read back as another case", c->canonical);
     fuzz_expect(bench_case_flops(&again) == bench_case_flops(c) && bench_case_macs(&again) == bench_case_macs(c) &&
-                    bench_case_bytes(&again) == bench_case_bytes(c),
+                    bench_case_bytes(&again) == bench_case_bytes(c) &&
+                    bench_case_operands(&again) == bench_case_operands(c),
                 "%s is read back with other sizes", c->canonical);
 }
 

@@ -104,7 +104,7 @@ static void draw_field(const bench_field *field, husk_ref_random *random, call *
 
 static bool is_small(const bench_case *c)
 {
-    return bench_case_flops(c) <= MOST_FLOPS && bench_case_bytes(c) <= MOST_BYTES;
+    return bench_case_flops(c) <= MOST_FLOPS && bench_case_operands(c) <= MOST_BYTES;
 }
 
 bool call_draw_sizes(const bench_op *op, husk_ref_random *random, const call *options, call *k, bench_case *c)
