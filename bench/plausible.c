@@ -57,29 +57,41 @@ bool bench_is_on_engine(const char *variant)
     return variant && (!strcmp(variant, "matrix") || !strcmp(variant, "amx"));
 }
 
-// Of bytes 0 where it was not measured: engines differ in how much faster they are.
-static double engine_peak(husk_dtype dtype, const bench_peaks *peaks)
+// How many products of bf16 an engine makes of one in f32 (docs/engines.md); 0: it multiplies something else, whose
+// peak nobody measured: TF32 on NVIDIA's, and f32 itself where precision is the highest.
+static double products_of_f32(husk_precision precision, const char *engine)
 {
-    double any = 0;
+    if (strstr(engine, "nv_mma"))
+        return 0;
+    return precision == HUSK_PRECISION_HIGH ? 3 : precision == HUSK_PRECISION_MEDIUM ? 1 : 0;
+}
+
+// Of the engine that the variant takes, CPUs' or GPUs', in the dtype that it multiplies; 0 where that was not measured:
+// engines differ in how much faster they are at another.
+static double engine_peak(husk_dtype dtype, husk_precision precision, const char *variant, const bench_peaks *peaks)
+{
+    const char *multiplied = husk_dtype_name(dtype == HUSK_F32 ? HUSK_BF16 : dtype);
     for (int i = 0; i < peaks->engine_count; i++) {
-        if (!strcmp(peaks->engines[i].dtype, husk_dtype_name(dtype)))
-            return peaks->engines[i].gflops;
-        if (strcmp(peaks->engines[i].dtype, husk_dtype_name(HUSK_I8)) != 0)
-            any = peaks->engines[i].gflops;
+        const char *name = peaks->engines[i].name;
+        const double products = dtype == HUSK_F32 ? products_of_f32(precision, name) : 1;
+        const bool is_its = (strstr(name, "amx") != NULL) == !strcmp(variant, "amx");
+        if (is_its && products > 0 && !strcmp(peaks->engines[i].dtype, multiplied))
+            return peaks->engines[i].gflops / products;
     }
-    return dtype == HUSK_I8 ? 0 : dtype == HUSK_F32 ? any / 3 : any; // f32 is three products of narrower numbers
+    return 0;
 }
 
 double bench_peaks_arithmetic(const bench_case *c, const char *variant, const bench_peaks *peaks)
 {
     const double factor = bench_case_peak_factor(c), f32 = peaks->fma_gflops;
-    const double bytes = factor > 1 && bench_is_on_engine(variant) ? engine_peak(HUSK_I8, peaks) : 0;
+    const bool is_on_engine = bench_is_on_engine(variant);
+    const double bytes = factor > 1 && is_on_engine ? engine_peak(HUSK_I8, c->precision, variant, peaks) : 0;
     if (bytes > 0)
         return bytes;
     if (factor > 1)
         return peaks->arithmetic[BENCH_PEAK_I8] > 0 ? peaks->arithmetic[BENCH_PEAK_I8] : factor * f32;
-    if (bench_is_on_engine(variant))
-        return engine_peak(c->dtype, peaks);
+    if (is_on_engine)
+        return engine_peak(c->dtype, c->precision, variant, peaks);
     if (c->dtype == HUSK_F64)
         return peaks->arithmetic[BENCH_PEAK_F64];
     // Narrow numbers may be computed with as they are, or as f32.

@@ -698,6 +698,54 @@ START_TEST(results_are_on_disk_after_every_row)
 }
 END_TEST
 
+static void add_engine(bench_peaks *peaks, const char *name, const char *dtype, double gflops)
+{
+    const int at = peaks->engine_count++;
+    snprintf(peaks->engines[at].name, sizeof peaks->engines[at].name, "%s", name);
+    snprintf(peaks->engines[at].dtype, sizeof peaks->engines[at].dtype, "%s", dtype);
+    peaks->engines[at].gflops = gflops;
+}
+
+static double engine_peak(const char *line, const char *variant, const bench_peaks *peaks)
+{
+    const bench_row row = make_row(line);
+    return bench_peaks_arithmetic(&row.c, variant, peaks);
+}
+
+// By what an engine makes of f32, and of the engine that the variant takes; what was not measured is not known.
+START_TEST(peaks_of_engines_go_by_their_products)
+{
+    bench_peaks peaks = {.fma_gflops = 100};
+    add_engine(&peaks, "soft_amd_mfma", "f16", 900);
+    add_engine(&peaks, "soft_amd_mfma", "bf16", 600);
+    add_engine(&peaks, "soft_amd_mfma", "i8", 5000);
+    add_engine(&peaks, "amx", "bf16", 3000);
+    add_engine(&peaks, "amx", "i8", 8000);
+    const char *const highest = "gemm m=9 n=9 k=9", *const high = "gemm m=9 n=9 k=9 precision=high",
+                      *const medium = "gemm m=9 n=9 k=9 precision=medium";
+    ck_assert_double_eq(engine_peak(medium, "matrix", &peaks), 600);
+    ck_assert_double_eq(engine_peak(high, "matrix", &peaks), 200);
+    ck_assert_double_eq(engine_peak(highest, "matrix", &peaks), 0);
+    ck_assert_double_eq(engine_peak(medium, "amx", &peaks), 3000);
+    ck_assert_double_eq(engine_peak(high, "amx", &peaks), 1000);
+    ck_assert_double_eq(engine_peak(medium, "tiled", &peaks), 100);
+    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=f16", "matrix", &peaks), 900);
+    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=bf16", "matrix", &peaks), 600);
+    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=bf16", "amx", &peaks), 3000);
+    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=f16", "amx", &peaks), 0);
+    ck_assert_double_eq(engine_peak("quantized_gemm m=9 n=9 k=9", "matrix", &peaks), 5000);
+    ck_assert_double_eq(engine_peak("quantized_gemm m=9 n=9 k=9", "amx", &peaks), 8000);
+    bench_row row = make_row(highest);
+    ck_assert_double_nan(bench_plausible(&row.c, "matrix", 0, 0, 100, &peaks).percent_of_peak);
+    bench_peaks nv = {.fma_gflops = 100}; // TF32
+    add_engine(&nv, "nv_mma", "f16", 900);
+    add_engine(&nv, "nv_mma", "bf16", 900);
+    ck_assert_double_eq(engine_peak(high, "matrix", &nv), 0);
+    ck_assert_double_eq(engine_peak(medium, "matrix", &nv), 0);
+    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=bf16", "matrix", &nv), 900);
+}
+END_TEST
+
 START_TEST(what_is_faster_than_the_device_is_suspect)
 {
     bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 200}, {1e8, 20}}, .copy_count = 2};
@@ -726,9 +774,7 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 350);
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "amx", &peaks), 350);
     bench_peaks engines = peaks;
-    engines.engines[0].gflops = 4000;
-    snprintf(engines.engines[0].dtype, sizeof engines.engines[0].dtype, "i8");
-    engines.engine_count = 1;
+    add_engine(&engines, "amx", "i8", 4000);
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "amx", &engines), 4000);
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "packed", &engines), 350);
     ck_assert(!bench_plausible(&row.c, "matrix", 2e9, 0, 1e6, &peaks).is_suspect);
@@ -823,6 +869,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, an_exit_code_is_reported);
     tcase_add_test(tests, nonsense_gets_an_answer);
     tcase_add_test(tests, results_are_on_disk_after_every_row);
+    tcase_add_test(tests, peaks_of_engines_go_by_their_products);
     tcase_add_test(tests, what_is_faster_than_the_device_is_suspect);
     tcase_add_test(tests, what_a_card_says_of_its_caches_is_not_all);
     tcase_add_test(tests, an_idle_worker_sleeps);
