@@ -74,7 +74,10 @@ double bench_case_flops(const bench_case *c);
 double bench_case_macs(const bench_case *c);
 /* Bytes that must move at the least: what is needed of every input read once, every output written once. */
 double bench_case_bytes(const bench_case *c);
-/* Bytes that the operands take, whether they have to move or not. */
+/*
+ * Bytes that the operands and results take, whether they have to move or not, with what lies between rows: of small
+ * cases about, of large ones close.
+ */
 double bench_case_operands(const bench_case *c);
 /* Bytes of an element of what has the case's dtype; labels, indices and what is kept in f32 have sizes of their own. */
 double bench_case_element(const bench_case *c);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "digest.h"
-#include "footprint.h"
 #include "host.h"
 #include "op.h"
 #include "ref/random.h"
@@ -184,7 +183,7 @@ bool bench_data_make(const bench_case *c, bench_data *data, char reason[BENCH_RE
 {
     memset(data, 0, sizeof *data);
     // Operands, the device's copy of them and the result: what is not there would be taken from others by force.
-    const double needed = 2 * bench_case_footprint(c), there = bench_host_free_memory("");
+    const double needed = 2 * bench_case_operands(c), there = bench_host_free_memory("");
     if (there > 0 && needed > there) {
         char wanted[32], has[32];
         bench_format_bytes(needed, wanted, sizeof wanted);
@@ -196,7 +195,7 @@ bool bench_data_make(const bench_case *c, bench_data *data, char reason[BENCH_RE
         return true;
     bench_data_free(c, data);
     char size[64];
-    bench_format_bytes(bench_case_footprint(c), size, sizeof size);
+    bench_format_bytes(bench_case_operands(c), size, sizeof size);
     return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the operands (%s)",
                          size);
 }

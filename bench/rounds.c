@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "footprint.h"
+#include "cold.h"
 #include "host.h"
 #include "op.h"
 #include "plausible.h"

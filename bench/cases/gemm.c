@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gemm m n k [batch ta tb lda ldb ldc alpha beta bias act dtype precision packed dir]
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,7 +106,8 @@ static double bias_elements(const bench_gemm *g)
     return (double)(g->bias == BENCH_BIAS_ROW ? g->n : g->bias == BENCH_BIAS_COLUMN ? g->m : 0);
 }
 
-static double operands(const bench_case *c)
+// Everything once, without what lies between rows.
+static double matrices(const bench_case *c)
 {
     const bench_gemm *g = &c->as.gemm;
     double m = (double)g->m, n = (double)g->n, k = (double)g->k;
@@ -116,13 +118,31 @@ static double operands(const bench_case *c)
     return size * ((double)g->batch * (m * k + k * n + m * n * (g->beta != 0 ? 2 : 1)) + bias);
 }
 
+// What lies between the rows of stored matrices, in elements: the last row ends them.
+static double gaps(const bench_gemm *g, int64_t rows, int64_t columns, int64_t leading)
+{
+    return fmax((double)g->batch * (double)rows - 1, 0) * (double)(leading - columns);
+}
+
+// Rows are lda, ldb and ldc elements apart; the gradients have A and B twice, and of C's shape what matrices says.
+static double operands(const bench_case *c)
+{
+    const bench_gemm *g = &c->as.gemm;
+    const double a = g->ta ? gaps(g, g->k, g->m, g->lda) : gaps(g, g->m, g->k, g->lda),
+                 b = g->tb ? gaps(g, g->n, g->k, g->ldb) : gaps(g, g->k, g->n, g->ldb),
+                 each = gaps(g, g->m, g->n, g->ldc);
+    const double all = is_backward(c) ? 2 * (a + b) + each * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0))
+                                      : a + b + each;
+    return matrices(c) + bench_case_element(c) * all;
+}
+
 // Where C is empty, nothing is read, and gradients are zeros.
 static double bytes(const bench_case *c)
 {
     const bench_gemm *g = &c->as.gemm;
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k, batch = (double)g->batch;
     if (batch * m * n > 0)
-        return operands(c);
+        return matrices(c);
     return is_backward(c) ? bench_case_element(c) * (batch * (m * k + k * n) + bias_elements(g)) : 0;
 }
 

@@ -204,9 +204,18 @@ static double bytes(const bench_case *c)
     return read > 0 ? bytes_with(c, read) : is_backward(c) ? bytes_with(&forward, 0) : 0;
 }
 
+// The states of all layers: those at the end, those at the beginning where they are given, and their gradients.
+static double states(const bench_rnn *r, bool backward)
+{
+    const double one = (double)r->layers * (double)r->directions * (double)r->b * (double)r->hidden,
+                 all = one * (r->cell == HUSK_RNN_LSTM ? 2 : 1);
+    return backward ? all * (r->state ? 3 : 0) : all * (1 + (r->state != 0));
+}
+
 static double operands(const bench_case *c)
 {
-    return bytes_with(c, (double)c->as.rnn.t * (double)c->as.rnn.b);
+    const bench_rnn *r = &c->as.rnn;
+    return bytes_with(c, (double)r->t * (double)r->b) + bench_case_element(c) * states(r, is_backward(c));
 }
 
 static bool make_layer(const bench_rnn *r, int64_t layer, bench_rnn_weights *w, uint64_t seed)
