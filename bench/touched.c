@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define LINE         64.0    // bytes that memory moves at once
-#define MOST_CLASSES 1048576 // more have only images that no memory holds
+#define LINE         64.0  // bytes that memory moves at once
+#define MOST_CLASSES 65536 // more have only images that are 2^32 long, which count as a whole
 
 // One dimension: position o * stride + k * dilation - pad, for each of the windows o < out and their elements
 // k < window.
