@@ -5,6 +5,7 @@
 //
 //   -DWG=64|256        work-items a work-group (256 unless the device allows fewer)
 #include "lib/embedding.clh"
+#include "lib/long_sum.clh"
 
 #ifndef WG
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
@@ -33,9 +34,14 @@ void husk_embedding_backward_grid_sum(EMBEDDING_SUM_PARAMS)
         if (begin == end && flags & EMBEDDING_ADDS)
             continue;
         for (long c = get_local_id(0); c < columns; c += WG) {
-            acc_t sum = 0.0f;
-            for (long k = begin; k < end; ++k)
-                sum += load_one(dy, order[k] + c * dy_column);
+            LONG_SUM(all);
+            for (long k = begin, stop; k < end;) {
+                acc_t run = 0.0f;
+                for (stop = min(k + LONG_SUM_RUN, end); k < stop; ++k)
+                    run += load_one(dy, order[k] + c * dy_column);
+                LONG_SUM_ADD(all, run);
+            }
+            acc_t sum = LONG_SUM_TOTAL(all);
             if (flags & EMBEDDING_MEANS)
                 sum /= (acc_t)max(end - begin, 1L);
             if (flags & EMBEDDING_ADDS)

@@ -5,6 +5,7 @@
 //   -DVW=4|8|16        floats a vector holds
 #include "lib/embedding.clh"
 #include "lib/vector.clh"
+#include "lib/long_sum.clh"
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
@@ -32,25 +33,39 @@ ALWAYS_INLINE void sum_row(const __global data_t *dy, const __global long *order
 {
     long c = 0;
     for (; c + 4 * VW <= columns; c += 4 * VW) {
-        vf s0 = (vf)(0.0f), s1 = (vf)(0.0f), s2 = (vf)(0.0f), s3 = (vf)(0.0f);
-        for (long k = begin; k < end; ++k) {
-            const __global data_t *from = dy + order[k] + c;
-            s0 += load_vf(from);
-            s1 += load_vf(from + VW);
-            s2 += load_vf(from + 2 * VW);
-            s3 += load_vf(from + 3 * VW);
+        LONG_SUM_VF(all0);
+        LONG_SUM_VF(all1);
+        LONG_SUM_VF(all2);
+        LONG_SUM_VF(all3);
+        for (long k = begin, stop; k < end;) {
+            vf s0 = (vf)(0.0f), s1 = (vf)(0.0f), s2 = (vf)(0.0f), s3 = (vf)(0.0f);
+            for (stop = min(k + LONG_SUM_RUN, end); k < stop; ++k) {
+                const __global data_t *from = dy + order[k] + c;
+                s0 += load_vf(from);
+                s1 += load_vf(from + VW);
+                s2 += load_vf(from + 2 * VW);
+                s3 += load_vf(from + 3 * VW);
+            }
+            LONG_SUM_ADD_VF(all0, s0);
+            LONG_SUM_ADD_VF(all1, s1);
+            LONG_SUM_ADD_VF(all2, s2);
+            LONG_SUM_ADD_VF(all3, s3);
         }
-        store_vf(finish(s0, to + c, VW, terms, flags), to + c);
-        store_vf(finish(s1, to + c + VW, VW, terms, flags), to + c + VW);
-        store_vf(finish(s2, to + c + 2 * VW, VW, terms, flags), to + c + 2 * VW);
-        store_vf(finish(s3, to + c + 3 * VW, VW, terms, flags), to + c + 3 * VW);
+        store_vf(finish(LONG_SUM_TOTAL_VF(all0), to + c, VW, terms, flags), to + c);
+        store_vf(finish(LONG_SUM_TOTAL_VF(all1), to + c + VW, VW, terms, flags), to + c + VW);
+        store_vf(finish(LONG_SUM_TOTAL_VF(all2), to + c + 2 * VW, VW, terms, flags), to + c + 2 * VW);
+        store_vf(finish(LONG_SUM_TOTAL_VF(all3), to + c + 3 * VW, VW, terms, flags), to + c + 3 * VW);
     }
     for (; c < columns; c += VW) {
         const int lanes = (int)min((long)VW, columns - c);
-        vf sum = (vf)(0.0f);
-        for (long k = begin; k < end; ++k)
-            sum += load_vf_part(dy + order[k] + c, lanes);
-        store_vf_part(finish(sum, to + c, lanes, terms, flags), to + c, lanes);
+        LONG_SUM_VF(all);
+        for (long k = begin, stop; k < end;) {
+            vf run = (vf)(0.0f);
+            for (stop = min(k + LONG_SUM_RUN, end); k < stop; ++k)
+                run += load_vf_part(dy + order[k] + c, lanes);
+            LONG_SUM_ADD_VF(all, run);
+        }
+        store_vf_part(finish(LONG_SUM_TOTAL_VF(all), to + c, lanes, terms, flags), to + c, lanes);
     }
 }
 
@@ -68,9 +83,14 @@ ALWAYS_INLINE void sum_row_strided(const __global data_t *dy, long dy_column, co
 {
     for (long c = 0; c < columns; c += VW) {
         const int lanes = (int)min((long)VW, columns - c);
-        vf sum = (vf)(0.0f);
-        for (long k = begin; k < end; ++k)
-            sum += gather(dy + order[k] + c * dy_column, dy_column, lanes);
+        LONG_SUM_VF(all);
+        for (long k = begin, stop; k < end;) {
+            vf run = (vf)(0.0f);
+            for (stop = min(k + LONG_SUM_RUN, end); k < stop; ++k)
+                run += gather(dy + order[k] + c * dy_column, dy_column, lanes);
+            LONG_SUM_ADD_VF(all, run);
+        }
+        vf sum = LONG_SUM_TOTAL_VF(all);
         if (flags & EMBEDDING_MEANS)
             sum /= terms;
         if (flags & EMBEDDING_ADDS)

@@ -2,7 +2,7 @@
 // Gradients of padding for GPUs: work-item i gathers for elements i, i + grid, i + 2 grid ... of dx.
 //
 //   -DWG=64|256   work-items a work-group
-#include "lib/dtype.clh"
+#include "lib/long_sum.clh"
 #include "lib/pad.clh"
 
 #ifndef WG
@@ -24,19 +24,25 @@ void husk_pad_backward_grid(const __global data_t *y_base, long y_offset, __glob
             terms *= pad_uses(mode, shape.index[d], shape.extent[d], shape.before[d], shape.total[d]);
             number = quotient;
         }
-        acc_t sum = 0.0f;
-        for (long t = 0; t < terms; ++t) {
-            long rest = t, y = y_offset;
+        LONG_SUM(all);
+        for (long t = 0, stop; t < terms;) {
+            acc_t run = 0.0f;
+            for (stop = min(t + LONG_SUM_RUN, terms); t < stop; ++t) {
+                long rest = t, y = y_offset;
 #pragma unroll
-            for (int d = PAD_ROW; d >= 0; --d) {
-                const long uses = pad_uses(mode, shape.index[d], shape.extent[d], shape.before[d], shape.total[d]);
-                const long quotient = rest / uses;
-                y += shape.y_stride[d] * pad_use(mode, shape.index[d], shape.extent[d], shape.before[d],
-                                                 shape.total[d], rest - quotient * uses);
-                rest = quotient;
+                for (int d = PAD_ROW; d >= 0; --d) {
+                    const long uses =
+                        pad_uses(mode, shape.index[d], shape.extent[d], shape.before[d], shape.total[d]);
+                    const long quotient = rest / uses;
+                    y += shape.y_stride[d] * pad_use(mode, shape.index[d], shape.extent[d], shape.before[d],
+                                                     shape.total[d], rest - quotient * uses);
+                    rest = quotient;
+                }
+                run += load_one(y_base, y);
             }
-            sum += load_one(y_base, y);
+            LONG_SUM_ADD(all, run);
         }
+        const acc_t sum = LONG_SUM_TOTAL(all);
         store_one(x_base, x, adds ? sum + load_one(x_base, x) : sum);
     }
 }

@@ -4,9 +4,11 @@
 //
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/vector.clh"
+#include "lib/long_sum.clh"
 #include "lib/pad.clh"
 
-#define BLOCK 256 // elements of dx at a time
+#define BLOCK 256                // elements of dx at a time
+#define ROWS (LONG_SUM_RUN / 2) // of dy in a run of sums: an edge has two terms of each
 
 // sums[i - from] += dy[i * step + offset] for i from first to last.
 inline void add_run(acc_t *sums, long from, const __global data_t *dy, long y_stride, long offset, int step, long first,
@@ -18,6 +20,19 @@ inline void add_run(acc_t *sums, long from, const __global data_t *dy, long y_st
             store_private(load_private(sums + i - from) + load_vf(dy + i + offset), sums + i - from);
     for (; i <= last; ++i)
         sums[i - from] += load_one(dy, (i * step + offset) * y_stride);
+}
+
+// The sum of dy's elements from first to last-1: what an edge was repeated as.
+inline acc_t sum_edge(const __global data_t *dy, long y_stride, long first, long last)
+{
+    LONG_SUM(all);
+    for (long j = first, stop; j < last;) {
+        acc_t run = 0.0f;
+        for (stop = min(j + LONG_SUM_RUN, last); j < stop; ++j)
+            run += load_one(dy, j * y_stride);
+        LONG_SUM_ADD(all, run);
+    }
+    return LONG_SUM_TOTAL(all);
 }
 
 // One row of dy, of `total` elements, to the elements from .. to-1 of dx's row, of n.
@@ -33,10 +48,10 @@ inline void add_row(acc_t *sums, const __global data_t *dy, long y_stride, long 
         add_run(sums, from, dy, y_stride, before - n, 1, max(from, n - before), to - 1);
         add_run(sums, from, dy, y_stride, before + n, 1, max(from, -before - n), min(to, total - before - n) - 1);
     } else if (mode == PAD_REPLICATE) {
-        for (long j = 0; from == 0 && j < min(before, total); ++j)
-            sums[0] += load_one(dy, j * y_stride);
-        for (long j = max(before + n, 0L); to == n && j < total; ++j)
-            sums[n - 1 - from] += load_one(dy, j * y_stride);
+        if (from == 0 && before > 0)
+            sums[0] += sum_edge(dy, y_stride, 0, min(before, total));
+        if (to == n && before + n < total)
+            sums[n - 1 - from] += sum_edge(dy, y_stride, max(before + n, 0L), total);
     }
 }
 
@@ -69,9 +84,7 @@ void husk_pad_backward_rows(const __global data_t *y_base, long y_offset, __glob
     }
     while (first < last) {
         const int count = (int)min(min(n - column, last - first), (long)BLOCK);
-        acc_t sums[BLOCK + VW];
-        for (int j = 0; j < count; j += VW)
-            store_private((vf)(0.0f), sums + j);
+        acc_t sums[BLOCK + VW], whole[BLOCK + VW], rests[BLOCK + VW];
         long x = x_offset, rows = 1;
         long uses[PAD_ROW];
         for (int d = 0; d < PAD_ROW; ++d) {
@@ -79,6 +92,11 @@ void husk_pad_backward_rows(const __global data_t *y_base, long y_offset, __glob
             rows *= uses[d];
             x += shape.index[d] * shape.x_stride[d];
         }
+        if (rows > ROWS)
+            long_sums_begin(sums, whole, rests, count);
+        else
+            for (int j = 0; j < count; j += VW)
+                store_private((vf)(0.0f), sums + j);
         for (long r = 0; r < rows; ++r) {
             long rest = r, y = y_offset;
             for (int d = PAD_ROW - 1; d >= 0; --d) {
@@ -89,7 +107,11 @@ void husk_pad_backward_rows(const __global data_t *y_base, long y_offset, __glob
             }
             add_row(sums, y_base + y, shape.y_stride[PAD_ROW], column, column + count, n, shape.before[PAD_ROW],
                     shape.total[PAD_ROW], mode);
+            if (rows > ROWS && r % ROWS == ROWS - 1)
+                long_sums_run(sums, whole, rests, count);
         }
+        if (rows > ROWS)
+            long_sums_end(sums, whole, rests, count);
         store_sums(sums, x_base + x + column * shape.x_stride[PAD_ROW], shape.x_stride[PAD_ROW], count, adds);
         first += count;
         column += count;

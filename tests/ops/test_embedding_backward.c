@@ -146,6 +146,22 @@ START_TEST(large)
 }
 END_TEST
 
+// Rounding errors of one sign, in whole vectors, parts of them, and at other strides.
+START_TEST(many_terms_of_one_sign)
+{
+    const int64_t lookups = 130000, columns = _i == 0 ? 1 : 70, table_shape[] = {2, columns};
+    const int64_t shape[] = {_i == 0 ? 8 * lookups : lookups, columns};
+    const husk_embedding_params params = HUSK_EMBEDDING_PARAMS(0);
+    test_tensor indices = make_indices(HUSK_I32, 1, shape, TEST_PACKED, 1, 1, false, 2);
+    test_tensor dy = test_input_alike(2, shape, _i == 2 ? TEST_REVERSED : TEST_PACKED, 0.1f);
+    test_tensor dtable = test_output(HUSK_F32, 2, table_shape, TEST_PACKED);
+    run_all(&params, &indices, &dy, &dtable);
+    test_release(&indices);
+    test_release(&dy);
+    test_release(&dtable);
+}
+END_TEST
+
 START_TEST(indices_that_name_no_row)
 {
     static const int64_t wild[] = {0,         4,         -1,         5,           INT32_MAX, INT32_MIN,
@@ -330,6 +346,7 @@ int main(void)
         return test_main(suite);
     tcase_add_loop_test(tests, differences, 0, 20);
     tcase_add_loop_test(tests, large, 0, 3);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 3);
     tcase_add_test(tests, indices_that_name_no_row);
     tcase_add_loop_test(tests, special_values, 0, 2);
     tcase_add_loop_test(tests, nothing, 0, 3);

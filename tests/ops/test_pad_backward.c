@@ -102,6 +102,24 @@ START_TEST(rows)
 }
 END_TEST
 
+// What an edge was repeated as: along a row, before and behind it, down the rows, and both. Errors have one sign.
+START_TEST(many_terms_of_one_sign)
+{
+    static const int64_t sizes[][3] = {{2, 1, 500000}, {2, 300, 200000}, {1, 7, 200000}, {3, 3, 700}};
+    const int64_t before = sizes[_i][2], x[] = {sizes[_i][0], sizes[_i][1]};
+    const bool is_down = _i == 2, is_both = _i == 3;
+    husk_pad_params params = HUSK_PAD_PARAMS(.mode = HUSK_PAD_REPLICATE);
+    params.before[is_down ? 0 : 1] = before;
+    params.after[is_both ? 0 : 1] = is_down ? 2 : before;
+    const int64_t y[] = {x[0] + params.before[0] + params.after[0], x[1] + params.before[1] + params.after[1]};
+    test_tensor dy = test_input_alike(2, y, TEST_PACKED, 0.1f);
+    test_tensor dx = test_output(HUSK_F32, 2, x, TEST_PACKED);
+    run_all(params, "of one sign", &dy, &dx);
+    test_release(&dy);
+    test_release(&dx);
+}
+END_TEST
+
 START_TEST(scalar_and_nothing)
 {
     const int64_t none[] = {0, 3}, some[] = {2, 3};
@@ -225,6 +243,7 @@ int main(void)
         return test_main(suite);
     tcase_add_test(tests, differences);
     tcase_add_loop_test(tests, rows, 0, 10);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 4);
     tcase_add_test(tests, scalar_and_nothing);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);

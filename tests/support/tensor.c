@@ -189,6 +189,17 @@ test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout 
     return made;
 }
 
+test_tensor test_input_alike(int32_t rank, const int64_t *shape, test_layout layout, float value)
+{
+    test_tensor made = make_tensor(HUSK_F32, rank, shape, layout, (placement){1, 0});
+    int64_t index[HUSK_MAX_RANK] = {0};
+    do
+        husk_ref_store(&made.before, husk_ref_offset(&made.before, index), (double)value);
+    while (husk_ref_index_next(rank, shape, index));
+    send(&made);
+    return made;
+}
+
 test_tensor test_input_i32(int64_t count, const int32_t *values)
 {
     test_tensor made = make_tensor(HUSK_I32, 1, &count, TEST_PACKED, (placement){0, 0});

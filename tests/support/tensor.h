@@ -53,6 +53,11 @@ husk_dtype test_dtype(int64_t round);
 /* An f32 input between NaN, not at the end of its buffer. */
 test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
                                 float scale);
+/*
+ * An f32 input whose elements are all `value`: of many such terms the rounding errors have one sign, and a sum in one
+ * chain loses more than its bound allows.
+ */
+test_tensor test_input_alike(int32_t rank, const int64_t *shape, test_layout layout, float value);
 /* A packed i32 input of one dimension. */
 test_tensor test_input_i32(int64_t count, const int32_t *values);
 /* The input's values were changed through husk_ref_store and array: send them to the device. */
