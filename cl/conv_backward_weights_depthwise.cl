@@ -20,6 +20,7 @@
 //
 //   VW   4, 8 or 16: floats in a vector
 #include "lib/vector.clh"
+#include "lib/long_sum.clh"
 #include "lib/convolution.clh"
 #include "lib/lanes.clh"
 #include "lib/filter_strips.clh"
@@ -195,6 +196,7 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
         offsets[t] = t < taps ? (which_h[r] * phases_w + which_w[s]) * slot + steps_h[r] * pitch + steps_w[s] : 0;
     }
     acc_t pixels[ROOM + 2 * VW], band[ROOM + 2 * VW], sums[(MOST_TAPS + 1) * VW];
+    acc_t whole[MOST_TAPS * VW], rests[MOST_TAPS * VW];
     for (int i = 0; i < ROOM + 2 * VW; i += VW)
         store_private((vf)(0.0f), pixels + i);
 
@@ -202,9 +204,9 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
         const __global data_t *x = x_base + x_offset + k / filters * x_stride_c;
         const __global data_t *dy = dy_base + dy_offset + k * y_stride_c;
         const long dw = dw_offset + k * w_stride_k;
-        vf bias_sum = (vf)(0.0f);
-        for (int i = 0; i < min(taps + TAPS, MOST_TAPS) * VW; i += VW)
-            store_private((vf)(0.0f), sums + i);
+        LONG_SUM_VF(bias_sum);
+        int runs = 0;
+        long_sums_begin(sums, whole, rests, min(taps + TAPS, MOST_TAPS) * VW);
         for (int n = 0; n < batch; ++n) {
             // An image's plane lies far from the next one's: it is asked for a whole plane ahead.
             const int next = min(n + 1, batch - 1);
@@ -224,16 +226,25 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
                                columns_here, 0, 1, pitch, band);
                     const int count = rows_here * pitch;
                     store_private((vf)(0.0f), band + count);
-                    int t = 0;
-                    for (; taps - t > 4; t += TAPS)
-                        correlate(TAPS, band, pixels, offsets + t, count, sums + t * VW);
-                    if (t < taps)
-                        correlate(4, band, pixels, offsets + t, count, sums + t * VW);
-                    if (has_bias)
-                        for (int i = 0; i < count; i += VW)
-                            bias_sum += load_private(band + i);
+                    for (int first = 0; first < count; first += LONG_SUM_RUN * VW) {
+                        const int length = min(LONG_SUM_RUN * VW, count - first);
+                        int t = 0;
+                        for (; taps - t > 4; t += TAPS)
+                            correlate(TAPS, band + first, pixels + first, offsets + t, length, sums + t * VW);
+                        if (t < taps)
+                            correlate(4, band + first, pixels + first, offsets + t, length, sums + t * VW);
+                        if (has_bias) {
+                            vf run = (vf)(0.0f);
+                            for (int i = 0; i < length; i += VW)
+                                run += load_private(band + first + i);
+                            LONG_SUM_ADD_VF(bias_sum, run);
+                        }
+                        if (++runs % LONG_SUM_RUN == 0)
+                            long_sums_run(sums, whole, rests, taps * VW);
+                    }
                 }
         }
+        long_sums_end(sums, whole, rests, taps * VW);
         for (int t = 0; t < taps; ++t) {
             const int r = t / kernel_w, s = t % kernel_w;
             acc_t sum = sum_lanes(sums + t * VW);
@@ -242,7 +253,7 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
             give(dw_base, dw + r * w_stride_h + s * w_stride_w, sum, accumulate, WIDE_DW);
         }
         if (has_bias) {
-            store_private(bias_sum, sums);
+            store_private(LONG_SUM_TOTAL_VF(bias_sum), sums);
             give(dbias_base, dbias_offset + k * dbias_stride, sum_lanes(sums), accumulate, WIDE_DBIAS);
         }
     }
@@ -375,7 +386,7 @@ void husk_conv_backward_weights_depthwise_channels(const __global data_t *restri
     const int left = first_inside(-pad_w, stride_w, out_w);
     const int right = max(left, last_inside((kernel_w - 1) * dilation_w - pad_w, stride_w, in_w, out_w));
     long offsets[MOST_TAPS];
-    acc_t sums[(MOST_TAPS + 1) * VW];
+    acc_t sums[(MOST_TAPS + 1) * VW], whole[MOST_TAPS * VW], rests[MOST_TAPS * VW];
     for (int t = 0; t < MOST_TAPS; ++t) {
         const int tap = min(t, taps - 1);
         offsets[t] = (tap / kernel_w * dilation_h - pad_h) * x_stride_h +
@@ -384,24 +395,27 @@ void husk_conv_backward_weights_depthwise_channels(const __global data_t *restri
     for (int unit = (int)((long)units * item / items); unit < (int)((long)units * (item + 1) / items); ++unit) {
         const int k = unit * VW, lanes = min(VW, groups - k);
         const __global data_t *x = x_base + x_offset + k, *dy = dy_base + dy_offset + k;
-        vf bias_sum = (vf)(0.0f);
-        for (int i = 0; i < min(taps + TAPS, MOST_TAPS) * VW; i += VW)
-            store_private((vf)(0.0f), sums + i);
+        LONG_SUM_VF(bias_sum);
+        int runs = 0;
+        long_sums_begin(sums, whole, rests, min(taps + TAPS, MOST_TAPS) * VW);
         for (int n = 0; n < batch; ++n)
             for (int h = 0; h < out_h; ++h) {
                 const __global data_t *dy_row = dy + n * y_stride_n + h * y_stride_h;
                 const __global data_t *x_row = x + n * x_stride_n + (long)h * stride_h * x_stride_h;
                 const int top = h * stride_h - pad_h, bottom = top + (kernel_h - 1) * dilation_h;
                 const bool is_inside = top >= 0 && bottom < in_h;
-                if (is_inside) {
-                    const __global data_t *x_left = x_row + left * x_step, *dy_left = dy_row + left * y_stride_w;
+                for (int from = left; is_inside && from < right; from += LONG_SUM_RUN) {
+                    const __global data_t *x_from = x_row + from * x_step, *dy_from = dy_row + from * y_stride_w;
+                    const int count = min(LONG_SUM_RUN, right - from);
                     int t = 0;
                     for (; taps - t > 4; t += TAPS)
-                        correlate_channels(TAPS, x_left, dy_left, offsets + t, x_step, y_stride_w, right - left, lanes,
+                        correlate_channels(TAPS, x_from, dy_from, offsets + t, x_step, y_stride_w, count, lanes,
                                            sums + t * VW);
                     if (t < taps)
-                        correlate_channels(4, x_left, dy_left, offsets + t, x_step, y_stride_w, right - left, lanes,
+                        correlate_channels(4, x_from, dy_from, offsets + t, x_step, y_stride_w, count, lanes,
                                            sums + t * VW);
+                    if (++runs % LONG_SUM_RUN == 0)
+                        long_sums_run(sums, whole, rests, taps * VW);
                 }
                 for (int t = 0; t < taps; ++t) {
                     const int row = top + t / kernel_w * dilation_h, column = t % kernel_w * dilation_w - pad_w;
@@ -421,19 +435,22 @@ void husk_conv_backward_weights_depthwise_channels(const __global data_t *restri
                     store_private(load_private(sums + t * VW) + sum, sums + t * VW);
                 }
                 if (has_bias) {
-                    vf sum = (vf)(0.0f);
-                    for (int w = 0; w < out_w; ++w)
-                        sum += load_vf_part(dy_row + w * y_stride_w, lanes);
-                    bias_sum += sum;
+                    for (int w = 0, stop; w < out_w;) {
+                        vf run = (vf)(0.0f);
+                        for (stop = min(w + LONG_SUM_RUN, out_w); w < stop; ++w)
+                            run += load_vf_part(dy_row + w * y_stride_w, lanes);
+                        LONG_SUM_ADD_VF(bias_sum, run);
+                    }
                 }
             }
+        long_sums_end(sums, whole, rests, taps * VW);
         for (int t = 0; t < taps; ++t)
             for (int i = 0; i < lanes; ++i)
                 give(dw_base,
                      dw_offset + (k + i) * w_stride_k + t / kernel_w * w_stride_h + t % kernel_w * w_stride_w,
                      sums[t * VW + i], accumulate, WIDE_DW);
         if (has_bias) {
-            store_private(bias_sum, sums);
+            store_private(LONG_SUM_TOTAL_VF(bias_sum), sums);
             for (int i = 0; i < lanes; ++i)
                 give(dbias_base, dbias_offset + (k + i) * dbias_stride, sums[i], accumulate, WIDE_DBIAS);
         }

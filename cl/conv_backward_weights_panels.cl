@@ -20,6 +20,7 @@
 //   TILE_M   1..16, at most VW where VW is 16: rows in a register tile
 //   TILE_NV  1..3: vectors of filters in a register tile, TILE_N = TILE_NV*VW
 #include "lib/tile.clh"
+#include "lib/long_sum.clh"
 #include "lib/convolution.clh"
 #include "lib/filter_gradient.clh"
 
@@ -157,10 +158,10 @@ inline void copy_patch(const __global data_t *x, const __global data_t *end, con
 }
 
 #define EACH_ROW(STEP) REPEAT_16(STEP)
-#define RESUME_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_acc(parts + (i) * TILE_N + (j) * VW);
-#define RESUME_ROW(i) \
+#define JOIN_ONE(i, j) acc[(i) * TILE_NV + (j)] += load_acc(parts + (i) * TILE_N + (j) * VW);
+#define JOIN_ROW(i) \
     if ((i) < TILE_M) { \
-        TILE_ROW_EACH(i, TILE_NV, RESUME_ONE) \
+        TILE_ROW_EACH(i, TILE_NV, JOIN_ONE) \
     }
 #define STORE_ONE(i, j) store_acc(acc[(i) * TILE_NV + (j)], parts + (i) * TILE_N + (j) * VW);
 #define STORE_ROW(i) \
@@ -272,16 +273,16 @@ void husk_conv_backward_weights_panels(const __global data_t *restrict x_base, l
                     const acc_t *panel = panels + j * (BLOCK_P * TILE_N);
                     __global acc_t *parts =
                         own_parts + ((long)(first_panel + j) * tiles + t) * (TILE_M * TILE_N);
+                    // A block's own sums join those before it in the end: one chain of all would err the more.
                     vf acc[TILE_M * TILE_NV];
-                    if (p == begin) {
-                        tile_zero(acc, TILE_M, TILE_NV);
-                    } else {
-                        EACH_ROW(RESUME_ROW)
-                    }
+                    tile_zero(acc, TILE_M, TILE_NV);
                     if (TILE_NV > 1 && filters - first_filter <= VW)
                         multiply_narrow(acc, patches, panel, count);
                     else
                         tile_multiply(acc, TILE_M, TILE_NV, patches, A_ROW, 1, panel, TILE_N, count);
+                    if (p > begin) {
+                        EACH_ROW(JOIN_ROW)
+                    }
                     if (!writes_dw || p + BLOCK_P < end) {
                         EACH_ROW(STORE_ROW)
                         continue;
@@ -360,28 +361,34 @@ void husk_conv_backward_weights_bias(const __global data_t *restrict dy_base, lo
     for (int unit = (int)(units * item / items); unit < (int)(units * (item + 1) / items); ++unit) {
         const int filter = unit * step, here = min(step, filters - filter);
         const __global data_t *dy = dy_base + dy_offset + filter * y_stride_c;
-        vf sum = (vf)(0.0f), next = (vf)(0.0f);
+        LONG_SUM_VF(all);
         for (int n = 0; n < batch; ++n)
             for (int d = 0; d < out_d; ++d)
                 for (int h = 0; h < out_h; ++h) {
                     const __global data_t *row = dy + n * y_stride_n + d * y_stride_d + h * y_stride_h;
-                    if (y_stride_c == 1) {
-                        for (int w = 0; w < out_w; ++w)
-                            sum += load_vf_part(row + w * y_stride_w, here);
-                    } else if (y_stride_w == 1) {
-                        int w = 0;
-                        for (; w + 2 * VW <= out_w; w += 2 * VW) {
-                            sum += load_vf(row + w);
-                            next += load_vf(row + w + VW);
+                    const int step = y_stride_c != 1 && y_stride_w == 1 ? VW : 1; // elements of a row at a time
+                    for (int w = 0, stop; w < out_w;) {
+                        vf sum = (vf)(0.0f), next = (vf)(0.0f);
+                        stop = min(w + LONG_SUM_RUN * step, out_w);
+                        if (y_stride_c == 1) {
+                            for (; w < stop; ++w)
+                                sum += load_vf_part(row + w * y_stride_w, here);
+                        } else if (y_stride_w == 1) {
+                            for (; w + 2 * VW <= stop; w += 2 * VW) {
+                                sum += load_vf(row + w);
+                                next += load_vf(row + w + VW);
+                            }
+                            for (; w < stop; w += VW)
+                                sum += load_vf_part(row + w, stop - w);
+                        } else {
+                            for (; w < stop; ++w)
+                                sum.s0 += load_one(row, w * y_stride_w);
                         }
-                        for (; w < out_w; w += VW)
-                            sum += load_vf_part(row + w, out_w - w);
-                    } else {
-                        for (int w = 0; w < out_w; ++w)
-                            sum.s0 += load_one(row, w * y_stride_w);
+                        sum += next;
+                        LONG_SUM_ADD_VF(all, sum);
                     }
                 }
-        sum += next;
+        const vf sum = LONG_SUM_TOTAL_VF(all);
         acc_t lanes[VW];
         store_private(sum, lanes);
         if (y_stride_c != 1) {

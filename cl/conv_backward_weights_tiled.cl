@@ -14,6 +14,7 @@
 //                  menus are conv_tiled.cl's
 #include "lib/fragment_loop.clh"
 #include "lib/convolution.clh"
+#include "lib/long_sum.clh"
 
 #if GROUP_ITEMS < BLOCK_K
 #error "there are at least BLOCK_K work-items"
@@ -210,13 +211,17 @@ void husk_conv_backward_weights_tiled_bias(const __global data_t *restrict dy_ba
     const int filter = get_group_id(0), item = get_local_id(0);
     const __global data_t *dy = dy_base + dy_offset + filter * y_stride_c;
     const long positions = (long)out_d * out_h * out_w;
-    acc_t sum = 0.0f;
-    for (long i = item; i < batch * positions; i += 64) {
-        const long n = i / positions, p = i % positions;
-        sum += load_one(dy, n * y_stride_n + p / out_w / out_h * y_stride_d + p / out_w % out_h * y_stride_h +
-                                p % out_w * y_stride_w);
+    LONG_SUM(all);
+    for (long i = item, stop; i < batch * positions;) {
+        acc_t run = 0.0f;
+        for (stop = min(i + 64 * LONG_SUM_RUN, batch * positions); i < stop; i += 64) {
+            const long n = i / positions, p = i % positions;
+            run += load_one(dy, n * y_stride_n + p / out_w / out_h * y_stride_d + p / out_w % out_h * y_stride_h +
+                                    p % out_w * y_stride_w);
+        }
+        LONG_SUM_ADD(all, run);
     }
-    sums[item] = sum;
+    sums[item] = LONG_SUM_TOTAL(all);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int half_count = 32; half_count > 0; half_count /= 2) {
         if (item < half_count)

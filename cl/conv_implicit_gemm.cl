@@ -84,10 +84,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
             has_bias && (i) < rows ? load_either(bias + (first_filter + (i)) * bias_units, bias_units) : 0.0f; \
         TILE_ROW_EACH(i, TILE_NV, START_ONE) \
     }
-#define RESUME_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_private(tile + (i) * TILE_N + (j) * VW);
-#define RESUME_ROW(i) \
+#define JOIN_ONE(i, j) acc[(i) * TILE_NV + (j)] += load_private(tile + (i) * TILE_N + (j) * VW);
+#define JOIN_ROW(i) \
     if ((i) < TILE_M) { \
-        TILE_ROW_EACH(i, TILE_NV, RESUME_ONE) \
+        TILE_ROW_EACH(i, TILE_NV, JOIN_ONE) \
     }
 #define ACTIVATE_ONE(i, j) acc[(i) * TILE_NV + (j)] = activate(acc[(i) * TILE_NV + (j)], ACT_ARGS);
 #define ACTIVATE_ROW(i) \
@@ -101,18 +101,18 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
         TILE_ROW_EACH(i, TILE_NV, STORE_ONE) \
     }
 #if DATA_BYTES == 2
-#define LOAD_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_acc(sums + (i) * TILE_N + (j) * VW);
+#define JOIN_OUT_ONE(i, j) acc[(i) * TILE_NV + (j)] += load_acc(sums + (i) * TILE_N + (j) * VW);
 #define WAIT_ONE(i, j) store_acc(acc[(i) * TILE_NV + (j)], sums + (i) * TILE_N + (j) * VW);
 #define WAIT_ROW(i) \
     if ((i) < TILE_M) { \
         TILE_ROW_EACH(i, TILE_NV, WAIT_ONE) \
     }
 #else
-#define LOAD_ONE(i, j) acc[(i) * TILE_NV + (j)] = load_vf(out + (i) * y_stride_c + (j) * VW);
+#define JOIN_OUT_ONE(i, j) acc[(i) * TILE_NV + (j)] += load_vf(out + (i) * y_stride_c + (j) * VW);
 #endif
-#define LOAD_ROW(i) \
+#define JOIN_OUT_ROW(i) \
     if ((i) < TILE_M) { \
-        TILE_ROW_EACH(i, TILE_NV, LOAD_ONE) \
+        TILE_ROW_EACH(i, TILE_NV, JOIN_OUT_ONE) \
     }
 #define SPILL_ONE(i, j) store_private(acc[(i) * TILE_NV + (j)], tile + (i) * TILE_N + (j) * VW);
 #define SPILL_ROW(i) \
@@ -395,20 +395,15 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                         waiting + ((fp - panel_begin) * (MAX_COLUMNS / TILE_N) + p) * (TILE_M * TILE_N);
 #endif
 
+                    // A block's own sums join those before it in the end: one chain of all would err the more.
                     if (is_first) {
                         EACH_ROW(START_ROW)
-#if DATA_BYTES == 2
                     } else {
-                        EACH_ROW(LOAD_ROW)
+                        tile_zero(acc, TILE_M, TILE_NV);
                     }
+#if DATA_BYTES == 2
                     if (is_last && direct)
 #else
-                    } else if (direct && rows == TILE_M && count == TILE_N) {
-                        EACH_ROW(LOAD_ROW)
-                    } else {
-                        read_tile(TILE_Y, tile);
-                        EACH_ROW(RESUME_ROW)
-                    }
                     if (direct)
 #endif
                         for (int m = 0; m < rows; ++m)
@@ -419,9 +414,19 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                     else
                         tile_multiply(acc, TILE_M, TILE_NV, w_panel, 1, TILE_M, panel, TILE_N, depth_now);
 #if DATA_BYTES == 2
+                    if (!is_first) {
+                        EACH_ROW(JOIN_OUT_ROW)
+                    }
                     if (!is_last) {
                         EACH_ROW(WAIT_ROW)
                         continue;
+                    }
+#else
+                    if (!is_first && direct && rows == TILE_M && count == TILE_N) {
+                        EACH_ROW(JOIN_OUT_ROW)
+                    } else if (!is_first) {
+                        read_tile(TILE_Y, tile);
+                        EACH_ROW(JOIN_ROW)
                     }
 #endif
                     if (is_last) {

@@ -189,6 +189,33 @@ START_TEST(narrow_ones)
 }
 END_TEST
 
+// Errors of one sign: few pixels of many images, one long row, channels last.
+START_TEST(many_terms_of_one_sign)
+{
+    static const int64_t sizes[][4] = {{40000, 1, 4, 4}, {3, 1, 5, 40000}, {2500, 5, 3, 20}, {150, 1, 32, 40}};
+    conv_backward_case c = {.space = 2,
+                            .batch = sizes[_i][0],
+                            .groups = sizes[_i][1],
+                            .channels = 1,
+                            .filters = 1,
+                            .in = {sizes[_i][2], sizes[_i][3]},
+                            .filter = {_i == 3 ? 5 : 3, _i == 3 ? 5 : 3},
+                            .params = HUSK_CONV_PARAMS(.pad = {1, 1}, .groups = sizes[_i][1])};
+    if (_i == 2)
+        c.layouts[0] = c.layouts[1] = c.layouts[2] = TEST_CHANNELS_LAST;
+    ck_assert(conv_backward_resolve(&c));
+    tensors t;
+    make(&c, &t);
+    test_release(&t.x);
+    test_release(&t.dy);
+    t.x = test_input_alike(4, c.x, c.layouts[0], 0.7f);
+    t.dy = test_input_alike(4, c.y, c.layouts[2], 0.1f);
+    for (int v = 0; v < VARIANTS; ++v)
+        test_one(&c, variants[v] && strcmp(variants[v], "tiled:32x32") == 0 ? BIAS : WEIGHTS | BIAS, variants[v], &t);
+    release(&t);
+}
+END_TEST
+
 START_TEST(generated_depthwise)
 {
     husk_ref_random random = {.seed = 8000};
@@ -641,6 +668,7 @@ int main(void)
     }
     tcase_add_loop_test(reference, finite_differences, 0, DIFFERENCES);
     tcase_add_test(device, narrow_ones);
+    tcase_add_loop_test(device, many_terms_of_one_sign, 0, 4);
     tcase_add_loop_test(device, generated, 0, 10);
     tcase_add_test(device, generated_depthwise);
     tcase_add_test(device, blocks_slices_and_panels);
