@@ -5,7 +5,7 @@
 //
 //   -DWG=64|256     work-items a work-group (256 unless the device allows fewer)
 //   -DACT_SMOOTH    the transcendental kinds; without it the piecewise linear ones alone
-#include "lib/dtype.clh"
+#include "lib/long_sum.clh"
 #include "lib/activation_gradient.clh"
 
 #ifndef WG
@@ -51,7 +51,8 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
     const long first = part * share, last = min(first + share, batch * rows);
     const long start = strip * block, end = min(start + block, columns);
     __global acc_t *parts = parts_base + parts_offset;
-    acc_t column_sum = 0.0f; // blocks of as many columns as items where columns are summed up
+    LONG_SUM(column_sum); // blocks of as many columns as items where columns are summed up
+    acc_t run = 0.0f;
     for (long r = first; r < last; ++r) {
         const long matrix = r / rows, row = r - matrix * rows;
         const __global data_t *dy = dy_base + dy_offset + matrix * dy_batch + row * dy_row;
@@ -69,7 +70,11 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
                 store_one(dc, j * dc_column, flags & ADDS_C ? scaled + load_one(dc, j * dc_column) : scaled);
             }
         }
-        column_sum += sum;
+        run += sum;
+        if ((r - first) % LONG_SUM_RUN == LONG_SUM_RUN - 1 || r == last - 1) {
+            LONG_SUM_ADD(column_sum, run);
+            run = 0.0f;
+        }
         if (flags & SUMS_ROWS) {
             const acc_t whole = add_items(sum, all);
             if (get_local_id(0) == 0)
@@ -78,7 +83,7 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
     }
     const long column = start + (long)get_local_id(0);
     if ((flags & SUMS_COLUMNS) && column < end)
-        parts[part * columns + column] = column_sum;
+        parts[part * columns + column] = LONG_SUM_TOTAL(column_sum);
 }
 
 // dbias = sum of `splits` rows of parts, in their order; an item has a number.
@@ -93,8 +98,9 @@ void husk_gemm_backward_bias(const __global acc_t *parts_base, long parts_offset
         return;
     const int units = UNITS(wide);
     __global data_t *bias = bias_base + (bias_offset + j * bias_stride) * units;
-    acc_t sum = 0.0f;
+    LONG_SUM(all);
     for (long s = 0; s < splits; ++s)
-        sum += parts[s * size + j];
+        LONG_SUM_ADD(all, parts[s * size + j]);
+    const acc_t sum = LONG_SUM_TOTAL(all);
     store_either(bias, adds ? sum + load_either(bias, units) : sum, units);
 }

@@ -10,6 +10,7 @@
 //   -DVW=4|8|16     floats a vector holds
 //   -DACT_SMOOTH    the transcendental kinds; without it the piecewise linear ones alone
 #include "lib/vector.clh"
+#include "lib/long_sum.clh"
 #include "lib/vector_math.clh"
 #define ACT_T vf
 #define ACT_USE_EXP exp_vf
@@ -97,10 +98,9 @@ void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, l
     const long start = get_group_id(1) * block;
     const int count = (int)min((long)block, columns - start);
     __global acc_t *parts = parts_base + parts_offset;
-    acc_t sums[BLOCK];
+    acc_t sums[BLOCK], whole[BLOCK], rests[BLOCK];
     if (flags & SUMS_COLUMNS)
-        for (int j = 0; j < count; j += VW)
-            store_private((vf)(0.0f), sums + j);
+        long_sums_begin(sums, whole, rests, count);
 #define ROWS(literal) \
     case literal: \
         for (long r = first; r < last; ++r) { \
@@ -113,6 +113,8 @@ void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, l
                 flags, beta, literal, act_low, act_slope, act_high); \
             if (flags & SUMS_ROWS) \
                 parts[(matrix * get_num_groups(1) + get_group_id(1)) * rows + row] = add_lanes(sum); \
+            if ((flags & SUMS_COLUMNS) && (r - first) % LONG_SUM_RUN == LONG_SUM_RUN - 1) \
+                long_sums_run(sums, whole, rests, count); \
         } \
         break;
     switch (act_kind) {
@@ -129,9 +131,11 @@ void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, l
     default:
         break;
     }
-    if (flags & SUMS_COLUMNS)
+    if (flags & SUMS_COLUMNS) {
+        long_sums_end(sums, whole, rests, count);
         for (int j = 0; j < count; j += VW)
             store_acc_part(load_private(sums + j), parts + get_group_id(0) * columns + start + j, count - j);
+    }
 }
 
 // dbias = sum of `splits` rows of parts, in their order.
@@ -145,9 +149,10 @@ void husk_gemm_backward_bias(const __global acc_t *parts_base, long parts_offset
     const long first = get_group_id(0) * strip, last = min(first + strip, size);
     for (long j = first; j < last; j += VW) {
         const int lanes = (int)min((long)VW, last - j);
-        vf sum = (vf)(0.0f);
+        LONG_SUM_VF(sum);
         for (long s = 0; s < splits; ++s)
-            sum += load_acc_part(parts + s * size + j, lanes);
-        keep(sum, bias_base + (bias_offset + j * bias_stride) * units, bias_stride * units, lanes, adds, units);
+            LONG_SUM_ADD_VF(sum, load_acc_part(parts + s * size + j, lanes));
+        keep(LONG_SUM_TOTAL_VF(sum), bias_base + (bias_offset + j * bias_stride) * units, bias_stride * units, lanes,
+             adds, units);
     }
 }

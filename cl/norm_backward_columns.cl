@@ -21,28 +21,35 @@ void husk_norm_backward_columns_partial(const __global data_t *x_base, long x_of
                                         __global acc_t *sums_base, long sums_offset, long image_x, long row_x,
                                         long image_dy, long row_dy, long group, COLUMNS_PARAMS)
 {
-    acc_t plain[STRIP];
-    acc_t by_x[STRIP];
+    acc_t plain[STRIP], whole_plain[STRIP], rests_plain[STRIP];
+    acc_t by_x[STRIP], whole_by_x[STRIP], rests_by_x[STRIP];
     acc_t means[STRIP];
     COLUMNS_FOR_UNITS {
         COLUMNS_UNIT(unit);
         const __global data_t *x = x_base + x_offset + image * image_x + row * row_x + column;
         const __global data_t *dy = dy_base + dy_offset + image * image_dy + row * row_dy + column;
         __global acc_t *out = sums_base + sums_offset + (image * blocks + block) * 2 * pitch + column;
-        for (int j = 0; j < width; j += VW) {
-            store_private((vf)(0.0f), plain + j);
-            store_private((vf)(0.0f), by_x + j);
+        long_sums_begin(plain, whole_plain, rests_plain, width);
+        long_sums_begin(by_x, whole_by_x, rests_by_x, width);
+        for (int j = 0; j < width; j += VW)
             store_private((vf)(0.0f), means + j);
-        }
         for (int j = 0; j < width; ++j)
             means[j] = mean_base[mean_offset + (image * columns + column + j) / group];
-        for (int r = 0; r < height; ++r)
-            for (int j = 0; j < width; j += VW) {
-                const vf d = load_vf_part(dy + r * row_dy + j, width - j);
-                const vf v = load_vf_part(x + r * row_x + j, width - j) - load_private(means + j);
-                store_private(load_private(plain + j) + d, plain + j);
-                store_private(MAD(d, v, load_private(by_x + j)), by_x + j);
+        for (int r = 0, stop; r < height;) {
+            for (stop = min(r + LONG_SUM_RUN, height); r < stop; ++r)
+                for (int j = 0; j < width; j += VW) {
+                    const vf d = load_vf_part(dy + r * row_dy + j, width - j);
+                    const vf v = load_vf_part(x + r * row_x + j, width - j) - load_private(means + j);
+                    store_private(load_private(plain + j) + d, plain + j);
+                    store_private(MAD(d, v, load_private(by_x + j)), by_x + j);
+                }
+            if (r < height) {
+                long_sums_run(plain, whole_plain, rests_plain, width);
+                long_sums_run(by_x, whole_by_x, rests_by_x, width);
             }
+        }
+        long_sums_end(plain, whole_plain, rests_plain, width);
+        long_sums_end(by_x, whole_by_x, rests_by_x, width);
         for (int j = 0; j < width; j += VW) {
             store_sums(load_private(plain + j), out + j);
             store_sums(load_private(by_x + j), out + pitch + j);
@@ -70,14 +77,14 @@ void husk_norm_backward_columns_finish(const __global data_t *scale_base, long s
     const acc_t count = (acc_t)rows * (acc_t)group;
 
     for (long j = start; j < end; j += VW) {
-        vf plain = load_sums(sums + j);
-        vf by_x = load_sums(sums + pitch + j);
-        for (long b = 1; b < blocks; ++b) {
-            plain += load_sums(sums + 2 * b * pitch + j);
-            by_x += load_sums(sums + (2 * b + 1) * pitch + j);
+        LONG_SUM_VF(plain);
+        LONG_SUM_VF(by_x);
+        for (long b = 0; b < blocks; ++b) {
+            LONG_SUM_ADD_VF(plain, load_sums(sums + 2 * b * pitch + j));
+            LONG_SUM_ADD_VF(by_x, load_sums(sums + (2 * b + 1) * pitch + j));
         }
-        store_sums(plain, sums + j);
-        store_sums(by_x, sums + pitch + j);
+        store_sums(LONG_SUM_TOTAL_VF(plain), sums + j);
+        store_sums(LONG_SUM_TOTAL_VF(by_x), sums + pitch + j);
     }
     for (long j = start; j < end; j += group) {
         const long statistic = (image * columns + j) / group;

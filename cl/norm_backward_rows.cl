@@ -16,6 +16,7 @@
 #include "lib/norm.clh"
 #include "lib/norm_parameters.clh"
 #include "lib/reduce.clh"
+#include "lib/long_sum.clh"
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
@@ -84,6 +85,51 @@ ALWAYS_INLINE void row_part(const __global data_t *x, const __global data_t *dy,
         store_gradient(gradient(with, d * load_or_one(scale, i, lanes), v, mode), dx + i, lanes, streams, mode);
 }
 
+#define PIECE (2 * VW * LONG_SUM_RUN) // elements in a run of sums
+
+// The sums of g = dy * scale and of g * (x - mean) over elements begin .. end - 1. scale: NULL for ones.
+ALWAYS_INLINE void sum_piece(const __global data_t *x, const __global data_t *dy, const __global data_t *scale, vf m,
+                             long begin, long end, vf *plain, vf *by_x)
+{
+    vf p0 = (vf)(0.0f), p1 = p0, q0 = p0, q1 = p0;
+    long i = begin;
+    for (; i + 2 * VW <= end; i += 2 * VW) {
+        const vf g0 = load_vf(dy + i) * load_or_one(scale, i, VW);
+        const vf g1 = load_vf(dy + i + VW) * load_or_one(scale, i + VW, VW);
+        p0 += g0;
+        p1 += g1;
+        q0 = MAD(g0, load_vf(x + i) - m, q0);
+        q1 = MAD(g1, load_vf(x + i + VW) - m, q1);
+    }
+    for (; i < end; i += VW) {
+        const int lanes = (int)min((long)VW, end - i);
+        vf g = load_vf_part(dy + i, lanes);
+        if (scale)
+            g = LANES < (vi)(lanes) ? g * load_vf_part(scale + i, lanes) : (vf)(0.0f);
+        p0 += g;
+        q0 = MAD(g, LANES < (vi)(lanes) ? load_vf_part(x + i, lanes) - m : (vf)(0.0f), q0);
+    }
+    *plain = p0 + p1;
+    *by_x = q0 + q1;
+}
+
+// The same over one run, of which most are one piece.
+ALWAYS_INLINE void sum_run(const __global data_t *x, const __global data_t *dy, const __global data_t *scale,
+                           long length, acc_t mean, acc_t *plain, acc_t *by_x)
+{
+    LONG_SUM_VF(p);
+    LONG_SUM_VF(q);
+    sum_piece(x, dy, scale, (vf)(mean), 0, min(length, (long)PIECE), &p, &q);
+    for (long i = PIECE; i < length; i += PIECE) {
+        vf more_p, more_q;
+        sum_piece(x, dy, scale, (vf)(mean), i, min(length, i + PIECE), &more_p, &more_q);
+        LONG_SUM_ADD_VF(p, more_p);
+        LONG_SUM_ADD_VF(q, more_q);
+    }
+    *plain = reduce_sum(length > PIECE ? LONG_SUM_TOTAL_VF(p) : p);
+    *by_x = reduce_sum(length > PIECE ? LONG_SUM_TOTAL_VF(q) : q);
+}
+
 #define BACKWARD_PARAMS \
     const __global data_t *x_base, long x_offset, const __global data_t *dy_base, long dy_offset, \
     const __global acc_t *mean_base, long mean_offset, const __global acc_t *rstd_base, long rstd_offset, \
@@ -116,60 +162,19 @@ void husk_norm_backward_rows(BACKWARD_PARAMS, long length, long pitch, long set_
         for (long set = block * block_sets; set < set_end; ++set) {
             BACKWARD_SET(set);
             const __global data_t *scale = scale_base ? scale_base + scale_offset + parameter : 0;
-            const vf m = (vf)(mean);
-            vf p0 = (vf)(0.0f), p1 = p0, q0 = p0, q1 = p0;
-            long i = 0;
-            for (; i + 2 * VW <= length; i += 2 * VW) {
-                const vf g0 = load_vf(dy + i) * load_or_one(scale, i, VW);
-                const vf g1 = load_vf(dy + i + VW) * load_or_one(scale, i + VW, VW);
-                p0 += g0;
-                p1 += g1;
-                q0 = MAD(g0, load_vf(x + i) - m, q0);
-                q1 = MAD(g1, load_vf(x + i + VW) - m, q1);
-            }
-            for (; i < length; i += VW) {
-                const int lanes = (int)min((long)VW, length - i);
-                const vf g = load_vf_part(dy + i, lanes) * load_or_one(scale, i, lanes);
-                const vf d = LANES < (vi)(lanes) ? load_vf_part(x + i, lanes) - m : (vf)(0.0f);
-                p0 += LANES < (vi)(lanes) ? g : (vf)(0.0f);
-                q0 = MAD(LANES < (vi)(lanes) ? g : (vf)(0.0f), d, q0);
-            }
-            const norm_gradient with = gradient_of(mean, rstd, reduce_sum(p0 + p1), reduce_sum(q0 + q1),
-                                                   (acc_t)length, mode);
+            acc_t plain, by_x;
+            sum_run(x, dy, scale, length, mean, &plain, &by_x);
+            const norm_gradient with = gradient_of(mean, rstd, plain, by_x, (acc_t)length, mode);
             const bool is_first = set == block * block_sets;
             const bool streams = NORM_STREAMS_TO(dx);
-            for (i = 0; i + VW <= length; i += VW)
+            long i = 0;
+            for (; i + VW <= length; i += VW)
                 row_part(x, dy, dx, scale, sums, pitch, i, VW, with, rstd, is_first, streams, mode);
             if (i < length)
                 row_part(x, dy, dx, scale, sums, pitch, i, (int)(length - i), with, rstd, is_first, streams, mode);
         }
     }
     END_STREAM();
-}
-
-// The sums of dy and of dy * (x - mean) over one run.
-ALWAYS_INLINE void sum_run(const __global data_t *x, const __global data_t *dy, long length, acc_t mean, acc_t *plain,
-                           acc_t *by_x)
-{
-    const vf m = (vf)(mean);
-    vf p0 = (vf)(0.0f), p1 = p0, q0 = p0, q1 = p0;
-    long i = 0;
-    for (; i + 2 * VW <= length; i += 2 * VW) {
-        const vf g0 = load_vf(dy + i);
-        const vf g1 = load_vf(dy + i + VW);
-        p0 += g0;
-        p1 += g1;
-        q0 = MAD(g0, load_vf(x + i) - m, q0);
-        q1 = MAD(g1, load_vf(x + i + VW) - m, q1);
-    }
-    for (; i < length; i += VW) {
-        const int lanes = (int)min((long)VW, length - i);
-        const vf g = load_vf_part(dy + i, lanes);
-        p0 += g;
-        q0 = MAD(g, LANES < (vi)(lanes) ? load_vf_part(x + i, lanes) - m : (vf)(0.0f), q0);
-    }
-    *plain = reduce_sum(p0 + p1);
-    *by_x = reduce_sum(q0 + q1);
 }
 
 // dx may be x or dy, or NULL. sums: [image][dscale, dbias][pitch] (NORM_JOINT: one image), or NULL. A set's runs have
@@ -187,10 +192,11 @@ void husk_norm_backward_planes(BACKWARD_PARAMS, long parts, long part_x, long pa
         const long image = (mode & NORM_JOINT) ? 0 : statistic / groups;
         __global acc_t *sums = sums_base ? sums_base + sums_offset + image * 2 * pitch : 0;
         const bool is_shared = part_parameter == 0; // one scale for all of the set
-        norm_moments all = {0.0f, 0.0f, 0.0f, 0.0f}; // anchor: the sum of dy or g, offset: of that by x - mean
+        LONG_SUM(all_plain); // of dy or g
+        LONG_SUM(all_by_x);
         for (long p = 0; p < parts; ++p) {
             acc_t plain, by_x;
-            sum_run(x + p * part_x, dy + p * part_dy, length, mean, &plain, &by_x);
+            sum_run(x + p * part_x, dy + p * part_dy, 0, length, mean, &plain, &by_x);
             const long at = parameter + p * part_parameter;
             if (!is_shared) {
                 if (sums) {
@@ -201,22 +207,23 @@ void husk_norm_backward_planes(BACKWARD_PARAMS, long parts, long part_x, long pa
                 plain *= s;
                 by_x *= s;
             }
-            all.anchor += plain;
-            all.offset += by_x;
+            LONG_SUM_ADD(all_plain, plain);
+            LONG_SUM_ADD(all_by_x, by_x);
         }
+        acc_t set_plain = LONG_SUM_TOTAL(all_plain), set_by_x = LONG_SUM_TOTAL(all_by_x);
         if (is_shared) {
             if (sums) {
-                sums[parameter] = all.offset * rstd;
-                sums[pitch + parameter] = all.anchor;
+                sums[parameter] = set_by_x * rstd;
+                sums[pitch + parameter] = set_plain;
             }
             const acc_t s = scale ? load_one(scale, parameter) : 1.0f;
-            all.anchor *= s;
-            all.offset *= s;
+            set_plain *= s;
+            set_by_x *= s;
         }
         if (!dx)
             continue;
         const norm_gradient with =
-            gradient_of(mean, rstd, all.anchor, all.offset, (acc_t)parts * (acc_t)length, mode);
+            gradient_of(mean, rstd, set_plain, set_by_x, (acc_t)parts * (acc_t)length, mode);
         for (long p = 0; p < parts; ++p) {
             const vf s = (vf)(scale ? load_one(scale, parameter + p * part_parameter) : 1.0f);
             const __global data_t *x_part = x + p * part_x;

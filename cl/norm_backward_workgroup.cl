@@ -45,14 +45,23 @@ void husk_norm_backward_workgroup(BACKWARD_PARAMS, const __global data_t *scale_
         acc_t by_xhat = 0.0f;
 
         if (!(mode & NORM_RUNNING)) {
-            FOR_MY_ELEMENTS {
-                const norm_place place = norm_find(extents, e);
-                acc_t g = load_one(dy, ELEMENT(y));
-                if (scale_base)
-                    g *= load_one(scale_base + scale_offset + start.parameter, ELEMENT(parameter));
-                plain += g;
-                by_xhat += g * ((load_one(x, ELEMENT(x)) - mean) * rstd);
+            LONG_SUM(all_plain);
+            LONG_SUM(all_by_xhat);
+            NORM_RUNS(e, stop) {
+                acc_t run = 0.0f, by_run = 0.0f;
+                NORM_RUN(e, stop) {
+                    const norm_place place = norm_find(extents, e);
+                    acc_t g = load_one(dy, ELEMENT(y));
+                    if (scale_base)
+                        g *= load_one(scale_base + scale_offset + start.parameter, ELEMENT(parameter));
+                    run += g;
+                    by_run += g * ((load_one(x, ELEMENT(x)) - mean) * rstd);
+                }
+                LONG_SUM_ADD(all_plain, run);
+                LONG_SUM_ADD(all_by_xhat, by_run);
             }
+            plain = LONG_SUM_TOTAL(all_plain);
+            by_xhat = LONG_SUM_TOTAL(all_by_xhat);
             NORM_REDUCE(by_xhat, lanes, scratch);
             NORM_REDUCE(plain, lanes, scratch);
             by_xhat /= (acc_t)element_count;
@@ -89,17 +98,24 @@ void husk_norm_backward_workgroup_parameters(BACKWARD_PARAMS, __global data_t *d
         const long number = first + (int)get_local_id(0) % lanes;
         const index_t count = number < set_count ? (index_t)element_count : 0;
         NORM_START(set, number < set_count ? number : 0, start);
-        acc_t plain = 0.0f;
-        acc_t by_xhat = 0.0f;
-        FOR_MY_ELEMENTS {
-            const norm_place place = norm_find(extents, e);
-            const long statistic = start.statistic + ELEMENT(statistic);
-            const acc_t mean = mean_base ? mean_base[mean_offset + statistic] : 0.0f;
-            const acc_t rstd = rstd_base[rstd_offset + statistic];
-            const acc_t g = load_one(dy_base + dy_offset + start.y, ELEMENT(y));
-            plain += g;
-            by_xhat += g * ((load_one(x_base + x_offset + start.x, ELEMENT(x)) - mean) * rstd);
+        LONG_SUM(all_plain);
+        LONG_SUM(all_by_xhat);
+        NORM_RUNS(e, stop) {
+            acc_t run = 0.0f, by_run = 0.0f;
+            NORM_RUN(e, stop) {
+                const norm_place place = norm_find(extents, e);
+                const long statistic = start.statistic + ELEMENT(statistic);
+                const acc_t mean = mean_base ? mean_base[mean_offset + statistic] : 0.0f;
+                const acc_t rstd = rstd_base[rstd_offset + statistic];
+                const acc_t g = load_one(dy_base + dy_offset + start.y, ELEMENT(y));
+                run += g;
+                by_run += g * ((load_one(x_base + x_offset + start.x, ELEMENT(x)) - mean) * rstd);
+            }
+            LONG_SUM_ADD(all_plain, run);
+            LONG_SUM_ADD(all_by_xhat, by_run);
         }
+        acc_t plain = LONG_SUM_TOTAL(all_plain);
+        acc_t by_xhat = LONG_SUM_TOTAL(all_by_xhat);
         NORM_REDUCE(by_xhat, lanes, scratch);
         NORM_REDUCE(plain, lanes, scratch);
         if (item == 0 && count > 0) {

@@ -14,6 +14,7 @@
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/norm.clh"
 #include "lib/norm_columns.clh"
+#include "lib/long_sum.clh"
 
 // moments: [image][block][mean, more, squares][pitch]. Units are numbered over images, blocks and strips of columns.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
@@ -21,7 +22,7 @@ void husk_norm_columns_partial(const __global data_t *x_base, long x_offset, __g
                                long moments_offset, long image_x, long row_x, COLUMNS_PARAMS)
 {
     acc_t sums[STRIP];
-    acc_t squares[STRIP];
+    acc_t squares[STRIP], whole[STRIP], rests[STRIP];
     acc_t means[STRIP];
     COLUMNS_FOR_UNITS {
         COLUMNS_UNIT(unit);
@@ -34,17 +35,22 @@ void husk_norm_columns_partial(const __global data_t *x_base, long x_offset, __g
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < width; j += VW)
                 store_private(load_private(sums + j) + load_vf_part(x + r * row_x + j, width - j), sums + j);
-        for (int j = 0; j < width; j += VW) {
+        for (int j = 0; j < width; j += VW) { // what these sums err by is in the differences
             store_private(load_private(sums + j) * one_of, means + j);
             store_private((vf)(0.0f), sums + j);
-            store_private((vf)(0.0f), squares + j);
         }
-        for (int r = 0; r < height; ++r)
-            for (int j = 0; j < width; j += VW) {
-                const vf d = load_vf_part(x + r * row_x + j, width - j) - load_private(means + j);
-                store_private(load_private(sums + j) + d, sums + j);
-                store_private(MAD(d, d, load_private(squares + j)), squares + j);
-            }
+        long_sums_begin(squares, whole, rests, width);
+        for (int r = 0, stop; r < height;) {
+            for (stop = min(r + LONG_SUM_RUN, height); r < stop; ++r)
+                for (int j = 0; j < width; j += VW) {
+                    const vf d = load_vf_part(x + r * row_x + j, width - j) - load_private(means + j);
+                    store_private(load_private(sums + j) + d, sums + j);
+                    store_private(MAD(d, d, load_private(squares + j)), squares + j);
+                }
+            if (r < height)
+                long_sums_run(squares, whole, rests, width);
+        }
+        long_sums_end(squares, whole, rests, width);
         for (int j = 0; j < width; j += VW) {
             const vf sum = load_private(sums + j);
             const vf more = sum * one_of;

@@ -41,22 +41,34 @@ void husk_norm_workgroup(const __global data_t *x_base, long x_offset, const __g
         } else {
             norm_moments moments = {0.0f, 0.0f, 0.0f, (acc_t)element_count};
             if (mode & NORM_CENTRED) {
-                acc_t sum = 0.0f;
-                FOR_MY_ELEMENTS {
-                    const norm_place place = norm_find(extents, e);
-                    sum += load_one(x, ELEMENT(x));
+                LONG_SUM(all);
+                NORM_RUNS(e, stop) {
+                    acc_t run = 0.0f;
+                    NORM_RUN(e, stop) {
+                        const norm_place place = norm_find(extents, e);
+                        run += load_one(x, ELEMENT(x));
+                    }
+                    LONG_SUM_ADD(all, run);
                 }
+                acc_t sum = LONG_SUM_TOTAL(all);
                 NORM_REDUCE(sum, lanes, scratch);
                 moments.anchor = sum / moments.count;
             }
-            acc_t differences = 0.0f;
-            acc_t squares = 0.0f;
-            FOR_MY_ELEMENTS {
-                const norm_place place = norm_find(extents, e);
-                const acc_t difference = load_one(x, ELEMENT(x)) - moments.anchor;
-                differences += difference;
-                squares += difference * difference;
+            LONG_SUM(all_differences);
+            LONG_SUM(all_squares);
+            NORM_RUNS(e, stop) {
+                acc_t run = 0.0f, run_squares = 0.0f;
+                NORM_RUN(e, stop) {
+                    const norm_place place = norm_find(extents, e);
+                    const acc_t difference = load_one(x, ELEMENT(x)) - moments.anchor;
+                    run += difference;
+                    run_squares += difference * difference;
+                }
+                LONG_SUM_ADD(all_differences, run);
+                LONG_SUM_ADD(all_squares, run_squares);
             }
+            acc_t differences = LONG_SUM_TOTAL(all_differences);
+            acc_t squares = LONG_SUM_TOTAL(all_squares);
             NORM_REDUCE(squares, lanes, scratch);
             if (mode & NORM_CENTRED) {
                 NORM_REDUCE(differences, lanes, scratch);

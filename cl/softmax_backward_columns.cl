@@ -10,6 +10,7 @@
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/strided.clh"
 #include "lib/vector_math.clh"
+#include "lib/long_sum.clh"
 
 #define WIDTH 1024 // columns of a strip at most
 
@@ -18,17 +19,21 @@
 // One strip of `columns` columns; dx may be y or dy.
 ALWAYS_INLINE void one_strip(bool log_form, const __global data_t *y, long y_stride, const __global data_t *dy,
                              long dy_stride, __global data_t *dx, long dx_stride, int length, int columns,
-                             int accumulate, acc_t *sums)
+                             int accumulate, acc_t *sums, acc_t *whole, acc_t *rests)
 {
-    for (int j = 0; j < columns; j += VW)
-        store_private((vf)(0.0f), sums + j);
-    for (int a = 0; a < length; ++a) {
-        for (int j = 0; j < columns; j += VW) {
-            const vf d = load_vf_part(dy + a * dy_stride + j, columns - j);
-            const vf sum = load_private(sums + j);
-            store_private(log_form ? sum + d : MAD(load_vf_part(y + a * y_stride + j, columns - j), d, sum), sums + j);
+    long_sums_begin(sums, whole, rests, columns);
+    for (int a = 0, stop; a < length;) {
+        for (stop = min(a + LONG_SUM_RUN, length); a < stop; ++a) {
+            for (int j = 0; j < columns; j += VW) {
+                const vf d = load_vf_part(dy + a * dy_stride + j, columns - j);
+                const vf sum = load_private(sums + j);
+                store_private(log_form ? sum + d : MAD(load_vf_part(y + a * y_stride + j, columns - j), d, sum),
+                              sums + j);
+            }
         }
+        long_sums_run(sums, whole, rests, columns);
     }
+    long_sums_end(sums, whole, rests, columns);
     for (int a = 0; a < length; ++a) {
         for (int j = 0; j < columns; j += VW) {
             const int n = columns - j;
@@ -55,7 +60,7 @@ void husk_softmax_backward_columns(const __global data_t *y_base, long y_offset,
     const long first = get_group_id(0) * share;
     const long last = min(first + share, strip_count);
     const long inner_strips = (inner + width - 1) / width;
-    acc_t sums[WIDTH];
+    acc_t sums[WIDTH], whole[WIDTH], rests[WIDTH];
     STRIDED_ROWS(rows);
     STRIDED_Z(z_stride);
     for (long i = first; i < last; ++i) {
@@ -66,8 +71,10 @@ void husk_softmax_backward_columns(const __global data_t *y_base, long y_offset,
         const __global data_t *dy = dy_base + dy_offset + strided_third(&rows, z_stride) + start;
         __global data_t *dx = dx_base + dx_offset + rows.y + start;
         if (log_form)
-            one_strip(true, y, y_stride, dy, dy_stride, dx, dx_stride, length, columns, accumulate, sums);
+            one_strip(true, y, y_stride, dy, dy_stride, dx, dx_stride, length, columns, accumulate, sums, whole,
+                      rests);
         else
-            one_strip(false, y, y_stride, dy, dy_stride, dx, dx_stride, length, columns, accumulate, sums);
+            one_strip(false, y, y_stride, dy, dy_stride, dx, dx_stride, length, columns, accumulate, sums, whole,
+                      rests);
     }
 }

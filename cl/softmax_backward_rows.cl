@@ -13,6 +13,7 @@
 //
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/vector.clh"
+#include "lib/long_sum.clh"
 #include "lib/reduce.clh"
 #include "lib/strided.clh"
 #include "lib/vector_math.clh"
@@ -26,12 +27,16 @@ ALWAYS_INLINE acc_t sum_block(bool log_form, const __global data_t *y, long y_st
                               long dy_stride, int length, const __global data_t *next_dx)
 {
     if (dy_stride != 1 || (y_stride != 1 && !log_form)) {
-        acc_t sum = 0.0f;
-        for (int i = 0; i < length; ++i) {
-            const acc_t d = load_one(dy, i * dy_stride);
-            sum = log_form ? sum + d : MAD(load_one(y, i * y_stride), d, sum);
+        LONG_SUM(all);
+        for (int i = 0, stop; i < length;) {
+            acc_t run = 0.0f;
+            for (stop = min(i + LONG_SUM_RUN, length); i < stop; ++i) {
+                const acc_t d = load_one(dy, i * dy_stride);
+                run = log_form ? run + d : MAD(load_one(y, i * y_stride), d, run);
+            }
+            LONG_SUM_ADD(all, run);
         }
-        return sum;
+        return LONG_SUM_TOTAL(all);
     }
     vf s0 = (vf)(0.0f), s1 = s0, s2 = s0, s3 = s0;
     int i = 0;
@@ -128,10 +133,11 @@ ALWAYS_INLINE void whole_rows(bool log_form, const __global data_t *y, const __g
         const __global data_t *dy_row = dy + strided_third(rows, z_stride);
         __global data_t *dx_row = dx + rows->y;
         strided_next(rows); // after the last row the first one, which is as good to fetch as any
-        acc_t sum = 0.0f;
+        LONG_SUM(all);
         for (int i = 0; i < length; i += BLOCK)
-            sum += sum_block(log_form, y_row + i * y_stride, y_stride, dy_row + i * dy_stride, dy_stride,
-                             min(BLOCK, length - i), is_packed ? dx_row + i : 0);
+            LONG_SUM_ADD(all, sum_block(log_form, y_row + i * y_stride, y_stride, dy_row + i * dy_stride, dy_stride,
+                                        min(BLOCK, length - i), is_packed ? dx_row + i : 0));
+        const acc_t sum = LONG_SUM_TOTAL(all);
         store_block(log_form, y_row, y_stride, dy_row, dy_stride, length, sum, dx_row, dx_stride, accumulate,
                     is_packed ? y + rows->x : 0, is_packed ? dy + strided_third(rows, z_stride) : 0);
     }
@@ -197,9 +203,10 @@ void husk_softmax_backward_rows_apply(const __global data_t *y_base, long y_offs
         const int start = (int)(i - row * row_blocks) * BLOCK;
         if (i == first || start == 0) {
             strided_seek(&rows, row);
-            sum = 0.0f;
+            LONG_SUM(all);
             for (int b = 0; b < row_blocks; ++b)
-                sum += sums[row * row_blocks + b];
+                LONG_SUM_ADD(all, sums[row * row_blocks + b]);
+            sum = LONG_SUM_TOTAL(all);
         }
         const __global data_t *y = y_base + y_offset + rows.x + start * y_stride;
         const __global data_t *dy = dy_base + dy_offset + strided_third(&rows, z_stride) + start * dy_stride;

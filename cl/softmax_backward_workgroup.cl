@@ -10,7 +10,7 @@
 //   -DWG_INNER=1..32, -DWG_AXIS=4..256   work-items across and along rows, powers of two; the menu is 1x256,
 //                                        1x64, 32x8, 16x4
 //   -DINDEX_64                           some element lies 2^31 or further from its row's first
-#include "lib/dtype.clh"
+#include "lib/long_sum.clh"
 #include "lib/strided.clh"
 
 #if !defined(WG_INNER) || !defined(WG_AXIS)
@@ -39,12 +39,16 @@
 inline acc_t share_sum(const __global data_t *y, index_t y_stride, const __global data_t *dy, index_t dy_stride,
                        int length, int log_form)
 {
-    acc_t sum = 0.0f;
-    for (int a = (int)get_local_id(1); a < length; a += WG_AXIS) {
-        const acc_t d = load_one(dy, a * dy_stride);
-        sum = log_form ? sum + d : MAD(load_one(y, a * y_stride), d, sum);
+    LONG_SUM(all);
+    for (int a = (int)get_local_id(1), count = 0; a < length; count = 0) {
+        acc_t run = 0.0f;
+        for (; a < length && count < LONG_SUM_RUN; a += WG_AXIS, ++count) {
+            const acc_t d = load_one(dy, a * dy_stride);
+            run = log_form ? run + d : MAD(load_one(y, a * y_stride), d, run);
+        }
+        LONG_SUM_ADD(all, run);
     }
-    return sum;
+    return LONG_SUM_TOTAL(all);
 }
 
 inline void share_store(const __global data_t *y, index_t y_stride, const __global data_t *dy, index_t dy_stride,
@@ -139,9 +143,10 @@ void husk_softmax_backward_workgroup_apply(const __global data_t *y_base, long y
         const int count = column < inner ? (int)min((long)block, length - start) : 0;
         strided_seek(&rows, strip / inner_strips);
 
-        acc_t sum = 0.0f;
+        LONG_SUM(all);
         for (int b = (int)get_local_id(1); b < row_blocks; b += WG_AXIS)
-            sum += sums[(strip * row_blocks + b) * WG_INNER + get_local_id(0)];
+            LONG_SUM_ADD(all, sums[(strip * row_blocks + b) * WG_INNER + get_local_id(0)]);
+        acc_t sum = LONG_SUM_TOTAL(all);
         REDUCE_SUM(sum, scratch);
 
         share_store(y_base + y_offset + rows.x + column * inner_y_stride + start * y_stride, (index_t)y_stride,

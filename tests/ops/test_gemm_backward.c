@@ -417,6 +417,28 @@ START_TEST(large)
 END_TEST
 
 // Sums of nothing are 0, or what was there; what has no elements is left alone.
+// dbias of errors of one sign; products are added up as gemm does.
+START_TEST(many_terms_of_one_sign)
+{
+    config c = plain(_i == 0 ? 200000 : 3, _i == 0 ? 3 : 200000, 2);
+    const int64_t shape[] = {c.m, c.n};
+    c.bias = _i == 0 ? BY_COLUMNS : BY_ROWS;
+    c.wants[0] = c.wants[1] = c.wants[3] = false;
+    tensors t = make(&c, 3);
+    test_release(&t.dy);
+    t.dy = test_input_alike(2, shape, TEST_PACKED, 0.1f);
+    for (int v = 0; v < VARIANTS; v++) {
+        husk_gemm_params params = c.params;
+        params.variant = variants[v];
+        for (int i = 0; i < GRADIENTS; i++)
+            test_restore(&t.gradients[i]);
+        if (test_ran(call(&c, &params, &t), name, variants[v]))
+            verify(&c, &t, variants[v], "of one sign");
+    }
+    release(&t);
+}
+END_TEST
+
 START_TEST(empty)
 {
     static const int64_t sizes[][3] = {{0, 5, 4}, {6, 0, 4}, {6, 5, 0}, {0, 0, 0}};
@@ -768,6 +790,7 @@ int main(void)
     tcase_add_loop_test(cases, drawn, 0, 16);
     tcase_add_loop_test(cases, around_the_shares, 0, 22);
     tcase_add_loop_test(cases, large, 0, 2);
+    tcase_add_loop_test(cases, many_terms_of_one_sign, 0, 2);
     tcase_add_loop_test(cases, by_an_engine, 0, 2);
     tcase_add_loop_test(cases, empty, 0, 8);
     tcase_add_test(cases, no_batch_at_all);

@@ -183,6 +183,30 @@ START_TEST(long_rows)
 END_TEST
 
 // dx is dy, and dx is y.
+// Errors of one sign: an axis before the last one, one that is alone, and dy that repeats along the axis.
+START_TEST(many_terms_of_one_sign)
+{
+    const int64_t shape[] = {_i / 2 == 0 ? 40000 : 2, _i / 2 == 0 ? 20 : 150000, _i / 2 == 2 ? 2 : 1};
+    const int32_t rank = _i / 2 == 2 ? 3 : 2;
+    const husk_softmax_params params =
+        HUSK_SOFTMAX_PARAMS(.axis_from_last = _i / 2 == 1 ? 0 : 1, .log = (uint32_t)_i % 2);
+    test_tensor y = test_input_alike(rank, shape, TEST_PACKED, params.log ? -0.5f : 0.7f);
+    test_tensor dy = test_input_alike(rank, shape, TEST_PACKED, 0.1f);
+    test_tensor dx = test_output(HUSK_F32, rank, shape, TEST_PACKED);
+    if (_i / 2 == 2) {
+        dy.tensor.strides[0] = 1; // of the axis 0
+        dy.tensor.strides[2] = 2;
+        dy.array.strides[0] = 1;
+        dy.array.strides[1] = 0;
+        dy.array.strides[2] = 2;
+    }
+    run_all(&params, &y, &dy, &dx);
+    test_release(&y);
+    test_release(&dy);
+    test_release(&dx);
+}
+END_TEST
+
 START_TEST(in_place)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_PADDED, TEST_SPREAD, TEST_CHANNELS_LAST};
@@ -443,6 +467,7 @@ int main(void)
     tcase_add_loop_test(tests, row_lengths, 0, LENGTHS);
     tcase_add_loop_test(tests, neighbouring_rows, 0, 15);
     tcase_add_loop_test(tests, long_rows, 0, 4);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 6);
     tcase_add_loop_test(tests, in_place, 0, 4);
     tcase_add_loop_test(tests, special_values, 0, 8);
     tcase_add_loop_test(tests, ten_runs_agree, 0, 2);
