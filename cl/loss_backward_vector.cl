@@ -223,11 +223,16 @@ LOSS_INLINE void write_lanes(options o, const __global data_t *x, const __global
     if (!is_log)
         loss_softmax_lanes(x, o.x_class, o.classes, n, &maximum, &sum);
     if (!has_label) {
-        total = (vf)(0.0f);
-        for (int c = 0; c < o.classes; ++c) {
-            const vf q = MAD(loss_fetch(t + c * o.t_class, t_step, n), (vf)(o.keep), (vf)(o.spread));
-            total += o.flags & LOSS_WEIGHT ? q * (vf)(load_one(w, c * o.w_class)) : q;
+        LONG_SUM_VF(all);
+        for (int c = 0, stop; c < o.classes;) {
+            vf run = (vf)(0.0f);
+            for (stop = min(c + LONG_SUM_RUN, o.classes); c < stop; ++c) {
+                const vf q = MAD(loss_fetch(t + c * o.t_class, t_step, n), (vf)(o.keep), (vf)(o.spread));
+                run += o.flags & LOSS_WEIGHT ? q * (vf)(load_one(w, c * o.w_class)) : q;
+            }
+            LONG_SUM_ADD_VF(all, run);
         }
+        total = LONG_SUM_TOTAL_VF(all);
     }
     const vf factor = (total + at_label) / sum;
     for (int c = 0; c < o.classes; ++c) {

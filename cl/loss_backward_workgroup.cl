@@ -51,13 +51,14 @@ void husk_loss_backward_workgroup_elements(const __global data_t *x_base, long x
                      acc_t g, __global data_t *dx) \
     { \
         const bool has_label = o.flags & LOSS_LABELS, is_log = o.kind == LOSS_NEGATIVE_LOG; \
-        acc_t maximum = 0.0f, sum = 1.0f, all = 0.0f; \
+        acc_t maximum = 0.0f, sum = 1.0f; \
         if (label >= 0 && !is_log) { \
             softmax(item, step, scratch, x, o.x_class, o.classes, &maximum, &sum); \
             if (!has_label) { \
+                LONG_SUM(all); \
                 for (int c = item; c < o.classes; c += step) \
-                    all += loss_wanted(o, t, w, c); \
-                spread_sum = SUM(scratch, all); \
+                    LONG_SUM_ADD(all, loss_wanted(o, t, w, c)); \
+                spread_sum = SUM(scratch, LONG_SUM_TOTAL(all)); \
             } \
         } \
         const acc_t at_label = has_label ? weight * o.keep : 0.0f; \
@@ -97,9 +98,10 @@ void husk_loss_backward_workgroup_rows(const __global data_t *x_base, long x_off
     const acc_t count = weight_units ? loss_weights(weights_base + weights_offset, weight_units) : (acc_t)divisor;
     acc_t g = flags & LOSS_REDUCES ? load_one(dloss_base, dloss_offset) / count : 0.0f, spread_sum = 0.0f;
     if ((flags & LOSS_LABELS) && smoothing != 0.0f) {
+        LONG_SUM(all);
         for (int c = item; c < classes; c += WG)
-            spread_sum += loss_wanted(o, x_base, w, c);
-        spread_sum = loss_group_add(scratch, spread_sum);
+            LONG_SUM_ADD(all, loss_wanted(o, x_base, w, c));
+        spread_sum = loss_group_add(scratch, LONG_SUM_TOTAL(all));
     }
 #define ROW_HEAD(i) \
     const long row = (i) / run, column = (i)-row * run; \

@@ -152,16 +152,20 @@ LOSS_INLINE vf lanes_loss(options o, const __global data_t *x, const __global da
         loss = -weights * (vf)(o.keep) * ((load_private(chosen) - maximum) - log_sum);
     if (has_label && o.spread == 0.0f)
         return loss;
-    vf all = (vf)(0.0f);
-    for (int c = 0; c < o.classes; ++c) {
-        vf q = (vf)(o.spread);
-        if (!has_label)
-            q = MAD(loss_fetch(t + c * o.t_class, t_step, n), (vf)(o.keep), q);
-        if (o.flags & LOSS_WEIGHT)
-            q *= (vf)(load_one(w, c * o.w_class));
-        all += q * ((load_vf_part(x + c * o.x_class, n) - maximum) - log_sum);
+    LONG_SUM_VF(all);
+    for (int c = 0, stop; c < o.classes;) {
+        vf run = (vf)(0.0f);
+        for (stop = min(c + LONG_SUM_RUN, o.classes); c < stop; ++c) {
+            vf q = (vf)(o.spread);
+            if (!has_label)
+                q = MAD(loss_fetch(t + c * o.t_class, t_step, n), (vf)(o.keep), q);
+            if (o.flags & LOSS_WEIGHT)
+                q *= (vf)(load_one(w, c * o.w_class));
+            run += q * ((load_vf_part(x + c * o.x_class, n) - maximum) - log_sum);
+        }
+        LONG_SUM_ADD_VF(all, run);
     }
-    return loss - all;
+    return loss - LONG_SUM_TOTAL_VF(all);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))

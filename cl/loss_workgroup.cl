@@ -52,16 +52,21 @@ void husk_loss_workgroup_elements(const __global data_t *x_base, long x_offset, 
                       const __global data_t *t, const __global data_t *w, int label, acc_t weight) \
     { \
         const bool has_label = o.flags & LOSS_LABELS; \
-        acc_t maximum = 0.0f, sum = 1.0f, loss = 0.0f, all = 0.0f; \
+        acc_t maximum = 0.0f, sum = 1.0f, loss = 0.0f; \
         if (o.kind != LOSS_NEGATIVE_LOG) \
             softmax(item, step, scratch, x, o.x_class, o.classes, &maximum, &sum); \
         const acc_t log_sum = log(sum); \
         if (has_label) \
             loss = -weight * o.keep * ((load_one(x, label * o.x_class) - maximum) - log_sum); \
         if (!has_label || o.spread != 0.0f) { \
-            for (int c = item; c < o.classes; c += step) \
-                all += loss_wanted(o, t, w, c) * ((load_one(x, c * o.x_class) - maximum) - log_sum); \
-            loss -= SUM(scratch, all); \
+            LONG_SUM(all); \
+            for (int c = item, count = 0; c < o.classes; count = 0) { \
+                acc_t run = 0.0f; \
+                for (; c < o.classes && count < LONG_SUM_RUN; c += step, ++count) \
+                    run += loss_wanted(o, t, w, c) * ((load_one(x, c * o.x_class) - maximum) - log_sum); \
+                LONG_SUM_ADD(all, run); \
+            } \
+            loss -= SUM(scratch, LONG_SUM_TOTAL(all)); \
         } \
         return loss; \
     }

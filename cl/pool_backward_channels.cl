@@ -11,6 +11,7 @@
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/pool_backward.clh"
 #include "lib/pool_vector.clh"
+#include "lib/long_sum.clh"
 
 #define UNIT 8 // vectors
 
@@ -30,7 +31,17 @@ POOL_INLINE vi load_positions(const __global void *indices, int are_long, long a
     return CONCAT(vload, VW)(0, lanes);
 }
 
-#define START(v) vf sum##v = (vf)(0.0f);
+#define START(v) \
+    vf sum##v = (vf)(0.0f); \
+    LONG_SUM_VF(all##v);
+
+#define FLUSH(v) \
+    LONG_SUM_ADD_VF(all##v, sum##v); \
+    sum##v = (vf)(0.0f);
+
+#define TOTAL(v) \
+    LONG_SUM_ADD_VF(all##v, sum##v); \
+    sum##v = LONG_SUM_TOTAL_VF(all##v);
 
 #define TAKE(v) \
     { \
@@ -58,6 +69,7 @@ POOL_INLINE vi load_positions(const __global void *indices, int are_long, long a
                           __global data_t *dx, POOL_BACKWARD_PARAMS, SAVED_PARAMS) \
     { \
         EACH(START) \
+        int summed = 0, runs = 0; \
         const int position = (d * in_h + h) * in_w + w; \
         const int last_d = cover_last(d + pad_d, stride_d, out_d); \
         const int first_h = cover_first(h + pad_h, window_h, stride_h, dilation_h); \
@@ -84,8 +96,16 @@ POOL_INLINE vi load_positions(const __global void *indices, int are_long, long a
                     const __global data_t *dy = y + od * y_stride_d + oh * y_stride_h + ow * y_stride_w; \
                     const long at = indices + od * indices_stride_d + oh * indices_stride_h + ow * indices_stride_w; \
                     EACH(TAKE) \
+                    if (++summed == LONG_SUM_RUN) { \
+                        summed = 0; \
+                        ++runs; \
+                        EACH(FLUSH) \
+                    } \
                 } \
             } \
+        } \
+        if (runs > 0) { \
+            EACH(TOTAL) \
         } \
         EACH(FINISH) \
     }

@@ -10,6 +10,7 @@
 //   -DWG=64|256   work-items a work-group (256 unless the device allows fewer)
 //   -DINDEX_64    some element lies 2^31 or further from its tensor's first, or there are that many
 #include "lib/pool_backward.clh"
+#include "lib/long_sum.clh"
 
 #ifndef WG
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
@@ -45,7 +46,9 @@ POOL_INLINE void pool_backward_direct(int mode, int channels_fastest, POOL_BACKW
         const int last_h = cover_last(h + pad_h, stride_h, out_h);
         const int last_w = cover_last(w + pad_w, stride_w, out_w);
 
-        acc_t sum = 0.0f;
+        LONG_SUM(all);
+        acc_t run = 0.0f;
+        int summed = 0;
         for (int od = cover_first(d + pad_d, window_d, stride_d, dilation_d); od < last_d; ++od) {
             if (!covers(d + pad_d - od * stride_d, dilation_d))
                 continue;
@@ -63,15 +66,22 @@ POOL_INLINE void pool_backward_direct(int mode, int channels_fastest, POOL_BACKW
                     if (!covers(w + pad_w - ow * stride_w, dilation_w))
                         continue;
                     if (mode == POOL_AVG)
-                        sum += load_one(dy, row + ow * y_stride_w) *
+                        run += load_one(dy, row + ow * y_stride_w) *
                                (scale_h * cover_scale(ow, window_w, stride_w, pad_w, dilation_w, in_w, limit_w,
                                                       count_pad));
                     else if (load_position(indices_base, indices_are_long, indices_row + ow * indices_stride_w) ==
                              position)
-                        sum += load_one(dy, row + ow * y_stride_w);
+                        run += load_one(dy, row + ow * y_stride_w);
+                    if (++summed == LONG_SUM_RUN) {
+                        LONG_SUM_ADD(all, run);
+                        run = 0.0f;
+                        summed = 0;
+                    }
                 }
             }
         }
+        LONG_SUM_ADD(all, run);
+        const acc_t sum = LONG_SUM_TOTAL(all);
         __global data_t *dx = x_base + x_offset + n * x_stride_n + c * x_stride_c;
         const long at = d * x_stride_d + h * x_stride_h + w * x_stride_w;
         store_one(dx, at, accumulate ? load_one(dx, at) + sum : sum);

@@ -183,6 +183,25 @@ START_TEST(many_rows)
 END_TEST
 
 // dx in x's place, and in that of a target that is no label.
+// Many classes of neighbouring rows, whose targets and exponentials are alike: errors have one sign.
+START_TEST(many_terms_of_one_sign)
+{
+    loss_case c = {.params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_SUM), .dtype = HUSK_F32, .rank = 3};
+    const int64_t shape[] = {1, 130000, 2};
+    memcpy(c.shape, shape, sizeof shape);
+    loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 3);
+    test_release(&c.x);
+    test_release(&c.target);
+    c.x = test_input_alike(3, shape, TEST_PACKED, -0.1f);
+    for (int64_t i = 0; i < 2; i++) // one class of half the weight
+        husk_ref_store(&c.x.array, husk_ref_offset(&c.x.array, (int64_t[]){0, 7, i}), 11.0);
+    test_input_update(&c.x);
+    c.target = test_input_alike(3, shape, TEST_PACKED, 0.1f);
+    run_all(&c, TEST_PACKED, TEST_PACKED);
+    loss_case_release(&c);
+}
+END_TEST
+
 START_TEST(in_place)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_REVERSED, TEST_SPREAD, TEST_CHANNELS_LAST};
@@ -468,6 +487,7 @@ int main(void)
     tcase_add_loop_test(cases, kinds_and_layouts, 0, 50);
     tcase_add_loop_test(cases, row_lengths, 0, LENGTHS);
     tcase_add_loop_test(cases, many_rows, 0, 4);
+    tcase_add_test(cases, many_terms_of_one_sign);
     tcase_add_loop_test(cases, in_place, 0, 4);
     tcase_add_loop_test(cases, special_rows, 0, 4);
     tcase_add_loop_test(cases, labels_of_no_class, 0, 4);
