@@ -157,7 +157,8 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
         }
         store_turned(weights, &score, item);
 #endif
-        multiply_weights(&sum, weights, b_tile, a.k, a.k_row, first, keys, column, d, item);
+        multiply_weights(&score, weights, b_tile, a.k, a.k_row, first, keys, column, d, item);
+        add_block(&sum, &score);
     }
     put_block(dq_base + dq_offset + image * dq_batch + head * dq_head, dq_row, &sum, begin, queries, column, d,
               item, factor, adds);
@@ -221,9 +222,10 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
                 const int is_wanted = part ? makes_dk : makes_dv;
                 if (!IN_TURN)
                     store_turned(weights, &score, item);
-                multiply_weights(&dv_sum, IN_TURN && part ? seconds : weights, b_tile, part ? a.q : dy,
+                multiply_weights(&score, IN_TURN && part ? seconds : weights, b_tile, part ? a.q : dy,
                                  part ? a.q_row : dy_row, first, is_wanted ? queries : first, column, part ? d : e,
                                  item);
+                add_block(&dv_sum, &score);
                 const fragment_acc other = dv_sum;
                 dv_sum = dk_sum;
                 dk_sum = other;

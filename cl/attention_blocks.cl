@@ -67,8 +67,8 @@ ALWAYS_INLINE void weigh(acc_t *lines, progress to, acc_t *factors, int rows, in
 #undef GROUP
     for (int i = 0; i < n; ++i) {
         acc_t *line = lines + i * LINE_PITCH;
-        const vf sum = load_private(to.sums + i * VW) * factors[i];
-        store_private(weigh_line(line, count, shifts[i], sum), to.sums + i * VW);
+        const vf more = weigh_line(line, count, shifts[i], (vf)(0.0f));
+        store_private(MAD(load_private(to.sums + i * VW), (vf)(factors[i]), more), to.sums + i * VW);
     }
 }
 

@@ -71,7 +71,8 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
             }
         }
         store_turned(weights, &score, item);
-        multiply_weights(&output, weights, b_tile, a.v, a.v_row, first, keys, column, e, item);
+        multiply_weights(&score, weights, b_tile, a.v, a.v_row, first, keys, column, e, item);
+        add_block(&output, &score);
         barrier(CLK_LOCAL_MEM_FENCE); // before the greatest are written again
     }
 #pragma unroll

@@ -123,6 +123,25 @@ START_TEST(large)
 }
 END_TEST
 
+// Keys and values that are all alike: the errors of a row's sums have one sign. On GPUs each key's product is added to
+// one number, as in their multiplications.
+START_TEST(many_terms_of_one_sign)
+{
+    static const char *const own[] = {NULL, "blocks:12x2v", "ranges:whole", "ranges:split"};
+    const int64_t shape[] = {1, 1, 100000, 4};
+    husk_ref_random random = {.seed = 7};
+    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i == 0 ? 1 : 13, .keys = shape[2],
+                        .d = 4, .e = 4, .has_sums = true, .params = HUSK_ATTENTION_PARAMS(.scale = 0.01f)};
+    test_attention_fill(&c, &random, 3);
+    test_release(&c.k);
+    test_release(&c.v);
+    c.k = test_input_alike(4, shape, TEST_PACKED, 0.3f);
+    c.v = test_input_alike(4, shape, TEST_PACKED, 0.1f);
+    run_variants(&c, own, test_device_is_home() ? 4 : 1);
+    test_attention_release(&c);
+}
+END_TEST
+
 // More heads than NVIDIA has work-groups in any dimension but the first.
 START_TEST(many_heads)
 {
@@ -551,6 +570,7 @@ int main(void)
     tcase_add_loop_test(tests, the_same_bits_by_ranges, 0, 3);
     if (test_is_long())
         tcase_add_test(tests, many_heads);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 2);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
     tcase_add_loop_test(tests, masks_of_unseen_keys, 0, 4);
