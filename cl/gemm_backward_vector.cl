@@ -98,6 +98,7 @@ void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, l
     const long start = get_group_id(1) * block;
     const int count = (int)min((long)block, columns - start);
     __global acc_t *parts = parts_base + parts_offset;
+    const int run = long_sum_run(batch * rows);
     acc_t sums[BLOCK], whole[BLOCK], rests[BLOCK];
     if (flags & SUMS_COLUMNS)
         long_sums_begin(sums, whole, rests, count);
@@ -113,7 +114,7 @@ void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, l
                 flags, beta, literal, act_low, act_slope, act_high); \
             if (flags & SUMS_ROWS) \
                 parts[(matrix * get_num_groups(1) + get_group_id(1)) * rows + row] = add_lanes(sum); \
-            if ((flags & SUMS_COLUMNS) && (r - first) % LONG_SUM_RUN == LONG_SUM_RUN - 1) \
+            if ((flags & SUMS_COLUMNS) && ((int)(r - first) & (run - 1)) == run - 1) \
                 long_sums_run(sums, whole, rests, count); \
         } \
         break;
