@@ -85,15 +85,16 @@ ALWAYS_INLINE void row_part(const __global data_t *x, const __global data_t *dy,
         store_gradient(gradient(with, d * load_or_one(scale, i, lanes), v, mode), dx + i, lanes, streams, mode);
 }
 
-#define PIECE (2 * VW * LONG_SUM_RUN) // elements in a run of sums
+#define PIECE (2 * VW * 1024L) // elements that four chains of vectors add up, of 1,024 terms each
 
-// The sums of g = dy * scale and of g * (x - mean) over elements begin .. end - 1. scale: NULL for ones.
-ALWAYS_INLINE void sum_piece(const __global data_t *x, const __global data_t *dy, const __global data_t *scale, vf m,
-                             long begin, long end, vf *plain, vf *by_x)
+// The sums of g = dy * scale and of g * (x - mean) over elements of one run. scale: NULL for ones.
+ALWAYS_INLINE void sum_piece(const __global data_t *x, const __global data_t *dy, const __global data_t *scale,
+                             long length, acc_t mean, acc_t *plain, acc_t *by_x)
 {
+    const vf m = (vf)(mean);
     vf p0 = (vf)(0.0f), p1 = p0, q0 = p0, q1 = p0;
-    long i = begin;
-    for (; i + 2 * VW <= end; i += 2 * VW) {
+    long i = 0;
+    for (; i + 2 * VW <= length; i += 2 * VW) {
         const vf g0 = load_vf(dy + i) * load_or_one(scale, i, VW);
         const vf g1 = load_vf(dy + i + VW) * load_or_one(scale, i + VW, VW);
         p0 += g0;
@@ -101,33 +102,35 @@ ALWAYS_INLINE void sum_piece(const __global data_t *x, const __global data_t *dy
         q0 = MAD(g0, load_vf(x + i) - m, q0);
         q1 = MAD(g1, load_vf(x + i + VW) - m, q1);
     }
-    for (; i < end; i += VW) {
-        const int lanes = (int)min((long)VW, end - i);
-        vf g = load_vf_part(dy + i, lanes);
-        if (scale)
-            g = LANES < (vi)(lanes) ? g * load_vf_part(scale + i, lanes) : (vf)(0.0f);
-        p0 += g;
-        q0 = MAD(g, LANES < (vi)(lanes) ? load_vf_part(x + i, lanes) - m : (vf)(0.0f), q0);
+    for (; i < length; i += VW) {
+        const int lanes = (int)min((long)VW, length - i);
+        const vf g = load_vf_part(dy + i, lanes) * load_or_one(scale, i, lanes);
+        const vf d = LANES < (vi)(lanes) ? load_vf_part(x + i, lanes) - m : (vf)(0.0f);
+        p0 += LANES < (vi)(lanes) ? g : (vf)(0.0f);
+        q0 = MAD(LANES < (vi)(lanes) ? g : (vf)(0.0f), d, q0);
     }
-    *plain = p0 + p1;
-    *by_x = q0 + q1;
+    *plain = reduce_sum(p0 + p1);
+    *by_x = reduce_sum(q0 + q1);
 }
 
-// The same over one run, of which most are one piece.
+// The same over all of it, of which most are one piece.
 ALWAYS_INLINE void sum_run(const __global data_t *x, const __global data_t *dy, const __global data_t *scale,
                            long length, acc_t mean, acc_t *plain, acc_t *by_x)
 {
-    LONG_SUM_VF(p);
-    LONG_SUM_VF(q);
-    sum_piece(x, dy, scale, (vf)(mean), 0, min(length, (long)PIECE), &p, &q);
-    for (long i = PIECE; i < length; i += PIECE) {
-        vf more_p, more_q;
-        sum_piece(x, dy, scale, (vf)(mean), i, min(length, i + PIECE), &more_p, &more_q);
-        LONG_SUM_ADD_VF(p, more_p);
-        LONG_SUM_ADD_VF(q, more_q);
+    if (length <= PIECE) {
+        sum_piece(x, dy, scale, length, mean, plain, by_x);
+        return;
     }
-    *plain = reduce_sum(length > PIECE ? LONG_SUM_TOTAL_VF(p) : p);
-    *by_x = reduce_sum(length > PIECE ? LONG_SUM_TOTAL_VF(q) : q);
+    LONG_SUM(p);
+    LONG_SUM(q);
+    for (long i = 0; i < length; i += PIECE) {
+        acc_t more_p, more_q;
+        sum_piece(x + i, dy + i, scale ? scale + i : 0, min(length - i, PIECE), mean, &more_p, &more_q);
+        LONG_SUM_ADD(p, more_p);
+        LONG_SUM_ADD(q, more_q);
+    }
+    *plain = LONG_SUM_TOTAL(p);
+    *by_x = LONG_SUM_TOTAL(q);
 }
 
 #define BACKWARD_PARAMS \

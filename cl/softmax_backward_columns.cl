@@ -21,9 +21,10 @@ ALWAYS_INLINE void one_strip(bool log_form, const __global data_t *y, long y_str
                              long dy_stride, __global data_t *dx, long dx_stride, int length, int columns,
                              int accumulate, acc_t *sums, acc_t *whole, acc_t *rests)
 {
+    const int run = long_sum_run(length);
     long_sums_begin(sums, whole, rests, columns);
     for (int a = 0, stop; a < length;) {
-        for (stop = min(a + LONG_SUM_RUN, length); a < stop; ++a) {
+        for (stop = min(a + run, length); a < stop; ++a) {
             for (int j = 0; j < columns; j += VW) {
                 const vf d = load_vf_part(dy + a * dy_stride + j, columns - j);
                 const vf sum = load_private(sums + j);
@@ -31,7 +32,8 @@ ALWAYS_INLINE void one_strip(bool log_form, const __global data_t *y, long y_str
                               sums + j);
             }
         }
-        long_sums_run(sums, whole, rests, columns);
+        if (a < length)
+            long_sums_run(sums, whole, rests, columns);
     }
     long_sums_end(sums, whole, rests, columns);
     for (int a = 0; a < length; ++a) {
