@@ -295,8 +295,9 @@ void husk_conv_backward_weights_depthwise_strips(const __global data_t *restrict
             masks[strip] = find_strip_masks(stride_w, fold, strip * columns, pad_w, in_w, out_w);
     const int taps = kernel_h * kernel_w, units = UNITS(accumulate & WIDE_DW);
     const bool is_flat = w_stride_w == 1 && w_stride_h == kernel_w && !(accumulate & ADDS);
-    // Of more images than these the sums are joined at last: one chain of all would err the more.
-    const int run = max(STRIP_RUN / (out_h * ((out_w + columns - 1) / columns)), 1) * 2;
+    // Of more images, or of more columns of one, the sums are joined at last: one chain of all would err the more.
+    const int strips = (out_w + columns - 1) / columns;
+    const int run = max(STRIP_RUN / (out_h * strips), 1) * 2, wide = max(STRIP_RUN / out_h, 1) * 2 * columns;
     acc_t values[STRIP_SUMS], whole[STRIP_SUMS], rests[STRIP_SUMS];
     for (int k = (int)((long)all * item / items); k < (int)((long)all * (item + 1) / items); ++k) {
         const int channel = filters == 1 ? k : k / filters, next = min(k + 1, all - 1);
@@ -305,25 +306,28 @@ void husk_conv_backward_weights_depthwise_strips(const __global data_t *restrict
                    dy_next = (next - k) * y_stride_c;
         for (int n = 0; n < batch; n += run) {
             const int count = min(run, batch - n);
-            const bool is_last = n + run >= batch;
+            const bool ends = n + run >= batch;
             from_x.plane = x_plane + n * x_stride_n;
-            from_x.next = is_last ? x_next - n * x_stride_n : run * x_stride_n;
+            from_x.next = ends ? x_next - n * x_stride_n : run * x_stride_n;
             from_dy.plane = dy_plane + n * y_stride_n;
-            from_dy.next = is_last ? dy_next - n * y_stride_n : run * y_stride_n;
+            from_dy.next = ends ? dy_next - n * y_stride_n : run * y_stride_n;
+            for (int column = 0; column < out_w; column += wide) {
+                const int end = min(column + wide, out_w);
 #define SUM(width, stride, folded) \
     if (kernel_w == width && stride_w == stride && fold == folded) \
-        sum_strips(width, stride, folded, &from_x, &from_dy, count, in_h, in_w, out_h, out_w, pad_h, pad_w, masks, \
-                   values);
-            SUM(3, 1, 1) SUM(3, 1, 2) SUM(3, 2, 1) SUM(5, 1, 1) SUM(5, 1, 2) SUM(5, 2, 1)
+        sum_strips(width, stride, folded, &from_x, &from_dy, count, column, end, in_h, in_w, out_h, out_w, pad_h, \
+                   pad_w, masks, values);
+                SUM(3, 1, 1) SUM(3, 1, 2) SUM(3, 2, 1) SUM(5, 1, 1) SUM(5, 1, 2) SUM(5, 2, 1)
 #undef SUM
-            if (batch <= run)
-                break;
-            if (n == 0)
-                long_sums_begin(whole, whole, rests, taps + 1);
-            if (is_last)
-                long_sums_end(values, whole, rests, taps + 1);
-            else
-                long_sums_run(values, whole, rests, taps + 1);
+                if (batch <= run && out_w <= wide)
+                    break;
+                if (n == 0 && column == 0)
+                    long_sums_begin(whole, whole, rests, taps + 1);
+                if (ends && end == out_w)
+                    long_sums_end(values, whole, rests, taps + 1);
+                else
+                    long_sums_run(values, whole, rests, taps + 1);
+            }
         }
         from_x.plane = x_plane;
         from_dy.plane = dy_plane;

@@ -37,11 +37,12 @@ static bool is_channels_last(const husk__conv_geometry *g)
     return g->filters == 1 && g->x_strides[1] == 1 && g->y_strides[1] == 1 && g->groups > 1;
 }
 
-// What the strips of cl/lib/filter_strips.clh compute.
+// What the strips of cl/lib/filter_strips.clh compute; a strip of more rows would be a chain of sums that errs.
 static bool is_strips(const husk__conv_geometry *g)
 {
+    enum { MOST_ROWS = 1024 };
     const int64_t width = g->kernel[2], stride = g->stride[2];
-    return !is_channels_last(g) && g->kernel[1] == width && (width == 3 || width == 5) &&
+    return !is_channels_last(g) && g->out[1] <= MOST_ROWS && g->kernel[1] == width && (width == 3 || width == 5) &&
            g->stride[1] == stride && stride <= 2 && g->dilation[1] == 1 && g->dilation[2] == 1 &&
            g->x_strides[4] == 1 && g->y_strides[4] == 1;
 }

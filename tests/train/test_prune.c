@@ -473,11 +473,14 @@ static void train(husk_graph *graph, husk_feed *feed, float rate, int64_t epochs
     test_digits_train(graph, feed, epochs / 2 * epoch);
 }
 
-// A small network and half of its weights; a larger one, 80% and three seeds in the tier train.
+// A small network and half of its weights; a larger one and 80% in the tier train. Means of three seeds: of one, a last
+// bit somewhere moves accuracies by a percent or two.
 START_TEST(fine_tuning_brings_the_digits_back)
 {
+    enum { SEEDS = 3 };
     const bool is_whole = test_tier_is("train");
-    for (uint64_t seed = 1; seed <= (is_whole ? 3 : 1); seed++) {
+    double mean_full = 0, mean_tuned = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         husk_graph *graph = network(is_whole ? 32 : 8, adam(1e-3f), seed);
         husk_feed *feed = test_digits_feed(learnt, BATCH, seed);
         husk_prune_params params = HUSK_PRUNE_PARAMS(.share = is_whole ? 0.8 : 0.5);
@@ -492,11 +495,13 @@ START_TEST(fine_tuning_brings_the_digits_back)
         printf("digits: %.2f%% whole; %.2f%% with %.1f%% of %zu weights pruned; %.2f%% after fine-tuning\n",
                full, pruned, 100 * zeros / (double)elements, elements, tuned);
         ck_assert(zeros == floor(params.share * (double)elements + 0.5));
-        ck_assert(full > (is_whole ? 98.4 : 93));
-        ck_assert_msg(tuned >= full - 1, "%g is far from %g", tuned, full);
+        mean_full += full / SEEDS;
+        mean_tuned += tuned / SEEDS;
         husk_feed_release(feed);
         husk_graph_release(graph);
     }
+    ck_assert_msg(mean_full > (is_whole ? 98.4 : 93), "%g", mean_full);
+    ck_assert_msg(mean_tuned >= mean_full - 1, "%g is far from %g", mean_tuned, mean_full);
 }
 END_TEST
 
