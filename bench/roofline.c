@@ -12,8 +12,8 @@
 #include "run.h"
 #include "text.h"
 
-// What can be put on a logarithmic axis with others, and was not made up.
-static bool is_of_this_world(double value)
+// What a logarithmic axis has a place for beside what was measured.
+static bool is_plottable(double value)
 {
     return value >= 1e-15 && value <= 1e18;
 }
@@ -23,7 +23,7 @@ static void add_roof(bench_roofline *r, const json_t *copy)
     char size[32];
     const double bandwidth = bench_number_of(copy, "gbytes_per_s");
     // One that is hardly lower than the one before says nothing of its own.
-    if (!is_of_this_world(bandwidth) || (r->roof_count && bandwidth > 0.85 * r->roofs[r->roof_count - 1].gbytes_per_s))
+    if (!is_plottable(bandwidth) || (r->roof_count && bandwidth > 0.85 * r->roofs[r->roof_count - 1].gbytes_per_s))
         return;
     bench_format_bytes(bench_number_of(copy, "bytes"), size, sizeof size);
     r->roofs[r->roof_count].gbytes_per_s = bandwidth;
@@ -36,7 +36,7 @@ static bool take_peaks(const json_t *peaks, bench_roofline *r, char reason[BENCH
     const json_t *all = json_object_get(peaks, "copy"), *fastest = NULL;
     const size_t count = json_array_size(all);
     r->fma_gflops = bench_number_of(peaks, "fma_gflops");
-    if (!is_of_this_world(r->fma_gflops) || count == 0)
+    if (!is_plottable(r->fma_gflops) || count == 0)
         return bench_explain(reason, BENCH_REASON_TEXT, "it has no measured peaks (device.peaks)");
     for (size_t i = 0; i < count; i++)
         if (!fastest || bench_number_of(json_array_get(all, i), "gbytes_per_s") >
@@ -67,7 +67,7 @@ static void take_row(const json_t *row, bench_roofline *r)
                  median = bench_number_of(json_object_get(row, "time"), "median_ns");
     if (strcmp(bench_text_of(row, "state"), "ok") ||
         json_integer_value(json_object_get(row, "device")) != 0 || !(flops > 0) ||
-        !is_of_this_world(flops / bytes) || !is_of_this_world(flops / median))
+        !is_plottable(flops / bytes) || !is_plottable(flops / median))
         return;
     r->points[r->count++] = (bench_roofline_point){
         .text = bench_text_of(row, "case"),

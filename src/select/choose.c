@@ -45,7 +45,7 @@ static bool is_worth_telling(husk__ranking *ranking, const husk__variant *varian
     return true;
 }
 
-// aside receives what nothing but the limit keeps out, of the device's own family.
+// aside, where there is one, receives what nothing but the limit keeps out, of the device's own family.
 static void consider(const husk__variant *variant, const husk__candidate *candidate, uint64_t limit,
                      husk__ranking *ranking, husk__ranking *aside)
 {
@@ -60,19 +60,20 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
     // It is one buffer, which the device may not have as large.
     const uint64_t largest = candidate->traits->max_allocation;
     const bool is_too_large = ranked.workspace > largest, is_own = in_family(variant, candidate->traits);
-    ranked.cost = variant->cost && !is_too_large ? variant->cost(candidate) : 0.0;
-    ranked.cost += is_own ? 0.0 : HUSK__FOREIGN_COST;
+    const bool is_aside = limit > 0 && ranked.workspace > limit && aside && is_own && !is_too_large;
     if (is_too_large || (limit > 0 && ranked.workspace > limit)) {
         if (is_worth_telling(ranking, variant, candidate->traits))
             snprintf(ranking->reason, sizeof ranking->reason, "%.60s needs %llu bytes of workspace, %s %llu",
                      variant->name, (unsigned long long)ranked.workspace,
                      is_too_large ? "one buffer may have" : "the limit is",
                      (unsigned long long)(is_too_large ? largest : limit));
-        if (is_own && !is_too_large)
-            insert(aside, ranked);
-        return;
+        if (!is_aside)
+            return;
     }
-    insert(ranking, ranked);
+    ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;
+    if (!is_own)
+        ranked.cost += HUSK__FOREIGN_COST;
+    insert(is_aside ? aside : ranking, ranked);
 }
 
 // A default that nobody has asked for refuses nothing, and leaves no device to the other family's variants: those of
@@ -102,6 +103,7 @@ static husk_status unknown_variant(const husk__op *op, const char *wanted, const
 husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits,
                        const char *wanted, husk__limit limit, husk__ranking *ranking, const husk__scope *scope)
 {
+    const bool gives_way = limit.is_default && !wanted;
     husk__ranking aside = {0};
     *ranking = (husk__ranking){0};
     bool is_known = false;
@@ -111,10 +113,10 @@ husk_status husk__rank(const husk__op *op, const void *problem, const husk_devic
             if (wanted && !is_wanted(wanted, *row, candidate.configuration))
                 continue;
             is_known = true;
-            consider(*row, &candidate, limit.bytes, ranking, &aside);
+            consider(*row, &candidate, limit.bytes, ranking, gives_way ? &aside : NULL);
         }
     }
-    if (limit.is_default && !wanted)
+    if (gives_way)
         take_least(&aside, ranking);
     return wanted && !is_known ? unknown_variant(op, wanted, scope) : HUSK_OK;
 }

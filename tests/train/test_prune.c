@@ -473,8 +473,8 @@ static void train(husk_graph *graph, husk_feed *feed, float rate, int64_t epochs
     test_digits_train(graph, feed, epochs / 2 * epoch);
 }
 
-// A small network and half of its weights; a larger one and 80% in the tier train. Means of three seeds: of one, a last
-// bit somewhere moves accuracies by a percent or two.
+// A small network and half of its weights, by the mean of three seeds, as a last bit somewhere moves the accuracy of
+// one by a percent or two; a larger network and 80% in the tier train, by each of the seeds.
 START_TEST(fine_tuning_brings_the_digits_back)
 {
     enum { SEEDS = 3 };
@@ -495,12 +495,13 @@ START_TEST(fine_tuning_brings_the_digits_back)
         printf("digits: %.2f%% whole; %.2f%% with %.1f%% of %zu weights pruned; %.2f%% after fine-tuning\n",
                full, pruned, 100 * zeros / (double)elements, elements, tuned);
         ck_assert(zeros == floor(params.share * (double)elements + 0.5));
+        ck_assert_msg(!is_whole || (full > 98.4 && tuned >= full - 1), "%g, and tuned %g", full, tuned);
         mean_full += full / SEEDS;
         mean_tuned += tuned / SEEDS;
         husk_feed_release(feed);
         husk_graph_release(graph);
     }
-    ck_assert_msg(mean_full > (is_whole ? 98.4 : 93), "%g", mean_full);
+    ck_assert_msg(mean_full > 93, "%g", mean_full);
     ck_assert_msg(mean_tuned >= mean_full - 1, "%g is far from %g", mean_tuned, mean_full);
 }
 END_TEST
