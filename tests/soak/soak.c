@@ -42,6 +42,9 @@ static void *work(void *user)
             soak_mismatch(w, "husk_queue_create", "failed");
         while (w->own.queue && !atomic_load(&s->rest) && soak_step(w))
             ;
+        // Without it blocks whose last command has ended unseen, and their queue, would be counted as lost.
+        if (w->own.queue && husk_queue_finish(w->own.queue) != HUSK_OK)
+            soak_mismatch(w, "husk_queue_finish", "failed");
         strcpy(w->present, "nothing");
         husk_queue_release(w->own.queue);
         pthread_barrier_wait(&s->barrier); // at rest
