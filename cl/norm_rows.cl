@@ -4,15 +4,17 @@
 //
 // A set is a number of runs at equal distances, elements at stride 1 in each: one run for a layer, a group of channels
 // or a channel of an image (NCHW), a run an image for batch normalisation. Its moments are taken a chunk at a time, of
-// CHUNK elements that stay in the first-level cache between the sum and the squared differences, and joined in order;
-// so memory is read once for the moments, and once more for the result where a set is larger than the caches. Chunks
-// depend on the shape alone: the result does not depend on the number of work-groups.
+// CHUNK elements, fewer where runs are short, that stay in the first-level cache between the sum and the squared
+// differences, and joined in order; so memory is read once for the moments, and once more for the result where a set is
+// larger than the caches. Chunks depend on the shape alone: the result does not depend on the number of work-groups.
 //
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/norm.clh"
 #include "lib/reduce.clh"
 
-#define CHUNK 4096
+// Of a chunk. A lane adds up an element of every run, or more: one chain of more runs would err by too much.
+#define MOST_RUNS 512
+#define CHUNK     4096
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
@@ -170,7 +172,7 @@ void husk_norm_rows(const __global data_t *x_base, long x_offset, const __global
         } else {
             norm_moments moments = {0.0f, 0.0f, 0.0f, 0.0f};
             if (length < CHUNK) {
-                const long together = CHUNK / length;
+                const long together = min((long)CHUNK / length, (long)MOST_RUNS);
                 for (long r = 0; r < runs; r += together)
                     join_chunk(&moments, x + r * run_x, run_x, min(together, runs - r), (int)length,
                                mode & NORM_CENTRED);
