@@ -27,8 +27,8 @@ static bool is_batch(const operands *o)
 // Running variances are positive.
 static void make_positive(test_tensor *t)
 {
-    for (int64_t i = 0; i < husk_ref_array_count(&t->before); i++)
-        husk_ref_store(&t->before, i, 0.25 + fabs(husk_ref_load(&t->before, i)));
+    for (int64_t i = 0; i < husk_ref_array_count(&t->array); i++)
+        husk_ref_store(&t->array, i, 0.25 + fabs(husk_ref_load(&t->array, i)));
     test_input_update(t);
 }
 
@@ -292,11 +292,11 @@ START_TEST(large_means)
         params.groups = _i == HUSK_NORM_GROUP ? 2 : 0;
         params.training = _i == HUSK_NORM_BATCH;
         operands o = make_operands(&params, HUSK_F32, 4, shape, layout, layout, 3, 1.0f);
-        for (int64_t i = 0; i < husk_ref_array_count(&o.x.before); i++) {
+        for (int64_t i = 0; i < husk_ref_array_count(&o.x.array); i++) {
             int64_t index[HUSK_MAX_RANK];
             husk_ref_index_of(4, shape, i, index);
             const int64_t offset = husk_ref_offset(&o.x.before, index);
-            husk_ref_store(&o.x.before, offset, 1e4 + sizes[which / 6] * husk_ref_load(&o.x.before, offset));
+            husk_ref_store(&o.x.array, offset, 1e4 + sizes[which / 6] * husk_ref_load(&o.x.array, offset));
         }
         test_input_update(&o.x);
         run_all(&o);
@@ -313,7 +313,7 @@ START_TEST(constant_rows)
     husk_norm_params params = HUSK_NORM_PARAMS(.epsilon = _i ? 0.5f : 0.0f);
     operands o = make_operands(&params, HUSK_F32, 2, shape, TEST_PACKED, TEST_PACKED, 0, 1.0f);
     for (int64_t i = 0; i < 2 * 5000; i++)
-        husk_ref_store(&o.x.before, i, values[i / 5000]);
+        husk_ref_store(&o.x.array, i, values[i / 5000]);
     test_input_update(&o.x);
     run_all(&o);
     release_operands(&o);
@@ -371,7 +371,7 @@ START_TEST(special_values)
         double value;
     } special[] = {{{0, 1, 2, 3}, NAN}, {{1, 3, 0, 0}, INFINITY}, {{2, 5, 4, 8}, -INFINITY}};
     for (int i = 0; i < 3; i++)
-        husk_ref_store(&o.x.before, husk_ref_offset(&o.x.before, special[i].index), special[i].value);
+        husk_ref_store(&o.x.array, husk_ref_offset(&o.x.array, special[i].index), special[i].value);
     test_input_update(&o.x);
     run_all_that(&o, false);
     release_operands(&o);

@@ -395,8 +395,8 @@ START_TEST(special_values)
     params.groups = params.kind == HUSK_NORM_GROUP ? 4 : 0;
     params.training = params.kind == HUSK_NORM_BATCH && _i < 15;
     operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 3, 2.0f);
-    husk_ref_store(&o.dy.before, husk_ref_offset(&o.dy.before, at_dy), NAN);
-    husk_ref_store(&o.x.before, husk_ref_offset(&o.x.before, at_x), NAN);
+    husk_ref_store(&o.dy.array, husk_ref_offset(&o.dy.array, at_dy), NAN);
+    husk_ref_store(&o.x.array, husk_ref_offset(&o.x.array, at_x), NAN);
     test_input_update(&o.dy);
     test_input_update(&o.x);
     run_all(&o);
