@@ -219,6 +219,37 @@ START_TEST(large)
 }
 END_TEST
 
+static void alternate(test_tensor *tensor, double value)
+{
+    int64_t index[HUSK_MAX_RANK] = {0};
+    do
+        husk_ref_store(&tensor->array, husk_ref_offset(&tensor->array, index), index[2] % 2 ? -value : value);
+    while (husk_ref_index_next(tensor->array.rank, tensor->array.shape, index));
+    test_input_update(tensor);
+}
+
+// Many queries that are alike, whose terms of dk and dv are; many keys, every other one of which has the same with the
+// other sign, as its values, so that terms of dq are alike: errors have one sign.
+START_TEST(many_terms_of_one_sign)
+{
+    husk_ref_random random = {.seed = 7};
+    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i == 0 ? 50000 : 1,
+                        .keys = _i == 0 ? 2 : 50000, .d = 4, .e = 4, .params = HUSK_ATTENTION_PARAMS(0)};
+    const int64_t shape[] = {1, 1, c.queries, 4};
+    test_attention_fill(&c, &random, 3);
+    test_release(&c.q);
+    c.q = test_input_alike(4, shape, TEST_PACKED, 0.1f);
+    alternate(&c.k, 0.3);
+    alternate(&c.v, 0.7);
+    tensors t = make_tensors(&c, 11);
+    test_release(&t.dy);
+    t.dy = test_input_alike(4, shape, TEST_PACKED, 0.1f);
+    run_all(&c, &t);
+    release_tensors(&t);
+    test_attention_release(&c);
+}
+END_TEST
+
 static test_attention small(int64_t queries, int64_t keys, int64_t d, int64_t e)
 {
     husk_ref_random random = {.seed = 7};
@@ -405,6 +436,7 @@ int main(void)
     if (test_tier_is("dtypes"))
         return test_main(suite);
     tcase_add_loop_test(tests, differences, 0, 24);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 2);
     tcase_add_loop_test(tests, little_and_nothing, 0, 6);
     tcase_add_loop_test(tests, special_values, 0, 2);
     tcase_add_test(tests, everything_dropped);

@@ -256,6 +256,28 @@ START_TEST(large_sums)
 }
 END_TEST
 
+static double to_tenth(double x)
+{
+    (void)x;
+    return 0.1;
+}
+
+// Terms that are all alike: errors of one sign, in sums over rows, and in sums of elements of short rows.
+START_TEST(many_terms_of_one_sign)
+{
+    static const test_layout packed[5];
+    static const shapes all[] = {{{2, 1, 2}, {{16000, 2}, {2}, {16000, 2}}},
+                                 {{3, 2, 3}, {{10900, 2, 3}, {2, 1}, {10900, 2, 3}}}};
+    const husk_binary_params params =
+        HUSK_BINARY_PARAMS(.op = _i % 2 ? HUSK_BINARY_MULTIPLY : HUSK_BINARY_ADD);
+    tensors t = make(HUSK_F32, params.op, &all[_i / 2], packed, 3);
+    set(&t.a, to_tenth);
+    set(&t.dy, to_tenth);
+    run_all(&params, &t, 2);
+    release(&t);
+}
+END_TEST
+
 // A sum without terms is 0, or adds nothing.
 START_TEST(nothing)
 {
@@ -456,6 +478,7 @@ int main(void)
         return test_main(suite);
     tcase_add_loop_test(tests, differences, 0, KINDS);
     tcase_add_loop_test(tests, large_sums, 0, 14);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 4);
     tcase_add_test(tests, nothing);
     tcase_add_loop_test(tests, special_values, 0, KINDS);
     tcase_add_loop_test(tests, ends_of_the_range, 0, 6);

@@ -324,6 +324,40 @@ START_TEST(several_blocks_of_depth)
 }
 END_TEST
 
+static void set_all(test_tensor *tensor, double value)
+{
+    int64_t index[HUSK_MAX_RANK] = {0};
+    do
+        husk_ref_store(&tensor->array, husk_ref_offset(&tensor->array, index), value);
+    while (husk_ref_index_next(tensor->array.rank, tensor->array.shape, index));
+    test_input_update(tensor);
+}
+
+// Deep filters whose products are all alike: errors of one sign. Whole and partial tiles of y, narrow ones, f32 of f16.
+START_TEST(many_terms_of_one_sign)
+{
+    static const int64_t sizes[][3] = {{30000, 9, 1}, {30000, 3, 1}, {4000, 5, 3}, {30000, 9, 1}};
+    conv_case c = plain_case(sizes[_i][0], 14, sizes[_i][1], sizes[_i][2], 0);
+    conv_tensors t;
+    char text[400];
+    c.dtype = _i == 3 ? HUSK_F16 : HUSK_F32;
+    c.y_is_wide = _i == 3;
+    c.y_layout = _i == 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
+    conv_make(&c, "implicit_gemm", &t);
+    set_all(&t.x, 0.7);
+    set_all(&t.w, 0.1);
+    husk_plan *plan = conv_plan(&c, &t, "implicit_gemm");
+    conv_run(&c, &t, plan, CONV_PLAN);
+    husk_ref_conv op = conv_reference(&c, &t, plan);
+    husk_ref_report report = {0};
+    husk_ref_conv_check(&op, c.seed, &t.y.array, &report);
+    test_accept("conv", "implicit_gemm", conv_case_text(&c, CONV_PLAN, text), &report);
+    husk_ref_conv_release(&op);
+    husk_plan_release(plan);
+    conv_release(&t);
+}
+END_TEST
+
 // Steps of a packing kernel and images: more than such kernels have work-groups in a dimension.
 START_TEST(work_items_go_on_from_the_last_group)
 {
@@ -671,6 +705,7 @@ int main(void)
     tcase_add_test(edges, depthwise_planes_of_several_blocks);
     tcase_add_test(edges, wide_filter_in_one_dimension);
     tcase_add_test(edges, several_blocks_of_depth);
+    tcase_add_loop_test(edges, many_terms_of_one_sign, 0, 4);
     tcase_add_test(edges, work_items_go_on_from_the_last_group);
     tcase_add_test(edges, winograd_tiles_in_regions_and_blocks);
     tcase_add_test(edges, direct_convolution_cuts_rows_and_filters);

@@ -111,6 +111,29 @@ START_TEST(many_rows)
 }
 END_TEST
 
+// Classes whose terms are alike: errors have one sign, those of the sum of exponentials beside the label's, and of the
+// logarithms' that smoothing takes. Of neighbouring rows, each in a lane or a work-item, and of a row that a work-group
+// shares.
+START_TEST(many_terms_of_one_sign)
+{
+    static const int64_t shapes[][3] = {{1, 130000, 2}, {1, 8000000, 1}};
+    const int64_t *shape = shapes[_i / 2];
+    loss_case c = {.dtype = HUSK_F32, .rank = _i / 2 ? 2 : 3, .shape = {shape[0], shape[1], shape[2]}};
+    c.params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE, .label_smoothing = _i % 2 ? 1.0f : 0.0f);
+    loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, false, false, 3);
+    test_release(&c.x);
+    c.x = test_input_alike(c.rank, shape, TEST_PACKED, -logf((float)shape[1] / 1.7f));
+    for (int64_t i = 0; i < shape[2]; i++) { // the label's exponential is 1, all others' 1.7
+        husk_ref_store(&c.x.array, husk_ref_offset(&c.x.array, (int64_t[]){0, 7, i}), 0.0);
+        husk_ref_store(&c.target.array, i, 7.0);
+    }
+    test_input_update(&c.x);
+    test_input_update(&c.target);
+    run_all(&c, TEST_PACKED);
+    loss_case_release(&c);
+}
+END_TEST
+
 // loss in x's and in target's place.
 START_TEST(in_place)
 {
@@ -451,6 +474,7 @@ int main(void)
     tcase_add_loop_test(cases, kinds_and_layouts, 0, 50);
     tcase_add_loop_test(cases, row_lengths, 0, LENGTHS);
     tcase_add_loop_test(cases, many_rows, 0, 5);
+    tcase_add_loop_test(cases, many_terms_of_one_sign, 0, 4);
     tcase_add_test(cases, in_place);
     tcase_add_loop_test(cases, special_rows, 0, 4);
     tcase_add_loop_test(cases, labels_of_no_class, 0, 4);

@@ -305,6 +305,26 @@ START_TEST(large_means)
 }
 END_TEST
 
+// Squares of differences that are all alike: errors of one sign, in a block of rows, in what a work-item has of a large
+// image, and in runs of two.
+START_TEST(many_terms_of_one_sign)
+{
+    static const int64_t shapes[][4] = {{2, 16, 32, 64}, {1, 16, 256, 256}, {2048, 6, 1, 2}};
+    const test_layout layout = _i < 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
+    const husk_norm_params params = _i < 2 ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_INSTANCE)
+                                           : HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    operands o = make_operands(&params, HUSK_F32, 4, shapes[_i], layout, layout, 3, 1.0f);
+    int64_t index[4] = {0};
+    do {
+        const double difference = (index[0] + index[2] + index[3]) % 2 ? -sqrt(0.3) : sqrt(0.3);
+        husk_ref_store(&o.x.array, husk_ref_offset(&o.x.array, index), 1.0 + difference);
+    } while (husk_ref_index_next(4, shapes[_i], index));
+    test_input_update(&o.x);
+    run_all(&o);
+    release_operands(&o);
+}
+END_TEST
+
 // All elements alike: zeros and the bias, whatever their size; epsilon none and large.
 START_TEST(constant_rows)
 {
@@ -659,6 +679,7 @@ int main(void)
     tcase_add_loop_test(tests, images, 0, 10);
     tcase_add_loop_test(tests, large, 0, 2);
     tcase_add_loop_test(tests, large_means, 0, 5);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 3);
     tcase_add_loop_test(tests, constant_rows, 0, 2);
     tcase_add_test(tests, no_epsilon);
     tcase_add_loop_test(tests, in_place, 0, 5);

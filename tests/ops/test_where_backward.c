@@ -220,6 +220,22 @@ START_TEST(large_sums)
 }
 END_TEST
 
+// Terms that are all alike, but for those that are b's: errors of one sign, in sums over rows, and in sums of elements
+// of short rows.
+START_TEST(many_terms_of_one_sign)
+{
+    static const test_layout packed[4];
+    static const shapes all[] = {{{1, 2, 2}, {{2}, {16000, 2}, {16000, 2}}},
+                                 {{2, 3, 3}, {{2, 1}, {10900, 2, 3}, {10900, 2, 3}}}};
+    const husk_where_params params = HUSK_WHERE_PARAMS(0);
+    tensors t = make(HUSK_F32, 2, &all[_i], packed, 4);
+    test_release(&t.dy);
+    t.dy = test_input_alike(all[_i].rank[2], all[_i].shape[2], TEST_PACKED, 0.1f);
+    run_all(&params, &t, 1);
+    release(&t);
+}
+END_TEST
+
 // A sum without terms is 0, or adds nothing.
 START_TEST(nothing)
 {
@@ -342,6 +358,7 @@ int main(void)
         return test_main(suite);
     tcase_add_test(tests, differences);
     tcase_add_loop_test(tests, large_sums, 0, 4);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 2);
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
