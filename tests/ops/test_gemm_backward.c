@@ -416,7 +416,6 @@ START_TEST(large)
 }
 END_TEST
 
-// Sums of nothing are 0, or what was there; what has no elements is left alone.
 // dbias of errors of one sign; products are added up as gemm does.
 START_TEST(many_terms_of_one_sign)
 {
@@ -439,6 +438,7 @@ START_TEST(many_terms_of_one_sign)
 }
 END_TEST
 
+// Sums of nothing are 0, or what was there; what has no elements is left alone.
 START_TEST(empty)
 {
     static const int64_t sizes[][3] = {{0, 5, 4}, {6, 0, 4}, {6, 5, 0}, {0, 0, 0}};

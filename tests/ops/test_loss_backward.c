@@ -182,7 +182,6 @@ START_TEST(many_rows)
 }
 END_TEST
 
-// dx in x's place, and in that of a target that is no label.
 // Many classes of neighbouring rows, whose targets and exponentials are alike: errors have one sign.
 START_TEST(many_terms_of_one_sign)
 {
@@ -202,6 +201,7 @@ START_TEST(many_terms_of_one_sign)
 }
 END_TEST
 
+// dx in x's place, and in that of a target that is no label.
 START_TEST(in_place)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_REVERSED, TEST_SPREAD, TEST_CHANNELS_LAST};

@@ -182,7 +182,6 @@ START_TEST(long_rows)
 }
 END_TEST
 
-// dx is dy, and dx is y.
 // Errors of one sign: an axis before the last one, one that is alone, and dy that repeats along the axis.
 START_TEST(many_terms_of_one_sign)
 {
@@ -207,6 +206,7 @@ START_TEST(many_terms_of_one_sign)
 }
 END_TEST
 
+// dx is dy, and dx is y.
 START_TEST(in_place)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_PADDED, TEST_SPREAD, TEST_CHANNELS_LAST};
