@@ -118,7 +118,7 @@ static void save_statistics(operands *o)
     if (params.kind == HUSK_NORM_BATCH)
         params.training = 1; // the running statistics are as good as any
     forward_op.params = &params;
-    const husk_ref_array *const outputs[5] = {NULL, o->has_mean ? &o->mean.before : NULL, &o->rstd.before};
+    const husk_ref_array *const outputs[5] = {NULL, o->has_mean ? &o->mean.array : NULL, &o->rstd.array};
     ck_assert(husk_ref_norm_run(&forward_op, outputs));
     if (o->has_mean)
         test_input_update(&o->mean);

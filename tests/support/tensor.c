@@ -208,9 +208,22 @@ test_tensor test_input_i32(int64_t count, const int32_t *values)
     return made;
 }
 
+// Whether the device has what .array has, and .before something else: then it was .before that got the new values.
+static bool is_before_alone_new(const test_tensor *input, size_t bytes)
+{
+    void *sent = malloc(bytes + 1);
+    ck_assert_msg(sent != NULL, "host memory does not suffice");
+    test_ok(husk_buffer_read(test_queue(), input->tensor.buffer, 0, bytes, sent));
+    const bool result = memcmp(sent, input->current, bytes) == 0 && memcmp(sent, input->initial, bytes) != 0;
+    free(sent);
+    return result;
+}
+
 void test_input_update(test_tensor *input)
 {
-    memcpy(input->initial, input->current, (size_t)input->words * sizeof(uint32_t));
+    const size_t bytes = (size_t)input->words * sizeof(uint32_t);
+    ck_assert_msg(!is_before_alone_new(input, bytes), "an input's new values are not in .array, and would be lost");
+    memcpy(input->initial, input->current, bytes);
     send(input);
 }
 
