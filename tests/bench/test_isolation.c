@@ -4,6 +4,7 @@
 // own, and nothing is left running. Programs are not counted here: workers that crash build theirs again.
 #include <check.h>
 #include <dirent.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -187,7 +188,7 @@ START_TEST(events_that_lie_are_not_trusted)
 }
 END_TEST
 
-// From the second case on, threads spin on every processor.
+// From the second case on, threads spin on every processor. Where the machine was busy before, it is not slower for them.
 START_TEST(a_load_in_the_middle_is_noticed)
 {
     char arguments[300];
@@ -198,7 +199,7 @@ START_TEST(a_load_in_the_middle_is_noticed)
     expect("", "load=0 clEnqueueNDRangeKernel kernel=reduce nth=1", arguments, 0);
     expect_said("The machine's speed changed by up to");
     json_t *document = read_result(), *rows = json_object_get(document, "results");
-    ck_assert_double_gt(json_number_value(json_object_get(json_array_get(rows, 2), "sentinel_drift")), 0.03);
+    ck_assert_double_gt(fabs(json_number_value(json_object_get(json_array_get(rows, 2), "sentinel_drift"))), 0.03);
     json_decref(document);
     expect_nothing_running();
 }
