@@ -188,7 +188,7 @@ START_TEST(events_that_lie_are_not_trusted)
 }
 END_TEST
 
-// From the second case on, threads spin on every processor. Where the machine was busy before, it is not slower for them.
+// From the second case on, threads spin on every processor. A machine that was busy before is not slower for them.
 START_TEST(a_load_in_the_middle_is_noticed)
 {
     char arguments[300];

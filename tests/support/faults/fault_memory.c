@@ -14,6 +14,7 @@ char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t most);
 int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
+char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *memory);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
@@ -22,6 +23,7 @@ char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t most);
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+char *__wrap_realpath(const char *path, char *resolved);
 void __wrap_free(void *memory);
 
 static atomic_long allocations, fail_allocation; // since armed; the one that fails, 0: none
@@ -97,6 +99,13 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
     return counted(__real_aligned_alloc(alignment, bytes));
+}
+
+char *__wrap_realpath(const char *path, char *resolved)
+{
+    if (resolved)
+        return __real_realpath(path, resolved);
+    return allocation_fails() ? NULL : counted(__real_realpath(path, NULL));
 }
 
 void __wrap_free(void *memory)
