@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/faults/fault_layer.h"
 #include "support/faults/fault_memory.h"
@@ -96,9 +97,16 @@ typedef struct left {
     long blocks, objects;
 } left;
 
+// Blocks whose last command's end nobody has seen yet stay where the context is trimmed: it is asked again.
 static left what_is_left(void)
 {
-    husk_context_trim(test_context(), 0);
+    husk_memory_stats memory = {.cached_bytes = 1};
+    for (int i = 0; i < 1000 && memory.cached_bytes > 0; i++) {
+        if (i > 0)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        husk_context_trim(test_context(), 0);
+        husk_context_memory_stats(test_context(), &memory);
+    }
     return (left){fault_blocks(), fault_objects()};
 }
 
