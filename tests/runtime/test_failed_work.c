@@ -2,6 +2,9 @@
 // ctest: tiers=default,valgrind
 // Commands that end badly after they were enqueued: whoever waits for them is told, once, and the queue goes on. Where
 // the driver carries them out although what they waited for has failed, nobody is told anything.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 
 #include "support/gate.h"
@@ -157,6 +160,70 @@ START_TEST(a_queue_that_waits_for_it_is_told)
 }
 END_TEST
 
+// ---- where there is no memory to remember it ----
+
+typedef struct breaker {
+    pthread_t thread;
+    test_gate gate;
+    sem_t refused;
+    int refusals;
+    bool has_failed;
+} breaker;
+
+static breaker *waiting; // for a reallocation, which fails; NULL: none does
+
+void *__real_realloc(void *block, size_t bytes);
+void *__wrap_realloc(void *block, size_t bytes);
+void *__wrap_realloc(void *block, size_t bytes)
+{
+    if (!waiting)
+        return __real_realloc(block, bytes);
+    waiting->refusals++;
+    sem_post(&waiting->refused);
+    errno = ENOMEM;
+    return NULL;
+}
+
+static void *break_then(void *argument)
+{
+    breaker *b = argument;
+    while (sem_wait(&b->refused))
+        continue;
+    b->has_failed = test_gate_break(&b->gate);
+    return NULL;
+}
+
+static void breaker_begin(breaker *b)
+{
+    b->gate = test_gate_close(queue);
+    ck_assert_int_eq(sem_init(&b->refused, 0, 0), 0);
+    ck_assert_int_eq(pthread_create(&b->thread, NULL, break_then, b), 0);
+    waiting = b;
+}
+
+static bool breaker_end(breaker *b)
+{
+    waiting = NULL;
+    sem_post(&b->refused); // where nothing was refused
+    pthread_join(b->thread, NULL);
+    sem_destroy(&b->refused);
+    ck_assert_int_eq(b->refusals, 1);
+    return b->has_failed;
+}
+
+/* Who cannot keep a command's event waits for it, and whoever asks next is told. */
+START_TEST(it_is_told_without_memory_to_remember_it)
+{
+    breaker b = {0};
+    husk_error error = {0};
+    husk_queue_release(queue);
+    test_ok_error(husk_queue_create(test_context(), NULL, &queue, &error), &error); // remembers nothing yet
+    breaker_begin(&b);
+    commands[_i]();
+    expect_told(breaker_end(&b), finish, queue);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("failed work");
@@ -165,6 +232,7 @@ int main(void)
     tcase_add_loop_test(tests, whoever_waits_is_told, 0, QUESTIONS);
     tcase_add_test(tests, it_is_not_forgotten);
     tcase_add_test(tests, a_queue_that_waits_for_it_is_told);
+    tcase_add_loop_test(tests, it_is_told_without_memory_to_remember_it, 0, COMMANDS);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
