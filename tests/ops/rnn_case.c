@@ -235,3 +235,22 @@ void rnn_describe(husk_ref_random *random, rnn_description *d)
     d->inputs = HUSK_RNN_INPUTS(.x = &d->x, .weights = d->weights, .h0 = test_one_in(random, 2) ? &d->state : NULL);
     d->outputs = HUSK_RNN_OUTPUTS(.y = &d->y, .h_n = test_one_in(random, 2) ? &d->state : NULL);
 }
+
+husk_plan *rnn_described_plan(const rnn_description *d, husk_status status, husk_plan *plan, const husk_error *error)
+{
+    if (status != HUSK_UNSUPPORTED) {
+        test_ok_error(status, error);
+        return plan;
+    }
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < d->state.shape[0]; i++) {
+        const husk_rnn_weights *weights = &d->weights[i];
+        const int64_t columns = weights->input->shape[1] + weights->hidden->shape[1];
+        bytes += (uint64_t)(weights->input->shape[0] * columns) * sizeof(float);
+    }
+    ck_assert_int_ne(d->x.dtype, HUSK_F32);
+    ck_assert_msg(2 * bytes > husk_context_traits(test_context())->max_allocation,
+                  "weights of %llu bytes in f32: %s", (unsigned long long)bytes, error->text);
+    ck_assert_msg(strstr(error->text, "one buffer may have"), "%s", error->text);
+    return NULL;
+}

@@ -64,6 +64,9 @@ typedef struct rnn_description {
 
 /* It must not move. */
 void rnn_describe(husk_ref_random *random, rnn_description *d);
+/* What came of planning it: the plan, or NULL where the device's buffers are too small for f16's and bf16's weights in
+ * f32, and in packed form or their gradients. */
+husk_plan *rnn_described_plan(const rnn_description *d, husk_status status, husk_plan *plan, const husk_error *error);
 
 /* ---- the rooms ---- */
 
