@@ -173,4 +173,61 @@ echo text > "$root/docs/a.md"
 expect 'docs that have changed' '^soak  *passed '
 echo 'int b;' >> "$root/src/a.c"
 expect 'another tree' '^soak  *never run$'
+
+# In a repository: what has been run on an earlier commit, and what has changed since.
+if command -v git > /dev/null 2>&1; then
+    unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+    root=$work/repository
+    mkdir -p "$root/src" "$root/docs"
+    printf '/build\n' > "$root/.gitignore"
+    echo 'int a;' > "$root/src/a.c"
+    in_git() {
+        git -C "$root" -c user.name=a -c user.email=a@b -c commit.gpgsign=false "$@"
+    }
+    commit_all() {
+        in_git add -A
+        in_git commit -q -m text
+        in_git rev-parse HEAD
+    }
+    in_git init -q
+    first=$(commit_all)
+    short=$(printf '%.12s' "$first")
+    tier soak 3 0 1 0 'calls=12\n' > "$work/said"
+    tier long 3 1 0 8 ''
+    tier intel 3 0 0 0 '' -R gemm
+    tier asan 3 0 0 3 ''
+    echo text > "$root/docs/a.md"
+    tier attack 1 0 0 0 ''
+    echo 'int b;' > "$root/src/b.c"
+    tier train 2 0 0 0 ''
+    tier valgrind 2 0 0 0 ''
+    expect 'a commit that others follow' "^soak  *earlier  *2  *0  *1 .* on $short\$"
+    expect 'a file that has come' '^  *1 file has changed since: src/b.c$'
+    echo 'int c;' >> "$root/src/a.c"
+    expect 'a run of no commit' '^train  *never run$'
+    expect 'two files' '^  *2 files have changed since: src/a.c, src/b.c$'
+    expect 'figures from before' '^  *calls: 12$'
+    expect 'a failure on an earlier commit' "^long  *failed  *2  *1  *0 .* on $short\$"
+    expect 'docs of that commit that were changed' "^attack  *earlier .* on $short\$"
+    expect 'a part, earlier' '^intel  *never run$'
+    expect 'what was cut, earlier' '^asan  *never run$'
+    "$here/tiers.sh" keep "$root" > "$work/said"
+    "$here/tiers.sh" table "$root" > "$work/here"
+    second=$(commit_all)
+    git clone -q "$root" "$work/clone"
+    "$here/tiers.sh" table "$work/clone" | cmp - "$work/here" || { echo "a clone knows something else"; failed=1; }
+    tier soak 5 0 0 0 ''
+    expect 'this commit after an earlier one' '^soak  *passed  *5 .* whole$'
+    git -C "$root" rm -q src/b.c
+    expect 'the later of two' "^soak  *earlier  *5  *0  *0 .* on $(printf '%.12s' "$second")\$"
+    expect 'a file that has gone' '^  *1 file has changed since: src/b.c$'
+    for i in 1 2 3 4 5 6 7 8 9; do
+        echo "int a$i;" > "$root/src/c$i.c"
+    done
+    expect 'many files' '^  *10 files have changed since: src/b.c, .*src/c7.c, [.][.][.]$'
+    sed -i "s/$first/0123456789abcdef0123456789abcdef01234567/" "$root/docs/tiers/earlier.jsonl"
+    rm -r "$root/build"
+    expect 'a commit that is not there' '^attack  *earlier .* on 0123456789ab$'
+    expect 'what is said of it' '^  *which this copy does not have$'
+fi
 exit "$failed"

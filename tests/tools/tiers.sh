@@ -8,10 +8,13 @@
 #                                            that machine's own
 #
 # TREE is a hash of everything but docs (tree_hash.sh). A line has the tier, when it began (UTC), its seconds, how many
-# tests passed, failed and were not run, the exit status, the build, "whole" or what made less of it, and
-# figures: lines "NAME=VALUE" that tests add to the file which HUSK_TIER_FIGURES names. COMMAND is ctest; another one
-# says in the figures what passed, failed and was not run, or nothing, and then there is no line. HUSK_TIER_TREE is the
-# tree's hash from before it was built.
+# tests passed, failed and were not run, the exit status, the build, the commit that the tree was ("" where it was none),
+# "whole" or what made less of it, and figures: lines "NAME=VALUE" that tests add to the file which HUSK_TIER_FIGURES
+# names. COMMAND is ctest; another one says in the figures what passed, failed and was not run, or nothing, and then there
+# is no line. HUSK_TIER_TREE is the tree's hash from before it was built.
+#
+# Of a tier that has not been run on the present tree the latest whole run on another one is shown, with its commit and
+# the files that have changed since. docs/tiers/earlier.jsonl keeps these.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -68,6 +71,14 @@ figure_of() {
     sed -n "s/^$1=//p" "$work/figures" | tail -n 1
 }
 
+# commit_of_tree: HEAD, where nothing that counts has been changed since
+commit_of_tree() {
+    commit=$(git -C "$root" rev-parse HEAD 2> /dev/null) || return 0
+    if changed=$("$here/tree_hash.sh" "$root" "$commit" 2> /dev/null) && [ -z "$changed" ]; then
+        printf '%s' "$commit"
+    fi
+}
+
 note() { # note TIER BUILD PART BEGAN SECONDS STATUS
     if [ -f "$work/junit.xml" ]; then
         failed=$(number_of failures)
@@ -85,7 +96,8 @@ note() { # note TIER BUILD PART BEGAN SECONDS STATUS
         }') || true
     printf '{"tier": "%s", "when": "%s", "seconds": %d, "passed": %d, "failed": %d, "not_run": %d, "exit": %d, ' \
         "$1" "$4" "$5" "$passed" "$failed" "$not_run" "$6" > "$work/line"
-    printf '"build": "%s", "tests": "%s", "figures": {%s}}\n' "$2" "$(quote "$3")" "$figures" >> "$work/line"
+    printf '"build": "%s", "commit": "%s", "tests": "%s", "figures": {%s}}\n' "$2" "$(commit_of_tree)" "$(quote "$3")" \
+        "$figures" >> "$work/line"
     cat "$work/line" >> "$root/build/tiers/$tree.jsonl" # in one write: tiers may end at the same time
 }
 
@@ -176,6 +188,35 @@ resume() {
     done
 }
 
+# The latest whole run of every tier on another tree that is a commit. What was cut off by the clock (exit 3) is no whole
+# run.
+earlier_lines() {
+    for file in "$root"/docs/tiers/*.jsonl "$root"/build/tiers/*.jsonl; do
+        case "$file" in
+        */"$tree".jsonl | *.mutation.jsonl | *'*'*) ;;
+        *) whole_lines "$file" ;;
+        esac
+    done | grep '"tests": "whole"' | grep '"commit": "[0-9a-f]' | grep -v '"exit": 3,' |
+        sed 's/"tier": "\([^"]*\)", "when": "\([^"]*\)"/\1 \2 &/; s/^{\([^ ]* [^ ]*\) /\1 {/' | sort -s -k 2,2 |
+        awk '{ latest[$1] = substr($0, index($0, "{")) } END { for (tier in latest) { print latest[tier] } }' | sort
+}
+
+# changes_since COMMIT: "N files have changed since: some of them", or what is to be said instead
+changes_since() {
+    if ! git -C "$root" rev-parse -q --verify "$1^{commit}" > /dev/null 2>&1; then
+        echo "which this copy does not have"
+        return
+    fi
+    "$here/tree_hash.sh" "$root" "$1" | awk '
+        { count++ }
+        count <= 8 { names = names ", " $0 }
+        END {
+            if (!count) { print "nothing has changed since"; exit }
+            if (count > 8) { names = names ", ..." }
+            printf "%d %s changed since: %s\n", count, count == 1 ? "file has" : "files have", substr(names, 3)
+        }'
+}
+
 # Of every target what its latest program has been through.
 drop_old_programs() {
     [ -f "$1" ] || return 0
@@ -186,9 +227,11 @@ drop_old_programs() {
     mv "$1.new" "$1"
 }
 
-# Other trees' files go: git has them.
+# Other trees' files go, but for the latest whole run of every tier: git has them.
 keep() {
     tree=$("$here/tree_hash.sh" "$root")
+    earlier=$(earlier_lines)
+    mkdir -p "$root/docs/tiers"
     add_lines "$root/build/tiers/$tree.jsonl" "$root/docs/tiers/$tree.jsonl"
     pairs "$tree" | while read -r kept built; do
         if is_of_another_program "$root/$kept" "$root/$built"; then
@@ -198,9 +241,10 @@ keep() {
         copy_program "$root/$built" "$root/$kept"
     done
     drop_old_programs "$root/docs/tiers/fuzz.tsv"
+    [ -z "$earlier" ] || printf '%s\n' "$earlier" > "$root/docs/tiers/earlier.jsonl"
     for file in "$root"/docs/tiers/*; do
         case "$file" in
-        */"$tree".* | */fuzz.tsv) printf 'kept: %s\n' "${file#"$root"/}" ;;
+        */"$tree".* | */fuzz.tsv | */earlier.jsonl) printf 'kept: %s\n' "${file#"$root"/}" ;;
         *) rm -f "$file" ;;
         esac
     done
@@ -210,10 +254,17 @@ keep() {
 # has failed stays so until the whole has passed: a part that passes does not hide it.
 print_table() {
     tree=$("$here/tree_hash.sh" "$root")
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    earlier_lines > "$work/earlier"
+    sed -n 's/.*"commit": "\([0-9a-f]*\)".*/\1/p' "$work/earlier" | sort -u | while read -r commit; do
+        printf '%s %s\n' "$commit" "$(changes_since "$commit")"
+    done > "$work/changes"
     for file in "$root/docs/tiers/$tree.jsonl" "$root/build/tiers/$tree.jsonl"; do
         [ ! -f "$file" ] || whole_lines "$file"
     done | awk '!known[$0]++' | sed 's/.*"when": "\([^"]*\)".*/\1 &/' | sort -s -k 1,1 | cut -d ' ' -f 2- |
-        awk -v here="$root/build/tiers/$tree.jsonl" -v tiers="$tiers" -v tree="$tree" '
+        awk -v here="$root/build/tiers/$tree.jsonl" -v earlier="$work/earlier" -v changes="$work/changes" \
+            -v tiers="$tiers" -v tree="$tree" '
         function text(key) {
             if (!match($0, "\"" key "\": \"([^\"\\\\]|\\\\.)*\"")) { return "" }
             return substr($0, RSTART + length(key) + 5, RLENGTH - length(key) - 6)
@@ -221,6 +272,15 @@ print_table() {
         function number(key) {
             if (!match($0, "\"" key "\": [0-9]+")) { return 0 }
             return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0
+        }
+        function row(state, note) {
+            return sprintf("%-9s %6d %6d %7d %8d  %s  %s", state, number("passed"), number("failed"),
+                number("not_run"), number("seconds"), text("when"), note)
+        }
+        function figures_of() {
+            figures = $0
+            sub(/.*"figures": [{]/, "", figures); sub(/[}][}]$/, "", figures); gsub(/\\?"/, "", figures)
+            return figures
         }
         {
             tier = text("tier"); tests = text("tests"); is_whole = tests == "whole"
@@ -232,13 +292,21 @@ print_table() {
             if ((!is_whole || number("passed") == 0) && good && failed[tier]) { next }
             whole[tier] = is_whole && good
             failed[tier] = !good
-            shown[tier] = sprintf("%-9s %6d %6d %7d %8d  %s  %s", state, number("passed"), number("failed"),
-                number("not_run"), number("seconds"), text("when"), tests)
-            source[tier] = figures = $0
-            sub(/.*"figures": [{]/, "", figures); sub(/[}][}]$/, "", figures); gsub(/\\?"/, "", figures)
-            said[tier] = figures
+            shown[tier] = row(state, tests)
+            source[tier] = $0
+            said[tier] = figures_of()
         }
         END {
+            while ((getline < changes) > 0) { since[$1] = substr($0, length($1) + 2) }
+            while ((getline < earlier) > 0) {
+                tier = text("tier"); commit = text("commit")
+                if (tier in shown) { continue }
+                shown[tier] = row(number("failed") || number("exit") ? "failed" : "earlier", "on " substr(commit, 1, 12))
+                source[tier] = $0
+                is_own[$0] = 1
+                said[tier] = figures_of()
+                below[tier] = since[commit]
+            }
             while ((getline line < here) > 0) { is_own[line] = 1 }
             printf "%-15s %-9s %6s %6s %7s %8s  %-20s  %s\n", "tier", "", "passed", "failed", "not run", "seconds",
                 "when", "tests"
@@ -246,6 +314,7 @@ print_table() {
             for (i = 1; i <= count; i++) {
                 printf "%-15s %s%s\n", names[i], names[i] in shown ? shown[names[i]] : "never run",
                     names[i] in shown && !is_own[source[names[i]]] ? " (kept, not run here)" : ""
+                if (below[names[i]] != "") { printf "%15s %s\n", "", below[names[i]] }
                 if (said[names[i]] != "") { printf "%15s %s\n", "", said[names[i]] }
             }
             printf "tree %s\n", tree
