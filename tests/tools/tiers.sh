@@ -8,10 +8,10 @@
 #                                            that machine's own
 #
 # TREE is a hash of everything but docs (tree_hash.sh). A line has the tier, when it began (UTC), its seconds, how many
-# tests passed, failed and were not run, the exit status, the build, the commit that the tree was ("" where it was none),
-# "whole" or what made less of it, and figures: lines "NAME=VALUE" that tests add to the file which HUSK_TIER_FIGURES
-# names. COMMAND is ctest; another one says in the figures what passed, failed and was not run, or nothing, and then there
-# is no line. HUSK_TIER_TREE is the tree's hash from before it was built.
+# tests passed, failed and were not run, the exit status, the build, the commit that the tree was ("" where it was
+# none), "whole" or what made less of it, and figures: lines "NAME=VALUE" that tests add to the file which
+# HUSK_TIER_FIGURES names. COMMAND is ctest; another one says in the figures what passed, failed and was not run, or
+# nothing, and then there is no line. HUSK_TIER_TREE is the tree's hash from before it was built.
 #
 # Of a tier that has not been run on the present tree the latest whole run on another one is shown, with its commit and
 # the files that have changed since. docs/tiers/earlier.jsonl keeps these.
@@ -188,8 +188,8 @@ resume() {
     done
 }
 
-# The latest whole run of every tier on another tree that is a commit. What was cut off by the clock (exit 3) is no whole
-# run.
+# The latest whole run of every tier on another tree that is a commit. What was cut off by the clock (exit 3) is not
+# whole.
 earlier_lines() {
     for file in "$root"/docs/tiers/*.jsonl "$root"/build/tiers/*.jsonl; do
         case "$file" in
@@ -197,8 +197,11 @@ earlier_lines() {
         *) whole_lines "$file" ;;
         esac
     done | grep '"tests": "whole"' | grep '"commit": "[0-9a-f]' | grep -v '"exit": 3,' |
-        sed 's/"tier": "\([^"]*\)", "when": "\([^"]*\)"/\1 \2 &/; s/^{\([^ ]* [^ ]*\) /\1 {/' | sort -s -k 2,2 |
-        awk '{ latest[$1] = substr($0, index($0, "{")) } END { for (tier in latest) { print latest[tier] } }' | sort
+        sed 's/"tier": "\([^"]*\)", "when": "\([^"]*\)"/\1 \2 &/; s/^{\([^ ]* [^ ]*\) /\1 {/' |
+        sort -s -k 2,2 |
+        awk '
+            { latest[$1] = substr($0, index($0, "{")) }
+            END { for (tier in latest) { print latest[tier] } }' | sort
 }
 
 # changes_since COMMIT: "N files have changed since: some of them", or what is to be said instead
@@ -301,7 +304,8 @@ print_table() {
             while ((getline < earlier) > 0) {
                 tier = text("tier"); commit = text("commit")
                 if (tier in shown) { continue }
-                shown[tier] = row(number("failed") || number("exit") ? "failed" : "earlier", "on " substr(commit, 1, 12))
+                state = number("failed") || number("exit") ? "failed" : "earlier"
+                shown[tier] = row(state, "on " substr(commit, 1, 12))
                 source[tier] = $0
                 is_own[$0] = 1
                 said[tier] = figures_of()
