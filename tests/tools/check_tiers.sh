@@ -196,6 +196,7 @@ if command -v git > /dev/null 2>&1; then
     tier long 3 1 0 8 ''
     tier intel 3 0 0 0 '' -R gemm
     tier asan 3 0 0 3 ''
+    tier offline 2 0 2 0 ''
     echo text > "$root/docs/a.md"
     tier attack 1 0 0 0 ''
     echo 'int b;' > "$root/src/b.c"
@@ -211,6 +212,7 @@ if command -v git > /dev/null 2>&1; then
     expect 'docs of that commit that were changed' "^attack  *earlier .* on $short\$"
     expect 'a part, earlier' '^intel  *never run$'
     expect 'what was cut, earlier' '^asan  *never run$'
+    expect 'what was skipped, earlier' '^offline  *never run$'
     "$here/tiers.sh" keep "$root" > "$work/said"
     "$here/tiers.sh" table "$root" > "$work/here"
     second=$(commit_all)

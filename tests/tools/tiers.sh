@@ -189,14 +189,14 @@ resume() {
 }
 
 # The latest whole run of every tier on another tree that is a commit. What was cut off by the clock (exit 3) is not
-# whole.
+# whole, and where all was skipped nothing was run.
 earlier_lines() {
     for file in "$root"/docs/tiers/*.jsonl "$root"/build/tiers/*.jsonl; do
         case "$file" in
         */"$tree".jsonl | *.mutation.jsonl | *'*'*) ;;
         *) whole_lines "$file" ;;
         esac
-    done | grep '"tests": "whole"' | grep '"commit": "[0-9a-f]' | grep -v '"exit": 3,' |
+    done | grep '"tests": "whole"' | grep '"commit": "[0-9a-f]' | grep -vE '"exit": 3,|"passed": 0, "failed": 0,' |
         sed 's/"tier": "\([^"]*\)", "when": "\([^"]*\)"/\1 \2 &/; s/^{\([^ ]* [^ ]*\) /\1 {/' |
         sort -s -k 2,2 |
         awk '
