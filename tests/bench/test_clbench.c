@@ -21,11 +21,12 @@
 
 static char output[1 << 16];
 
-// Runs clbench through the shell; its exit code, and what it wrote to both streams in output.
+// Runs clbench through the shell; its exit code, and what it wrote in output: to both streams, where the arguments do
+// not send one elsewhere (drivers' compilers write to stderr whenever they like).
 static int run(const char *environment, const char *arguments)
 {
     char command[2048];
-    snprintf(command, sizeof command, "%s '%s' %s 2>&1 < /dev/null", environment, HUSK_CLBENCH, arguments);
+    snprintf(command, sizeof command, "{ %s '%s' %s; } 2>&1 < /dev/null", environment, HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     size_t size = fread(output, 1, sizeof output - 1, pipe);

@@ -362,7 +362,7 @@ static void write_run(const char *name, json_t *document)
 static void expect(const char *arguments, int code, const char *part)
 {
     char command[1000];
-    snprintf(command, sizeof command, "cd %s && OCL_ICD_VENDORS=/nonexistent '%s' %s 2>&1 < /dev/null",
+    snprintf(command, sizeof command, "cd %s && { OCL_ICD_VENDORS=/nonexistent '%s' %s; } 2>&1 < /dev/null",
              folder, HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);

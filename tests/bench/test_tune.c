@@ -261,8 +261,8 @@ static int run(const char *arguments)
         snprintf(from, sizeof from, "HUSK_KERNEL_DIR='%s'", kernels);
     // A crash ends the process by its signal, also where a sanitizer would answer it.
     snprintf(command, sizeof command,
-             "ASAN_OPTIONS=\"$ASAN_OPTIONS:handle_segv=0\" TSAN_OPTIONS=\"$TSAN_OPTIONS:handle_segv=0\" "
-             "HUSK_TUNING='%s' %s '%s' %s 2>&1 < /dev/null",
+             "{ ASAN_OPTIONS=\"$ASAN_OPTIONS:handle_segv=0\" TSAN_OPTIONS=\"$TSAN_OPTIONS:handle_segv=0\" "
+             "HUSK_TUNING='%s' %s '%s' %s; } 2>&1 < /dev/null",
              path, from, HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
