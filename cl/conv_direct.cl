@@ -228,7 +228,7 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                       int block_rows, int block_columns, int filter_items, SHARES_PARAM, ACT_PARAMS)
 {
     const int3 place = group_place(shares);
-    const int group = place.z, staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
+    const int group = place.z, staged = DATA_BYTES == 2 || block_rows > 0, has_bias = flags & HAS_BIAS;
     const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
     const int depth = channels * kernel_d * kernel_h * kernel_w;
     const int row_tiles = (out_w + TILE_M - 1) / TILE_M;
@@ -504,7 +504,7 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                            ACT_PARAMS)
 {
     const int3 place = group_place(shares);
-    const int group = place.z, staged = block_rows > 0 || DATA_BYTES == 2, has_bias = flags & HAS_BIAS;
+    const int group = place.z, staged = DATA_BYTES == 2 || block_rows > 0, has_bias = flags & HAS_BIAS;
     const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
     const int depth = channels * kernel_d * kernel_h * kernel_w;
     const int row_tiles = (out_w + VW - 1) / VW;

@@ -3,11 +3,10 @@
 // sum in registers, written once. Reads dy once and the indices twice.
 //
 //   -DVW=4|8|16        floats a vector holds
+#include "lib/inline.clh"
 #include "lib/embedding.clh"
 #include "lib/vector.clh"
 #include "lib/long_sum.clh"
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_embedding_backward_vector_sort(EMBEDDING_SORT_PARAMS)

@@ -2,11 +2,11 @@
 // Rows of a table for CPU devices: a work-group copies the rows of its lookups one after another. Bound by memory.
 //
 //   -DVW=4|8|16        floats a vector holds
+#include "lib/inline.clh"
 #include "lib/embedding.clh"
 #include "lib/vector.clh"
 
 #define PREFETCH_BYTES 2048
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 ALWAYS_INLINE void copy_row(const __global data_t *from, long from_stride, __global data_t *to, long to_stride,
                             long count, int streams)

@@ -9,6 +9,7 @@
 //
 //   -DVW=4|8|16     floats a vector holds
 //   -DACT_SMOOTH    the transcendental kinds; without it the piecewise linear ones alone
+#include "lib/inline.clh"
 #include "lib/vector.clh"
 #include "lib/long_sum.clh"
 #include "lib/vector_math.clh"
@@ -17,8 +18,6 @@
 #define ACT_USE_TANH tanh_vf
 #define ACT_USE_ERF erf_vf
 #include "lib/activation_gradient.clh"
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 #define STORES_Z 1     // for the multiplications
 #define STORES_C 2     // dc is wanted

@@ -491,7 +491,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
 #ifndef B_PACKED
             const __global data_t *b_block = b + block * b_step + strip * b_column;
             // Rows of B are copied by the first tile that needs them, all but those cut by the edge.
-            copied = b_column != 1 || b_units != 1 || row_end - row_begin <= FULL_ABOVE;
+            copied = b_units != 1 || b_column != 1 || row_end - row_begin <= FULL_ABOVE;
             // A single tile of rows needs no copies: all steps write one, over each other.
             const int copy_step = row_end - row_begin <= TILE_M ? 0 : TILE_N;
             const int whole = copied ? 0 : strip_columns / TILE_N * TILE_N;
@@ -556,7 +556,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                     if (full) {
 #ifndef B_PACKED
                         const int copies = !copied && columns == TILE_N;
-                        if (copies && reads)
+                        if (reads && copies)
                             multiply_full(acc, 1, 1, a_panel, from_a, a_row, panel, b_block + j, b_step, panel,
                                           copy_step, steps, &ahead);
                         else if (copies)
@@ -740,7 +740,7 @@ __kernel void husk_gemm_few(const __global data_t *restrict a_base, long a_offse
         do { // once even where k is 0
             const int steps = min(k - block, FEW_KEPT / rows);
             const int last = block + steps == k;
-            const finish_t finish = {alpha, block == 0 || DATA_BYTES == 2 ? beta : 1.0f, last ? bias_kind : BIAS_NONE,
+            const finish_t finish = {alpha, DATA_BYTES == 2 || block == 0 ? beta : 1.0f, last ? bias_kind : BIAS_NONE,
                                      bias_stride, last && act_kind != ACT_NONE, c_units, bias_units};
             if (steps < k || from_column == column_begin)
                 for (int i = 0; i < rows; ++i)

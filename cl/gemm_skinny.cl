@@ -12,6 +12,7 @@
 //
 //   -DVW           see lib/vector.clh
 //   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
+#include "lib/inline.clh"
 #include "lib/vector.clh"
 #include "lib/activation.clh"
 #include "lib/gemm.clh"
@@ -26,7 +27,6 @@
 // axpy kernel, arrive faster when only the hardware asks.
 #define DOT_AHEAD 128
 
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define REPEAT_4(STEP) STEP(0) STEP(1) STEP(2) STEP(3)
 #define REPEAT_8(STEP) REPEAT_4(STEP) STEP(4) STEP(5) STEP(6) STEP(7)
 
@@ -200,7 +200,7 @@ __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
 #else
                 const float scale = block == 0 ? beta : 1.0f;
 #endif
-                for (int i = 0; (last || DATA_BYTES == 4) && i < taken; ++i)
+                for (int i = 0; (DATA_BYTES == 4 || last) && i < taken; ++i)
                     for (j = 0; j < count; ++j) {
                         const float add = has_bias && last
                                               ? load_either(bias + (row + i) * bias_row + j * bias_vector, bias_units)

@@ -13,12 +13,11 @@
 // depend on the shape alone: the result does not depend on the number of work-groups.
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/norm.clh"
 #include "lib/norm_parameters.clh"
 #include "lib/reduce.clh"
 #include "lib/long_sum.clh"
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 ALWAYS_INLINE vf load_or_one(const __global data_t *p, long i, int lanes)
 {

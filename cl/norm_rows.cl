@@ -9,14 +9,13 @@
 // larger than the caches. Chunks depend on the shape alone: the result does not depend on the number of work-groups.
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/norm.clh"
 #include "lib/reduce.clh"
 
 // Of a chunk. A lane adds up an element of every run, or more: one chain of more runs would err by too much.
 #define MOST_RUNS 512
 #define CHUNK     4096
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 // The sum of `runs` runs of `length` elements, less `shift` each.
 ALWAYS_INLINE acc_t sum_runs(const __global data_t *x, long run_stride, long runs, int length)

@@ -9,14 +9,13 @@
 // Bound by memory: x is read and dx written once.
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/vector.clh"
 #include "lib/vector_math.clh"
 #include "lib/walk.clh"
 #define GRADIENT_T   vf
 #define GRADIENT_EXP exp_vf
 #include "lib/reduction_gradient.clh"
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 typedef struct {
     const __global data_t *x, *dy, *y;

@@ -12,6 +12,7 @@
 //   husk_reduce_columns_combine   ... and a column's segments in order
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/reduce.clh"
 #include "lib/reduction.clh"
 #include "lib/vector_math.clh"
@@ -20,8 +21,6 @@
 #define WIDTH   1024 // columns of a strip at most
 #define VECTORS (WIDTH / VW)
 #define LINES   64 // lines of a block
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 typedef struct {
     vf best[VECTORS]; // of the block: sums, products, maxima

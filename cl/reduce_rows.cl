@@ -14,6 +14,7 @@
 // first-level cache, and forms an exponential an element.
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/reduce.clh"
 #include "lib/reduction.clh"
 #include "lib/vector_math.clh"
@@ -21,8 +22,6 @@
 
 #define BLOCK  1024 // elements
 #define DIRECT 256  // runs of so many are not gathered
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 // The larger of two; a NaN is larger than all.
 ALWAYS_INLINE vf largest_vf(vf v, vf best)

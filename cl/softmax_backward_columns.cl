@@ -8,13 +8,12 @@
 // allows, so that memory is read in long runs.
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/strided.clh"
 #include "lib/vector_math.clh"
 #include "lib/long_sum.clh"
 
 #define WIDTH 1024 // columns of a strip at most
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 // One strip of `columns` columns; dx may be y or dy.
 ALWAYS_INLINE void one_strip(bool log_form, const __global data_t *y, long y_stride, const __global data_t *dy,

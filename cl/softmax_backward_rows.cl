@@ -12,6 +12,7 @@
 //   husk_softmax_backward_rows_apply     ... and every block's gradients from all of its row's sums
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/vector.clh"
 #include "lib/long_sum.clh"
 #include "lib/reduce.clh"
@@ -19,8 +20,6 @@
 #include "lib/vector_math.clh"
 
 #define BLOCK 4096 // elements
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 // A block's sum of y dy, or of dy alone. next_dx: where what is written next lies (NULL: nothing is asked for).
 ALWAYS_INLINE acc_t sum_block(bool log_form, const __global data_t *y, long y_stride, const __global data_t *dy,

@@ -13,6 +13,7 @@
 // depend on the number of work-groups.
 //
 //   -DVW=4|8|16   floats a vector holds
+#include "lib/inline.clh"
 #include "lib/vector.clh"
 #include "lib/reduce.clh"
 #include "lib/strided.clh"
@@ -20,8 +21,6 @@
 
 #define ROW 65536  // elements a row kept in private memory may have: 256 KiB, what a second-level cache holds
 #define BLOCK 4096 // elements a block of a longer row has
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 // Copies `length` elements to private memory, whole vectors filled up with -inf, and finds their maximum.
 // A NaN is skipped here; the sum meets it.

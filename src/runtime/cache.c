@@ -72,6 +72,9 @@ void husk__cache_open(husk__cache *cache, const husk_context_params *params, con
     }
     // The folder that was looked at, wherever the program goes from here.
     cache->directory = directory ? husk__absolute_path(directory) : NULL;
+    if (directory && !cache->directory)
+        husk__log_write(log, HUSK_LOG_INFORMATION,
+                        "no cache of binaries: the absolute path of %s is not known", directory);
     free(directory);
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # check_builds.sh begin FILE        empties the list that count_builds.c writes
 # check_builds.sh total FILE LIMIT  prints who built how many different programs; exits 1 when they are more than LIMIT
-#                                   together; 77 when nothing was counted
+#                                   together, or when a compiler has warned of a kernel; 77 when nothing was counted
 #
 # Programs built from source count, each once: who builds one again takes it from the driver's cache, where it has one.
 # Those that were loaded from a binary are said beside them.
@@ -27,5 +27,11 @@ echo "$(grep -c ' binary$' "$file" || true) were loaded from binaries"
 if ! [ -s "$file" ]; then
     echo "Nothing was counted: no test has loaded a program, or none has loaded count_builds.c."
     exit 77
+fi
+warnings=$(awk '$3 == "warning:" { $1 = $2 = ""; print }' "$file" | sort | uniq -c)
+if [ -n "$warnings" ]; then
+    echo "A compiler has warned of kernels (each user's process says so on its stderr):"
+    echo "$warnings"
+    exit 1
 fi
 [ "$different" -le "$limit" ]
