@@ -28,7 +28,8 @@ if ! [ -s "$file" ]; then
     echo "Nothing was counted: no test has loaded a program, or none has loaded count_builds.c."
     exit 77
 fi
-warnings=$(awk '$3 == "warning:" { $1 = $2 = ""; print }' "$file" | sort | uniq -c)
+# That an extension needs no pragma is said of one that a test makes up; some of the compilers that have it want it.
+warnings=$(awk '$3 == "warning:" && !/does not require pragma/ { $1 = $2 = ""; print }' "$file" | sort | uniq -c)
 if [ -n "$warnings" ]; then
     echo "A compiler has warned of kernels (each user's process says so on its stderr):"
     echo "$warnings"
