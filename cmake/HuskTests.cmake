@@ -76,8 +76,8 @@ function(husk_register_test name tiers timeout processors folder)
             math(EXPR test_timeout "${timeout} * 60")
         endif()
         # Many processes want the same programs. They share what a user's would: PoCL's cache, or, with drivers that
-        # have none, Husk's. Both at once cost a cold run half of its time: for a binary PoCL compiles every kernel of
-        # the program once more, for work-groups of any size.
+        # have none, Husk's. Both at once cost twice the compiling: for a binary PoCL compiles every kernel of the
+        # program once more, for work-groups of any size.
         set(environment ${HUSK_TEST_ENVIRONMENT} "HUSK_TEST_TIER=${tier}")
         set(command ${ARGN})
         if(HUSK_SANITIZE MATCHES "address" AND TARGET "${ARGV5}")
@@ -85,8 +85,8 @@ function(husk_register_test name tiers timeout processors folder)
             list(PREPEND command "${PROJECT_SOURCE_DIR}/tests/tools/check_leaks.sh" "$<TARGET_FILE:${ARGV5}>")
         endif()
         if(tier STREQUAL "valgrind")
-            # Caches of its own: the device is another one there. Husk's, too: a binary is read in less of memcheck's
-            # time than what PoCL's compiler keeps.
+            # Caches of its own: the device is another one there. Husk's, too, whose reader and writer memcheck sees
+            # so in every program.
             set(command "${PROJECT_SOURCE_DIR}/tests/tools/check_valgrind.sh" "$<TARGET_FILE:${ARGV5}>")
             list(APPEND environment "POCL_CACHE_DIR=${HUSK_TEST_POCL_CACHE}-valgrind"
                 "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}-valgrind" HUSK_CACHE=1)
