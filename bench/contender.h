@@ -77,6 +77,8 @@ typedef struct bench_open_options {
 typedef struct bench_prepare_options {
     const char *form; /* one of form()'s names; NULL: the contender's own choice */
     int copies;       /* operand sets to rotate through, one a run, for cold measurements; 0 or 1: one */
+    /* details().variant of an earlier prepare() of this case and form: who chooses by timing chooses that; or NULL */
+    const char *as_before;
 } bench_prepare_options;
 
 /* What a prepared case is. Texts belong to the state. */
@@ -128,7 +130,10 @@ typedef struct bench_contender {
     bench_answer (*run)(void *state, char reason[BENCH_REASON_TEXT]);
     /* Do it count times, waiting only at the end: what a program with much to do would see. */
     bench_answer (*run_batch)(void *state, int64_t count, char reason[BENCH_REASON_TEXT]);
-    /* Put data.y back into the output, and what a run changes of data.saved. */
+    /*
+     * Put data.y back into the output, and what a run changes of data.saved; what further outputs hold becomes what
+     * no run makes (NaN, or an integer out of range), so that nothing of an earlier run passes for a result.
+     */
     bench_answer (*reset)(void *state, char reason[BENCH_REASON_TEXT]);
     /* Copy the last run's output to host memory, in the layout of data. */
     bench_answer (*read)(void *state, bench_output *output, char reason[BENCH_REASON_TEXT]);

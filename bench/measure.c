@@ -124,6 +124,8 @@ static void prepare(bench_entrant *e, bench_row *row, const bench_measure_option
         json_object_set_new(request, "form", json_string(e->form));
     if (options->copies > 1)
         json_object_set_new(request, "copies", json_integer(options->copies));
+    if (e->prepared && *bench_text_of(e->prepared, "variant"))
+        json_object_set_new(request, "as_before", json_string(bench_text_of(e->prepared, "variant")));
     json_t *reply = ask(e, request, options->compile_time > 0 ? options->compile_time : options->max_time);
     if (reply)
         keep_prepared(e, reply);

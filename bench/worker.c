@@ -159,6 +159,7 @@ static json_t *do_prepare(worker *w, json_t *request)
     bench_prepare_options options = {
         .form = json_string_value(json_object_get(request, "form")),
         .copies = (int)json_integer_value(json_object_get(request, "copies")),
+        .as_before = json_string_value(json_object_get(request, "as_before")),
     };
     w->copies[slot] = options.copies > 1 ? options.copies : 1;
     say("making its operands and plan");

@@ -10,6 +10,7 @@
 
 #include <cblas.h>
 
+#include "data.h"
 #include "dynamic_library.h"
 #include "operand.h"
 
@@ -157,6 +158,7 @@ typedef struct state {
     bool use_gemv;
     int copies, next, last;
     operands *sets;
+    bench_output blank; // what outputs hold before a run
     uint64_t build_ns;
     char variant[80];
 } state;
@@ -372,11 +374,13 @@ static uint64_t shortest_run(state *s, bool use_gemv)
     return shortest;
 }
 
-static void choose(state *s, const char *form)
+static void choose(state *s, const bench_prepare_options *options)
 {
     const bool is_vector = !s->is_backward && (s->g.m == 1 || s->g.n == 1) && s->g.m && s->g.n && s->g.k;
-    if (form)
-        s->use_gemv = is_vector && strcmp(form, "sgemv") == 0;
+    if (options->form)
+        s->use_gemv = is_vector && strcmp(options->form, "sgemv") == 0;
+    else if (options->as_before)
+        s->use_gemv = is_vector && strncmp(options->as_before, "sgemv", 5) == 0;
     else if (is_vector)
         s->use_gemv = shortest_run(s, true) < shortest_run(s, false);
     else
@@ -404,6 +408,7 @@ static void release(void *opaque)
         free(s->sets[i].dc);
     }
     free(s->sets);
+    bench_output_free(&s->blank);
     free(s);
 }
 
@@ -411,8 +416,13 @@ static bench_answer reset(void *opaque, char reason[BENCH_REASON_TEXT])
 {
     state *s = opaque;
     (void)reason;
-    for (int i = 0; i < s->copies; i++)
-        bench_operand_copy(s->sets[i].c, s->data->y.data, s->data->y.count);
+    for (int i = 0; i < s->copies; i++) {
+        const operands *set = &s->sets[i];
+        float *const gradients[] = {set->db, set->dbias, set->dc};
+        bench_operand_copy(set->c, s->data->y.data, s->data->y.count);
+        for (int k = 0; k < 3; k++)
+            bench_operand_copy_array(gradients[k], s->blank.gradients[k].data, &s->blank.gradients[k]);
+    }
     return BENCH_OK;
 }
 
@@ -482,12 +492,12 @@ static bench_answer prepare(void *session, const bench_case *c, const bench_data
                      .data = data,
                      .bias = data->bias.data,
                      .copies = options->copies > 1 ? options->copies : 1};
-    if (!s || !make_sets(s)) {
+    if (!s || !bench_output_make(c, data, &s->blank, reason) || !make_sets(s)) {
         release(s);
         snprintf(reason, BENCH_REASON_TEXT, "out of memory");
         return BENCH_ERROR;
     }
-    choose(s, options->form);
+    choose(s, options);
     s->build_ns = bench_operand_now_ns() - begin;
     *out = s;
     return reset(s, reason);

@@ -20,6 +20,7 @@ typedef struct state {
     int copies, next, last; /* sets of operands, rotated through */
     onednn_operands *operands;
     onednn_program **programs;
+    bench_output blank; // what outputs hold before a run
     uint64_t build_ns;
 } state;
 
@@ -146,17 +147,13 @@ static const char *form(void *session, const bench_case *c, size_t index)
 
 // ---- operands
 
-// Poison, of the shapes that a result is read into.
 static bool make_gradients(const state *s, onednn_operands *o)
 {
-    char reason[BENCH_REASON_TEXT];
-    bench_output shapes;
-    bool made = bench_output_make(&s->c, s->data, &shapes, reason);
+    bool made = true;
     for (int i = 0; i < BENCH_GRADIENTS && made; i++) {
-        o->gradients[i] = bench_operand_clone(&shapes.gradients[i]);
-        made = bench_operand_cloned(&shapes.gradients[i], o->gradients[i]);
+        o->gradients[i] = bench_operand_clone(&s->blank.gradients[i]);
+        made = bench_operand_cloned(&s->blank.gradients[i], o->gradients[i]);
     }
-    bench_output_free(&shapes);
     return made;
 }
 
@@ -260,14 +257,24 @@ static void consider(choice *best, const state *s, const onednn_way *way, bool r
     onednn_program_destroy(program);
 }
 
-static bench_answer choose(const state *s, const char *wanted, choice *best, char reason[BENCH_REASON_TEXT])
+// Whether a program of this way has that name: the way's, with what oneDNN has made of it behind a colon.
+static bool is_named_by(const char *name, const onednn_way *way)
 {
+    const size_t length = strlen(way->name);
+    return strncmp(name, way->name, length) == 0 && (name[length] == '\0' || name[length] == ':');
+}
+
+static bench_answer choose(const state *s, const bench_prepare_options *options, choice *best,
+                           char reason[BENCH_REASON_TEXT])
+{
+    const char *wanted = options->form, *before = options->as_before;
     bench_answer failed = BENCH_UNSUPPORTED;
-    snprintf(reason, BENCH_REASON_TEXT, "oneDNN has no form '%s' for this case", wanted ? wanted : "auto");
+    snprintf(reason, BENCH_REASON_TEXT, "oneDNN has no form '%s' for this case%s%s", wanted ? wanted : "auto",
+             before ? " that was chosen before: " : "", before ? before : "");
     for (int references = 0; references < 2 && !best->program; references++) {
         for (const onednn_way *way = s->op->ways; way->name; way++) {
             const bool asked = !wanted || strcmp(way->form, wanted) == 0 || strcmp(way->name, wanted) == 0;
-            if (asked && way->applies(&s->c, way->flags))
+            if (asked && (!before || is_named_by(before, way)) && way->applies(&s->c, way->flags))
                 consider(best, s, way, references, &failed, reason);
         }
     }
@@ -289,6 +296,7 @@ static void release(void *opaque)
     }
     free(s->programs);
     free(s->operands);
+    bench_output_free(&s->blank);
     free(s);
 }
 
@@ -304,14 +312,16 @@ static bool supports(const bench_case *c, const onednn_op *op, char reason[BENCH
     return !lack && op->supports(c, reason);
 }
 
-static bench_answer make_programs(state *s, const char *wanted, char reason[BENCH_REASON_TEXT])
+static bench_answer make_programs(state *s, const bench_prepare_options *options, char reason[BENCH_REASON_TEXT])
 {
+    if (!bench_output_make(&s->c, s->data, &s->blank, reason))
+        return BENCH_ERROR;
     for (int i = 0; i < s->copies; i++) {
         if (!make_operands(s, &s->operands[i]))
             return explain(dnnl_out_of_memory, "operands", reason);
     }
     choice best = {0};
-    bench_answer answer = choose(s, wanted, &best, reason);
+    bench_answer answer = choose(s, options, &best, reason);
     if (answer != BENCH_OK)
         return answer;
     s->programs[0] = best.program;
@@ -344,7 +354,7 @@ static bench_answer prepare(void *session, const bench_case *c, const bench_data
                  .copies = options->copies > 1 ? options->copies : 1};
     s->operands = calloc((size_t)s->copies, sizeof *s->operands);
     s->programs = calloc((size_t)s->copies, sizeof(onednn_program *));
-    bench_answer answer = s->operands && s->programs ? make_programs(s, options->form, reason)
+    bench_answer answer = s->operands && s->programs ? make_programs(s, options, reason)
                                                      : explain(dnnl_out_of_memory, "case", reason);
     if (answer == BENCH_OK)
         answer = reset(s, reason);
@@ -391,7 +401,12 @@ static bench_answer reset(void *opaque, char reason[BENCH_REASON_TEXT])
     state *s = opaque;
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < s->copies && status == dnnl_success; i++) {
-        bench_operand_copy_array(s->operands[i].y, s->data->y.data, &s->data->y);
+        const onednn_operands *o = &s->operands[i];
+        bench_operand_copy_array(o->y, s->data->y.data, &s->data->y);
+        bench_operand_copy_array(o->h_n, s->blank.h_n.data, &s->blank.h_n);
+        bench_operand_copy_array(o->c_n, s->blank.c_n.data, &s->blank.c_n);
+        for (int k = 0; k < BENCH_GRADIENTS; k++)
+            bench_operand_copy_array(o->gradients[k], s->blank.gradients[k].data, &s->blank.gradients[k]);
         status = onednn_program_execute(s->programs[i], ONEDNN_RESET);
     }
     return explain(status, "restoring the output", reason);

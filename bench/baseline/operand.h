@@ -40,10 +40,10 @@ static inline void bench_operand_copy(void *to, const void *from, int64_t count)
         memcpy(to, from, (size_t)count * sizeof(float));
 }
 
-/* All that the array's memory holds. */
+/* All that the array's memory holds; nothing where one of the two is not there. */
 static inline void bench_operand_copy_array(void *to, const void *from, const bench_array *array)
 {
-    if (array->count > 0)
+    if (to && from && array->count > 0)
         memcpy(to, from, bench_operand_bytes(array));
 }
 

@@ -6,6 +6,7 @@
 #include "ref.h"
 
 #include "baseline_ops.h"
+#include "data.h"
 
 #define REF_OP(lower, upper) extern const bench_ref_op bench_ref_op_##lower;
 BENCH_REF_OP_LIST(REF_OP)
@@ -74,6 +75,7 @@ static void release(void *opaque)
     free(s->c_n.data);
     free(s->extra[0]);
     free(s->extra[1]);
+    bench_output_free(&s->blank);
     free(s);
 }
 
@@ -117,7 +119,8 @@ static bench_answer prepare(void *session, const bench_case *c, const bench_data
     s->data = data;
     s->y = data->y;
     s->y.data = bench_operand_clone(&data->y);
-    if (!s->y.data || (op_of(c)->prepare && !op_of(c)->prepare(s))) {
+    if (!s->y.data || !bench_output_make(c, data, &s->blank, reason) ||
+        (op_of(c)->prepare && !op_of(c)->prepare(s))) {
         release(s);
         return out_of_memory(reason);
     }
@@ -152,6 +155,9 @@ static bench_answer reset(void *opaque, char reason[BENCH_REASON_TEXT])
     const bench_ref_state *s = opaque;
     (void)reason;
     bench_operand_copy(s->y.data, s->data->y.data, s->y.count);
+    bench_operand_copy_array(s->indices.data, s->blank.indices.data, &s->blank.indices);
+    bench_operand_copy_array(s->h_n.data, s->blank.h_n.data, &s->blank.h_n);
+    bench_operand_copy_array(s->c_n.data, s->blank.c_n.data, &s->blank.c_n);
     return BENCH_OK;
 }
 

@@ -14,6 +14,7 @@ typedef struct bench_ref_state {
     bench_case c;
     const bench_data *data;
     bench_array y, indices, h_n, c_n; /* outputs, laid out as bench_data and bench_output have them */
+    bench_output blank;               /* what they hold before a run */
     void *extra[2];                   /* the operator's own, freed with the state */
 } bench_ref_state;
 

@@ -12,6 +12,7 @@
 typedef struct fake {
     const char *name;
     char form[32];
+    bool is_told; // to choose "plain" as before
     const bench_data *data;
     float *y;
     int32_t *sums; // of quantized_gemm c=i32, which has them for y
@@ -104,6 +105,7 @@ static bench_answer fake_prepare(void *session, const bench_case *c, const bench
     if (data->y.dtype == HUSK_I32)
         make_sums(f);
     snprintf(f->form, sizeof f->form, "%s", options->form ? options->form : "");
+    f->is_told = options->as_before && !strcmp(options->as_before, "plain");
     *state = f;
     return BENCH_OK;
 }
@@ -119,7 +121,8 @@ static void fake_release(void *state)
 static void fake_details(void *state, bench_details *details)
 {
     fake *f = state;
-    const char *own = !strcmp(f->name, "replans") ? "other" : "plain";
+    const bool is_other = !strcmp(f->name, "replans") || (!strcmp(f->name, "recalls") && !f->is_told);
+    const char *own = is_other ? "other" : "plain";
     *details = (bench_details){.variant = f->form[0] ? f->form : own, .builds = 3};
 }
 

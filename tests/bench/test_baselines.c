@@ -174,18 +174,17 @@ static void release(const bench_contender *k, prepared *p)
     bench_data_free(&p->c, &p->data);
 }
 
-// False: the contender does not support the case in this form.
-static bool prepare(const bench_contender *k, void *session, const char *line, const char *form, int copies,
-                    prepared *p)
+static bool prepare_with(const bench_contender *k, void *session, const char *line,
+                         const bench_prepare_options *options, prepared *p)
 {
     char reason[BENCH_REASON_TEXT] = "";
     memset(p, 0, sizeof *p);
     ck_assert_msg(bench_case_parse(line, &p->c, reason), "%s: %s", line, reason);
     ck_assert_msg(bench_data_make(&p->c, &p->data, reason), "%s: %s", line, reason);
-    const bench_prepare_options options = {.form = form, .copies = copies};
-    const bench_answer answer = k->prepare(session, &p->c, &p->data, &options, &p->state, reason);
+    const bench_answer answer = k->prepare(session, &p->c, &p->data, options, &p->state, reason);
     if (answer != BENCH_OK) {
-        ck_assert_msg(answer == BENCH_UNSUPPORTED, "%s, %s, %s: %s", k->name, line, form ? form : "", reason);
+        ck_assert_msg(answer == BENCH_UNSUPPORTED, "%s, %s, %s: %s", k->name, line,
+                      options->form ? options->form : "", reason);
         ck_assert_msg(reason[0], "%s, %s: unsupported, and does not say why", k->name, line);
         bench_data_free(&p->c, &p->data);
         return false;
@@ -193,6 +192,21 @@ static bool prepare(const bench_contender *k, void *session, const char *line, c
     ck_assert_msg(bench_output_make(&p->c, &p->data, &p->output, reason), "%s: %s", line, reason);
     k->details(p->state, &p->details);
     return true;
+}
+
+// False: the contender does not support the case in this form.
+static bool prepare(const bench_contender *k, void *session, const char *line, const char *form, int copies,
+                    prepared *p)
+{
+    const bench_prepare_options options = {.form = form, .copies = copies};
+    return prepare_with(k, session, line, &options, p);
+}
+
+static bool prepare_as_before(const bench_contender *k, void *session, const char *line, const char *before,
+                              prepared *p)
+{
+    const bench_prepare_options options = {.as_before = before};
+    return prepare_with(k, session, line, &options, p);
 }
 
 static void do_ok(bench_answer answer, const bench_contender *k, const char *line, const char *reason)
@@ -220,6 +234,23 @@ static bool is_right(const prepared *p, const bench_verdict *verdict)
     return verdict->pass || (approximates && verdict->checked > 0 && verdict->max_ratio < 4);
 }
 
+static bool has_elements(const bench_array *array)
+{
+    bool any = array->data != NULL;
+    for (int32_t d = 0; d < array->rank; d++)
+        any = any && array->shape[d] > 0;
+    return any;
+}
+
+// y, or the first gradient that has elements where y has none: products of length 0 have the bias' gradient alone.
+static const bench_array *first_with_elements(const bench_output *output)
+{
+    const bench_array *array = &output->y;
+    for (int i = 0; i < BENCH_GRADIENTS && !has_elements(array); i++)
+        array = &output->gradients[i];
+    return array;
+}
+
 // One element that no rounding explains. What was there is in `was`.
 static void spoil(const bench_array *y, unsigned char was[8])
 {
@@ -233,6 +264,17 @@ static void spoil(const bench_array *y, unsigned char was[8])
     }
 }
 
+// Whatever is no y has been made NaN by reset, though choosing among ways has run the case already.
+static void check_blank(const bench_contender *k, const char *line, const bench_output *output)
+{
+    const bench_array *arrays[2 + BENCH_GRADIENTS] = {&output->h_n, &output->c_n};
+    for (int i = 0; i < BENCH_GRADIENTS; i++)
+        arrays[2 + i] = &output->gradients[i];
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        ck_assert_msg(!has_elements(arrays[i]) || isnan(*(const float *)arrays[i]->data), "%s, %s: output %zu is there",
+                      k->name, line, i);
+}
+
 /*
  * Before the first run the output must be seen to be wrong (it is the poison that reset left, or C as it
  * was), after it right, and wrong again when one element is spoiled.
@@ -244,6 +286,7 @@ static void check_case(const bench_contender *k, const char *line, prepared *p)
     do_ok(k->read(p->state, &p->output, reason), k, line, reason);
     bench_verdict verdict = verify(p);
     ck_assert_msg(!is_right(p, &verdict), "%s, %s: right without a run", k->name, line);
+    check_blank(k, line, &p->output);
 
     do_ok(k->run(p->state, reason), k, line, reason);
     do_ok(k->read(p->state, &p->output, reason), k, line, reason);
@@ -252,10 +295,11 @@ static void check_case(const bench_contender *k, const char *line, prepared *p)
                   p->details.variant ? p->details.variant : "", verdict.text);
 
     unsigned char right[8];
-    spoil(&p->output.y, right);
+    const bench_array *spoiled = first_with_elements(&p->output);
+    spoil(spoiled, right);
     verdict = verify(p);
     ck_assert_msg(!is_right(p, &verdict), "%s, %s: a wrong element was not seen", k->name, line);
-    memcpy(p->output.y.data, right, husk_dtype_size(p->output.y.dtype));
+    memcpy(spoiled->data, right, husk_dtype_size(spoiled->dtype));
 }
 
 static long checked;
@@ -271,6 +315,18 @@ static bool check_form(const bench_contender *k, void *session, const char *line
     return true;
 }
 
+#ifdef HUSK_WITH_ONEDNN
+static const onednn_way *onednn_ways(const bench_case *c)
+{
+#define ONEDNN_FIND(lower, upper) \
+    if (c->op == BENCH_##upper)   \
+        return onednn_op_##lower.ways;
+    BENCH_ONEDNN_OP_LIST(ONEDNN_FIND)
+#undef ONEDNN_FIND
+    return NULL;
+}
+#endif
+
 // Every way the contender has for the case; false: none.
 static bool check_all_ways(const bench_contender *k, void *session, const char *line)
 {
@@ -278,15 +334,9 @@ static bool check_all_ways(const bench_contender *k, void *session, const char *
 #ifdef HUSK_WITH_ONEDNN
     bench_case c;
     char reason[BENCH_REASON_TEXT] = "";
-    const onednn_op *op = NULL;
     if (k != &bench_contender_onednn || !bench_case_parse(line, &c, reason))
         return any;
-#define ONEDNN_FIND(lower, upper) \
-    if (c.op == BENCH_##upper)    \
-        op = &onednn_op_##lower;
-    BENCH_ONEDNN_OP_LIST(ONEDNN_FIND)
-#undef ONEDNN_FIND
-    for (const onednn_way *way = op ? op->ways : NULL; way && way->name; way++) {
+    for (const onednn_way *way = onednn_ways(&c); way && way->name; way++) {
         if (way->applies(&c, way->flags))
             any = check_form(k, session, line, way->name) || any;
     }
@@ -350,6 +400,13 @@ START_TEST(blas_does_vectors_both_ways)
             ck_assert(check_form(k, session, cases[i], "sgemv"));
         }
     }
+    static const char *const ways[] = {"sgemm", "sgemv"};
+    for (size_t i = 0; i < 2; i++) { // what was chosen before is chosen again
+        prepared p;
+        ck_assert(prepare_as_before(k, session, "gemm m=1 n=70 k=50", ways[i], &p));
+        ck_assert_str_eq(p.details.variant, ways[i]);
+        release(k, &p);
+    }
     k->close(session);
 }
 END_TEST
@@ -403,6 +460,38 @@ START_TEST(onednn_refuses_what_it_lacks)
                           !prepare(&bench_contender_onednn, session, lacking[i], NULL, 1, &p),
                       "%s", lacking[i]);
     ck_assert(!prepare(&bench_contender_onednn, session, "gemm m=4 n=5 k=6", "no such form", 1, &p));
+    bench_contender_onednn.close(session);
+}
+END_TEST
+
+// On a busy machine another way may be the fastest the next time: each is taken again where it was chosen before.
+START_TEST(onednn_chooses_as_before)
+{
+    static const char *const lines[] = {"gemm m=48 n=32 k=64 bias=1 act=relu", "gemm m=33 n=17 k=29",
+                                        "conv c=32 h=12 w=12 k=32 r=3 s=3 pad=1", "pool c=16 h=16 w=16 r=2 s=2"};
+    void *session = open_session(&bench_contender_onednn);
+    int others = 0;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        bench_case c;
+        char reason[BENCH_REASON_TEXT] = "", first[160] = "";
+        ck_assert(bench_case_parse(lines[i], &c, reason));
+        for (const onednn_way *way = onednn_ways(&c); way->name; way++) {
+            prepared p, again;
+            if (!way->applies(&c, way->flags) ||
+                !prepare(&bench_contender_onednn, session, lines[i], way->name, 1, &p))
+                continue;
+            ck_assert_msg(prepare_as_before(&bench_contender_onednn, session, lines[i], p.details.variant, &again),
+                          "%s: %s", lines[i], p.details.variant);
+            ck_assert_str_eq(again.details.variant, p.details.variant);
+            others += first[0] && strcmp(first, p.details.variant);
+            snprintf(first, sizeof first, "%s", p.details.variant);
+            release(&bench_contender_onednn, &again);
+            release(&bench_contender_onednn, &p);
+        }
+        prepared p;
+        ck_assert(!prepare_as_before(&bench_contender_onednn, session, lines[i], "no such way", &p));
+    }
+    ck_assert_int_ge(others, 4);
     bench_contender_onednn.close(session);
 }
 END_TEST
@@ -607,6 +696,7 @@ int main(void)
 #ifdef HUSK_WITH_ONEDNN
     tcase_add_test(tests, onednn_does_every_operator_in_every_way);
     tcase_add_test(tests, onednn_refuses_what_it_lacks);
+    tcase_add_test(tests, onednn_chooses_as_before);
     tcase_add_test(tests, onednn_may_err_as_the_precision_says);
     tcase_add_test(tests, onednn_adds_up_a_bias_in_f32);
     tcase_add_test(tests, onednn_winograd_may_err_as_the_direction_says);
