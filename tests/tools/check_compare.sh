@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: MIT
 # check_compare.sh CLBENCH SLOW_GEMM COUNT [FOLDER]: what clbench compare makes of this machine's noise. COUNT times:
 # two runs of the same build must come out without a regression (exit code 0), and against a run whose GEMM takes 15%
-# longer (SLOW_GEMM, preloaded) the code must be 4 and the verdict must name gemm. One in twenty of each may fail. What
-# is slower is looked for where the machine was quiet: not where a quarter of a run's rounds or more had other work
+# longer (SLOW_GEMM, preloaded) the code must be 4 and the verdict must name gemm. One in twenty of each may fail.
+#
+# What is slower is looked for where the machine was quiet: not where a quarter of a run's rounds or more had other work
 # beside them, which the run tells by its sentinel, whatever compare makes of it. Where that was half of the pairs, and
-# nothing else was wrong, the test is skipped (77). The runs are on one thread, so that other work on the machine finds another core; they are kept in FOLDER, if it is
+# nothing else was wrong, the test is skipped (77).
+#
+# The runs are on one thread, so that other work on the machine finds another core; they are kept in FOLDER, if it is
 # given, and those that are there already are not made again. MEASURE is put before each run, such as a lock that keeps
 # other measurements away.
 set -eu
