@@ -110,10 +110,22 @@ static double operands(const bench_case *c)
     return bytes_with(c, (double)c->as.attention.length, (double)c->as.attention.keys);
 }
 
+static bool is_composed(const bench_case *c)
+{
+    return c->as.attention.form == COMPOSED;
+}
+
+// A composed case's is gemm's alpha, which is an f32 number in every dtype; 0: the operator's own, 1 / sqrt d in f64.
+static float scale_of(const bench_case *c)
+{
+    return is_composed(c) ? 1.0f / sqrtf((float)c->as.attention.d) : 0.0f;
+}
+
 static husk_attention_params params_of(const bench_case *c, const char *variant)
 {
     const bench_attention *a = &c->as.attention;
-    return HUSK_ATTENTION_PARAMS(.causal = (husk_causal)a->causal, .dropout = (float)a->percent / 100.0f,
+    return HUSK_ATTENTION_PARAMS(.causal = (husk_causal)a->causal, .scale = scale_of(c),
+                                 .dropout = (float)a->percent / 100.0f,
                                  .seed = 20150416, .offset = 7, .variant = variant, .precision = c->precision);
 }
 
@@ -186,7 +198,7 @@ static husk_status enqueue_composed(bench_husk_job *job, bench_husk_set *set)
     const husk_tensor *scores = &set->saved[2];
     const husk_gemm_params turned = HUSK_GEMM_PARAMS(.transpose_b = true), plain = HUSK_GEMM_PARAMS(0);
     const husk_softmax_params softmax = HUSK_SOFTMAX_PARAMS(0);
-    husk_status status = husk_gemm(job->queue, &turned, 1.0f / sqrtf((float)a->d), &q, &k, NULL, 0.0f, scores);
+    husk_status status = husk_gemm(job->queue, &turned, scale_of(job->c), &q, &k, NULL, 0.0f, scores);
     note_bound(job);
     if (status == HUSK_OK)
         status = husk_softmax(job->queue, &softmax, scores, scores);
@@ -194,11 +206,6 @@ static husk_status enqueue_composed(bench_husk_job *job, bench_husk_set *set)
         status = husk_gemm(job->queue, &plain, 1.0f, scores, &v, NULL, 0.0f, &y);
     note_bound(job);
     return status;
-}
-
-static bool is_composed(const bench_case *c)
-{
-    return c->as.attention.form == COMPOSED;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

@@ -607,17 +607,25 @@ START_TEST(one_that_does_not_open_again_is_given_up)
 }
 END_TEST
 
+// Measured once; the next round starts a new process.
+static bench_row measure_first_round(bench_contestant *c, const bench_measure_options *options)
+{
+    *c = start("good");
+    bench_row row = make_row("activation count=1000");
+    bench_row_add(&row, c, NULL);
+    bench_measure_row(&row, options);
+    ck_assert_uint_gt(row.entrants[0].samples.count, 0);
+    bench_process_kill(&c->process);
+    return row;
+}
+
 // The next process has chosen another variant: its samples are of something else.
 START_TEST(samples_of_another_variant_are_not_mixed_in)
 {
-    bench_contestant c = start("good");
-    bench_row row = make_row("activation count=1000");
     bench_measure_options options = quick_options();
-    bench_row_add(&row, &c, NULL);
-    bench_measure_row(&row, &options);
+    bench_contestant c;
+    bench_row row = measure_first_round(&c, &options);
     const size_t samples = row.entrants[0].samples.count;
-    ck_assert_uint_gt(samples, 0);
-    bench_process_kill(&c.process);
     options.verify = false;
     bench_measure_row(&row, &options); // the same once more
     ck_assert_msg(row.entrants[0].state == BENCH_STATE_OK, "%s", row.entrants[0].reason);
@@ -637,13 +645,10 @@ END_TEST
 // Which way is fastest may differ from round to round on a busy machine: who chooses is told what was chosen first.
 START_TEST(a_choice_of_the_first_round_is_made_again)
 {
-    bench_contestant c = start("good");
-    bench_row row = make_row("activation count=1000");
     bench_measure_options options = quick_options();
-    bench_row_add(&row, &c, NULL);
-    bench_measure_row(&row, &options);
+    bench_contestant c;
+    bench_row row = measure_first_round(&c, &options);
     const size_t samples = row.entrants[0].samples.count;
-    bench_process_kill(&c.process);
     snprintf(c.name, sizeof c.name, "recalls"); // would choose another one by itself
     bench_measure_row(&row, &options);
     ck_assert_msg(row.entrants[0].state == BENCH_STATE_OK, "%s", row.entrants[0].reason);
