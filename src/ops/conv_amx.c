@@ -242,7 +242,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const size_t groups = (size_t)g->groups;
     plan->error_factor = husk__engine_error_factor(engine, product, husk__conv_filter_count(problem));
     state->packed_count = packed_count(problem);
-    state->packed_form = has_rows(problem) + 2 * (int64_t)product;
+    state->packed_form = has_rows(problem) + 2 * grid_of(g).is_folded + 4 * (int64_t)product;
     state->extra[FILTER_ITEMS] = work.filter_items;
     state->extra[WAITING] = waiting_count(&candidate, &work);
     state->extra[DEPTH] = block_tiles(&candidate);

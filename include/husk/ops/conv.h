@@ -92,7 +92,9 @@ HUSK_API husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, cons
                                         const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y);
 /*
  * Pack weights for the plan; uses on other queues must be ordered after it. The packed weights fit every
- * plan of the same weight shape, groups, variant and configuration on this context; others refuse them.
+ * plan of the same weight shape, groups, variant and configuration on this context; others refuse them
+ * (INVALID_ARGUMENT), as do those of amx where the precision differs, x has its channels elsewhere, or is one
+ * element wide where the filter is.
  */
 HUSK_API husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                          husk_packed **packed);
