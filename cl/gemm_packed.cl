@@ -457,16 +457,17 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
     bias_stride *= bias_units;
     const __global data_t *bias = bias_base + bias_offset * bias_units;
     const int row_begin = get_group_id(1) * group_rows;
-    const int row_end = min(m, row_begin + group_rows);
+    const int row_end = END_OF_SHARE(row_begin, group_rows, m);
     const int column_begin = get_group_id(0) * group_columns;
-    const int column_end = min(n, column_begin + group_columns);
+    const int column_end = END_OF_SHARE(column_begin, group_columns, n);
 
     acc_t a_panel[TILE_M * A_ROW] __attribute__((aligned(64)));
 #ifndef B_PACKED
     const int panel_size = B_PANEL(block_k);
     acc_t b_panels[STRIP_SIZE] __attribute__((aligned(64)));
 #endif
-    const int strips = (column_end - column_begin + strip_width - 1) / strip_width;
+    const int all_columns = column_end - column_begin;
+    const int strips = all_columns / strip_width + (all_columns % strip_width > 0);
     for (int round = 0; round < min(batch - first, group_matrices) * strips; ++round) {
         const int matrix = first + round / strips;
         const int strip = column_begin + round % strips * strip_width;
@@ -615,8 +616,9 @@ __kernel void husk_gemm_add_parts(const __global acc_t *restrict part_base, long
     bias_stride *= bias_units;
     const __global data_t *bias = bias_base + bias_offset * bias_units;
     const finish_t finish = {alpha, beta, bias_kind, bias_stride, act_kind != ACT_NONE, c_units, bias_units};
-    const int row_end = min(m, (int)(get_group_id(0) + 1) * group_rows);
-    for (int row = get_group_id(0) * group_rows; row < row_end; ++row) {
+    const int row_begin = get_group_id(0) * group_rows;
+    const int row_end = END_OF_SHARE(row_begin, group_rows, m);
+    for (int row = row_begin; row < row_end; ++row) {
         const __global acc_t *parts = part_base + part_offset + matrix * part_batch + (long)row * n;
         __global data_t *to = c_base + c_offset + matrix * c_batch + row * c_row;
         const acc_t row_bias = bias_kind == BIAS_ROW ? load_either(bias + row * bias_stride, bias_units) : 0.0f;
@@ -727,15 +729,15 @@ __kernel void husk_gemm_few(const __global data_t *restrict a_base, long a_offse
     __global data_t *c = c_base + c_offset * c_units;
     const __global data_t *bias = bias_base + bias_offset * bias_units;
     const int column_begin = get_group_id(0) * group_columns;
-    const int column_end = min(n, column_begin + group_columns);
+    const int column_end = END_OF_SHARE(column_begin, group_columns, n);
     const int rows = m == 1 ? 1 : m == 2 ? 2 : m <= 4 ? 4 : FEW_ROWS;
 
     acc_t kept[FEW_KEPT] __attribute__((aligned(64)));
 #if DATA_BYTES == 2
     acc_t waiting[FEW_ROWS * FEW_COLUMNS];
 #endif
-    for (int from_column = column_begin; from_column < column_end; from_column += FEW_COLUMNS) {
-        const int to_column = min(column_end, from_column + FEW_COLUMNS);
+    for (int from_column = column_begin, to_column; from_column < column_end; from_column = to_column) {
+        to_column = END_OF_SHARE(from_column, FEW_COLUMNS, column_end);
         int block = 0;
         do { // once even where k is 0
             const int steps = min(k - block, FEW_KEPT / rows);

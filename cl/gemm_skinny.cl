@@ -146,7 +146,7 @@ __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
     const __global data_t *bias = bias_base + bias_offset;
     __global data_t *out = out_base + out_offset + matrix * out_batch;
     const int begin = get_group_id(0) * group_rows;
-    const int end = min(rows, begin + group_rows);
+    const int end = END_OF_SHARE(begin, group_rows, rows);
 
     acc_t lines[BLOCK] __attribute__((aligned(64)));
     // As many steps as V's block holds; the rows are VW further apart, as a power of two would put them all in one set
@@ -162,7 +162,7 @@ __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
     const int strip_rows = max(rows, 1);
 #endif
     for (int strip = begin, strip_end; strip < end; strip = strip_end) {
-        strip_end = end - strip > strip_rows ? strip + strip_rows : end; // in 32 bits
+        strip_end = END_OF_SHARE(strip, strip_rows, end);
         int block = 0;
         do { // once even where k is 0
             const int steps = min(k - block, block_steps);
@@ -255,13 +255,13 @@ __kernel void husk_gemm_skinny_axpy(SKINNY_PARAMS)
     const __global data_t *bias = bias_base + bias_offset;
     __global data_t *out = out_base + out_offset + matrix * out_batch;
     const int begin = get_group_id(0) * group_rows;
-    const int end = min(rows, begin + group_rows);
+    const int end = END_OF_SHARE(begin, group_rows, rows);
 
     acc_t sums[BLOCK / 2] __attribute__((aligned(64)));
     // The sums of a strip of rows, for all vectors, fit the first-level cache.
     const int strip_rows = min(BLOCK / 4 / count / VW * VW, 4096);
-    for (int strip = begin; strip < end; strip += strip_rows) {
-        const int strip_end = min(end, strip + strip_rows);
+    for (int strip = begin, strip_end; strip < end; strip = strip_end) {
+        strip_end = END_OF_SHARE(strip, strip_rows, end);
         for (int i = 0; i < strip_rows * count; i += VW)
             store_private((vf)(0.0f), sums + i);
         for (int p = 0; p < k;) {

@@ -371,12 +371,11 @@ const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES] 
     {.name = "8x8", .options = "-DSIDE=8", .values = {8}},
 };
 
-// Drivers count the work-items of dimension 0 in 32 bits.
 bool husk__attention_can_launch(const husk_tensor *heads, int64_t rows, int64_t blocks, int64_t items,
                                 char reason[HUSK__REASON_CAPACITY])
 {
     const int64_t tiles = husk__divide_up(husk__max_i64(heads->shape[LENGTH], 1), rows);
-    const int64_t most = INT64_C(0xffffffff) / items / tiles;
+    const int64_t most = HUSK__MOST_ITEMS / items / tiles;
     const bool has_few = heads->shape[BATCH] <= most / husk__max_i64(heads->shape[HEADS], 1);
     if (has_few && blocks <= HUSK__MOST_GROUPS)
         return true;

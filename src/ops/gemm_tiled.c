@@ -52,10 +52,15 @@ static int64_t items_of(const husk__configuration *configuration, const husk__en
                   : (int64_t)(v[BLOCK_M] / v[ITEM_M]) * (v[BLOCK_N] / v[ITEM_N]);
 }
 
-static int64_t tiles_of(const husk__gemm_shape *shape, const husk__configuration *configuration)
+static int64_t matrix_tiles(const husk__gemm_shape *shape, const husk__configuration *configuration)
 {
     return husk__divide_up(shape->m, configuration->values[BLOCK_M]) *
-           husk__divide_up(shape->n, configuration->values[BLOCK_N]) * shape->batch;
+           husk__divide_up(shape->n, configuration->values[BLOCK_N]);
+}
+
+static int64_t tiles_of(const husk__gemm_shape *shape, const husk__configuration *configuration)
+{
+    return matrix_tiles(shape, configuration) * shape->batch;
 }
 
 // Work-groups that share the K of a tile, and the steps of each: enough to give every unit two groups.
@@ -213,6 +218,12 @@ static bool is_aligned(int64_t step, int64_t line, int64_t batch)
     return (step == 1 || line == 1) && (step == 1 ? line : step) % 4 == 0 && batch % 4 == 0;
 }
 
+static husk__arg from_matrix(husk__arg operand, int64_t elements)
+{
+    operand.value.i64 += elements;
+    return operand;
+}
+
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
                        const husk__scratch *scratch, const husk__scope *scope)
 {
@@ -248,21 +259,27 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         part.bias = NULL;
         c = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(problem->dtype));
     }
-    const husk__range range = {{(size_t)(tiles_of(shape, plan->configuration) * splits), 1, 1},
-                               {(size_t)state->items, 1, 1}};
     const bool a_is_aligned = is_aligned(shape->a_step, shape->a_row, shape->a_batch);
     const bool b_is_aligned = is_aligned(shape->b_step, shape->b_column, shape->b_batch);
-    husk_status status =
-        HUSK__LAUNCH(queue, state->multiply, &range, scope, HUSK__ARG_TENSOR(given->a),
-                     HUSK__ARG_I64(shape->a_row), HUSK__ARG_I64(shape->a_step), HUSK__ARG_I64(shape->a_batch),
-                     HUSK__ARG_I32(a_is_aligned), b, HUSK__ARG_I64(shape->b_step),
-                     HUSK__ARG_I64(shape->b_column), HUSK__ARG_I64(shape->b_batch),
-                     HUSK__ARG_I32(b_is_aligned), HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), c,
-                     HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column),
-                     HUSK__ARG_I64(inner.shape.c_batch), HUSK__ARG_I32(inner.wide), HUSK__ARG_I32(shape->m),
-                     HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
-                     HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha),
-                     HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+    // Of a matrix. No batch is too large for a launch.
+    const int64_t groups = matrix_tiles(shape, plan->configuration) * splits;
+    const int64_t most = husk__max_i64(husk__most_items(plan->context) / husk__max_i64(groups * state->items, 1), 1);
+    husk_status status = HUSK_OK;
+    for (int64_t first = 0; first < shape->batch && status == HUSK_OK; first += most) {
+        const size_t matrices = (size_t)husk__min_i64(shape->batch - first, most);
+        const husk__range range = {{matrices * (size_t)groups, 1, 1}, {(size_t)state->items, 1, 1}};
+        status = HUSK__LAUNCH(
+            queue, state->multiply, &range, scope, from_matrix(HUSK__ARG_TENSOR(given->a), first * shape->a_batch),
+            HUSK__ARG_I64(shape->a_row), HUSK__ARG_I64(shape->a_step), HUSK__ARG_I64(shape->a_batch),
+            HUSK__ARG_I32(a_is_aligned), from_matrix(b, first * shape->b_batch), HUSK__ARG_I64(shape->b_step),
+            HUSK__ARG_I64(shape->b_column), HUSK__ARG_I64(shape->b_batch), HUSK__ARG_I32(b_is_aligned),
+            HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), from_matrix(c, first * splits * inner.shape.c_batch),
+            HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column),
+            HUSK__ARG_I64(inner.shape.c_batch), HUSK__ARG_I32(inner.wide), HUSK__ARG_I32(shape->m),
+            HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
+            HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha), HUSK__ARG_F32(part.beta),
+            HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+    }
     if (status != HUSK_OK || !in_parts)
         return status;
     const husk__gemm_reduce reduce = {.parts = c,

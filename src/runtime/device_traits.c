@@ -251,6 +251,9 @@ static bool limit(husk_device *device, const char *name, uint64_t value)
     } else if (strcmp(name, "index") == 0) {
         if (value < (uint64_t)device->index_limit)
             device->index_limit = (int64_t)value;
+    } else if (strcmp(name, "launch") == 0) {
+        if (value < (uint64_t)device->launch_limit)
+            device->launch_limit = (int64_t)value;
     } else {
         return false;
     }
@@ -271,8 +274,8 @@ void husk__device_limit(husk_device *device, const char *limits)
             husk__device_list_add_note(
                 device->list, HUSK_NOTE_WARNING,
                 "HUSK_LIMITS: \"%s%s%s\" is not understood; legal: local_memory, work_group and compute_units (from "
-                "1 on), vector_width (4, 8 or 16), max_allocation, global_memory, pooled_memory, index, f64, each "
-                "=number[K|M|G]",
+                "1 on), vector_width (4, 8 or 16), max_allocation, global_memory, pooled_memory, index, launch, f64, "
+                "each =number[K|M|G]",
                 item, equals ? "=" : "", equals ? equals + 1 : "");
     }
     free(copy);
@@ -289,6 +292,7 @@ bool husk__device_read(husk_device *device, husk__unanswered *failed)
         return false;
     device->pooled_memory = UINT64_MAX;
     device->index_limit = INT32_MAX / 2; // the other half is left to the kernels' own steps past the end
+    device->launch_limit = HUSK__MOST_ITEMS;
     husk__device_limit(device, husk__environment("HUSK_LIMITS"));
     return true;
 }

@@ -26,6 +26,7 @@ struct husk_device {
     cl_device_id id;
     husk_device_list *list;
     int64_t index_limit;    /* kernels use 64-bit indices for what lies further from a tensor's first element */
+    int64_t launch_limit;   /* work-items of a launch where there may be any number: husk__most_items */
     uint64_t pooled_memory; /* bytes of free memory that a context keeps for use again; no limit: UINT64_MAX */
 };
 

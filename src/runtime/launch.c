@@ -33,6 +33,11 @@ bool husk__needs_index_64(const husk_context *context, int64_t reach)
     return reach > context->device->index_limit;
 }
 
+int64_t husk__most_items(const husk_context *context)
+{
+    return context->device->launch_limit;
+}
+
 static husk_status check_range(const husk_queue *queue, const husk__kernel *kernel, const husk__range *range,
                                size_t global[3], const husk__scope *scope)
 {
@@ -76,15 +81,15 @@ static void note_uses(husk_queue *queue, const husk__arg *arguments, size_t coun
     }
 }
 
-// Out of resources at the launch is this kernel's fault unless the device is gone altogether.
+// Out of resources at the launch, or too many work-items, is this kernel's fault unless the device is gone altogether.
 static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, cl_int code,
                                  const husk__scope *scope)
 {
     husk_status status = husk__opencl_failed(queue->context, scope, "clEnqueueNDRangeKernel", code);
     if (status == HUSK_DEVICE_LOST)
         return status;
-    if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_WORK_GROUP_SIZE ||
-        code == CL_INVALID_WORK_ITEM_SIZE)
+    if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE ||
+        code == CL_INVALID_GLOBAL_WORK_SIZE)
         return husk__fail_opencl(scope, HUSK_UNSUPPORTED, code,
                                  "kernel %s: the device refuses the launch: clEnqueueNDRangeKernel answered %s",
                                  kernel->name, husk__opencl_name(code));

@@ -28,6 +28,11 @@ typedef struct husk__kernel husk__kernel;
 husk_status husk__kernel_get(husk_context *context, const char *file, const char *options, const char *name,
                              const husk__kernel **kernel, const husk__scope *scope);
 
+/* Work-items of one dimension of a launch: most drivers count them in 32 bits. */
+#define HUSK__MOST_ITEMS INT64_C(0xffffffff)
+/* As many, or what HUSK_LIMITS leaves: what has more of a kind takes several launches. */
+int64_t husk__most_items(const husk_context *context);
+
 /* Work-items the kernel's reqd_work_group_size asks for, 1s where it has none. */
 const size_t *husk__kernel_work_group(const husk__kernel *kernel);
 

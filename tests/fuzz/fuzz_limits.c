@@ -21,6 +21,7 @@ static const husk_device whole = {
                .work_item_sizes = {4096, 4096, 4096}},
     .pooled_memory = UINT64_MAX,
     .index_limit = INT32_MAX / 2,
+    .launch_limit = UINT32_MAX,
 };
 
 static void expect_lowered(const husk_device *d)
@@ -37,6 +38,8 @@ static void expect_lowered(const husk_device *d)
     fuzz_expect(t->global_memory <= before->global_memory, "global_memory was raised");
     fuzz_expect(d->index_limit >= 0 && d->index_limit <= whole.index_limit, "index is %lld",
                 (long long)d->index_limit);
+    fuzz_expect(d->launch_limit >= 0 && d->launch_limit <= whole.launch_limit, "launch is %lld",
+                (long long)d->launch_limit);
 }
 
 void fuzz_target(const char *text, size_t size)

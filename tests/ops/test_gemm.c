@@ -8,6 +8,7 @@
 
 #include "ref/freivalds.h"
 #include "ref/gemm.h"
+#include "support/environment.h"
 #include "support/support.h"
 
 typedef enum bias_kind { NO_BIAS, COLUMN_BIAS, ROW_BIAS } bias_kind;
@@ -446,6 +447,41 @@ START_TEST(test_divided)
 }
 END_TEST
 
+// More tiles than a launch may have work-items: several launches, in f32 with k split or not, and with sums that wait.
+START_TEST(test_several_launches)
+{
+    test_close_device();
+    test_setenv("HUSK_LIMITS", "launch=1000"); // 15 work-groups of 64
+    configuration g = simple(9, 40, 17);
+    g.batch = 37;
+    g.bias = COLUMN_BIAS;
+    g.beta = 0.5f;
+    run(&g, "tiled:32x32", 80);
+    g.shares_b = true;
+    g.c_layout = TEST_SPREAD;
+    run(&g, "tiled:32x32", 81);
+    g = simple(130, 130, 20);
+    g.batch = 3;
+    g.transpose_a = true;
+    run(&g, "tiled:32x32", 82);
+    test_close_device();
+    test_setenv("HUSK_LIMITS", "launch=100"); // a matrix, whose k two work-groups share
+    g = simple(9, 30, 2000);
+    g.batch = 2;
+    g.bias = ROW_BIAS;
+    run(&g, "tiled:32x32", 83);
+    if (test_tier_is("dtypes")) {
+        g = simple(9, 40, 30);
+        g.batch = 20;
+        g.dtype = HUSK_F16;
+        g.activation = HUSK_ACT_GELU;
+        run(&g, "tiled:32x32", 84);
+    }
+    test_close_device();
+    test_restore_environment();
+}
+END_TEST
+
 // A batch stride of 0, and a batch of one matrix against one of several.
 START_TEST(test_broadcast)
 {
@@ -541,6 +577,7 @@ int main(void)
     tcase_add_test(generated, test_packed_variant);
     tcase_add_test(generated, test_skinny_variant);
     tcase_add_test(generated, test_tiled_variant);
+    tcase_add_test(chosen, test_several_launches);
     if (test_tier_is("dtypes")) {
         tcase_add_loop_test(chosen, test_packed_rows, 0, 4);
         tcase_add_loop_test(chosen, test_packed_many_columns, 0, 4);

@@ -203,19 +203,22 @@ START_TEST(limits)
         test_setenv("HUSK_LIMITS", cases[i].text);
         ck_assert_uint_eq(traits_now()->vector_width, cases[i].width);
     }
-    test_setenv("HUSK_LIMITS", "index=1000,local_memory=1,work_group=0,compute_units=0,max_allocation=1K,"
-                               "global_memory=1M,f64=0");
+    test_setenv("HUSK_LIMITS", "index=1000,launch=2000,local_memory=1,work_group=0,compute_units=0,"
+                               "max_allocation=1K,global_memory=1M,f64=0");
     const husk_device_traits *now = traits_now();
     ck_assert_int_eq(husk_device_list_get(list, 0)->index_limit, 1000);
+    ck_assert_int_eq(husk_device_list_get(list, 0)->launch_limit, 2000);
     ck_assert_uint_eq(now->local_memory, 1);
     ck_assert_uint_gt(now->work_group, 0);
     ck_assert_uint_gt(now->compute_units, 0);
     ck_assert_uint_eq(now->max_allocation, 1024);
     ck_assert_uint_eq(now->global_memory, 1 << 20);
     ck_assert(!now->has_f64);
-    test_setenv("HUSK_LIMITS", "index=1000000000000,max_allocation=1000000G,global_memory=1000000G,f64=1");
+    test_setenv("HUSK_LIMITS", "index=1000000000000,launch=1000000000000,max_allocation=1000000G,"
+                               "global_memory=1000000G,f64=1");
     now = traits_now();
     ck_assert_int_eq(husk_device_list_get(list, 0)->index_limit, INT32_MAX / 2);
+    ck_assert_int_eq(husk_device_list_get(list, 0)->launch_limit, UINT32_MAX);
     ck_assert_uint_lt(now->max_allocation, UINT64_C(1) << 50);
     ck_assert_uint_lt(now->global_memory, UINT64_C(1) << 50);
 }
