@@ -128,7 +128,7 @@ husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint6
     return enqueue_read(queue, buffer, offset, bytes, host, CL_FALSE, &scope);
 }
 
-// What has failed is no longer mapped.
+// What has failed is no longer mapped, or its block is not used again: unmapping may write to it.
 static husk_status map(husk_queue *queue, husk_buffer *buffer, cl_map_flags flags, uint64_t offset, uint64_t bytes,
                        void **host, const husk__scope *scope)
 {
@@ -145,7 +145,11 @@ static husk_status map(husk_queue *queue, husk_buffer *buffer, cl_map_flags flag
         atomic_fetch_add(&buffer->block->maps, 1);
         *host = mapped;
     } else if (mapped) {
-        clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, mapped, 0, NULL, NULL);
+        HUSK__ENQUEUE(code, queue, clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, mapped, 0, NULL, NULL));
+        if (code == CL_SUCCESS)
+            husk__queue_used(queue, buffer->block);
+        else
+            atomic_fetch_add(&buffer->block->maps, 1);
     }
     return status;
 }

@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <string.h>
 
+#include "runtime/internal.h"
 #include "support/gate.h"
 #include "support/support.h"
 
@@ -128,6 +129,51 @@ START_TEST(whoever_waits_is_told)
 }
 END_TEST
 
+// ---- what is mapped in vain ----
+
+static bool refuses_to_unmap;
+
+cl_int __real_clEnqueueUnmapMemObject(cl_command_queue asked, cl_mem memory, void *mapped, cl_uint count,
+                                      const cl_event *events, cl_event *event);
+cl_int __wrap_clEnqueueUnmapMemObject(cl_command_queue asked, cl_mem memory, void *mapped, cl_uint count,
+                                      const cl_event *events, cl_event *event);
+cl_int __wrap_clEnqueueUnmapMemObject(cl_command_queue asked, cl_mem memory, void *mapped, cl_uint count,
+                                      const cl_event *events, cl_event *event)
+{
+    const cl_int code = __real_clEnqueueUnmapMemObject(asked, memory, mapped, count, events, event);
+    return refuses_to_unmap ? CL_OUT_OF_HOST_MEMORY : code;
+}
+
+static uint64_t last_use(void)
+{
+    const husk__block *block = buffer->block;
+    for (int i = 0; i < block->use_count; i++)
+        if (block->uses[i].clock == queue->clock)
+            return block->uses[i].number;
+    return 0;
+}
+
+// A map that answers what failed before it is undone by a command of its own, which may write to the buffer: until that
+// has ended the memory is nobody else's, and where it cannot be enqueued, never.
+START_TEST(what_is_mapped_in_vain_is_in_use)
+{
+    for (int i = 0; i < COMMANDS; i++) {
+        test_gate gate = test_gate_close(queue);
+        commands[i]();
+        if (!test_gate_break(&gate))
+            continue;
+        const uint64_t before = last_use();
+        refuses_to_unmap = _i;
+        ck_assert_int_eq(map(queue), HUSK_OPENCL);
+        refuses_to_unmap = false;
+        ck_assert_uint_ge(last_use(), before + (_i ? 1 : 2));
+        ck_assert_int_eq(atomic_load(&buffer->block->maps), _i);
+        atomic_store(&buffer->block->maps, 0);
+        test_ok(husk_queue_finish(queue));
+    }
+}
+END_TEST
+
 /* Also where many have ended well since. */
 START_TEST(it_is_not_forgotten)
 {
@@ -231,6 +277,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, whoever_waits_is_told, 0, QUESTIONS);
     tcase_add_test(tests, it_is_not_forgotten);
+    tcase_add_loop_test(tests, what_is_mapped_in_vain_is_in_use, 0, 2);
     tcase_add_test(tests, a_queue_that_waits_for_it_is_told);
     tcase_add_loop_test(tests, it_is_told_without_memory_to_remember_it, 0, COMMANDS);
     suite_add_tcase(suite, tests);
