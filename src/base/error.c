@@ -73,6 +73,20 @@ husk_status husk__reject(const husk__scope *scope, const char *argument, const c
     return HUSK_INVALID_ARGUMENT;
 }
 
+void husk__name_outer(const husk__scope *scope)
+{
+    husk_error *error = scope->error;
+    const size_t length = strlen(scope->call);
+    if (!error || (strncmp(error->text, scope->call, length) == 0 && error->text[length] == ':'))
+        return;
+    const size_t before = length + 2, most = sizeof error->text - 1 - before, now = strlen(error->text);
+    const size_t kept = now < most ? now : most;
+    memmove(error->text + before, error->text, kept);
+    error->text[before + kept] = 0;
+    memcpy(error->text, scope->call, length);
+    memcpy(error->text + length, ": ", 2);
+}
+
 void husk__log_write(const husk__log *log, husk_log_level level, const char *format, ...)
 {
     if (!log || !log->callback)

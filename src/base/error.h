@@ -37,6 +37,9 @@ husk_status husk__fail_opencl(const husk__scope *scope, husk_status status, int3
 husk_status husk__reject(const husk__scope *scope, const char *argument, const char *format, ...)
     HUSK__PRINTF(3, 4);
 
+/* A call that this one makes has failed, and the text of this scope's error begins with that one's name: now with both. */
+void husk__name_outer(const husk__scope *scope);
+
 /* The log callback of a context, and where it may be absent. */
 typedef struct husk__log {
     husk_log_callback callback;

@@ -67,7 +67,10 @@ double husk_plan_error_factor(const husk_plan *plan)
 // A queue keeps the largest scratch memory of each depth.
 void husk__plan_adopt(husk_plan *outer, husk_plan *inside)
 {
-    uint64_t bytes = inside->workspace;
+    uint64_t bytes = husk_plan_workspace(inside);
+    if (bytes > outer->largest_inside)
+        outer->largest_inside = bytes;
+    bytes = inside->workspace;
     for (int depth = 0; depth < HUSK__PLAN_DEPTH; ++depth) {
         if (bytes > outer->inside_workspace[depth])
             outer->inside_workspace[depth] = bytes;
@@ -121,29 +124,32 @@ static husk_status prepare_within(husk_context *context, const husk__op *op, con
 }
 
 // Each plan inside keeps to what is left of the limit; together they may take more, as a queue keeps the most that any
-// takes at each depth. Then all of them are planned again with so much less.
+// takes at each depth. Then all of them are planned again with less than the largest takes: with more, all would be the
+// same again.
 static husk_status prepare(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
                            const husk__ranked *ranked, husk_plan **plan, const husk__scope *scope)
 {
-    uint64_t inside_limit = wish->inside_limit;
+    uint64_t inside_limit = wish->inside_limit, bytes = 0;
     for (;;) {
         const husk_status status =
             prepare_within(context, op, problem, wish, inside_limit, ranked, plan, scope);
+        if (status == HUSK_UNSUPPORTED && bytes > 0)
+            break;
         if (status != HUSK_OK || wish->inside_limit == 0)
             return status;
-        const uint64_t bytes = husk_plan_workspace(*plan);
+        bytes = husk_plan_workspace(*plan);
         if (bytes <= wish->inside_limit)
             return HUSK_OK;
+        const uint64_t largest = (*plan)->workspace + (*plan)->largest_inside;
         destroy_plan(*plan);
         *plan = NULL;
-        const uint64_t excess = bytes - wish->inside_limit;
-        if (excess >= inside_limit)
-            return husk__fail(scope, HUSK_UNSUPPORTED,
-                              "variant %s needs %llu bytes of workspace with the plans inside it, the limit is %llu",
-                              ranked->variant->name, (unsigned long long)bytes,
-                              (unsigned long long)wish->inside_limit);
-        inside_limit -= excess;
+        if (largest > inside_limit) // it does not go by limits
+            break;
+        inside_limit = largest - 1;
     }
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "variant %s needs %llu bytes of workspace with the plans inside it, the limit is %llu",
+                      ranked->variant->name, (unsigned long long)bytes, (unsigned long long)wish->inside_limit);
 }
 
 // Of a candidate: another one may take its place.
@@ -399,6 +405,8 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
         return status;
     status = plan->variant->run(plan, queue, arguments, &scratch, scope);
     husk__scratch_end(queue, &scratch);
+    if (status != HUSK_OK)
+        husk__name_outer(scope);
     if (status == HUSK_UNSUPPORTED && rejections(cache) == before)
         blame(plan, cache, scope);
     return status;

@@ -33,6 +33,7 @@ struct husk_plan {
     husk__limit limit;
     uint64_t inside_limit;                       /* husk__wish's, or less */
     uint64_t inside_workspace[HUSK__PLAN_DEPTH]; /* of the plans inside it, and inside those: the most at each depth */
+    uint64_t largest_inside;                     /* the most that one of them takes with those inside it */
     double flops;
     double error_factor;
     husk_choice choice;
