@@ -170,8 +170,7 @@ double husk__engine_error_factor(const husk__engine *engine, husk__product produ
 
 // ---- which may be used ----
 
-// Whether the list of HUSK_ENGINES has a name, or the first words of one: "amd_wmma" is amd_wmma_gfx12, too.
-static bool is_listed(const char *list, const char *name)
+bool husk__engine_is_listed(const char *list, const char *name)
 {
     while (*list) {
         const size_t length = strcspn(list, ",");
@@ -185,7 +184,7 @@ static bool is_listed(const char *list, const char *name)
 static bool is_allowed(const husk__engine *engine)
 {
     const char *list = husk__environment("HUSK_ENGINES");
-    return list ? is_listed(list, engine->name) : !engine->is_soft;
+    return list ? husk__engine_is_listed(list, engine->name) : !engine->is_soft;
 }
 
 size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__product wanted[HUSK__ENGINE_WANTED])
@@ -247,7 +246,7 @@ static void warn_of_strangers(husk_context *context)
         snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), list);
         bool is_known = strcmp(item, "none") == 0 || strcmp(item, "portable") == 0;
         for (size_t e = 0; e < ENGINES; ++e)
-            is_known = is_known || is_listed(item, rows[e].name);
+            is_known = is_known || husk__engine_is_listed(item, rows[e].name);
         if (!is_known)
             husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "HUSK_ENGINES: \"%s\" is no engine", item);
         list += length + (list[length] == ',');

@@ -65,6 +65,9 @@ extern const husk__engine *const husk__engines[]; /* ends with NULL */
  */
 size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__product products[HUSK__ENGINE_WANTED]);
 
+/* Whether the list of HUSK_ENGINES has a name, or the first words of one: "amd_wmma" is amd_wmma_gfx12, too. */
+bool husk__engine_is_listed(const char *list, const char *name);
+
 /* The first engine of a kind that such devices may have and HUSK_ENGINES lets be used, for one of these products. */
 const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_device_traits *traits, husk_dtype dtype,
                                          husk_precision precision);

@@ -21,15 +21,11 @@ void husk__class_size(husk__text *text, const char *name, int64_t size)
 
 // ---- the device ----
 
-// What distinguishes processors that share a name: "cpu family" and "model", or Arm's implementer and part.
-static bool append_cpu_model(char *text, size_t size)
+void husk__cpu_model(const char *info, char *text, size_t size)
 {
     static const char *const names[] = {"cpu family", "model", "CPU implementer", "CPU part"};
-    errno = 0;
-    char *info = husk__read_stream("/proc/cpuinfo", 4096);
-    const bool lacks_memory = !info && errno == ENOMEM;
-    for (size_t i = 0; info && i < sizeof names / sizeof *names; ++i) {
-        for (char *line = info; line; line = strchr(line, '\n')) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        for (const char *line = info; line; line = strchr(line, '\n')) {
             line += *line == '\n';
             size_t length = strlen(names[i]);
             if (strncmp(line, names[i], length) != 0)
@@ -43,6 +39,15 @@ static bool append_cpu_model(char *text, size_t size)
             break;
         }
     }
+}
+
+static bool append_cpu_model(char *text, size_t size)
+{
+    errno = 0;
+    char *info = husk__read_stream("/proc/cpuinfo", 4096);
+    const bool lacks_memory = !info && errno == ENOMEM;
+    if (info)
+        husk__cpu_model(info, text, size);
     free(info);
     return !lacks_memory;
 }

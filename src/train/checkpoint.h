@@ -47,6 +47,9 @@ husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *
 /* Also of one whose making failed. */
 void husk__checkpoint_list_free(husk__checkpoint_list *list);
 
+/* A number of the metadata: digits, up to 2^64 - 1. NULL is none. */
+bool husk__checkpoint_number(const char *text, uint64_t *number);
+
 /* OK, or why the graph can be neither saved nor loaded. */
 husk_status husk__checkpoint_check_graph(const husk_graph *graph, const husk__source *source);
 /* Another call's error, less that call's name. */

@@ -44,16 +44,21 @@ static husk_status refuse_key(const loading *load, const char *key, const char *
                              "its metadata has \"%.64s\" as %s, which cannot be", text, key);
 }
 
-static husk_status read_number(const loading *load, const char *key, uint64_t *number)
+bool husk__checkpoint_number(const char *text, uint64_t *number)
 {
-    const char *text = husk_safetensors_metadata(load->file, key);
     uint64_t read = 0;
     bool is_number = text && *text;
     for (const char *at = text; is_number && *at; at++)
         is_number = *at >= '0' && *at <= '9' && !__builtin_mul_overflow(read, (uint64_t)10, &read) &&
                     !__builtin_add_overflow(read, (uint64_t)(*at - '0'), &read);
     *number = read;
-    return is_number ? HUSK_OK : refuse_key(load, key, text);
+    return is_number;
+}
+
+static husk_status read_number(const loading *load, const char *key, uint64_t *number)
+{
+    const char *text = husk_safetensors_metadata(load->file, key);
+    return husk__checkpoint_number(text, number) ? HUSK_OK : refuse_key(load, key, text);
 }
 
 static husk_status read_pending(loading *load)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A log in columns.
-#include <husk/train/loop.h>
+#include "train/loop_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "train/data_file.h"
 #include "train/error.h"
 
 enum { MOST_COLUMNS = 64, MOST_NAME = 60, NUMBER = 32 };
@@ -73,6 +72,7 @@ static const char *read_number(const char *at, double *number)
     const char *digits = at + (*at == '-');
     double value = 0;
     int scale = 0, exponent = 0;
+    bool has_digit = false;
     if (strncmp(digits, "nan", 3) == 0 || strncmp(digits, "inf", 3) == 0) {
         *number = digits[0] == 'n' ? (double)NAN : *at == '-' ? (double)-INFINITY : (double)INFINITY;
         return digits + 3;
@@ -82,20 +82,26 @@ static const char *read_number(const char *at, double *number)
         if (*from == '.') {
             behind = true;
         } else {
-            value = value * 10 + (*from - '0');
-            scale -= behind;
+            const bool counts = value < 1e18; // more digits than a double has only move the point
+            value = counts ? value * 10 + (*from - '0') : value;
+            scale += counts ? -behind : !behind;
+            has_digit = true;
         }
-    if (from == digits)
+    if (!has_digit)
         return NULL;
     if (*from == 'e') {
         bool is_less = from[1] == '-';
         from += from[1] == '-' || from[1] == '+' ? 2 : 1;
+        if (*from < '0' || *from > '9')
+            return NULL;
         for (; *from >= '0' && *from <= '9' && exponent < 1000; from++)
             exponent = exponent * 10 + (*from - '0');
         exponent = is_less ? -exponent : exponent;
     }
     exponent += scale;
-    value = exponent < 0 ? value / pow(10, -exponent) : value * pow(10, exponent);
+    for (; exponent < -300; exponent += 300) // 10^324 is infinite, and what it divides is not always 0
+        value /= 1e300;
+    value = exponent < 0 ? value / pow(10, -exponent) : value > 0 ? value * pow(10, exponent) : value;
     *number = *at == '-' ? -value : value;
     return from;
 }
@@ -112,9 +118,8 @@ static bool read_row(const char *line, const char *end, size_t count, double *fi
     return line == end;
 }
 
-// How much of the file stays: the header, and rows before resume_at.
-static husk_status find_end(const char *text, uint64_t bytes, const char *header, const husk_log_params *own,
-                            uint64_t *stays, const husk__source *source)
+husk_status husk__log_end(const char *text, uint64_t bytes, const char *header, const husk_log_params *own,
+                          uint64_t *stays, const husk__source *source)
 {
     size_t length = strlen(header);
     *stays = 0;
@@ -161,7 +166,7 @@ static husk_status resume(const husk_log_params *own, const char *header, int *d
     uint64_t bytes = 0, stays = 0;
     husk_status status = husk__file_load(source, &text, &bytes);
     if (!status)
-        status = find_end((const char *)text, bytes, header, own, &stays, source);
+        status = husk__log_end((const char *)text, bytes, header, own, &stays, source);
     free(text);
     if (status)
         return status;
