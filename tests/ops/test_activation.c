@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=60
+// ctest: tiers=default,long,dtypes,valgrind timeout=60
 // Activations alone: every kind, variant and layout against the reference; special values; bad input.
 #include "ref/activation.h"
 #include "support/support.h"

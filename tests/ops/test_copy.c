@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=180
+// ctest: tiers=default,long,valgrind timeout=180
 // Copies: layouts, views, broadcasts and dtypes, every variant against the reference; special values; bad input.
 #include "ref/copy.h"
 #include "support/support.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=90
+// ctest: tiers=default,long,dtypes,valgrind timeout=90
 // Reductions: every kind, set of axes, variant and layout against the reference; special values; bad input.
 #include "ref/reduce.h"
 #include "support/support.h"

@@ -5,7 +5,8 @@
 #
 # It runs twice. The first time, without Valgrind, compiles the OpenCL programs into PoCL's cache, from where the
 # second takes them: a compiler inside Valgrind is fifty times slower, and nothing of ours. Valgrind 3.19 has no
-# AVX-512, so both runs ask PoCL for code of a CPU that it knows.
+# AVX-512, so both runs ask PoCL for code of a CPU that it knows, and have kernels for its vectors: what PoCL says of
+# them goes by the CPU that it sees, which inside Valgrind is another one, with other programs.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -14,7 +15,8 @@ status=0
 if [ "$(uname -m)" = x86_64 ]; then
     POCL_LLVM_CPU_NAME=haswell
     POCL_KERNELLIB_NAME=avx2
-    export POCL_LLVM_CPU_NAME POCL_KERNELLIB_NAME
+    HUSK_LIMITS=${HUSK_LIMITS:+$HUSK_LIMITS,}vector_width=8
+    export POCL_LLVM_CPU_NAME POCL_KERNELLIB_NAME HUSK_LIMITS
 fi
 
 if ! "$@" > "$work/output" 2>&1; then
