@@ -37,7 +37,7 @@ husk_status husk__fail_opencl(const husk__scope *scope, husk_status status, int3
 husk_status husk__reject(const husk__scope *scope, const char *argument, const char *format, ...)
     HUSK__PRINTF(3, 4);
 
-/* A call that this one makes has failed, and the text of this scope's error begins with that one's name: now with both. */
+/* A call inside this one has failed, and the text of its error begins with that call's name: now with both. */
 void husk__name_outer(const husk__scope *scope);
 
 /* The log callback of a context, and where it may be absent. */

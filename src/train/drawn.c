@@ -172,7 +172,7 @@ static husk_status write_range(husk__drawn *drawn, husk_queue *queue, int64_t fi
 }
 
 husk_status husk__drawn_write(husk__drawn *drawn, husk_queue *queue, bool has_numbers, const int64_t *images,
-                              int64_t count)
+                              int64_t count, husk_error *error)
 {
     const uint64_t size = husk_dtype_size(drawn->tensor.dtype), bytes = (uint64_t)drawn->extent * size;
     const uint64_t ones[2] = {UINT64_MAX, UINT64_MAX};
@@ -181,9 +181,8 @@ husk_status husk__drawn_write(husk__drawn *drawn, husk_queue *queue, bool has_nu
     drawn->before = BAND + (uint64_t)(drawn->tensor.offset % OFFSETS) * size;
     drawn->is_whole = false;
     const uint64_t all = (drawn->before + bytes + 2 * BAND) / 16 * 16;
-    husk_error error;
     husk_status status =
-        drawn->buffer ? HUSK_OK : husk_buffer_create(husk_queue_context(queue), all, &drawn->buffer, &error);
+        drawn->buffer ? HUSK_OK : husk_buffer_create(husk_queue_context(queue), all, &drawn->buffer, error);
     if (status)
         return status;
     drawn->tensor.buffer = drawn->buffer;

@@ -44,10 +44,10 @@ void husk__drawn_release(husk__drawn *drawn);
 
 /*
  * Allocate and write. has_numbers: what is drawn, of these images (NULL: of all), and 0 in the others; else NaN.
- * OUT_OF_MEMORY where there is no room.
+ * OUT_OF_MEMORY where there is no room. error receives a failure of allocating; others are the queue's.
  */
 husk_status husk__drawn_write(husk__drawn *drawn, husk_queue *queue, bool has_numbers, const int64_t *images,
-                              int64_t count);
+                              int64_t count, husk_error *error);
 /* An element of what was drawn. */
 double husk__drawn_at(const husk__drawn *drawn, const int64_t index[HUSK__DRAWN_RANK]);
 /* An image of it, packed: drawn->image numbers. */

@@ -108,6 +108,11 @@ static husk_status check(const verifying *v, const husk__call *call, husk__findi
     return call->verifier->check(call, v->queue, finding);
 }
 
+static const husk_error *failure_of(const verifying *v, const husk__finding *finding)
+{
+    return finding->failure.status ? &finding->failure : husk_queue_error(v->queue);
+}
+
 static bool is_passed_over(husk_status status)
 {
     return status == HUSK_UNSUPPORTED || status == HUSK_BUILD_FAILED || status == HUSK_OUT_OF_MEMORY;
@@ -121,7 +126,7 @@ static husk_status try_variant(verifying *v, husk__call *call, const char *varia
     *error = (husk_error){0};
     husk_status status = name_variant(v, call, variant, error);
     if (!status && (status = check(v, call, &finding)))
-        *error = *husk_queue_error(v->queue);
+        *error = *failure_of(v, &finding);
     *is_right = !status && !finding.is_wrong;
     if (*is_right) {
         snprintf(text, sizeof text, "variant %s takes its place", variant);
@@ -224,10 +229,10 @@ static husk_status verify_call(verifying *v, husk__call *call)
         say(v, HUSK_LOG_WARNING, call, "it is not verified: there is no memory for that");
         status = HUSK_OK;
     } else if (status)
-        status = husk__caused_by(v->scope->error, husk_queue_error(v->queue),
+        status = husk__caused_by(v->scope->error, failure_of(v, &finding),
                                  husk__train_fail(v->scope, status, "%s: %s%s", v->graph->nodes[call->node].name,
                                                   call->is_backward ? "gradient: " : "",
-                                                  husk_queue_error(v->queue)->text));
+                                                  failure_of(v, &finding)->text));
     else
         status = finding.is_wrong ? answer_wrong(v, call, &finding) : keep(v, call, &finding);
     husk_plan_release(finding.plan);

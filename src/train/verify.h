@@ -13,6 +13,7 @@ typedef struct husk__finding {
     husk_plan *plan; /* what has run; to be released by who asked. NULL: nothing did */
     bool is_wrong;
     char text[256]; /* "y[0, 3, 7, 7] is 12 and should be 14" */
+    husk_error failure; /* where that is no call's on the queue; else its status is 0 */
 } husk__finding;
 
 /* How the calls of an operator are verified. */
@@ -22,7 +23,7 @@ typedef struct husk__verifier {
     const char **(*variant)(husk__node_params *params);
     /*
      * Run the call once, on this queue and on tensors of its own, and compare. A failure is the call's, with the
-     * queue's text, or OUT_OF_MEMORY and OUT_OF_HOST_MEMORY where there was no room to verify.
+     * finding's text or else the queue's, or OUT_OF_MEMORY and OUT_OF_HOST_MEMORY where there was no room to verify.
      */
     husk_status (*check)(const husk__call *call, husk_queue *queue, husk__finding *finding);
 } husk__verifier;

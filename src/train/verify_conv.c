@@ -205,7 +205,7 @@ static husk_status run(husk__conv_check *c, bool is_positive, bool is_sampled)
         if (c->operands[o].is_there) {
             const bool has_some = (o == HUSK__OF_X || o == HUSK__OF_Y) && c->count < c->operands[o].shape[0];
             status = husk__drawn_write(&c->operands[o], c->queue, !c->is_output[o] || c->accumulates,
-                                       has_some ? c->images : NULL, c->count);
+                                       has_some ? c->images : NULL, c->count, &c->finding->failure);
         }
     if (status)
         return status;

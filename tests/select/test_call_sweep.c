@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=faults,asan timeout=120 with=../support/faults/fault_layer,../support/faults/swept
 // The calls around operators, of which every allocation of Husk's and every OpenCL call fails once: prewarming, tuning
-// databases, plans and packed weights. Each failure is a documented status with a text of its own and leaves
-// nothing behind; the same call on the same objects, once more, gives what it would have given.
+// databases, plans, their runs, and packed weights. Each failure is a documented status with a text of its own and
+// leaves nothing behind; the same call on the same objects, once more, gives what it would have given.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,12 +76,13 @@ static husk_tensor matrix(const subject *s, int64_t rows, int64_t columns, husk_
 typedef struct operator_calls {
     const char *name;
     husk_status (*create)(subject *s);
-    husk_status (*pack)(subject *s);
-    husk_status (*run)(subject *s); // of the packed weights
-    uint32_t wanted;                // the bits of the third number of the result, at RESULT
+    husk_status (*pack)(subject *s); // NULL: nothing is packed
+    husk_status (*run)(subject *s);  // of the packed weights, where there are some
+    uint32_t wanted;                 // the bits of the third number of the result, at RESULT
+    uint32_t second;                 // and of that of another one, at SECOND; 0: there is none
 } operator_calls;
 
-enum { RESULT = COUNT / 2 };
+enum { RESULT = COUNT / 2, SECOND = RESULT + SIDE * SIDE, THIRD = SECOND + SIDE * SIDE };
 
 static husk_status create_gemm(subject *s)
 {
@@ -101,33 +102,36 @@ static husk_status run_gemm(subject *s)
 {
     const husk_tensor a = matrix(s, SIDE, SIDE, HUSK_F32, 0), c = matrix(s, SIDE, SIDE, HUSK_F32, RESULT);
     const husk_tensor b = husk_packed_tensor(s->packed);
-    return husk_gemm_plan_run(s->plan, s->queue, 1.0f, &a, &b, NULL, 0.0f, &c);
+    swept_call = "husk_gemm_plan_run";
+    return swept_of_queue(s->queue, husk_gemm_plan_run(s->plan, s->queue, 1.0f, &a, &b, NULL, 0.0f, &c));
 }
 
-static husk_tensor image(const subject *s, int64_t n, int64_t offset)
+static husk_tensor image(const subject *s, husk_dtype dtype, int64_t offset)
 {
-    husk_tensor tensor = husk_tensor_make(s->buffer, HUSK_F32, 4, (int64_t[]){n, n, 1, 1});
+    husk_tensor tensor = husk_tensor_make(s->buffer, dtype, 4, (int64_t[]){SIDE, SIDE, 1, 1});
     tensor.offset = offset;
     return tensor;
 }
 
 static husk_status create_conv(subject *s)
 {
-    const husk_tensor x = image(s, SIDE, 0), y = image(s, SIDE, RESULT);
+    const husk_tensor x = image(s, HUSK_F32, 0), y = image(s, HUSK_F32, RESULT);
     return SWEPT(husk_conv_plan_create, s->context, NULL, &x, &x, NULL, &y, &s->plan);
 }
 
 static husk_status pack_conv(subject *s)
 {
-    const husk_tensor w = image(s, SIDE, 0);
+    const husk_tensor w = image(s, HUSK_F32, 0);
     swept_call = "husk_conv_plan_pack";
     return swept_of_queue(s->queue, husk_conv_plan_pack(s->plan, s->queue, &w, &s->packed));
 }
 
 static husk_status run_conv(subject *s)
 {
-    const husk_tensor x = image(s, SIDE, 0), y = image(s, SIDE, RESULT), w = husk_packed_tensor(s->packed);
-    return husk_conv_plan_run(s->plan, s->queue, &x, &w, NULL, &y);
+    const husk_tensor x = image(s, HUSK_F32, 0), y = image(s, HUSK_F32, RESULT),
+                      w = husk_packed_tensor(s->packed);
+    swept_call = "husk_conv_plan_run";
+    return swept_of_queue(s->queue, husk_conv_plan_run(s->plan, s->queue, &x, &w, NULL, &y));
 }
 
 // Bytes of 1.0f: 0, 0, -128, 63, twice a row; column 2 is -128.
@@ -148,7 +152,64 @@ static husk_status run_quantized(subject *s)
 {
     const husk_tensor a = matrix(s, SIDE, SIDE, HUSK_I8, 0), c = matrix(s, SIDE, SIDE, HUSK_I32, RESULT);
     const husk_tensor b = husk_packed_tensor(s->packed);
-    return husk_quantized_gemm_plan_run(s->plan, s->queue, &a, NULL, &b, NULL, NULL, &c, NULL);
+    swept_call = "husk_quantized_gemm_plan_run";
+    return swept_of_queue(s->queue, husk_quantized_gemm_plan_run(s->plan, s->queue, &a, NULL, &b, NULL, NULL,
+                                                                 &c, NULL));
+}
+
+static husk_status create_quantized_conv(subject *s)
+{
+    const husk_tensor x = image(s, HUSK_I8, 0), y = image(s, HUSK_I32, RESULT);
+    return SWEPT(husk_quantized_conv_plan_create, s->context, NULL, &x, &x, NULL, NULL, &y, &s->plan);
+}
+
+static husk_status pack_quantized_conv(subject *s)
+{
+    const husk_tensor w = image(s, HUSK_I8, 0);
+    swept_call = "husk_quantized_conv_plan_pack";
+    return swept_of_queue(s->queue, husk_quantized_conv_plan_pack(s->plan, s->queue, &w, &s->packed));
+}
+
+static husk_status run_quantized_conv(subject *s)
+{
+    const husk_tensor x = image(s, HUSK_I8, 0), y = image(s, HUSK_I32, RESULT),
+                      w = husk_packed_tensor(s->packed);
+    swept_call = "husk_quantized_conv_plan_run";
+    return swept_of_queue(s->queue, husk_quantized_conv_plan_run(s->plan, s->queue, &x, NULL, &w, NULL, NULL,
+                                                                 &y, NULL));
+}
+
+// With a bias and an activation, whose slope is that of y, ones.
+typedef struct gemm_gradients {
+    husk_tensor ones, a, b, bias;
+} gemm_gradients;
+
+static const husk_gemm_params gemm_backward_params = HUSK_GEMM_PARAMS(.activation = HUSK_ACT_RELU);
+
+static void describe_gemm_backward(const subject *s, gemm_gradients *t)
+{
+    t->ones = matrix(s, SIDE, SIDE, HUSK_F32, 0);
+    t->a = matrix(s, SIDE, SIDE, HUSK_F32, RESULT);
+    t->b = matrix(s, SIDE, SIDE, HUSK_F32, SECOND);
+    t->bias = matrix(s, 1, SIDE, HUSK_F32, THIRD);
+}
+
+static husk_status create_gemm_backward(subject *s)
+{
+    gemm_gradients t;
+    describe_gemm_backward(s, &t);
+    return SWEPT(husk_gemm_backward_plan_create, s->context, &gemm_backward_params, &t.ones, &t.ones, NULL,
+                 &t.ones, &t.ones, &t.a, &t.b, &t.bias, NULL, &s->plan);
+}
+
+static husk_status run_gemm_backward(subject *s)
+{
+    gemm_gradients t;
+    describe_gemm_backward(s, &t);
+    swept_call = "husk_gemm_backward_plan_run";
+    return swept_of_queue(s->queue,
+                          husk_gemm_backward_plan_run(s->plan, s->queue, 1.0f, &t.ones, &t.ones, 0.0f, NULL,
+                                                      &t.ones, &t.ones, &t.a, &t.b, &t.bias, NULL));
 }
 
 typedef struct rnn_tensors {
@@ -190,16 +251,66 @@ static husk_status run_rnn(subject *s)
     describe_rnn(s, &t);
     const husk_rnn_inputs inputs = HUSK_RNN_INPUTS(.x = &t.x, .packed = s->packed);
     const husk_rnn_outputs outputs = HUSK_RNN_OUTPUTS(.y = &t.y);
-    return husk_rnn_plan_run(s->plan, s->queue, &inputs, &outputs);
+    swept_call = "husk_rnn_plan_run";
+    return swept_of_queue(s->queue, husk_rnn_plan_run(s->plan, s->queue, &inputs, &outputs));
 }
 
-enum { EIGHT = 0x41000000 }; // 8.0f
+// Of a network whose y is ones, so every slope is 1: of h 1 in the last step, 1 + 8 in the first.
+typedef struct rnn_gradients {
+    rnn_tensors forward;
+    husk_tensor y, reserve, x, input, hidden;
+    husk_rnn_weights weights;
+    husk_rnn_inputs inputs;
+    husk_rnn_outputs outputs, given;
+    husk_rnn_gradients wanted;
+} rnn_gradients;
+
+static void describe_rnn_backward(const subject *s, rnn_gradients *t)
+{
+    describe_rnn(s, &t->forward);
+    const int64_t kept = husk_rnn_reserve_size(&t->forward.params, &t->forward.x);
+    t->y = t->forward.x;
+    t->y.offset = 8 * SIDE * SIDE;
+    t->reserve = husk_tensor_make(s->buffer, HUSK_F32, 1, &kept);
+    t->reserve.offset = 16 * SIDE * SIDE;
+    t->x = t->forward.y; // at RESULT
+    t->input = matrix(s, SIDE, SIDE, HUSK_F32, SECOND);
+    t->hidden = matrix(s, SIDE, SIDE, HUSK_F32, THIRD);
+    t->weights = (husk_rnn_weights){&t->input, &t->hidden, NULL, NULL};
+    t->inputs = HUSK_RNN_INPUTS(.x = &t->forward.x, .weights = &t->forward.weights);
+    t->outputs = HUSK_RNN_OUTPUTS(.y = &t->y, .reserve = &t->reserve);
+    t->given = HUSK_RNN_OUTPUTS(.y = &t->y);
+    t->wanted = HUSK_RNN_GRADIENTS(.x = &t->x, .weights = &t->weights);
+}
+
+static husk_status create_rnn_backward(subject *s)
+{
+    rnn_gradients t;
+    describe_rnn_backward(s, &t);
+    return SWEPT(husk_rnn_backward_plan_create, s->context, &t.forward.params, &t.inputs, &t.outputs,
+                 &t.given, &t.wanted, &s->plan);
+}
+
+static husk_status run_rnn_backward(subject *s)
+{
+    rnn_gradients t;
+    describe_rnn_backward(s, &t);
+    swept_call = "husk_rnn_backward_plan_run";
+    return swept_of_queue(s->queue, husk_rnn_backward_plan_run(s->plan, s->queue, &t.inputs, &t.outputs,
+                                                               &t.given, &t.wanted));
+}
+
+enum { EIGHT = 0x41000000, THIRTY = 0x41f00000, SEVENTY_TWO = 0x42900000 }; // as f32
 
 static const operator_calls operators[] = {
-    {"gemm", create_gemm, pack_gemm, run_gemm, EIGHT},
-    {"conv", create_conv, pack_conv, run_conv, EIGHT},
-    {"quantized_gemm", create_quantized, pack_quantized, run_quantized, 2 * (-128 + 63) * -128},
-    {"rnn", create_rnn, pack_rnn, run_rnn, EIGHT},
+    {"gemm", create_gemm, pack_gemm, run_gemm, EIGHT, 0},
+    {"conv", create_conv, pack_conv, run_conv, EIGHT, 0},
+    {"quantized_gemm", create_quantized, pack_quantized, run_quantized, 2 * (-128 + 63) * -128, 0},
+    {"quantized_conv", create_quantized_conv, pack_quantized_conv, run_quantized_conv,
+     2 * (128 * 128 + 63 * 63), 0},
+    {"gemm_backward", create_gemm_backward, NULL, run_gemm_backward, EIGHT, EIGHT},
+    {"rnn_backward", create_rnn_backward, NULL, run_rnn_backward, SEVENTY_TWO, THIRTY},
+    {"rnn", create_rnn, pack_rnn, run_rnn, EIGHT, 0},
 };
 
 enum { OPERATORS = sizeof operators / sizeof *operators };
@@ -228,19 +339,44 @@ static void make_plan(void *user)
     test_ok_error(operator_->create(user), &swept_error);
 }
 
+static void pack_weights(void *user)
+{
+    make_plan(user);
+    if (operator_->pack)
+        test_ok_error(operator_->pack(user), &swept_error);
+}
+
+static husk_status run_plan(void *user)
+{
+    return operator_->run(user);
+}
+
+static void expect_number(const subject *s, uint64_t at, uint32_t wanted, const char *when)
+{
+    uint32_t got = 0;
+    test_ok(husk_buffer_read(s->queue, s->buffer, 4 * at, 4, &got));
+    ck_assert_msg(got == wanted, "%s: the result has %#x", when, (unsigned)got);
+}
+
+static void check_result(void *user, const char *when)
+{
+    const subject *s = user;
+    expect_number(s, RESULT + 2, operator_->wanted, when);
+    if (operator_->second)
+        expect_number(s, SECOND + 2, operator_->second, when);
+}
+
 static void check_packed(void *user, const char *when)
 {
     subject *s = user;
-    uint32_t got = 0;
     ck_assert_msg(operator_->run(s) == HUSK_OK, "%s: %s", when, husk_queue_error(s->queue)->text);
-    test_ok(husk_buffer_read(s->queue, s->buffer, 4 * (RESULT + 2), 4, &got));
-    ck_assert_msg(got == operator_->wanted, "%s: the result has %#x", when, (unsigned)got);
+    check_result(s, when);
 }
 
 static void check_plan(void *user, const char *when)
 {
     subject *s = user;
-    ck_assert_msg(operator_->pack(s) == HUSK_OK, "%s: %s", when, swept_error.text);
+    ck_assert_msg(!operator_->pack || operator_->pack(s) == HUSK_OK, "%s: %s", when, swept_error.text);
     check_packed(s, when);
 }
 
@@ -252,8 +388,12 @@ START_TEST(plans)
     sweep_begin();
     snprintf(name, sizeof name, "%s, plan", operator_->name);
     SWEEP(name, make_queue, run_create, NULL, check_plan);
-    snprintf(name, sizeof name, "%s, pack", operator_->name);
-    SWEEP(name, make_plan, run_pack, NULL, check_packed);
+    if (operator_->pack) {
+        snprintf(name, sizeof name, "%s, pack", operator_->name);
+        SWEEP(name, make_plan, run_pack, NULL, check_packed);
+    }
+    snprintf(name, sizeof name, "%s, run", operator_->name);
+    SWEEP(name, pack_weights, run_plan, NULL, check_result);
     sweep_end();
 }
 END_TEST
@@ -421,7 +561,7 @@ END_TEST
 
 START_TEST(enough_was_planted)
 {
-    sweep_report("choice", sweep_has_all() ? 1000 : 400);
+    sweep_report("choice", sweep_has_all() ? 3000 : 400);
 }
 END_TEST
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/faults/fault_layer.h"
+#include "support/faults/fault_memory.h"
 #include "support/support.h"
 #include "train/swept_subject.h"
 
@@ -361,6 +363,47 @@ static void check_log(void *user, const char *when)
     expect(a, when);
 }
 
+// ---- what makes no OpenCL call and allocates nothing, so that there is nothing to fail ----
+
+static husk_status run_numbers(all *a)
+{
+    static const husk_initializer drawn = {.size = sizeof drawn, .kind = HUSK_INITIALIZER_HE_NORMAL};
+    const husk_plateau_params plateau = HUSK_PLATEAU_PARAMS(.patience = 1);
+    const husk_stopping_params stopping = HUSK_STOPPING_PARAMS(.patience = 1);
+    husk_plateau falls = {0};
+    husk_stopping stops = {0};
+    float mean[2], deviation[2];
+    double values[6];
+    char text[HUSK_STATE_TEXT];
+    husk_status status = SWEPT(husk_dataset_statistics, a->datasets[0], 1.0f, 2, mean, deviation);
+    if (!status)
+        status = SWEPT(husk_initializer_fill, &drawn, 1, "w", 2, (int64_t[]){2, 3}, values);
+    for (int i = 0; i < 4 && !status; i++) {
+        status = SWEPT(husk_plateau_step, &plateau, &falls, 1.0);
+        if (!status)
+            status = SWEPT(husk_stopping_step, &stopping, &stops, (uint64_t)i, 1.0);
+    }
+    if (!status)
+        status = SWEPT(husk_plateau_save, &falls, text);
+    if (!status)
+        status = SWEPT(husk_plateau_load, text, &falls);
+    if (!status)
+        status = SWEPT(husk_stopping_save, &stops, text);
+    return status ? status : SWEPT(husk_stopping_load, text, &stops);
+}
+
+static void expect_nothing_to_fail(all *a)
+{
+    make_dataset(a);
+    fault_plan(0, 0, false);
+    fault_plan_allocation(0);
+    const husk_status status = run_numbers(a);
+    const long calls = fault_calls(), own = fault_allocations();
+    ck_assert_msg(!status, "%s", swept_error.text);
+    ck_assert_msg(calls == 0 && own == 0, "%ld OpenCL calls and %ld allocations want a sweep", calls, own);
+    release(a);
+}
+
 static void sweep_one(all *a, const char *name, husk_status (*run)(void *), void (*check)(void *, const char *))
 {
     a->has_wanted = false;
@@ -371,6 +414,7 @@ void swept_data(void)
 {
     static all a;
     make_files(&a);
+    expect_nothing_to_fail(&a);
     sweep_one(&a, "examples", run_examples, check_examples);
     sweep_one(&a, "corpus", run_corpus, check_texts);
     sweep_one(&a, "text", run_text, check_texts);

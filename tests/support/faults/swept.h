@@ -43,10 +43,14 @@ husk_status swept_of_queue(const husk_queue *queue, husk_status status);
 
 /*
  * run, checked, without a fault; then with each of them, and after it once more without one. Outside of the tier
- * `faults`, as under AddressSanitizer, one of so many.
+ * `faults`, as under AddressSanitizer, one of so many. Not planted: launches that answer CL_OUT_OF_RESOURCES, after
+ * which another variant computes.
  */
 void sweep(const swept *what);
-/* The same with CL_INVALID_COMMAND_QUEUE as well; after it not even what a queue may keep is left. */
+/*
+ * The same, and launches are refused for want of resources, too, since the results have the same bits in every
+ * variant; after it not even what a queue may keep is left.
+ */
 void sweep_exactly(const swept *what);
 /* Before the first one and after the last one of a test: the device is closed, and nothing is left. */
 void sweep_begin(void);
