@@ -165,6 +165,31 @@ def short_workspaces(searched, text, path):
                 yield start + m.start(1), start + m.end(1), f"({text[start + m.start(1):start + m.end(1)]}) / 2"
 
 
+ZERO = r"(?:\(v\w+\)\()?0(?:\.0f)?\)?"
+
+
+def stale_sums(searched, text, path):
+    """Zeros that are assigned are not: what was there stays. Sums of integers that have one from the start begin with
+    another number (wrong_start has those of floats)."""
+    for m in re.finditer(rf"^\s+(?P<x>\w[\w.>-]*(?:\[[^;=\n]*\])? = {ZERO})(?=;)", searched, re.M):
+        yield m.start("x"), m.end("x"), ""
+    for _, start, end in functions(searched):
+        for m in re.finditer(r"\b(?:u?int|u?long|vi) (\w+) = (?:\(vi\)\()?(?P<x>0)\)?;", searched[start:end]):
+            is_loops = in_for(searched, start + m.start())
+            if not is_loops and re.search(rf"\b{m.group(1)} [+-]= ", searched[start + m.end():end]):
+                yield start + m.start("x"), start + m.end("x"), "1"
+
+
+def dropped_fills(searched, text, path):
+    for m in re.finditer(r"\b(husk_buffer_fill|clEnqueueFillBuffer|memset)\(", searched):
+        end = closing(searched, m.end() - 1)
+        parts = parts_of(searched, m.end(), end, ",")
+        if end < 0 or is_declared(searched, m.start()):
+            continue
+        if m.group(1) != "memset" or text[slice(*parts[1])].strip() == "0":
+            yield m.start(), end + 1, {"memset": "", "husk_buffer_fill": "HUSK_OK"}.get(m.group(1), "CL_SUCCESS")
+
+
 def conditions(searched, text, path):
     """One part of a condition is not looked at. Parts that ask for a status, a NULL or a flag are left alone."""
     spans = list(heads(searched, "if"))
@@ -230,6 +255,7 @@ RULES = [
     Rule("lost_one", KERNEL, "races", LOST_ONE),
     Rule("wrong_remainder", KERNEL, "races", pattern(r"(?<=[\w\])] )%(?= [\w(])", "/")),
     Rule("wrong_start", KERNEL, "", pattern(r"= (?:\(v\w+\)\()?(?P<x>0\.0f)\)?;", "1.0f")),
+    Rule("dropped_fill", KERNEL, "races", stale_sums),
     Rule("swapped_arguments", HOST, "races", swapped_arguments),
     Rule("scratch_offset", HOST, "races", scratch_offsets),
     Rule("short_workspace", HOST, "races", short_workspaces),
@@ -245,5 +271,6 @@ RULES = [
     Rule("host_swapped_stride", HOST, "races", swapped_twins),
     Rule("host_min_for_max", HOST, "", pattern(r"\bhusk__(?P<x>min|max)_", OTHER)),
     Rule("host_off_by_one", HOST, "races", together(ONE_MORE_PAD, LOST_ONE)),
+    Rule("host_dropped_fill", HOST, "races", dropped_fills),
     Rule("wrong_dimension", HOST, "races", pattern(r"\b\w+\[(?P<x>[01])\](?! = \{)", OTHER, is_length)),
 ]

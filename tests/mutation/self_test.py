@@ -78,6 +78,8 @@ EXPECTED = {
     "wrong_remainder": ["y[n / 64 * y_stride] = parts[n - 1];"],
     "lost_one": ["y[n % 64 * y_stride] = parts[n];"],
     "wrong_sign": [],
+    "dropped_fill": [],
+    "host_dropped_fill": [],
     "short_workspace": ["return (4 * n) / 2;"],
     "swallowed_status": ["return HUSK_OK;"],
     "unchecked": ["if (false || count > LARGEST)", "if (shape[0] < 0 || false)"],
@@ -140,6 +142,16 @@ def check_files_of_one_kind():
     add = "void f(void)\n{\n    y = a + b * (c + d);\n}\n"
     news = [site.new for site in sites.sites_of("cl/f.cl", add) if site.rule == "wrong_sign"]
     check("wrong_sign", news == ["y = a - b * (c + d);", "y = a + b * (c - d);"], news)
+    zeros = ("void f(void)\n{\n    int count = 0, one;\n    int total = 0;\n    int last = 0;\n"
+             "    acc[i] = (vf)(0.0f);\n    run = 0.0f;\n"
+             "    for (int i = 0; i < n; ++i)\n        total += i;\n    one = 0 + n;\n}\n")
+    news = [site.new for site in sites.sites_of("cl/f.cl", zeros) if site.rule == "dropped_fill"]
+    check("dropped_fill in a kernel", news == [";", ";", "int total = 1;"], news)
+    fills = ("husk_status husk_buffer_fill(husk_queue *queue)\n{\n    memset(own, 0, sizeof *own);\n"
+             "    memset(own, 1, 2);\n    code = clEnqueueFillBuffer(queue->cl, f(0), &event);\n"
+             "    return husk_buffer_fill(queue, size(0),\n                            1);\n}\n")
+    news = [site.new for site in sites.sites_of("src/ops/f.c", fills) if site.rule == "host_dropped_fill"]
+    check("dropped_fill in the library", news == [";", "code = CL_SUCCESS;", "return HUSK_OK;"], news)
 
 
 def check_draw(found):

@@ -87,7 +87,7 @@ def sites_of(path, text):
 def scope(root):
     """The files that faults are planted in."""
     files = []
-    for folder in ("cl", "cl/lib", "src/ops", "src/runtime", "src/select"):
+    for folder in ("cl", "cl/lib", "src/base", "src/ops", "src/runtime", "src/select"):
         for name in sorted(os.listdir(os.path.join(root, folder))):
             path = f"{folder}/{name}"
             if re.search(r"\.(cl|clh|c)$", name) and not OUT_OF_SCOPE.search(path):

@@ -108,7 +108,7 @@ def stages_of(site, map_, tests):
     rooms = ()
     if site.path.startswith("src/select/"):
         rooms = ("select", "runtime")
-    elif site.path.startswith(("src/runtime/", "cl/runtime_")):
+    elif site.path.startswith(("src/base/", "src/runtime/", "cl/runtime_")):
         rooms = ("runtime", "select")
     for room in rooms:
         add_tests(rf"{room}/({stem}|{stem.split('_')[0]}.*)")
