@@ -367,9 +367,10 @@ void husk_conv_backward_weights_bias(const __global data_t *restrict dy_base, lo
                 for (int h = 0; h < out_h; ++h) {
                     const __global data_t *row = dy + n * y_stride_n + d * y_stride_d + h * y_stride_h;
                     const int step = y_stride_c != 1 && y_stride_w == 1 ? VW : 1; // elements of a row at a time
-                    for (int w = 0, stop; w < out_w;) {
+                    // Long: a row may be all of an image, of nearly 2^31 elements.
+                    for (long w = 0, stop; w < out_w;) {
                         vf sum = (vf)(0.0f), next = (vf)(0.0f);
-                        stop = min(w + LONG_SUM_RUN * step, out_w);
+                        stop = min(w + LONG_SUM_RUN * step, (long)out_w);
                         if (y_stride_c == 1) {
                             for (; w < stop; ++w)
                                 sum += load_vf_part(row + w * y_stride_w, here);
@@ -379,7 +380,7 @@ void husk_conv_backward_weights_bias(const __global data_t *restrict dy_base, lo
                                 next += load_vf(row + w + VW);
                             }
                             for (; w < stop; w += VW)
-                                sum += load_vf_part(row + w, stop - w);
+                                sum += load_vf_part(row + w, (int)(stop - w));
                         } else {
                             for (; w < stop; ++w)
                                 sum.s0 += load_one(row, w * y_stride_w);

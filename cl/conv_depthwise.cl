@@ -561,7 +561,7 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
     const int x_is_flat = x_stride_w == 1 && x_stride_h == in_w;
     const int y_is_flat = y_stride_w == 1 && y_stride_h == out_w;
 
-    const int flat_vectors = (in_h * in_w + VW - 1) / VW;
+    const long flat_vectors = ((long)in_h * in_w + VW - 1) / VW;
     const bool is_flat = x_is_flat && y_is_flat && stride_h == 1 && stride_w == 1 && in_h == out_h &&
                          in_w == out_w && flat_vectors * taps <= FLAT_MASKS;
     const bool is_rows = kernel_h == kernel_w && (kernel_w == 3 || kernel_w == 5) && dilation_h == 1 &&

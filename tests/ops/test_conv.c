@@ -669,6 +669,36 @@ START_TEST(planted_mistakes_are_found)
 }
 END_TEST
 
+// Pixels times taps are more than 2^31. All ones: what lies inside has as many as the filter has taps.
+START_TEST(many_taps_of_a_large_plane)
+{
+    enum { H = 8192, W = 16512, FILTER_H = 15, FILTER_W = 17 };
+    const uint64_t bytes = 2ull * H * W;
+    const uint32_t ones = 0x3f803f80; // two of bf16
+    husk_error error = {0};
+    husk_buffer *memory[3];
+    for (int i = 0; i < 3; ++i) {
+        test_ok_error(husk_buffer_create(test_context(), i ? bytes : 1024, &memory[i], &error), &error);
+        test_ok(husk_buffer_fill(test_queue(), memory[i], 0, i ? bytes : 1024, &ones, 4));
+    }
+    const husk_tensor w = husk_tensor_make(memory[0], HUSK_BF16, 4, (const int64_t[]){1, 1, FILTER_H, FILTER_W});
+    const husk_tensor x = husk_tensor_make(memory[1], HUSK_BF16, 4, (const int64_t[]){1, 1, H, W});
+    const husk_tensor y = husk_tensor_make(memory[2], HUSK_BF16, 4, (const int64_t[]){1, 1, H, W});
+    const husk_conv_params params = HUSK_CONV_PARAMS(.pad = {FILTER_H / 2, FILTER_W / 2});
+    test_ok(husk_conv(test_queue(), &params, &x, &w, NULL, &y));
+    static const int64_t places[][3] = {{H / 2, W / 2, FILTER_H * FILTER_W}, {H - 8, W - 9, FILTER_H * FILTER_W},
+                                        {0, 0, (FILTER_H / 2 + 1) * (FILTER_W / 2 + 1)},
+                                        {H - 1, W - 1, (FILTER_H / 2 + 1) * (FILTER_W / 2 + 1)}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        uint16_t got;
+        test_ok(husk_buffer_read(test_queue(), memory[2], 2 * (uint64_t)(places[i][0] * W + places[i][1]), 2, &got));
+        ck_assert_double_eq(husk_ref_bf16_load(got), (double)places[i][2]);
+    }
+    for (int i = 0; i < 3; ++i)
+        husk_buffer_release(memory[i]);
+}
+END_TEST
+
 START_TEST(enough_was_executed)
 {
     ck_assert_msg(test_executed("conv") >= 400, "only %ld configurations", test_executed("conv"));
@@ -698,6 +728,8 @@ int main(void)
         return test_main(suite);
     }
     tcase_add_loop_test(generated, narrow_ones, 0, 5);
+    if (test_is_long()) // 20 seconds, 540 MB
+        tcase_add_test(edges, many_taps_of_a_large_plane);
     tcase_add_test(edges, edges_of_the_tiles);
     tcase_add_test(edges, filter_larger_than_the_image);
     tcase_add_test(edges, row_that_is_all_padding);

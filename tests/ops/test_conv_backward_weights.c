@@ -216,6 +216,27 @@ START_TEST(many_terms_of_one_sign)
 }
 END_TEST
 
+// As large as an image may be, all ones: the bias' gradient is a sum over a row of nearly 2^31.
+START_TEST(largest_image)
+{
+    enum { ROW = 536870911, ROWS = 4 };
+    const uint32_t one = 0x3f800000, far = 1024; // 1.0f
+    husk_error error = {0};
+    husk_buffer *memory;
+    float sum = 0.0f;
+    test_ok_error(husk_buffer_create(test_context(), 4 * far + 4, &memory, &error), &error);
+    test_ok(husk_buffer_fill(test_queue(), memory, 0, 4, &one, 4));
+    const husk_tensor element = husk_tensor_make(memory, HUSK_F32, 4, (const int64_t[]){1, 1, 1, 1});
+    const husk_tensor image = husk_tensor_expand(&element, 4, (const int64_t[]){1, 1, ROWS, ROW});
+    husk_tensor dbias = husk_tensor_make(memory, HUSK_F32, 1, (const int64_t[]){1});
+    dbias.offset = far;
+    test_ok(husk_conv_backward_weights(test_queue(), NULL, &image, &image, NULL, &dbias));
+    test_ok(husk_buffer_read(test_queue(), memory, 4 * far, 4, &sum));
+    ck_assert_double_eq_tol(sum, (double)ROW * ROWS, 128.0);
+    husk_buffer_release(memory);
+}
+END_TEST
+
 START_TEST(generated_depthwise)
 {
     husk_ref_random random = {.seed = 8000};
@@ -668,6 +689,7 @@ int main(void)
     }
     tcase_add_loop_test(reference, finite_differences, 0, DIFFERENCES);
     tcase_add_test(device, narrow_ones);
+    tcase_add_test(device, largest_image);
     tcase_add_loop_test(device, many_terms_of_one_sign, 0, 4);
     tcase_add_loop_test(device, generated, 0, 10);
     tcase_add_test(device, generated_depthwise);
