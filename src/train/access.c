@@ -5,6 +5,7 @@
 #include <husk/train/compress.h>
 
 #include "train/compile.h"
+#include "train/compress.h"
 
 static husk_status begin(husk_graph *graph, const char *call, husk__train_scope *scope)
 {
@@ -100,6 +101,21 @@ static husk_status check_bytes(const husk_tensor *tensor, const char *name, uint
     return HUSK_OK;
 }
 
+// A quantized graph's products keep the scale and the zero point of what they read. host NULL: it is not seen.
+static husk_status check_quantization(const husk_graph *graph, const char *name, const void *host,
+                                      const husk__train_scope *scope)
+{
+    double kept, given;
+    const int32_t root = graph->values[husk__graph_find(graph, name)].root;
+    if (!husk__quantized_differs(graph, root, host, &kept, &given))
+        return HUSK_OK;
+    if (!host)
+        return husk__train_reject(scope, "name", "%s is what the graph was quantized with, and stays it", name);
+    return husk__train_reject(scope, "host", "%.9g; the graph was quantized with %s %.9g, and has to be quantized anew "
+                                             "for another (husk_graph_quantize)",
+                              given, name, kept);
+}
+
 husk_status husk_graph_write(husk_graph *graph, const char *name, const void *host, uint64_t bytes)
 {
     husk__train_scope scope;
@@ -109,6 +125,8 @@ husk_status husk_graph_write(husk_graph *graph, const char *name, const void *ho
         status = locate(graph, name, true, &tensor, &scope);
     if (!status)
         status = check_bytes(&tensor, name, bytes, host, &scope);
+    if (!status)
+        status = check_quantization(graph, name, host, &scope);
     if (status)
         return status;
     forget_forward(graph, name);
@@ -138,6 +156,8 @@ husk_status husk_graph_write_tensor(husk_graph *graph, const char *name, const h
         return husk__train_reject(&scope, "from", "%s of %s; %s is %s of %s", husk__graph_shape_text(from, text),
                                   husk_dtype_name(from->dtype), name, husk__graph_shape_text(&tensor, wanted),
                                   husk_dtype_name(tensor.dtype));
+    if ((status = check_quantization(graph, name, NULL, &scope)))
+        return status;
     forget_forward(graph, name);
     expose(graph, &tensor);
     return husk__queue_failed(graph, husk_copy(graph->queue, NULL, from, &part), &scope);

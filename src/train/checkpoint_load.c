@@ -145,9 +145,13 @@ static husk_status read_progress(loading *load)
     const char *version = husk_safetensors_metadata(load->file, HUSK__CHECKPOINT_VERSION_KEY);
     if (!version || strcmp(version, HUSK__CHECKPOINT_VERSION) != 0)
         return refuse_key(load, HUSK__CHECKPOINT_VERSION_KEY, version);
-    // Verified when the file was opened. Without it, a number with a flipped bit would be another number.
+    // Without it, a number with a flipped bit would be another number. A file may be open that was not verified.
     if (!husk_safetensors_metadata(load->file, HUSK__SAFETENSORS_HEADER))
         return refuse_key(load, HUSK__SAFETENSORS_HEADER, NULL);
+    if (!husk__safetensors_is_verified(load->file))
+        return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
+                                 "its header is not that of which " HUSK__SAFETENSORS_HEADER
+                                 " is the checksum: nothing can be resumed from it");
     const char *kind = husk_safetensors_metadata(load->file, HUSK__CHECKPOINT_OPTIMIZER_KEY);
     const char *wanted = own->has_optimizer ? husk_optimizer_kind_name(own->optimizer.kind) : "none";
     if (!kind)
@@ -412,6 +416,23 @@ static husk_status read_elements(const loading *load, char *host)
     return HUSK_OK;
 }
 
+// A product keeps its input's scale and zero point: with others in the parameters its results would be wrong.
+static husk_status check_quantization(const loading *load, const char *host)
+{
+    for (size_t i = 0; i < load->list.parameters; i++) {
+        double now, there;
+        if (!load->taken[i])
+            continue;
+        if (husk__quantized_differs(load->graph, load->graph->compiled->parameters[i], host, &now, &there))
+            return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
+                                     "its %s is %.9g, and the graph was quantized with %.9g: a graph for this file has "
+                                     "to be quantized with it (husk_graph_quantize)",
+                                     load->list.items[i].name, there, now);
+        host += bytes_of(&load->list.items[i]);
+    }
+    return HUSK_OK;
+}
+
 static husk_status write_elements(const loading *load, const char *host)
 {
     for (size_t i = 0; i < load->list.count; i++) {
@@ -441,6 +462,8 @@ static husk_status load_elements(const loading *load)
                                  "there is no memory for its %llu bytes", (unsigned long long)bytes - 1);
     husk__compiled *own = load->graph->compiled;
     husk_status status = read_elements(load, host);
+    if (!status)
+        status = check_quantization(load, host);
     if (!status) {
         husk__drop_forwards(own);
         status = write_elements(load, host);

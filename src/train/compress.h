@@ -26,6 +26,12 @@ typedef struct husk__quantized_names {
 } husk__quantized_names;
 void husk__quantized_names_make(husk__quantized_names *names, const husk_graph *graph, const husk__node *node);
 
+/*
+ * Whether host, the bytes of a parameter, is another input_scale or input_zero than the graph was quantized with, which
+ * its products keep; then what they keep and what host has. host NULL: whether the parameter is one of these.
+ */
+bool husk__quantized_differs(const husk_graph *graph, int32_t parameter, const void *host, double *kept, double *given);
+
 extern const husk__node_kind husk__quantized_conv_kind, husk__quantized_gemm_kind;
 
 /* Masks of a graph that prune nothing. */

@@ -152,3 +152,23 @@ void husk__quantized_names_make(husk__quantized_names *names, const husk_graph *
     snprintf(names->input_scale, sizeof names->input_scale, "%s.input_scale", node->name);
     snprintf(names->input_zero, sizeof names->input_zero, "%s.input_zero", node->name);
 }
+
+bool husk__quantized_differs(const husk_graph *graph, int32_t parameter, const void *host, double *kept, double *given)
+{
+    for (int32_t n = 1; n < graph->node_count && graph->is_quantized; n++) {
+        const husk__node *node = &graph->nodes[n];
+        if (node->kind != &husk__quantized_conv_kind && node->kind != &husk__quantized_gemm_kind)
+            continue;
+        const husk_quantization *x = &node->params.quantized.x;
+        const bool is_scale = node->inputs[X_SCALE] == parameter;
+        if (!is_scale && node->inputs[X_ZERO] != parameter)
+            continue;
+        float scale = 0;
+        if (is_scale && host)
+            memcpy(&scale, host, sizeof scale);
+        *kept = is_scale ? (double)x->scale : x->zero;
+        *given = is_scale ? (double)scale : host ? *(const uint8_t *)host : 0;
+        return !host || *given != *kept; // kept is finite, and no zero with a sign
+    }
+    return false;
+}

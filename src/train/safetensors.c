@@ -16,6 +16,7 @@ struct husk_safetensors {
     int descriptor;
     uint64_t begin; // of the elements, in the file
     uint64_t data_size;
+    bool is_verified; // the header is the one that its checksum was made of
     husk__tensor_list list;
 };
 
@@ -48,18 +49,20 @@ husk__safetensors_digits husk__safetensors_hash_header(char *header, size_t size
     return husk__safetensors_digits_of(hash.high64, hash.low64);
 }
 
-// Before it is read: reading changes the text.
-static husk_status verify_header(char *text, uint64_t length, bool *is_verified, const husk__source *source)
+// Before it is read: reading changes the text. A header that does not begin with its checksum stays unverified; so does
+// a damaged one, which is refused where `verifies`.
+static husk_status verify_header(husk_safetensors *file, char *text, uint64_t length, bool verifies,
+                                 const husk__source *source)
 {
     const size_t begin = strlen(HUSK__SAFETENSORS_BEGINNING);
-    *is_verified = length > begin + HUSK__SAFETENSORS_DIGITS && memcmp(text, HUSK__SAFETENSORS_BEGINNING, begin) == 0;
-    if (!*is_verified)
+    if (length <= begin + HUSK__SAFETENSORS_DIGITS || memcmp(text, HUSK__SAFETENSORS_BEGINNING, begin) != 0)
         return HUSK_OK;
     char wanted[HUSK__SAFETENSORS_DIGITS + 1] = "";
     memcpy(wanted, text + begin, HUSK__SAFETENSORS_DIGITS);
     const husk__safetensors_digits digits = husk__safetensors_hash_header(text, (size_t)length);
     memcpy(text + begin, wanted, HUSK__SAFETENSORS_DIGITS);
-    if (strcmp(digits.text, wanted) == 0)
+    file->is_verified = strcmp(digits.text, wanted) == 0;
+    if (file->is_verified || !verifies)
         return HUSK_OK;
     return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                              "its header is damaged: its checksum is %s, and " HUSK__SAFETENSORS_HEADER " says %s",
@@ -70,7 +73,6 @@ static husk_status read_list(husk_safetensors *file, uint64_t file_size, bool ve
 {
     unsigned char first[8];
     uint64_t length;
-    bool is_verified = true;
     if (file_size < sizeof first)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "it ends before its header");
     husk_status status = husk__file_read(source, file->descriptor, 0, first, sizeof first);
@@ -85,11 +87,11 @@ static husk_status read_list(husk_safetensors *file, uint64_t file_size, bool ve
     file->begin = sizeof first + length;
     file->data_size = file_size - file->begin;
     status = husk__file_read(source, file->descriptor, sizeof first, text, length);
-    if (!status && verifies)
-        status = verify_header(text, length, &is_verified, source);
+    if (!status)
+        status = verify_header(file, text, length, verifies, source);
     if (!status)
         status = husk__tensor_list_parse(&file->list, text, (size_t)length, file->data_size, source);
-    if (!status && !is_verified && husk_safetensors_metadata(file, HUSK__SAFETENSORS_HEADER))
+    if (!status && verifies && !file->is_verified && husk_safetensors_metadata(file, HUSK__SAFETENSORS_HEADER))
         status = husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                    HUSK__SAFETENSORS_HEADER " is not where it can be verified: the header has to begin "
                                                             "with it, and with %d digits",
@@ -187,6 +189,11 @@ void husk_safetensors_close(husk_safetensors *file)
 const char *husk__safetensors_path(const husk_safetensors *file)
 {
     return file->path;
+}
+
+bool husk__safetensors_is_verified(const husk_safetensors *file)
+{
+    return file->is_verified;
 }
 
 size_t husk_safetensors_count(const husk_safetensors *file)

@@ -68,5 +68,7 @@ bool husk__safetensors_is_packed(const husk_tensor *tensor);
 void husk__safetensors_describe(char text[256], const char *dtype, int32_t rank, const int64_t *shape);
 /* As it was opened. */
 const char *husk__safetensors_path(const husk_safetensors *file);
+/* Whether its header has a checksum, which is right; also of a file that was opened unverified. */
+bool husk__safetensors_is_verified(const husk_safetensors *file);
 
 #endif

@@ -497,7 +497,7 @@ START_TEST(every_flipped_bit_of_a_header_is_refused)
     test_digits_train(saved.graph, saved.feed, 2);
     save(&saved);
     unsigned char byte, length[8];
-    size_t size, size_after, header = 8, opens = 0;
+    size_t size, size_after, header = 8, opens = 0, unverified = 0;
     const int descriptor = open(path, O_RDWR);
     ck_assert_int_eq(pread(descriptor, length, sizeof length, 0), sizeof length);
     for (int i = 0; i < 8; i++)
@@ -516,11 +516,21 @@ START_TEST(every_flipped_bit_of_a_header_is_refused)
         husk_safetensors_close(file);
         ck_assert_msg(status == HUSK_INVALID_ARGUMENT, "bit %zu of byte %zu, '%c': status %d", bit % 8, bit / 8, byte,
                       status);
+        status = husk_safetensors_open(path, &HUSK_SAFETENSORS_PARAMS(.unverified = 1), &file, &error);
+        if (!status) {
+            unverified++;
+            status = husk_graph_load(into.graph, file, &HUSK_LOAD_PARAMS(.feed = into.feed), NULL, &error);
+        }
+        husk_safetensors_close(file);
+        ck_assert_msg(status == HUSK_INVALID_ARGUMENT, "unverified, bit %zu of byte %zu, '%c': status %d", bit % 8,
+                      bit / 8, byte, status);
         ck_assert_int_eq(pwrite(descriptor, &byte, 1, (off_t)(bit / 8)), 1);
     }
     char *after = snapshot(&into, &size_after);
     ck_assert_msg(size == size_after && memcmp(before, after, size) == 0, "something has changed");
-    printf("flipped: %zu bits of a header, %zu of which only loading refuses\n", 8 * header, opens);
+    printf("flipped: %zu bits of a header, %zu of which only loading refuses; unverified %zu\n", 8 * header, opens,
+           unverified);
+    ck_assert(unverified > opens);
     free(before);
     free(after);
     // A key that is none of Husk's: as a file that was written before there was a checksum of the header.
@@ -530,6 +540,28 @@ START_TEST(every_flipped_bit_of_a_header_is_refused)
     ck_assert_int_eq(pwrite(descriptor, "h", 1, 8 + (off_t)strlen("{\"__metadata__\":{\"")), 1);
     resume(&into); // all bits are as they were
     expect_same(&saved, &into);
+    // Whole, and opened unverified: it is resumed from. With a number that is another one it gives its weights alone.
+    husk_safetensors *file;
+    const husk_safetensors_params unlooked = HUSK_SAFETENSORS_PARAMS(.unverified = 1);
+    test_ok_error(husk_safetensors_open(path, &unlooked, &file, &error), &error);
+    test_ok_error(husk_graph_load(into.graph, file, &HUSK_LOAD_PARAMS(.feed = into.feed), NULL, &error), &error);
+    husk_safetensors_close(file);
+    expect_same(&saved, &into);
+    char *text = malloc(header + 1);
+    ck_assert_int_eq(pread(descriptor, text, header, 0), (ssize_t)header);
+    text[header] = 0;
+    const char *updates = strstr(text + 8, "\"husk.updates\":\"2\"");
+    ck_assert_ptr_nonnull(updates);
+    ck_assert_int_eq(pwrite(descriptor, "7", 1, updates - text + (off_t)strlen("\"husk.updates\":\"")), 1);
+    free(text);
+    test_ok_error(husk_safetensors_open(path, &unlooked, &file, &error), &error);
+    ck_assert_int_eq(husk_graph_load(into.graph, file, NULL, NULL, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.text, ": its header is not that of which husk.header is the checksum"), "%s",
+                  error.text);
+    ck_assert_uint_eq(husk_graph_get_position(into.graph).updates, 2);
+    const husk_load_params weights = HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS);
+    test_ok_error(husk_graph_load(into.graph, file, &weights, NULL, &error), &error);
+    husk_safetensors_close(file);
     close(descriptor);
     end(&saved);
     end(&into);

@@ -344,6 +344,99 @@ START_TEST(what_cannot_be_quantized_is_refused)
 }
 END_TEST
 
+// As the last file that was made: quantized by another calibration.
+static void refused_load(husk_graph *graph, const char *words)
+{
+    husk_safetensors *file = opened();
+    const husk_load_mode modes[] = {HUSK_LOAD_WEIGHTS, HUSK_LOAD_MATCHING};
+    for (int i = 0; i < 2; i++) {
+        refused(husk_graph_load(graph, file, &HUSK_LOAD_PARAMS(.mode = modes[i]), NULL, &error),
+                "husk_graph_load: /tmp", words);
+        ck_assert_ptr_nonnull(strstr(error.text, ": a graph for this file has to be quantized with it"));
+    }
+    husk_safetensors_close(file);
+}
+
+static void refused_write(husk_graph *graph, husk_status status, const char *words)
+{
+    error = *husk_graph_error(graph);
+    refused(status, "husk_graph_write", words);
+}
+
+START_TEST(another_calibration_is_refused)
+{
+    husk_graph *plain = test_graph(HUSK_F32, 3), *quantized = test_graph(HUSK_F32, 4);
+    build(plain);
+    build(quantized);
+    test_ok_error(husk_graph_compile(plain, NULL, &error), &error);
+    husk_calibration *calibration = calibrated(plain), *wider = calibrated(plain);
+    test_fill_input(plain, "x", 20, 0);
+    test_ok_error(husk_calibration_observe(calibration, &error), &error);
+    test_ok_error(husk_calibration_save(calibration, path, &error), &error);
+    make_quantized(quantized, 3);
+    float *x = read_values(plain, "x", N * C * PIXELS), scale;
+    uint8_t zero;
+    test_graph_ok(quantized, husk_graph_write(quantized, "x", x, N * C * PIXELS * sizeof *x));
+    test_graph_ok(quantized, husk_graph_forward(quantized, HUSK_GRAPH_EVALUATION));
+    float *before = read_values(quantized, "y3", N * OUT);
+    for (int i = 0; i < N * C * PIXELS; i++)
+        x[i] *= 10;
+    test_graph_ok(plain, husk_graph_write(plain, "x", x, N * C * PIXELS * sizeof *x));
+    test_ok_error(husk_calibration_observe(wider, &error), &error);
+    test_ok_error(husk_calibration_save(wider, path, &error), &error);
+    refused_load(quantized, "its conv.input_scale is ");
+
+    // Its weights, while inputs are quantized as they were.
+    static const char *const inputs[] = {"conv.input_scale",   "conv.input_zero",     "fc.input_scale",
+                                         "fc.input_zero",      "product.input_scale", "product.input_zero"};
+    husk_safetensors *file = opened();
+    husk_load_params params = HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS, .except = inputs, .except_count = 6);
+    test_ok_error(husk_graph_load(quantized, file, &params, NULL, &error), &error);
+    husk_safetensors_close(file);
+
+    // One number alone: the last node's zero point, then the scale of the middle one.
+    test_ok_error(husk_calibration_save(calibration, path, &error), &error);
+    test_graph_ok(quantized, husk_graph_read(quantized, "product.input_zero", &zero, sizeof zero));
+    test_graph_ok(quantized, husk_graph_read(quantized, "fc.input_scale", &scale, sizeof scale));
+    const uint8_t next = (uint8_t)(zero ^ 1);
+    const float above = nextafterf(scale, 1);
+    rewrite("product.input_zero",
+            &(husk_safetensors_item){"product.input_zero", &next, husk_tensor_make(NULL, HUSK_U8, 0, NULL)});
+    refused_load(quantized, "its product.input_zero is ");
+    test_ok_error(husk_calibration_save(calibration, path, &error), &error);
+    rewrite("fc.input_scale",
+            &(husk_safetensors_item){"fc.input_scale", &above, husk_tensor_make(NULL, HUSK_F32, 0, NULL)});
+    refused_load(quantized, "its fc.input_scale is ");
+
+    refused_write(quantized, husk_graph_write(quantized, "product.input_zero", &next, sizeof next),
+                  "the graph was quantized with product.input_zero ");
+    refused_write(quantized, husk_graph_write(quantized, "fc.input_scale", &above, sizeof above),
+                  "the graph was quantized with fc.input_scale ");
+    husk_tensor there;
+    test_graph_ok(quantized, husk_graph_tensor(quantized, "fc.input_scale", &there));
+    refused_write(quantized, husk_graph_write_tensor(quantized, "fc.input_scale", &there),
+                  "name: fc.input_scale is what the graph was quantized with");
+    // The same is taken, of a file of the graph's own, too; and nothing has changed.
+    test_graph_ok(quantized, husk_graph_write(quantized, "product.input_zero", &zero, sizeof zero));
+    test_graph_ok(quantized, husk_graph_write(quantized, "fc.input_scale", &scale, sizeof scale));
+    test_ok_error(husk_graph_save(quantized, path, NULL, &error), &error);
+    file = opened();
+    test_ok_error(husk_graph_load(quantized, file, NULL, NULL, &error), &error);
+    test_ok_error(husk_graph_load(quantized, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL, &error), &error);
+    husk_safetensors_close(file);
+    test_graph_ok(quantized, husk_graph_forward(quantized, HUSK_GRAPH_EVALUATION));
+    float *after = read_values(quantized, "y3", N * OUT);
+    ck_assert_mem_eq(before, after, N * OUT * sizeof *before);
+    free(x);
+    free(before);
+    free(after);
+    husk_calibration_release(calibration);
+    husk_calibration_release(wider);
+    husk_graph_release(plain);
+    husk_graph_release(quantized);
+}
+END_TEST
+
 // Ranges of nothing but 0 have a scale, so that what comes later is a number; filters of zeros likewise.
 START_TEST(zeros_are_quantized)
 {
@@ -452,6 +545,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, each_layer_is_its_formula);
     tcase_add_test(tests, what_cannot_be_quantized_is_refused);
+    tcase_add_test(tests, another_calibration_is_refused);
     tcase_add_test(tests, zeros_are_quantized);
     tcase_add_test(tests, a_quarter_of_the_size_knows_the_digits);
     suite_add_tcase(suite, tests);

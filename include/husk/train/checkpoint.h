@@ -61,7 +61,8 @@ typedef enum husk_load_mode {
      * All of it: parameters, statistics, the optimizer's states, gradients that were begun, masks, position, rate and
      * seed. The file has to have exactly those, and the graph an optimizer of the same kind. The file has to have the
      * checksum of its header, husk.header, since a flipped bit of a number there is another number. Checkpoints of
-     * versions of Husk that wrote none are refused; WEIGHTS and MATCHING take them.
+     * versions of Husk that wrote none are refused; WEIGHTS and MATCHING take them. It is compared also where the file
+     * was opened unverified.
      */
     HUSK_LOAD_RESUME = 0,
     /*
@@ -101,7 +102,8 @@ typedef struct husk_load_counts {
  * anything is changed: after INVALID_ARGUMENT, IO and OUT_OF_HOST_MEMORY graph and feed are as they were, unless the
  * text says what is loaded or not applied: then a call of the device's has failed half way, and the file has to be
  * loaded again. Of a checkpoint of another network the text says how many names differ, and the first of them. Host
- * memory for what is loaded is taken for the time of the call. Frozen parameters are loaded like others. A forward that
+ * memory for what is loaded is taken for the time of the call. Frozen parameters are loaded like others; a quantized
+ * graph takes no file of another calibration than that it was quantized with (husk_graph_quantize). A forward that
  * was done is of no use afterwards. params: NULL for the defaults; counts may be NULL.
  */
 HUSK_API husk_status husk_graph_load(husk_graph *graph, const husk_safetensors *file, const husk_load_params *params,

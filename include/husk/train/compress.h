@@ -113,6 +113,10 @@ HUSK_API husk_status husk_calibration_save(const husk_calibration *calibration, 
  * bits. count, which may be NULL, receives how many; none is refused, and so is what the file says wrongly of one. The
  * graph is then for evaluation alone, and wants the same file's parameters (husk_graph_load, HUSK_LOAD_WEIGHTS). After
  * INVALID_ARGUMENT and IO the graph is as it was; OUT_OF_HOST_MEMORY may be an error in building (husk_graph_error).
+ *
+ * Each NODE.input_scale and NODE.input_zero is part of the graph from here on: husk_graph_load refuses a file that has
+ * another, such as the same network calibrated on other data, and so do husk_graph_write another number and
+ * husk_graph_write_tensor any. The same is taken. Nobody may write them where husk_graph_tensor says they lie.
  */
 HUSK_API husk_status husk_graph_quantize(husk_graph *graph, const husk_safetensors *file, size_t *count,
                                          husk_error *error);
