@@ -26,7 +26,7 @@ FILE *bench_output_file(const char *path)
     int number = !strcmp(path, "/dev/stdout") ? STDOUT_FILENO : !strcmp(path, "/dev/stderr") ? STDERR_FILENO : -1;
     if (number < 0 && (strncmp(path, "/dev/fd/", 8) || sscanf(path + 8, "%d", &number) != 1))
         return fopen(path, "w");
-    const int own = dup(number);
+    const int own = fcntl(number, F_DUPFD_CLOEXEC, 3);
     FILE *file = own >= 0 ? fdopen(own, "w") : NULL;
     if (!file && own >= 0)
         close(own);
@@ -180,7 +180,7 @@ void bench_output_take_stdout(bench_options *options, char path[32])
             continue;
         if (!path[0]) {
             fflush(stdout);
-            snprintf(path, 32, "/dev/fd/%d", dup(STDOUT_FILENO));
+            snprintf(path, 32, "/dev/fd/%d", fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)); // not for workers
             dup2(STDERR_FILENO, STDOUT_FILENO);
         }
         *paths[i] = path;

@@ -220,10 +220,7 @@ void husk_dist_release(husk_dist *dist)
         return;
     if (!husk__dist_stop(dist))
         husk__dist_end_all(dist);
-    if (dist->failure_received != MPI_REQUEST_NULL) {
-        MPI_Cancel(&dist->failure_received);
-        MPI_Wait(&dist->failure_received, MPI_STATUS_IGNORE);
-    }
+    husk__dist_stop_listening(dist);
     forget(dist);
 }
 

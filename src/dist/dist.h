@@ -126,6 +126,8 @@ struct husk_dist {
 /* "rank 2 (host, process 123)" */
 const char *husk__rank_text(const husk_dist *dist, int32_t rank, char text[128]);
 husk_status husk__dist_start(husk_dist *dist, const husk__dist_scope *scope);
+/* MPI no longer receives anything into it; without the thread, which alone calls MPI. */
+void husk__dist_stop_listening(husk_dist *dist);
 /* The thread's end, when all ranks have come to theirs; false: a failure, and the run is to be ended. */
 bool husk__dist_stop(husk_dist *dist);
 /* MPI_Abort; does not come back. */

@@ -432,6 +432,39 @@ static void *run(void *user)
 
 // ---- begin and end, in the program's thread ----
 
+static void cancel(MPI_Request *request)
+{
+    if (*request == MPI_REQUEST_NULL)
+        return;
+    MPI_Cancel(request);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+void husk__dist_stop_listening(husk_dist *dist)
+{
+    cancel(&dist->beat_received);
+    cancel(&dist->failure_received);
+    for (int32_t r = 0; r < dist->count; r++)
+        cancel(&dist->leave_received[r]);
+}
+
+static husk_status listen_to_all(husk_dist *dist, husk_error *error)
+{
+    if (dist->count == 1)
+        return HUSK_OK;
+    husk_status status = listen(dist, error);
+    for (int32_t r = 0; r < dist->count && !status; r++)
+        if (r != dist->rank)
+            status = husk__mpi_failed(MPI_Irecv(&dist->leave_byte, 0, MPI_BYTE, r, HUSK__TAG_LEAVE,
+                                                dist->comm, &dist->leave_received[r]),
+                                      "MPI_Irecv", error);
+    return status ? status
+                  : husk__mpi_failed(MPI_Irecv(&dist->heard_failure, (int)sizeof dist->heard_failure, MPI_BYTE,
+                                               MPI_ANY_SOURCE, HUSK__TAG_FAILURE, dist->comm,
+                                               &dist->failure_received),
+                                     "MPI_Irecv", error);
+}
+
 husk_status husk__dist_start(husk_dist *dist, const husk__dist_scope *scope)
 {
     husk_error error = {0};
@@ -448,21 +481,11 @@ husk_status husk__dist_start(husk_dist *dist, const husk__dist_scope *scope)
     for (int32_t r = 0; r < dist->count; r++)
         dist->failure_sent[r] = dist->leave_sent[r] = dist->leave_received[r] = MPI_REQUEST_NULL;
     dist->heard_at = dist->looked_at = husk__dist_now();
-    husk_status status = HUSK_OK;
-    if (dist->count > 1)
-        status = listen(dist, &error);
-    for (int32_t r = 0; r < dist->count && !status; r++)
-        if (r != dist->rank)
-            status = husk__mpi_failed(MPI_Irecv(&dist->leave_byte, 0, MPI_BYTE, r, HUSK__TAG_LEAVE,
-                                                dist->comm, &dist->leave_received[r]),
-                                      "MPI_Irecv", &error);
-    if (!status && dist->count > 1)
-        status = husk__mpi_failed(MPI_Irecv(&dist->heard_failure, (int)sizeof dist->heard_failure, MPI_BYTE,
-                                            MPI_ANY_SOURCE, HUSK__TAG_FAILURE, dist->comm,
-                                            &dist->failure_received),
-                                  "MPI_Irecv", &error);
-    if (status)
+    const husk_status status = listen_to_all(dist, &error);
+    if (status) {
+        husk__dist_stop_listening(dist);
         return husk__dist_refuse(scope, status, "%s", error.text);
+    }
     dist->posted_end = &dist->posted;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -472,8 +495,10 @@ husk_status husk__dist_start(husk_dist *dist, const husk__dist_scope *scope)
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&dist->lock, NULL);
     dist->has_lock = true;
-    if (pthread_create(&dist->thread, NULL, run, dist))
+    if (pthread_create(&dist->thread, NULL, run, dist)) {
+        husk__dist_stop_listening(dist);
         return husk__dist_refuse(scope, HUSK_OUT_OF_HOST_MEMORY, "no thread could be started");
+    }
     dist->has_thread = true;
     return HUSK_OK;
 }

@@ -10,11 +10,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PART ".part"
 
-enum { MOST_AT_ONCE = 1 << 30 };
+enum { MOST_AT_ONCE = 1 << 30, ROOM_FOR_OWN = 40, ATTEMPTS = 100 };
 
 // ---- texts ----
 
@@ -148,24 +149,60 @@ static bool is_current(const husk__part *part, const struct stat *ours)
     return stat(part->path, &named) == 0 && ours->st_dev == named.st_dev && ours->st_ino == named.st_ino;
 }
 
+static int open_part(const char *path, bool *is_new)
+{
+    const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    const int descriptor = open(path, flags | O_EXCL, 0666);
+    *is_new = descriptor >= 0;
+    return *is_new || errno != EEXIST ? descriptor : open(path, flags, 0666);
+}
+
+// Some network file systems have no locks.
+static bool has_no_locks(int code)
+{
+    return code == ENOSYS || code == ENOLCK || code == EOPNOTSUPP || code == EINVAL;
+}
+
+// Without a lock: under a name that no other writer has, so that the last one's whole file stays.
+static husk_status begin_unlocked(husk__part *part, bool is_new)
+{
+    char *const behind = part->path + strlen(part->path);
+    if (is_new)
+        unlink(part->path);
+    close(part->descriptor);
+    part->descriptor = -1;
+    for (unsigned i = 0; i < ATTEMPTS && part->descriptor < 0 && (i == 0 || errno == EEXIST); i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(behind, ROOM_FOR_OWN, ".%x-%lx-%x", (unsigned)getpid(), (unsigned long)now.tv_nsec, i);
+        part->descriptor = open(part->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    return part->descriptor < 0 ? fail(part, "\"" PART "\" cannot be made beside it") : HUSK_OK;
+}
+
 husk_status husk__part_begin(husk__part *part, const husk__source *source)
 {
     const size_t length = strlen(source->path);
-    *part = (husk__part){.source = source, .path = malloc(length + sizeof PART), .descriptor = -1};
+    *part = (husk__part){.source = source, .path = malloc(length + sizeof PART + ROOM_FOR_OWN), .descriptor = -1};
     if (!part->path)
         return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for its name");
     memcpy(part->path, source->path, length);
     memcpy(part->path + length, PART, sizeof PART);
-    part->descriptor = open(part->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    bool is_new;
+    part->descriptor = open_part(part->path, &is_new);
     if (part->descriptor < 0)
         return fail(part, "\"" PART "\" cannot be made beside it");
     struct stat ours;
     int locked;
     while ((locked = flock(part->descriptor, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
         ;
+    if (locked != 0 && has_no_locks(errno))
+        return begin_unlocked(part, is_new);
     if (locked != 0 && errno != EWOULDBLOCK) {
         const husk_status status = husk__source_fail_system(source, "\"" PART "\" beside it cannot be locked");
-        end(part); // whose it is nobody knows
+        if (is_new)
+            unlink(part->path);
+        end(part); // whose an older one is nobody knows
         return status;
     }
     const bool is_locked = locked == 0;

@@ -43,7 +43,7 @@ husk_status husk__file_load(const husk__source *source, unsigned char **bytes, u
 /* A file that is being written beside its path. */
 typedef struct husk__part {
     const husk__source *source;
-    char *path; /* the source's, with ".part" behind it */
+    char *path; /* the source's, with ".part" behind it, and more where there are no locks */
     int descriptor;
 } husk__part;
 

@@ -263,7 +263,9 @@ static husk_status compare(husk__conv_check *c)
     if (status || c->finding->is_wrong || has_signs)
         return status;
     status = run(c, false, true);
-    return status ? status : compare_samples(c);
+    if (!status)
+        status = look_outside(c);
+    return status || c->finding->is_wrong ? status : compare_samples(c);
 }
 
 // ---- calls ----

@@ -3,12 +3,14 @@
 // Files that are written: none that is read is lost for it, and what was there stays until all of the new one is.
 #include <check.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "output.h"
 
 #define KEPT HUSK_SOURCE_DIR "/bench/results/pocl-3.1-zen4-2c-standard.json"
 
@@ -152,12 +154,35 @@ START_TEST(a_file_is_replaced_where_it_is)
 }
 END_TEST
 
+// A worker that goes on by itself would keep a pipe open behind clbench.
+START_TEST(stdout_is_not_left_to_workers)
+{
+    bench_options options = {.json_path = "-"};
+    char path[32] = "";
+    int number = -1;
+    fflush(stdout);
+    const int before = dup(STDOUT_FILENO);
+    bench_output_take_stdout(&options, path);
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    ck_assert_int_eq(sscanf(path, "/dev/fd/%d", &number), 1);
+    ck_assert_int_gt(number, STDERR_FILENO);
+    ck_assert(fcntl(number, F_GETFD) & FD_CLOEXEC);
+    FILE *file = bench_output_file(path);
+    ck_assert_ptr_nonnull(file);
+    ck_assert(fcntl(fileno(file), F_GETFD) & FD_CLOEXEC);
+    fclose(file);
+    close(number);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("output files");
     tcase_add_test(tests, what_is_read_is_not_written);
     tcase_add_test(tests, what_was_there_stays_until_the_end);
     tcase_add_test(tests, a_file_is_replaced_where_it_is);
+    tcase_add_test(tests, stdout_is_not_left_to_workers);
     Suite *suite = suite_create("output files");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -2,6 +2,8 @@
 // What libhusk_dist refuses, for check_dist.sh. "calls": what changes nothing, in one run of all ranks, which then sum,
 // train and end as if nothing had been said. Any other argument: one rule of husk_parallel_create or
 // husk_pipeline_create that one rank breaks, and which ends the run.
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,16 @@ enum { BATCH = 4, WIDTH = 8, MICRO_BATCHES = 3 };
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 static bool lacks_memory;
+
+// The library's thread is not to be had; what is received meanwhile is counted.
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user);
+int __real_MPI_Irecv(void *data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request);
+int __wrap_MPI_Irecv(void *data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request);
+int __real_MPI_Cancel(MPI_Request *request);
+int __wrap_MPI_Cancel(MPI_Request *request);
+static bool lacks_threads;
+static int received, cancelled;
 
 static const char *what;
 static int failures;
@@ -36,6 +48,23 @@ void *__wrap_calloc(size_t count, size_t bytes)
         return __real_calloc(count, bytes);
     lacks_memory = false;
     return NULL;
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user)
+{
+    return lacks_threads ? EAGAIN : __real_pthread_create(thread, attributes, run, user);
+}
+
+int __wrap_MPI_Irecv(void *data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    received++;
+    return __real_MPI_Irecv(data, count, type, rank, tag, comm, request);
+}
+
+int __wrap_MPI_Cancel(MPI_Request *request)
+{
+    cancelled++;
+    return __real_MPI_Cancel(request);
 }
 
 // Before husk_dist_create: Open MPI's number of this rank, and MPICH's.
@@ -253,7 +282,10 @@ int main(int count, char **arguments)
         return 1;
     }
     lacks_memory = is("absent_memory") && is_second();
+    lacks_threads = is("no_thread");
     husk_status status = husk_dist_create(&params, &dist, &error);
+    if (is("no_thread"))
+        fprintf(stderr, "receives: %d, cancelled: %d\n", received, cancelled);
     if (!status)
         status = build();
     if (!status && is("calls")) {

@@ -3,6 +3,7 @@
 // Safetensors files: what is written is read, each rule of the format is broken once, and whatever happens while one is
 // written, a whole one is there.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -56,6 +57,19 @@ WRAP(int, fstat, (int file, struct stat *status), (file, status), EIO)
 WRAP(ssize_t, pread, (int file, void *bytes, size_t size, off_t at), (file, bytes, size, at), EIO)
 WRAP(ssize_t, write, (int file, const void *bytes, size_t size), (file, bytes, size), ENOSPC)
 WRAP(ssize_t, pwrite, (int file, const void *bytes, size_t size, off_t at), (file, bytes, size, at), ENOSPC)
+
+static int no_locks; // what flock answers where a file system has none; 0: it has
+
+int __real_flock(int file, int operation);
+int __wrap_flock(int file, int operation);
+int __wrap_flock(int file, int operation)
+{
+    if (no_locks) {
+        errno = no_locks;
+        return -1;
+    }
+    return fails(EIO) ? -1 : __real_flock(file, operation);
+}
 
 static char trace[16]; // of what is written: f: synced, r: renamed
 
@@ -118,6 +132,7 @@ static void setup(void)
     snprintf(path, sizeof path, "%s/net.safetensors", folder);
     snprintf(part, sizeof part, "%s.part", path);
     arm(0);
+    no_locks = 0;
 }
 
 static void teardown(void)
@@ -609,10 +624,23 @@ static int32_t load(void)
     return generation;
 }
 
+static long count_files(void)
+{
+    DIR *files = opendir(folder);
+    long count = 0;
+    ck_assert_ptr_nonnull(files);
+    for (const struct dirent *entry; (entry = readdir(files));)
+        count += entry->d_name[0] != '.';
+    closedir(files);
+    return count;
+}
+
+// With locks, and without.
 START_TEST(every_system_call_fails_once)
 {
     long most = 0;
     int32_t stands = 1;
+    no_locks = _i ? ENOSYS : 0;
     ck_assert_int_eq(store(stands, &error), HUSK_OK);
     for (long number = 1;; ++number) {
         arm(number);
@@ -620,7 +648,7 @@ START_TEST(every_system_call_fails_once)
         const long reached = calls;
         arm(0);
         const int32_t found = load();
-        ck_assert_msg(access(part, F_OK) != 0, "call %ld: a part is left", number);
+        ck_assert_msg(count_files() == 1, "call %ld: a part is left", number);
         if (reached < number) {
             ck_assert_int_eq(status, HUSK_OK);
             ck_assert_int_eq(found, stands + 1);
@@ -683,6 +711,32 @@ START_TEST(one_writer_at_a_time)
     ck_assert_int_eq(store(3, &error), HUSK_IO);
     ck_assert_int_eq(load(), 2);
     ck_assert_int_ne(access(target, F_OK), 0);
+}
+END_TEST
+
+// Another writer's part stays as it is, and nothing else stays.
+START_TEST(without_locks_each_writer_has_its_own_part)
+{
+    static const int codes[] = {ENOSYS, ENOLCK, EOPNOTSUPP, EINVAL};
+    int32_t generation = 1;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i)
+        for (int is_there = 0; is_there < 2; ++is_there) {
+            struct stat about, others;
+            if (is_there)
+                ck_assert_int_eq(close(open(part, O_WRONLY | O_CREAT | O_EXCL, 0600)), 0);
+            no_locks = codes[i];
+            const husk_status status = store(++generation, &error);
+            ck_assert_msg(status == HUSK_OK, "%s: %s", strerror(codes[i]), error.text);
+            no_locks = 0;
+            ck_assert_int_eq(load(), generation);
+            ck_assert_int_eq(count_files(), 1 + is_there);
+            const mode_t mask = umask(0);
+            umask(mask);
+            ck_assert_int_eq(stat(path, &about), 0);
+            ck_assert_int_eq((int)(about.st_mode & 0777), (int)(0666 & ~mask));
+            if (is_there)
+                ck_assert(stat(part, &others) == 0 && others.st_size == 0 && unlink(part) == 0);
+        }
 }
 END_TEST
 
@@ -835,9 +889,10 @@ int main(void)
     suite_add_tcase(suite, cases);
     TCase *weather = tcase_create("weather");
     tcase_add_checked_fixture(weather, setup, teardown);
-    tcase_add_test(weather, every_system_call_fails_once);
+    tcase_add_loop_test(weather, every_system_call_fails_once, 0, 2);
     tcase_add_test(weather, a_file_is_synced_before_it_is_renamed_and_its_folder_after);
     tcase_add_test(weather, one_writer_at_a_time);
+    tcase_add_test(weather, without_locks_each_writer_has_its_own_part);
     tcase_add_test(weather, killed_writers_leave_a_whole_file);
     tcase_add_test(weather, a_file_that_may_not_grow_leaves_the_old_one);
     tcase_add_test(weather, a_full_disk_leaves_the_old_one);

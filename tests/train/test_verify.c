@@ -27,6 +27,9 @@ static husk_graph *make_graph(husk_context *context, husk_dtype dtype)
 
 enum { BATCH = 6, CHANNELS = 20, FILTERS = 24, HEIGHT = 13, WIDTH = 15, MOST = 1 << 16 };
 
+// The first one's.
+static husk_act activation = HUSK_ACT_RELU;
+
 // The second one has a stride. trains: there is a loss, the norm of what it gives.
 static husk_graph *compile(husk_context *context, bool trains, uint32_t unverified, husk_status wanted)
 {
@@ -34,7 +37,7 @@ static husk_graph *compile(husk_context *context, bool trains, uint32_t unverifi
     husk_error error = {0};
     const husk_initializer of_bias =
         HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_UNIFORM, .value = 0.75f, .spread = 0.25f);
-    husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
+    husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = activation);
     husk_conv_params halves = HUSK_CONV_PARAMS(.pad = {1, 1}, .stride = {2, 2});
     husk_conv_layer first = HUSK_CONV_LAYER(.filters = FILTERS, .window = {3, 3}, .params = &same, .bias = &of_bias);
     husk_conv_layer second =
@@ -146,13 +149,13 @@ static void begin_mistake(char *folder, const mistake *m)
     test_setenv("HUSK_KERNEL_DIR", folder);
 }
 
-// The log has a line that names the operator and the variant, and says what takes its place.
-static void expect_named(const mistake *m)
+// The log has a line that names the operator and the variant and says how it is wrong, and what takes its place.
+static void expect_named(const mistake *m, const char *how)
 {
     char wanted[160];
     snprintf(wanted, sizeof wanted, ": %s: variant %s:", m->op, m->variant);
     const char *line = strstr(seen.warnings, wanted);
-    ck_assert_msg(line && strstr(line, "computes wrongly") && strstr(line, " instead of "), "%s: %s", m->what,
+    ck_assert_msg(line && strstr(line, "computes wrongly") && strstr(line, how), "%s: %s", m->what,
                   seen.warnings);
     snprintf(wanted, sizeof wanted, ": %s: variant ", m->op);
     line = strstr(seen.information, wanted);
@@ -184,7 +187,7 @@ START_TEST(a_wrong_variant_is_replaced)
     graph = compile(context, trains, 0, HUSK_OK);
     ck_assert_int_eq(numbers_of(graph, trains, got), count);
     husk_graph_release(graph);
-    expect_named(m);
+    expect_named(m, " instead of ");
     printf("%s\n%s", m->what, seen.warnings);
     double off = difference(right, got, count);
     ck_assert_msg(off < 1e-5, "%s: off by %g", m->what, off);
@@ -197,6 +200,31 @@ START_TEST(a_wrong_variant_is_replaced)
     ck_assert_msg(!seen.warnings[0] && off > 1e-3, "%s: unverified off by %g; %s", m->what, off, seen.warnings);
     husk_graph_release(graph);
     husk_context_release(context);
+    test_restore_environment();
+    test_remove_kernels(folder);
+}
+END_TEST
+
+// Behind y, where a small number is no wrong result: by each activation, for some are verified in another way.
+START_TEST(writes_beyond_are_found)
+{
+    ck_assert_int_eq(BATCH * FILTERS * HEIGHT * WIDTH, 28080);
+    static const mistake beyond = {FORWARD, "            line = line_end;\n",
+                                   "            line = line_end;\n            if (line == lines && panel_begin == 0)\n"
+                                   "                store_one(y_base, y_offset + 28080 + 5, 7.5f);\n",
+                                   "an element behind the last one"};
+    char folder[] = "/tmp/husk-verify-XXXXXX";
+    const bool all = test_is_long();
+    begin_mistake(folder, &beyond);
+    for (int act = all ? HUSK_ACT_NONE : HUSK_ACT_TANH; act <= HUSK_ACT_TANH; act++) {
+        activation = (husk_act)act;
+        husk_context *context = test_logged_context(&seen);
+        husk_graph_release(compile(context, false, 0, HUSK_OK));
+        husk_context_release(context);
+        expect_named(&beyond, "it writes beyond its output");
+        printf("%s\n%s", husk_act_name(activation), seen.warnings);
+    }
+    activation = HUSK_ACT_RELU;
     test_restore_environment();
     test_remove_kernels(folder);
 }
@@ -269,11 +297,11 @@ static void expect_silence(const char *what, int shape)
 }
 
 // A convolution of the graph's input and another one behind it, so that there are all three calls.
-static void compile_shape(husk_context *context, const sizes *s, husk_dtype dtype, husk_act activation, bool adds)
+static void compile_shape(husk_context *context, const sizes *s, husk_dtype dtype, husk_act act, bool adds)
 {
     husk_graph *graph = make_graph(context, dtype);
     husk_error error = {0};
-    husk_conv_params params = HUSK_CONV_PARAMS(.groups = s->groups, .activation = activation);
+    husk_conv_params params = HUSK_CONV_PARAMS(.groups = s->groups, .activation = act);
     memcpy(params.stride, s->stride, sizeof params.stride);
     memcpy(params.pad, s->pad, sizeof params.pad);
     memcpy(params.pad_end, s->pad_end, sizeof params.pad_end);
@@ -359,6 +387,7 @@ int main(void)
     tcase_set_timeout(right_ones, 300);
     tcase_set_timeout(activated, 300);
     tcase_add_loop_test(mistaken, a_wrong_variant_is_replaced, 0, MISTAKES);
+    tcase_add_test(mistaken, writes_beyond_are_found);
     tcase_add_test(mistaken, what_cannot_be_replaced_fails);
     tcase_add_loop_test(right_ones, right_choices_are_left_alone, 0, 2);
     tcase_add_loop_test(right_ones, right_variants_are_left_alone, 0, 12);

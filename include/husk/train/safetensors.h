@@ -32,8 +32,12 @@ HUSK_BEGIN_DECLS
 typedef struct husk_safetensors husk_safetensors;
 
 typedef struct husk_safetensors_params {
-    uint32_t size;       /* sizeof this struct: HUSK_SAFETENSORS_PARAMS sets it */
-    uint32_t unverified; /* not 0: checksums are not looked at, which saves reading the file once */
+    uint32_t size; /* sizeof this struct: HUSK_SAFETENSORS_PARAMS sets it */
+    /*
+     * Not 0: a file is opened whatever its checksums say. That of the elements is not looked at, which saves reading
+     * the file once. HUSK_LOAD_RESUME refuses it in any case unless that of the header is right.
+     */
+    uint32_t unverified;
 } husk_safetensors_params;
 
 #define HUSK_SAFETENSORS_PARAMS(...) \
@@ -97,7 +101,8 @@ typedef struct husk_safetensors_pair {
  * All or nothing: it is written beside path, as path with ".part" behind it, synced, renamed, and the folder synced.
  * Whatever happens before, a full disk or a killed process among it, path stays as it was. A failed call leaves no
  * ".part"; what a killed process has left of one is used again by the next call. Two writers of one path at once: the
- * second is refused. Only when the last step fails, the folder's syncing, path is the new file and the answer IO.
+ * second is refused. Where the file system has no locks, each has a part of its own, with more behind ".part", and the
+ * last one's file stays. Only when the last step fails, the folder's syncing, path is the new file and the answer IO.
  */
 HUSK_API husk_status husk_safetensors_write(const char *path, husk_queue *queue,
                                             const husk_safetensors_item *items, size_t count,
