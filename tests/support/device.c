@@ -55,6 +55,18 @@ bool test_device_is_home(void)
     return is_home;
 }
 
+void test_finish_device(void)
+{
+    const uint64_t most = UINT64_C(60000000000);
+    husk_queue *const queues[] = {queue, silent_queue};
+    for (int i = 0; i < 2; ++i) {
+        husk_event *event = NULL;
+        if (queues[i] && husk_queue_record(queues[i], &event) == HUSK_OK)
+            husk_event_wait(event, most);
+        husk_event_release(event);
+    }
+}
+
 void test_close_device(void)
 {
     test_release_all();

@@ -18,6 +18,11 @@ husk_context *test_context(void);
  * some implementations (Oclgrind) have already destroyed what their own release functions need.
  */
 void test_close_device(void);
+/*
+ * Wait, a minute at most, for what the queues still do. test_main calls it: a process that ends while PoCL compiles a
+ * kernel for one of its threads crashes in LLVM.
+ */
+void test_finish_device(void);
 /* Whether that is PoCL's CPU, with all that it has: each variant that a test names runs there, but for engines. */
 bool test_device_is_home(void);
 husk_queue *test_queue(void);

@@ -136,6 +136,7 @@ int test_main(Suite *suite)
     int failed = srunner_ntests_failed(runner);
     int run = srunner_ntests_run(runner);
     srunner_free(runner);
+    test_finish_device();
     test_close_device();
     print_counters();
     if (run == 0)
