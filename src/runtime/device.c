@@ -303,7 +303,7 @@ static int rank(const husk_device_traits *traits)
     return -1;
 }
 
-static bool is_gpu(const husk_device_traits *traits)
+bool husk__is_gpu(const husk_device_traits *traits)
 {
     return traits->device_class == HUSK_DEVICE_GPU_DISCRETE ||
            traits->device_class == HUSK_DEVICE_GPU_INTEGRATED;
@@ -329,7 +329,7 @@ static bool fits(const husk_device_traits *traits, const char *wish)
     if (!wish)
         return rank(traits) > 0;
     if (strcasecmp(wish, "gpu") == 0)
-        return is_gpu(traits);
+        return husk__is_gpu(traits);
     if (strcasecmp(wish, "cpu") == 0)
         return traits->device_class == HUSK_DEVICE_CPU;
     unsigned long long place[2];

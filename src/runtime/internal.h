@@ -44,6 +44,7 @@ struct husk_device_list {
     bool lacks_memory; /* a note or a limit was lost */
 };
 
+bool husk__is_gpu(const husk_device_traits *traits);
 void husk__device_list_retain(husk_device_list *list);
 /* A list of the one device of an application's own context. */
 husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, const husk__scope *scope);

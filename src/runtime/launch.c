@@ -81,7 +81,9 @@ static void note_uses(husk_queue *queue, const husk__arg *arguments, size_t coun
     }
 }
 
-// Out of resources at the launch, or too many work-items, is this kernel's fault unless the device is gone altogether.
+// Out of resources at the launch, or too many work-items, is this kernel's fault unless the device is gone altogether;
+// and so it is where a GPU has no memory for it: NVIDIA's driver answers CL_OUT_OF_HOST_MEMORY where the private memory
+// of a kernel's work-items cannot be had.
 static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, cl_int code,
                                  const husk__scope *scope)
 {
@@ -89,7 +91,8 @@ static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, 
     if (status == HUSK_DEVICE_LOST)
         return status;
     if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE ||
-        code == CL_INVALID_GLOBAL_WORK_SIZE)
+        code == CL_INVALID_GLOBAL_WORK_SIZE ||
+        (code == CL_OUT_OF_HOST_MEMORY && husk__is_gpu(&queue->context->device->traits)))
         return husk__fail_opencl(scope, HUSK_UNSUPPORTED, code,
                                  "kernel %s: the device refuses the launch: clEnqueueNDRangeKernel answered %s",
                                  kernel->name, husk__opencl_name(code));

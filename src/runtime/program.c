@@ -342,6 +342,24 @@ static husk__kernel *find_kernel(husk__programs *programs, const husk__program *
     return NULL;
 }
 
+// A GPU's driver sets private memory aside for all the work-items that the device can have under way, some 2,048 a
+// unit, and keeps it as long as the context lives: a kernel for CPUs with 256 KiB of it would take 69 GB of an H200
+// (132 units), and the launch fails where they are not free. A quarter of the memory is the most that is taken.
+enum { ITEMS_UNDER_WAY = 2048, SHARE_OF_PRIVATE_MEMORY = 4 };
+
+static husk_status check_private_memory(const husk_device_traits *traits, const char *name, cl_ulong bytes,
+                                        const husk__scope *scope)
+{
+    const double taken = (double)bytes * traits->compute_units * ITEMS_UNDER_WAY;
+    if (!husk__is_gpu(traits) || taken * SHARE_OF_PRIVATE_MEMORY <= (double)traits->global_memory)
+        return HUSK_OK;
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "kernel %s needs %llu bytes of private memory a work-item, of which this GPU of %u units "
+                      "with %llu MiB can have too many under way",
+                      name, (unsigned long long)bytes, traits->compute_units,
+                      (unsigned long long)(traits->global_memory >> 20));
+}
+
 // What the device says of the compiled kernel, against what the device has.
 static husk_status examine(husk_context *context, husk__kernel *kernel, const husk__scope *scope)
 {
@@ -356,7 +374,7 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
                                  kernel->program->file, husk__opencl_name(code));
     const husk_device_traits *traits = &context->device->traits;
     cl_device_id device = context->device->id;
-    cl_ulong local_memory = 0;
+    cl_ulong local_memory = 0, private_memory = 0;
     size_t required[3] = {0};
     code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->max_work_items,
                                     &kernel->max_work_items, NULL);
@@ -366,6 +384,11 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
     if (code == CL_SUCCESS)
         code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory,
                                         &local_memory, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_memory,
+                                        &private_memory, NULL);
+    if (code == CL_INVALID_VALUE) // OpenCL 1.0 has no such question
+        code = CL_SUCCESS;
     clReleaseKernel(cl);
     if (code != CL_SUCCESS)
         return husk__opencl_failed(context, scope, "clGetKernelWorkGroupInfo", code);
@@ -388,7 +411,7 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
         return husk__fail(scope, HUSK_UNSUPPORTED,
                           "kernel %s needs %llu bytes of local memory, this device has %llu", kernel->name,
                           (unsigned long long)local_memory, (unsigned long long)traits->local_memory);
-    return HUSK_OK;
+    return check_private_memory(traits, kernel->name, private_memory, scope);
 }
 
 static husk_status add_kernel(husk_context *context, husk__program *program, const char *name,

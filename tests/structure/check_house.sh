@@ -61,6 +61,13 @@ check_lines() {
     done
 }
 
+# OpenCL C 1.2 has no macros with a variable number of arguments; NVIDIA's compiler refuses them.
+check_macros() {
+    # shellcheck disable=SC2046 # a list of files
+    awk '/^[ \t]*#[ \t]*define[ \t].*\.\.\.\)/ { print FILENAME ":" FNR ": OpenCL C has no variadic macros" }' \
+        $(select_files '^cl/.*\.(cl|clh)$') /dev/null
+}
+
 # Who may include whom: base <- runtime <- select <- ops; train and dist, as users do, see public headers; the rest
 # sees those, ref and what is its own.
 check_includes() {
@@ -199,6 +206,7 @@ check_lists() {
 {
     check_licence
     check_lines
+    check_macros
     check_includes
     check_rooms
     check_manners

@@ -111,6 +111,8 @@ plant bench/cases/conv.c '#include "base/text.h"';            expect 'white-box 
 plant cl/conv_tiled.cl '#include "conv_private.clh"';         expect 'a kernel includes only lib/'
 plant cl/lib/dtype.clh '#include "gemm_tiled.cl"';            expect 'a kernel includes only lib/'
 
+plant cl/lib/dtype.clh '#define EACH(f, ...) f(__VA_ARGS__)';  expect 'no variadic macros'
+
 plant src/ops/conv.c '#include <CL/cl.h>';                    expect 'name CL/'
 plant src/base/text.c '#include <CL/cl_ext.h>';               expect 'name CL/'
 plant tests/ops/test_conv.c '#include <CL/cl.h>';             expect 'name CL/'
