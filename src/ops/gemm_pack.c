@@ -14,10 +14,10 @@ void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key)
     husk__key_i64(key, problem->precision); // in what parts an engine wants them
 }
 
-// Rows of packed weights begin at multiples of four elements.
+// Rows of packed weights begin at multiples of eight elements: 16 bytes of the narrowest dtype.
 static int64_t row_stride(const husk__gemm_shape *shape)
 {
-    return husk__round_up(shape->n, 4);
+    return husk__round_up(shape->n, 8);
 }
 
 void husk__gemm_use_rows(husk__gemm_shape *shape)

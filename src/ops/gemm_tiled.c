@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Variants tiled and matrix: local-memory tiles, for GPUs, multiplied by plain arithmetic or by a matrix engine; with a
-// split of K where there are too few tiles. The kernel is described in cl/gemm_tiled.cl.
+// split of K where there are too few tiles. The kernels are described in cl/gemm_tiled.cl and, for engines whose tiles
+// are filled by asynchronous copies, cl/gemm_async.cl.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "select/engine.h"
 
 // What the numbers of a configuration mean: its options, and how well it uses a busy device, in percent.
-enum { BLOCK_M, BLOCK_N, BLOCK_K, ITEM_M, ITEM_N, EFFICIENCY };
+enum { BLOCK_M, BLOCK_N, BLOCK_K, ITEM_M, ITEM_N, EFFICIENCY, STAGES };
 
 #define TILE(m, n, k, i, j) \
     "-DBLOCK_M=" #m " -DBLOCK_N=" #n " -DBLOCK_K=" #k " -DITEM_M=" #i " -DITEM_N=" #j
@@ -28,16 +29,21 @@ static const husk__configuration configurations[] = {
 // Of an engine, whose file knows its items and whose product knows how many steps lie in local memory: K is split in
 // whole tiles of any product. No ITEM_M marks them.
 #define MATRIX(side, efficiency) {#side "x" #side, "", {side, side, 64, 0, 0, efficiency}}
+// Of pairs of tiles that asynchronous copies fill.
+#define ASYNC(side, efficiency, stages) \
+    {#side "x" #side "_async", " -DSTAGES=" #stages, {side, side, 64, 0, 0, efficiency, stages}}
 
-static const husk__configuration matrix_configurations[] = {MATRIX(128, 100), MATRIX(64, 60), MATRIX(32, 30)};
+static const husk__configuration matrix_configurations[] = {MATRIX(128, 100), MATRIX(64, 60), MATRIX(32, 30),
+                                                            ASYNC(128, 400, 3), ASYNC(64, 240, 3)};
 
 // TILE_PAD of lib/fragment.clh.
 enum { TILE_PAD = 4, MAX_SPLITS = 16, LEAST_TILES_A_SPLIT = 8 };
 
 typedef struct tiled_state {
-    const husk__kernel *multiply;
-    const husk__kernel *reduce; /* NULL where K is not split */
-    int64_t items;              /* of a work-group */
+    const husk__kernel *multiply; /* with B as the plan was made for it */
+    const husk__kernel *reduce;   /* NULL where K is not split */
+    int64_t items;                /* of a work-group */
+    char options[256];            /* of the configuration */
 } tiled_state;
 
 static bool is_matrix(const husk__configuration *configuration)
@@ -45,10 +51,20 @@ static bool is_matrix(const husk__configuration *configuration)
     return configuration->values[ITEM_M] == 0;
 }
 
+static bool is_async(const husk__configuration *configuration)
+{
+    return is_matrix(configuration) && configuration->values[STAGES] > 0;
+}
+
+static int32_t tile_of(const husk__configuration *configuration)
+{
+    return configuration->values[BLOCK_M] | (is_async(configuration) ? HUSK__ENGINE_ASYNC : 0);
+}
+
 static int64_t items_of(const husk__configuration *configuration, const husk__engine *engine)
 {
     const int32_t *v = configuration->values;
-    return engine ? husk__engine_items(engine, v[BLOCK_M])
+    return engine ? husk__engine_items(engine, tile_of(configuration))
                   : (int64_t)(v[BLOCK_M] / v[ITEM_M]) * (v[BLOCK_N] / v[ITEM_N]);
 }
 
@@ -104,6 +120,33 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return fits(candidate, NULL, 2 * (uint64_t)v[BLOCK_K] * line, reason);
 }
 
+// Whether an operand can be copied in chunks of 16 bytes, if its first element begins one: one stride is 1, the others
+// are multiples of that.
+static bool is_copyable(int64_t step, int64_t line, int64_t batch, husk_dtype dtype)
+{
+    const int64_t chunk = 16 / (int64_t)husk_dtype_size(dtype);
+    return (step == 1 || line == 1) && (step == 1 ? line : step) % chunk == 0 && batch % chunk == 0;
+}
+
+static bool supports_async(const husk__gemm_problem *problem, const husk__engine *engine,
+                           char reason[HUSK__REASON_CAPACITY])
+{
+    husk__gemm_shape shape = problem->shape;
+    if (problem->b_is_packed)
+        husk__gemm_use_rows(&shape);
+    if (!engine->copies) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "this device's engine has no asynchronous copies");
+        return false;
+    }
+    if (!is_copyable(shape.a_step, shape.a_row, shape.a_batch, problem->dtype) ||
+        !is_copyable(shape.b_step, shape.b_column, shape.b_batch, problem->dtype)) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "copies 16 bytes at a time: one stride of A and of B has to be 1, the "
+                                                "others multiples of that");
+        return false;
+    }
+    return true;
+}
+
 // Whether an engine may be there: prepare() sees whether it is.
 static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
@@ -119,7 +162,11 @@ static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__
         snprintf(reason, HUSK__REASON_CAPACITY, "no matrix engine for this dtype and precision on this device");
         return false;
     }
-    return fits(candidate, engine, HUSK__ENGINE_LINE * (uint64_t)(v[BLOCK_M] + v[BLOCK_N]), reason);
+    if (is_async(candidate->configuration) && !supports_async(problem, engine, reason))
+        return false;
+    const uint64_t line = is_async(candidate->configuration) ? (uint64_t)v[STAGES] * HUSK__ENGINE_LINE / 2
+                                                             : HUSK__ENGINE_LINE;
+    return fits(candidate, engine, line * (uint64_t)(v[BLOCK_M] + v[BLOCK_N]), reason);
 }
 
 // Whether sums wait in scratch memory for gemm_reduce.cl: those of a split K, and those that are activated in a second
@@ -127,7 +174,8 @@ static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__
 static bool has_parts(const husk__candidate *candidate, int64_t splits)
 {
     const husk__gemm_problem *problem = candidate->problem;
-    return splits > 1 || (husk__gemm_is_narrow(problem) && problem->activation_is_smooth);
+    return splits > 1 || (husk__gemm_is_narrow(problem) && problem->activation_is_smooth &&
+                          !is_async(candidate->configuration));
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -163,21 +211,65 @@ static double cost_matrix(const husk__candidate *candidate)
 }
 
 // The options of the configuration; an engine's where the variant wants one.
-static husk_status configure(husk_plan *plan, husk__text *options, const husk__scope *scope)
+static husk_status configure(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__configuration *configuration = plan->configuration;
     tiled_state *state = plan->state;
+    husk__text options = {0};
     husk_status status = HUSK_OK;
-    if (is_matrix(configuration)) {
-        status = husk__engine_configure(plan, problem->dtype, problem->precision, configuration->values[BLOCK_M],
-                                        problem->shape.k, options, &state->items, scope);
-    } else {
-        husk__text_format(options, "%s", configuration->options);
+    if (is_matrix(configuration))
+        status = husk__engine_configure(plan, problem->dtype, problem->precision, tile_of(configuration),
+                                        problem->shape.k, &options, &state->items, scope);
+    else
         state->items = items_of(configuration, NULL);
-    }
-    if (status == HUSK_OK && options->failed)
+    husk__text_format(&options, "%s", configuration->options);
+    if (status == HUSK_OK && options.failed)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    if (status == HUSK_OK)
+        snprintf(state->options, sizeof state->options, "%s", options.bytes);
+    husk__text_free(&options);
+    return status;
+}
+
+// Operands as a kernel that copies them has to be built for them.
+static void add_layouts(const husk__gemm_shape *shape, husk__text *options)
+{
+    if (shape->a_step != 1)
+        husk__text_format(options, " -DA_ACROSS");
+    if (shape->b_step != 1)
+        husk__text_format(options, " -DB_ACROSS");
+}
+
+// The kernel for B as a run gives it: a plan that was made for plain weights takes packed ones, too.
+static husk_status get_kernel(const husk_plan *plan, bool b_is_packed, const husk__kernel **kernel,
+                              const husk__scope *scope)
+{
+    const husk__gemm_problem *problem = plan->problem;
+    const tiled_state *state = plan->state;
+    const bool copies = is_async(plan->configuration);
+    husk__text configuration = {0};
+    char options[400];
+    husk__gemm_shape rows = problem->shape;
+    husk__gemm_use_rows(&rows);
+    const int64_t last_of_b = husk__max_i64(husk__tensor_last(&problem->b), rows.k * rows.b_step);
+    const int64_t last = husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), last_of_b),
+                                       husk__tensor_last(&problem->c));
+    husk__text_format(&configuration, "%s", state->options);
+    if (copies)
+        add_layouts(b_is_packed ? &rows : &problem->shape, &configuration);
+    // Tiles reach up to a tile beyond the matrix before they are cut off.
+    else if (husk__needs_index_64(plan->context, last))
+        husk__text_format(&configuration, " -DINDEX_64");
+    husk_status status = HUSK_OK;
+    if (configuration.failed)
+        status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    if (status == HUSK_OK) {
+        husk__gemm_options(problem, configuration.bytes, options, sizeof options);
+        status = husk__kernel_get(plan->context, copies ? "gemm_async.cl" : "gemm_tiled.cl", options,
+                                  copies ? "husk_gemm_async" : "husk_gemm_tiled", kernel, scope);
+    }
+    husk__text_free(&configuration);
     return status;
 }
 
@@ -186,29 +278,15 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__gemm_problem *problem = plan->problem;
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
     tiled_state *state = calloc(1, sizeof *state);
-    husk__text configuration = {0};
-    char options[400];
     int64_t steps;
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    husk_status status = configure(plan, &configuration, scope);
-    if (status != HUSK_OK)
-        goto cleanup;
-    husk__gemm_shape rows = problem->shape; // b may come packed
-    husk__gemm_use_rows(&rows);
-    const int64_t last_of_b = husk__max_i64(husk__tensor_last(&problem->b), rows.k * rows.b_step);
-    const int64_t last = husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), last_of_b),
-                                       husk__tensor_last(&problem->c));
-    // Tiles reach up to a tile beyond the matrix before they are cut off.
-    if (husk__needs_index_64(plan->context, last))
-        husk__text_format(&configuration, " -DINDEX_64");
-    husk__gemm_options(problem, configuration.bytes, options, sizeof options);
-    status = husk__kernel_get(plan->context, "gemm_tiled.cl", options, "husk_gemm_tiled", &state->multiply, scope);
+    husk_status status = configure(plan, scope);
+    if (status == HUSK_OK)
+        status = get_kernel(plan, problem->b_is_packed, &state->multiply, scope);
     if (status == HUSK_OK && has_parts(&candidate, splits_of(&candidate, &steps)))
         status = husk__gemm_reduce_get(plan, &state->reduce, scope);
-cleanup:
-    husk__text_free(&configuration);
     return status;
 }
 
@@ -259,17 +337,23 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         part.bias = NULL;
         c = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(problem->dtype));
     }
-    const bool a_is_aligned = is_aligned(shape->a_step, shape->a_row, shape->a_batch);
-    const bool b_is_aligned = is_aligned(shape->b_step, shape->b_column, shape->b_batch);
+    const bool copies = is_async(plan->configuration);
+    const bool a_is_aligned = copies ? is_copyable(shape->a_step, shape->a_row, shape->a_batch, problem->dtype)
+                                     : is_aligned(shape->a_step, shape->a_row, shape->a_batch);
+    const bool b_is_aligned = copies ? is_copyable(shape->b_step, shape->b_column, shape->b_batch, problem->dtype)
+                                     : is_aligned(shape->b_step, shape->b_column, shape->b_batch);
+    const husk__kernel *multiply = state->multiply;
+    husk_status status = HUSK_OK;
+    if (copies && given->b->packed && !problem->b_is_packed)
+        status = get_kernel(plan, true, &multiply, scope);
     // Of a matrix. No batch is too large for a launch.
     const int64_t groups = matrix_tiles(shape, plan->configuration) * splits;
     const int64_t most = husk__max_i64(husk__most_items(plan->context) / husk__max_i64(groups * state->items, 1), 1);
-    husk_status status = HUSK_OK;
     for (int64_t first = 0; first < shape->batch && status == HUSK_OK; first += most) {
         const size_t matrices = (size_t)husk__min_i64(shape->batch - first, most);
         const husk__range range = {{matrices * (size_t)groups, 1, 1}, {(size_t)state->items, 1, 1}};
         status = HUSK__LAUNCH(
-            queue, state->multiply, &range, scope, from_matrix(HUSK__ARG_TENSOR(given->a), first * shape->a_batch),
+            queue, multiply, &range, scope, from_matrix(HUSK__ARG_TENSOR(given->a), first * shape->a_batch),
             HUSK__ARG_I64(shape->a_row), HUSK__ARG_I64(shape->a_step), HUSK__ARG_I64(shape->a_batch),
             HUSK__ARG_I32(a_is_aligned), from_matrix(b, first * shape->b_batch), HUSK__ARG_I64(shape->b_step),
             HUSK__ARG_I64(shape->b_column), HUSK__ARG_I64(shape->b_batch), HUSK__ARG_I32(b_is_aligned),

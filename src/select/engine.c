@@ -82,24 +82,25 @@ static bool claims_all(const husk_device_traits *traits)
     {.name = engine, .claims = who, .products = what, .options = flags, .lanes = items, .share = __VA_ARGS__}
 #define SOFT(engine, what, flags, items, ...) \
     {.name = engine, .claims = claims_all, .products = what, .options = flags " -DENGINE_SOFT", .lanes = items, \
-     .share = __VA_ARGS__, .is_soft = true}
+     .is_soft = true, .share = __VA_ARGS__}
 // name, devices; one work-item multiplies 32 rows by 32 columns
 #define TILES(engine, who, ...) \
     {.name = engine, .kind = HUSK__ENGINE_AMX, .claims = who, .products = BIT(BF16) | BF16_PARTS | BYTES, \
      .lanes = 1, .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
 #define SHARES(a, b, c, d, e, f) {{a, b}, {c, d}, {e, f}}
+#define COPIES(a, b, c, d) .copies = true, .async_share = {{a, b}, {c, d}}
 // Half as many threads, each with 256 registers: in 128 nearly all of these kernels spill. Devices with DPAS have both.
 #define ALL_REGISTERS " -cl-intel-256-GRF-per-thread"
 
 static const husk__engine rows[] = {
-    FRAGMENTS("nv_mma", claims_nv, NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    FRAGMENTS("nv_mma", claims_nv, NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16), COPIES(64, 64, 32, 32)),
     FRAGMENTS("amd_mfma", claims_cdna, MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
     FRAGMENTS("amd_wmma", claims_rdna3, WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
     FRAGMENTS("amd_wmma_gfx12", claims_rdna4, WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
     FRAGMENTS("intel_dpas", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 16, SHARES(32, 32, 32, 16, 16, 16)),
     FRAGMENTS("intel_dpas_8", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 8, SHARES(32, 16, 16, 16, 16, 8)),
     TILES("amx", claims_amx, .permit = husk__permit_amx, .options = ""),
-    SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16)),
+    SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16), COPIES(64, 64, 32, 32)),
     SOFT("soft_amd_mfma", MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
     SOFT("soft_amd_wmma", WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_amd_wmma_gfx12", WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
@@ -132,9 +133,18 @@ void husk__engine_product_options(const husk__engine *engine, husk__product prod
     husk__text_format(options, "%s %s", engine->options, products[product].option);
 }
 
+// Of a tile, which loses its flag.
+static const int32_t *share_of(const husk__engine *engine, int32_t *tile)
+{
+    const bool is_async = *tile & HUSK__ENGINE_ASYNC;
+    *tile &= ~HUSK__ENGINE_ASYNC;
+    const int size = *tile >= 128 ? 0 : *tile >= 64 ? 1 : 2;
+    return is_async ? engine->async_share[size] : engine->share[size];
+}
+
 void husk__engine_options(const husk__engine *engine, husk__product product, int32_t tile, husk__text *options)
 {
-    const int32_t *share = engine->share[tile >= 128 ? 0 : tile >= 64 ? 1 : 2];
+    const int32_t *share = share_of(engine, &tile);
     husk__engine_product_options(engine, product, options);
     husk__text_format(options, " -DLANES=%d -DBLOCK_M=%d -DBLOCK_N=%d -DBLOCK_K=%d -DSUBGROUP_M=%d -DSUBGROUP_N=%d",
                       (int)engine->lanes, (int)tile, (int)tile, (int)products[product].steps, (int)share[0],
@@ -143,7 +153,7 @@ void husk__engine_options(const husk__engine *engine, husk__product product, int
 
 int64_t husk__engine_items(const husk__engine *engine, int32_t tile)
 {
-    const int32_t *share = engine->share[tile >= 128 ? 0 : tile >= 64 ? 1 : 2];
+    const int32_t *share = share_of(engine, &tile);
     return (int64_t)engine->lanes * (tile / share[0]) * (tile / share[1]);
 }
 

@@ -39,6 +39,8 @@ typedef enum husk__engine_kind {
 enum { HUSK__ENGINE_SIZES = 3, HUSK__ENGINE_WANTED = 3, HUSK__ENGINE_REASON = 200 };
 /* Bytes that a line of a tile takes in local memory, twice as the next tiles are fetched meanwhile. */
 enum { HUSK__ENGINE_LINE = 2 * 64 };
+/* A tile of 128 or 64 that asynchronous copies fill: 128 | HUSK__ENGINE_ASYNC. */
+enum { HUSK__ENGINE_ASYNC = 1 << 16, HUSK__ENGINE_ASYNC_SIZES = 2 };
 
 typedef struct husk__engine husk__engine;
 struct husk__engine {
@@ -56,6 +58,9 @@ struct husk__engine {
     /* Fragments: items of a sub-group, their share of tiles of 128, 64 and 32 squared. */
     int32_t lanes;
     int32_t share[HUSK__ENGINE_SIZES][2];
+    /* Whether tiles may be filled by asynchronous copies (cl/lib/fragment_async.clh), and then its share of 128, 64. */
+    bool copies;
+    int32_t async_share[HUSK__ENGINE_ASYNC_SIZES][2];
 };
 
 extern const husk__engine *const husk__engines[]; /* ends with NULL */

@@ -48,6 +48,50 @@ START_TEST(split_sums)
         test_product_run(&(test_shape){.m = 20, .n = 33, .k = 64 * 8 * 3 + 7 * i, .transpose_b = i == 1,
                                        .beta = i == 2 ? 1.0f : 0.0f},
             &test_products[0], "matrix:32x32", 900 + (uint64_t)i);
+    test_product_run(&(test_shape){.m = 20, .n = 32, .k = 64 * 8 * 2 + 8, .transpose_b = true}, &test_products[3],
+                     "matrix:64x64_async", 903);
+    test_restore_environment();
+}
+END_TEST
+
+// Tiles that asynchronous copies fill, 16 bytes at a time: each of A and B along k and across, from first elements that
+// begin such a chunk and from those that do not, matrices that tiles do not divide, and weights packed once.
+START_TEST(copied_tiles)
+{
+    enum { BF16 = 3 };
+    static const char *const variants[] = {"matrix:64x64_async", "matrix:128x128_async"};
+    const test_product *p = &test_products[_i];
+    ck_assert_str_eq(p->engine, "soft_nv_mma");
+    if (_i != BF16 && !test_is_long())
+        return;
+    test_setenv("HUSK_ENGINES", p->engine);
+    int ran = 0;
+    for (int i = 0; i < (test_is_long() ? 32 : 8); ++i) {
+        test_shape s = {.m = 64 + 8 * (i % 3) + 8, .n = 136 - 24 * (i % 4), .k = 40 + 24 * (i % 5)};
+        // In the default tier two programs: A along k, B across and along.
+        s.transpose_b = i % 2;
+        s.transpose_a = test_is_long() && i / 2 % 2;
+        s.batch = i % 3 == 2 ? 2 : 0;
+        s.beta = i % 4 == 1 ? 0.5f : 0.0f;
+        s.c_is_wide = p->dtype != HUSK_F32 && i % 4 >= 2;
+        s.c = i % 5 == 4 ? TEST_REVERSED : TEST_PACKED;
+        s.is_packed = i % 8 == 6;
+        s.activation = test_is_long() && i % 7 == 0 ? HUSK_ACT_GELU : HUSK_ACT_RELU;
+        // What is not contiguous has any size: rows of A, columns of B along k, steps of K across.
+        if (!s.transpose_a)
+            s.m -= i % 5;
+        else if (!s.transpose_b)
+            s.k -= i % 7;
+        if (s.transpose_b)
+            s.n -= i % 3;
+        ran += test_product_run(&s, p, variants[test_is_long() && i % 4 == 3], 700 + (uint64_t)i);
+    }
+    ck_assert_msg(ran > 4 || husk_context_traits(test_context())->work_group < 128, "too much is refused");
+    // One stride of A and of B has to be 1, the others multiples of a chunk.
+    const test_shape unfit[] = {{.m = 64, .n = 64, .k = 65}, {.m = 64, .n = 65, .k = 64},
+                                {.m = 64, .n = 64, .k = 64, .a = TEST_PADDED}};
+    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; ++i)
+        ck_assert(!test_product_run(&unfit[i], p, variants[0], 1));
     test_restore_environment();
 }
 END_TEST
@@ -170,6 +214,7 @@ int main(void)
     TCase *cases = tcase_create("gemm_matrix");
     tcase_set_timeout(cases, 600);
     tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, TEST_PRODUCTS);
+    tcase_add_loop_test(cases, copied_tiles, 0, 4);
     tcase_add_test(cases, split_sums);
     tcase_add_test(cases, special_values);
     tcase_add_test(cases, ten_runs_give_the_same_bits);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Matrix multiplication by a matrix engine whose tiles are filled by asynchronous copies (NVIDIA, sm_80 on):
+// C = act(alpha * op(A) * op(B) + beta * C + bias), as husk_gemm_tiled has it and with its arguments.
+//
+// A work-group computes a BLOCK_M x BLOCK_N tile of C by the loop of lib/fragment_async.clh; where C has too few tiles to
+// fill the device, K is split over several work-groups whose partial sums gemm_reduce.cl adds. One stride of A and one
+// of B is 1. Work-groups that run together compute a square of C rather than rows of it, so that what they read is
+// small. At the end sums pass through the local memory of the tiles, 16 rows of each sub-group at a time, and
+// neighbouring items finish and write neighbouring elements of C.
+//
+//   -DBLOCK_M ...  see lib/fragment.clh; -DSTAGES, -DA_ACROSS, -DB_ACROSS: lib/fragment_async.clh
+//   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
+//
+// Menu: 128x128 by 128 items of 64x64 a sub-group (48 KiB), 64x64 by 128 items of 32x32 (24 KiB), three stages of 64
+// bytes of each line.
+#include "lib/fragment_async.clh"
+#include "lib/activation.clh"
+#include "lib/gemm.clh"
+
+#define SQUARE 8 // rows of tiles that run together
+
+#define FINISH_ROWS  (SUBGROUPS_M * FRAGMENT_M) // that are finished at a time
+#define FINISH_PITCH (BLOCK_N + 8)              // rows of sums meet all banks of local memory
+#if FINISH_ROWS * FINISH_PITCH * 4 > STAGES * (A_TILE + B_TILE) * TILE_BYTES
+#error "sums do not fit the memory of the tiles"
+#endif
+
+// wide: what is f32 beside data_t: C, the bias.
+__attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
+__kernel void husk_gemm_async(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
+                              long a_batch, int a_aligned, const __global data_t *restrict b_base, long b_offset,
+                              long b_step, long b_column, long b_batch, int b_aligned,
+                              const __global data_t *restrict bias_base, long bias_offset, long bias_stride,
+                              int bias_kind, __global data_t *restrict c_base, long c_offset, long c_row,
+                              long c_column, long c_batch, int wide, int m, int n, int k, int splits, int k_split,
+                              float alpha, float beta, ACT_PARAMS)
+{
+    const uint item = get_local_id(0); // unsigned: dividing is then shifting
+    const int column_blocks = (n + BLOCK_N - 1) / BLOCK_N;
+    const int row_blocks = (m + BLOCK_M - 1) / BLOCK_M;
+    const long group = get_group_id(0), blocks = (long)row_blocks * column_blocks;
+    const long part = group / blocks, in_part = group - part * blocks;
+    const long band = in_part / ((long)SQUARE * column_blocks), in_band = in_part - band * SQUARE * column_blocks;
+    const int band_rows = min(SQUARE, row_blocks - (int)band * SQUARE);
+    const int first_row = ((int)band * SQUARE + (int)(in_band % band_rows)) * BLOCK_M;
+    const int first_column = (int)(in_band / band_rows) * BLOCK_N;
+    const long matrix = part / splits;
+    const int begin = (int)(part - matrix * splits) * k_split;
+    const int end = begin + min(k - begin, k_split);
+
+    const __global operand_t *a = a_base + a_offset + matrix * a_batch;
+    const __global operand_t *b = b_base + b_offset + matrix * b_batch;
+    const int a_is_aligned = a_aligned && ((uintptr_t)a & 15) == 0, b_is_aligned = b_aligned && ((uintptr_t)b & 15) == 0;
+    a += (long)first_row * a_row + (long)begin * a_step;
+    b += (long)first_column * b_column + (long)begin * b_step;
+
+    ASYNC_TILES
+    async_side a_side = async_side_of(A_ALONG_K, a, a_row, a_step, m - first_row, a_is_aligned, item);
+    async_side b_side = async_side_of(B_ALONG_K, b, b_column, b_step, n - first_column, b_is_aligned, item);
+#define COPY(t, stage) \
+    async_copy(&a_side, A_ALONG_K, a_tiles(stage), end - begin - (t) * BLOCK_K); \
+    async_copy(&b_side, B_ALONG_K, b_tiles(stage), end - begin - (t) * BLOCK_K);
+    const int tiles = (end - begin + BLOCK_K - 1) / BLOCK_K;
+    ASYNC_LOOP(tiles, COPY)
+
+    const int c_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS);
+    const __global data_t *bias = bias_base + bias_offset * bias_units;
+    __global data_t *c = c_base + (c_offset + part * c_batch) * c_units;
+    __local float *sums = (__local float *)tiles_memory;
+#pragma unroll 1
+    for (int slab = 0; slab < FRAGMENTS_M; ++slab) {
+        // Unrolled, so that sums are indexed by constants and stay in registers.
+        FRAGMENT_UNROLL
+        for (int i = 0; i < FRAGMENTS_M; ++i)
+            if (i == slab)
+                FRAGMENT_UNROLL
+                for (int e = 0; e < FRAGMENT_ROWS; ++e)
+                    FRAGMENT_UNROLL
+                    for (int j = 0; j < ITEM_N; ++j)
+                        sums[(fragment_row(item, e) / SUBGROUP_M * FRAGMENT_M + fragment_row(item, e) % FRAGMENT_M) *
+                                 FINISH_PITCH +
+                             fragment_column(item, j)] = fragment_value(&acc, i * FRAGMENT_ROWS + e, j);
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 1
+        for (int at = item; at < FINISH_ROWS * BLOCK_N; at += GROUP_ITEMS) {
+            const int line = (uint)at / BLOCK_N;
+            const int row = first_row + line / FRAGMENT_M * SUBGROUP_M + slab * FRAGMENT_M + line % FRAGMENT_M;
+            const int column = first_column + at % BLOCK_N;
+            if (row < m && column < n) {
+                __global data_t *to = c + (row * c_row + column * c_column) * c_units;
+                acc_t value = alpha * sums[line * FINISH_PITCH + at % BLOCK_N];
+                if (beta != 0.0f)
+                    value = MAD((acc_t)beta, load_either(to, c_units), value);
+                if (bias_kind != BIAS_NONE)
+                    value += load_either(
+                        bias + (bias_kind == BIAS_COLUMN ? column : row) * bias_stride * bias_units, bias_units);
+                store_either(to, activate(value, ACT_ARGS), c_units);
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
