@@ -2,9 +2,9 @@
 // Matrix multiplication by a matrix engine whose tiles are filled by asynchronous copies (NVIDIA, sm_80 on):
 // C = act(alpha * op(A) * op(B) + beta * C + bias), as husk_gemm_tiled has it and with its arguments.
 //
-// A work-group computes a BLOCK_M x BLOCK_N tile of C by the loop of lib/fragment_async.clh; where C has too few tiles to
-// fill the device, K is split over several work-groups whose partial sums gemm_reduce.cl adds. One stride of A and one
-// of B is 1. Work-groups that run together compute a square of C rather than rows of it, so that what they read is
+// A work-group computes a BLOCK_M x BLOCK_N tile of C by the loop of lib/fragment_async.clh; where C has too few tiles
+// to fill the device, K is split over several work-groups whose partial sums gemm_reduce.cl adds. One stride of A and
+// one of B is 1. Work-groups that run together compute a square of C rather than rows of it, so that what they read is
 // small. At the end sums pass through the local memory of the tiles, 16 rows of each sub-group at a time, and
 // neighbouring items finish and write neighbouring elements of C.
 //
@@ -50,7 +50,8 @@ __kernel void husk_gemm_async(const __global data_t *restrict a_base, long a_off
 
     const __global operand_t *a = a_base + a_offset + matrix * a_batch;
     const __global operand_t *b = b_base + b_offset + matrix * b_batch;
-    const int a_is_aligned = a_aligned && ((uintptr_t)a & 15) == 0, b_is_aligned = b_aligned && ((uintptr_t)b & 15) == 0;
+    const int a_is_aligned = a_aligned && ((uintptr_t)a & 15) == 0;
+    const int b_is_aligned = b_aligned && ((uintptr_t)b & 15) == 0;
     a += (long)first_row * a_row + (long)begin * a_step;
     b += (long)first_column * b_column + (long)begin * b_step;
 

@@ -66,7 +66,7 @@ START_TEST(nothing_verified_is_no_success)
     expect("", "verify gemm m=8 n=8 k=8 --variant packed:9999", 2, "'9999'");
     expect("", "run gemm m=8 n=8 k=8 --variant pakced:8x3v", 2, "'packed'");
     expect("HUSK_ENGINES=none", "verify gemm m=8 n=8 k=8 --variant amx", 1, "nothing was verified");
-    expect("", "verify gemm m=8 n=8 k=8 --variant packed", 0, "1 configurations right");
+    expect("", "verify gemm m=8 n=8 k=8 --variant tiled:32x32", 0, "1 configurations right");
 }
 END_TEST
 
@@ -388,9 +388,11 @@ START_TEST(cold_rows_say_so)
                  *hot = json_array_get(rows, 1);
     const double cache = json_number_value(json_object_get(json_object_get(document, "host"), "cache"));
     ck_assert_str_eq(string_of(cold, "state"), "ok");
+    const json_t *traits = json_object_get(json_object_get(document, "device"), "traits");
     if (!strcmp(string_of(cold, "temperature"), "cold")) { // else memory was too short for that
         ck_assert_int_ge(json_integer_value(json_object_get(cold, "copies")), 2);
-        ck_assert_double_ge(json_number_value(json_object_get(cold, "working_set")), 2 * cache);
+        if (!strcmp(string_of(traits, "class"), "cpu")) // others have caches of their own
+            ck_assert_double_ge(json_number_value(json_object_get(cold, "working_set")), 2 * cache);
         ck_assert_ptr_nonnull(strstr(string_of(cold, "reproduce"), " --cold"));
     }
     ck_assert_str_eq(string_of(hot, "temperature"), "hot"); // its sets would be too many

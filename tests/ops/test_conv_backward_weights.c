@@ -485,7 +485,11 @@ START_TEST(planted_mistakes_are_found)
         conv_backward_resolve(&c);
         tensors t;
         make(&c, &t);
-        ck_assert(run(&c, variants[v], WEIGHTS | BIAS, &t));
+        if (!run(&c, variants[v], WEIGHTS | BIAS, &t)) { // more private memory than a GPU has, say
+            ck_assert(!test_device_is_home());
+            release(&t);
+            continue;
+        }
         const husk_ref_function weights = husk_ref_conv_backward_weights_function(&t.weights);
         const husk_ref_function bias = husk_ref_conv_backward_bias_function(&t.bias);
         test_planted(&weights, &t.dw.array, check_weights, &t.weights);
