@@ -97,6 +97,17 @@ inline void multiply_both(fragment_acc *second, fragment_acc *first, __local acc
     }
 }
 
+// An item's 4 x 4 join its totals from `own` on: lib/attention_totals.clh.
+__attribute__((always_inline))
+inline void join_block(__global acc_t *own, fragment_acc *acc, int ends)
+{
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            acc->sum[i][j] = totals_join(own, i * 4 + j, 1.0f, acc->sum[i][j], ends);
+}
+
 // An item's 4 x 4 of rows from `first` on times factor go to, or are added to, the gradient.
 __attribute__((always_inline))
 inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc, int first, int rows, int column,
@@ -117,7 +128,7 @@ inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc,
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base, long dq_offset, long dq_batch,
                                                         long dq_head, long dq_row, SAVED_PARAMS, ATTENTION_PARAMS,
-                                                        acc_t factor, int adds)
+                                                        acc_t factor, int adds, TOTALS_PARAMS)
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], seconds[SECOND_SQUARE], levels[BLOCK], means[BLOCK];
     const uint item = get_local_id(0);
@@ -129,6 +140,8 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
     ATTENTION_OF(a, image, head);
     fragment_acc sum, score, product;
     fragment_zero(&sum);
+    if (run)
+        totals_begin(TOTALS_OF(16), 16);
     load_rows(levels, means, sums_base + sums_offset + image * sums_batch + head * sums_head, sums_row, y, y_row, dy,
               dy_row, begin, queries, e);
     const int limit = attention_seen(&a, min(begin + BLOCK, queries) - 1);
@@ -159,6 +172,9 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
 #endif
         multiply_weights(&score, weights, b_tile, a.k, a.k_row, first, keys, column, d, item);
         add_block(&sum, &score);
+        const int is_end = first + BLOCK >= limit;
+        if (run && (is_end || TOTALS_DUE(first, BLOCK)))
+            join_block(TOTALS_OF(16), &sum, is_end);
     }
     put_block(dq_base + dq_offset + image * dq_batch + head * dq_head, dq_row, &sum, begin, queries, column, d,
               item, factor, adds);
@@ -170,7 +186,7 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
                                                      long dk_head, long dk_row, __global data_t *dv_base,
                                                      long dv_offset, long dv_batch, long dv_head, long dv_row,
                                                      int has_dk, int has_dv, SAVED_PARAMS, ATTENTION_PARAMS,
-                                                     acc_t factor, int adds)
+                                                     acc_t factor, int adds, TOTALS_PARAMS)
 {
     __local acc_t a_tile[TILE], b_tile[TILE], weights[SQUARE], seconds[SECOND_SQUARE], levels[BLOCK], means[BLOCK];
     const uint item = get_local_id(0);
@@ -181,6 +197,9 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
     fragment_acc dk_sum, dv_sum, score, product;
     fragment_zero(&dk_sum);
     fragment_zero(&dv_sum);
+    int left = run; // blocks that are added before the totals are met
+    if (run)
+        totals_begin(TOTALS_OF(32), 32);
     for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
         const __global data_t *y = y_base + y_offset + image * y_batch + head * y_head;
         const __global data_t *dy = dy_base + dy_offset + image * dy_batch + head * dy_head;
@@ -231,6 +250,13 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
                 dk_sum = other;
                 score = product;
                 barrier(CLK_LOCAL_MEM_FENCE); // before the weights are others
+            }
+            const int is_end = head + 1 == (kv_head + 1) * group && first + BLOCK >= queries;
+            if (run && (is_end || --left == 0)) {
+                __global acc_t *own = TOTALS_OF(32);
+                join_block(own, &dk_sum, is_end);
+                join_block(own + 16 * ITEMS, &dv_sum, is_end);
+                left = run;
             }
         }
     }

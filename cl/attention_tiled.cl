@@ -3,8 +3,9 @@
 //
 // A work-group owns a tile of queries of one head and COLUMNS columns of y. It goes through the keys a tile at a time:
 // scores in registers, their maxima by way of local memory, weights as a tile of what is multiplied, products with the
-// values in registers, which are scaled when a larger score is met. Tiles of K and V pass through local memory in two
-// buffers, the next fetched while one is multiplied. After Dao, "FlashAttention-2" (arXiv 2307.08691).
+// values where the scores were, which are added to what the tiles before came to, scaled when a larger score is met
+// (lib/attention_totals.clh). Tiles of K and V pass through local memory in two buffers, the next fetched while one is
+// multiplied. After Dao, "FlashAttention-2" (arXiv 2307.08691).
 //
 //   -DBLOCK_M ...        see lib/fragment.clh: plain multiply-adds (variant tiled) or a matrix engine (variant matrix);
 //                        BLOCK_M queries, as many keys
@@ -16,6 +17,7 @@
 // keys, one for each BLOCK_K columns of the queries, and 4 bytes of each score.
 #include "lib/fragment_operands.clh"
 #include "lib/attention.clh"
+#include "lib/attention_totals.clh"
 
 #if !defined(COLUMNS)
 #error "COLUMNS, the columns of y that a work-group computes, is not set: the host passes a multiple of BLOCK_N"
@@ -40,6 +42,11 @@
 #else
 #define WEIGHT_SCALE 1.0f
 #endif
+
+// An item's totals: its outputs, shares of its rows' sums, and what their scores counted from.
+#define SUMS_TOTAL  (COLUMN_BLOCKS * ITEM_M * ITEM_N)
+#define BASES_TOTAL (SUMS_TOTAL + ITEM_M)
+#define TOTALS      (BASES_TOTAL + ITEM_M)
 
 // What the mask adds, then what items say of their rows, then the weights' tiles: all in one place.
 #define WEIGHTS_BYTES (KEY_TILES * A_TILE * sizeof(tile_t))
@@ -119,7 +126,7 @@ inline void drop_weights(const attention *a, __local tile_t *weights, int begin,
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row,
                                    __global acc_t *sums_base, long sums_offset, long sums_batch, long sums_head,
-                                   long sums_row, int has_sums, ATTENTION_PARAMS)
+                                   long sums_row, int has_sums, ATTENTION_PARAMS, TOTALS_PARAMS)
 {
     __local tile_t q_tiles[QUERY_TILES][A_TILE] __attribute__((aligned(16)));
     __local tile_t b_tiles[2][B_TILE] __attribute__((aligned(16)));
@@ -156,6 +163,8 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
     for (int i = 0; i < ITEM_M; ++i)
         sum[i] = 0.0f;
 
+    if (run)
+        totals_begin(TOTALS_OF(TOTALS), TOTALS);
     if (item == 0)
         nothing = (uint)mask_kind / 4;
 #ifdef HOLDS_QUERIES
@@ -241,19 +250,17 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
         FRAGMENT_UNROLL
         for (int i = 0; i < ITEM_M; ++i) {
             const int row = fragment_row(here, i);
-            const acc_t base = row_base[row], factor = row_factor[row];
-            sum[i] *= factor;
+            const acc_t base = row_base[row];
+            acc_t more = 0.0f;
             FRAGMENT_UNROLL
             for (int j = 0; j < ITEM_N; ++j) {
                 const acc_t weight = exp2(fragment_value(&score, i, j) - base);
                 const int step = fragment_column(here, j);
-                sum[i] += weight;
+                more += weight;
                 fragment_keep_sum(weights + step / BLOCK_K * A_TILE, BLOCK_M, row, step % BLOCK_K,
                                   weight * WEIGHT_SCALE);
-                FRAGMENT_UNROLL
-                for (int c = 0; c < COLUMN_BLOCKS; ++c)
-                    fragment_set(&output[c], i, j, fragment_value(&output[c], i, j) * factor);
             }
+            sum[i] = MAD(sum[i], row_factor[row], more);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (a.threshold) {
@@ -261,8 +268,9 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
             barrier(CLK_LOCAL_MEM_FENCE);
         }
 
-        // Column block after column block, of each all steps; then the next keys.
+        // Column block after column block, of each all steps; then the next keys. The scores' registers are free.
         const int key_tiles = min(KEY_TILES, (limit - first + BLOCK_K - 1) / BLOCK_K);
+        fragment_zero(&score);
         for (int c = 0, u = 0; c < column_blocks;) {
             const int next = now ^ 1, ends = u + 1 == key_tiles;
             const int next_c = c + ends, next_u = ends ? 0 : u + 1, is_last = next_c == column_blocks;
@@ -271,10 +279,7 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
             } else {
                 FETCH_V(first + next_u * BLOCK_K, column + next_c * BLOCK_N, next)
             }
-            FRAGMENT_UNROLL
-            for (int i = 0; i < COLUMN_BLOCKS; ++i)
-                if (c == i)
-                    fragment_multiply(&output[i], weights + u * A_TILE, b_tiles[now], item);
+            fragment_multiply(&score, weights + u * A_TILE, b_tiles[now], item);
             if (is_last) {
                 KEEP_QK(next)
             } else {
@@ -282,9 +287,41 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
             }
             fragment_copies_end();
             barrier(CLK_LOCAL_MEM_FENCE);
+            if (ends) {
+                FRAGMENT_UNROLL
+                for (int i = 0; i < ITEM_M; ++i) {
+                    const acc_t factor = row_factor[fragment_row(here, i)];
+                    FRAGMENT_UNROLL
+                    for (int j = 0; j < ITEM_N; ++j) {
+                        const acc_t more = fragment_value(&score, i, j);
+                        FRAGMENT_UNROLL
+                        for (int b = 0; b < COLUMN_BLOCKS; ++b)
+                            if (b == c)
+                                fragment_set(&output[b], i, j, MAD(fragment_value(&output[b], i, j), factor, more));
+                    }
+                }
+                fragment_zero(&score);
+            }
             now = next;
             c = next_c;
             u = next_u;
+        }
+
+        const int is_end = first + BLOCK_N >= limit;
+        if (run && (is_end || TOTALS_DUE(first, BLOCK_N))) {
+            __global acc_t *own = TOTALS_OF(TOTALS);
+            FRAGMENT_UNROLL
+            for (int i = 0; i < ITEM_M; ++i) {
+                const acc_t factor = totals_factor(own, BASES_TOTAL + i, row_base[fragment_row(here, i)]);
+                sum[i] = totals_join(own, SUMS_TOTAL + i, factor, sum[i], is_end);
+                FRAGMENT_UNROLL
+                for (int c = 0; c < COLUMN_BLOCKS; ++c)
+                    FRAGMENT_UNROLL
+                    for (int j = 0; j < ITEM_N; ++j)
+                        fragment_set(&output[c], i, j,
+                                     totals_join(own, (c * ITEM_M + i) * ITEM_N + j, factor,
+                                                 fragment_value(&output[c], i, j), is_end));
+            }
         }
     }
 

@@ -20,6 +20,7 @@ typedef husk__attention_arguments arguments;
 typedef struct state {
     const husk__kernel *kernel;
     int64_t unit_rows, chunk, step; // blocks
+    int64_t run;                    // workgroup
     husk__range range;
 } state;
 
@@ -94,6 +95,26 @@ static const husk__variant blocks = {
 
 // ---- workgroup: GPUs ----
 
+static husk__range workgroup_range(const problem *own, int64_t side)
+{
+    const int64_t block = 4 * side, heads = own->q.shape[BATCH] * own->q.shape[HEADS];
+    return (husk__range){{(size_t)(husk__divide_up(own->q.shape[LENGTH], block) * heads), // ATTENTION_PLACE
+                          (size_t)husk__divide_up(husk__max_i64(own->v.shape[COLUMNS], 1), block), 1},
+                         {(size_t)(side * side), 1, 1}};
+}
+
+static uint64_t workspace_workgroup(const husk__candidate *candidate)
+{
+    enum { TOTALS = 24 }; // of an item
+    const problem *own = candidate->problem;
+    const int64_t side = candidate->configuration->values[0];
+    const husk__range range = workgroup_range(own, side);
+    if (!husk__attention_run(husk__divide_up(own->k.shape[LENGTH], 4 * side)))
+        return 0;
+    return (uint64_t)range.groups[0] * range.groups[1] * range.items[0] * TOTALS *
+           husk__accumulator_size(own->q.dtype);
+}
+
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
@@ -101,9 +122,8 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     state *made = make_state(plan, block);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->range.groups[0] *= made->range.groups[1]; // ATTENTION_PLACE of cl/lib/attention.clh
-    made->range.groups[1] = (size_t)husk__divide_up(husk__max_i64(own->v.shape[COLUMNS], 1), block);
-    made->range.items[0] = (size_t)(side * side);
+    made->range = workgroup_range(own, side);
+    made->run = husk__attention_run(husk__divide_up(own->k.shape[LENGTH], block));
     char options[192];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->q.dtype), plan->configuration->options);
     return husk__kernel_get(plan->context, "attention_workgroup.cl", options, "husk_attention_workgroup",
@@ -114,9 +134,11 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
                                  const husk__scratch *scratch, const husk__scope *scope)
 {
     const state *made = plan->state;
-    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS];
-    husk__arg *end = write_args(plan->problem, untyped, list);
-    (void)scratch;
+    const problem *own = plan->problem;
+    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + 2];
+    husk__arg *end = write_args(own, untyped, list);
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->q.dtype));
+    *end++ = HUSK__ARG_I32(made->run);
     return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
 }
 
@@ -127,6 +149,7 @@ static const husk__variant workgroup = {
     .configuration_count = HUSK__ATTENTION_SIDES,
     .supports = husk__attention_supports_workgroup,
     .cost = husk__attention_cost_workgroup,
+    .workspace = workspace_workgroup,
     .prepare = prepare_workgroup,
     .run = run_workgroup,
 };

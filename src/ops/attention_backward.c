@@ -53,6 +53,7 @@ static void classify(const void *untyped, husk__text *text)
 typedef struct pass {
     const husk__kernel *kernel; // NULL: not wanted
     int64_t unit_rows, chunk;   // blocks
+    int64_t run;                // workgroup
     husk__range range;
 } pass;
 
@@ -76,18 +77,22 @@ static husk__arg *write_saved(const problem *own, const arguments *given, husk__
     return end;
 }
 
-static husk_status launch(const pass *which, bool is_blocks, husk_queue *queue, const husk__arg *list, husk__arg *end,
-                          const husk__scope *scope)
+// totals: NULL for blocks.
+static husk_status launch(const pass *which, const husk__arg *totals, husk_queue *queue, const husk__arg *list,
+                          husk__arg *end, const husk__scope *scope)
 {
-    if (is_blocks) {
+    if (totals) {
+        *end++ = *totals;
+        *end++ = HUSK__ARG_I32(which->run);
+    } else {
         *end++ = HUSK__ARG_I32(which->unit_rows);
         *end++ = HUSK__ARG_I32(which->chunk);
     }
     return husk__launch(queue, which->kernel, &which->range, list, (size_t)(end - list), scope);
 }
 
-static husk_status run_passes(const husk_plan *plan, bool is_blocks, husk_queue *queue, const arguments *given,
-                              const husk__scope *scope)
+static husk_status run_passes(const husk_plan *plan, const husk__arg *totals, husk_queue *queue,
+                              const arguments *given, const husk__scope *scope)
 {
     const problem *own = plan->problem;
     const state *made = plan->state;
@@ -95,14 +100,14 @@ static husk_status run_passes(const husk_plan *plan, bool is_blocks, husk_queue 
     husk_status status = HUSK_OK;
     if (made->queries.kernel) {
         husk__arg *end = husk__attention_write_tensor(&own->gradient[BY_Q], given->gradient[BY_Q], list);
-        status = launch(&made->queries, is_blocks, queue, list, write_saved(own, given, end), scope);
+        status = launch(&made->queries, totals, queue, list, write_saved(own, given, end), scope);
     }
     if (made->keys.kernel && status == HUSK_OK) {
         husk__arg *end = husk__attention_write_tensor(&own->gradient[BY_K], given->gradient[BY_K], list);
         end = husk__attention_write_tensor(&own->gradient[BY_V], given->gradient[BY_V], end);
         *end++ = HUSK__ARG_I32(has_elements(&own->gradient[BY_K]));
         *end++ = HUSK__ARG_I32(has_elements(&own->gradient[BY_V]));
-        status = launch(&made->keys, is_blocks, queue, list, write_saved(own, given, end), scope);
+        status = launch(&made->keys, totals, queue, list, write_saved(own, given, end), scope);
     }
     return status;
 }
@@ -171,7 +176,7 @@ static husk_status run_blocks(const husk_plan *plan, husk_queue *queue, const vo
                               const husk__scratch *scratch, const husk__scope *scope)
 {
     (void)scratch;
-    return run_passes(plan, true, queue, untyped, scope);
+    return run_passes(plan, NULL, queue, untyped, scope);
 }
 
 static const husk__variant blocks = {
@@ -198,19 +203,47 @@ static bool supports_workgroup(const husk__candidate *candidate, char reason[HUS
            husk__attention_can_launch(&forward->k, 4 * side, column_blocks, side * side, reason);
 }
 
+// Work-groups of tiles of a side's rows, of all heads, and of columns: ATTENTION_PLACE of cl/lib/attention.clh.
+static husk__range workgroup_range(const husk_tensor *rows, int64_t columns, int64_t side)
+{
+    const int64_t heads = rows->shape[BATCH] * rows->shape[HEADS];
+    return (husk__range){{(size_t)(husk__divide_up(rows->shape[LENGTH], 4 * side) * heads),
+                          (size_t)husk__divide_up(husk__max_i64(columns, 1), 4 * side), 1},
+                         {(size_t)(side * side), 1, 1}};
+}
+
+// What the passes add up: dq over tiles of keys; dk and dv over tiles of the queries of all heads of a group.
+static void set_workgroup(state *made, const problem *own, int64_t side)
+{
+    const husk_tensor *q = &own->forward.q, *k = &own->forward.k;
+    const int64_t d = q->shape[COLUMNS], e = own->forward.v.shape[COLUMNS];
+    const int64_t group = k->shape[HEADS] ? q->shape[HEADS] / k->shape[HEADS] : 0;
+    made->queries.range = workgroup_range(q, d, side);
+    made->queries.run = husk__attention_run(husk__divide_up(k->shape[LENGTH], 4 * side));
+    made->keys.range = workgroup_range(k, husk__max_i64(d, e), side);
+    made->keys.run = husk__attention_run(husk__divide_up(q->shape[LENGTH], 4 * side) * group);
+}
+
+// One pass after the other, in the same place.
+static uint64_t workspace_workgroup(const husk__candidate *candidate)
+{
+    const problem *own = candidate->problem;
+    const int64_t side = candidate->configuration->values[0];
+    state made = {0};
+    set_workgroup(&made, own, side);
+    const size_t *q = made.queries.range.groups, *k = made.keys.range.groups;
+    const uint64_t queries = made.queries.run ? (uint64_t)q[0] * q[1] * 16 : 0;
+    const uint64_t keys = made.keys.run ? (uint64_t)k[0] * k[1] * 32 : 0; // of dk and of dv
+    return (queries > keys ? queries : keys) * (uint64_t)(side * side) * husk__accumulator_size(own->dy.dtype);
+}
+
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 {
-    const problem *own = plan->problem;
-    const int64_t side = plan->configuration->values[0], block = 4 * side;
-    const int64_t d = own->forward.q.shape[COLUMNS], e = own->forward.v.shape[COLUMNS];
-    state *made = make_state(plan, block, block);
+    const int64_t side = plan->configuration->values[0];
+    state *made = make_state(plan, 4 * side, 4 * side);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->queries.range.groups[0] *= made->queries.range.groups[1]; // ATTENTION_PLACE of cl/lib/attention.clh
-    made->keys.range.groups[0] *= made->keys.range.groups[1];
-    made->queries.range.groups[1] = (size_t)husk__divide_up(husk__max_i64(d, 1), block);
-    made->keys.range.groups[1] = (size_t)husk__divide_up(husk__max_i64(d > e ? d : e, 1), block);
-    made->queries.range.items[0] = made->keys.range.items[0] = (size_t)(side * side);
+    set_workgroup(made, plan->problem, side);
     return get_kernels(plan, "attention_backward_workgroup.cl", "husk_attention_backward_workgroup_queries",
                        "husk_attention_backward_workgroup_keys", scope);
 }
@@ -218,8 +251,10 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *untyped,
                                  const husk__scratch *scratch, const husk__scope *scope)
 {
-    (void)scratch;
-    return run_passes(plan, false, queue, untyped, scope);
+    const problem *own = plan->problem;
+    const husk__arg totals =
+        HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->dy.dtype));
+    return run_passes(plan, &totals, queue, untyped, scope);
 }
 
 static const husk__variant workgroup = {
@@ -229,6 +264,7 @@ static const husk__variant workgroup = {
     .configuration_count = HUSK__ATTENTION_SIDES,
     .supports = supports_workgroup,
     .cost = husk__attention_cost_workgroup,
+    .workspace = workspace_workgroup,
     .prepare = prepare_workgroup,
     .run = run_workgroup,
 };

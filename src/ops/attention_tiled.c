@@ -50,6 +50,7 @@ enum { STEPS = 16, TILE_PAD = 4 };
 typedef struct state {
     const husk__kernel *kernel;
     husk__range range;
+    int64_t run;
 } state;
 
 static bool fits(const husk__candidate *candidate, int64_t items, uint64_t local, char reason[HUSK__REASON_CAPACITY])
@@ -106,6 +107,18 @@ static husk__range range_of(const problem *own, const husk__configuration *confi
     return (husk__range){{(size_t)(husk__divide_up(own->q.shape[LENGTH], v[BLOCK]) * heads),
                           (size_t)husk__divide_up(husk__max_i64(own->v.shape[COLUMNS], 1), v[WIDTH]), 1},
                          {(size_t)items, 1, 1}};
+}
+
+// An item's outputs, and two numbers of each of its rows, which at most as many items share as a tile has keys.
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    const problem *own = candidate->problem;
+    const int32_t *v = candidate->configuration->values;
+    const husk__range range = range_of(own, candidate->configuration, 1);
+    if (!husk__attention_run(husk__divide_up(own->k.shape[LENGTH], v[BLOCK])))
+        return 0;
+    return (uint64_t)range.groups[0] * range.groups[1] * (uint64_t)v[BLOCK] * (uint64_t)(v[WIDTH] + 2 * v[BLOCK]) *
+           husk__accumulator_size(own->q.dtype);
 }
 
 double husk__attention_cost_groups(const husk__candidate *candidate, int64_t rows, int64_t columns, double efficiency)
@@ -170,6 +183,7 @@ static husk_status prepare(husk_plan *plan, bool is_matrix, const husk__scope *s
     if (status == HUSK_OK && options.failed)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     made->range = range_of(own, plan->configuration, items);
+    made->run = husk__attention_run(husk__divide_up(own->k.shape[LENGTH], v[BLOCK]));
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, "attention_tiled.cl", options.bytes, "husk_attention_tiled",
                                   &made->kernel, scope);
@@ -192,10 +206,12 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 {
     const state *made = plan->state;
     const arguments *given = untyped;
-    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS];
-    husk__arg *end = husk__attention_write_outputs(plan->problem, given, list);
-    end = husk__attention_write_args(plan->problem, &given->inputs, end);
-    (void)scratch;
+    const problem *own = plan->problem;
+    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + 2];
+    husk__arg *end = husk__attention_write_outputs(own, given, list);
+    end = husk__attention_write_args(own, &given->inputs, end);
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->q.dtype));
+    *end++ = HUSK__ARG_I32(made->run);
     return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
 }
 
@@ -206,6 +222,7 @@ const husk__variant husk__attention_tiled = {
     .configuration_count = sizeof tiled_menu / sizeof *tiled_menu,
     .supports = supports_tiled,
     .cost = cost_tiled,
+    .workspace = workspace,
     .prepare = prepare_tiled,
     .run = run,
 };
@@ -217,6 +234,7 @@ const husk__variant husk__attention_matrix = {
     .configuration_count = sizeof matrix_menu / sizeof *matrix_menu,
     .supports = supports_matrix,
     .cost = cost_matrix,
+    .workspace = workspace,
     .prepare = prepare_matrix,
     .run = run,
 };

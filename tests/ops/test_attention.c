@@ -123,21 +123,50 @@ START_TEST(large)
 }
 END_TEST
 
-// Keys and values that are all alike: the errors of a row's sums have one sign. On GPUs each key's product is added to
-// one number, as in their multiplications.
+// Keys and values that are all alike: the errors of a row's sums have one sign. A million of them where tiles of 32
+// keys are added up.
 START_TEST(many_terms_of_one_sign)
 {
-    static const char *const own[] = {NULL, "blocks:12x2v", "ranges:whole", "ranges:split"};
-    const int64_t shape[] = {1, 1, 100000, 4};
+    static const char *const narrow[] = {"workgroup:8x8", "tiled:32x64"};
+    const int64_t shape[] = {1, 1, _i == 2 ? 1000000 : 100000, 4};
     husk_ref_random random = {.seed = 7};
-    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i == 0 ? 1 : 13, .keys = shape[2],
+    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i == 1 ? 13 : 1, .keys = shape[2],
                         .d = 4, .e = 4, .has_sums = true, .params = HUSK_ATTENTION_PARAMS(.scale = 0.01f)};
     test_attention_fill(&c, &random, 3);
     test_release(&c.k);
     test_release(&c.v);
     c.k = test_input_alike(4, shape, TEST_PACKED, 0.3f);
     c.v = test_input_alike(4, shape, TEST_PACKED, 0.1f);
-    run_variants(&c, own, test_device_is_home() ? 4 : 1);
+    if (_i == 2)
+        run_variants(&c, narrow, 2);
+    else
+        run_all(&c);
+    test_attention_release(&c);
+}
+END_TEST
+
+// So many keys that GPUs add up their sums in parts, which meet larger scores than those before them: in rows whose
+// scores grow or become less, that see nothing of the first half or of the second, and where all is low from then on.
+START_TEST(many_keys)
+{
+    enum { QUERIES = 37, KEYS = 20000 };
+    const int64_t mask_shape[] = {QUERIES, KEYS};
+    husk_ref_random random = {.seed = 17};
+    test_attention c = {.batch = 1, .heads = 2, .kv_heads = 1, .queries = QUERIES, .keys = KEYS, .d = 5, .e = 70};
+    c.has_sums = true;
+    c.params = HUSK_ATTENTION_PARAMS(.dropout = _i ? 0.3f : 0.0f, .causal = _i ? HUSK_CAUSAL_BOTTOM_RIGHT : 0);
+    test_attention_fill(&c, &random, 3);
+    c.mask = test_input_of(HUSK_F32, 2, mask_shape, TEST_PACKED, 9, 1.0f);
+    for (int64_t i = 0; i < QUERIES * KEYS; i++) {
+        const int64_t row = i / KEYS % 5, key = i % KEYS;
+        const double part = (double)key / KEYS;
+        const double of_row[] = {0.0, 30.0 * part, -30.0 * part, key < KEYS / 2 ? -INFINITY : -200.0,
+                                 key < KEYS / 2 ? 1.0 : -INFINITY};
+        husk_ref_store(&c.mask.array, i, of_row[row]);
+    }
+    test_input_update(&c.mask);
+    c.has_mask = true;
+    run_all(&c);
     test_attention_release(&c);
 }
 END_TEST
@@ -570,7 +599,8 @@ int main(void)
     tcase_add_loop_test(tests, the_same_bits_by_ranges, 0, 3);
     if (test_is_long())
         tcase_add_test(tests, many_heads);
-    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 2);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 3);
+    tcase_add_loop_test(tests, many_keys, 0, 2);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
     tcase_add_loop_test(tests, masks_of_unseen_keys, 0, 4);

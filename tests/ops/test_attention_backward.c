@@ -190,7 +190,7 @@ START_TEST(options_and_layouts)
 }
 END_TEST
 
-// Several lines of scores, several chunks, several work-groups; rows of many columns.
+// Several lines of scores, several chunks, several work-groups; rows of many columns; sums that GPUs make in parts.
 START_TEST(large)
 {
     static const struct {
@@ -199,7 +199,8 @@ START_TEST(large)
         float dropout;
     } sizes[] = {{2, 1, 300, 300, 64, 64, 1, 0},  {1, 1, 20, 2001, 64, 64, 2, 0.1f}, {1, 1, 1100, 30, 64, 64, 1, 0},
                  {1, 1, 40, 150, 256, 256, 0, 0}, {4, 2, 1, 700, 128, 128, 2, 0},    {1, 1, 130, 256, 64, 64, 0, 0.5f},
-                 {1, 1, 5, 5, 300, 8, 0, 0},      {2, 2, 2300, 20, 5, 3, 2, 0}};
+                 {1, 1, 5, 5, 300, 8, 0, 0},      {2, 2, 2300, 20, 5, 3, 2, 0},       {4, 1, 2500, 40, 8, 5, 2, 0},
+                 {1, 1, 20, 9000, 8, 40, 2, 0.1f}};
     husk_ref_random random = {.seed = 7};
     test_attention c = {.dtype = test_tier_is("dtypes") ? test_dtype(2) : HUSK_F32,
                         .batch = 1,
@@ -233,8 +234,9 @@ static void alternate(test_tensor *tensor, double value)
 START_TEST(many_terms_of_one_sign)
 {
     husk_ref_random random = {.seed = 7};
-    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i == 0 ? 50000 : 1,
-                        .keys = _i == 0 ? 2 : 50000, .d = 4, .e = 4, .params = HUSK_ATTENTION_PARAMS(0)};
+    const int64_t many = _i < 2 ? 50000 : 500000;
+    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i % 2 == 0 ? many : 1,
+                        .keys = _i % 2 == 0 ? 2 : many, .d = 4, .e = 4, .params = HUSK_ATTENTION_PARAMS(0)};
     const int64_t shape[] = {1, 1, c.queries, 4};
     test_attention_fill(&c, &random, 3);
     test_release(&c.q);
@@ -432,11 +434,11 @@ int main(void)
     TCase *tests = tcase_create("attention_backward");
     tcase_add_loop_test(tests, options_and_layouts, 0, 7);
     suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, large, 0, 8);
+    tcase_add_loop_test(tests, large, 0, 10);
     if (test_tier_is("dtypes"))
         return test_main(suite);
     tcase_add_loop_test(tests, differences, 0, 24);
-    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 2);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 4);
     tcase_add_loop_test(tests, little_and_nothing, 0, 6);
     tcase_add_loop_test(tests, special_values, 0, 2);
     tcase_add_test(tests, everything_dropped);
