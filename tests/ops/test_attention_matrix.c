@@ -108,7 +108,8 @@ static test_attention of_sizes(const int64_t *sizes, int causal, float dropout, 
     return c;
 }
 
-// Whole tiles, many keys, more columns of values than a work-group computes, none of the queries.
+// Whole tiles, many keys, so many that sums are made in parts, more columns of values than a work-group computes, none of
+// the queries.
 START_TEST(large)
 {
     static const struct {
@@ -117,10 +118,37 @@ START_TEST(large)
         float dropout;
     } cases[] = {{{2, 1, 64, 96, 64, 64}, 0, 0},   {{1, 1, 40, 700, 32, 64}, 2, 0.1f}, {{1, 1, 33, 70, 64, 150}, 1, 0},
                  {{4, 2, 1, 300, 64, 64}, 2, 0},   {{1, 1, 90, 130, 17, 65}, 1, 0.5f}, {{1, 1, 9, 40, 0, 20}, 0, 0},
-                 {{1, 1, 70, 3, 40, 8}, 2, 0},     {{1, 1, 5, 0, 40, 8}, 0, 0}};
+                 {{1, 1, 70, 3, 40, 8}, 2, 0},     {{1, 1, 5, 0, 40, 8}, 0, 0},      {{2, 1, 5, 8500, 20, 40}, 2, 0.1f}};
     const test_product *p = &test_products[0];
     test_setenv("HUSK_ENGINES", p->engine);
     test_attention c = of_sizes(cases[_i].sizes, cases[_i].causal, cases[_i].dropout, p->dtype);
+    run(&c, p, variants[0]);
+    test_attention_release(&c);
+    test_restore_environment();
+}
+END_TEST
+
+// Keys and values that are all alike: the errors of a row's sums have one sign.
+START_TEST(many_terms_of_one_sign)
+{
+    static const int64_t sizes[] = {1, 1, 2, 100000, 4, 4};
+    const int64_t shape[] = {1, 1, sizes[3], 4};
+    const test_product *p = &test_products[_i];
+    if (_i >= IN_DEFAULT && !test_is_long())
+        return;
+    test_setenv("HUSK_ENGINES", p->engine);
+    test_attention c = of_sizes(sizes, 0, 0, p->dtype);
+    test_release(&c.k);
+    test_release(&c.v);
+    c.params.scale = 0.01f;
+    c.k = test_input_of(p->dtype, 4, shape, TEST_PACKED, 3, 0.0f);
+    c.v = test_input_of(p->dtype, 4, shape, TEST_PACKED, 3, 0.0f);
+    for (int64_t i = 0; i < shape[2] * 4; i++) {
+        husk_ref_store(&c.k.array, i, 0.3f);
+        husk_ref_store(&c.v.array, i, 0.1f);
+    }
+    test_input_update(&c.k);
+    test_input_update(&c.v);
     run(&c, p, variants[0]);
     test_attention_release(&c);
     test_restore_environment();
@@ -237,7 +265,8 @@ int main(void)
     TCase *cases = tcase_create("attention_matrix");
     tcase_set_timeout(cases, 600);
     tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, TEST_PRODUCTS);
-    tcase_add_loop_test(cases, large, 0, 8);
+    tcase_add_loop_test(cases, large, 0, 9);
+    tcase_add_loop_test(cases, many_terms_of_one_sign, 0, TEST_PRODUCTS);
     tcase_add_loop_test(cases, special_values, 0, 4);
     tcase_add_test(cases, refusals);
     tcase_add_test(cases, ten_runs_give_the_same_bits);
