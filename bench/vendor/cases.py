@@ -2,8 +2,8 @@
 """clbench's cases as PyTorch does them: for each operator the ways in which it can be called, and what comes out.
 
 build(case, device) gives a Job. A way is a name and a function that prepares a call; the call takes nothing and returns
-the result. On the device "meta" nothing is allocated: that is enough to name the ways. What PyTorch cannot do is Absent,
-with the reason. A new operator is a function of its name here, with its keys' defaults as clbench has them.
+the result. On the device "meta" nothing is allocated: that is enough to name the ways. What PyTorch cannot do is
+Absent, with the reason. A new operator is a function of its name here, with its keys' defaults as clbench has them.
 """
 import itertools
 import math
@@ -62,6 +62,7 @@ class Job:
         self.case, self.device = case, device
         self.ways, self.notes = [], []
         self.expected, self.pick = None, lambda y: y
+        self.updates = False  # a call changes what the next one begins with: the first alone is compared
         self.bound = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}[case.dtype]
         if case.tf32:
             self.bound = 5e-3
@@ -159,6 +160,7 @@ def gemm(job):
         return gemm_gradient(job, a, b, kind)
     bias = None if kind == "0" else job.rand(n) if kind == "row" else job.rand(m, 1)
     old = job.rand(*a.shape[:-1], n) if beta else None
+    job.updates = old is not None
     if c.number("ldc", 0):
         job.notes.append("C without what lies between its rows")
     forms = [("", b)]
@@ -211,7 +213,7 @@ def gemm_calls(a, b, bias, old, alpha, beta, act, kind):
     elif alpha != 1:
         empty = a.new_empty((1,) * a.dim()).expand(*a.shape[:-1], b.shape[-1])  # beta=0: it is not read
         scaled = torch.addmm if single else torch.baddbmm
-        found.append(("addmm" if single else "baddbmm", lambda: lambda: after(scaled(empty, a, b, beta=0, alpha=alpha))))
+        found.append((scaled.__name__, lambda: lambda: after(scaled(empty, a, b, beta=0, alpha=alpha))))
     else:
         found.append(("mm" if single else "bmm", lambda: lambda: after(torch.matmul(a, b))))
     return found
@@ -250,7 +252,9 @@ def quantized_gemm(job):
     a = job.integers(128, m, k, dtype=torch.int8, low=-128)
     b = job.integers(128, *((n, k) if c.word("tb") == "1" else (k, n)), dtype=torch.int8, low=-128)
     b = b.t() if c.word("tb") == "1" else b
-    forms = [("", b)] if c.word("packed") != "1" else [(" B by rows", b.contiguous()), (" B by columns", column_major(b))]
+    forms = [("", b)]
+    if c.word("packed") == "1":
+        forms = [(" B by rows", b.contiguous()), (" B by columns", column_major(b))]
     for form, right in forms:
         job.way(f"{BLASLT} int_mm{form}", lambda right=right: lambda: torch._int_mm(a, right))
     job.notes.append("sums alone: without scales, zero points, bias and activation")
@@ -589,9 +593,9 @@ def dropout(job):
 
 def loss(job):
     c = job.case
-    kind, reduction, probabilities = c.word("kind", "cross_entropy"), c.word("reduction", "mean"), c.word("probabilities")
+    kind, reduction = c.word("kind", "cross_entropy"), c.word("reduction", "mean")
     shape = [c.number("n"), c.number("c")] + ([c.number("inner")] if c.number("inner", 1) > 1 else [])
-    labelled = kind in ("cross_entropy", "negative_log") and probabilities != "1"
+    labelled = kind in ("cross_entropy", "negative_log") and c.word("probabilities") != "1"
     if kind == "negative_log" and not labelled:
         raise Absent("PyTorch's nll_loss takes labels alone")
     target = job.integers(shape[1], shape[0], *shape[2:]) if labelled else job.rand(*shape, low=0.01, high=0.99)
@@ -631,16 +635,19 @@ def grad_norm(job):
     c = job.case
     order = math.inf if c.word("kind", "euclidean") == "maximum" else 2.0
     tensors = [job.rand(c.number("count")) for _ in range(c.number("tensors", 1))]
-    return plain(job, lambda *t: torch.linalg.vector_norm(torch.stack(torch._foreach_norm(list(t), order)), order), tensors,
-                 name="foreach_norm")
+
+    def norm_of_norms(*all_of_them):
+        return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(list(all_of_them), order)), order)
+    return plain(job, norm_of_norms, tensors, name="foreach_norm")
 
 
 OPERATORS = {f.__name__: f for f in (
-    gemm, quantized_gemm, conv, pool, attention, softmax, norm, rnn, activation, unary, binary, reduce, copy, where, pad,
-    concat, embedding, dropout, loss, optimizer, grad_norm)}
+    gemm, quantized_gemm, conv, pool, attention, softmax, norm, rnn, activation, unary, binary, reduce, copy, where,
+    pad, concat, embedding, dropout, loss, optimizer, grad_norm)}
 REASONS = {
     "quantized_conv": "PyTorch has no convolution of bytes on GPUs",
-    "quantize": "PyTorch's quantized tensors are another form", "dequantize": "PyTorch's quantized tensors are another form",
+    "quantize": "PyTorch's quantized tensors are another form",
+    "dequantize": "PyTorch's quantized tensors are another form",
     "rotary": "PyTorch has no such operator", "one_hot": "PyTorch's has 64-bit integers",
     "grad_scale": "PyTorch has no such operator"}
 
@@ -654,7 +661,7 @@ def build(case, device):
 
 
 def error_of(job, result, expected):
-    """The largest relative error of the tensors of a result, in the Euclidean norm; infinite where one is not finite."""
+    """The largest relative error of a result's tensors, in the Euclidean norm; infinite where one is not finite."""
     def tensors(y):
         return [y] if isinstance(y, torch.Tensor) else [t for t in y if t is not None]
     result = tensors(result)
