@@ -108,8 +108,8 @@ static test_attention of_sizes(const int64_t *sizes, int causal, float dropout, 
     return c;
 }
 
-// Whole tiles, many keys, so many that sums are made in parts, more columns of values than a work-group computes, none of
-// the queries.
+// Whole tiles, many keys, so many that sums are made in parts, more columns of values than a work-group computes, none
+// of the queries.
 START_TEST(large)
 {
     static const struct {
@@ -118,7 +118,8 @@ START_TEST(large)
         float dropout;
     } cases[] = {{{2, 1, 64, 96, 64, 64}, 0, 0},   {{1, 1, 40, 700, 32, 64}, 2, 0.1f}, {{1, 1, 33, 70, 64, 150}, 1, 0},
                  {{4, 2, 1, 300, 64, 64}, 2, 0},   {{1, 1, 90, 130, 17, 65}, 1, 0.5f}, {{1, 1, 9, 40, 0, 20}, 0, 0},
-                 {{1, 1, 70, 3, 40, 8}, 2, 0},     {{1, 1, 5, 0, 40, 8}, 0, 0},      {{2, 1, 5, 8500, 20, 40}, 2, 0.1f}};
+                 {{1, 1, 70, 3, 40, 8}, 2, 0},     {{1, 1, 5, 0, 40, 8}, 0, 0},
+                 {{2, 1, 5, 8500, 20, 40}, 2, 0.1f}};
     const test_product *p = &test_products[0];
     test_setenv("HUSK_ENGINES", p->engine);
     test_attention c = of_sizes(cases[_i].sizes, cases[_i].causal, cases[_i].dropout, p->dtype);
