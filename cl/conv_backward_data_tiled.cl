@@ -119,20 +119,24 @@ void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long
     }
 
     // The next tiles, on their way from global to local memory.
-    carried_four a_next[A_FOURS], b_next[B_FOURS];
+    carried_four a_next[A_FOURS];
+    carried_t b_next[B_FOURS][4];
 #define FETCH(t, next) \
     FETCH_PACKED(t, next) \
     _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
     { \
         const __local struct tap *four = taps[(t) & 1] + my_step + s * (GROUP_ITEMS / BLOCK_N * 4); \
-        b_next[s] = (carried_four)(gradient(dy, from, four), gradient(dy, from, four + 1), \
-                                   gradient(dy, from, four + 2), gradient(dy, from, four + 3)); \
+        b_next[s][0] = gradient(dy, from, four); \
+        b_next[s][1] = gradient(dy, from, four + 1); \
+        b_next[s][2] = gradient(dy, from, four + 2); \
+        b_next[s][3] = gradient(dy, from, four + 3); \
     }
     // The table of the tile after the next replaces that of the present one, which was read before the last barrier.
 #define KEEP(t, next) \
     KEEP_PACKED(t, next) \
     _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
-        fragment_keep_four(b_tiles[next], BLOCK_N, my_line, my_step + s * (GROUP_ITEMS / BLOCK_N * 4), b_next[s], 1); \
+        fragment_keep_four(b_tiles[next], BLOCK_N, my_line, my_step + s * (GROUP_ITEMS / BLOCK_N * 4), \
+                           FOUR_OF(b_next[s]), 1); \
     DECODE((t) + 1)
 
     DECODE(0)

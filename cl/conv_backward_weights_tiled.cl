@@ -116,30 +116,34 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
     }
 
     // The next tiles, on their way from global to local memory.
-    carried_four a_next[A_FOURS], b_next[B_FOURS];
+    carried_t a_next[A_FOURS][4], b_next[B_FOURS][4];
 #define PIXEL(line, four) pixel(x, line, four, in_d, in_h, in_w, x_stride_d, x_stride_h, x_stride_w)
 #define FETCH(t, next) \
     _Pragma("unroll") for (int s = 0; s < A_FOURS; ++s) \
     { \
         const __local struct position *four = table[(t) & 1] + a_share.step + s * a_share.step_add; \
         const index_t line = lines_of_a[s]; \
-        a_next[s] = (carried_four)(gradient(dy, line, four), gradient(dy, line, four + 1), \
-                                   gradient(dy, line, four + 2), gradient(dy, line, four + 3)); \
+        a_next[s][0] = gradient(dy, line, four); \
+        a_next[s][1] = gradient(dy, line, four + 1); \
+        a_next[s][2] = gradient(dy, line, four + 2); \
+        a_next[s][3] = gradient(dy, line, four + 3); \
     } \
     _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
     { \
         const __local struct position *four = table[(t) & 1] + b_share.step + s * b_share.step_add; \
-        b_next[s] = (carried_four)(PIXEL(lines_of_b[s], four), PIXEL(lines_of_b[s], four + 1), \
-                                   PIXEL(lines_of_b[s], four + 2), PIXEL(lines_of_b[s], four + 3)); \
+        b_next[s][0] = PIXEL(lines_of_b[s], four); \
+        b_next[s][1] = PIXEL(lines_of_b[s], four + 1); \
+        b_next[s][2] = PIXEL(lines_of_b[s], four + 2); \
+        b_next[s][3] = PIXEL(lines_of_b[s], four + 3); \
     }
     // The table of the tile after the next replaces that of the present one, which was read before the last barrier.
 #define KEEP(t, next) \
     _Pragma("unroll") for (int s = 0; s < A_FOURS; ++s) \
         fragment_keep_four(a_tiles[next], BLOCK_M, a_share.line + s * a_share.line_add, \
-                           a_share.step + s * a_share.step_add, a_next[s], 1); \
+                           a_share.step + s * a_share.step_add, FOUR_OF(a_next[s]), 1); \
     _Pragma("unroll") for (int s = 0; s < B_FOURS; ++s) \
         fragment_keep_four(b_tiles[next], BLOCK_N, b_share.line + s * b_share.line_add, \
-                           b_share.step + s * b_share.step_add, b_next[s], 1); \
+                           b_share.step + s * b_share.step_add, FOUR_OF(b_next[s]), 1); \
     DECODE((t) + 1)
 
     DECODE(0)

@@ -31,10 +31,11 @@ static const husk__configuration configurations[] = {
 #define MATRIX(side, efficiency) {#side "x" #side, "", {side, side, 64, 0, 0, efficiency}}
 // Of pairs of tiles that asynchronous copies fill.
 #define ASYNC(side, efficiency, stages) \
-    {#side "x" #side "_async", " -DSTAGES=" #stages, {side, side, 64, 0, 0, efficiency, stages}}
+    {#side "x" #side "_async" #stages, " -DSTAGES=" #stages, {side, side, 64, 0, 0, efficiency, stages}}
 
 static const husk__configuration matrix_configurations[] = {MATRIX(128, 100), MATRIX(64, 60), MATRIX(32, 30),
-                                                            ASYNC(128, 400, 3), ASYNC(64, 240, 3)};
+                                                            ASYNC(128, 400, 3), ASYNC(128, 300, 2),
+                                                            ASYNC(64, 200, 3)};
 
 // TILE_PAD of lib/fragment.clh.
 enum { TILE_PAD = 4, MAX_SPLITS = 16, LEAST_TILES_A_SPLIT = 8 };

@@ -138,7 +138,7 @@ drift) # with .mixed: the second rank's last bits differ, or its masks, until th
     done
     ;;
 refused)
-    fail 2 clips 20 'rank 0: husk_parallel_create: rank 1 (.*) updates by "grad_norm grid:64, .* by "grad_norm vector:1'
+    fail 2 clips 20 'rank 0: husk_parallel_create: rank 1 (.*) updates by "grad_norm grid:64, .* by "grad_norm '
     fail 2 clips_cold 20 'rank 0: husk_parallel_settle: rank 1 (.*) updates by "grad_norm grid:64, '
     succeed 2 clips_mixed clips_mixed
     fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'

@@ -25,6 +25,8 @@ void test_close_device(void);
 void test_finish_device(void);
 /* Whether that is PoCL's CPU, with all that it has: each variant that a test names runs there, but for engines. */
 bool test_device_is_home(void);
+/* Whether the variant, one for CPUs, keeps panels in private memory, of which this device, a GPU, refuses so much. */
+bool test_lacks_panels(const char *variant);
 husk_queue *test_queue(void);
 /* A queue that keeps its profile: what was enqueued can be counted. For calls that must enqueue nothing. */
 husk_queue *test_silent_queue(void);
