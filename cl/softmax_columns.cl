@@ -9,6 +9,7 @@
 //
 //   -DVW=4|8|16   floats a vector holds
 #include "lib/reduce.clh"
+#include "lib/long_sum.clh"
 #include "lib/strided.clh"
 #include "lib/vector_math.clh"
 
@@ -30,7 +31,7 @@ void husk_softmax_columns(const __global data_t *x_base, long x_offset, __global
     const long inner_strips = (inner + width - 1) / width;
     acc_t strip[STRIP];
     acc_t maxima[WIDTH];
-    acc_t sums[WIDTH];
+    acc_t sums[WIDTH], whole[WIDTH], rests[WIDTH];
     STRIDED_ROWS(rows);
 
     for (long i = first; i < last; ++i) {
@@ -50,9 +51,10 @@ void husk_softmax_columns(const __global data_t *x_base, long x_offset, __global
             }
         }
 
-        for (int j = 0; j < columns; j += VW)
-            store_private((vf)(0.0f), sums + j);
+        long_sums_begin(sums, whole, rests, columns);
         for (int a = 0; a < length; ++a) {
+            if (a % LONG_SUM_RUN == 0 && a > 0)
+                long_sums_run(sums, whole, rests, columns);
             for (int j = 0; j < columns; j += VW) {
                 const vf e = exp_vf(load_private(strip + a * width + j) - load_private(maxima + j));
                 if (!log_form)
@@ -60,6 +62,8 @@ void husk_softmax_columns(const __global data_t *x_base, long x_offset, __global
                 store_private(load_private(sums + j) + e, sums + j);
             }
         }
+
+        long_sums_end(sums, whole, rests, columns);
 
         // y = strip * scale - shift
         for (int j = 0; j < columns; j += VW) {

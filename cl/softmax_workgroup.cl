@@ -13,6 +13,7 @@
 //                                        1x64, 32x8, 16x4
 //   -DINDEX_64                           some element lies 2^31 or further from its row's first
 #include "lib/dtype.clh"
+#include "lib/long_sum.clh"
 #include "lib/strided.clh"
 
 #if !defined(WG_INNER) || !defined(WG_AXIS)
@@ -54,10 +55,14 @@ inline acc_t share_max(const __global data_t *x, index_t stride, int length)
 
 inline acc_t share_sum(const __global data_t *x, index_t stride, int length, acc_t shift)
 {
-    acc_t sum = 0.0f;
-    for (int a = (int)get_local_id(1); a < length; a += WG_AXIS)
-        sum += exp(load_one(x, a * stride) - shift);
-    return sum;
+    LONG_SUM(all);
+    for (int a = (int)get_local_id(1), stop; a < length;) {
+        acc_t run = 0.0f;
+        for (stop = (int)min((long)a + LONG_SUM_RUN * WG_AXIS, (long)length); a < stop; a += WG_AXIS)
+            run += exp(load_one(x, a * stride) - shift);
+        LONG_SUM_ADD(all, run);
+    }
+    return LONG_SUM_TOTAL(all);
 }
 
 inline void share_store(const __global data_t *x, index_t x_stride, __global data_t *y, index_t y_stride,

@@ -251,6 +251,22 @@ START_TEST(long_sums)
 }
 END_TEST
 
+// Exponentials that are alike but for one, whose errors have one sign; along rows and across them, many and few.
+START_TEST(many_exponentials_of_one_sign)
+{
+    static const int64_t shapes[][2] = {{4000, 40}, {20000, 400}, {40, 130000}, {1, 1000000}};
+    const int is_down = _i < 2;
+    const int64_t *shape = shapes[_i];
+    const husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axes = is_down ? 2 : 1);
+    test_tensor x = test_input_alike(2, shape, TEST_PACKED, -0.53f);
+    for (int64_t i = 0; i < shape[is_down]; i++)
+        husk_ref_store(&x.array, is_down ? i : i * shape[1], 0.0);
+    test_input_update(&x);
+    run_all(&params, &x, false, TEST_PACKED);
+    test_release(&x);
+}
+END_TEST
+
 // Reductions of nothing: what has a neutral element gives it, the rest is refused; no results are no work.
 START_TEST(nothing)
 {
@@ -412,6 +428,7 @@ int main(void)
     tcase_add_loop_test(tests, special_values, 0, 4);
     tcase_add_loop_test(tests, first_of_equals, 0, 4);
     tcase_add_loop_test(tests, long_sums, 0, 2);
+    tcase_add_loop_test(tests, many_exponentials_of_one_sign, 0, 4);
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, scalars_and_defaults);
     tcase_add_test(tests, the_check_sees_mistakes);

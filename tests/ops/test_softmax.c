@@ -166,6 +166,25 @@ START_TEST(long_rows)
 }
 END_TEST
 
+// Rows whose exponentials are alike but for one: errors of one sign, in rows that a work-item or a work-group has
+// whole.
+START_TEST(many_terms_of_one_sign)
+{
+    static const int64_t shapes[][2] = {{4000, 40}, {20000, 400}, {40, 130000}, {2, 1000000}};
+    const uint32_t is_down = _i / 2 < 2;
+    const int64_t *shape = shapes[_i / 2];
+    const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = is_down, .log = (uint32_t)_i % 2);
+    test_tensor x = test_input_alike(2, shape, TEST_PACKED, -0.53f);
+    test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
+    for (int64_t i = 0; i < shape[is_down]; i++)
+        husk_ref_store(&x.array, is_down ? i : i * shape[1], 0.0);
+    test_input_update(&x);
+    run_all(&params, &x, &y);
+    test_release(&x);
+    test_release(&y);
+}
+END_TEST
+
 START_TEST(in_place)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_PADDED, TEST_SPREAD, TEST_CHANNELS_LAST};
@@ -394,6 +413,7 @@ int main(void)
     tcase_add_loop_test(tests, row_lengths, 0, LENGTHS);
     tcase_add_loop_test(tests, neighbouring_rows, 0, 15);
     tcase_add_loop_test(tests, long_rows, 0, 4);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 8);
     tcase_add_loop_test(tests, in_place, 0, 4);
     tcase_add_loop_test(tests, special_values, 0, 8);
     tcase_add_test(tests, runs_agree);
