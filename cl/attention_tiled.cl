@@ -270,7 +270,6 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
 
         // Column block after column block, of each all steps; then the next keys. The scores' registers are free.
         const int key_tiles = min(KEY_TILES, (limit - first + BLOCK_K - 1) / BLOCK_K);
-        fragment_zero(&score);
         for (int c = 0, u = 0; c < column_blocks;) {
             const int next = now ^ 1, ends = u + 1 == key_tiles;
             const int next_c = c + ends, next_u = ends ? 0 : u + 1, is_last = next_c == column_blocks;
@@ -279,6 +278,8 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
             } else {
                 FETCH_V(first + next_u * BLOCK_K, column + next_c * BLOCK_N, next)
             }
+            if (u == 0)
+                fragment_zero(&score);
             fragment_multiply(&score, weights + u * A_TILE, b_tiles[now], item);
             if (is_last) {
                 KEEP_QK(next)
@@ -288,9 +289,10 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
             fragment_copies_end();
             barrier(CLK_LOCAL_MEM_FENCE);
             if (ends) {
+                const uint there = item + nothing;
                 FRAGMENT_UNROLL
                 for (int i = 0; i < ITEM_M; ++i) {
-                    const acc_t factor = row_factor[fragment_row(here, i)];
+                    const acc_t factor = row_factor[fragment_row(there, i)];
                     FRAGMENT_UNROLL
                     for (int j = 0; j < ITEM_N; ++j) {
                         const acc_t more = fragment_value(&score, i, j);
@@ -300,7 +302,6 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
                                 fragment_set(&output[b], i, j, MAD(fragment_value(&output[b], i, j), factor, more));
                     }
                 }
-                fragment_zero(&score);
             }
             now = next;
             c = next_c;
@@ -309,10 +310,11 @@ __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long 
 
         const int is_end = first + BLOCK_N >= limit;
         if (run && (is_end || TOTALS_DUE(first, BLOCK_N))) {
-            __global acc_t *own = TOTALS_OF(TOTALS);
+            const uint there = item + nothing;
+            __global acc_t *own = TOTALS_OF(TOTALS) + nothing;
             FRAGMENT_UNROLL
             for (int i = 0; i < ITEM_M; ++i) {
-                const acc_t factor = totals_factor(own, BASES_TOTAL + i, row_base[fragment_row(here, i)]);
+                const acc_t factor = totals_factor(own, BASES_TOTAL + i, row_base[fragment_row(there, i)]);
                 sum[i] = totals_join(own, SUMS_TOTAL + i, factor, sum[i], is_end);
                 FRAGMENT_UNROLL
                 for (int c = 0; c < COLUMN_BLOCKS; ++c)
