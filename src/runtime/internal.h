@@ -336,6 +336,8 @@ cl_mem husk__queue_shares(husk_queue *queue, cl_int *code);
 
 /* Takes over a command's event, which may be NULL. */
 void husk__queue_watch(husk_queue *queue, cl_event event);
+/* clWaitForEvents, and the event's own word of how its command ended: NVIDIA's driver answers CL_SUCCESS even so. */
+cl_int husk__wait_for_event(cl_event event);
 /* Where the queue has been waited for: whether the commands before did end well. What has failed is told once. */
 husk_status husk__queue_ended_well(husk_queue *queue, const husk__scope *scope);
 /* Wait for everything enqueued, and say whether it ended well. */

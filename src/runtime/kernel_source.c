@@ -102,3 +102,56 @@ husk_status husk__kernel_source(const char *file, husk__text *source, const husk
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no memory for the source of %s", file);
     return status;
 }
+
+// ---- places in build logs ----
+
+// The file, "" where none is known, and its line, which the program's line `number` is.
+static long place_of(const husk__text *source, long number, const char **file, int *file_length)
+{
+    long line = 0;
+    *file = "";
+    *file_length = 0;
+    for (const char *at = source->bytes; *at && number > 0; --number) {
+        int name = 0, end = 0;
+        long next;
+        if (sscanf(at, "#line %ld \"%n%*[^\"\n]%n", &next, &name, &end) == 1 && end > name) {
+            line = next - 1;
+            *file = at + name;
+            *file_length = end - name;
+        } else {
+            ++line;
+        }
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
+    return line;
+}
+
+char *husk__kernel_log_by_files(const husk__text *source, char *log)
+{
+    static const char mark[] = "<kernel>:";
+    husk__text placed = {0};
+    const char *rest = log, *at;
+    while (rest && (at = strstr(rest, mark)) != NULL) {
+        char *end;
+        const char *file;
+        int length;
+        const long number = strtol(at + sizeof mark - 1, &end, 10);
+        const long line = place_of(source, number, &file, &length);
+        husk__text_append(&placed, rest, (size_t)(at - rest));
+        if (length > 0)
+            husk__text_format(&placed, "%.*s:%ld", length, file, line);
+        else
+            husk__text_append(&placed, at, (size_t)(end - at));
+        rest = end;
+    }
+    if (rest == log) // no place, or no log
+        return log;
+    husk__text_append(&placed, rest, strlen(rest));
+    if (placed.failed) {
+        husk__text_free(&placed);
+        return log;
+    }
+    free(log);
+    return placed.bytes;
+}

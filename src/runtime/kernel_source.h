@@ -23,4 +23,10 @@ extern const size_t husk__kernel_file_count;
  */
 husk_status husk__kernel_source(const char *file, husk__text *source, const husk__scope *scope);
 
+/*
+ * A build log with files and their lines where it counts the program's: NVIDIA's compiler knows no #line, and writes
+ * "<kernel>:N" of the N-th. log is on the heap, or NULL; what is returned takes its place.
+ */
+char *husk__kernel_log_by_files(const husk__text *source, char *log);
+
 #endif

@@ -186,6 +186,7 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS << attempt}, NULL);
     }
     atomic_fetch_add(&context->builds, 1);
+    log = husk__kernel_log_by_files(source, log);
     const husk_status status =
         code == CL_SUCCESS ? HUSK_OK : build_failed(context, program, options, code, log, scope);
     free(log);
@@ -344,8 +345,9 @@ static husk__kernel *find_kernel(husk__programs *programs, const husk__program *
 
 // A GPU's driver sets private memory aside for all the work-items that the device can have under way, some 2,048 a
 // unit, and keeps it as long as the context lives: a kernel for CPUs with 256 KiB of it would take 69 GB of an H200
-// (132 units), and the launch fails where they are not free. A quarter of the memory is the most that is taken.
-enum { ITEMS_UNDER_WAY = 2048, SHARE_OF_PRIVATE_MEMORY = 4 };
+// (132 units), and where they are not free, launches and other processes' contexts fail. A sixteenth of the memory is
+// the most that is taken.
+enum { ITEMS_UNDER_WAY = 2048, SHARE_OF_PRIVATE_MEMORY = 16 };
 
 static husk_status check_private_memory(const husk_device_traits *traits, const char *name, cl_ulong bytes,
                                         const husk__scope *scope)

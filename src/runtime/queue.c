@@ -270,7 +270,7 @@ husk_status husk_event_wait(husk_event *event, uint64_t timeout_ns)
         return HUSK_DEVICE_LOST;
     if (timeout_ns != HUSK_FOREVER)
         return poll_event(event, timeout_ns);
-    cl_int code = clWaitForEvents(1, &event->cl);
+    const cl_int code = husk__wait_for_event(event->cl);
     if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         return event_ended(event, -1);
     return code == CL_SUCCESS ? event_ended(event, CL_COMPLETE)

@@ -28,6 +28,15 @@ static cl_int look(husk_queue *queue)
     return code;
 }
 
+cl_int husk__wait_for_event(cl_event event)
+{
+    cl_int execution = CL_COMPLETE;
+    cl_int code = clWaitForEvents(1, &event);
+    if (code == CL_SUCCESS)
+        code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL);
+    return code == CL_SUCCESS && execution < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : code;
+}
+
 static void grow(husk_queue *queue)
 {
     const size_t capacity = queue->watched_capacity ? 2 * queue->watched_capacity : FIRST_CAPACITY;
@@ -52,7 +61,7 @@ void husk__queue_watch(husk_queue *queue, cl_event event)
         queue->watched[queue->watched_count++] = event;
         return;
     }
-    const cl_int code = clWaitForEvents(1, &event);
+    const cl_int code = husk__wait_for_event(event);
     queue->has_failed = queue->has_failed || code != CL_SUCCESS;
     clReleaseEvent(event);
 }

@@ -124,6 +124,37 @@ START_TEST(no_groups_launch_nothing)
 }
 END_TEST
 
+// NVIDIA's compiler counts the lines of the whole program.
+START_TEST(a_log_that_counts_the_programs_lines_names_files)
+{
+    static const struct {
+        const char *log, *wanted;
+    } cases[] = {
+        {"", ""},
+        {"test_twice.cl:3:1: error", "test_twice.cl:3:1: error"},
+        {"<kernel>:1:2: warning: early", "<kernel>:1:2: warning: early"}, // before any file
+        {"<kernel>:11:14: error: one\n  x\n<kernel>:11:14: note: two", "lib/twice.clh:3:14: error: one\n  x\n"
+                                                                      "lib/twice.clh:3:14: note: two"},
+        {"a <kernel>:5:1 b", "a test_twice.cl:1:1 b"},
+        {"<kernel>:13: after", "test_twice.cl:5: after"},
+        {"<kernel>:99999: beyond", "test_twice.cl:12: beyond"},
+        {"<kernel>:none", "<kernel>:none"},
+    };
+    husk__text source = {0};
+    husk_error error;
+    const husk__scope scope = {"husk_test", &error};
+    ck_assert_ptr_null(husk__kernel_log_by_files(&source, NULL));
+    put("lib/twice.clh", "// a library\n#define TWICE(x) ((x) * FACTOR)\nfloat wrong( { }\n");
+    test_ok_error(husk__kernel_source("test_twice.cl", &source, &scope), &error);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *log = husk__kernel_log_by_files(&source, strdup(cases[i].log));
+        ck_assert_str_eq(log, cases[i].wanted);
+        free(log);
+    }
+    husk__text_free(&source);
+}
+END_TEST
+
 START_TEST(a_syntax_error_names_file_and_line)
 {
     husk_error error;
@@ -284,6 +315,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_kernel_builds_once_and_runs);
     tcase_add_test(tests, no_groups_launch_nothing);
+    tcase_add_test(tests, a_log_that_counts_the_programs_lines_names_files);
     tcase_add_test(tests, a_syntax_error_names_file_and_line);
     tcase_add_test(tests, a_failed_build_is_remembered);
     tcase_add_test(tests, inline_functions_are_static_for_amd);

@@ -139,7 +139,7 @@ START_TEST(more_than_a_gpu_can_have)
     private_memory = 262160;
     expect("rows", HUSK_UNSUPPORTED, "262160 bytes of private memory");
     expect(NULL, HUSK_OK, "");
-    private_memory = 65536;
+    private_memory = 32768;
     expect("rows", HUSK_OK, "");
     private_memory = 262160;
     answer = CL_INVALID_VALUE; // the driver does not know the question
