@@ -11,8 +11,8 @@
 //   -DBLOCK_M ...  see lib/fragment.clh; -DSTAGES, -DA_ACROSS, -DB_ACROSS: lib/fragment_async.clh
 //   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
 //
-// Menu: 128x128 by 128 items of 64x64 a sub-group (48 KiB), 64x64 by 128 items of 32x32 (24 KiB), three stages of 64
-// bytes of each line.
+// Menu: 128x128 by 128 items of 64x64 a sub-group, two stages of 64 bytes of each line (32 KiB) or five of 32 (40 KiB);
+// 64x64 by 128 items of 32x32, three of 64 (24 KiB).
 #include "lib/fragment_async.clh"
 #include "lib/activation.clh"
 #include "lib/gemm.clh"

@@ -29,12 +29,15 @@ static const husk__configuration configurations[] = {
 // Of an engine, whose file knows its items and whose product knows how many steps lie in local memory: K is split in
 // whole tiles of any product. No ITEM_M marks them.
 #define MATRIX(side, efficiency) {#side "x" #side, "", {side, side, 64, 0, 0, efficiency}}
-// Of pairs of tiles that asynchronous copies fill.
+// Of pairs of tiles that asynchronous copies fill. More than three have half the steps. Three of 128 would be 48 KiB,
+// of which NVIDIA's driver keeps 16 bytes.
 #define ASYNC(side, efficiency, stages) \
     {#side "x" #side "_async" #stages, " -DSTAGES=" #stages, {side, side, 64, 0, 0, efficiency, stages}}
 
+enum { MOST_WHOLE_STAGES = 3 };
+
 static const husk__configuration matrix_configurations[] = {MATRIX(128, 100), MATRIX(64, 60), MATRIX(32, 30),
-                                                            ASYNC(128, 400, 3), ASYNC(128, 300, 2),
+                                                            ASYNC(128, 300, 2), ASYNC(128, 290, 5),
                                                             ASYNC(64, 200, 3)};
 
 // TILE_PAD of lib/fragment.clh.
@@ -59,7 +62,9 @@ static bool is_async(const husk__configuration *configuration)
 
 static int32_t tile_of(const husk__configuration *configuration)
 {
-    return configuration->values[BLOCK_M] | (is_async(configuration) ? HUSK__ENGINE_ASYNC : 0);
+    const int32_t stages = is_async(configuration) ? configuration->values[STAGES] : 0;
+    return configuration->values[BLOCK_M] | (stages ? HUSK__ENGINE_ASYNC : 0) |
+           (stages > MOST_WHOLE_STAGES ? HUSK__ENGINE_HALF_STEPS : 0);
 }
 
 static int64_t items_of(const husk__configuration *configuration, const husk__engine *engine)
@@ -165,8 +170,9 @@ static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__
     }
     if (is_async(candidate->configuration) && !supports_async(problem, engine, reason))
         return false;
-    const uint64_t line = is_async(candidate->configuration) ? (uint64_t)v[STAGES] * HUSK__ENGINE_LINE / 2
-                                                             : HUSK__ENGINE_LINE;
+    uint64_t line = HUSK__ENGINE_LINE; // of two stages
+    if (is_async(candidate->configuration))
+        line = line / (v[STAGES] > MOST_WHOLE_STAGES ? 4 : 2) * (uint64_t)v[STAGES];
     return fits(candidate, engine, line * (uint64_t)(v[BLOCK_M] + v[BLOCK_N]), reason);
 }
 

@@ -135,22 +135,22 @@ void husk__engine_product_options(const husk__engine *engine, husk__product prod
     husk__text_format(options, "%s %s", engine->options, products[product].option);
 }
 
-// Of a tile, which loses its flag.
+// Of a tile, which loses its flags.
 static const int32_t *share_of(const husk__engine *engine, int32_t *tile)
 {
     const bool is_async = *tile & HUSK__ENGINE_ASYNC;
-    *tile &= ~HUSK__ENGINE_ASYNC;
+    *tile &= ~(HUSK__ENGINE_ASYNC | HUSK__ENGINE_HALF_STEPS);
     const int size = *tile >= 128 ? 0 : *tile >= 64 ? 1 : 2;
     return is_async ? engine->async_share[size] : engine->share[size];
 }
 
 void husk__engine_options(const husk__engine *engine, husk__product product, int32_t tile, husk__text *options)
 {
+    const int32_t steps = products[product].steps / (tile & HUSK__ENGINE_HALF_STEPS ? 2 : 1);
     const int32_t *share = share_of(engine, &tile);
     husk__engine_product_options(engine, product, options);
     husk__text_format(options, " -DLANES=%d -DBLOCK_M=%d -DBLOCK_N=%d -DBLOCK_K=%d -DSUBGROUP_M=%d -DSUBGROUP_N=%d",
-                      (int)engine->lanes, (int)tile, (int)tile, (int)products[product].steps, (int)share[0],
-                      (int)share[1]);
+                      (int)engine->lanes, (int)tile, (int)tile, (int)steps, (int)share[0], (int)share[1]);
 }
 
 int64_t husk__engine_items(const husk__engine *engine, int32_t tile)

@@ -39,8 +39,8 @@ typedef enum husk__engine_kind {
 enum { HUSK__ENGINE_SIZES = 3, HUSK__ENGINE_WANTED = 3, HUSK__ENGINE_REASON = 200 };
 /* Bytes that a line of a tile takes in local memory, twice as the next tiles are fetched meanwhile. */
 enum { HUSK__ENGINE_LINE = 2 * 64 };
-/* A tile of 128 or 64 that asynchronous copies fill: 128 | HUSK__ENGINE_ASYNC. */
-enum { HUSK__ENGINE_ASYNC = 1 << 16, HUSK__ENGINE_ASYNC_SIZES = 2 };
+/* A tile of 128 or 64 that asynchronous copies fill: 128 | HUSK__ENGINE_ASYNC; of half the steps, so that more fit. */
+enum { HUSK__ENGINE_ASYNC = 1 << 16, HUSK__ENGINE_HALF_STEPS = 1 << 17, HUSK__ENGINE_ASYNC_SIZES = 2 };
 
 typedef struct husk__engine husk__engine;
 struct husk__engine {

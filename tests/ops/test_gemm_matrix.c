@@ -59,7 +59,7 @@ END_TEST
 START_TEST(copied_tiles)
 {
     enum { BF16 = 3 };
-    static const char *const variants[] = {"matrix:64x64_async3", "matrix:128x128_async3",
+    static const char *const variants[] = {"matrix:64x64_async3", "matrix:128x128_async5",
                                            "matrix:128x128_async2"};
     const test_product *p = &test_products[_i];
     ck_assert_str_eq(p->engine, "soft_nv_mma");
