@@ -77,5 +77,9 @@ husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk
         return husk__gemm_panels_pack(plan, queue, b, packed, scope);
     if (plan->variant == &husk__gemm_amx)
         return husk__gemm_amx_pack(plan, queue, b, packed, scope);
+    const husk_status status =
+        plan->variant == &husk__gemm_matrix ? husk__gemm_matrix_expect_packed(plan, scope) : HUSK_OK;
+    if (status != HUSK_OK)
+        return status;
     return pack_rows(plan, queue, b, packed, scope);
 }

@@ -102,6 +102,9 @@ uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate);
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *run,
                                   const husk__scratch *scratch, const husk__scope *scope);
 
+/* Of matrix: builds what its runs by packed weights take, so that they need not: gemm_tiled.c. */
+husk_status husk__gemm_matrix_expect_packed(const husk_plan *plan, const husk__scope *scope);
+
 /* Panels of tiles, the packed weights of amx: gemm_amx.c. */
 husk_status husk__gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
                                 const husk__scope *scope);

@@ -126,26 +126,29 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return fits(candidate, NULL, 2 * (uint64_t)v[BLOCK_K] * line, reason);
 }
 
-// Whether an operand can be copied in chunks of 16 bytes, if its first element begins one: one stride is 1, the others
-// are multiples of that.
-static bool is_copyable(int64_t step, int64_t line, int64_t batch, husk_dtype dtype)
+// Whether an operand can be copied in chunks of 16 bytes, if its first element begins one: the stride along one
+// dimension is 1, and those from chunk to chunk, where there are several, multiples of that.
+static bool is_copyable(const husk__gemm_shape *shape, bool is_a, husk_dtype dtype)
 {
     const int64_t chunk = 16 / (int64_t)husk_dtype_size(dtype);
-    return (step == 1 || line == 1) && (step == 1 ? line : step) % chunk == 0 && batch % chunk == 0;
+    const int64_t step = is_a ? shape->a_step : shape->b_step, line = is_a ? shape->a_row : shape->b_column;
+    const int64_t batch = is_a ? shape->a_batch : shape->b_batch;
+    const bool along_k = step == 1; // as add_layouts() has it
+    const int64_t others = along_k ? (is_a ? shape->m : shape->n) : shape->k;
+    return (along_k || line == 1) && (others <= 1 || (along_k ? line : step) % chunk == 0) &&
+           (shape->batch <= 1 || batch % chunk == 0);
 }
 
+// Packed weights go with any A: what cannot be copied is read element by element.
 static bool supports_async(const husk__gemm_problem *problem, const husk__engine *engine,
                            char reason[HUSK__REASON_CAPACITY])
 {
-    husk__gemm_shape shape = problem->shape;
-    if (problem->b_is_packed)
-        husk__gemm_use_rows(&shape);
     if (!engine->copies) {
         snprintf(reason, HUSK__REASON_CAPACITY, "this device's engine has no asynchronous copies");
         return false;
     }
-    if (!is_copyable(shape.a_step, shape.a_row, shape.a_batch, problem->dtype) ||
-        !is_copyable(shape.b_step, shape.b_column, shape.b_batch, problem->dtype)) {
+    if (!problem->b_is_packed && (!is_copyable(&problem->shape, true, problem->dtype) ||
+                                  !is_copyable(&problem->shape, false, problem->dtype))) {
         snprintf(reason, HUSK__REASON_CAPACITY, "copies 16 bytes at a time: one stride of A and of B has to be 1, the "
                                                 "others multiples of that");
         return false;
@@ -280,6 +283,12 @@ static husk_status get_kernel(const husk_plan *plan, bool b_is_packed, const hus
     return status;
 }
 
+husk_status husk__gemm_matrix_expect_packed(const husk_plan *plan, const husk__scope *scope)
+{
+    const husk__kernel *kernel;
+    return is_async(plan->configuration) ? get_kernel(plan, true, &kernel, scope) : HUSK_OK;
+}
+
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
@@ -345,9 +354,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         c = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(problem->dtype));
     }
     const bool copies = is_async(plan->configuration);
-    const bool a_is_aligned = copies ? is_copyable(shape->a_step, shape->a_row, shape->a_batch, problem->dtype)
+    const bool a_is_aligned = copies ? is_copyable(shape, true, problem->dtype)
                                      : is_aligned(shape->a_step, shape->a_row, shape->a_batch);
-    const bool b_is_aligned = copies ? is_copyable(shape->b_step, shape->b_column, shape->b_batch, problem->dtype)
+    const bool b_is_aligned = copies ? is_copyable(shape, false, problem->dtype)
                                      : is_aligned(shape->b_step, shape->b_column, shape->b_batch);
     const husk__kernel *multiply = state->multiply;
     husk_status status = HUSK_OK;

@@ -346,13 +346,14 @@ static husk__kernel *find_kernel(husk__programs *programs, const husk__program *
 // A GPU's driver sets private memory aside for all the work-items that the device can have under way, some 2,048 a
 // unit, and keeps it as long as the context lives: a kernel for CPUs with 256 KiB of it would take 69 GB of an H200
 // (132 units), and where they are not free, launches and other processes' contexts fail. A sixteenth of the memory is
-// the most that is taken.
-enum { ITEMS_UNDER_WAY = 2048, SHARE_OF_PRIVATE_MEMORY = 16 };
+// the most that is taken. Intel's units are smaller: eight threads of up to 32 work-items.
+enum { ITEMS_UNDER_WAY = 2048, INTEL_ITEMS_UNDER_WAY = 256, SHARE_OF_PRIVATE_MEMORY = 16 };
 
 static husk_status check_private_memory(const husk_device_traits *traits, const char *name, cl_ulong bytes,
                                         const husk__scope *scope)
 {
-    const double taken = (double)bytes * traits->compute_units * ITEMS_UNDER_WAY;
+    const int items = strstr(traits->vendor, "Intel") ? INTEL_ITEMS_UNDER_WAY : ITEMS_UNDER_WAY;
+    const double taken = (double)bytes * traits->compute_units * items;
     if (!husk__is_gpu(traits) || taken * SHARE_OF_PRIVATE_MEMORY <= (double)traits->global_memory)
         return HUSK_OK;
     return husk__fail(scope, HUSK_UNSUPPORTED,
@@ -386,11 +387,12 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
     if (code == CL_SUCCESS)
         code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory,
                                         &local_memory, NULL);
-    if (code == CL_SUCCESS)
+    if (code == CL_SUCCESS) {
         code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_memory,
                                         &private_memory, NULL);
-    if (code == CL_INVALID_VALUE) // OpenCL 1.0 has no such question
-        code = CL_SUCCESS;
+        if (code == CL_INVALID_VALUE) // OpenCL 1.0 has no such question
+            code = CL_SUCCESS;
+    }
     clReleaseKernel(cl);
     if (code != CL_SUCCESS)
         return husk__opencl_failed(context, scope, "clGetKernelWorkGroupInfo", code);

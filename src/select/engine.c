@@ -359,6 +359,8 @@ husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_preci
         husk__engine_find(plan->context, HUSK__ENGINE_FRAGMENTS, dtype, precision, &engine, &product, scope);
     if (status != HUSK_OK)
         return status;
+    if (tile & HUSK__ENGINE_ASYNC && !engine->copies) // the one that was claimed has not passed its probe
+        return husk__fail(scope, HUSK_UNSUPPORTED, "engine %s has no asynchronous copies", engine->name);
     husk__engine_options(engine, product, tile, options);
     *items = husk__engine_items(engine, tile);
     plan->error_factor = husk__engine_error_factor(engine, product, k);

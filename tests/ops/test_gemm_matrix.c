@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ref/freivalds.h"
 #include "support/environment.h"
 #include "support/products.h"
 #include "support/support.h"
@@ -93,6 +94,61 @@ START_TEST(copied_tiles)
                                 {.m = 64, .n = 64, .k = 64, .a = TEST_PADDED}};
     for (size_t i = 0; i < sizeof unfit / sizeof *unfit; ++i)
         ck_assert(!test_product_run(&unfit[i], p, variants[0], 1));
+    test_restore_environment();
+}
+END_TEST
+
+// Weights that a plan for whole chunks has packed go with every A: one row, A by columns, rows that begin anywhere, A
+// with no stride of 1.
+START_TEST(copied_weights_fit_every_a)
+{
+    enum { N = 72, K = 64, BF16 = 3 };
+    const int64_t b[] = {N, K}, most[] = {64, K};
+    test_setenv("HUSK_ENGINES", test_products[BF16].engine);
+    test_tensor w = test_input_of(HUSK_BF16, 2, b, TEST_PACKED, 4, 1.0f);
+    test_tensor x = test_input_of(HUSK_BF16, 2, most, TEST_PACKED, 8, 1.0f);
+    test_tensor c = test_output(HUSK_BF16, 2, (const int64_t[]){64, N}, TEST_PACKED);
+    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = true, .variant = "matrix:64x64_async3");
+    husk_plan *plan = NULL;
+    husk_packed *packed = NULL;
+    husk_error error = {0};
+    const husk_status status = husk_gemm_plan_create(test_context(), &params, &x.tensor, &w.tensor, NULL, &c.tensor,
+                                                     &plan, &error);
+    if (husk_context_traits(test_context())->work_group >= 128)
+        test_ok_error(status, &error);
+    if (status == HUSK_OK)
+        test_ok(husk_gemm_plan_pack(plan, test_queue(), &w.tensor, &packed));
+    static const struct {
+        int64_t m;
+        bool transposed;
+        test_layout layout;
+    } cases[] = {{1, false, TEST_PACKED},   {5, true, TEST_PACKED},     {9, false, TEST_PADDED},
+                 {64, false, TEST_REVERSED}, {9, false, TEST_REVERSED}, {64, false, TEST_SPREAD}};
+    for (size_t i = 0; packed && i < sizeof cases / sizeof *cases; ++i) {
+        const int64_t m = cases[i].m, along[] = {m, K}, across[] = {K, m}, of_c[] = {m, N};
+        test_tensor a = test_input_of(HUSK_BF16, 2, cases[i].transposed ? across : along, cases[i].layout,
+                                      20 + (uint64_t)i, 1.0f);
+        test_tensor y = test_output(HUSK_BF16, 2, of_c, TEST_PACKED);
+        const husk_tensor weights = husk_packed_tensor(packed);
+        const husk_gemm_params free_params =
+            HUSK_GEMM_PARAMS(.transpose_a = cases[i].transposed, .transpose_b = true);
+        test_ok(husk_gemm(test_queue(), &free_params, 1.0f, &a.tensor, &weights, NULL, 0.0f, &y.tensor));
+        ck_assert_str_eq(husk_plan_variant(husk_queue_plan(test_queue())), "matrix");
+        test_fetch(&y);
+        const husk_ref_gemm op = {.params = &free_params, .alpha = 1.0f, .a = &a.array, .b = &w.array,
+                                  .c = &y.before,
+                                  .error_factor = husk_plan_error_factor(husk_queue_plan(test_queue()))};
+        husk_ref_report report = {0};
+        husk_ref_gemm_check(&op, i, &y.array, &report);
+        test_accept("gemm", "matrix:64x64_async3", "packed weights with any A", &report);
+        test_release(&a);
+        test_release(&y);
+    }
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    test_release(&w);
+    test_release(&x);
+    test_release(&c);
     test_restore_environment();
 }
 END_TEST
@@ -216,6 +272,7 @@ int main(void)
     tcase_set_timeout(cases, 600);
     tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, TEST_PRODUCTS);
     tcase_add_loop_test(cases, copied_tiles, 0, 4);
+    tcase_add_test(cases, copied_weights_fit_every_a);
     tcase_add_test(cases, split_sums);
     tcase_add_test(cases, special_values);
     tcase_add_test(cases, ten_runs_give_the_same_bits);
