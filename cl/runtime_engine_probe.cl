@@ -4,10 +4,33 @@
 //
 // A is BLOCK_M rows and B BLOCK_N columns of tiles * BLOCK_K steps each, steps side by side, so that a work-group's
 // items meet every way into a tile: `way` 0 one element at a time, 1 fours along k (a copy, where the engine has
-// those), 2 fours across lines.
+// those), 2 fours across lines; where the engine has copies, 3 chunks along k and, with -DA_ACROSS and -DB_ACROSS and
+// lines side by side in place of steps, 4 chunks across, as lib/fragment_async.clh has them.
 #include "lib/fragment.clh"
 
-enum { ONE_BY_ONE, ALONG_K, ACROSS_LINES };
+enum { ONE_BY_ONE, ALONG_K, ACROSS_LINES, CHUNKS_ALONG_K, CHUNKS_ACROSS };
+
+#if FRAGMENT_COPIES
+#ifdef A_ACROSS
+#define PROBE_ACROSS_AT(line, step) ((line) / PANEL * PANEL * BLOCK_K + across_at((line) % PANEL, step))
+#else
+#define PROBE_ACROSS_AT(line, step) 0
+#endif
+
+inline void probe_copy(__local tile_t *tile, int lines, const __global operand_t *from, int line_stride,
+                       int step_stride, int way, uint item)
+{
+    for (int n = item; n < lines * BLOCK_K / CHUNK; n += GROUP_ITEMS) {
+        const int across = way == CHUNKS_ACROSS;
+        const int line = across ? n % (lines / CHUNK) * CHUNK : n / CHUNKS;
+        const int step = across ? n / (lines / CHUNK) : n % CHUNKS * CHUNK;
+        const int to = across ? PROBE_ACROSS_AT(line, step) : tile_at(line, step);
+        fragment_copy_chunk(tile + to, from + line * line_stride + step * step_stride, CHUNK);
+    }
+    fragment_copies_group();
+    fragment_copies_wait(0);
+}
+#endif
 
 inline carried_four probe_across(const __global operand_t *from, int steps)
 {
@@ -48,8 +71,19 @@ __kernel void husk_runtime_engine_probe(const __global operand_t *a_base, long a
     fragment_acc acc;
     fragment_zero(&acc);
     for (int t = 0; t < tiles; ++t) {
-        probe_fill(a_tile, BLOCK_M, a_base + a_offset + t * BLOCK_K, tiles * BLOCK_K, way, item);
-        probe_fill(b_tile, BLOCK_N, b_base + b_offset + t * BLOCK_K, tiles * BLOCK_K, way, item);
+#if FRAGMENT_COPIES
+        if (way >= CHUNKS_ALONG_K) {
+            const int across = way == CHUNKS_ACROSS;
+            probe_copy(a_tile, BLOCK_M, a_base + a_offset + t * BLOCK_K * (across ? BLOCK_M : 1),
+                       across ? 1 : tiles * BLOCK_K, across ? BLOCK_M : 1, way, item);
+            probe_copy(b_tile, BLOCK_N, b_base + b_offset + t * BLOCK_K * (across ? BLOCK_N : 1),
+                       across ? 1 : tiles * BLOCK_K, across ? BLOCK_N : 1, way, item);
+        } else
+#endif
+        {
+            probe_fill(a_tile, BLOCK_M, a_base + a_offset + t * BLOCK_K, tiles * BLOCK_K, way, item);
+            probe_fill(b_tile, BLOCK_N, b_base + b_offset + t * BLOCK_K, tiles * BLOCK_K, way, item);
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
         fragment_multiply(&acc, a_tile, b_tile, item);
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -13,7 +13,10 @@
 #include "runtime/launch.h"
 #include "select/engine.h"
 
-enum { SIDE = 32, TILES = 3, MOST_STEPS = 64 * TILES, WAYS = 3, NAN_ROW = 5, INFINITE_ROW = 9 };
+enum { SIDE = 32, TILES = 3, MOST_STEPS = 64 * TILES, NAN_ROW = 5, INFINITE_ROW = 9 };
+// Into a tile, in cl/runtime_engine_probe.cl: WAYS of all engines, COPIES of those with copies of chunks. The last one
+// has a program of its own, and operands of which lines are side by side.
+enum { WAYS = 3, WAY_ACROSS = 4, COPIES = 5 };
 
 typedef enum filling { INTEGERS, DENORMALS, REALS, EXTREMES, FILLINGS } filling;
 
@@ -31,7 +34,7 @@ typedef struct probe {
     husk__product product;
     int32_t steps; // of both matrices
     uint64_t state; // of the random numbers
-    const husk__kernel *kernel;
+    const husk__kernel *kernel, *across;
     husk_queue *queue;
     husk_buffer *buffer; // A, B and C
     operand a, b;
@@ -200,18 +203,41 @@ static bool check(const probe *p, filling kind, int way, char reason[HUSK__ENGIN
 
 // ---- on the device ----
 
+// Chunks are copied by kernels for f32 and narrower floats alone.
+static int ways_of(const probe *p)
+{
+    return p->engine->copies && !husk__product_is_of_bytes(p->product) ? COPIES : WAYS;
+}
+
+// Lines side by side in place of steps.
+static void turn(const probe *p, operand *x)
+{
+    const size_t size = husk_dtype_size(dtype_of(p->product));
+    unsigned char turned[sizeof x->bytes];
+    for (int line = 0; line < SIDE; ++line)
+        for (int step = 0; step < p->steps; ++step)
+            memcpy(turned + (size_t)(step * SIDE + line) * size, x->bytes + (size_t)(line * p->steps + step) * size,
+                   size);
+    memcpy(x->bytes, turned, sizeof x->bytes);
+}
+
 static husk_status multiply(probe *p, int way, const husk__scope *scope)
 {
     const uint32_t element = (uint32_t)husk_dtype_size(dtype_of(p->product));
     const husk__range range = {{1, 1, 1}, {(size_t)husk__engine_items(p->engine, SIDE), 1, 1}};
     const float poison = NAN;
+    const husk__kernel *kernel = way == WAY_ACROSS ? p->across : p->kernel;
+    if (way == WAY_ACROSS) { // the last one
+        turn(p, &p->a);
+        turn(p, &p->b);
+    }
     husk_status status = husk_buffer_write(p->queue, p->buffer, 0, OPERAND_BYTES, p->a.bytes);
     if (status == HUSK_OK)
         status = husk_buffer_write(p->queue, p->buffer, OPERAND_BYTES, OPERAND_BYTES, p->b.bytes);
     if (status == HUSK_OK)
         status = husk_buffer_fill(p->queue, p->buffer, 2 * OPERAND_BYTES, sizeof p->c, &poison, sizeof poison);
     if (status == HUSK_OK)
-        status = HUSK__LAUNCH(p->queue, p->kernel, &range, scope, HUSK__ARG_BUFFER(p->buffer, 0, element),
+        status = HUSK__LAUNCH(p->queue, kernel, &range, scope, HUSK__ARG_BUFFER(p->buffer, 0, element),
                               HUSK__ARG_BUFFER(p->buffer, OPERAND_BYTES, element),
                               HUSK__ARG_BUFFER(p->buffer, 2 * OPERAND_BYTES, sizeof(float)), HUSK__ARG_I32(TILES),
                               HUSK__ARG_I32(way));
@@ -234,6 +260,12 @@ static husk_status prepare(probe *p, const husk__scope *scope)
             ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a probe")
             : husk__kernel_get(p->context, is_amx ? "runtime_amx_probe.cl" : "runtime_engine_probe.cl", options.bytes,
                                is_amx ? "husk_runtime_amx_probe" : "husk_runtime_engine_probe", &p->kernel, scope);
+    if (status == HUSK_OK && ways_of(p) > WAY_ACROSS) {
+        husk__text_format(&options, " -DA_ACROSS -DB_ACROSS");
+        status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a probe")
+                                : husk__kernel_get(p->context, "runtime_engine_probe.cl", options.bytes,
+                                                   "husk_runtime_engine_probe", &p->across, scope);
+    }
     husk__text_free(&options);
     if (status == HUSK_OK)
         status = husk_queue_create(p->context, NULL, &p->queue, scope->error);
@@ -251,7 +283,7 @@ static husk_status run(probe *p, bool *passed, char reason[HUSK__ENGINE_REASON],
             continue;
         fill(p, (filling)kind, &p->a, true);
         fill(p, (filling)kind, &p->b, false);
-        for (int way = 0; way < WAYS && status == HUSK_OK && *passed; ++way) {
+        for (int way = 0; way < ways_of(p) && status == HUSK_OK && *passed; ++way) {
             status = multiply(p, way, scope);
             if (status == HUSK_OK)
                 *passed = check(p, (filling)kind, way, reason);

@@ -21,14 +21,14 @@ trap 'rm -rf "$work"' EXIT
 # Those of engines alone are met in simulation, by soft ones; where the device has no engine the suite meets none
 # (tests/ops/test_*_amx.c and test_*_matrix.c do).
 case "$mode" in
-run) amx='*_amx.cl' matrix='quantized_gemm_matrix.cl' ;;
-*) amx='none' matrix='none' ;;
+run) amx='*_amx.cl' matrix='quantized_gemm_matrix.cl' async='*_async.cl' ;;
+*) amx='none' matrix='none' async='none' ;;
 esac
 # shellcheck disable=SC2046 # names of files, without blanks
 awk 'FNR == 1 { is_kernel = 0 }
      /__kernel/ { is_kernel = 1 }
      is_kernel && match($0, /void husk_[a-z0-9_]+/) { print substr($0, RSTART + 5, RLENGTH - 5); is_kernel = 0 }' \
-    $(find "$folder" -name '*.cl' ! -name 'runtime_*' ! -name "$amx" ! -name "$matrix") | sort -u > "$work/all"
+    $(find "$folder" -name '*.cl' ! -name 'runtime_*' ! -name "$amx" ! -name "$matrix" ! -name "$async") | sort -u > "$work/all"
 count=$(wc -l < "$work/all")
 [ "$count" -ge 100 ] || { echo "only $count kernels were found in $folder"; exit 1; }
 
