@@ -28,7 +28,8 @@ esac
 awk 'FNR == 1 { is_kernel = 0 }
      /__kernel/ { is_kernel = 1 }
      is_kernel && match($0, /void husk_[a-z0-9_]+/) { print substr($0, RSTART + 5, RLENGTH - 5); is_kernel = 0 }' \
-    $(find "$folder" -name '*.cl' ! -name 'runtime_*' ! -name "$amx" ! -name "$matrix" ! -name "$async") | sort -u > "$work/all"
+    $(find "$folder" -name '*.cl' ! -name 'runtime_*' ! -name "$amx" ! -name "$matrix" ! -name "$async") |
+    sort -u > "$work/all"
 count=$(wc -l < "$work/all")
 [ "$count" -ge 100 ] || { echo "only $count kernels were found in $folder"; exit 1; }
 
