@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/kernel_source.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +21,23 @@ static const char prelude[] = "#ifdef __AMDGCN__\n"
 
 static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope);
 
-// The file's own text: from disk while developing, else as embedded. *owned is to be freed.
+// The file's own text: from disk while developing, else as embedded. *owned is to be freed. NULL with errno ENOMEM
+// where there was no memory for it: that is no verdict on the program.
 static const char *find_text(const char *file, char **owned)
 {
     const char *directory = husk__environment("HUSK_KERNEL_DIR");
     *owned = NULL;
+    errno = 0;
     if (directory) {
         husk__text path = {0};
         husk__text_format(&path, "%s/%s", directory, file);
-        *owned = path.failed ? NULL : husk__read_file(path.bytes, NULL);
+        if (path.failed)
+            errno = ENOMEM;
+        else
+            *owned = husk__read_file(path.bytes, NULL);
+        const int why = errno;
         husk__text_free(&path);
+        errno = why;
         return *owned;
     }
     for (size_t i = 0; i < husk__kernel_file_count; ++i)
@@ -83,6 +91,8 @@ static husk_status append_file(const char *file, int depth, husk__text *source, 
         return husk__fail(scope, HUSK_BUILD_FAILED, "kernel file %s: includes go round in a circle", file);
     char *owned;
     const char *text = find_text(file, &owned);
+    if (!text && errno == ENOMEM)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for kernel file %s", file);
     if (!text) {
         const char *directory = husk__environment("HUSK_KERNEL_DIR");
         return husk__fail(scope, HUSK_BUILD_FAILED, "kernel file %s is not %s%s", file,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,valgrind
 // Programs from files on disk (HUSK_KERNEL_DIR), build errors that name file and line, launches, and limits.
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,34 @@ START_TEST(a_syntax_error_names_file_and_line)
 }
 END_TEST
 
+static size_t refused_bytes; // of an allocation that fails; 0: none does
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes)
+{
+    if (refused_bytes == 0 || bytes != refused_bytes)
+        return __real_malloc(bytes);
+    errno = ENOMEM;
+    return NULL;
+}
+
+// A file that cannot be read for want of memory is no program that does not build, and is read the next time.
+START_TEST(want_of_memory_for_a_file_is_no_verdict)
+{
+    static const char text[] = "/* as long as no other file is */ __kernel void husk_test_alone(__global float *x)\n"
+                               "{\n    x[0] = 1.0f;\n}\n";
+    husk_error error;
+    const husk__kernel *kernel = NULL;
+    put("test_alone.cl", text);
+    refused_bytes = sizeof text; // with the zero behind it
+    ck_assert_int_eq(get("test_alone.cl", NULL, "husk_test_alone", &kernel, &error), HUSK_OUT_OF_HOST_MEMORY);
+    ck_assert_msg(strstr(error.text, "test_alone.cl") != NULL, "%s", error.text);
+    refused_bytes = 0;
+    test_ok_error(get("test_alone.cl", NULL, "husk_test_alone", &kernel, &error), &error);
+    ck_assert_int_eq(get("test_nowhere.cl", NULL, "f", &kernel, &error), HUSK_BUILD_FAILED);
+}
+END_TEST
+
 START_TEST(a_failed_build_is_remembered)
 {
     husk_error error;
@@ -317,6 +346,7 @@ int main(void)
     tcase_add_test(tests, no_groups_launch_nothing);
     tcase_add_test(tests, a_log_that_counts_the_programs_lines_names_files);
     tcase_add_test(tests, a_syntax_error_names_file_and_line);
+    tcase_add_test(tests, want_of_memory_for_a_file_is_no_verdict);
     tcase_add_test(tests, a_failed_build_is_remembered);
     tcase_add_test(tests, inline_functions_are_static_for_amd);
     tcase_add_test(tests, missing_things_are_named);
