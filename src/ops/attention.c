@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/attention_problem.h"
+#include "ops/attention_totals.h"
 
 typedef husk__attention_problem problem;
 
@@ -20,7 +21,7 @@ typedef husk__attention_arguments arguments;
 typedef struct state {
     const husk__kernel *kernel;
     int64_t unit_rows, chunk, step; // blocks
-    int64_t run;                    // workgroup
+    husk__attention_totals totals;  // workgroup
     husk__range range;
 } state;
 
@@ -103,16 +104,20 @@ static husk__range workgroup_range(const problem *own, int64_t side)
                          {(size_t)(side * side), 1, 1}};
 }
 
+static husk__attention_totals workgroup_totals(const problem *own, const husk_device_traits *traits,
+                                               const husk__range *range, int64_t side)
+{
+    return husk__attention_totals_of(traits, range, husk__divide_up(own->k.shape[LENGTH], 4 * side));
+}
+
 static uint64_t workspace_workgroup(const husk__candidate *candidate)
 {
-    enum { TOTALS = 24 }; // of an item
+    enum { OF_ITEM = 24 }; // TOTALS of cl/attention_workgroup.cl
     const problem *own = candidate->problem;
     const int64_t side = candidate->configuration->values[0];
     const husk__range range = workgroup_range(own, side);
-    if (!husk__attention_run(husk__divide_up(own->k.shape[LENGTH], 4 * side)))
-        return 0;
-    return (uint64_t)range.groups[0] * range.groups[1] * range.items[0] * TOTALS *
-           husk__accumulator_size(own->q.dtype);
+    const husk__attention_totals totals = workgroup_totals(own, candidate->traits, &range, side);
+    return husk__attention_totals_bytes(&totals, &range, OF_ITEM * side * side, own->q.dtype);
 }
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
@@ -123,7 +128,7 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     made->range = workgroup_range(own, side);
-    made->run = husk__attention_run(husk__divide_up(own->k.shape[LENGTH], block));
+    made->totals = workgroup_totals(own, husk_context_traits(plan->context), &made->range, side);
     char options[192];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->q.dtype), plan->configuration->options);
     return husk__kernel_get(plan->context, "attention_workgroup.cl", options, "husk_attention_workgroup",
@@ -135,11 +140,10 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
 {
     const state *made = plan->state;
     const problem *own = plan->problem;
-    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + 2];
+    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + HUSK__ATTENTION_TOTALS_ARGS];
     husk__arg *end = write_args(own, untyped, list);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->q.dtype));
-    *end++ = HUSK__ARG_I32(made->run);
-    return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
+    return husk__attention_totals_launch(&made->totals, queue, made->kernel, &made->range, list, end, scratch,
+                                         own->q.dtype, scope);
 }
 
 static const husk__variant workgroup = {

@@ -10,6 +10,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/attention_problem.h"
+#include "ops/attention_totals.h"
 
 enum { BATCH = HUSK__ATTENTION_BATCH, HEADS, LENGTH, COLUMNS };
 // Gradients by number.
@@ -51,9 +52,9 @@ static void classify(const void *untyped, husk__text *text)
 
 // One of the two passes.
 typedef struct pass {
-    const husk__kernel *kernel; // NULL: not wanted
-    int64_t unit_rows, chunk;   // blocks
-    int64_t run;                // workgroup
+    const husk__kernel *kernel;    // NULL: not wanted
+    int64_t unit_rows, chunk;      // blocks
+    husk__attention_totals totals; // workgroup
     husk__range range;
 } pass;
 
@@ -77,37 +78,36 @@ static husk__arg *write_saved(const problem *own, const arguments *given, husk__
     return end;
 }
 
-// totals: NULL for blocks.
-static husk_status launch(const pass *which, const husk__arg *totals, husk_queue *queue, const husk__arg *list,
-                          husk__arg *end, const husk__scope *scope)
+// scratch: NULL for blocks.
+static husk_status launch(const pass *which, const husk__scratch *scratch, husk_dtype dtype, husk_queue *queue,
+                          husk__arg *list, husk__arg *end, const husk__scope *scope)
 {
-    if (totals) {
-        *end++ = *totals;
-        *end++ = HUSK__ARG_I32(which->run);
-    } else {
-        *end++ = HUSK__ARG_I32(which->unit_rows);
-        *end++ = HUSK__ARG_I32(which->chunk);
-    }
+    if (scratch)
+        return husk__attention_totals_launch(&which->totals, queue, which->kernel, &which->range, list, end, scratch,
+                                             dtype, scope);
+    *end++ = HUSK__ARG_I32(which->unit_rows);
+    *end++ = HUSK__ARG_I32(which->chunk);
     return husk__launch(queue, which->kernel, &which->range, list, (size_t)(end - list), scope);
 }
 
-static husk_status run_passes(const husk_plan *plan, const husk__arg *totals, husk_queue *queue,
+static husk_status run_passes(const husk_plan *plan, const husk__scratch *scratch, husk_queue *queue,
                               const arguments *given, const husk__scope *scope)
 {
     const problem *own = plan->problem;
     const state *made = plan->state;
-    husk__arg list[5 * HUSK__ATTENTION_TENSOR_ARGS + 2 + HUSK__ATTENTION_ARGS + 4];
+    const husk_dtype dtype = own->forward.q.dtype;
+    husk__arg list[5 * HUSK__ATTENTION_TENSOR_ARGS + 2 + HUSK__ATTENTION_ARGS + 2 + HUSK__ATTENTION_TOTALS_ARGS];
     husk_status status = HUSK_OK;
     if (made->queries.kernel) {
         husk__arg *end = husk__attention_write_tensor(&own->gradient[BY_Q], given->gradient[BY_Q], list);
-        status = launch(&made->queries, totals, queue, list, write_saved(own, given, end), scope);
+        status = launch(&made->queries, scratch, dtype, queue, list, write_saved(own, given, end), scope);
     }
     if (made->keys.kernel && status == HUSK_OK) {
         husk__arg *end = husk__attention_write_tensor(&own->gradient[BY_K], given->gradient[BY_K], list);
         end = husk__attention_write_tensor(&own->gradient[BY_V], given->gradient[BY_V], end);
         *end++ = HUSK__ARG_I32(has_elements(&own->gradient[BY_K]));
         *end++ = HUSK__ARG_I32(has_elements(&own->gradient[BY_V]));
-        status = launch(&made->keys, totals, queue, list, write_saved(own, given, end), scope);
+        status = launch(&made->keys, scratch, dtype, queue, list, write_saved(own, given, end), scope);
     }
     return status;
 }
@@ -213,28 +213,31 @@ static husk__range workgroup_range(const husk_tensor *rows, int64_t columns, int
 }
 
 // What the passes add up: dq over tiles of keys; dk and dv over tiles of the queries of all heads of a group.
-static void set_workgroup(state *made, const problem *own, int64_t side)
+static void set_workgroup(state *made, const problem *own, const husk_device_traits *traits, int64_t side)
 {
     const husk_tensor *q = &own->forward.q, *k = &own->forward.k;
     const int64_t d = q->shape[COLUMNS], e = own->forward.v.shape[COLUMNS];
     const int64_t group = k->shape[HEADS] ? q->shape[HEADS] / k->shape[HEADS] : 0;
     made->queries.range = workgroup_range(q, d, side);
-    made->queries.run = husk__attention_run(husk__divide_up(k->shape[LENGTH], 4 * side));
+    made->queries.totals =
+        husk__attention_totals_of(traits, &made->queries.range, husk__divide_up(k->shape[LENGTH], 4 * side));
     made->keys.range = workgroup_range(k, husk__max_i64(d, e), side);
-    made->keys.run = husk__attention_run(husk__divide_up(q->shape[LENGTH], 4 * side) * group);
+    made->keys.totals =
+        husk__attention_totals_of(traits, &made->keys.range, husk__divide_up(q->shape[LENGTH], 4 * side) * group);
 }
 
 // One pass after the other, in the same place.
 static uint64_t workspace_workgroup(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    const int64_t side = candidate->configuration->values[0];
+    const int64_t side = candidate->configuration->values[0], items = side * side;
     state made = {0};
-    set_workgroup(&made, own, side);
-    const size_t *q = made.queries.range.groups, *k = made.keys.range.groups;
-    const uint64_t queries = made.queries.run ? (uint64_t)q[0] * q[1] * 16 : 0;
-    const uint64_t keys = made.keys.run ? (uint64_t)k[0] * k[1] * 32 : 0; // of dk and of dv
-    return (queries > keys ? queries : keys) * (uint64_t)(side * side) * husk__accumulator_size(own->dy.dtype);
+    set_workgroup(&made, own, candidate->traits, side);
+    const uint64_t queries =
+        husk__attention_totals_bytes(&made.queries.totals, &made.queries.range, 16 * items, own->dy.dtype);
+    const uint64_t keys = // of dk and of dv
+        husk__attention_totals_bytes(&made.keys.totals, &made.keys.range, 32 * items, own->dy.dtype);
+    return queries > keys ? queries : keys;
 }
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
@@ -243,7 +246,7 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     state *made = make_state(plan, 4 * side, 4 * side);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    set_workgroup(made, plan->problem, side);
+    set_workgroup(made, plan->problem, husk_context_traits(plan->context), side);
     return get_kernels(plan, "attention_backward_workgroup.cl", "husk_attention_backward_workgroup_queries",
                        "husk_attention_backward_workgroup_keys", scope);
 }
@@ -251,10 +254,7 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *untyped,
                                  const husk__scratch *scratch, const husk__scope *scope)
 {
-    const problem *own = plan->problem;
-    const husk__arg totals =
-        HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->dy.dtype));
-    return run_passes(plan, &totals, queue, untyped, scope);
+    return run_passes(plan, scratch, queue, untyped, scope);
 }
 
 static const husk__variant workgroup = {

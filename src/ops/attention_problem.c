@@ -400,15 +400,6 @@ bool husk__attention_supports_workgroup(const husk__candidate *candidate, char r
                                       reason);
 }
 
-int64_t husk__attention_run(int64_t tiles)
-{
-    enum { FEW = 256, LEAST = 64 };
-    int64_t run = LEAST;
-    while (run * run < tiles)
-        run *= 2;
-    return tiles <= FEW ? 0 : run;
-}
-
 double husk__attention_cost_workgroup(const husk__candidate *candidate)
 {
     const int32_t side = candidate->configuration->values[0];

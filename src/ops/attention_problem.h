@@ -133,11 +133,6 @@ bool husk__attention_can_launch(const husk_tensor *heads, int64_t rows, int64_t 
 bool husk__attention_supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__attention_cost_workgroup(const husk__candidate *candidate);
 /*
- * Of a sum over so many tiles those that are added up before they join totals in scratch memory, a power of two: see
- * cl/lib/attention_totals.clh. 0: all, as there are few, and no scratch memory is taken.
- */
-int64_t husk__attention_run(int64_t tiles);
-/*
  * Predicted nanoseconds of work-groups that each take so many queries of a head and columns of y at most, and compute
  * the scores of their queries anew for each part of the columns; efficiency: their share of a unit's arithmetic.
  */

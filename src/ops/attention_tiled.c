@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/attention_problem.h"
+#include "ops/attention_totals.h"
 #include "select/engine.h"
 
 typedef husk__attention_problem problem;
@@ -50,7 +51,7 @@ enum { STEPS = 16, TILE_PAD = 4 };
 typedef struct state {
     const husk__kernel *kernel;
     husk__range range;
-    int64_t run;
+    husk__attention_totals totals;
 } state;
 
 static bool fits(const husk__candidate *candidate, int64_t items, uint64_t local, char reason[HUSK__REASON_CAPACITY])
@@ -109,16 +110,21 @@ static husk__range range_of(const problem *own, const husk__configuration *confi
                          {(size_t)items, 1, 1}};
 }
 
+static husk__attention_totals totals_of(const problem *own, const husk__configuration *configuration,
+                                        const husk_device_traits *traits, const husk__range *range)
+{
+    return husk__attention_totals_of(traits, range,
+                                     husk__divide_up(own->k.shape[LENGTH], configuration->values[BLOCK]));
+}
+
 // An item's outputs, and two numbers of each of its rows, which at most as many items share as a tile has keys.
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     const int32_t *v = candidate->configuration->values;
     const husk__range range = range_of(own, candidate->configuration, 1);
-    if (!husk__attention_run(husk__divide_up(own->k.shape[LENGTH], v[BLOCK])))
-        return 0;
-    return (uint64_t)range.groups[0] * range.groups[1] * (uint64_t)v[BLOCK] * (uint64_t)(v[WIDTH] + 2 * v[BLOCK]) *
-           husk__accumulator_size(own->q.dtype);
+    const husk__attention_totals totals = totals_of(own, candidate->configuration, candidate->traits, &range);
+    return husk__attention_totals_bytes(&totals, &range, (int64_t)v[BLOCK] * (v[WIDTH] + 2 * v[BLOCK]), own->q.dtype);
 }
 
 double husk__attention_cost_groups(const husk__candidate *candidate, int64_t rows, int64_t columns, double efficiency)
@@ -183,7 +189,7 @@ static husk_status prepare(husk_plan *plan, bool is_matrix, const husk__scope *s
     if (status == HUSK_OK && options.failed)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     made->range = range_of(own, plan->configuration, items);
-    made->run = husk__attention_run(husk__divide_up(own->k.shape[LENGTH], v[BLOCK]));
+    made->totals = totals_of(own, plan->configuration, husk_context_traits(plan->context), &made->range);
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, "attention_tiled.cl", options.bytes, "husk_attention_tiled",
                                   &made->kernel, scope);
@@ -207,12 +213,11 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const state *made = plan->state;
     const arguments *given = untyped;
     const problem *own = plan->problem;
-    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + 2];
+    husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + HUSK__ATTENTION_TOTALS_ARGS];
     husk__arg *end = husk__attention_write_outputs(own, given, list);
     end = husk__attention_write_args(own, &given->inputs, end);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->q.dtype));
-    *end++ = HUSK__ARG_I32(made->run);
-    return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
+    return husk__attention_totals_launch(&made->totals, queue, made->kernel, &made->range, list, end, scratch,
+                                         own->q.dtype, scope);
 }
 
 const husk__variant husk__attention_tiled = {

@@ -306,7 +306,7 @@ bool husk__may_pass(const husk_error *error)
     return error->status == HUSK_OUT_OF_MEMORY || error->status == HUSK_OUT_OF_HOST_MEMORY ||
            error->status == HUSK_OPENCL || error->status == HUSK_DEVICE_LOST ||
            ((error->status == HUSK_UNSUPPORTED || error->status == HUSK_BUILD_FAILED) &&
-            error->opencl_code == CL_OUT_OF_RESOURCES);
+            (error->opencl_code == CL_OUT_OF_RESOURCES || error->opencl_code == CL_OUT_OF_HOST_MEMORY));
 }
 
 // A kernel that does not build is not built again at every call.

@@ -218,7 +218,7 @@ static void turn(const probe *p, operand *x)
         for (int step = 0; step < p->steps; ++step)
             memcpy(turned + (size_t)(step * SIDE + line) * size, x->bytes + (size_t)(line * p->steps + step) * size,
                    size);
-    memcpy(x->bytes, turned, sizeof x->bytes);
+    memcpy(x->bytes, turned, (size_t)(SIDE * p->steps) * size);
 }
 
 static husk_status multiply(probe *p, int way, const husk__scope *scope)

@@ -171,6 +171,25 @@ START_TEST(many_keys)
 }
 END_TEST
 
+// Sums in parts of more heads than GPUs take in one launch: the next one has its totals in the same place. Of wide rows
+// a head has several work-groups.
+START_TEST(many_keys_of_many_heads)
+{
+    static const char *const own[] = {"workgroup:8x8", "tiled:32x64"};
+    const int64_t units = husk_context_traits(test_context())->compute_units;
+    husk_ref_random random = {.seed = 19};
+    test_attention c = {.batch = 1, .heads = 32 * units + 5, .kv_heads = 1, .queries = 1, .keys = 8300, .d = 3,
+                        .e = _i ? 70 : 2, .has_sums = true};
+    c.params = HUSK_ATTENTION_PARAMS(0);
+    test_attention_fill(&c, &random, 3);
+    run_variants(&c, own, 2);
+    const uint64_t scratch = husk_plan_workspace(husk_queue_plan(test_queue()));
+    ck_assert_msg(scratch > 0 && scratch <= (uint64_t)units << 20, "%llu bytes of scratch memory",
+                  (unsigned long long)scratch);
+    test_attention_release(&c);
+}
+END_TEST
+
 // More heads than NVIDIA has work-groups in any dimension but the first.
 START_TEST(many_heads)
 {
@@ -601,6 +620,7 @@ int main(void)
         tcase_add_test(tests, many_heads);
     tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 3);
     tcase_add_loop_test(tests, many_keys, 0, 2);
+    tcase_add_loop_test(tests, many_keys_of_many_heads, 0, 2);
     tcase_add_loop_test(tests, special_values, 0, 6);
     tcase_add_loop_test(tests, rows_that_see_nothing, 0, 4);
     tcase_add_loop_test(tests, masks_of_unseen_keys, 0, 4);

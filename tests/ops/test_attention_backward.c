@@ -252,6 +252,21 @@ START_TEST(many_terms_of_one_sign)
 }
 END_TEST
 
+// Sums in parts of more heads than GPUs take in one launch, of dq, and of dk and dv.
+START_TEST(many_positions_of_many_heads)
+{
+    const int64_t units = husk_context_traits(test_context())->compute_units, heads = 32 * units + 5;
+    husk_ref_random random = {.seed = 19};
+    test_attention c = {.batch = 1, .heads = heads, .kv_heads = _i ? heads : 1, .queries = _i ? 8300 : 1,
+                        .keys = _i ? 1 : 8300, .d = 3, .e = 2, .params = HUSK_ATTENTION_PARAMS(0)};
+    test_attention_fill(&c, &random, 3);
+    tensors t = make_tensors(&c, 11);
+    run_all(&c, &t);
+    release_tensors(&t);
+    test_attention_release(&c);
+}
+END_TEST
+
 static test_attention small(int64_t queries, int64_t keys, int64_t d, int64_t e)
 {
     husk_ref_random random = {.seed = 7};
@@ -439,6 +454,7 @@ int main(void)
         return test_main(suite);
     tcase_add_loop_test(tests, differences, 0, 24);
     tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 4);
+    tcase_add_loop_test(tests, many_positions_of_many_heads, 0, 2);
     tcase_add_loop_test(tests, little_and_nothing, 0, 6);
     tcase_add_loop_test(tests, special_values, 0, 2);
     tcase_add_test(tests, everything_dropped);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default
 // Kernels whose private memory a GPU cannot have for all of its work-items are refused, before they are launched where
-// the driver says how much it is, and at the launch where it has none: another variant is taken. A CPU has enough.
+// the driver says how much it is, and at the launch where it has none: another variant is taken. A CPU has enough. Of a
+// probe that is not launched nothing follows.
 #include <string.h>
 
 #include <husk/opencl.h>
@@ -16,6 +17,7 @@ enum { ROWS = 6, COLUMNS = 40, COUNT = ROWS * COLUMNS };
 static cl_device_type type;
 static cl_ulong private_memory;  // of softmax's kernels for rows
 static cl_int answer, launching; // to the question for it, to their launch
+static const char *launched;     // what the names of those begin with that are not launched
 
 cl_int __real_clGetDeviceInfo(cl_device_id id, cl_device_info info, size_t size, void *value, size_t *size_ret);
 cl_int __wrap_clGetDeviceInfo(cl_device_id id, cl_device_info info, size_t size, void *value, size_t *size_ret);
@@ -35,11 +37,13 @@ cl_int __wrap_clGetDeviceInfo(cl_device_id id, cl_device_info info, size_t size,
     return code;
 }
 
-static bool is_of_rows(cl_kernel kernel)
+static const char rows[] = "husk_softmax_rows";
+
+static bool begins_with(cl_kernel kernel, const char *text)
 {
     char name[100] = "";
     clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
-    return strncmp(name, "husk_softmax_rows", 17) == 0;
+    return strncmp(name, text, strlen(text)) == 0;
 }
 
 cl_int __real_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id id, cl_kernel_work_group_info info, size_t size,
@@ -49,7 +53,7 @@ cl_int __wrap_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id id, cl_ker
 cl_int __wrap_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id id, cl_kernel_work_group_info info, size_t size,
                                        void *value, size_t *size_ret)
 {
-    if (info != CL_KERNEL_PRIVATE_MEM_SIZE || !is_of_rows(kernel))
+    if (info != CL_KERNEL_PRIVATE_MEM_SIZE || !begins_with(kernel, rows))
         return __real_clGetKernelWorkGroupInfo(kernel, id, info, size, value, size_ret);
     if (answer == CL_SUCCESS)
         memcpy(value, &private_memory, sizeof private_memory);
@@ -66,7 +70,7 @@ cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
                                      const size_t *global, const size_t *local, cl_uint count, const cl_event *list,
                                      cl_event *event)
 {
-    if (launching != CL_SUCCESS && is_of_rows(kernel))
+    if (launching != CL_SUCCESS && begins_with(kernel, launched))
         return launching;
     return __real_clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, list, event);
 }
@@ -82,6 +86,7 @@ static void setup(void)
     type = CL_DEVICE_TYPE_GPU;
     private_memory = 0;
     answer = launching = CL_SUCCESS;
+    launched = rows;
 }
 
 static void begin(void)
@@ -167,6 +172,21 @@ START_TEST(a_gpu_may_say_so_at_the_launch)
 }
 END_TEST
 
+START_TEST(a_probe_that_is_not_launched_is_made_again)
+{
+    static const cl_int answers[] = {CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, CL_INVALID_WORK_GROUP_SIZE};
+    for (int i = 0; i < 3; i++) {
+        launched = "husk_runtime_probe";
+        launching = answers[i];
+        begin();
+        ck_assert(!husk_context_has(context, HUSK_FEATURE_F64));
+        launching = CL_SUCCESS;
+        ck_assert_msg(husk_context_has(context, HUSK_FEATURE_F64) == (i < 2), "after %d", answers[i]);
+        end();
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("private_memory");
@@ -175,6 +195,7 @@ int main(void)
     tcase_add_test(tests, more_than_a_gpu_can_have);
     tcase_add_test(tests, a_cpu_has_enough);
     tcase_add_test(tests, a_gpu_may_say_so_at_the_launch);
+    tcase_add_test(tests, a_probe_that_is_not_launched_is_made_again);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
