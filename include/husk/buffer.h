@@ -37,8 +37,9 @@ HUSK_API husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, ui
 
 /*
  * The same without waiting. write_async copies host into pinned staging memory first, so host may be
- * reused at once (where 128 MiB of that are in use, it waits for the writes before it); read_async fills host
- * by the time a later record or finish says so, and host must live until then.
+ * reused at once; read_async fills host by the time a later record or finish says so, and host must live until
+ * then. Where 128 MiB of staging memory are in use write_async waits for the writes before it: 64 KiB of that serve a
+ * write of so many bytes and more, or up to 256 writes of 4 KiB or less.
  */
 HUSK_API husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset,
                                              uint64_t bytes, const void *host);

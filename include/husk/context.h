@@ -142,6 +142,9 @@ HUSK_API const char *husk_feature_name(husk_feature feature);
  * Whether the device has the feature: advertised, and a probe kernel that needs it builds and gives the right
  * numbers. The first question for a feature runs the probe; the answer is kept. A refusal is logged with its
  * reason. Where there was no memory for the probe the answer is no, and the next question runs it again.
+ *
+ * The probe is waited for, also where a context's first call in f64 is what asks: as long as the device is held by what
+ * others have enqueued. Who may have kernels there that do not end asks before.
  */
 HUSK_API bool husk_context_has(husk_context *context, husk_feature feature);
 

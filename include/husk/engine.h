@@ -28,7 +28,8 @@ HUSK_API const char *husk_engine_state_name(husk_engine_state state);
 
 /*
  * An engine's state on the context's device: the first question probes it. text, which may be NULL, receives what it
- * multiplies ("f16 bf16 tf32x3 tf32x1"), or why it is not used.
+ * multiplies ("f16 bf16 tf32x3 tf32x1"), or why it is not used. The probe is waited for, as husk_context_has says, also
+ * where the first plan that may take an engine is what asks.
  */
 HUSK_API husk_engine_state husk_context_engine(husk_context *context, size_t index, char *text, size_t capacity);
 

@@ -69,7 +69,13 @@ static char *read_descriptor(int descriptor, size_t *size)
         ssize_t got = read(descriptor, bytes + done, length - done);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0)
+        if (got < 0) {
+            const int why = errno;
+            free(bytes);
+            errno = why;
+            return NULL;
+        }
+        if (got == 0)
             break;
         done += (size_t)got;
     }

@@ -63,7 +63,8 @@ const char *husk_loss_kind_name(husk_loss_kind kind)
 }
 
 // Of no rows: a sum of 0, a mean of NaN.
-static husk_status write_empty(husk_queue *queue, const husk_loss_params *params, const husk_tensor *loss)
+static husk_status write_empty(husk_queue *queue, const husk_loss_params *params, const husk_tensor *loss,
+                               const husk__scope *scope)
 {
     const uint64_t size = husk_dtype_size(loss->dtype);
     const float value = params->reduction == HUSK_LOSS_MEAN ? NAN : 0.0f;
@@ -71,11 +72,14 @@ static husk_status write_empty(husk_queue *queue, const husk_loss_params *params
     const uint16_t narrow = params->reduction == HUSK_LOSS_MEAN ? 0x7fff : 0; // NaN in f16 and in bf16
     if (params->reduction == HUSK_LOSS_NONE)
         return HUSK_OK;
-    return husk_buffer_fill(queue, loss->buffer, (uint64_t)loss->offset * size, size,
-                            size == 2   ? (const void *)&narrow
-                            : size == 8 ? (const void *)&wide
-                                        : (const void *)&value,
-                            (size_t)size);
+    const husk_status status = husk_buffer_fill(queue, loss->buffer, (uint64_t)loss->offset * size, size,
+                                                size == 2   ? (const void *)&narrow
+                                                : size == 8 ? (const void *)&wide
+                                                            : (const void *)&value,
+                                                (size_t)size);
+    if (status != HUSK_OK)
+        husk__name_outer(scope);
+    return status;
 }
 
 husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,
@@ -94,7 +98,7 @@ husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const h
     if (status != HUSK_OK)
         return status;
     if (husk__tensor_count(x) == 0)
-        return write_empty(queue, &given, loss);
+        return write_empty(queue, &given, loss, &scope);
 
     const problem own = husk__loss_resolve(&given, &tensors, false);
     const husk_tensor *const operands[] = {x, target, loss};

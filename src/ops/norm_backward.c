@@ -105,12 +105,16 @@ static husk_status write_zeros(husk_queue *queue, const husk_tensor *tensor)
                             (uint64_t)husk__tensor_count(tensor) * size, &zero, sizeof zero);
 }
 
-static husk_status finish_empty(husk_queue *queue, const husk_norm_params *params, const husk__norm_arguments *given)
+static husk_status finish_empty(husk_queue *queue, const husk_norm_params *params, const husk__norm_arguments *given,
+                                const husk__scope *scope)
 {
     if (params->accumulate & HUSK_ACCUMULATE_PARAMETERS)
         return HUSK_OK;
-    const husk_status status = write_zeros(queue, given->dscale);
-    return status ? status : write_zeros(queue, given->dbias);
+    husk_status status = write_zeros(queue, given->dscale);
+    status = status ? status : write_zeros(queue, given->dbias);
+    if (status != HUSK_OK)
+        husk__name_outer(scope);
+    return status;
 }
 
 static husk__norm_problem resolve(const husk_norm_params *params, const husk__norm_arguments *given)
@@ -147,7 +151,7 @@ husk_status husk_norm_backward(husk_queue *queue, const husk_norm_params *params
     if (status != HUSK_OK)
         return status;
     if (husk__tensor_count(x) == 0)
-        return finish_empty(queue, &options, &given);
+        return finish_empty(queue, &options, &given, &scope);
 
     const husk__norm_problem own = resolve(&options, &given);
     const husk_tensor *const operands[] = {x, dy, dx, scale, dscale, dbias};

@@ -23,7 +23,7 @@ husk_status husk__context_call_begin(const husk_context *context, const char *ca
 husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, const char *argument,
                               const husk__scope *scope);
 
-/* Whether a failure says nothing of what was tried: want of memory, or OpenCL's own, may be over the next time. */
+/* Whether a failure says nothing of what was tried: want of memory, a file's, or OpenCL's own may be over next time. */
 bool husk__may_pass(const husk_error *error);
 
 /* husk_context_has, where it matters that its probe could not be made. */

@@ -27,7 +27,8 @@ void husk__clock_release(husk__clock *clock)
         return;
     if (clock->marker)
         clReleaseEvent(clock->marker);
-    clReleaseCommandQueue(clock->cl);
+    if (clock->cl)
+        clReleaseCommandQueue(clock->cl);
     pthread_mutex_destroy(&clock->lock);
     free(clock);
 }
@@ -56,6 +57,28 @@ static void look_at_marker(husk__clock *clock)
     clock->marker = NULL;
 }
 
+// Buffers that outlive a queue need not keep the driver's: there is nothing to ask it any more.
+static void give_up_if_over(husk__clock *clock)
+{
+    if (!clock->is_closed || !clock->cl || atomic_load(&clock->completed) < atomic_load(&clock->enqueued))
+        return;
+    if (clock->marker)
+        clReleaseEvent(clock->marker);
+    clReleaseCommandQueue(clock->cl);
+    clock->marker = NULL;
+    clock->cl = NULL;
+}
+
+void husk__clock_close(husk__clock *clock)
+{
+    pthread_mutex_lock(&clock->lock);
+    clock->is_closed = true;
+    if (clock->marker)
+        look_at_marker(clock);
+    give_up_if_over(clock);
+    pthread_mutex_unlock(&clock->lock);
+}
+
 // From any thread, at any moment: a marker changes nothing for whoever enqueues there.
 static void set_marker(husk__clock *clock)
 {
@@ -76,27 +99,44 @@ bool husk__clock_has_ended(husk__clock *clock, uint64_t number)
     const bool has_ended = atomic_load(&clock->completed) >= number;
     if (!has_ended && !clock->marker)
         set_marker(clock);
+    give_up_if_over(clock);
     pthread_mutex_unlock(&clock->lock);
     return has_ended;
 }
 
-cl_int husk__clock_finish(husk__clock *clock)
+// With a reference; NULL: all has ended there.
+static cl_command_queue borrow(husk__clock *clock)
 {
-    uint64_t number = atomic_load(&clock->enqueued);
-    cl_int code = clFinish(clock->cl);
+    pthread_mutex_lock(&clock->lock);
+    cl_command_queue cl = clock->cl;
+    if (cl)
+        clRetainCommandQueue(cl);
+    pthread_mutex_unlock(&clock->lock);
+    return cl;
+}
+
+static cl_int finish(husk__clock *clock, cl_command_queue cl)
+{
+    const uint64_t number = atomic_load(&clock->enqueued);
+    const cl_int code = clFinish(cl);
     if (code == CL_SUCCESS)
         husk__clock_reached(clock, number);
     return code;
 }
 
-cl_int husk__clock_wait(husk__clock *clock)
+cl_int husk__clock_finish(husk__clock *clock)
+{
+    return finish(clock, clock->cl);
+}
+
+static cl_int wait_on(husk__clock *clock, cl_command_queue cl)
 {
     const uint64_t number = atomic_load(&clock->enqueued);
     cl_event marker;
-    cl_int code = clEnqueueMarkerWithWaitList(clock->cl, 0, NULL, &marker);
+    cl_int code = clEnqueueMarkerWithWaitList(cl, 0, NULL, &marker);
     if (code != CL_SUCCESS)
-        return husk__clock_finish(clock);
-    code = clFlush(clock->cl);
+        return finish(clock, cl);
+    code = clFlush(cl);
     if (code == CL_SUCCESS)
         code = clWaitForEvents(1, &marker);
     clReleaseEvent(marker);
@@ -104,5 +144,15 @@ cl_int husk__clock_wait(husk__clock *clock)
         code = CL_SUCCESS;
     if (code == CL_SUCCESS)
         husk__clock_reached(clock, number);
+    return code;
+}
+
+cl_int husk__clock_wait(husk__clock *clock)
+{
+    cl_command_queue cl = borrow(clock);
+    if (!cl)
+        return CL_SUCCESS;
+    const cl_int code = wait_on(clock, cl);
+    clReleaseCommandQueue(cl);
     return code;
 }

@@ -64,8 +64,10 @@ husk_status husk_context_create(const husk_device *device, const husk_context_pa
         status = husk_device_list_create(&list, error);
         if (status == HUSK_OK)
             status = husk_device_list_select(list, NULL, &device, error);
-        if (status != HUSK_OK)
+        if (status != HUSK_OK) {
+            husk__name_outer(&scope);
             goto cleanup;
+        }
     }
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
     cl_int code;

@@ -85,10 +85,11 @@ husk_status husk__context_lost(husk_context *context, const husk__scope *scope, 
 /* How far a command queue has come. Shared by the queue and the memory blocks it used; outlives the queue. */
 typedef struct husk__clock {
     atomic_int references;
-    cl_command_queue cl;
+    cl_command_queue cl;        /* NULL: closed, and all has ended */
     _Atomic uint64_t enqueued;  /* number of the last command */
     _Atomic uint64_t completed; /* every command up to here has ended */
-    pthread_mutex_t lock;       /* the marker */
+    bool is_closed;             /* there will be no more */
+    pthread_mutex_t lock;       /* the marker, and what becomes of a closed one */
     cl_event marker;            /* NULL, or behind command `marked` */
     uint64_t marked;
 } husk__clock;
@@ -96,6 +97,8 @@ typedef struct husk__clock {
 husk__clock *husk__clock_create(cl_command_queue cl);
 void husk__clock_retain(husk__clock *clock);
 void husk__clock_release(husk__clock *clock);
+/* There will be no more commands. The driver's queue goes when it is known that all have ended. */
+void husk__clock_close(husk__clock *clock);
 uint64_t husk__clock_tick(husk__clock *clock);
 void husk__clock_reached(husk__clock *clock, uint64_t number);
 /*
@@ -280,13 +283,15 @@ struct husk_context {
     _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
 };
 
-/* Commands whose host memory is pinned and reused once the event says so. */
+/* Pinned host memory, reused once the events of all the commands that read it say so. Small ones share a piece. */
+enum { HUSK__STAGING_READERS = 256 };
 typedef struct husk__staging {
     struct husk__staging *next;
     cl_mem mem;
     void *host;
-    uint64_t bytes;
-    cl_event busy; /* NULL when free */
+    uint64_t bytes, used; /* what has been given away of it */
+    int reader_count;
+    cl_event readers[HUSK__STAGING_READERS];
 } husk__staging;
 
 typedef struct husk__profile_entry {
@@ -311,7 +316,7 @@ struct husk_queue {
     husk__kernel_object *kernels; /* by husk__kernel.id */
     int scratch_level;
     husk_buffer *scratch[HUSK__SCRATCH_LEVELS];
-    husk__staging *staging;
+    husk__staging *staging, *shared_staging; /* all; of them the one that small writes share now, or NULL */
     uint64_t staging_bytes;
     cl_mem shares; /* see runtime/shares.c; NULL until a kernel wants it */
     size_t profile_count, profile_capacity;

@@ -21,8 +21,7 @@ static const char prelude[] = "#ifdef __AMDGCN__\n"
 
 static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope);
 
-// The file's own text: from disk while developing, else as embedded. *owned is to be freed. NULL with errno ENOMEM
-// where there was no memory for it: that is no verdict on the program.
+// The file's own text: from disk while developing, else as embedded. *owned is to be freed. NULL with errno, or 0.
 static const char *find_text(const char *file, char **owned)
 {
     const char *directory = husk__environment("HUSK_KERNEL_DIR");
@@ -85,14 +84,27 @@ static husk_status append_text(const char *file, const char *text, int depth, hu
     return HUSK_OK;
 }
 
+// Want of memory or of file descriptors, and a disk that does not answer, are no verdict on the program.
+static bool may_be_read_later(int why)
+{
+    return why == ENOMEM || why == EMFILE || why == ENFILE || why == EIO || why == EAGAIN || why == EINTR;
+}
+
 static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope)
 {
     if (depth > MAX_INCLUDE_DEPTH)
         return husk__fail(scope, HUSK_BUILD_FAILED, "kernel file %s: includes go round in a circle", file);
     char *owned;
     const char *text = find_text(file, &owned);
-    if (!text && errno == ENOMEM)
+    const int why = errno;
+    if (!text && why == ENOMEM)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for kernel file %s", file);
+    if (!text && may_be_read_later(why)) {
+        char reason[128];
+        if (strerror_r(why, reason, sizeof reason) != 0)
+            snprintf(reason, sizeof reason, "error %d", why);
+        return husk__fail(scope, HUSK_IO, "kernel file %s cannot be read in HUSK_KERNEL_DIR: %s", file, reason);
+    }
     if (!text) {
         const char *directory = husk__environment("HUSK_KERNEL_DIR");
         return husk__fail(scope, HUSK_BUILD_FAILED, "kernel file %s is not %s%s", file,

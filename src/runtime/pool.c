@@ -177,9 +177,28 @@ static void drop_idle(husk__pool *pool, uint64_t keep_bytes)
     }
 }
 
+static void drop_ended_uses(husk__block *block)
+{
+    int kept = 0;
+    for (int i = 0; i < block->use_count; ++i) {
+        const husk__use use = block->uses[i];
+        if (husk__clock_has_ended(use.clock, use.number))
+            husk__clock_release(use.clock);
+        else
+            block->uses[kept++] = use;
+    }
+    block->use_count = kept;
+}
+
+// Blocks that somebody has keep no queue whose commands have ended, either.
 void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes)
 {
     pthread_mutex_lock(&pool->lock);
+    for (husk__block *block = pool->live; block; block = block->next) {
+        pthread_mutex_lock(&block->lock);
+        drop_ended_uses(block);
+        pthread_mutex_unlock(&block->lock);
+    }
     for (int time = 0; time < 2; ++time) // the first may have been a question that nobody had put before
         for (int class = 0; class < HUSK__SIZE_CLASSES; ++class)
             for (const husk__block *block = pool->free[class]; block; block = block->next)
@@ -488,19 +507,6 @@ void husk__block_release(husk_context *context, husk__block *block)
     pool->free[class] = block;
     trim_locked(pool, pool->keep_bytes);
     pthread_mutex_unlock(&pool->lock);
-}
-
-static void drop_ended_uses(husk__block *block)
-{
-    int kept = 0;
-    for (int i = 0; i < block->use_count; ++i) {
-        const husk__use use = block->uses[i];
-        if (husk__clock_has_ended(use.clock, use.number))
-            husk__clock_release(use.clock);
-        else
-            block->uses[kept++] = use;
-    }
-    block->use_count = kept;
 }
 
 static bool grow_uses(husk__block *block)

@@ -304,7 +304,7 @@ static husk__program *add_program(husk__programs *programs, const char *file, co
 bool husk__may_pass(const husk_error *error)
 {
     return error->status == HUSK_OUT_OF_MEMORY || error->status == HUSK_OUT_OF_HOST_MEMORY ||
-           error->status == HUSK_OPENCL || error->status == HUSK_DEVICE_LOST ||
+           error->status == HUSK_OPENCL || error->status == HUSK_DEVICE_LOST || error->status == HUSK_IO ||
            ((error->status == HUSK_UNSUPPORTED || error->status == HUSK_BUILD_FAILED) &&
             (error->opencl_code == CL_OUT_OF_RESOURCES || error->opencl_code == CL_OUT_OF_HOST_MEMORY));
 }

@@ -109,6 +109,7 @@ void husk_queue_release(husk_queue *queue)
     for (int i = 0; i < HUSK__SCRATCH_LEVELS; ++i)
         husk_buffer_release(queue->scratch[i]);
     husk__kernel_objects_destroy(queue);
+    husk__clock_close(queue->clock);
     husk__clock_release(queue->clock);
     clReleaseCommandQueue(queue->cl);
     husk_context_release(queue->context);

@@ -1,35 +1,46 @@
 // SPDX-License-Identifier: MIT
-// Pinned staging memory, kept by the queue and used again when its command has ended.
+// Pinned staging memory, kept by the queue and used again when its commands have ended.
 #include "runtime/staging.h"
 
 #include <stdlib.h>
 
-enum { SMALLEST_STAGING = 1 << 16 };
+// A write is small, and shares a piece with the next ones, where so many of them fill the smallest piece.
+enum { SMALLEST_STAGING = 1 << 16, SMALL = SMALLEST_STAGING / 16, ALIGNMENT = 64 };
 static const uint64_t STAGING_LIMIT = UINT64_C(128)
                                       << 20; // more is waited for, except that one write may be larger
 
+// The last command is asked first: where it has not ended, that is all that is asked.
 static bool is_free(husk__staging *staging)
 {
-    if (!staging->busy)
-        return true;
-    cl_int execution = CL_QUEUED;
-    clGetEventInfo(staging->busy, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL);
-    if (execution > CL_COMPLETE)
-        return false;
-    clReleaseEvent(staging->busy);
-    staging->busy = NULL;
+    while (staging->reader_count > 0) {
+        const cl_event last = staging->readers[staging->reader_count - 1];
+        cl_int execution = CL_QUEUED;
+        clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL);
+        if (execution > CL_COMPLETE)
+            return false;
+        clReleaseEvent(last);
+        --staging->reader_count;
+    }
+    staging->used = 0;
     return true;
 }
 
-// The unmapping, on cl, comes behind the write that reads the memory, and OpenCL keeps the memory until then.
+static void wait_for(const husk__staging *staging)
+{
+    if (staging->reader_count > 0)
+        clWaitForEvents((cl_uint)staging->reader_count, staging->readers);
+}
+
+// The unmapping, on cl, comes behind the writes that read the memory, and OpenCL keeps the memory until then.
 static void destroy_one(husk_queue *queue, cl_command_queue cl, husk__staging *staging)
 {
     const cl_int code = clEnqueueUnmapMemObject(cl, staging->mem, staging->host, 0, NULL, NULL);
-    if (staging->busy) {
-        if (code != CL_SUCCESS)
-            clWaitForEvents(1, &staging->busy);
-        clReleaseEvent(staging->busy);
-    }
+    if (code != CL_SUCCESS)
+        wait_for(staging);
+    for (int i = 0; i < staging->reader_count; ++i)
+        clReleaseEvent(staging->readers[i]);
+    if (queue->shared_staging == staging)
+        queue->shared_staging = NULL;
     queue->staging_bytes -= staging->bytes;
     clReleaseMemObject(staging->mem);
     free(staging);
@@ -66,8 +77,7 @@ static void wait_for_all(husk_queue *queue)
 {
     clFlush(queue->cl);
     for (const husk__staging *at = queue->staging; at; at = at->next)
-        if (at->busy)
-            clWaitForEvents(1, &at->busy);
+        wait_for(at);
 }
 
 // Mapped on a queue of its own: on the caller's, the map would wait for whatever is enqueued there.
@@ -129,8 +139,7 @@ static husk__staging *find_free(husk_queue *queue, uint64_t bytes)
     return best;
 }
 
-husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging **staging,
-                               const husk__scope *scope)
+static husk_status take_piece(husk_queue *queue, uint64_t bytes, husk__staging **staging, const husk__scope *scope)
 {
     *staging = find_free(queue, bytes);
     if (*staging)
@@ -142,4 +151,32 @@ husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging 
         husk__staging_destroy(queue);
     }
     return create(queue, bytes, staging, scope);
+}
+
+static bool has_room(husk__staging *staging, uint64_t bytes)
+{
+    return is_free(staging) ||
+           (staging->used + bytes <= staging->bytes && staging->reader_count < HUSK__STAGING_READERS);
+}
+
+husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging **staging, void **host,
+                               const husk__scope *scope)
+{
+    husk_status status = HUSK_OK;
+    *staging = bytes <= SMALL ? queue->shared_staging : NULL;
+    if (!*staging || !has_room(*staging, bytes))
+        status = take_piece(queue, bytes, staging, scope);
+    if (status != HUSK_OK)
+        return status;
+    if (bytes <= SMALL)
+        queue->shared_staging = *staging;
+    *host = (unsigned char *)(*staging)->host + (*staging)->used;
+    (*staging)->used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return HUSK_OK;
+}
+
+void husk__staging_read_by(husk__staging *staging, cl_event event)
+{
+    clRetainEvent(event);
+    staging->readers[staging->reader_count++] = event;
 }

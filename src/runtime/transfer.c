@@ -81,20 +81,22 @@ husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint
 {
     husk__scope scope;
     husk__staging *staging;
+    void *staged;
     husk_status status = begin_host(queue, "husk_buffer_write_async", buffer, offset, bytes, host, &scope);
     if (status != HUSK_OK || bytes == 0)
         return status;
-    status = husk__staging_take(queue, bytes, &staging, &scope);
+    status = husk__staging_take(queue, bytes, &staging, &staged, &scope);
     if (status != HUSK_OK)
         return status;
-    memcpy(staging->host, host, (size_t)bytes);
+    memcpy(staged, host, (size_t)bytes);
+    cl_event event = NULL;
     cl_int code;
     HUSK__ENQUEUE(code, queue,
                   clEnqueueWriteBuffer(queue->cl, buffer->block->mem, CL_FALSE, (size_t)(buffer->offset + offset),
-                                       (size_t)bytes, staging->host, 0, NULL, &staging->busy));
+                                       (size_t)bytes, staged, 0, NULL, &event));
     if (code == CL_SUCCESS)
-        clRetainEvent(staging->busy);
-    return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, staging->busy, &scope);
+        husk__staging_read_by(staging, event);
+    return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
 }
 
 static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,

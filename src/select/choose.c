@@ -21,12 +21,19 @@ static bool in_family(const husk__variant *variant, const husk_device_traits *tr
     return variant->family == HUSK__FAMILY_ANY || (variant->family == HUSK__FAMILY_CPU) == is_cpu;
 }
 
+static bool is_before(const husk__ranked *a, const husk__ranked *b)
+{
+    return a->is_foreign != b->is_foreign ? b->is_foreign : a->cost < b->cost;
+}
+
+// Of more candidates than there is room for the last go.
 static void insert(husk__ranking *ranking, husk__ranked ranked)
 {
-    if (ranking->count == HUSK__MAX_CANDIDATES)
+    const bool is_full = ranking->count == HUSK__MAX_CANDIDATES;
+    if (is_full && !is_before(&ranked, &ranking->candidates[ranking->count - 1]))
         return;
-    size_t at = ranking->count++;
-    while (at > 0 && ranking->candidates[at - 1].cost > ranked.cost) {
+    size_t at = is_full ? ranking->count - 1 : ranking->count++;
+    while (at > 0 && is_before(&ranked, &ranking->candidates[at - 1])) {
         ranking->candidates[at] = ranking->candidates[at - 1];
         --at;
     }
@@ -55,11 +62,13 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
             snprintf(ranking->reason, sizeof ranking->reason, "%.60s: %.90s", variant->name, reason);
         return;
     }
-    husk__ranked ranked = {.variant = variant, .configuration = candidate->configuration};
+    const bool is_own = in_family(variant, candidate->traits);
+    husk__ranked ranked = {
+        .variant = variant, .configuration = candidate->configuration, .is_foreign = !is_own};
     ranked.workspace = variant->workspace ? variant->workspace(candidate) : 0;
     // It is one buffer, which the device may not have as large.
     const uint64_t largest = candidate->traits->max_allocation;
-    const bool is_too_large = ranked.workspace > largest, is_own = in_family(variant, candidate->traits);
+    const bool is_too_large = ranked.workspace > largest;
     const bool is_aside = limit > 0 && ranked.workspace > limit && aside && is_own && !is_too_large;
     if (is_too_large || (limit > 0 && ranked.workspace > limit)) {
         if (is_worth_telling(ranking, variant, candidate->traits))
@@ -71,8 +80,6 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
             return;
     }
     ranked.cost = variant->cost ? variant->cost(candidate) : 0.0;
-    if (!is_own)
-        ranked.cost += HUSK__FOREIGN_COST;
     insert(is_aside ? aside : ranking, ranked);
 }
 
@@ -81,7 +88,7 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
 static void take_least(const husk__ranking *aside, husk__ranking *ranking)
 {
     uint64_t least = UINT64_MAX;
-    if (ranking->count > 0 && ranking->candidates[0].cost < HUSK__FOREIGN_COST)
+    if (ranking->count > 0 && !ranking->candidates[0].is_foreign)
         return;
     for (size_t i = 0; i < aside->count; ++i)
         least = aside->candidates[i].workspace < least ? aside->candidates[i].workspace : least;

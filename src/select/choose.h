@@ -9,14 +9,12 @@
 
 enum { HUSK__MAX_CANDIDATES = 64 };
 
-/* Added to the cost of a candidate of the other family, which is only taken when its own family has none. */
-#define HUSK__FOREIGN_COST 1e30
-
 typedef struct husk__ranked {
     const husk__variant *variant;
     const husk__configuration *configuration;
     uint64_t workspace;
     double cost;
+    bool is_foreign; /* of the other family: only taken where the device's own has none */
 } husk__ranked;
 
 typedef struct husk__ranking {

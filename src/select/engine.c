@@ -334,7 +334,9 @@ husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, hus
 {
     husk__product wanted[HUSK__ENGINE_WANTED];
     husk__plan_cache *cache = husk__plan_cache_of(context);
-    const size_t count = cache ? husk__engine_products(dtype, precision, wanted) : 0;
+    if (!cache)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for what is known of engines");
+    const size_t count = husk__engine_products(dtype, precision, wanted);
     for (size_t p = 0; p < count; ++p)
         for (size_t e = 0; e < ENGINES; ++e) {
             bool is_ready;

@@ -165,7 +165,7 @@ typedef struct request {
     const void *problem;
     const husk__wish *wish;
     bool is_call;
-    husk__plan_cache *cache; // or NULL
+    husk__plan_cache *cache;
     bool *has_skipped;       // set where a candidate is left out because the device has refused it
 } request;
 
@@ -174,13 +174,20 @@ static husk_status lacks_memory(const husk__scope *scope)
     return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the tuning databases");
 }
 
+// Without its cache a context would not know what HUSK_VARIANT, the databases and the device say of the variants.
+static husk_status cache_of(husk_context *context, husk__plan_cache **cache, const husk__scope *scope)
+{
+    *cache = husk__plan_cache_of(context);
+    return *cache ? HUSK_OK : husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the cache of plans");
+}
+
 // Not to be taken unless it is named: what the device has refused, or what a tuning database says to be wrong.
 static husk_status ask_out(const request *r, const husk__ranked *ranked, bool *is_out, bool *is_wrong,
                            const husk__scope *scope)
 {
-    *is_out = r->cache && husk__plan_cache_is_rejected(r->cache, ranked->variant, ranked->configuration);
+    *is_out = husk__plan_cache_is_rejected(r->cache, ranked->variant, ranked->configuration);
     *r->has_skipped |= *is_out;
-    if (*is_out || !r->cache)
+    if (*is_out)
         return HUSK_OK;
     const bool is_told = husk__tuning_is_wrong(husk__plan_cache_tuning(r->cache), r->op, ranked->variant,
                                                ranked->configuration, is_wrong);
@@ -283,9 +290,9 @@ static husk_status choose(const request *r, husk_plan **plan, const husk__scope 
     husk__ranking ranking;
     husk_status status = HUSK_OK;
     *plan = NULL;
-    if (!r->wish->variant && r->cache)
+    if (!r->wish->variant)
         status = choose_preferred(r, plan, scope);
-    if (status == HUSK_OK && !*plan && !r->wish->variant && r->cache)
+    if (status == HUSK_OK && !*plan && !r->wish->variant)
         status = choose_tuned(r, plan, scope);
     if (status != HUSK_OK || *plan)
         return status;
@@ -301,9 +308,11 @@ static husk_status create(husk_context *context, const husk__op *op, const void 
 {
     husk_error error = {0};
     const husk__scope own = {scope->call, &error};
-    const request r = {context, op, problem, wish, is_call, husk__plan_cache_of(context), has_skipped};
+    request r = {context, op, problem, wish, is_call, NULL, has_skipped};
     *has_skipped = false;
-    husk_status status = choose(&r, plan, &own);
+    husk_status status = cache_of(context, &r.cache, &own);
+    if (status == HUSK_OK)
+        status = choose(&r, plan, &own);
     if (status != HUSK_OK && scope->error)
         *scope->error = error;
     return status;
@@ -346,17 +355,20 @@ static husk_status find(husk_context *context, const husk__op *op, const void *p
                         husk_plan **plan, bool *has_skipped, const husk__scope *scope)
 {
     husk__key key;
-    husk__plan_cache *cache = husk__plan_cache_of(context);
-    write_key(op, problem, wish, &key);
-    bool is_cached = cache && !key.is_full;
-    *plan = is_cached ? husk__plan_cache_get(cache, &key) : NULL;
+    husk__plan_cache *cache;
     *has_skipped = false;
+    husk_status status = cache_of(context, &cache, scope);
+    if (status != HUSK_OK)
+        return status;
+    write_key(op, problem, wish, &key);
+    const bool is_cached = !key.is_full;
+    *plan = is_cached ? husk__plan_cache_get(cache, &key) : NULL;
     if (*plan) {
         husk__context_count_plan(context, true);
         return HUSK_OK;
     }
-    const uint64_t age = cache ? husk__plan_cache_age(cache) : 0;
-    husk_status status = create(context, op, problem, wish, true, plan, has_skipped, scope);
+    const uint64_t age = husk__plan_cache_age(cache);
+    status = create(context, op, problem, wish, true, plan, has_skipped, scope);
     if (status == HUSK_OK) {
         husk__context_count_plan(context, false);
         if (is_cached)
@@ -377,16 +389,11 @@ husk_status husk__plan_find(husk_context *context, const husk__op *op, const voi
 
 // ---- running ----
 
-static uint64_t rejections(husk__plan_cache *cache)
-{
-    return cache ? husk__plan_cache_rejections(cache) : 0;
-}
-
 // The device has refused a launch. Of a plan and those inside it the innermost, which has said so itself, is not taken
 // again, unless the caller has named it.
 static void blame(const husk_plan *plan, husk__plan_cache *cache, const husk__scope *scope)
 {
-    if (!cache || plan->choice == HUSK_CHOICE_NAMED)
+    if (plan->choice == HUSK_CHOICE_NAMED)
         return;
     husk__log_write(husk__context_log(plan->context), HUSK_LOG_INFORMATION,
                     "%s: variant %s, configuration %s, is not taken again: %s", plan->op->name, plan->variant->name,
@@ -398,8 +405,8 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
                                const husk__scope *scope)
 {
     husk__scratch scratch;
-    husk__plan_cache *cache = husk__plan_cache_of(plan->context);
-    const uint64_t before = rejections(cache);
+    husk__plan_cache *cache = husk__plan_cache_of(plan->context); // which the plan was made with
+    const uint64_t before = husk__plan_cache_rejections(cache);
     husk_status status = husk__scratch_begin(queue, plan->workspace, &scratch, scope);
     if (status != HUSK_OK)
         return status;
@@ -407,7 +414,7 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
     husk__scratch_end(queue, &scratch);
     if (status != HUSK_OK)
         husk__name_outer(scope);
-    if (status == HUSK_UNSUPPORTED && rejections(cache) == before)
+    if (status == HUSK_UNSUPPORTED && husk__plan_cache_rejections(cache) == before)
         blame(plan, cache, scope);
     return status;
 }
@@ -432,9 +439,11 @@ husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const vo
 {
     enum { MOST_REFUSALS = 256 }; // in one call, of a device that refuses whatever is inside a composite
     husk_context *context = husk_queue_context(queue);
-    husk__plan_cache *cache = husk__plan_cache_of(context);
+    husk__plan_cache *cache;
     husk_error refused; // by the device, in this call: what has been is not tried in it again
-    refused.status = HUSK_OK;
+    refused.status = cache_of(context, &cache, scope);
+    if (refused.status != HUSK_OK)
+        return refused.status;
     for (int refusals = 0;;) {
         husk_plan *plan;
         bool has_skipped;
@@ -453,19 +462,22 @@ husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const vo
         error.status = HUSK_OK;
         error.text[0] = 0;
         const husk__scope own = {scope->call, &error};
-        const uint64_t commands = husk__queue_commands(queue), before = rejections(cache);
+        const uint64_t commands = husk__queue_commands(queue), before = husk__plan_cache_rejections(cache);
         status = husk__plan_execute(plan, queue, arguments, &own);
+        // A composite's parts may have left their failure on the queue themselves, in their own names.
+        if (status != HUSK_OK && error.status == HUSK_OK) {
+            error = *husk_queue_error(queue);
+            husk__name_outer(&own);
+        }
         // What has begun is not begun again: parts of the outputs may have been added to, or lie where inputs lay.
-        if (status == HUSK_UNSUPPORTED && rejections(cache) != before && husk__queue_commands(queue) == commands &&
-            ++refusals < MOST_REFUSALS) {
-            refused = error.status != HUSK_OK ? error : *husk_queue_error(queue);
-            refused.status = status;
+        if (status == HUSK_UNSUPPORTED && husk__plan_cache_rejections(cache) != before &&
+            husk__queue_commands(queue) == commands && ++refusals < MOST_REFUSALS) {
+            refused = error;
             husk_plan_release(plan);
             continue;
         }
         husk__plan_was_last(plan, queue);
-        // A composite's parts may have left their failure on the queue themselves.
-        if (error.status != HUSK_OK && scope->error)
+        if (status != HUSK_OK && scope->error)
             *scope->error = error;
         return status;
     }

@@ -70,10 +70,8 @@ husk_status husk_tuning_candidates(husk_context *context, const husk_plan *plan,
         return status;
     for (size_t i = 0; i < ranking.count && i < capacity; ++i) {
         const husk__ranked *ranked = &ranking.candidates[i];
-        const bool is_foreign = ranked->cost >= HUSK__FOREIGN_COST;
-        candidates[i] = (husk_tuning_candidate){ranked->variant->name, ranked->configuration->name,
-                                                ranked->cost - (is_foreign ? HUSK__FOREIGN_COST : 0.0),
-                                                ranked->workspace, is_foreign};
+        candidates[i] = (husk_tuning_candidate){ranked->variant->name, ranked->configuration->name, ranked->cost,
+                                                ranked->workspace, ranked->is_foreign};
     }
     *count = ranking.count;
     return HUSK_OK;

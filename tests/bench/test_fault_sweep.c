@@ -174,8 +174,12 @@ static void expect_explained(const subject *s, const fault *f, long number, cons
         ck_assert_msg(strstr(error->text, "memory") && error->opencl_code == 0,
                       "%s: an allocation (%ld) is told as: %s (%d)", s->text, number, error->text,
                       (int)error->opencl_code);
-    ck_assert_msg(strncmp(error->text, "husk_", 5) == 0, "%s: the text begins without the public call: %s",
-                  s->text, error->text);
+    const char *op = bench_op_get(s->c.op)->name;
+    const bool is_of_parts = strstr(s->text, "form=composed") != NULL; // several public calls
+    ck_assert_msg(strncmp(error->text, "husk_", 5) == 0 &&
+                      (is_of_parts || strncmp(error->text + 5, op, strlen(op)) == 0 ||
+                       strncmp(error->text, "husk_queue_finish:", 18) == 0),
+                  "%s: the text begins without the public call: %s", s->text, error->text);
     ck_assert_msg(husk_context_status(s->session->context) == HUSK_OK, "%s: %s at %ld lost the context",
                   s->text, f->name, number);
 }

@@ -79,7 +79,9 @@ static bool is_meant(const char *wanted, const husk__ranked *row)
 
 static void expect_rows(const char *wanted)
 {
-    const husk__ranked rows[] = {{&tiled, &two[0], 0, 0}, {&tiled, &two[1], 0, 0}, {&direct, &one, 0, 0}};
+    const husk__ranked rows[] = {{.variant = &tiled, .configuration = &two[0]},
+                                 {.variant = &tiled, .configuration = &two[1]},
+                                 {.variant = &direct, .configuration = &one}};
     const husk_device_traits traits = {.device_class = HUSK_DEVICE_CPU, .max_allocation = 1 << 20};
     husk_error error = {0};
     husk__ranking ranking;

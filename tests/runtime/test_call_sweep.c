@@ -153,9 +153,7 @@ static husk_status create_context(void *user)
     husk_status status = SWEPT(husk_context_create, device, &params, &s->made_context);
     SWEPT_ASSERT(!status || !s->made_context);
     // What the list would have said, for which the context asks.
-    static const char list[] = "husk_device_list_create: ", choice[] = "husk_device_list_select: ";
-    if (status && !device && strncmp(swept_error.text, list, sizeof list - 1) == 0)
-        swept_call = "husk_device_list_create";
+    static const char choice[] = "husk_context_create: husk_device_list_select: ";
     if (status == HUSK_NO_DEVICE && !device && strncmp(swept_error.text, choice, sizeof choice - 1) == 0 &&
         strstr(swept_error.text, "(CL_"))
         return HUSK_OK; // as check_context expects

@@ -111,6 +111,53 @@ START_TEST(trim_leaves_what_commands_still_use)
 }
 END_TEST
 
+static cl_uint references_of(cl_command_queue cl)
+{
+    cl_uint references = 0;
+    ck_assert_int_eq(clGetCommandQueueInfo(cl, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, NULL), 0);
+    return references;
+}
+
+/* A buffer that outlives its queues does not keep the driver's: those that have ended go at once, the others by trim. */
+START_TEST(a_buffer_keeps_no_queue_that_has_ended)
+{
+    const uint32_t one = 1;
+    cl_uint own = 0; // what PoCL keeps by itself for the last command that used a buffer
+    for (int i = 0; i < 6; i++) {
+        const bool is_early = i % 2 != 0;
+        husk_queue *last = NULL;
+        husk_error error = {0};
+        husk_buffer *buffer = make(MEGABYTE);
+        test_gate gate = {0};
+        test_ok_error(husk_queue_create(context, NULL, &last, &error), &error);
+        cl_command_queue cl = husk_queue_opencl(last);
+        clRetainCommandQueue(cl);
+        const cl_uint before = references_of(cl);
+        if (is_early)
+            gate = test_gate_close(last);
+        test_ok(husk_buffer_fill(last, buffer, 0, MEGABYTE, &one, 4));
+        if (!is_early) {
+            test_ok(husk_queue_finish(last));
+            own = references_of(cl) - before;
+        }
+        husk_queue_release(last);
+        if (is_early) {
+            test_gate_open(&gate);
+            ck_assert_int_eq(clFinish(cl), CL_SUCCESS);
+            ck_assert_uint_gt(references_of(cl), 1 + own); // by it is asked whether the buffer is in use
+            husk_context_trim(context, UINT64_MAX);
+            ck_assert_int_eq(clFinish(cl), CL_SUCCESS); // the trim has asked
+            husk_context_trim(context, UINT64_MAX);
+        }
+        ck_assert_msg(references_of(cl) == 1 + own, "%s: %u references are left", is_early ? "early" : "finished",
+                      (unsigned)references_of(cl));
+        husk_buffer_release(buffer);
+        husk_buffer_release(make(MEGABYTE)); // the block is asked for, and is free
+        clReleaseCommandQueue(cl);
+    }
+}
+END_TEST
+
 /* HUSK_LIMITS=pooled_memory=... is read with the device. */
 static void open_limited(const char *limits)
 {
@@ -497,6 +544,7 @@ int main(void)
     tcase_add_test(tests, figures_follow_what_happens);
     tcase_add_test(tests, trim_returns_what_is_cached);
     tcase_add_test(tests, trim_leaves_what_commands_still_use);
+    tcase_add_test(tests, a_buffer_keeps_no_queue_that_has_ended);
     tcase_add_test(tests, a_pool_may_be_kept_small);
     tcase_add_test(tests, without_a_pool_memory_is_fresh_and_exact);
     tcase_add_test(tests, the_budget_is_kept_and_the_text_has_the_figures);

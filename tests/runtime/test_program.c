@@ -2,13 +2,16 @@
 // ctest: tiers=default,valgrind
 // Programs from files on disk (HUSK_KERNEL_DIR), build errors that name file and line, launches, and limits.
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/call.h"
 #include "runtime/kernel_source.h"
 #include "runtime/launch.h"
 #include "support/environment.h"
@@ -207,6 +210,28 @@ START_TEST(want_of_memory_for_a_file_is_no_verdict)
 }
 END_TEST
 
+// Nor is one for which the process has no descriptor left.
+START_TEST(want_of_descriptors_for_a_file_is_no_verdict)
+{
+    husk_error error;
+    const husk__kernel *kernel = NULL;
+    struct rlimit before;
+    put("test_alone.cl", "__kernel void husk_test_alone(__global float *x)\n{\n    x[0] = 1.0f;\n}\n");
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int next = open("/dev/null", O_RDONLY);
+    ck_assert_int_ge(next, 0);
+    close(next);
+    struct rlimit few = before;
+    few.rlim_cur = (rlim_t)next;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const husk_status status = get("test_alone.cl", NULL, "husk_test_alone", &kernel, &error);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_int_eq(status, HUSK_IO);
+    ck_assert_msg(strstr(error.text, "test_alone.cl") != NULL && husk__may_pass(&error), "%s", error.text);
+    test_ok_error(get("test_alone.cl", NULL, "husk_test_alone", &kernel, &error), &error);
+}
+END_TEST
+
 START_TEST(a_failed_build_is_remembered)
 {
     husk_error error;
@@ -347,6 +372,7 @@ int main(void)
     tcase_add_test(tests, a_log_that_counts_the_programs_lines_names_files);
     tcase_add_test(tests, a_syntax_error_names_file_and_line);
     tcase_add_test(tests, want_of_memory_for_a_file_is_no_verdict);
+    tcase_add_test(tests, want_of_descriptors_for_a_file_is_no_verdict);
     tcase_add_test(tests, a_failed_build_is_remembered);
     tcase_add_test(tests, inline_functions_are_static_for_amd);
     tcase_add_test(tests, missing_things_are_named);

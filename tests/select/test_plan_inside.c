@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,valgrind timeout=60
-// Scratch memory of plans inside plans: what they may take together, and how often they are made until they do.
+// Scratch memory of plans inside plans: what they may take together, and how often they are made until they do. Whose
+// name a failure has that is a part's.
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "runtime/call.h"
 #include "select/plan.h"
 #include "support/main.h"
 
@@ -169,6 +172,34 @@ START_TEST(what_does_not_fit_is_refused_soon)
 }
 END_TEST
 
+static husk_status run_part(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                            const husk__scratch *scratch, const husk__scope *scope)
+{
+    (void)plan, (void)arguments, (void)scratch, (void)scope;
+    return husk_buffer_write(queue, NULL, 0, 0, NULL);
+}
+
+START_TEST(a_parts_failure_begins_with_the_public_call)
+{
+    static const husk__variant variant = {.name = "whole", .configurations = none, .configuration_count = 1,
+                                          .cost = cost, .prepare = prepare_leaf, .run = run_part};
+    static const husk__variant *const variants[] = {&variant, NULL};
+    static const husk__op whole = OP("whole", variants);
+    const int64_t number = 1;
+    const husk__wish wish = {.variant = NULL};
+    husk_error error = {0};
+    husk_queue *queue = NULL;
+    husk__scope scope;
+    ck_assert_msg(husk_queue_create(context, NULL, &queue, &error) == HUSK_OK, "%s", error.text);
+    ck_assert_int_eq(husk__call_begin(queue, "husk_whole", &scope), HUSK_OK);
+    ck_assert_int_eq(husk__plan_immediate(queue, &whole, &number, &wish, NULL, &scope), HUSK_INVALID_ARGUMENT);
+    const husk_error *said = husk_queue_error(queue);
+    ck_assert_int_eq(said->status, HUSK_INVALID_ARGUMENT);
+    ck_assert_msg(strncmp(said->text, "husk_whole: husk_buffer_write: ", 31) == 0, "%s", said->text);
+    husk_queue_release(queue);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_inside");
@@ -176,6 +207,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_limit_just_below_what_plans_take_together);
     tcase_add_test(tests, what_does_not_fit_is_refused_soon);
+    tcase_add_test(tests, a_parts_failure_begins_with_the_public_call);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -389,6 +389,34 @@ START_TEST(loading_chooses_anew)
 }
 END_TEST
 
+// Those of the other family come last, by their prediction, too.
+START_TEST(foreign_candidates_come_by_their_prediction)
+{
+    static const husk__configuration two[] = {{"slow", "", {7}}, {"fast", "", {5}}};
+    static const husk__variant by_cpus = {.name = "by_cpus", .family = HUSK__FAMILY_CPU, .configurations = two,
+        .configuration_count = 2, .cost = cost, .prepare = prepare, .run = run};
+    static const husk__variant by_gpus = {.name = "by_gpus", .family = HUSK__FAMILY_GPU, .configurations = two,
+        .configuration_count = 2, .cost = cost, .prepare = prepare, .run = run};
+    static const husk__variant *const both[] = {&by_cpus, &by_gpus, NULL};
+    static const husk__op op = {
+        .name = "families", .problem_size = sizeof(toy_problem), .variants = both, .describe = describe};
+    const toy_problem problem = {.number = 1};
+    const husk__wish wish = {.variant = NULL};
+    husk_tuning_candidate candidates[8];
+    size_t count = 0;
+    husk_plan *plan = NULL;
+    ck_assert_msg(husk__plan_create(context, &op, &problem, &wish, &plan, &scope) == HUSK_OK, "%s", error.text);
+    ck_assert_int_eq(husk_tuning_candidates(context, plan, candidates, 8, &count, &error), HUSK_OK);
+    ck_assert_uint_eq(count, 4);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_msg(candidates[i].is_foreign == (i >= 2), "candidate %d", i);
+        ck_assert_msg(candidates[i].predicted_ns == (i % 2 ? 7 : 5), "candidate %d: %g", i,
+                      candidates[i].predicted_ns);
+    }
+    husk_plan_release(plan);
+}
+END_TEST
+
 START_TEST(candidates_come_by_their_prediction)
 {
     husk_tuning_candidate candidates[8];
@@ -791,6 +819,7 @@ int main(void)
     tcase_add_test(tests, what_computed_wrongly_is_not_taken);
     tcase_add_test(tests, loading_chooses_anew);
     tcase_add_test(tests, candidates_come_by_their_prediction);
+    tcase_add_test(tests, foreign_candidates_come_by_their_prediction);
     tcase_add_test(tests, the_users_folder_is_read);
     tcase_add_test(tests, a_bad_file_is_left_out);
     tcase_add_test(tests, a_folder_is_loaded_whole_or_not_at_all);

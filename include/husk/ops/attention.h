@@ -77,8 +77,8 @@ HUSK_API husk_status husk_attention(husk_queue *queue, const husk_attention_para
  * y and dy: as forward's y; dq, dk, dv: as q, k, v, NULL where not wanted, one at least is; the strides' last is 1
  * everywhere. They must not overlap anything else. The mask has no gradient: it is as large as the scores. accumulate:
  * HUSK_ACCUMULATE_INPUTS adds. A row that sees no key adds nothing. Sums are made in the order of the positions, head
- * after head, without atomics. Scratch memory, of forward too, is linear in the lengths at most; GPUs take some for sums
- * of more than 8,192 terms, 2 MiB a compute unit or what one block of rows takes.
+ * after head, without atomics. Scratch memory, of forward too, is linear in the lengths at most; GPUs take some for
+ * sums of more than 8,192 terms, 2 MiB a compute unit or what one block of rows takes.
  *
  * Error, with delta of a score, 2 u |log_sum_exp| more: ds errs by p (delta |dp - r| + (8 + 2 sqrt e) u (sum |dy v| +
  * sum |dy y|)), r = sum dy y; dropout(p) by delta of itself; the sums by that and (8 + 2 sqrt n) u of the absolute
