@@ -118,7 +118,7 @@ static cl_uint references_of(cl_command_queue cl)
     return references;
 }
 
-/* A buffer that outlives its queues does not keep the driver's: those that have ended go at once, the others by trim. */
+/* A buffer that outlives its queues keeps none of the driver's: those that have ended go at once, others by trim. */
 START_TEST(a_buffer_keeps_no_queue_that_has_ended)
 {
     const uint32_t one = 1;
