@@ -19,7 +19,7 @@ struct bench_meter {
     cl_kernel fma, moves[BENCH_MOVES];
     cl_kernel arithmetic[BENCH_ARITHMETICS], local; /* NULL: the device has none, or its compiler refused */
     cl_mem from, to;
-    size_t buffer_bytes;
+    size_t buffer_bytes; /* of to; from has twice as many */
     int vector, group, groups_a_unit;
     cl_int sentinel_rounds, memory_rounds; /* 0: not found yet */
     bench_peaks measured; /* of the parts that were asked for one after another */
@@ -29,6 +29,11 @@ struct bench_meter {
 bool bench_meter_failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT]);
 /* Work-groups that fill the device. */
 size_t bench_meter_groups(const bench_meter *meter);
+/*
+ * From a group's part of a working set to its next round's: any that are under way at a time come through all parts,
+ * and until they have moved as many bytes as there are, seldom through the same one again.
+ */
+size_t bench_meter_step(size_t groups);
 /* Wall time of one launch; by_event, when not NULL, receives the device's own figure. */
 bool bench_meter_time(bench_meter *meter, cl_kernel kernel, size_t groups, double *ns, double *by_event,
                       char reason[BENCH_REASON_TEXT]);

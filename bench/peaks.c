@@ -43,6 +43,25 @@ size_t bench_meter_groups(const bench_meter *m)
     return units * (size_t)m->groups_a_unit;
 }
 
+static bool have_common_factor(size_t a, size_t b)
+{
+    while (b) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a > 1;
+}
+
+// By the golden section windows lie as far from those before them as they can.
+size_t bench_meter_step(size_t groups)
+{
+    size_t step = (size_t)(0.6180339887 * (double)groups + 0.5);
+    while (step > 1 && have_common_factor(groups, step))
+        --step;
+    return step;
+}
+
 static bool build(bench_meter *m, cl_device_id device, unsigned wanted, char reason[BENCH_REASON_TEXT])
 {
     const char *source = bench_embedded_text("kernels/peaks.cl");
@@ -76,21 +95,22 @@ static bool build(bench_meter *m, cl_device_id device, unsigned wanted, char rea
     return true;
 }
 
-// A quarter of what one buffer may have, and at most 128 MiB: past any last-level cache that is common.
+// At most 128 MiB written and twice as much read, of what one buffer may have a quarter and a half: past any last-level
+// cache that is common.
 static bool make_buffers(bench_meter *m, char reason[BENCH_REASON_TEXT])
 {
     m->buffer_bytes = (size_t)128 << 20;
     while (m->buffer_bytes > m->traits->max_allocation / 4 || m->buffer_bytes > m->traits->global_memory / 16)
         m->buffer_bytes /= 2;
     cl_int error = CL_SUCCESS;
-    m->from = clCreateBuffer(m->context, CL_MEM_READ_WRITE, m->buffer_bytes, NULL, &error);
+    m->from = clCreateBuffer(m->context, CL_MEM_READ_WRITE, 2 * m->buffer_bytes, NULL, &error);
     if (bench_meter_failed(error, "clCreateBuffer", reason))
         return false;
     m->to = clCreateBuffer(m->context, CL_MEM_READ_WRITE, m->buffer_bytes, NULL, &error);
     if (bench_meter_failed(error, "clCreateBuffer", reason))
         return false;
     const cl_float one = 1;
-    error = clEnqueueFillBuffer(m->queue, m->from, &one, sizeof one, 0, m->buffer_bytes, 0, NULL, NULL);
+    error = clEnqueueFillBuffer(m->queue, m->from, &one, sizeof one, 0, 2 * m->buffer_bytes, 0, NULL, NULL);
     if (error == CL_SUCCESS)
         error = clEnqueueFillBuffer(m->queue, m->to, &one, sizeof one, 0, m->buffer_bytes, 0, NULL, NULL);
     if (error == CL_SUCCESS)
@@ -251,10 +271,12 @@ bool bench_meter_sentinel(bench_meter *m, double *ns, double *gflops, char reaso
 static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, double *ns, double *moved,
                       char reason[BENCH_REASON_TEXT])
 {
-    // One group a compute unit on CPUs, so that a small working set stays in that core's own cache.
-    size_t groups = m->group == 1 ? bench_meter_groups(m) / (size_t)m->groups_a_unit : bench_meter_groups(m);
-    size_t each = bytes / (size_t)move_kinds[kind].buffers;
-    each = each < m->buffer_bytes ? each : m->buffer_bytes;
+    // One group a compute unit on CPUs, so that a small working set stays in that core's own cache. GPUs have caches
+    // of all units, and may have more groups than are under way.
+    const bool is_cpu = m->group == 1;
+    const size_t groups = is_cpu ? bench_meter_groups(m) / (size_t)m->groups_a_unit : bench_meter_groups(m);
+    const cl_int step = is_cpu ? 0 : (cl_int)bench_meter_step(groups);
+    const size_t each = bytes / (size_t)move_kinds[kind].buffers;
     cl_long vectors = (cl_long)(each / (sizeof(cl_float) * (size_t)m->vector) / groups);
     vectors = vectors > 0 ? vectors : 1;
     cl_kernel kernel = m->moves[kind];
@@ -262,6 +284,7 @@ static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, dou
     error |= clSetKernelArg(kernel, 1, sizeof m->to, &m->to);
     error |= clSetKernelArg(kernel, 2, sizeof vectors, &vectors);
     error |= clSetKernelArg(kernel, 3, sizeof rounds, &rounds);
+    error |= clSetKernelArg(kernel, 4, sizeof step, &step);
     *moved = move_kinds[kind].buffers * (double)vectors * (double)groups * (double)sizeof(cl_float) *
              m->vector * rounds;
     return !bench_meter_failed(error, "clSetKernelArg", reason) &&

@@ -36,13 +36,18 @@ __kernel void husk_bench_fma(__global float *out, int rounds, float a_, float b_
     vstore_vf(sum, get_global_id(0), out);
 }
 
-// Each group copies its own part of the buffers, `rounds` times: a part that fits a cache stays there.
+// The part of the buffers that a group moves in a round. `step` 0: its own, which stays in a cache that it fits. Else
+// each round another one: where a device has not all groups under way at a time, those that are would move theirs
+// alone, again and again, and what is measured were a smaller working set than is said.
+#define PART_OF(round) (((long)get_group_id(0) + (long)(round) * step) % (long)get_num_groups(0) * vectors_a_group)
+
+// Each group copies a part of the buffers, `rounds` times.
 __attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_bench_copy(__global const float *restrict from, __global float *restrict to,
-                              long vectors_a_group, int rounds)
+                              long vectors_a_group, int rounds, int step)
 {
-    const long first = (long)get_group_id(0) * vectors_a_group;
     for (int round = 0; round < rounds; round++) {
+        const long first = PART_OF(round);
         const vf change = (vf)((float)round); // so that no round is the same as the one before
         for (long i = get_local_id(0); i < vectors_a_group; i += WG)
             vstore_vf(vload_vf(first + i, from) + change, first + i, to);
@@ -52,10 +57,10 @@ __kernel void husk_bench_copy(__global const float *restrict from, __global floa
 // The same past the caches, where the compiler has such stores: no line is read before it is written.
 __attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_bench_stream(__global const float *restrict from, __global float *restrict to,
-                                long vectors_a_group, int rounds)
+                                long vectors_a_group, int rounds, int step)
 {
-    const long first = (long)get_group_id(0) * vectors_a_group;
     for (int round = 0; round < rounds; round++) {
+        const long first = PART_OF(round);
         const vf change = (vf)((float)round);
         for (long i = get_local_id(0); i < vectors_a_group; i += WG) {
             const vf moved = vload_vf(first + i, from) + change;
@@ -71,11 +76,11 @@ __kernel void husk_bench_stream(__global const float *restrict from, __global fl
 // Reading alone: what a matrix costs that is used once. The maxima keep the compiler from leaving it out.
 __attribute__((reqd_work_group_size(WG, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_bench_read(__global const float *restrict from, __global float *restrict to,
-                              long vectors_a_group, int rounds)
+                              long vectors_a_group, int rounds, int step)
 {
-    const long first = (long)get_group_id(0) * vectors_a_group;
     vf most0 = (vf)(0.0f), most1 = (vf)(0.0f), most2 = (vf)(0.0f), most3 = (vf)(0.0f);
     for (int round = 0; round < rounds; round++) {
+        const long first = PART_OF(round);
         const vf change = (vf)((float)round);
         long i = get_local_id(0);
         for (; i + 3 * WG < vectors_a_group; i += 4 * WG) {
