@@ -277,13 +277,25 @@ typedef struct gathering {
     bool is_broadcast;
 } gathering;
 
+// MPI does not say how long.
+static husk_status too_long(const husk_dist *dist, const gathering *g, husk_error *error)
+{
+    char who[128];
+    error->status = HUSK_INVALID_ARGUMENT;
+    snprintf(error->text, sizeof error->text, "%s: %s has come with more than the %llu bytes of this rank", g->task.what,
+             husk__rank_text(dist, g->task.too_long_from, who), (unsigned long long)g->said);
+    return error->status;
+}
+
 // Everybody to everybody; or rank 0 to all.
 static husk_status advance_gathering(husk_dist *dist, husk__task *task, bool *has_ended, husk_error *error)
 {
     gathering *g = (gathering *)task;
     husk_status status = HUSK_OK;
-    if (task->steps > 0)
-        return husk__task_settled(task, has_ended, error);
+    if (task->steps > 0) {
+        status = husk__task_settled(task, has_ended, error);
+        return status && task->too_long_from != HUSK__NONE ? too_long(dist, g, error) : status;
+    }
     task->steps++;
     int tag = g->is_broadcast ? HUSK__TAG_BROADCAST : HUSK__TAG_GATHER;
     for (int32_t r = 0; r < dist->count && !status; r++) {

@@ -63,7 +63,9 @@ struct husk__task {
     char what[96];         /* "the gradients' part 3" */
     MPI_Request *requests; /* room for all that it may have open */
     int32_t *peers;        /* whom each is with */
+    MPI_Status *statuses;  /* of each, when they were last asked */
     int open;
+    int32_t too_long_from; /* a failure's reason, or HUSK__NONE */
     int steps;             /* counted up by what goes on, so that patience begins anew */
     int seen_steps;
     uint64_t since;        /* the last of them, ns */
@@ -166,7 +168,7 @@ husk_status husk__task_receive(husk_dist *dist, husk__task *task, void *data, si
                                husk_error *error);
 /* Whether the device has come to an event. */
 husk_status husk__task_device(const husk__task *task, husk_event *event, bool *settled, husk_error *error);
-/* Whether all that is open has ended; then nothing is open. */
+/* Whether all that is open has ended; then nothing is open. A message that was too long: `too_long_from` says whose. */
 husk_status husk__task_settled(husk__task *task, bool *settled, husk_error *error);
 
 #endif

@@ -463,7 +463,7 @@ static husk_status settle(husk_pipeline *own, transfer *t, const husk__dist_scop
     return status ? husk__dist_fail_with(own->dist, status, husk_queue_error(queue)->text, scope) : HUSK_OK;
 }
 
-static void post(husk_pipeline *own, transfer *t, uint32_t micro_batch, husk_event *ready)
+static void post(husk_pipeline *own, transfer *t, uint32_t micro_batch, bool is_next, husk_event *ready)
 {
     husk_event_release(t->ready);
     husk_event_release(t->landed);
@@ -474,8 +474,8 @@ static void post(husk_pipeline *own, transfer *t, uint32_t micro_batch, husk_eve
     t->is_posted = true;
     int base = t->tag - t->tag % MOST_MICRO_BATCHES;
     t->tag = base + (int)micro_batch;
-    snprintf(t->task.what, sizeof t->task.what, "micro-batch %u %s", (unsigned)micro_batch,
-             t->sends ? "on its way to the next rank" : "of another stage");
+    snprintf(t->task.what, sizeof t->task.what, "micro-batch %u %s the %s rank", (unsigned)micro_batch,
+             t->sends ? "on its way to" : "from", is_next ? "next" : "previous");
     husk__task_post(own->dist, &t->task);
 }
 
@@ -498,7 +498,7 @@ static husk_status post_all(husk_pipeline *own, uint32_t micro_batch, direction 
     for (size_t i = 0; i < count && !status; i++) {
         transfer *t = is_next ? &l->next[i][way] : &l->previous[i][way];
         if (t->pipeline)
-            post(own, t, micro_batch, ready);
+            post(own, t, micro_batch, is_next, ready);
     }
     husk_event_release(ready);
     return status;
@@ -527,13 +527,17 @@ static husk_status expect(husk_pipeline *own, uint32_t micro_batch, const husk__
 
 static husk_status load(husk_pipeline *own, uint32_t micro_batch, const husk__dist_scope *scope)
 {
-    husk_status status = own->load ? own->load(own->load_user, own->graph, micro_batch) : HUSK_OK;
+    if (!own->load)
+        return HUSK_OK;
+    const husk_error *said = husk_graph_error(own->graph), before = *said;
+    const husk_status status = own->load(own->load_user, own->graph, micro_batch);
     if (!status)
         return HUSK_OK;
-    const husk_error *said = husk_graph_error(own->graph);
+    // What has failed may be none of the graph's calls, and the graph keeps the text of one that failed before.
+    const bool is_graphs = said->status == status && (before.status != status || strcmp(before.text, said->text) != 0);
     char text[HUSK_ERROR_TEXT_CAPACITY];
     snprintf(text, sizeof text, "load has failed at micro-batch %u: %.1800s", (unsigned)micro_batch,
-             said->status ? said->text : husk_status_text(status));
+             is_graphs ? said->text : husk_status_text(status));
     return husk__dist_fail_with(own->dist, status, text, scope);
 }
 

@@ -47,11 +47,22 @@ husk_status husk__task_receive(husk_dist *dist, husk__task *task, void *data, si
     return husk__mpi_failed(code, "MPI_Irecv", error);
 }
 
+static int32_t find_too_long(const husk__task *task)
+{
+    for (int i = 0; i < task->open; i++) {
+        int class = MPI_SUCCESS;
+        if (MPI_Error_class(task->statuses[i].MPI_ERROR, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE)
+            return task->peers[i];
+    }
+    return HUSK__NONE;
+}
+
 husk_status husk__task_settled(husk__task *task, bool *settled, husk_error *error)
 {
     int flag = 0;
-    int code = MPI_Testall(task->open, task->requests, &flag, MPI_STATUSES_IGNORE);
+    int code = MPI_Testall(task->open, task->requests, &flag, task->statuses);
     *settled = flag != 0;
+    task->too_long_from = code == MPI_ERR_IN_STATUS ? find_too_long(task) : HUSK__NONE;
     if (flag)
         task->open = 0;
     char call[sizeof task->what + 16] = "";
@@ -540,7 +551,8 @@ bool husk__task_init(husk__task *task, int requests)
 {
     task->requests = malloc(sizeof *task->requests * (size_t)(requests + 1));
     task->peers = malloc(sizeof *task->peers * (size_t)(requests + 1));
-    if (task->requests && task->peers)
+    task->statuses = malloc(sizeof *task->statuses * (size_t)(requests + 1));
+    if (task->requests && task->peers && task->statuses)
         return true;
     husk__task_clear(task);
     return false;
@@ -550,14 +562,17 @@ void husk__task_clear(husk__task *task)
 {
     free(task->requests);
     free(task->peers);
+    free(task->statuses);
     task->requests = NULL;
     task->peers = NULL;
+    task->statuses = NULL;
 }
 
 void husk__task_post(husk_dist *dist, husk__task *task)
 {
     task->next = NULL;
     task->open = task->steps = task->seen_steps = 0;
+    task->too_long_from = HUSK__NONE;
     task->has_begun = task->has_ended = false;
     pthread_mutex_lock(&dist->lock);
     *dist->posted_end = task;

@@ -89,7 +89,7 @@ static husk_status make_memory(husk_feed *feed, const husk__source *source)
         elements > INT64_MAX / 8)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                  "params: batch: its bytes are beyond 63 bits");
-    feed->order = malloc((size_t)feed->dataset->count * sizeof *feed->order);
+    feed->order = husk__example_list(feed->dataset->count);
     feed->staging = malloc((size_t)(input_bytes(feed, most) + label_bytes(feed, most)) + 1);
     if (!feed->order || !feed->staging)
         return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the feed");

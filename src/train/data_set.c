@@ -348,6 +348,13 @@ husk_status husk_dataset_statistics(const husk_dataset *dataset, float scale, in
 
 // ---- parts ----
 
+// Of so many examples that their list would not fit 64 bits there is no memory for it.
+int64_t *husk__example_list(int64_t count)
+{
+    size_t bytes;
+    return __builtin_mul_overflow((size_t)(count ? count : 1), sizeof(int64_t), &bytes) ? NULL : malloc(bytes);
+}
+
 husk_dataset *husk__dataset_share(const husk_dataset *dataset)
 {
     husk_dataset *made = calloc(1, sizeof *made);
@@ -355,7 +362,7 @@ husk_dataset *husk__dataset_share(const husk_dataset *dataset)
         return NULL;
     *made = *dataset;
     if (dataset->examples) {
-        made->examples = malloc((size_t)(dataset->count ? dataset->count : 1) * sizeof *made->examples);
+        made->examples = husk__example_list(dataset->count);
         if (!made->examples) {
             free(made);
             return NULL;
@@ -400,7 +407,7 @@ static int compare_examples(const void *a, const void *b)
 static husk_dataset *choose(const husk_dataset *dataset, const int64_t *places, int64_t count)
 {
     husk_dataset *made = calloc(1, sizeof *made);
-    int64_t *examples = malloc((size_t)(count ? count : 1) * sizeof *examples);
+    int64_t *examples = husk__example_list(count);
     if (!made || !examples) {
         free(made);
         free(examples);
@@ -429,7 +436,7 @@ husk_status husk_dataset_split(const husk_dataset *dataset, double fraction, uin
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "fraction: it is %g, and not from 0 to 1",
                                  fraction);
     const int64_t count = dataset->count, cut = (int64_t)floor(fraction * (double)count + 0.5);
-    int64_t *order = malloc((size_t)(count ? count : 1) * sizeof *order);
+    int64_t *order = husk__example_list(count);
     if (order) {
         husk__order(order, count, seed, "husk_dataset_split", 0);
         *first = choose(dataset, order, cut);

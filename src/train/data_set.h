@@ -36,6 +36,9 @@ int64_t husk__dataset_example(const husk_dataset *dataset, int64_t index);
 /* Another handle of the same examples; NULL where there is no memory. */
 husk_dataset *husk__dataset_share(const husk_dataset *dataset);
 
+/* Uninitialised, for the numbers of so many examples; NULL where there is no memory. */
+int64_t *husk__example_list(int64_t count);
+
 /* Element by element, converted, not normalised. */
 void husk__column_read(const husk__column *column, int64_t example, void *to);
 /* One element of numbers. */

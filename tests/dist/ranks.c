@@ -288,6 +288,13 @@ static husk_status broadcast_differently(rank *r)
     return status;
 }
 
+// The first rank has more to give than the other one wants.
+static husk_status broadcast_more(rank *r)
+{
+    double values[3] = {1, 2, 3};
+    return husk_dist_broadcast(r->dist, values, (husk_dist_rank(r->dist) == 0 ? 3 : 1) * sizeof *values);
+}
+
 // Each rank's number, printed by the first one in digits and in bits.
 static husk_status print_numbers(rank *r, const char *what, double own)
 {
@@ -369,6 +376,8 @@ static husk_status train(rank *r)
             status = sum_differently(r);
         if (!status && is(r, "nothing"))
             status = broadcast_differently(r);
+        if (!status && is(r, "longer"))
+            status = broadcast_more(r);
         if (status)
             return status;
         sum /= husk_dist_count(r->dist);

@@ -171,6 +171,26 @@ static husk_dataset *numbered(int64_t count)
     return dataset;
 }
 
+// Examples of no elements take no memory, lists of their numbers do.
+START_TEST(more_examples_than_a_list_can_have)
+{
+    static const int64_t counts[] = {INT64_MAX, INT64_C(1) << 61, (INT64_C(1) << 61) + 1, INT64_C(1) << 60};
+    husk_array inputs = {.dtype = HUSK_F32, .rank = 2, .shape = {counts[_i], 0}, .data = malloc(1)};
+    husk_dataset *dataset = NULL, *first = NULL, *second = NULL;
+    ck_assert_int_eq(husk_dataset_create(&inputs, NULL, NULL, &dataset, &error), HUSK_OK);
+    ck_assert_int_eq(husk_dataset_split(dataset, 0.5, 1, &first, &second, &error), HUSK_OUT_OF_HOST_MEMORY);
+    ck_assert(!first && !second && strstr(error.text, "memory"));
+    husk_context *context = NULL;
+    husk_feed *feed = NULL;
+    ck_assert_int_eq(husk_context_create(NULL, NULL, &context, &error), HUSK_OK);
+    ck_assert_int_eq(husk_feed_create(context, dataset, &HUSK_FEED_PARAMS(.batch = 4), &feed, &error),
+                     HUSK_OUT_OF_HOST_MEMORY);
+    ck_assert(!feed);
+    husk_context_release(context);
+    husk_dataset_release(dataset);
+}
+END_TEST
+
 START_TEST(parts_by_chance_share_nothing)
 {
     enum { COUNT = 1000 };
@@ -286,6 +306,7 @@ int main(void)
     tcase_add_test(cases, every_dtype_is_handed_out);
     tcase_add_test(cases, labels_and_ids_are_within_their_ranges);
     tcase_add_test(cases, windows_of_a_text_predict_the_next);
+    tcase_add_loop_test(cases, more_examples_than_a_list_can_have, 0, 4);
     tcase_add_test(cases, parts_by_chance_share_nothing);
     tcase_add_test(cases, statistics_are_those_of_the_examples);
     tcase_add_test(cases, an_order_is_a_permutation_and_a_fair_one);
