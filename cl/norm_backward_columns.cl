@@ -90,20 +90,21 @@ void husk_norm_backward_columns_finish(const __global data_t *scale_base, long s
         const long statistic = (image * columns + j) / group;
         const acc_t mean = mean_base[mean_offset + statistic];
         const acc_t rstd = rstd_base[rstd_offset + statistic];
-        acc_t plain = 0.0f;
-        acc_t by_x = 0.0f;
+        LONG_SUM(plain);
+        LONG_SUM(by_x);
         for (long c = j; c < j + group; ++c) {
             const acc_t scale = scale_base ? load_one(scale_base + scale_offset, c) : 1.0f;
-            plain += sums[c] * scale;
-            by_x += sums[pitch + c] * scale;
+            LONG_SUM_ADD(plain, sums[c] * scale);
+            LONG_SUM_ADD(by_x, sums[pitch + c] * scale);
             parts[c] = sums[pitch + c] * rstd;
             parts[pitch + c] = sums[c];
         }
+        const acc_t plain_total = LONG_SUM_TOTAL(plain), by_x_total = LONG_SUM_TOTAL(by_x);
         for (long c = j; c < j + group; ++c) {
             applied[c] = mean;
             applied[pitch + c] = rstd * (scale_base ? load_one(scale_base + scale_offset, c) : 1.0f);
-            applied[2 * pitch + c] = -rstd * (rstd * rstd * (by_x / count));
-            applied[3 * pitch + c] = -rstd * (plain / count);
+            applied[2 * pitch + c] = -rstd * (rstd * rstd * (by_x_total / count));
+            applied[3 * pitch + c] = -rstd * (plain_total / count);
         }
     }
     for (long c = end == columns ? columns : pitch; c < pitch; ++c) { // what whole vectors read

@@ -66,7 +66,8 @@ inline void join_blocks(__global acc_t *moments, long pitch, long blocks, long r
 {
     const vf anchor = load_sums(moments);
     vf offset = load_sums(moments + pitch);
-    vf squares = load_sums(moments + 2 * pitch);
+    LONG_SUM_VF(squares);
+    LONG_SUM_ADD_VF(squares, load_sums(moments + 2 * pitch));
     acc_t all = (acc_t)min(block_rows, rows);
     for (long b = 1; b < blocks; ++b) {
         const __global acc_t *block = moments + b * 3 * pitch;
@@ -74,11 +75,34 @@ inline void join_blocks(__global acc_t *moments, long pitch, long blocks, long r
         const acc_t weight = count / (all + count);
         const vf step = (load_sums(block) - anchor) + (load_sums(block + pitch) - offset);
         offset = MAD(step, (vf)(weight), offset);
-        squares += MAD(step * step, (vf)(all * weight), load_sums(block + 2 * pitch));
+        LONG_SUM_ADD_VF(squares, MAD(step * step, (vf)(all * weight), load_sums(block + 2 * pitch)));
         all += count;
     }
     store_sums(offset, moments + pitch);
-    store_sums(squares, moments + 2 * pitch);
+    store_sums(LONG_SUM_TOTAL_VF(squares), moments + 2 * pitch);
+}
+
+// Of `group` channels of so many rows each, joined two by two, and pairs of pairs: one after the other many channels
+// that are alike would round the same way again and again. Level n holds 2^n of them, or none.
+inline norm_moments channels_moments(const __global acc_t *moments, long pitch, long group, acc_t rows)
+{
+    enum { LEVELS = 48 };
+    norm_moments levels[LEVELS];
+    norm_moments all = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (long c = 0; c < group; ++c) {
+        norm_moments one = {moments[c], moments[pitch + c], moments[2 * pitch + c], rows};
+        int level = 0;
+        for (; c >> level & 1; ++level) {
+            norm_moments before = levels[level];
+            norm_join(&before, one.anchor, one.offset, one.squares, one.count);
+            one = before;
+        }
+        levels[level] = one;
+    }
+    for (int level = 0; level < LEVELS; ++level) // the smaller ones first
+        if (group >> level & 1)
+            norm_join(&all, levels[level].anchor, levels[level].offset, levels[level].squares, levels[level].count);
+    return all;
 }
 
 // applied: [image][high, low, rstd * scale, bias][pitch]. A unit is an image's columns start .. end - 1, whole groups.
@@ -105,9 +129,7 @@ void husk_norm_columns_finish(const __global data_t *scale_base, long scale_offs
         if (mode & NORM_RUNNING) {
             found = NORM_GIVEN(statistic);
         } else {
-            norm_moments all = {0.0f, 0.0f, 0.0f, 0.0f};
-            for (long c = j; c < j + group; ++c)
-                norm_join(&all, moments[c], moments[pitch + c], moments[2 * pitch + c], (acc_t)rows);
+            const norm_moments all = channels_moments(moments + j, pitch, group, (acc_t)rows);
             found = norm_finish(&all, epsilon);
         }
         NORM_SAVE(statistic, found);

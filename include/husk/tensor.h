@@ -58,7 +58,9 @@ HUSK_API husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dt
 /*
  * Views: other ways to read the same memory. They cost nothing: no element moves, and no device is asked. Operators
  * take them like any other tensor; husk_copy makes a packed tensor of one. A gradient of a view is a view of the
- * gradient. A view that is not possible, and every view of one, has rank -1, which all operators refuse.
+ * gradient. Where an operator's tensors must not overlap, what counts is the memory from the first element of each to
+ * its last: views that lie in one another's gaps, as the left and the right half of a matrix, are refused as well. A
+ * view that is not possible, and every view of one, has rank -1, which all operators refuse.
  */
 /* Dimension d of the view is dimension order[d] of the tensor: a transpose of matrices is {1, 0}. */
 HUSK_API husk_tensor husk_tensor_permute(const husk_tensor *tensor, const int32_t *order);

@@ -282,8 +282,8 @@ static husk_status too_long(const husk_dist *dist, const gathering *g, husk_erro
 {
     char who[128];
     error->status = HUSK_INVALID_ARGUMENT;
-    snprintf(error->text, sizeof error->text, "%s: %s has come with more than the %llu bytes of this rank", g->task.what,
-             husk__rank_text(dist, g->task.too_long_from, who), (unsigned long long)g->said);
+    snprintf(error->text, sizeof error->text, "%s: %s has come with more than the %llu bytes of this rank",
+             g->task.what, husk__rank_text(dist, g->task.too_long_from, who), (unsigned long long)g->said);
     return error->status;
 }
 

@@ -61,8 +61,7 @@ static husk__wish make_wish(const husk_conv_params *params, const husk_tensor *x
 {
     const husk_tensor *const tensors[] = {x, w, bias, y};
     husk__wish wish = husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
-    if (!wish.variant && w->packed)
-        wish.variant = w->packed->wish;
+    husk__wish_of_packed(&wish, w->packed);
     return wish;
 }
 

@@ -76,7 +76,7 @@ static band find_band(const husk__conv_geometry *g)
     for (int64_t divisor = husk__max_i64(1, parts); divisor <= 4 * parts + 4; ++divisor) {
         b.columns = husk__divide_up(g->out[2], divisor);
         b.pitch = b.columns + reach_w;
-        if (pixels(&b, 1) <= ROOM)
+        if (pixels(&b, 1) <= ROOM || b.columns == 1)
             break;
     }
     if (b.columns < 1 || pixels(&b, 1) > ROOM)

@@ -39,11 +39,16 @@ static state *make_state(husk_plan *plan)
     return made;
 }
 
+static bool is_empty(const husk__embedding_problem *own)
+{
+    return own->table.shape[0] == 0 || own->table.shape[1] == 0;
+}
+
 // Where every row's lookups end, and all lookups in order.
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const husk__embedding_problem *own = candidate->problem;
-    return 8 * ((uint64_t)own->table.shape[0] + (uint64_t)husk__embedding_lookups(own));
+    return is_empty(own) ? 0 : 8 * ((uint64_t)own->table.shape[0] + (uint64_t)husk__embedding_lookups(own));
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
@@ -76,8 +81,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 // Groups for so much work; none where nothing is to be written.
 static size_t groups_for(const husk__embedding_problem *own, int64_t wanted)
 {
-    const bool is_empty = own->table.shape[0] == 0 || own->table.shape[1] == 0;
-    return is_empty ? 0 : (size_t)husk__max_i64(wanted, 1);
+    return is_empty(own) ? 0 : (size_t)husk__max_i64(wanted, 1);
 }
 
 // ---- vector: CPU devices ----

@@ -238,8 +238,7 @@ static husk_status resolve(const husk_context *context, const husk_gemm_params *
     set_activation(&resolved, problem);
     const husk_tensor *const tensors[] = {&problem->a, &problem->b, &problem->c};
     *wish = husk__wish_of(resolved.variant, resolved.workspace_limit, tensors, 3);
-    if (!wish->variant && b->packed)
-        wish->variant = b->packed->wish;
+    husk__wish_of_packed(wish, b->packed);
     return HUSK_OK;
 }
 

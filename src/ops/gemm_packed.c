@@ -125,6 +125,8 @@ static bool is_in_place(const husk__gemm_shape *shape, int64_t rows, husk_dtype 
     const int64_t size = (int64_t)husk_dtype_size(dtype);
     if (shape->a_step != 1 || size < 4) // what is narrower is widened once, in a copy
         return false;
+    if (shape->a_row > INT64_MAX / size / husk__max_i64(rows, 1)) // of a plan without memory, by fewer rows than these
+        return false;
     for (int64_t i = 0, last = -1; i < rows; ++i) {
         const int64_t line = i * shape->a_row * size / LINE_BYTES;
         if (line != last && ++used[line % SETS] > MOST_IN_A_SET)

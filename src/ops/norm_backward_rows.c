@@ -13,8 +13,9 @@ typedef husk__norm_arguments arguments;
 typedef husk__norm_dimension dimension;
 
 enum {
-    MOST_BLOCKS = 256, // pairs of rows in scratch memory
-    LEAST_SETS = 16,   // of a block: what is summed up is a small part of what is read
+    WANTED_BLOCKS = 256, // pairs of rows in scratch memory
+    LEAST_SETS = 16,     // of a block: what is summed up is a small part of what is read
+    MOST_SETS = 1024,    // of a block, whose sums are plain: so many terms that are alike lose 512 units
     PITCH = 16,
     PARAMETER_STRIP = 256 // parameters that a work-group adds up
 };
@@ -50,7 +51,8 @@ static bool make_walk(const problem *own, walk *made)
     if (made->part.extent == 1)
         is_packed = true;
     const husk_tensor *x = &own->tensors[HUSK__NORM_X];
-    made->block_sets = husk__max_i64(husk__divide_up(made->set_count, MOST_BLOCKS), LEAST_SETS);
+    made->block_sets = husk__max_i64(husk__divide_up(made->set_count, WANTED_BLOCKS), LEAST_SETS);
+    made->block_sets = husk__min_i64(made->block_sets, MOST_SETS);
     made->blocks = husk__divide_up(made->set_count, made->block_sets);
     made->parameters = made->is_layer ? made->set_size : x->shape[1];
     made->pitch = husk__round_up(made->parameters, PITCH);

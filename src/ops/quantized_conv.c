@@ -95,8 +95,10 @@ static husk_status check_shapes(const husk_conv_params *params, const husk_tenso
     memcpy(image.shape, x->shape, sizeof image.shape);
     memcpy(filters.shape, w->shape, sizeof filters.shape);
     const husk_status status = husk_conv_output_shape(&options, &image, &filters, shape, scope->error);
-    if (status != HUSK_OK)
+    if (status != HUSK_OK) {
+        husk__name_outer(scope);
         return status;
+    }
     return husk__tensor_check_shape(y, "y", x->rank, shape, "see husk_conv_output_shape", scope);
 }
 
@@ -158,7 +160,7 @@ static husk_status check_sizes(const problem *own, const husk__scope *scope)
     const int64_t most = INT32_MAX / 4;
     int64_t largest = husk__max_i64(own->batch, husk__max_i64(own->x.shape[1], own->w.shape[0]));
     int64_t positions = 1, depth = own->channels, bytes = own->x.shape[1];
-    bool fits = husk__mul_i64(bytes, own->batch, &bytes);
+    bool fits = husk__mul_i64(bytes, husk__max_i64(own->batch, 1), &bytes); // a batch of 0 has images' sizes, too
     for (int d = 0; d < 3; ++d) {
         const int64_t numbers[] = {own->in[d],  own->out[d],     own->filter[d],  own->stride[d],
                                    own->pad[d], own->pad_end[d], own->dilation[d]};
@@ -277,8 +279,7 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
     set_products(own);
     const husk_tensor *const tensors[] = {&own->x, &own->w, &own->y};
     *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
-    if (!wish->variant && w->packed)
-        wish->variant = w->packed->wish;
+    husk__wish_of_packed(wish, w->packed);
     return HUSK_OK;
 }
 

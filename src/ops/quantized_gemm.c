@@ -295,8 +295,7 @@ static husk_status resolve(const husk_quantized_gemm_params *params, const husk_
     set_products(own);
     const husk_tensor *const tensors[] = {&own->a, &own->b, &own->c};
     *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
-    if (!wish->variant && b->packed)
-        wish->variant = b->packed->wish;
+    husk__wish_of_packed(wish, b->packed);
     return HUSK_OK;
 }
 

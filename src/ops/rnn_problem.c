@@ -451,7 +451,8 @@ husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params
         return status;
     keep_given(problem);
     husk__rnn_set_limit(context, &params, husk__rnn_border_total(problem), problem, wish);
-    wish->variant = params.variant ? params.variant : inputs->packed ? inputs->packed->wish : NULL;
+    wish->variant = params.variant;
+    husk__wish_of_packed(wish, inputs->packed);
     return HUSK_OK;
 }
 

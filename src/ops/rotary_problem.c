@@ -173,8 +173,9 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     made->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1},
                                 {(size_t)items, 1, 1}};
     char options[128];
+    const int64_t largest = husk__max_i64(total + most * items, own->x.shape[HEADS]);
     snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->x.dtype), plan->configuration->options,
-             husk__needs_index_64(plan->context, total + most * items) ? " -DINDEX_64" : "");
+             husk__needs_index_64(plan->context, largest) ? " -DINDEX_64" : "");
     const bool back = own->is_gradient;
     return husk__kernel_get(plan->context, back ? "rotary_backward_grid.cl" : "rotary_grid.cl", options,
                             back ? "husk_rotary_backward_grid" : "husk_rotary_grid", &made->kernel, scope);

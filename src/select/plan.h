@@ -100,6 +100,11 @@ husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tenso
  * they are computed in. NULL tensors count nothing.
  */
 husk__limit husk__default_limit(const husk_tensor *const *tensors, size_t count);
+/*
+ * Packed weights (or NULL) ask for what they were packed for, where nothing is named, or its variant without a
+ * configuration.
+ */
+void husk__wish_of_packed(husk__wish *wish, const husk_packed *packed);
 /* The wish of a call whose params name this variant (or NULL) and limit (or 0), for these tensors. */
 husk__wish husk__wish_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count);
 

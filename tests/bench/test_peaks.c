@@ -87,8 +87,8 @@ START_TEST(products_of_bytes_are_a_chain)
 }
 END_TEST
 
-// Of as many groups as a device may have a part is under way at a time: when these have moved as much as the working set
-// holds, at least half of it was among that.
+// Of as many groups as a device may have a part is under way at a time: when these have moved as much as the working
+// set holds, at least half of it was among that.
 START_TEST(groups_under_way_move_the_whole_working_set)
 {
     enum { MOST = 9000 };

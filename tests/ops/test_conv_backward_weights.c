@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conv_backward_case.h"
 #include "ref/freivalds.h"
@@ -338,6 +339,22 @@ START_TEST(far_taps)
     c.params.dilation[1] = 1024;
     ck_assert(conv_backward_resolve(&c));
     test_case(&c, WEIGHTS | BIAS);
+}
+END_TEST
+
+// A filter whose taps lie millions apart, of which one meets the image: choosing a variant takes no time.
+START_TEST(taps_millions_apart)
+{
+    conv_backward_case c = conv_backward_plain(1, 1, 10, 3, 2000000, 1);
+    c.params.dilation[0] = c.params.dilation[1] = 2000000;
+    ck_assert(conv_backward_resolve(&c));
+    tensors t;
+    make(&c, &t);
+    const clock_t before = clock();
+    test_ok(husk_conv_backward_weights(test_queue(), &c.params, &t.x.tensor, &t.dy.tensor, &t.dw.tensor, NULL));
+    const double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+    ck_assert_msg(seconds < 8, "%.1f s", seconds); // kernels may be compiled in it
+    release(&t);
 }
 END_TEST
 
@@ -701,6 +718,7 @@ int main(void)
     tcase_add_test(device, winograd_tiles);
     tcase_add_test(device, bands_and_taps);
     tcase_add_test(device, far_taps);
+    tcase_add_test(device, taps_millions_apart);
     tcase_add_test(device, strips);
     tcase_add_test(device, one_image_for_all);
     tcase_add_test(device, what_only_padding_meets_is_zero);

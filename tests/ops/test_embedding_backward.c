@@ -222,6 +222,24 @@ START_TEST(nothing)
 }
 END_TEST
 
+// A table without columns has no row that lookups have to be sorted for, however many there are.
+START_TEST(many_rows_of_nothing)
+{
+    const int64_t shape[] = {2, 0};
+    const husk_embedding_params params = HUSK_EMBEDDING_PARAMS(0);
+    test_tensor indices = make_indices(HUSK_I64, 1, shape, TEST_PACKED, 0, 3, false, 2);
+    test_tensor dy = test_input(2, shape, TEST_PACKED, 1, 1.0f);
+    test_tensor dtable = test_output(HUSK_F32, 2, shape, TEST_PACKED);
+    husk_tensor table = dtable.tensor;
+    table.shape[0] = INT64_C(1) << 40;
+    test_ok(husk_embedding_backward(test_queue(), &params, &indices.tensor, &dy.tensor, &table));
+    ck_assert_uint_eq(husk_plan_workspace(husk_queue_plan(test_queue())), 0);
+    test_release(&indices);
+    test_release(&dy);
+    test_release(&dtable);
+}
+END_TEST
+
 // Ten times, and by every variant, and in another layout of dy: every row is summed in one order.
 START_TEST(the_same_bits)
 {
@@ -350,6 +368,7 @@ int main(void)
     tcase_add_test(tests, indices_that_name_no_row);
     tcase_add_loop_test(tests, special_values, 0, 2);
     tcase_add_loop_test(tests, nothing, 0, 3);
+    tcase_add_test(tests, many_rows_of_nothing);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
     tcase_add_test(tests, bad_input);

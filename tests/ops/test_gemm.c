@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "ref/freivalds.h"
 #include "ref/gemm.h"
@@ -294,6 +295,54 @@ START_TEST(test_packed_rows)
         husk_packed_release(packed);
         husk_plan_release(plan);
         release(&f);
+    }
+}
+END_TEST
+
+// The variant alone is named, to which packed weights are other than plain ones: they stay with their configuration.
+START_TEST(test_packed_by_name)
+{
+    for (int64_t m = 1; m <= 10; m++)
+        for (int64_t n = 1; n <= 40; n++) {
+            configuration g = simple(m, n, 24);
+            fixture f = {0};
+            make(&f, &g, "packed", 90);
+            husk_plan *plan, *again;
+            husk_packed *packed;
+            husk_error error;
+            test_ok_error(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, NULL, &f.c.tensor,
+                                                &plan, &error), &error);
+            test_ok(husk_gemm_plan_pack(plan, test_queue(), &f.b.tensor, &packed));
+            const husk_tensor weights = husk_packed_tensor(packed);
+            test_ok_error(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &weights, NULL, &f.c.tensor,
+                                                &again, &error), &error);
+            ck_assert_str_eq(husk_plan_configuration(again), husk_plan_configuration(plan));
+            husk_plan_release(again);
+            husk_packed_release(packed);
+            husk_plan_release(plan);
+            release(&f);
+        }
+}
+END_TEST
+
+// A plan is made without memory, of which rows may lie as far apart as numbers go.
+START_TEST(test_rows_far_apart)
+{
+    static const int64_t rows[] = {(INT64_C(1) << 58) + 16, (INT64_C(1) << 59) + 24, (INT64_C(1) << 60) + 24};
+    for (int transposed = 0; transposed < 2; transposed++) {
+        husk_tensor a = husk_tensor_make(NULL, HUSK_F32, 2, (int64_t[]){2, 64});
+        const int64_t b_shape[] = {transposed ? 99 : 64, transposed ? 64 : 99};
+        const husk_tensor b = husk_tensor_make(NULL, HUSK_F32, 2, b_shape);
+        const husk_tensor c = husk_tensor_make(NULL, HUSK_F32, 2, (int64_t[]){2, 99});
+        const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = (uint32_t)transposed);
+        husk_error error;
+        husk_plan *plan = NULL;
+        a.strides[0] = rows[_i];
+        const clock_t before = clock();
+        const husk_status status = husk_gemm_plan_create(test_context(), &params, &a, &b, NULL, &c, &plan, &error);
+        ck_assert_msg(status == HUSK_OK || status == HUSK_INVALID_ARGUMENT, "%s", error.text);
+        ck_assert(clock() - before < 8 * CLOCKS_PER_SEC);
+        husk_plan_release(plan);
     }
 }
 END_TEST
@@ -597,6 +646,8 @@ int main(void)
         return test_main(suite);
     }
     tcase_add_test(generated, test_clblast_variant);
+    tcase_add_test(chosen, test_packed_by_name);
+    tcase_add_loop_test(chosen, test_rows_far_apart, 0, 3);
     tcase_add_test(generated, test_narrow);
     tcase_add_loop_test(chosen, test_packed_rows, 0, 4);
     tcase_add_loop_test(chosen, test_activations, 0, VARIANTS);

@@ -309,15 +309,17 @@ END_TEST
 // image, and in runs of two.
 START_TEST(many_terms_of_one_sign)
 {
-    static const int64_t shapes[][4] = {{2, 16, 32, 64}, {1, 16, 256, 256}, {2048, 6, 1, 2}};
-    const test_layout layout = _i < 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
-    const husk_norm_params params = _i < 2 ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_INSTANCE)
-                                           : HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    static const int64_t shapes[][4] = {{2, 16, 32, 64}, {1, 16, 256, 256}, {2048, 6, 1, 2}, {1, 65536, 1, 1}};
+    const test_layout layout = _i != 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
+    const husk_norm_params params = _i < 2    ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_INSTANCE)
+                                    : _i == 2 ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1)
+                                              : HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 1);
     operands o = make_operands(&params, HUSK_F32, 4, shapes[_i], layout, layout, 3, 1.0f);
     int64_t index[4] = {0};
     do {
+        const double of_group = sqrt(1.00191), by_channels = index[1] % 2 ? -of_group : of_group;
         const double difference = (index[0] + index[2] + index[3]) % 2 ? -sqrt(0.3) : sqrt(0.3);
-        husk_ref_store(&o.x.array, husk_ref_offset(&o.x.array, index), 1.0 + difference);
+        husk_ref_store(&o.x.array, husk_ref_offset(&o.x.array, index), _i == 3 ? by_channels : 1.0 + difference);
     } while (husk_ref_index_next(4, shapes[_i], index));
     test_input_update(&o.x);
     run_all(&o);
@@ -679,7 +681,7 @@ int main(void)
     tcase_add_loop_test(tests, images, 0, 10);
     tcase_add_loop_test(tests, large, 0, 2);
     tcase_add_loop_test(tests, large_means, 0, 5);
-    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 3);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 4);
     tcase_add_loop_test(tests, constant_rows, 0, 2);
     tcase_add_test(tests, no_epsilon);
     tcase_add_loop_test(tests, in_place, 0, 5);

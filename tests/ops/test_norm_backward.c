@@ -340,18 +340,30 @@ START_TEST(large)
 }
 END_TEST
 
-// dbias of errors of one sign, over many sets, many images of two pixels, a block of rows and a large image.
+// dbias of errors of one sign, over many sets, many images of two pixels, a block of rows and a large image; dx of a
+// group of many channels; and, in the tier long, dbias over so many sets that there are more blocks of them.
 START_TEST(many_terms_of_one_sign)
 {
-    static const int64_t shapes[][4] = {{130000, 40}, {60000, 3, 1, 2}, {2, 16, 32, 32}, {1, 16, 256, 256}};
-    const husk_norm_params params = _i == 0 ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_LAYER)
-                                            : HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
-    const test_layout layout = _i >= 2 ? TEST_CHANNELS_LAST : TEST_PACKED, layouts[3] = {layout, layout, layout};
-    const int32_t rank = _i == 0 ? 2 : 4;
+    static const int64_t shapes[][4] = {{130000, 40},       {60000, 3, 1, 2}, {2, 16, 32, 32},
+                                        {1, 16, 256, 256}, {1, 65536, 1, 1}, {16777216, 2}};
+    const bool is_layer = _i % 5 == 0, is_group = _i == 4;
+    const husk_norm_params params = is_layer   ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_LAYER)
+                                    : is_group ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 1)
+                                               : HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    const test_layout layout = !is_layer && _i >= 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
+    const test_layout layouts[3] = {layout, layout, layout};
+    const int32_t rank = is_layer ? 2 : 4;
     operands o = make_operands(&params, HUSK_F32, rank, shapes[_i], layouts, 5, 1.0f);
     test_release(&o.dy);
-    o.dy = test_input_alike(rank, shapes[_i], layout, 0.1f);
-    o.wants[0] = _i != 0; // of layers each dx has forty terms
+    o.dy = test_input_alike(rank, shapes[_i], layout, is_group ? 1.00191f : is_layer && _i ? 1.0f + 0.49f / 256 : 0.1f);
+    if (is_group) {
+        for (int64_t c = 0; c < shapes[_i][1]; c++)
+            husk_ref_store(&o.x.array, c, c % 2 ? -1.0 : 1.0);
+        test_input_update(&o.x);
+        save_statistics(&o);
+        o.has_scale = false;
+    }
+    o.wants[0] = !is_layer; // each dx has few terms there
     run_all(&o);
     release_operands(&o);
 }
@@ -633,7 +645,7 @@ int main(void)
     tcase_add_test(tests, many_rows);
     tcase_add_loop_test(tests, images, 0, 10);
     tcase_add_loop_test(tests, large, 0, 3);
-    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 4);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, test_is_long() ? 6 : 5);
     tcase_add_loop_test(tests, in_place, 0, 5);
     tcase_add_loop_test(tests, special_values, 0, 18);
     tcase_add_loop_test(tests, runs_agree, 0, 10);

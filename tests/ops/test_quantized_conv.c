@@ -509,7 +509,27 @@ static void refuse(husk_status wanted, const char *argument, const bad_case *bad
     test_refused(husk_quantized_conv(test_silent_queue(), &bad->params, bad->x, bad->x_quantization, bad->w,
                                      bad->scale, bad->bias, bad->y, bad->y_quantization),
                  wanted, argument);
+    const char *text = husk_queue_error(test_silent_queue())->text;
+    ck_assert_msg(strncmp(text, "husk_quantized_conv: ", 21) == 0, "%s", text);
 }
+
+// A batch of nothing has images' sizes, too.
+START_TEST(empty_batches_of_too_much)
+{
+    husk_buffer *none = NULL;
+    const int64_t side = INT32_MAX / 4, shape[] = {0, 1, side, side, 1}, filter[] = {1, 1, 1, 1, 1};
+    const husk_tensor x = husk_tensor_make(none, HUSK_U8, 5, shape), w = husk_tensor_make(none, HUSK_I8, 5, filter);
+    const husk_tensor y = husk_tensor_make(none, HUSK_I32, 5, shape);
+    const husk_quantized_conv_params params =
+        HUSK_QUANTIZED_CONV_PARAMS(.groups = 1, .pad = {side, side, side}, .pad_end = {side, side, side});
+    husk_error error;
+    husk_plan *plan = NULL;
+    const husk_status status =
+        husk_quantized_conv_plan_create(test_context(), &params, &x, &w, NULL, NULL, &y, &plan, &error);
+    ck_assert_msg(status == HUSK_INVALID_ARGUMENT || status == HUSK_UNSUPPORTED, "%s", husk_status_name(status));
+    ck_assert_ptr_null(plan);
+}
+END_TEST
 
 START_TEST(bad_input)
 {
@@ -685,6 +705,7 @@ int main(void)
     tcase_add_loop_test(tests, ten_runs_agree, 0, 2);
     tcase_add_loop_test(tests, the_check_sees_mistakes, 0, 3);
     tcase_add_test(tests, bad_input);
+    tcase_add_test(tests, empty_batches_of_too_much);
     tcase_add_loop_test(tests, padding_without_bounds, 0, 2);
     tcase_add_test(tests, bad_packings);
     tcase_add_test(tests, enough_configurations);

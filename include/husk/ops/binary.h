@@ -61,10 +61,11 @@ typedef struct husk_binary_params {
 
 /*
  * All tensors: one dtype (f32, f16, bf16, f64), any strides, rank 0 to 8; y may be a or b itself where that has y's
- * shape, otherwise y must not overlap them. A zero-sized y does nothing. |error| in units of 2^-24, one for each
- * rounding: ADD and SUBTRACT 3 (|alpha a| + |beta b|), MULTIPLY 2 |y|, DIVIDE 7 |y| and POWER 32 |y| (OpenCL allows
- * the division 2.5 ulp, pow 16); the others are exact. What is below 2^-126 may count as zero. In f16 and bf16 half a
- * unit in the last place beside that.
+ * shape, otherwise y must not overlap them. A zero-sized y does nothing. MULTIPLY and DIVIDE compute a b and a / b
+ * before alpha: where that leaves the range y is infinite, or loses what is below. |error| in units of 2^-24, one for
+ * each rounding: ADD and SUBTRACT 3 (|alpha a| + |beta b|), MULTIPLY 2 |y|, DIVIDE 7 |y| and POWER 32 |y| (OpenCL
+ * allows the division 2.5 ulp, pow 16); the others are exact. What is below 2^-126 may count as zero. In f16 and bf16
+ * half a unit in the last place beside that.
  */
 HUSK_API husk_status husk_binary(husk_queue *queue, const husk_binary_params *params, const husk_tensor *a,
                                  const husk_tensor *b, const husk_tensor *y);
@@ -79,7 +80,8 @@ HUSK_API husk_status husk_binary(husk_queue *queue, const husk_binary_params *pa
  *     MAXIMUM, MINIMUM   dy goes to the one taken, half to each where they are equal; all to both beside a NaN
  *     POWER              da = dy b a^(b - 1), 0 where b = 0; db = dy a^b ln a, 0 where a = 0 <= b
  *
- * as PyTorch has them. Comparisons have no gradient.
+ * as PyTorch has them. Comparisons have no gradient. db of DIVIDE is made of dy / b and a / b, those of MULTIPLY of dy
+ * b and dy a, before alpha: where one of these leaves the range, so does the gradient.
  *
  * dy has the broadcast shape; a, b, da, db are of shapes that broadcast to it, da and db as a and b. All have one dtype
  * (f32, f16, bf16, f64) and any strides. da and db overlap nothing. accumulate: HUSK_ACCUMULATE_INPUTS adds to both. A

@@ -21,12 +21,14 @@
  * to nearest, when y is stored. Past f16's range (65504) y is infinite. Packed weights are f32 inside, whatever w is.
  * f64 stands alone, bias and gradients included, and is computed in f64; the slope is an f32 number there, too.
  *
- * Error, per element, with J = C / groups * filter elements: |error| <= (4 + 2 sqrt J) * 2^-24 *
- * (sum |w x| + |bias|) before the activation, and half a unit in the last place of f16 or bf16; in f64 2^-53 instead of
- * 2^-24. The Winograd variants' own bounds, which HIGHEST permits, are that times husk_plan_error_factor's ratio and
- * are derived in docs/operators.md (arXiv 1509.09308), of the largest sum in a tile of outputs, where all of a filter
- * counts that meets padding there as well. Exclude them with the variant option. NaN and infinity
- * propagate, except that Winograd spreads them over the output tile. Denormals may be flushed to zero.
+ * Error, per element, with J = C / groups * filter elements: |error| <= (4 + 2 sqrt J) * 2^-24 * (sum |w x| + |bias|)
+ * before the activation, and half a unit in the last place of f16 or bf16; in f64 2^-53 instead of 2^-24. That is for
+ * rounding errors of either sign: where hundreds of terms and more are of one sign and alike, all but implicit_gemm
+ * and panels may err by as much as (4 + J) * 2^-24 times the same (docs/operators.md). The Winograd variants' own
+ * bounds, which HIGHEST permits, are that times husk_plan_error_factor's ratio and are derived in docs/operators.md
+ * (arXiv 1509.09308), of the largest sum in a tile of outputs, where all of a filter counts that meets padding there
+ * as well. Exclude them with the variant option. NaN and infinity propagate, except that Winograd spreads them over
+ * the output tile. Denormals may be flushed to zero.
  *
  * The gradients, of y = conv(x, w) + bias (PyTorch's conv_backward; ONNX's ConvTranspose is the first one):
  *

@@ -22,11 +22,13 @@
  * are all strides. C's elements must not coincide, and C must not overlap A, B or bias.
  * m, n or batch of 0 does nothing; k of 0 gives activation(beta * C + bias).
  *
- * Error, per element: |error| <= (4 + 2 sqrt k) * 2^-24 * (|alpha| sum |a b| + |beta c| + |bias|) before
- * the activation, and half a unit in the last place of a C that is f16 or bf16; in f64 2^-53 instead of 2^-24. A matrix
- * engine, and precision HIGH or MEDIUM of f32 matrices, have bounds of their own: husk_precision (husk/context.h), and
- * husk_plan_error_factor for the plan at hand. NaN and infinity propagate as IEEE 754 says; denormals, products before
- * alpha among them, may be flushed to zero, f16's are not.
+ * Error, per element: |error| <= (4 + 2 sqrt k) * 2^-24 * (|alpha| sum |a b| + |beta c| + |bias|) before the
+ * activation, and half a unit in the last place of a C that is f16 or bf16; in f64 2^-53 instead of 2^-24. That is for
+ * rounding errors of either sign: where a thousand terms and more are of one sign and alike, all but variant packed
+ * may err by as much as (4 + k) * 2^-24 times the same (docs/operators.md). A matrix engine, and precision HIGH or
+ * MEDIUM of f32 matrices, have bounds of their own: husk_precision (husk/context.h), and husk_plan_error_factor for
+ * the plan at hand. NaN and infinity propagate as IEEE 754 says; denormals, products before alpha among them, may be
+ * flushed to zero, f16's are not.
  */
 #ifndef HUSK_OPS_GEMM_H
 #define HUSK_OPS_GEMM_H

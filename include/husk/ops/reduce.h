@@ -42,8 +42,8 @@
  * Gradients, with dy the gradient of y, are PyTorch's:
  *     SUM, MEAN    dx = dy, dy / n
  *     PRODUCT      dx = dy * product of the other elements      from y / x, or, where one element is zero, exactly
- *                  (a zero beside NaN or infinity: 0 or NaN). y / x is what y's range leaves of it: where the whole
- *                  product is beyond the range dx is 0 or infinite, though that of the others would not be
+ *                  (a zero beside NaN or infinity: 0 or NaN). dx = dy y / x is what the range leaves of it: where the
+ *                  whole product, or dy times it, is beyond dx is 0 or infinite, though that of the others would not be
  *     MAX, MIN     dx = dy / m at the m elements that are equal to y, 0 elsewhere: as amax and amin, and as max and min
  *                  over all; PyTorch's max over one dimension gives all to the first instead. NaN throughout where y is
  *     SUM_ABS      dx = dy * sign(x), 0 where x is 0 or NaN
