@@ -534,10 +534,12 @@ static husk_status load(husk_pipeline *own, uint32_t micro_batch, const husk__di
     if (!status)
         return HUSK_OK;
     // What has failed may be none of the graph's calls, and the graph keeps the text of one that failed before.
-    const bool is_graphs = said->status == status && (before.status != status || strcmp(before.text, said->text) != 0);
+    const bool is_new = said->status && (before.status != said->status || strcmp(before.text, said->text) != 0);
+    const bool is_old = said->status && !is_new;
     char text[HUSK_ERROR_TEXT_CAPACITY];
-    snprintf(text, sizeof text, "load has failed at micro-batch %u: %.1800s", (unsigned)micro_batch,
-             is_graphs ? said->text : husk_status_text(status));
+    snprintf(text, sizeof text, "load has failed at micro-batch %u: %.900s%s%.900s", (unsigned)micro_batch,
+             is_new ? said->text : husk_status_text(status), is_old ? "; the graph's last failure was " : "",
+             is_old ? said->text : "");
     return husk__dist_fail_with(own->dist, status, text, scope);
 }
 

@@ -190,12 +190,13 @@ static void drop_ended_uses(husk__block *block)
     block->use_count = kept;
 }
 
-// Blocks that somebody has keep no queue whose commands have ended, either.
+// Blocks that somebody has keep no queue whose commands have ended, either. Those that are being used now are left out.
 void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes)
 {
     pthread_mutex_lock(&pool->lock);
     for (husk__block *block = pool->live; block; block = block->next) {
-        pthread_mutex_lock(&block->lock);
+        if (pthread_mutex_trylock(&block->lock) != 0)
+            continue;
         drop_ended_uses(block);
         pthread_mutex_unlock(&block->lock);
     }

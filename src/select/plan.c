@@ -532,7 +532,9 @@ husk__limit husk__default_limit(const husk_tensor *const *tensors, size_t count)
 void husk__wish_of_packed(husk__wish *wish, const husk_packed *packed)
 {
     const size_t length = wish->variant ? strlen(wish->variant) : 0;
-    if (packed && (!length || (strncmp(packed->wish, wish->variant, length) == 0 && packed->wish[length] == ':')))
+    if (!packed)
+        return;
+    if (!wish->variant || (strncmp(packed->wish, wish->variant, length) == 0 && packed->wish[length] == ':'))
         wish->variant = packed->wish;
 }
 

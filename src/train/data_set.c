@@ -348,11 +348,11 @@ husk_status husk_dataset_statistics(const husk_dataset *dataset, float scale, in
 
 // ---- parts ----
 
-// Of so many examples that their list would not fit 64 bits there is no memory for it.
 int64_t *husk__example_list(int64_t count)
 {
-    size_t bytes;
-    return __builtin_mul_overflow((size_t)(count ? count : 1), sizeof(int64_t), &bytes) ? NULL : malloc(bytes);
+    if (count > (int64_t)(PTRDIFF_MAX / sizeof(int64_t)))
+        return NULL;
+    return malloc((size_t)(count ? count : 1) * sizeof(int64_t));
 }
 
 husk_dataset *husk__dataset_share(const husk_dataset *dataset)

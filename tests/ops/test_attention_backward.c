@@ -255,7 +255,8 @@ END_TEST
 // Sums in parts of more heads than GPUs take in one launch, of dq, and of dk and dv.
 START_TEST(many_positions_of_many_heads)
 {
-    const int64_t units = husk_context_traits(test_context())->compute_units, heads = 32 * units + 5;
+    const int64_t units = husk_context_traits(test_context())->compute_units;
+    const int64_t heads = 32 * (units < 8 ? units : 8) + 5; // more take too long
     husk_ref_random random = {.seed = 19};
     test_attention c = {.batch = 1, .heads = heads, .kv_heads = _i ? heads : 1, .queries = _i ? 8300 : 1,
                         .keys = _i ? 1 : 8300, .d = 3, .e = 2, .params = HUSK_ATTENTION_PARAMS(0)};

@@ -302,6 +302,8 @@ END_TEST
 // The variant alone is named, to which packed weights are other than plain ones: they stay with their configuration.
 START_TEST(test_packed_by_name)
 {
+    if (test_lacks_panels("packed"))
+        return;
     for (int64_t m = 1; m <= 10; m++)
         for (int64_t n = 1; n <= 40; n++) {
             configuration g = simple(m, n, 24);
