@@ -93,6 +93,8 @@ static bool store(bench_options *options, const bench_cli_option *o, const char 
         if (!bench_parse_duration(value, &seconds))
             return bench_explain(reason, BENCH_REASON_TEXT,
                                  "--%s %.100s: a time is wanted, such as 60s, 500ms or 2m", o->name, value);
+        if (o->offset == offsetof(bench_options, max_time) && seconds == 0) // here 0 is no word for "no limit"
+            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a time above zero is wanted", o->name, value);
         if ((o->offset == offsetof(bench_options, budget) || o->offset == offsetof(bench_options, heat)) &&
             seconds == 0)
             seconds = -1;

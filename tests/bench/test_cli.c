@@ -167,6 +167,8 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("run -r x", "whole number");
     refuse("run --rounds 0", "at least 1");
     refuse("run --max-time 5parsecs", "a time is wanted");
+    refuse("run --max-time 0", "--max-time 0: a time above zero is wanted");
+    refuse("doctor --max-time=0ms", "--max-time 0ms: a time above zero is wanted");
     refuse("run --quick=1", "takes no value");
     refuse("run --suite a --file b", "exclude");
     refuse("run gemm m=1 --suite a", "exclude");
