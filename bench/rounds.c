@@ -276,7 +276,7 @@ static void print_row(bench_run *r, bench_row *row)
     if (r->options->compile && row->entrants[0].state == BENCH_STATE_OK) {
         bench_progress_show("first call of %s", row->c.canonical);
         const bench_startup_options new_process = bench_run_startup(r);
-        json_t *first = bench_first_call_json(&new_process, row->c.canonical);
+        json_t *first = bench_first_call_json(&new_process, row->c.canonical, row->entrants[0].form);
         json_object_update(json_object_get(json, "compile"), first);
         json_decref(first);
     }

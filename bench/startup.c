@@ -139,12 +139,13 @@ json_t *bench_startup_json(const bench_startup_options *options)
     return startup;
 }
 
-static json_t *first_call(const bench_startup_options *options, const char *folder, const char *case_line)
+static json_t *first_call(const bench_startup_options *options, const char *folder, const char *case_line,
+                          const char *form)
 {
-    json_t *reply =
-        ask_new_worker(options, folder, json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", case_line, "slot", 0),
-                       options->compile_time);
-    json_t *ns = NULL;
+    json_t *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", case_line, "slot", 0), *ns = NULL;
+    if (form[0])
+        json_object_set_new(request, "form", json_string(form));
+    json_t *reply = ask_new_worker(options, folder, request, options->compile_time);
     if (reply)
         ns = json_integer(json_integer_value(json_object_get(reply, "prepare_ns")) +
                           json_integer_value(json_object_get(reply, "first_ns")));
@@ -152,14 +153,14 @@ static json_t *first_call(const bench_startup_options *options, const char *fold
     return or_null(ns);
 }
 
-json_t *bench_first_call_json(const bench_startup_options *options, const char *case_line)
+json_t *bench_first_call_json(const bench_startup_options *options, const char *case_line, const char *form)
 {
     char folder[256];
     json_t *compile = json_object();
     if (!make_folder(folder))
         return compile;
-    json_object_set_new(compile, "cold_ns", first_call(options, folder, case_line));
-    json_object_set_new(compile, "cached_ns", first_call(options, folder, case_line));
+    json_object_set_new(compile, "cold_ns", first_call(options, folder, case_line, form));
+    json_object_set_new(compile, "cached_ns", first_call(options, folder, case_line, form));
     remove_tree(folder, 0);
     return compile;
 }

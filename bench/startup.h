@@ -22,8 +22,8 @@ json_t *bench_startup_json(const bench_startup_options *options);
 
 /*
  * A case's first call, {cold_ns, cached_ns}: preparing and running it in two new processes, the first with
- * empty caches, the second with what that left there.
+ * empty caches, the second with what that left there. form: the variant that was asked for; "": Husk's own choice.
  */
-json_t *bench_first_call_json(const bench_startup_options *options, const char *case_line);
+json_t *bench_first_call_json(const bench_startup_options *options, const char *case_line, const char *form);
 
 #endif

@@ -87,7 +87,7 @@ static bench_answer fake_prepare(void *session, const bench_case *c, const bench
 {
     (void)session;
     (void)c;
-    if (!strcmp(fake_name, "refuses")) {
+    if (!strcmp(fake_name, "refuses") || (!strcmp(fake_name, "obeys") && !options->form)) {
         snprintf(reason, BENCH_REASON_TEXT, "not today");
         return BENCH_UNSUPPORTED;
     }

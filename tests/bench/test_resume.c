@@ -470,6 +470,21 @@ START_TEST(a_row_is_whole_when_all_of_it_is_measured)
 }
 END_TEST
 
+// The first call is of what the row was measured with. (This device computes by no variant that was not named.)
+START_TEST(the_first_call_is_of_the_variant_that_was_asked_for)
+{
+    const char *const arguments[] = {"clbench", "run",    "--quick", "activation", "count=9", "--variant", "vector",
+                                     "--json",  result,   "--baseline", "none",    "--compile", NULL};
+    setenv("FAKE_NAME", "obeys", 1);
+    ck_assert_int_eq(wait_for(start(arguments)), BENCH_EXIT_OK);
+    json_t *document = read_result();
+    const json_t *compile = json_object_get(json_array_get(json_object_get(document, "results"), 0), "compile");
+    ck_assert(json_is_integer(json_object_get(compile, "cold_ns")));
+    ck_assert(json_is_integer(json_object_get(compile, "cached_ns")));
+    json_decref(document);
+}
+END_TEST
+
 // Rounds that are missing are a reason to measure a row again; the file has what there is meanwhile.
 START_TEST(rows_with_rounds_missing_are_measured_again)
 {
@@ -937,6 +952,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_disk_that_is_gone_for_a_moment_costs_no_row);
     tcase_add_test(tests, no_name_beside_the_file_is_taken_for_granted);
     tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
+    tcase_add_test(tests, the_first_call_is_of_the_variant_that_was_asked_for);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rounds_that_were_measured_are_not_given_up_for_fewer);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
