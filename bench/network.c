@@ -82,19 +82,42 @@ static bool name_layer(const bench_case *c, const char *dtype, char name[BENCH_C
     return true;
 }
 
-// Of rows that were asked for a variant each (--variant all) none is what a network would run.
-static bool may_be_a_layer(const json_t *row, size_t device)
+typedef struct measured {
+    const json_t *rows;
+    size_t device;
+    json_t *counts; // of the device's rows, by case
+} measured;
+
+static bool is_of(const json_t *row, size_t device)
 {
-    return !bench_text_of(row, "asked")[0] &&
-           (size_t)json_integer_value(json_object_get(row, "device")) == device &&
-           !strcmp(bench_text_of(row, "state"), "ok");
+    return (size_t)json_integer_value(json_object_get(row, "device")) == device;
 }
 
-static const json_t *find_row(const json_t *rows, size_t device, const char *name)
+static json_t *count_cases(const json_t *rows, size_t device)
 {
+    json_t *counts = json_object();
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        if (may_be_a_layer(row, device) && !strcmp(bench_text_of(row, "case"), name))
+        const char *name = bench_text_of(row, "case");
+        if (is_of(row, device))
+            json_object_set_new(counts, name, json_integer(json_integer_value(json_object_get(counts, name)) + 1));
+    }
+    return counts;
+}
+
+// Of a case's rows with a variant each (--variant all) none is what a network would run; of a variant that was named
+// for all of them (--variant NAME) it is.
+static bool may_be_a_layer(const measured *m, const json_t *row)
+{
+    return is_of(row, m->device) && !strcmp(bench_text_of(row, "state"), "ok") &&
+           json_integer_value(json_object_get(m->counts, bench_text_of(row, "case"))) == 1;
+}
+
+static const json_t *find_row(const measured *m, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(m->rows); i++) {
+        const json_t *row = json_array_get(m->rows, i);
+        if (!strcmp(bench_text_of(row, "case"), name) && may_be_a_layer(m, row))
             return row;
     }
     return NULL;
@@ -142,8 +165,7 @@ static bool is_spoken_of(const suite_network *n, size_t layers)
     return 4 * layers >= 3 * n->suite.count;
 }
 
-static void add_network(json_t *networks, const suite_network *n, const char *dtype, const json_t *rows,
-                        size_t device)
+static void add_network(json_t *networks, const suite_network *n, const char *dtype, const measured *m)
 {
     char text[BENCH_CASE_TEXT], missing[BENCH_CASE_TEXT] = "";
     const size_t count = n->suite.count;
@@ -153,7 +175,7 @@ static void add_network(json_t *networks, const suite_network *n, const char *dt
         const bench_suite_entry *entry = &n->suite.entries[i];
         if (!name_layer(&entry->c, dtype, text))
             continue;
-        const json_t *row = find_row(rows, device, text);
+        const json_t *row = find_row(m, text);
         const double median = bench_number_of(json_object_get(row, "time"), "median_ns");
         if (median > 0)
             layers[found++] = (layer){row, entry->count, median * (double)entry->count};
@@ -170,14 +192,14 @@ static void add_network(json_t *networks, const suite_network *n, const char *dt
 }
 
 // So many rows of each dtype may be layers.
-static json_t *count_dtypes(const json_t *rows, size_t device)
+static json_t *count_dtypes(const measured *m)
 {
     json_t *dtypes = json_object();
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
+    for (size_t i = 0; i < json_array_size(m->rows); i++) {
+        const json_t *row = json_array_get(m->rows, i);
         const char *dtype = bench_text_of(row, "dtype");
         const json_int_t known = json_integer_value(json_object_get(dtypes, dtype));
-        if (may_be_a_layer(row, device))
+        if (may_be_a_layer(m, row))
             json_object_set_new(dtypes, dtype, json_integer(known + 1));
     }
     return dtypes;
@@ -185,7 +207,8 @@ static json_t *count_dtypes(const json_t *rows, size_t device)
 
 json_t *bench_networks(const json_t *rows, size_t device)
 {
-    json_t *networks = json_array(), *dtypes = count_dtypes(rows, device), *count;
+    const measured m = {rows, device, count_cases(rows, device)};
+    json_t *networks = json_array(), *dtypes = count_dtypes(&m), *count;
     const char *dtype;
     size_t known;
     const suite_network *all = networks_of_suites(&known);
@@ -193,10 +216,11 @@ json_t *bench_networks(const json_t *rows, size_t device)
         json_object_foreach(dtypes, dtype, count)
         {
             if (is_spoken_of(&all[i], (size_t)json_integer_value(count)))
-                add_network(networks, &all[i], dtype, rows, device);
+                add_network(networks, &all[i], dtype, &m);
         }
     }
     json_decref(dtypes);
+    json_decref(m.counts);
     return networks;
 }
 

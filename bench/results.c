@@ -167,12 +167,19 @@ static bool row_is(const json_t *row, const char *key, const char *wanted)
     return value && !strcmp(value, wanted);
 }
 
+// The variant that a row was asked for. In files of before rows said so, the run alone has one that was named for all.
+static const char *asked_of(const bench_results *results, const json_t *row)
+{
+    const char *own = json_string_value(json_object_get(row, "asked"));
+    const char *named = json_string_value(json_object_get(json_object_get(results->root, "run"), "variant"));
+    return own ? own : named && strcmp(named, "all") ? named : "";
+}
+
 static size_t find_row(const bench_results *results, const char *case_line, const char *asked)
 {
     for (size_t i = 0; case_line && i < json_array_size(results->rows); i++) {
         const json_t *row = json_array_get(results->rows, i);
-        const char *variant = json_string_value(json_object_get(row, "asked"));
-        if (row_is(row, "case", case_line) && !strcmp(variant ? variant : "", asked ? asked : "") &&
+        if (row_is(row, "case", case_line) && !strcmp(asked_of(results, row), asked ? asked : "") &&
             (size_t)json_integer_value(json_object_get(row, "device")) == results->device)
             return i;
     }
@@ -192,8 +199,8 @@ static bool has_more(const json_t *before, const json_t *row)
 
 static void put_row(bench_results *results, json_t *row)
 {
-    const size_t at = find_row(results, json_string_value(json_object_get(row, "case")),
-                               json_string_value(json_object_get(row, "asked")));
+    const size_t at =
+        find_row(results, json_string_value(json_object_get(row, "case")), asked_of(results, row));
     json_object_set_new(row, "device", json_integer((json_int_t)results->device));
     if (at != SIZE_MAX && has_more(json_array_get(results->rows, at), row))
         json_decref(row);

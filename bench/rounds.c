@@ -188,12 +188,9 @@ static bool has_variant(const bench_case *c, const char *variant)
 // Which contestants and forms take part in a row is asked when its turn comes.
 static void add_entrants(bench_run *r, bench_row *row)
 {
-    const char *variant = r->options->variant;
-    if (row->entrant_count) // "all": the form was added when the rows were made
-        variant = NULL;
-    else
-        bench_row_add(row, &r->contestants[0], variant);
-    if (variant && !has_variant(&row->c, variant)) {
+    const char *variant = row->asked;
+    bench_row_add(row, &r->contestants[0], variant);
+    if (variant[0] && !has_variant(&row->c, variant)) {
         row->entrants[0].state = BENCH_STATE_SKIPPED;
         snprintf(row->entrants[0].reason, sizeof row->entrants[0].reason, "%s has no variant %s",
                  bench_op_text(row->c.op), variant);
@@ -388,10 +385,9 @@ static void write_reproducer(const bench_run *r, bench_row *row)
     char *text = row->reproducer;
     const size_t size = sizeof row->reproducer;
     snprintf(text, size, "clbench run %s", row->c.canonical);
-    const char *variant = row->asked[0] ? row->asked : r->options->variant;
     char word[4 * 256];
-    if (variant)
-        bench_append(text, size, " --variant %s", variant);
+    if (row->asked[0])
+        bench_append(text, size, " --variant %s", row->asked);
     if (r->options->cold)
         bench_append(text, size, " --cold");
     if (r->options->seed != 1)
@@ -415,8 +411,6 @@ static void make_row(bench_run *r, const bench_suite_entry *entry, const char *v
     row->count = entry->count;
     snprintf(row->asked, sizeof row->asked, "%s", variant ? variant : "");
     write_reproducer(r, row);
-    if (variant)
-        bench_row_add(row, &r->contestants[0], variant);
 }
 
 bool bench_make_rows(bench_run *r)
@@ -433,7 +427,7 @@ bool bench_make_rows(bench_run *r)
     for (size_t i = 0; r->rows && r->order && i < r->suite.count; i++) {
         const bench_suite_entry *entry = &r->suite.entries[i];
         for (size_t v = 0; v == 0 || all; v++) {
-            const char *variant = all ? husk_op_variant(bench_op_row(&entry->c), v) : NULL;
+            const char *variant = all ? husk_op_variant(bench_op_row(&entry->c), v) : r->options->variant;
             if (all && !variant)
                 break;
             make_row(r, entry, variant);

@@ -251,10 +251,19 @@ START_TEST(a_network_is_the_sum_of_its_layers)
     networks = bench_networks(rows, 1);
     ck_assert_uint_eq(json_array_size(networks), 0);
     json_decref(networks);
-    // Nor of every variant: its layers would be by the first that the library has.
+    // Of a variant that was named it is; not of every variant: its layers would be by the first that the library has.
     json_t *asked = json_deep_copy(rows);
-    for (size_t i = 0; i < json_array_size(asked); i++)
+    const size_t layer_count = json_array_size(asked);
+    for (size_t i = 0; i < layer_count; i++)
         json_object_set_new(json_array_get(asked, i), "asked", json_string("direct"));
+    networks = bench_networks(asked, 0);
+    ck_assert_uint_eq(json_array_size(networks), 1);
+    json_decref(networks);
+    for (size_t i = 0; i < layer_count; i++) {
+        json_t *other = json_deep_copy(json_array_get(asked, i));
+        json_object_set_new(other, "asked", json_string("grid"));
+        json_array_append_new(asked, other);
+    }
     networks = bench_networks(asked, 0);
     ck_assert_uint_eq(json_array_size(networks), 0);
     json_decref(networks);

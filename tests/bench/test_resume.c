@@ -478,10 +478,51 @@ START_TEST(the_first_call_is_of_the_variant_that_was_asked_for)
     setenv("FAKE_NAME", "obeys", 1);
     ck_assert_int_eq(wait_for(start(arguments)), BENCH_EXIT_OK);
     json_t *document = read_result();
-    const json_t *compile = json_object_get(json_array_get(json_object_get(document, "results"), 0), "compile");
+    const json_t *row = json_array_get(json_object_get(document, "results"), 0);
+    const json_t *compile = json_object_get(row, "compile");
     ck_assert(json_is_integer(json_object_get(compile, "cold_ns")));
     ck_assert(json_is_integer(json_object_get(compile, "cached_ns")));
     json_decref(document);
+}
+END_TEST
+
+static void expect_asked(size_t rows, const char *variant)
+{
+    json_t *document = read_result();
+    ck_assert_uint_eq(rows_of(document), rows);
+    for (size_t i = 0; i < rows; i++) {
+        const json_t *row = json_array_get(json_object_get(document, "results"), i);
+        const char *asked = json_string_value(json_object_get(row, "asked"));
+        const char *again = json_string_value(json_object_get(row, "reproduce"));
+        ck_assert_msg(asked && !strcmp(asked, variant), "%s", asked ? asked : "null");
+        ck_assert_ptr_nonnull(strstr(again, " --variant vector"));
+    }
+    json_decref(document);
+}
+
+// A variant that is named for all rows is in each; a file that has it once is gone on with all the same.
+START_TEST(rows_say_which_variant_was_asked_for)
+{
+    pid_t pid = start_new("--variant", "vector");
+    wait_for_rows(3);
+    kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_for(pid), 143);
+    json_t *document = read_result(), *rows = json_object_get(document, "results");
+    ck_assert_uint_lt(json_array_size(rows), CASES);
+    expect_asked(json_array_size(rows), "vector");
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        json_object_set_new(json_array_get(rows, i), "asked", json_null());
+    json_object_set_new(json_array_get(rows, 0), "state", json_string("timeout")); // and is measured again
+    ck_assert_int_eq(json_dump_file(document, result, 0), 0);
+    json_decref(document);
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_whole();
+    unlink(result);
+    ck_assert_int_eq(wait_for(start_new("--variant", "vector")), BENCH_EXIT_OK);
+    expect_asked(CASES, "vector");
+    ck_assert_int_eq(resume(), BENCH_EXIT_OK);
+    expect_said("nothing is missing");
+    expect_asked(CASES, "vector");
 }
 END_TEST
 
@@ -953,6 +994,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, no_name_beside_the_file_is_taken_for_granted);
     tcase_add_test(tests, a_row_is_whole_when_all_of_it_is_measured);
     tcase_add_test(tests, the_first_call_is_of_the_variant_that_was_asked_for);
+    tcase_add_test(tests, rows_say_which_variant_was_asked_for);
     tcase_add_test(tests, rows_with_rounds_missing_are_measured_again);
     tcase_add_test(tests, rounds_that_were_measured_are_not_given_up_for_fewer);
     tcase_add_test(tests, rows_that_failed_to_be_measured_are_tried_again);
