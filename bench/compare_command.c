@@ -168,11 +168,13 @@ static int judge_alone(const json_t *document, size_t device, const char *name)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         const char *reason = bench_text_of(row, "reason");
+        char what[BENCH_ROW_NAME];
+        bench_row_name(row, what);
         if ((size_t)json_integer_value(json_object_get(row, "device")) != device ||
             strcmp(bench_text_of(row, "state"), "failed") != 0)
             continue;
         bench_print(2, "%sWRONG: %s: failed, and not compared, on %s of %s%s%s%s\n", bench_colour_on(BENCH_BAD),
-                    bench_text_of(row, "case"), bench_text_of(bench_device_of(document, device), "name"), name,
+                    what, bench_text_of(bench_device_of(document, device), "name"), name,
                     bench_colour_off(), reason[0] ? ": " : "", reason);
         code = BENCH_EXIT_VERIFICATION;
     }

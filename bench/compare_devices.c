@@ -182,7 +182,7 @@ static void print_counts(const bench_column *columns, size_t count)
 static void print_cases(const bench_column *columns, size_t count, int width)
 {
     const json_t *rows = json_object_get(columns[0].document, "results");
-    char cells[BENCH_MAX_COLUMNS][32];
+    char cells[BENCH_MAX_COLUMNS][32], name[BENCH_ROW_NAME];
     for (size_t k = 0; k < count; k++)
         snprintf(cells[k], sizeof *cells, "%s", bench_column_named(k).text);
     printf("\nA's time, and how many times as fast the others are.\n\n%s", bench_colour_on(BENCH_STRONG));
@@ -196,26 +196,21 @@ static void print_cases(const bench_column *columns, size_t count, int width)
         bench_format_ns(median_in(columns, 0, row), cells[0], sizeof *cells);
         for (size_t k = 1; k < count; k++)
             format_cell(columns, k, row, cells[k]);
-        bench_print_name(bench_text_of(row, "case"), width);
+        bench_row_name(row, name);
+        bench_print_name(name, width);
         print_cells(count, cells, width);
     }
 }
 
 void bench_columns_print(const bench_column *columns, size_t count)
 {
-    const json_t *rows = json_object_get(columns[0].document, "results");
     const char *ops[64];
     char text[600];
-    size_t longest = 20;
     for (size_t k = 0; k < count; k++) {
         describe(&columns[k], k, text, sizeof text);
         bench_print(3, "%s\n", text);
     }
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const size_t length = strlen(bench_text_of(json_array_get(rows, i), "case"));
-        longest = length > longest ? length : longest;
-    }
-    const int width = bench_name_width(longest, CELL * (int)count);
+    const int width = bench_name_width(bench_longest_name(columns[0].document, 20), CELL * (int)count);
     print_cases(columns, count, width);
     printf("\nGeometric means:\n");
     const size_t op_count = list_ops(columns, ops, sizeof ops / sizeof *ops);
@@ -229,7 +224,7 @@ bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *fil
 {
     const json_t *rows = json_object_get(columns[0].document, "results");
     const char *ops[64];
-    char text[600], cell[32];
+    char text[600], cell[32], name[BENCH_ROW_NAME];
     size_t used;
     for (size_t k = 0; k < count; k++) {
         describe(&columns[k], k, text, sizeof text);
@@ -247,7 +242,8 @@ bool bench_columns_markdown(const bench_column *columns, size_t count, FILE *fil
         if (!is_first_device(&columns[0], row))
             continue;
         bench_format_ns(median_in(columns, 0, row), cell, sizeof cell);
-        fprintf(file, "| `%s` | %s |", bench_text_of(row, "case"), cell);
+        bench_row_name(row, name);
+        fprintf(file, "| `%s` | %s |", name, cell);
         for (size_t k = 1; k < count; k++) {
             format_cell(columns, k, row, cell);
             fprintf(file, " %s |", cell);
@@ -307,8 +303,9 @@ json_t *bench_columns_json(const bench_column *columns, size_t count)
             json_array_append_new(medians, number(median_in(columns, k, row)));
             json_array_append_new(speeds, number(speed_in(columns, k, row)));
         }
-        json_t *entry = json_pack("{s:s, s:s, s:o, s:o}", "case", bench_text_of(row, "case"), "op",
-                                  bench_text_of(row, "op"), "medians_ns", medians, "speeds", speeds);
+        json_t *entry = json_pack("{s:s, s:s, s:s, s:o, s:o}", "case", bench_text_of(row, "case"), "op",
+                                  bench_text_of(row, "op"), "variant", bench_text_of(row, "variant"), "medians_ns",
+                                  medians, "speeds", speeds);
         if (is_first_device(&columns[0], row))
             json_array_append(cases, entry);
         json_decref(entry);

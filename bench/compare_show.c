@@ -206,7 +206,7 @@ static void print_groups(const bench_comparison *c)
 static void print_pair(const bench_comparison *c, size_t index, int width)
 {
     const bench_pair *p = &c->pairs[index];
-    char name[BENCH_CASE_TEXT + 100], old[32], new[32], change[32], noise[32];
+    char name[BENCH_ROW_NAME], old[32], new[32], change[32], noise[32];
     format_case(c, index, name, sizeof name);
     bench_format_ns(p->sides[0].median_ns, old, sizeof old);
     bench_format_ns(p->sides[1].median_ns, new, sizeof new);
@@ -223,26 +223,28 @@ static void print_pair(const bench_comparison *c, size_t index, int width)
 
 static void print_states(const bench_comparison *c, const char *const names[2])
 {
-    char states[100];
+    char states[100], name[BENCH_ROW_NAME];
     for (size_t i = 0; i < c->move_count; i++) {
         const bench_move *m = &c->moves[i];
         const bool is_bad = m->kind != BENCH_MOVE_RIGHT && m->kind != BENCH_MOVE_OTHER;
         const char *reason = bench_text_of(m->new_row, "reason");
         format_states(m, states, sizeof states);
+        bench_row_name(m->new_row, name);
         bench_print(2, "%s%s: %s: %s%s%s%s\n", bench_colour_on(is_bad ? BENCH_BAD : BENCH_PLAIN),
-                    move_words(m->kind), bench_text_of(m->new_row, "case"), states, bench_colour_off(),
+                    move_words(m->kind), name, states, bench_colour_off(),
                     reason[0] ? ": " : "", reason);
     }
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < c->only_count[side]; i++) {
             format_state(c->only[side][i], states);
-            bench_print(2, "only in %s: %s%s\n", names[side], bench_text_of(c->only[side][i], "case"), states);
+            bench_row_name(c->only[side][i], name);
+            bench_print(2, "only in %s: %s%s\n", names[side], name, states);
         }
 }
 
 void bench_comparison_print(const bench_comparison *c, const char *const names[2])
 {
-    char text[1000], name[BENCH_CASE_TEXT + 100];
+    char text[1000], name[BENCH_ROW_NAME];
     size_t longest = 20;
     bool has_words = false;
     for (size_t i = 0; i < c->pair_count; i++) {
@@ -278,7 +280,7 @@ void bench_comparison_print(const bench_comparison *c, const char *const names[2
 
 bool bench_comparison_markdown(const bench_comparison *c, const char *const names[2], FILE *file)
 {
-    char text[1000], name[BENCH_CASE_TEXT + 100], old[32], new[32], change[32], noise[32];
+    char text[1000], name[BENCH_ROW_NAME], old[32], new[32], change[32], noise[32];
     verdict(c, text, sizeof text);
     fprintf(file, "**%s**\n\n", text);
     fprintf(file, "%s, driver %s: %s (%s) against %s (%s). ", bench_text_of(c->devices[1], "name"),
@@ -304,13 +306,14 @@ bool bench_comparison_markdown(const bench_comparison *c, const char *const name
     fputc('\n', file);
     for (size_t i = 0; i < c->move_count; i++) {
         format_states(&c->moves[i], text, sizeof text);
-        fprintf(file, "- %s: `%s`: %s\n", move_words(c->moves[i].kind),
-                bench_text_of(c->moves[i].new_row, "case"), text);
+        bench_row_name(c->moves[i].new_row, name);
+        fprintf(file, "- %s: `%s`: %s\n", move_words(c->moves[i].kind), name, text);
     }
     for (int side = 0; side < 2; side++) {
         for (size_t i = 0; i < c->only_count[side]; i++) {
             format_state(c->only[side][i], change);
-            fprintf(file, "- only in %s: `%s`%s\n", names[side], bench_text_of(c->only[side][i], "case"), change);
+            bench_row_name(c->only[side][i], name);
+            fprintf(file, "- only in %s: `%s`%s\n", names[side], name, change);
         }
     }
     return !ferror(file);
@@ -355,15 +358,15 @@ static json_t *group_json(const bench_group *g)
 static json_t *move_json(const bench_move *m)
 {
     json_t *old = m->old_row ? json_string(bench_text_of(m->old_row, "state")) : json_null();
-    return json_pack("{s:s, s:o, s:s}", "case", bench_text_of(m->new_row, "case"), "old", old, "new",
-                     bench_text_of(m->new_row, "state"));
+    return json_pack("{s:s, s:s, s:o, s:s}", "case", bench_text_of(m->new_row, "case"), "variant",
+                     bench_text_of(m->new_row, "variant"), "old", old, "new", bench_text_of(m->new_row, "state"));
 }
 
 json_t *bench_comparison_json(const bench_comparison *c, const char *const names[2])
 {
     json_t *rows = json_array(), *ops = json_array(), *states = json_array(),
            *only[2] = {json_array(), json_array()};
-    char text[1000];
+    char text[1000], name[BENCH_ROW_NAME];
     for (size_t i = 0; i < c->pair_count; i++)
         json_array_append_new(rows, pair_json(&c->pairs[i]));
     for (size_t i = 0; i + 1 < c->group_count; i++)
@@ -371,8 +374,10 @@ json_t *bench_comparison_json(const bench_comparison *c, const char *const names
     for (size_t i = 0; i < c->move_count; i++)
         json_array_append_new(states, move_json(&c->moves[i]));
     for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < c->only_count[side]; i++)
-            json_array_append_new(only[side], json_string(bench_text_of(c->only[side][i], "case")));
+        for (size_t i = 0; i < c->only_count[side]; i++) {
+            bench_row_name(c->only[side][i], name);
+            json_array_append_new(only[side], json_string(name));
+        }
     verdict(c, text, sizeof text);
     return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
                      "clbench-compare/1", "old", names[0], "new", names[1], "device",

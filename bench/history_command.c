@@ -70,13 +70,14 @@ static int list(void)
 
 static void print_row(const json_t *row, int width)
 {
-    char median[32];
+    char median[32], name[BENCH_ROW_NAME];
     const bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
     const double rate = bench_number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
                  percent = bench_number_of(row, "percent_of_peak"),
                  best = bench_rival_speedup(row, BENCH_BEST, NULL);
     bench_format_ns(bench_number_of(json_object_get(row, "time"), "median_ns"), median, sizeof median);
-    bench_print_name(bench_text_of(row, "case"), width);
+    bench_row_name(row, name);
+    bench_print_name(name, width);
     printf("  %-11s  %8s", bench_text_of(row, "state"), median);
     if (!isnan(rate))
         printf("  %8.3g %s", rate, is_bandwidth ? "GB/s" : "GF/s");
@@ -97,12 +98,7 @@ static int show(const char *word)
         return BENCH_EXIT_USAGE;
     }
     const json_t *rows = json_object_get(document, "results");
-    size_t longest = 4;
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const size_t length = strlen(bench_text_of(json_array_get(rows, i), "case"));
-        longest = length > longest ? length : longest;
-    }
-    const int width = bench_name_width(longest, 52);
+    const int width = bench_name_width(bench_longest_name(document, 4), 52);
     bench_print(2, "%s\n", path);
     for (size_t d = 0; d == 0 || d < bench_device_count(document); d++) { // rows below the device that they are of
         const json_t *device = bench_device_of(document, d);

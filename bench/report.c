@@ -180,7 +180,9 @@ static void write_verdict(const json_t *root, const json_t *rows, FILE *file)
     const json_t *row = bench_rival_worst(rows, &worst, &who);
     if (row) {
         fprintf(file, "<p class=\"r-soft\">No case is below %.2f of its fastest rival: ", floor(100 * worst) / 100);
-        bench_report_text(file, bench_text_of(row, "case"));
+        char name_of_row[BENCH_ROW_NAME];
+        bench_row_name(row, name_of_row);
+        bench_report_text(file, name_of_row);
         fputs(" (", file);
         bench_report_text(file, who);
         fputs(").</p>\n", file);

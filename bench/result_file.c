@@ -25,6 +25,24 @@ double bench_number_of(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+// With --variant all a case has several rows, which nothing else tells apart.
+void bench_row_name(const json_t *row, char name[BENCH_ROW_NAME])
+{
+    const char *text = bench_text_of(row, "case"), *asked = bench_text_of(row, "asked");
+    snprintf(name, BENCH_ROW_NAME, "%s%s%.80s%s", text, *asked ? " (" : "", asked, *asked ? ")" : "");
+}
+
+size_t bench_longest_name(const json_t *document, size_t least)
+{
+    const json_t *rows = json_object_get(document, "results");
+    char name[BENCH_ROW_NAME];
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        bench_row_name(json_array_get(rows, i), name);
+        least = strlen(name) > least ? strlen(name) : least;
+    }
+    return least;
+}
+
 json_t *bench_result_schema(void)
 {
     const char *text = bench_embedded_text("schema/clbench-1.schema.json");

@@ -47,4 +47,10 @@ json_t *bench_result_schema(void);
 const char *bench_text_of(const json_t *object, const char *key);
 double bench_number_of(const json_t *object, const char *key);
 
+#define BENCH_ROW_NAME (BENCH_CASE_TEXT + 100)
+/* The row's case, with the variant behind it where one was asked for: "CASE (VARIANT)". */
+void bench_row_name(const json_t *row, char name[BENCH_ROW_NAME]);
+/* Columns that the longest name of a document's rows takes, and at least so many. */
+size_t bench_longest_name(const json_t *document, size_t least);
+
 #endif

@@ -171,9 +171,10 @@ static void print_rivals(const json_t *rows)
     if (rivals > 1 && !isnan(bench_rival_geomean(rows, BENCH_BEST, NULL, NULL)))
         print_rival(rows, BENCH_BEST, "the fastest rival of each case");
     const json_t *row = bench_rival_worst(rows, &worst, &who);
+    char what[BENCH_ROW_NAME];
+    bench_row_name(row, what);
     if (row)
-        bench_print(2, "No case is below %.2f of its fastest rival: %s (%s).\n", floor(100 * worst) / 100,
-                    string_of(row, "case"), who);
+        bench_print(2, "No case is below %.2f of its fastest rival: %s (%s).\n", floor(100 * worst) / 100, what, who);
     bench_rival_forms forms = bench_rival_winograd(rows);
     if (forms.count)
         bench_print(2,

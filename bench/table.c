@@ -210,13 +210,13 @@ bool bench_write_csv(const char *path, const json_t *rows)
 // A number without a unit's prefix, so that it needs no parsing: nanoseconds, GFLOP/s or GB/s, times.
 static void plain_row(FILE *file, const json_t *row, const json_t *devices)
 {
-    char name[BENCH_CASE_TEXT + 200];
+    char name[BENCH_ROW_NAME + 100];
     const json_t *time = json_object_get(row, "time"), *all = json_object_get(row, "baselines");
     const bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
     const double median = number_of(time, "median_ns"),
                  rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
                  percent = number_of(row, "percent_of_peak");
-    snprintf(name, sizeof name, "%s", string_of(row, "case"));
+    bench_row_name(row, name);
     if (!strcmp(string_of(row, "temperature"), "cold"))
         bench_append(name, sizeof name, " cold");
     if (json_array_size(devices) > 1)
@@ -307,10 +307,11 @@ static void markdown_row(FILE *file, const json_t *row, bool is_bandwidth)
     const double median = number_of(json_object_get(row, "time"), "median_ns"),
                  rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
                  percent = number_of(row, "percent_of_peak");
-    char text[32] = "";
+    char text[32] = "", name[BENCH_ROW_NAME];
+    bench_row_name(row, name);
     if (!isnan(median))
         bench_format_ns(median, text, sizeof text);
-    fprintf(file, "| `%s` | %s | %s |", string_of(row, "case"), string_of(row, "state"), text);
+    fprintf(file, "| `%s` | %s | %s |", name, string_of(row, "state"), text);
     if (isnan(rate))
         fputs(" |", file);
     else

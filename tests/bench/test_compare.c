@@ -478,6 +478,23 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     document = json_load_file(path, 0, NULL);
     ck_assert_uint_eq(json_array_size(json_object_get(document, "columns")), 3);
     json_decref(document);
+    json_t *all = run_of(&usual), *rows = json_object_get(all, "results");
+    for (size_t i = 0; i < 2; i++) {
+        json_t *variant = json_deep_copy(row_at(all, 0));
+        json_object_set_new(variant, "variant", json_string(i ? "w" : "u"));
+        json_object_set_new(variant, "asked", json_string(i ? "w" : "u"));
+        json_array_append_new(rows, variant);
+    }
+    write_run("all.json", all);
+    expect("compare all.json a.json b.json --json d.json --md d.md", 0, "\ngemm m=1 n=1 k=1 (u) ");
+    ck_assert_ptr_nonnull(strstr(output, "\ngemm m=1 n=1 k=1 (w) "));
+    expect("compare all.json a.json b.json > /dev/null; cat d.md", 0, "| `gemm m=1 n=1 k=1 (w)` |");
+    document = json_load_file(path, 0, NULL);
+    ck_assert_str_eq(bench_text_of(json_array_get(json_object_get(document, "results"), 9), "variant"), "w");
+    json_decref(document);
+    expect("compare a.json all.json --fail-on never --json c.json", 0, "only in all.json: gemm m=1 n=1 k=1 (u)\n");
+    ck_assert_ptr_nonnull(strstr(output, "only in all.json: gemm m=1 n=1 k=1 (w)\n"));
+    check_schema("c.json");
     // Cut off in the middle, as an interrupted copy leaves it.
     expect("compare a.json b.json; head -c 5000 a.json > cut.json; true", 0, "");
     expect("compare cut.json b.json", 2, "cut.json: line 1");

@@ -211,6 +211,7 @@ static void expect(const char *arguments, int code, const char *part)
 
 START_TEST(the_command_lists_and_shows)
 {
+    char path[200];
     begin();
     expect("history", 0, "0 results in ");
     expect("history show", 2, "has no such result");
@@ -223,12 +224,23 @@ START_TEST(the_command_lists_and_shows)
     expect("history list", 0, "2026-01-02T10-00-00Z  Husk 0.1.0");
     expect("history show last~1", 0, "driver 2");
     expect("history show 2026-01-01T10-00-00Z", 0, "gemm m=1 n=1 k=1");
+    json_t *all = document("2026-01-04T10:00:00Z", "1", "gemm m=1 n=1 k=1"), *rows = json_object_get(all, "results");
+    json_array_append_new(rows, json_deep_copy(json_array_get(rows, 0)));
+    static const char *const variants[2] = {"packed", "tiled"};
+    for (size_t i = 0; i < 2; i++) {
+        json_object_set_new(json_array_get(rows, i), "variant", json_string(variants[i]));
+        json_object_set_new(json_array_get(rows, i), "asked", json_string(variants[i]));
+    }
+    keep(all);
+    expect("history show", 0, "gemm m=1 n=1 k=1 (packed)  ok ");
+    ck_assert_ptr_nonnull(strstr(output, "gemm m=1 n=1 k=1 (tiled)   ok "));
+    snprintf(path, sizeof path, "%s/husk/history/2026-01-04T10-00-00Z.json", folder);
+    unlink(path);
     expect("history shwo", 2, "'show'");
     expect("compare last --fail-on never", 0, "old  ");
     ck_assert_ptr_nonnull(strstr(output, "2026-01-01T10-00-00Z.json"));
     expect("compare last~2 last --fail-on never", 0, "2026-01-01T10-00-00Z.json");
     expect("roofline last -o -", 0, "</svg>");
-    char path[200];
     snprintf(path, sizeof path, "%s/husk/history/2026-02-01T10-00-00Z.json", folder);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);

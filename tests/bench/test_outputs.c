@@ -131,6 +131,34 @@ START_TEST(plain_lines_are_name_value_unit)
 }
 END_TEST
 
+// With --variant all a case has a row for each of its variants.
+START_TEST(rows_name_the_variant_that_was_asked_for)
+{
+    json_t *root = document(), *rows = json_object_get(root, "results");
+    char wanted[BENCH_ROW_NAME + 100];
+    json_array_append_new(rows, json_deep_copy(json_array_get(rows, 1)));
+    json_t *const own[2] = {json_array_get(rows, 1), json_array_get(rows, json_array_size(rows) - 1)};
+    static const char *const variants[2] = {"packed", "tiled:32x32"};
+    for (int i = 0; i < 2; i++)
+        json_object_set_new(own[i], "asked", json_string(variants[i]));
+    make_path();
+    ck_assert(bench_write_plain(path, root));
+    read_path();
+    for (int i = 0; i < 2; i++) {
+        snprintf(wanted, sizeof wanted, "%s (%s) time: ", bench_text_of(own[i], "case"), variants[i]);
+        ck_assert_msg(strstr(text, wanted) != NULL, "%s", wanted);
+    }
+    make_path();
+    ck_assert(bench_write_markdown(path, root));
+    read_path();
+    for (int i = 0; i < 2; i++) {
+        snprintf(wanted, sizeof wanted, "| `%s (%s)` | ok |", bench_text_of(own[i], "case"), variants[i]);
+        ck_assert_msg(strstr(text, wanted) != NULL, "%s", wanted);
+    }
+    json_decref(root);
+}
+END_TEST
+
 // Two devices: each has its name, its rows and its means, and none is over both.
 START_TEST(devices_are_apart)
 {
@@ -306,6 +334,7 @@ int main(void)
     tcase_add_test(tests, csv_has_as_many_fields_in_each_line);
     tcase_add_test(tests, markdown_is_a_table_without_nan);
     tcase_add_test(tests, plain_lines_are_name_value_unit);
+    tcase_add_test(tests, rows_name_the_variant_that_was_asked_for);
     tcase_add_test(tests, devices_are_apart);
     tcase_add_test(tests, the_summary_has_each_device_apart);
     tcase_add_test(tests, a_network_is_the_sum_of_its_layers);
