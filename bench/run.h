@@ -26,7 +26,10 @@ bool bench_select_cases(const bench_options *options, const char *fallback, benc
 /* --variant: a name that some of the cases' operators have, with a configuration of its menu or none; or all. */
 bool bench_check_variant(const char *variant, const bench_suite *suite, char reason[BENCH_REASON_TEXT]);
 
-/* The wish that -d or -p stand for; NULL: none. buffer is where it may be written. */
+/*
+ * The wish that -d or -p stand for; NULL: none. buffer is where it may be written: of a platform's number the one of
+ * its devices that is the default, for which they are listed.
+ */
 const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64]);
 
 /* "all" among the wishes becomes every device that is usable, simulators left out. */

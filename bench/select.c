@@ -128,6 +128,50 @@ bool bench_check_variant(const char *variant, const bench_suite *suite, char rea
                          name ? name : "none");
 }
 
+static bool is_of_class(const json_t *traits, husk_device_class class)
+{
+    const char *text = json_string_value(json_object_get(traits, "class"));
+    return text && !strcmp(text, husk_device_class_text(class));
+}
+
+static bool is_simulator(const json_t *traits)
+{
+    return is_of_class(traits, HUSK_DEVICE_SIMULATOR);
+}
+
+// As the library ranks them (husk_device_list_select); -1: it cannot be opened.
+static int rank(const json_t *traits)
+{
+    static const husk_device_class classes[] = {HUSK_DEVICE_SIMULATOR, HUSK_DEVICE_CPU, HUSK_DEVICE_ACCELERATOR,
+                                                HUSK_DEVICE_GPU_INTEGRATED, HUSK_DEVICE_GPU_DISCRETE};
+    const int count = (int)(sizeof classes / sizeof *classes);
+    for (int i = 0; i < count && json_is_true(json_object_get(traits, "is_available")); i++) {
+        if (is_of_class(traits, classes[i]))
+            return i;
+    }
+    return -1;
+}
+
+// The default device of a platform; 0 where none is to be had: opening that says what there is.
+static json_int_t default_of_platform(int64_t number, double seconds)
+{
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply = NULL;
+    json_int_t device = 0;
+    int best = -1;
+    bench_list_devices(NULL, seconds, &reply, reason);
+    const json_t *devices = json_object_get(reply, "devices");
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const json_t *traits = json_object_get(json_array_get(devices, i), "traits");
+        if (json_integer_value(json_object_get(traits, "platform_index")) != number || rank(traits) <= best)
+            continue;
+        best = rank(traits);
+        device = json_integer_value(json_object_get(traits, "device_index"));
+    }
+    json_decref(reply);
+    return device;
+}
+
 const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64])
 {
     int64_t number = 0;
@@ -137,14 +181,9 @@ const char *bench_device_wish(const bench_options *options, size_t index, char b
         return NULL;
     if (!bench_parse_integer(options->platform, &number))
         return options->platform;
-    snprintf(buffer, 64, "%lld:0", (long long)number);
+    snprintf(buffer, 64, "%lld:%lld", (long long)number,
+             (long long)default_of_platform(number, options->max_time));
     return buffer;
-}
-
-static bool is_simulator(const json_t *traits)
-{
-    const char *class = json_string_value(json_object_get(traits, "class"));
-    return class && !strcmp(class, husk_device_class_text(HUSK_DEVICE_SIMULATOR));
 }
 
 bench_reply bench_list_devices(const char *wish, double seconds, json_t **reply, char reason[BENCH_REASON_TEXT])

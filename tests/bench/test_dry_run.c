@@ -111,6 +111,31 @@ START_TEST(what_could_not_run_is_refused)
 }
 END_TEST
 
+// A platform's default device is its best, whether the platform is named or numbered.
+START_TEST(a_platform_stands_for_its_default_device)
+{
+    static const char *const platforms[] = {"0", "'Fake platform'"};
+    char vendors[] = "/tmp/husk-dry-run-vendors-XXXXXX", path[100], environment[300], arguments[100];
+    ck_assert_ptr_nonnull(mkdtemp(vendors));
+    snprintf(path, sizeof path, "%s/fake.icd", vendors);
+    FILE *file = fopen(path, "w");
+    ck_assert(file && fputs(HUSK_TEST_ICD_LIBRARY "\n", file) >= 0 && fclose(file) == 0);
+    snprintf(environment, sizeof environment, "OPENCL_LAYERS= OCL_ICD_VENDORS='%s' HUSK_TEST_ICD=behind", vendors);
+    ck_assert_int_eq(run(environment, "run gemm m=1 n=1 k=1 -n -d 0:0"), 0);
+    expect_said("0:0  Fake CPU");
+    for (size_t i = 0; i < sizeof platforms / sizeof *platforms; i++) {
+        snprintf(arguments, sizeof arguments, "run gemm m=1 n=1 k=1 -n -p %s", platforms[i]);
+        ck_assert_msg(run(environment, arguments) == 0, "%.2000s", output);
+        expect_said("0:1  Fake GPU");
+    }
+    ck_assert_int_eq(run(environment, "run gemm m=1 n=1 k=1 -n -p 1"), 6);
+    expect_said("no device fits \"1:0\"; there is:");
+    unlink(path);
+    rmdir(vendors);
+    ck_assert_int_eq(truncate(report, 0), 0);
+}
+END_TEST
+
 // A GPU that OpenCL does not show is said before anything else, by what runs and by what would run alike.
 START_TEST(a_missing_gpu_is_said)
 {
@@ -155,6 +180,7 @@ int main(void)
     tcase_add_test(tests, run_names_cases_devices_baselines_and_time);
     tcase_add_test(tests, verify_and_tune_say_theirs);
     tcase_add_test(tests, what_could_not_run_is_refused);
+    tcase_add_test(tests, a_platform_stands_for_its_default_device);
     tcase_add_test(tests, a_missing_gpu_is_said);
     tcase_add_test(tests, lists_are_written_out);
     Suite *suite = suite_create("clbench --dry-run");

@@ -5,6 +5,7 @@
 //     hang        it does not come back from that              empty   a platform without a device
 //     device      a platform with a GPU at PCI address HUSK_TEST_ICD_PCI (bus, hexadecimal), of HUSK_TEST_ICD_VENDOR
 //     twice       two platforms with that same card            away    as device, which is not available
+//     behind      a platform with a CPU before that card
 //
 // HUSK_TEST_ICD_NAME is its GPU's name.
 #include <signal.h>
@@ -72,29 +73,35 @@ static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info what, 
 static const table calls = {.get_platform_info = get_platform_info,
                             .get_device_ids = get_device_ids,
                             .get_device_info = get_device_info};
-static object platforms[2] = {{&calls}, {&calls}}, devices[2] = {{&calls}, {&calls}};
+static object platforms[2] = {{&calls}, {&calls}}, devices[2] = {{&calls}, {&calls}}, cpu = {&calls};
 
 static cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, cl_uint count,
                                          cl_device_id *ids, cl_uint *found)
 {
     const size_t which = (const object *)(const void *)platform == &platforms[1];
-    if (wants("empty") || !(type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT)))
+    cl_device_id have[2];
+    cl_uint own = 0;
+    if (wants("behind") && (type & CL_DEVICE_TYPE_CPU))
+        have[own++] = (cl_device_id)(void *)&cpu;
+    if (!wants("empty") && (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT)))
+        have[own++] = (cl_device_id)(void *)&devices[which];
+    if (own == 0)
         return CL_DEVICE_NOT_FOUND;
-    if (ids && count)
-        ids[0] = (cl_device_id)(void *)&devices[which];
+    for (cl_uint i = 0; ids && i < own && i < count; i++)
+        ids[i] = have[i];
     if (found)
-        *found = 1;
+        *found = own;
     return CL_SUCCESS;
 }
 
 static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info what, size_t size, void *value,
                                           size_t *needed)
 {
-    (void)id;
+    const bool is_cpu = id == (cl_device_id)(void *)&cpu;
     enum { PCI_BUS_INFO = 0x410F };
     const char *vendor = getenv("HUSK_TEST_ICD_VENDOR"), *bus = getenv("HUSK_TEST_ICD_PCI"),
                *name = getenv("HUSK_TEST_ICD_NAME");
-    const cl_device_type type = CL_DEVICE_TYPE_GPU;
+    const cl_device_type type = is_cpu ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU;
     const cl_bool yes = CL_TRUE, available = !wants("away");
     const cl_uint pci[4] = {0, bus ? (cl_uint)strtoul(bus, NULL, 16) : 0, 0, 0}, few = 4;
     const cl_ulong bytes = (cl_ulong)1 << 30;
@@ -108,7 +115,7 @@ static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info what, 
     case PCI_BUS_INFO:
         return answer(pci, sizeof pci, size, value, needed);
     case CL_DEVICE_NAME:
-        return answer_text(name ? name : "Fake GPU", size, value, needed);
+        return answer_text(is_cpu ? "Fake CPU" : name ? name : "Fake GPU", size, value, needed);
     case CL_DEVICE_VENDOR:
         return answer_text(vendor ? vendor : "Nobody", size, value, needed);
     case CL_DEVICE_EXTENSIONS:
