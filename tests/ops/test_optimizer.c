@@ -265,6 +265,27 @@ START_TEST(ten_runs_agree)
 }
 END_TEST
 
+// A parameter that has left the range, without decay, makes no gradient of it NaN, and no state.
+START_TEST(infinite_parameters)
+{
+    const int64_t shape[] = {37};
+    husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)_i, .rate = 0.5f, .step = 3);
+    memory m = make(&p, 1, shape, 4);
+    for (int64_t i = 0; i < shape[0]; i += 5)
+        husk_ref_store(&m.states[0].array, i, i % 2 ? -INFINITY : INFINITY);
+    test_input_update(&m.states[0]);
+    for (int v = 0; v < VARIANTS; v++) {
+        p.variant = variants[v];
+        for (int s = 0; s < STATES; s++)
+            if (m.has[s])
+                test_restore(&m.states[s]);
+        if (test_ran(run(&p, &m), NAME, variants[v]))
+            compare(&p, &m, variants[v]);
+    }
+    release(&m);
+}
+END_TEST
+
 START_TEST(nothing)
 {
     const int64_t shapes[][2] = {{0, 7}, {3, 0}};
@@ -392,6 +413,7 @@ int main(void)
     tcase_add_loop_test(cases, row_lengths, 0, 13);
     tcase_add_test(cases, ten_runs_agree);
     tcase_add_loop_test(cases, nothing, 0, 2);
+    tcase_add_loop_test(cases, infinite_parameters, 0, HUSK_OPTIMIZER_ADAMW + 1);
     tcase_add_test(cases, the_check_sees_mistakes);
     tcase_add_test(cases, bad_input);
     return test_main(suite);

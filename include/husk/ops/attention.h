@@ -21,14 +21,16 @@
  * natural logarithm, which the gradient needs. As PyTorch's fused attention saves it; ONNX has none.
  *
  * A row that sees no key gives zeros, and -infinity in log_sum_exp (PyTorch since 2.5 and its fused kernels; softmax
- * alone would give NaN). A row with a score of NaN or +infinity gives NaN. A key that is left out has weight zero, not
- * none: NaN or infinity in its value give NaN, as in a product, where the key is among those computed with others.
+ * alone would give NaN). A row with a score of NaN or +infinity gives NaN; a mask of either kind is added, so that of a
+ * key with NaN or infinity in k is one, left out or not; not so what causality leaves out. A key that is left out has
+ * weight zero, not none: NaN or infinity in its value give NaN, as in a product, where it is computed with others.
  * Scores are never held as a whole: memory is linear in the lengths. Without queries or columns nothing happens.
  *
  * Error, u = 2^-24 (f64: 2^-53), A = scale sum |q k| + |mask| of a score: a score errs by delta = (12 + 2 sqrt d) u A
  * + 8 u |s - log sum e^s|, its weight by that factor, and products and sums as any, so |error| <= sum p delta (|v| +
  * sum p |v|) + (16 + 2 sqrt keys) u sum p |v|, all times 1 / (1 - dropout); of log_sum_exp sum p delta + 16 u (1 +
- * |log sum e^s|) + 2 sqrt keys u. See docs/operators.md.
+ * |log sum e^s|) + 2 sqrt keys u. That is for rounding errors of either sign; of values that are alike CPUs may pass it
+ * from 2^19 keys on (docs/operators.md).
  *
  * Matrix engines multiply f16, bf16, and f32 in HIGH or MEDIUM precision (husk/context.h), some in HIGHEST. Then f,
  * the husk_plan_error_factor of husk_queue_plan, stands in place of 2 sqrt keys beside 16, and f - r in place of 2
@@ -76,9 +78,10 @@ HUSK_API husk_status husk_attention(husk_queue *queue, const husk_attention_para
  *
  * y and dy: as forward's y; dq, dk, dv: as q, k, v, NULL where not wanted, one at least is; the strides' last is 1
  * everywhere. They must not overlap anything else. The mask has no gradient: it is as large as the scores. accumulate:
- * HUSK_ACCUMULATE_INPUTS adds. A row that sees no key adds nothing. Sums are made in the order of the positions, head
- * after head, without atomics. Scratch memory, of forward too, is linear in the lengths at most; GPUs take some for
- * sums of more than 8,192 terms, 2 MiB a compute unit or what one block of rows takes.
+ * HUSK_ACCUMULATE_INPUTS adds. A row that sees no key adds nothing, but for NaN where its dy is not finite. Sums are
+ * made in the order of the positions, head after head, without atomics. Scratch memory, of forward too, is linear in
+ * the lengths at most; GPUs take some for sums of more than 8,192 terms, 2 MiB a compute unit or what one block of
+ * rows takes.
  *
  * Error, with delta of a score, 2 u |log_sum_exp| more: ds errs by p (delta |dp - r| + (8 + 2 sqrt e) u (sum |dy v| +
  * sum |dy y|)), r = sum dy y; dropout(p) by delta of itself; the sums by that and (8 + 2 sqrt n) u of the absolute
