@@ -104,19 +104,24 @@ static bool is_link_to_nothing(const char *path)
     return lstat(path, &about) == 0 && S_ISLNK(about.st_mode) && stat(path, &about) != 0;
 }
 
-FILE *bench_output_open(bench_writing *w, const char *path)
+FILE *bench_output_begin(bench_writing *w, const char *path)
 {
     *w = (bench_writing){.file = NULL};
     if (bench_output_is_stream(path) || is_link_to_nothing(path))
         w->file = bench_output_file(path);
     else
         open_beside(w, path);
-    if (!w->file)
+    return w->file;
+}
+
+FILE *bench_output_open(bench_writing *w, const char *path)
+{
+    if (!bench_output_begin(w, path))
         bench_say("clbench: %s cannot be written: %s", path, strerror(errno));
     return w->file;
 }
 
-bool bench_output_close(bench_writing *w, const char *path)
+bool bench_output_end(bench_writing *w)
 {
     const bool is_beside = w->temporary[0] != '\0';
     bool good = !ferror(w->file) && fflush(w->file) == 0 && (!is_beside || bench_output_sync(w->file));
@@ -131,9 +136,16 @@ bool bench_output_close(bench_writing *w, const char *path)
     }
     if (!good && is_beside)
         unlink(w->temporary);
-    if (!good)
-        bench_say("clbench: %s could not be written: %s", path, strerror(why));
     w->file = NULL;
+    errno = why;
+    return good;
+}
+
+bool bench_output_close(bench_writing *w, const char *path)
+{
+    const bool good = bench_output_end(w);
+    if (!good)
+        bench_say("clbench: %s could not be written: %s", path, strerror(errno));
     return good;
 }
 

@@ -22,6 +22,9 @@ typedef struct bench_writing {
 FILE *bench_output_open(bench_writing *writing, const char *path);
 /* False, and a word on stderr, where not all could be written: then what was there stays. */
 bool bench_output_close(bench_writing *writing, const char *path);
+/* The same without a word: errno says why. */
+FILE *bench_output_begin(bench_writing *writing, const char *path);
+bool bench_output_end(bench_writing *writing);
 /* Nothing is written after all. */
 void bench_output_drop(bench_writing *writing);
 

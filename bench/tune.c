@@ -7,6 +7,7 @@
 
 #include "dry_run.h"
 #include "host.h"
+#include "output.h"
 #include "run.h"
 #include "terminal.h"
 #include "text.h"
@@ -307,35 +308,51 @@ static int merge(tuner *t)
 static int export_device(tuner *t)
 {
     char reason[BENCH_REASON_TEXT] = "";
+    const char *path = t->options->export_path;
     json_t *essence = bench_database_essence(t->database.entries, t->device);
-    bool good = bench_database_write(t->options->export_path, essence, reason);
+    fflush(stdout); // it may be what is written to
+    bool good = bench_database_write(path, essence, reason);
     if (!good)
         fprintf(stderr, "clbench: %s\n", reason);
-    else if (strcmp(t->options->export_path, "-"))
-        printf("%s: %zu entries\n", t->options->export_path, json_array_size(essence));
+    else if (strcmp(path, "-") && !bench_output_is_stream(path))
+        printf("%s: %zu entries\n", path, json_array_size(essence));
     json_decref(essence);
     return good ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
 }
 
-static bool open_database(tuner *t, const char *wish)
+// Of the database and what is exported from it, asked before anything is measured.
+static bool may_write(const tuner *t, const char *path, bool is_own, char reason[BENCH_REASON_TEXT])
+{
+    const char *exported = t->options->export_path;
+    if (exported && !strcmp(exported, path))
+        return bench_explain(reason, BENCH_REASON_TEXT, "%.300s is the database itself: export to another file", path);
+    return bench_database_check(path, is_own, reason) && bench_output_is_apart(exported, path, reason);
+}
+
+static int open_database(tuner *t, const char *wish)
 {
     char reason[BENCH_REASON_TEXT] = "", path[4096];
     if (bench_process_call(&t->husk.process, json_pack("{s:s}", "do", "tuning"), 60, &t->device, reason) !=
             BENCH_REPLY_OK ||
         !*bench_entry_text(t->device, "device")) {
         fprintf(stderr, "clbench: the device does not say who it is: %s\n", reason);
-        return false;
+        return BENCH_EXIT_ERROR;
     }
-    bench_database_path(bench_entry_text(t->device, "path"), wish, path, sizeof path);
+    const bool is_own = bench_database_path(bench_entry_text(t->device, "path"), wish, path, sizeof path);
     if (!path[0]) {
         fprintf(stderr,
                 "clbench: no place for a database: neither HOME nor XDG_DATA_HOME nor HUSK_TUNING is set\n");
-        return false;
+        return BENCH_EXIT_ERROR;
+    }
+    if (!may_write(t, path, is_own, reason)) {
+        fprintf(stderr, "clbench: %s\n", reason);
+        return BENCH_EXIT_USAGE;
     }
     bench_database_open(&t->database, path, reason);
+    t->database.is_own = is_own;
     if (reason[0])
         bench_say("%s; a new one takes its place", reason);
-    return true;
+    return BENCH_EXIT_OK;
 }
 
 // device: what -d says; wish: what HUSK_TUNING says of the database.
@@ -344,8 +361,8 @@ static int run(tuner *t, const char *device, const char *wish)
     const bench_options *o = t->options;
     bool only_files = (o->show || o->export_path || o->merged_count) && !o->cases[0] && !o->suite && !o->file;
     int code = bench_open_husk(&t->husk, device, o->max_time);
-    if (code == BENCH_EXIT_OK && !open_database(t, wish))
-        code = BENCH_EXIT_ERROR;
+    if (code == BENCH_EXIT_OK)
+        code = open_database(t, wish);
     if (code == BENCH_EXIT_OK && o->device_count > 1)
         bench_print(2, "%s, %s\n", bench_entry_text(t->device, "device"), bench_entry_text(t->device, "platform"));
     if (code == BENCH_EXIT_OK)
@@ -396,10 +413,14 @@ static int tune_device(const bench_options *options, const bench_suite *suite, c
 static int tune_devices(const bench_options *given, const bench_suite *suite)
 {
     bench_options options = *given;
-    char buffer[64];
+    char buffer[64], path[4096], reason[BENCH_REASON_TEXT];
     int code = BENCH_EXIT_OK;
     // What is compared with is the prediction, so workers see neither databases nor wishes.
     const char *place = getenv("HUSK_TUNING");
+    if (!bench_database_path("", place, path, sizeof path) && !bench_database_check(path, false, reason)) {
+        fprintf(stderr, "clbench: HUSK_TUNING: %s\n", reason);
+        return BENCH_EXIT_USAGE;
+    }
     char *wish = place ? bench_copy_text(place) : NULL;
     setenv("HUSK_TUNING", "0", 1);
     unsetenv("HUSK_VARIANT");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define _XOPEN_SOURCE 700 // realpath
 #include "tune_database.h"
 
 #include <errno.h>
@@ -99,9 +100,24 @@ json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT])
     return entries;
 }
 
+bool bench_database_check(const char *path, bool is_own, char reason[BENCH_REASON_TEXT])
+{
+    struct stat about;
+    if (bench_output_is_stream(path) || (stat(path, &about) == 0 && !S_ISREG(about.st_mode)))
+        return bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no plain file, and cannot be a tuning database",
+                             path);
+    if (is_own && lstat(path, &about) == 0 && S_ISLNK(about.st_mode))
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "%.400s is a link, which the library does not read there: put the file in its place, or "
+                             "let HUSK_TUNING name it",
+                             path);
+    return true;
+}
+
 void bench_database_open(bench_database *database, const char *path, char reason[BENCH_REASON_TEXT])
 {
     snprintf(database->path, sizeof database->path, "%s", path);
+    database->is_own = false;
     reason[0] = '\0';
     database->entries = access(path, F_OK) == 0 ? bench_database_read(path, reason) : NULL;
     if (!database->entries)
@@ -138,22 +154,42 @@ static void make_folders(const char *path)
     }
 }
 
+static bool not_written(const char *path, int why, char reason[BENCH_REASON_TEXT])
+{
+    return bench_explain(reason, BENCH_REASON_TEXT, "%.400s could not be written: %s", path, strerror(why));
+}
+
+// What others may write to is not read in the user's own folder, whatever the mask is.
+static void make_private(FILE *file, const struct stat *before)
+{
+    fchmod(fileno(file), before ? before->st_mode & 0777 & ~(mode_t)(S_IWGRP | S_IWOTH) : S_IRUSR | S_IWUSR);
+}
+
+static bool write_file(const char *path, const json_t *entries, bool is_own, char reason[BENCH_REASON_TEXT])
+{
+    bench_writing writing;
+    struct stat about;
+    if (!bench_output_is_stream(path))
+        make_folders(path);
+    const bool is_there = stat(path, &about) == 0;
+    FILE *file = bench_output_begin(&writing, path);
+    if (!file)
+        return not_written(path, errno, reason);
+    if (is_own)
+        make_private(file, is_there ? &about : NULL);
+    if (!bench_database_print(file, entries)) {
+        const int why = errno;
+        bench_output_drop(&writing);
+        return not_written(path, why, reason);
+    }
+    return bench_output_end(&writing) || not_written(path, errno, reason);
+}
+
 bool bench_database_write(const char *path, const json_t *entries, char reason[BENCH_REASON_TEXT])
 {
-    if (!strcmp(path, "-"))
-        return bench_database_print(stdout, entries) && fflush(stdout) == 0;
-    char temporary[4200];
-    make_folders(path);
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    FILE *file = bench_output_temporary(temporary);
-    bool good = file && bench_database_print(file, entries) && bench_output_sync(file);
-    good = file && fclose(file) == 0 && good;
-    if (good && bench_output_place(temporary, path, true))
-        return true;
-    bench_explain(reason, BENCH_REASON_TEXT, "%.400s could not be written: %s", path, strerror(errno));
-    if (file)
-        unlink(temporary);
-    return false;
+    if (strcmp(path, "-"))
+        return write_file(path, entries, false, reason);
+    return (bench_database_print(stdout, entries) && fflush(stdout) == 0) || not_written("stdout", errno, reason);
 }
 
 // ---- entries ----
@@ -239,18 +275,29 @@ static bool keep_aside(const char *path, char reason[BENCH_REASON_TEXT])
 }
 
 // Another process may have written meanwhile: what it found stays.
-bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT])
+static bool save_at(const bench_database *database, const char *place, char reason[BENCH_REASON_TEXT])
 {
     char ignored[BENCH_REASON_TEXT];
-    const int lock = lock_folder(database->path);
-    const bool is_there = access(database->path, F_OK) == 0;
-    json_t *there = is_there ? bench_database_read(database->path, ignored) : NULL;
+    const int lock = lock_folder(place);
+    const bool is_there = access(place, F_OK) == 0;
+    json_t *there = is_there ? bench_database_read(place, ignored) : NULL;
     bench_database_merge(database->entries, there);
     json_decref(there);
-    const bool good = (!is_there || there || keep_aside(database->path, reason)) &&
-                      bench_database_write(database->path, database->entries, reason);
+    const bool good = (!is_there || there || keep_aside(place, reason)) &&
+                      write_file(place, database->entries, database->is_own, reason);
     if (lock >= 0)
         close(lock);
+    return good;
+}
+
+// Whatever it is called by, a file is locked, kept aside and replaced where it is.
+bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT])
+{
+    if (!bench_database_check(database->path, database->is_own, reason))
+        return false;
+    char *place = realpath(database->path, NULL); // NULL: there is none
+    const bool good = save_at(database, place ? place : database->path, reason);
+    free(place);
     return good;
 }
 
@@ -277,7 +324,7 @@ json_t *bench_database_essence(const json_t *entries, const json_t *key)
     return essence;
 }
 
-void bench_database_path(const char *device_path, const char *wish, char *path, size_t size)
+bool bench_database_path(const char *device_path, const char *wish, char *path, size_t size)
 {
     struct stat about;
     const char *name = strrchr(device_path, '/');
@@ -286,4 +333,5 @@ void bench_database_path(const char *device_path, const char *wish, char *path, 
         snprintf(path, size, "%s%s", wish, name ? name : "/device.json");
     else
         snprintf(path, size, "%s", is_place ? wish : device_path);
+    return !is_place;
 }

@@ -205,6 +205,101 @@ START_TEST(what_cannot_be_kept_aside_is_not_replaced)
 }
 END_TEST
 
+static void in_folder(const char *line)
+{
+    char command[1000];
+    snprintf(command, sizeof command, "cd '%s' && { %s; }", folder, line);
+    ck_assert_msg(system(command) == 0, "%s", line);
+}
+
+static void name_in_folder(char name[200], const char *file)
+{
+    snprintf(name, 200, "%s/%s", folder, file);
+}
+
+// A pipe is written to, a link stays one, and rights are those of the file that was there, or what the mask leaves.
+START_TEST(what_is_exported_is_written_as_other_files_are)
+{
+    char reason[BENCH_REASON_TEXT], name[200];
+    json_t *entries = json_array();
+    json_array_append_new(entries, entry("1", "tuned", "v:1", "2026-01-02", 50));
+    in_folder("mkfifo pipe; { timeout 60 cat pipe > read; mv read arrived; } > /dev/null 2>&1 & true");
+    name_in_folder(name, "pipe");
+    ck_assert_msg(bench_database_write(name, entries, reason), "%s", reason);
+    in_folder("for i in $(seq 200); do [ ! -e arrived ] || break; sleep 0.05; done");
+    in_folder("[ -p pipe ] && grep -q husk-tuning/1 arrived");
+
+    in_folder("mkdir there; echo old > there/target; chmod 640 there/target; ln -s there/target soft");
+    name_in_folder(name, "soft");
+    ck_assert_msg(bench_database_write(name, entries, reason), "%s", reason);
+    in_folder("[ -L soft ] && [ $(stat -c %a there/target) = 640 ] && grep -q husk-tuning/1 there/target");
+    in_folder("[ $(ls there | wc -l) = 1 ]");
+
+    const mode_t mask = umask(027);
+    name_in_folder(name, "new/file.json");
+    ck_assert_msg(bench_database_write(name, entries, reason), "%s", reason);
+    umask(mask);
+    in_folder("[ $(stat -c %a new/file.json) = 640 ]");
+    json_decref(entries);
+}
+END_TEST
+
+static bool save_as(const char *name, bool is_own, char reason[BENCH_REASON_TEXT])
+{
+    bench_database database = {.entries = json_array(), .is_own = is_own};
+    snprintf(database.path, sizeof database.path, "%s", name);
+    bench_database_put(database.entries, entry("1", "tuned", "v:1", "2026-01-02", 50));
+    reason[0] = '\0';
+    const bool good = bench_database_save(&database, reason);
+    bench_database_close(&database);
+    return good;
+}
+
+// What others may write to, and a link, are not read in the user's own folder.
+START_TEST(the_users_own_database_is_one_that_is_read)
+{
+    char reason[BENCH_REASON_TEXT], name[200];
+    const mode_t mask = umask(0);
+    name_in_folder(name, "own.json");
+    ck_assert_msg(save_as(name, true, reason), "%s", reason);
+    in_folder("[ $(stat -c %a own.json) = 600 ] && chmod 664 own.json");
+    ck_assert_msg(save_as(name, true, reason), "%s", reason);
+    in_folder("[ $(stat -c %a own.json) = 644 ] && chmod 664 own.json");
+    ck_assert_msg(save_as(name, false, reason), "%s", reason); // as HUSK_TUNING names it
+    in_folder("[ $(stat -c %a own.json) = 664 ] && ln -s own.json soft.json");
+    umask(mask);
+    name_in_folder(name, "soft.json");
+    ck_assert(!save_as(name, true, reason));
+    ck_assert_msg(strstr(reason, "soft.json is a link, which the library does not read there"), "%s", reason);
+}
+END_TEST
+
+// Through a link the file is replaced, and what was spoilt in it is kept beside the file.
+START_TEST(a_database_behind_a_link_is_replaced_where_it_is)
+{
+    char reason[BENCH_REASON_TEXT], name[200];
+    in_folder("mkdir there; printf spoilt > there/target.json; ln -s there/target.json soft.json");
+    name_in_folder(name, "soft.json");
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(save_as(name, false, reason), "%s", reason);
+    in_folder("[ -L soft.json ] && [ ! -L there/target.json ] && grep -q husk-tuning/1 there/target.json");
+    in_folder("[ $(cat there/target.json.refused) = spoilt ] && [ $(ls there | wc -l) = 2 ] && [ ! -e *.refused ]");
+}
+END_TEST
+
+START_TEST(what_is_no_plain_file_is_no_database)
+{
+    char reason[BENCH_REASON_TEXT], name[200];
+    in_folder("mkfifo pipe; ln -s pipe soft");
+    for (int i = 0; i < 2; i++) {
+        name_in_folder(name, i ? "soft" : "pipe");
+        ck_assert(!save_as(name, false, reason));
+        ck_assert_msg(strstr(reason, "is no plain file, and cannot be a tuning database"), "%s", reason);
+    }
+    in_folder("[ -p pipe ] && [ -L soft ] && [ $(ls | wc -l) = 2 ]");
+}
+END_TEST
+
 // Two processes tune different cases of a device: each writes the whole file.
 START_TEST(what_another_has_written_stays)
 {
@@ -333,12 +428,40 @@ START_TEST(a_case_is_tuned_once_and_shown)
     json_decref(again);
     json_decref(entries);
     expect("tune --export - 2> /dev/null", 0, "\"schema\": \"husk-tuning/1\"");
+    expect("tune --export /dev/fd/1 2> /dev/null", 0, "\"schema\": \"husk-tuning/1\"");
+    ck_assert_ptr_null(strstr(output, "entries\n")); // nothing but the document
+    snprintf(arguments, sizeof arguments, "tune --export %s", path);
+    expect(arguments, 2, "is the database itself");
+    unlink(exported);
+    ck_assert_int_eq(link(path, exported), 0);
+    snprintf(arguments, sizeof arguments, "tune --export %s", exported);
+    expect(arguments, 2, "is read, and would be lost if it were written");
     expect("tune --merge /nonexistent.json", 2, "clbench: /nonexistent.json: No such file or directory");
     expect("tune --merge /", 2, "clbench: /: Is a directory");
     expect("tune --merge /dev/null", 2, "/dev/null is no tuning database");
     expect("tune --bugdet 5s", 2, "'--budget'");
     expect("tune gemn m=1 n=1 k=1", 2, "'gemm'");
     expect("tune -d no-such-device " SOFTMAX, 6, "there is");
+}
+END_TEST
+
+// Said before a device is opened, and what is there stays what it is.
+START_TEST(a_pipe_is_refused_as_the_database_before_anything_is_done)
+{
+    kernels[0] = '\0';
+    in_folder("mkfifo pipe");
+    name_in_folder(path, "pipe");
+    expect("tune --budget 0 " SOFTMAX, 2, "pipe is no plain file, and cannot be a tuning database");
+    ck_assert_ptr_nonnull(strstr(output, "clbench: HUSK_TUNING: "));
+    expect("tune --show", 2, "is no plain file");
+    in_folder("[ -p pipe ] && [ $(ls | wc -l) = 1 ]");
+    // In a folder that it names, the device's file.
+    in_folder("rm pipe");
+    snprintf(path, sizeof path, "%s", folder);
+    expect("tune --budget 0 " SOFTMAX, 0, "1 of 1 cases");
+    in_folder("name=$(ls); rm \"$name\"; mkfifo \"$name\"");
+    expect("tune --budget 0 " SOFTMAX, 2, "is no plain file");
+    in_folder("[ -p \"$(ls)\" ]");
 }
 END_TEST
 
@@ -573,9 +696,14 @@ int main(void)
     tcase_add_test(tests, what_was_written_is_read_again);
     tcase_add_test(tests, a_damaged_database_is_kept_aside);
     tcase_add_test(tests, what_cannot_be_kept_aside_is_not_replaced);
+    tcase_add_test(tests, what_is_exported_is_written_as_other_files_are);
+    tcase_add_test(tests, the_users_own_database_is_one_that_is_read);
+    tcase_add_test(tests, a_database_behind_a_link_is_replaced_where_it_is);
+    tcase_add_test(tests, what_is_no_plain_file_is_no_database);
     tcase_add_test(tests, what_another_has_written_stays);
     tcase_add_test(tests, only_what_differs_is_exported);
     tcase_add_test(tests, a_case_is_tuned_once_and_shown);
+    tcase_add_test(tests, a_pipe_is_refused_as_the_database_before_anything_is_done);
     tcase_add_test(tests, what_several_operators_compute_has_nothing_to_choose);
     tcase_add_test(tests, a_run_shows_what_was_tuned);
     tcase_add_test(tests, a_faster_candidate_wins_and_is_taken);
