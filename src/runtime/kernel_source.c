@@ -84,10 +84,10 @@ static husk_status append_text(const char *file, const char *text, int depth, hu
     return HUSK_OK;
 }
 
-// Want of memory or of file descriptors, and a disk that does not answer, are no verdict on the program.
+// Want of file descriptors, and a disk that does not answer, are no verdict on the program, as want of memory is none.
 static bool may_be_read_later(int why)
 {
-    return why == ENOMEM || why == EMFILE || why == ENFILE || why == EIO || why == EAGAIN || why == EINTR;
+    return why == EMFILE || why == ENFILE || why == EIO || why == EAGAIN || why == EINTR;
 }
 
 static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope)

@@ -123,18 +123,23 @@ static void compare(const husk_optimizer_params *p, memory *m, const char *varia
     compare_scaled(p, m, 0.0, variant);
 }
 
-static void run_all(const husk_optimizer_params *wanted, int32_t rank, const int64_t *shape, uint64_t seed)
+static void run_variants(const husk_optimizer_params *wanted, memory *m)
 {
-    memory m = make(wanted, rank, shape, seed);
     for (int v = 0; v < VARIANTS; v++) {
         husk_optimizer_params p = *wanted;
         p.variant = variants[v];
         for (int s = 0; s < STATES; s++)
-            if (m.has[s])
-                test_restore(&m.states[s]);
-        if (test_ran(run(&p, &m), NAME, variants[v]))
-            compare(&p, &m, variants[v]);
+            if (m->has[s])
+                test_restore(&m->states[s]);
+        if (test_ran(run(&p, m), NAME, variants[v]))
+            compare(&p, m, variants[v]);
     }
+}
+
+static void run_all(const husk_optimizer_params *wanted, int32_t rank, const int64_t *shape, uint64_t seed)
+{
+    memory m = make(wanted, rank, shape, seed);
+    run_variants(wanted, &m);
     release(&m);
 }
 
@@ -269,19 +274,12 @@ END_TEST
 START_TEST(infinite_parameters)
 {
     const int64_t shape[] = {37};
-    husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)_i, .rate = 0.5f, .step = 3);
+    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)_i, .rate = 0.5f, .step = 3);
     memory m = make(&p, 1, shape, 4);
     for (int64_t i = 0; i < shape[0]; i += 5)
         husk_ref_store(&m.states[0].array, i, i % 2 ? -INFINITY : INFINITY);
     test_input_update(&m.states[0]);
-    for (int v = 0; v < VARIANTS; v++) {
-        p.variant = variants[v];
-        for (int s = 0; s < STATES; s++)
-            if (m.has[s])
-                test_restore(&m.states[s]);
-        if (test_ran(run(&p, &m), NAME, variants[v]))
-            compare(&p, &m, variants[v]);
-    }
+    run_variants(&p, &m);
     release(&m);
 }
 END_TEST
