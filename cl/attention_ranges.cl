@@ -145,15 +145,18 @@ ALWAYS_INLINE void add_strip(acc_t *outputs, int pitch, const acc_t *factors, in
                              const wanted *next)
 {
     vf acc[16];
-    // Of one row every fourth key has its own sums: one alone would wait for itself.
-#define BEGIN(r, c) \
-    acc[(r) * 4 + (c)] = \
-        (r) < rows ? load_private(outputs + (r) * pitch + (c) * VW) * factors[r] : (vf)(0.0f);
+    // The line's own sums, joined with the earlier ones at the end: errors grow with a line and with lines, not with
+    // keys. Of one row every fourth key has its own: one alone would wait for itself.
+#define BEGIN(r, c) acc[(r) * 4 + (c)] = (vf)(0.0f);
 #define LOAD(at, c) (vectors == 4 ? load_vf(v + (at) + (c) * VW) : load_vf_part(v + (at), columns))
 #define ADD_ROW(r, c) acc[(r) * 4 + (c)] = MAD((vf)(lines[(r) * LINE_PITCH + t]), value##c, acc[(r) * 4 + (c)]);
 #define ADD_KEY(r, c) acc[(r) * 4 + (c)] = MAD((vf)(lines[t + (r)]), LOAD((r) * v_row, c), acc[(r) * 4 + (c)]);
 #define ADD_LAST(r, c) acc[c] = MAD((vf)(lines[t]), LOAD(0, c), acc[c]);
-#define KEEP(r, c) store_private(acc[(r) * 4 + (c)], outputs + (r) * pitch + (c) * VW);
+#define KEEP(r, c) \
+    { \
+        acc_t *to = outputs + (r) * pitch + (c) * VW; \
+        store_private(MAD(load_private(to), (vf)(factors[r]), acc[(r) * 4 + (c)]), to); \
+    }
 #define EACH(STEP) \
     TILE_ROW_EACH(0, vectors, STEP) TILE_ROW_EACH(1, vectors, STEP) TILE_ROW_EACH(2, vectors, STEP) \
     TILE_ROW_EACH(3, vectors, STEP)

@@ -44,7 +44,7 @@ static inline double draw(const husk__draw *how, double factor, int64_t place)
 {
     const uint32_t h = husk__drawn_hash(how->stream, (uint32_t)place);
     const int32_t size = (int32_t)(1 + ((h & 0xffff) * how->range >> 16));
-    const int32_t number = (h >> 31) & !how->positive ? -size : size;
+    const int32_t number = ((h >> 31) & (uint32_t)!how->positive) ? -size : size;
     return (h >> 16 & 0x7fff) < how->kept ? number * factor : 0;
 }
 

@@ -104,8 +104,7 @@ static json_t *value_of(unsigned char which)
         "unsupported",
         "warm",
         "cold",
-        "\x1b"
-        "[2J",
+        "\033[2J",
         "fast",
         "<b>&\"",
         "clbench/1",

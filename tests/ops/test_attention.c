@@ -124,21 +124,22 @@ START_TEST(large)
 END_TEST
 
 // Keys and values that are all alike: the errors of a row's sums have one sign. A million of them where tiles of 32
-// keys are added up.
+// keys are added up, and for several queries where ranges of keys are.
 START_TEST(many_terms_of_one_sign)
 {
-    static const char *const narrow[] = {"workgroup:8x8", "tiled:32x64"};
-    const int64_t shape[] = {1, 1, _i == 2 ? 1000000 : 100000, 4};
+    static const char *const parts[] = {"workgroup:8x8", "tiled:32x64", "ranges:whole", "ranges:split"};
+    static const int queries[] = {1, 13, 1, 4};
+    const int64_t shape[] = {1, 1, _i >= 2 ? 1 << 20 : 100000, 4};
     husk_ref_random random = {.seed = 7};
-    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i == 1 ? 13 : 1, .keys = shape[2],
+    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = queries[_i], .keys = shape[2],
                         .d = 4, .e = 4, .has_sums = true, .params = HUSK_ATTENTION_PARAMS(.scale = 0.01f)};
     test_attention_fill(&c, &random, 3);
     test_release(&c.k);
     test_release(&c.v);
     c.k = test_input_alike(4, shape, TEST_PACKED, 0.3f);
     c.v = test_input_alike(4, shape, TEST_PACKED, 0.1f);
-    if (_i == 2)
-        run_variants(&c, narrow, 2);
+    if (_i >= 2)
+        run_variants(&c, parts + (_i == 2 ? 0 : 2), 2);
     else
         run_all(&c);
     test_attention_release(&c);
@@ -618,7 +619,7 @@ int main(void)
     tcase_add_loop_test(tests, the_same_bits_by_ranges, 0, 3);
     if (test_is_long())
         tcase_add_test(tests, many_heads);
-    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 3);
+    tcase_add_loop_test(tests, many_terms_of_one_sign, 0, 4);
     tcase_add_loop_test(tests, many_keys, 0, 2);
     tcase_add_loop_test(tests, many_keys_of_many_heads, 0, 2);
     tcase_add_loop_test(tests, special_values, 0, 6);

@@ -30,7 +30,7 @@
  * + 8 u |s - log sum e^s|, its weight by that factor, and products and sums as any, so |error| <= sum p delta (|v| +
  * sum p |v|) + (16 + 2 sqrt keys) u sum p |v|, all times 1 / (1 - dropout); of log_sum_exp sum p delta + 16 u (1 +
  * |log sum e^s|) + 2 sqrt keys u. That is for rounding errors of either sign; of values that are alike CPUs may pass it
- * with hundreds of thousands of keys (docs/operators.md).
+ * with millions of keys (docs/operators.md).
  *
  * Matrix engines multiply f16, bf16, and f32 in HIGH or MEDIUM precision (husk/context.h), some in HIGHEST. Then f,
  * the husk_plan_error_factor of husk_queue_plan, stands in place of 2 sqrt keys beside 16, and f - r in place of 2
