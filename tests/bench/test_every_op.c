@@ -240,6 +240,71 @@ START_TEST(a_key_is_a_problems_own)
 }
 END_TEST
 
+// ---- plans ----
+
+// What the next calls find where they have nothing written yet.
+__attribute__((noinline)) static void soil_stack(int with)
+{
+    char stack[256 * 1024];
+    memset(stack, with, sizeof stack);
+    __asm__ volatile("" : : "r"(stack) : "memory");
+}
+
+static uint64_t plans_of(husk_context *context)
+{
+    husk_program_stats stats;
+    husk_context_program_stats(context, &stats);
+    return stats.plans;
+}
+
+// A case's call, made again with other buffers, whatever lies on the stack: a part of a plan's key that nobody has
+// written would be of that, or of the addresses that were there before.
+static bool expect_found(bench_husk_session *session, const bench_case *c)
+{
+    enum { TIMES = 3 };
+    static const bench_prepare_options options;
+    static const int soils[TIMES] = {0x00, 0xff, 0x5a};
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_data data;
+    void *states[TIMES];
+    uint64_t plans = 0;
+    int count = 0;
+    ck_assert_msg(bench_data_make(c, &data, reason), "%s: %s", c->canonical, reason);
+    while (count < TIMES &&
+           bench_contender_husk.prepare(session, c, &data, &options, &states[count], reason) == BENCH_OK)
+        count++;
+    ck_assert_msg(count == 0 || count == TIMES, "%s: %s", c->canonical, reason);
+    for (int i = 0; i < count; i++) {
+        const bench_husk_job *job = bench_husk_job_of(states[i]);
+        soil_stack(soils[i]);
+        ck_assert_msg(bench_contender_husk.run(states[i], reason) == BENCH_OK, "%s: %s", c->canonical, reason);
+        ck_assert_msg(i == 0 || plans_of(job->context) == plans, "%s: a call that was made before has found no plan",
+                      c->canonical);
+        plans = plans_of(job->context);
+    }
+    for (int i = 0; i < count; i++)
+        bench_contender_husk.release(states[i]);
+    bench_data_free(c, &data);
+    return count > 0;
+}
+
+START_TEST(a_call_made_again_finds_its_plan)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    bench_suite suite;
+    void *opened = NULL;
+    const bench_open_options open = {.device = NULL};
+    size_t count = 0;
+    ck_assert_msg(bench_suite_load("smoke", &suite, reason), "%s", reason);
+    ck_assert_msg(bench_contender_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
+    for (size_t i = 0; i < suite.count; i++)
+        count += expect_found(opened, &suite.entries[i].c);
+    ck_assert_uint_gt(count, 100);
+    bench_suite_free(&suite);
+    bench_contender_husk.close(opened);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("every_op");
@@ -251,6 +316,7 @@ int main(void)
     tcase_add_test(tests, names_in_lists);
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, a_key_is_a_problems_own);
+    tcase_add_test(tests, a_call_made_again_finds_its_plan);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
