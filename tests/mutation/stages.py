@@ -126,7 +126,7 @@ def stages_of(site, map_, tests):
     if site.hint == "races":
         add(*(stage for row in rows[:4] for stage in map_.simulated(row, stem)))
     if site.side == "host":
-        add_tests(r"runtime/fault|bench/workspace")
+        add_tests(r"runtime/fault|bench/(every_op|workspace)")
     if site.hint == "faults":
         if len(rows) <= 4: # the sweep of all takes half an hour
             add(*(f"faults/bench/fault_sweep:{row}" for row in rows))
