@@ -175,11 +175,15 @@ bool bench_output_is_apart(const char *output, const char *input, char reason[BE
 
 bool bench_output_check(const char *path)
 {
-    if (!path || bench_output_is_stream(path)) // a pipe must not be opened and closed
+    struct stat about;
+    if (!path || !strcmp(path, "-") || bench_output_is_stream(path)) // a pipe must not be opened and closed
         return true;
+    const bool was_there = lstat(path, &about) == 0;
     FILE *file = fopen(path, "a");
     if (!file)
         bench_say("clbench: %s cannot be written: %s", path, strerror(errno));
+    else if (!was_there)
+        unlink(path);
     return file && fclose(file) == 0;
 }
 

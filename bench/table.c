@@ -163,9 +163,9 @@ static void csv_number(FILE *file, double value)
 
 static void csv_row_end(FILE *file, const json_t *row)
 {
-    fprintf(file, ",%lld,%s,%s,%lld\n", (long long)json_integer_value(json_object_get(row, "device")),
+    fprintf(file, ",%lld,%s,%s,%lld,%s\n", (long long)json_integer_value(json_object_get(row, "device")),
             string_of(row, "dtype"), string_of(row, "temperature"),
-            (long long)json_integer_value(json_object_get(row, "count")));
+            (long long)json_integer_value(json_object_get(row, "count")), string_of(row, "variant"));
 }
 
 // One line a measured time: ours with an empty baseline, then a line for each form of each baseline.
@@ -176,7 +176,7 @@ bool bench_write_csv(const char *path, const json_t *rows)
     if (!file)
         return false;
     fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
-          "percent_of_peak,device,dtype,temperature,count\n",
+          "percent_of_peak,device,dtype,temperature,count,variant\n",
           file);
     static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns",
                                         "q1_ns",     "q3_ns",     "n"};

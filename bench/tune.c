@@ -348,6 +348,8 @@ static int open_database(tuner *t, const char *wish)
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
+    if (!bench_output_check(t->options->export_path))
+        return BENCH_EXIT_ERROR;
     bench_database_open(&t->database, path, reason);
     t->database.is_own = is_own;
     if (reason[0])

@@ -122,20 +122,35 @@ POOL_INLINE void scatter_row(const __global data_t *dy, const __global int *posi
         band[min((uint)(positions[o * stride] - base), count)] += load_one(dy, o);
 }
 
+// What a band has come to goes to its totals, and it begins anew: many terms of one sign, one after another, would err
+// by more than the bound.
+POOL_INLINE void move_band(acc_t *band, acc_t *totals, int count)
+{
+    for (int i = 0; i < count; i += VW) {
+        store_private(load_private(totals + i) + load_private(band + i), totals + i);
+        store_private((vf)(0.0f), band + i);
+    }
+}
+
+// together: rows of outputs after which that is done; 0: never.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows, int columns, long unit_count,
-                                   long share)
+void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows, int columns, int together,
+                                   long unit_count, long share)
 {
     const long first = get_group_id(0) * share;
     const long last = min(first + share, unit_count);
     vf vectors[BAND / VW + 2]; // aligned
-    acc_t *band = (acc_t *)vectors;
+    vf total_vectors[BAND / VW + 2];
+    acc_t *band = (acc_t *)vectors, *totals = (acc_t *)total_vectors;
     band_place at = first_place(first, rows, columns, channels, in_d * in_h, in_w);
     for (long unit = first; unit < last; ++unit, next_place(&at, rows, columns, channels, in_d * in_h, in_w)) {
         const int count = (at.last - at.first) * at.columns;
         const int base = at.first * in_w + at.left;
+        int added = 0;
         for (int i = 0; i < count; i += VW)
             store_private((vf)(0.0f), band + i);
+        for (int i = 0; i < count && together; i += VW)
+            store_private((vf)(0.0f), totals + i);
         band[count] = 0.0f;
         BAND_OUTPUTS(od, oh)
         const output_range ow =
@@ -152,10 +167,16 @@ void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows,
                 else
                     scatter_row(dy_row, (const __global int *)indices_base + row, indices_stride_w, ow.first, ow.last,
                                 base, (uint)count, band);
+                if (++added == together) {
+                    move_band(band, totals, count);
+                    added = 0;
+                }
             }
         }
-        store_band(band, at, in_h, x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c, x_stride_d, x_stride_h,
-                   accumulate);
+        if (together)
+            move_band(band, totals, count);
+        store_band(together ? totals : band, at, in_h, x_base + x_offset + at.n * x_stride_n + at.c * x_stride_c,
+                   x_stride_d, x_stride_h, accumulate);
     }
 }
 

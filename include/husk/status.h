@@ -20,8 +20,8 @@ HUSK_BEGIN_DECLS
  *
  * After INVALID_ARGUMENT, UNSUPPORTED and OUT_OF_MEMORY nothing was enqueued, nothing has changed, and
  * every object is usable; but where the device refused a later kernel of a call that has several (the text
- * names it), or a part of it found no memory, outputs are undefined. After OPENCL the queue's contents are
- * undefined but the objects are usable.
+ * names it), or a part of it found no memory, outputs are undefined. What has begun is not begun
+ * again by another variant. After OPENCL the queue's contents are undefined but the objects are usable.
  * After DEVICE_LOST the context answers DEVICE_LOST for good; release it and create another.
  */
 #define HUSK_STATUS_LIST(X)                                                                         \

@@ -18,6 +18,7 @@ typedef struct launch {
     husk__range range;
     int32_t rows, columns; // planes: of a band
     int32_t by_fills;      // planes, average: see cl/pool_backward_planes.cl
+    int32_t together;      // planes, maximum: the same
     bool is_anew, streams; // planes, maximum: found by the kernel itself; dx is stored past the caches
     int64_t units;         // CPU variants: units in all
     int64_t share;         // ... that a work-group takes
@@ -27,6 +28,7 @@ typedef struct launch {
 enum {
     CPU_GROUPS_PER_UNIT = 4,
     BAND = 8192,       // of cl/pool_backward_planes.cl
+    MOST_TERMS = 128,  // that it adds up one after another: of some more alike the error passes the bound
     ANEW_BAND = 3136,  // elements of a band of maxima found anew: x and dx of it stay in the first-level cache
     ANEW_COLUMNS = 256 // of one, at most
 };
@@ -165,8 +167,7 @@ static husk_status run_units(const husk_plan *plan, husk_queue *queue, const voi
     if (own->columns) {
         *end++ = HUSK__ARG_I32(own->rows);
         *end++ = HUSK__ARG_I32(own->columns);
-        if (what->pool.kind == HUSK_POOL_AVG)
-            *end++ = HUSK__ARG_I32(own->by_fills);
+        *end++ = what->pool.kind == HUSK_POOL_AVG ? HUSK__ARG_I32(own->by_fills) : HUSK__ARG_I32(own->together);
     }
     *end++ = HUSK__ARG_I64(own->units);
     *end++ = HUSK__ARG_I64(own->share);
@@ -177,6 +178,33 @@ static const husk__configuration cpu_menu[] = {{.name = "1", .options = ""}};
 
 // ---- planes ----
 
+// Windows of one dimension that an element is in, at most.
+static double windows_along(const husk__pool_problem *own, int dimension)
+{
+    const double step = own->dilation[dimension] == 1 ? (double)own->stride[dimension] : 1.0;
+    return fmin(ceil((double)own->window[dimension] / step), (double)own->out[dimension]);
+}
+
+// Rows of windows that an element of dx is in, at most.
+static double window_rows(const husk__pool_problem *own)
+{
+    return windows_along(own, POOL_D) * windows_along(own, POOL_H);
+}
+
+// Additions that an element of dx meets one after another, at least: of averages those of a row are done by themselves,
+// of maxima those of some rows.
+static double additions_of(const husk__pool_problem *own)
+{
+    return windows_along(own, POOL_W) + (own->kind == HUSK_POOL_MAX ? 0.0 : window_rows(own));
+}
+
+// Rows of outputs whose gradients the kernel adds up by themselves; 0: all.
+static int32_t rows_together(const husk__pool_problem *own)
+{
+    const double row = windows_along(own, POOL_W);
+    return row * window_rows(own) <= MOST_TERMS ? 0 : (int32_t)(MOST_TERMS / row);
+}
+
 static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const husk__pool_problem *own = &((const problem *)candidate->problem)->pool;
@@ -184,6 +212,8 @@ static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__
         return refuse(reason, "needs stride 1 of dx and dy along the width");
     if ((own->window[POOL_W] - 1) * own->dilation[POOL_W] >= BAND)
         return refuse(reason, "the window is too wide");
+    if (additions_of(own) > MOST_TERMS)
+        return refuse(reason, "an element is in so many windows that their sum needs runs");
     return positions_fit(own) || refuse(reason, "dx has too many positions");
 }
 
@@ -293,6 +323,7 @@ static void shape_planes(launch *state, const husk_plan *plan)
     const double lanes = (double)lanes_of(traits);
     state->columns = (int32_t)columns;
     state->rows = (int32_t)rows;
+    state->together = rows_together(own);
     state->by_fills = fills_cost(own, lanes) < phases_cost(own, lanes);
     share_out(state, traits, own->batch * own->channels * bands, plane_cost(own, traits) / (double)bands);
 }

@@ -82,7 +82,7 @@ START_TEST(csv_has_as_many_fields_in_each_line)
     ck_assert(bench_write_csv(path, rows));
     read_path();
     ck_assert_uint_eq(lines_of(&fields), lines);
-    ck_assert_uint_eq(fields, 18);
+    ck_assert_uint_eq(fields, 19);
     ck_assert(!bench_write_csv("/no/such/folder/x", rows));
     json_decref(root);
 }

@@ -436,6 +436,9 @@ START_TEST(a_case_is_tuned_once_and_shown)
     ck_assert_int_eq(link(path, exported), 0);
     snprintf(arguments, sizeof arguments, "tune --export %s", exported);
     expect(arguments, 2, "is read, and would be lost if it were written");
+    snprintf(arguments, sizeof arguments, "tune --export %s/nowhere/x.json " SOFTMAX, folder);
+    expect(arguments, 1, "nowhere/x.json cannot be written: No such file or directory");
+    ck_assert_ptr_null(strstr(output, "were known")); // it is said before anything is tuned
     expect("tune --merge /nonexistent.json", 2, "clbench: /nonexistent.json: No such file or directory");
     expect("tune --merge /", 2, "clbench: /: Is a directory");
     expect("tune --merge /dev/null", 2, "/dev/null is no tuning database");

@@ -267,6 +267,7 @@ stages) # the whole network in one rank, and its halves in two
     succeed 1 train one
     succeed 2 train two
     agree one two
+    same one two
     succeed 2 train again
     same two again
     succeed 2 turned turned
@@ -278,8 +279,10 @@ pipeline)
     succeed 1 train one
     succeed 3 train three
     agree one three
+    same one three
     succeed 4 train four
     agree one four
+    same one four
     succeed 4 train again
     same four again
     fail 2 link 20 'rank 0: husk_pipeline_create: .*link 0: .* gives f32 \[4, 64\], rank 1 (.* wants f32 \[4, 32\]'
