@@ -19,12 +19,6 @@
 
 #define SQUARE 8 // rows of tiles that run together
 
-#define FINISH_ROWS  (SUBGROUPS_M * FRAGMENT_M) // that are finished at a time
-#define FINISH_PITCH (BLOCK_N + 8)              // rows of sums meet all banks of local memory, pairs begin at pairs
-#if FINISH_ROWS * FINISH_PITCH * 4 > STAGES * (A_TILE + B_TILE) * TILE_BYTES
-#error "sums do not fit the memory of the tiles"
-#endif
-
 // alpha op(A) op(B), with beta C and the bias.
 ALWAYS_INLINE acc_t finish(acc_t value, const __global data_t *c, int c_units, float beta, const __global data_t *bias,
                            int bias_units, int bias_kind)
@@ -34,23 +28,6 @@ ALWAYS_INLINE acc_t finish(acc_t value, const __global data_t *c, int c_units, f
     if (bias_kind != BIAS_NONE)
         value += load_either(bias, bias_units);
     return value;
-}
-
-// Neighbours, of which the first begins a pair.
-ALWAYS_INLINE void store_two(__global data_t *to, acc_t first, acc_t second, int units)
-{
-#if defined(DTYPE_F16)
-    if (units == 1) {
-        vstore_half2_rte((float2)(first, second), 0, to);
-        return;
-    }
-#elif defined(DTYPE_BF16)
-    if (units == 1) {
-        *(__global uint *)to = bf16_from_float(first) | (uint)bf16_from_float(second) << 16;
-        return;
-    }
-#endif
-    *(__global float2 *)to = (float2)(first, second);
 }
 
 // wide: what is f32 beside data_t: C, the bias.
@@ -84,56 +61,41 @@ __kernel void husk_gemm_async(const __global data_t *restrict a_base, long a_off
     b += (long)first_column * b_column + (long)begin * b_step;
 
     ASYNC_TILES
-    async_side a_side = async_side_of(A_ALONG_K, a, a_row, a_step, m - first_row, a_is_aligned, item);
-    async_side b_side = async_side_of(B_ALONG_K, b, b_column, b_step, n - first_column, b_is_aligned, item);
-#define COPY(t, stage) \
-    async_copy(&a_side, A_ALONG_K, a_tiles(stage), end - begin - (t) * BLOCK_K); \
-    async_copy(&b_side, B_ALONG_K, b_tiles(stage), end - begin - (t) * BLOCK_K);
+    async_side a_side = async_side_of(A_ALONG_K, a, a_row, a_step, m - first_row, end - begin, a_is_aligned, item);
+    async_side b_side =
+        async_side_of(B_ALONG_K, b, b_column, b_step, n - first_column, end - begin, b_is_aligned, item);
+#pragma unroll 1
+    for (int stage = 0; stage < STAGES; ++stage) {
+        async_clear(&a_side, a_tiles(stage));
+        async_clear(&b_side, b_tiles(stage));
+    }
     const int tiles = (end - begin + BLOCK_K - 1) / BLOCK_K;
-    ASYNC_LOOP(tiles, COPY)
+    ASYNC_LOOP(tiles, ASYNC_COPY)
 
     const int c_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS);
     const __global data_t *bias = bias_base + bias_offset * bias_units;
     __global data_t *c = c_base + (c_offset + part * c_batch) * c_units;
     const int is_paired = c_column == 1 && c_row % 2 == 0 && ((uintptr_t)c & (2 * DATA_BYTES * c_units - 1)) == 0;
-    __local float *sums = (__local float *)tiles_memory;
 #define FINISHED(value, to, row, column) \
     activate(finish(alpha * (value), to, c_units, beta, \
                     bias + (bias_kind == BIAS_COLUMN ? (column) : (row)) * bias_stride * bias_units, bias_units, \
                     bias_kind), ACT_ARGS)
-#pragma unroll
-    for (int slab = 0; slab < FRAGMENTS_M; ++slab) {
-#pragma unroll
-        for (int e = 0; e < FRAGMENT_ROWS; ++e) {
-            const int line = fragment_row(item, e) / SUBGROUP_M * FRAGMENT_M + fragment_row(item, e) % SUBGROUP_M;
-#pragma unroll
-            for (int j = 0; j < ITEM_N; ++j)
-                sums[line * FINISH_PITCH + fragment_column(item, j)] =
-                    fragment_value(&acc, slab * FRAGMENT_ROWS + e, j);
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll 1
-        for (int at = 2 * item; at < FINISH_ROWS * BLOCK_N; at += 2 * GROUP_ITEMS) {
-            const int line = (uint)at / BLOCK_N;
-            const int row = first_row + line / FRAGMENT_M * SUBGROUP_M + slab * FRAGMENT_M + line % FRAGMENT_M;
-            const int column = first_column + at % BLOCK_N;
-            if (row < m && column < n) {
-                const float2 two = *(const __local float2 *)(sums + line * FINISH_PITCH + at % BLOCK_N);
-                __global data_t *to = c + (row * c_row + column * c_column) * c_units;
-                const acc_t first = FINISHED(two.x, to, row, column);
-                if (column + 1 == n) {
-                    store_either(to, first, c_units);
-                } else {
-                    const acc_t second = FINISHED(two.y, to + c_column * c_units, row, column + 1);
-                    if (is_paired) {
-                        store_two(to, first, second, c_units);
-                    } else {
-                        store_either(to, first, c_units);
-                        store_either(to + c_column * c_units, second, c_units);
-                    }
-                }
-            }
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
+#define TWO(in_row, in_column, two) \
+    const int to_row = first_row + in_row, to_column = first_column + in_column; \
+    if (to_row >= m || to_column >= n) \
+        continue; \
+    __global data_t *to = c + (to_row * c_row + to_column * c_column) * c_units; \
+    const acc_t first = FINISHED(two.x, to, to_row, to_column); \
+    if (to_column + 1 == n) { \
+        store_either(to, first, c_units); \
+        continue; \
+    } \
+    const acc_t second = FINISHED(two.y, to + c_column * c_units, to_row, to_column + 1); \
+    if (is_paired) { \
+        store_two(to, first, second, c_units); \
+    } else { \
+        store_either(to, first, c_units); \
+        store_either(to + c_column * c_units, second, c_units); \
     }
+    ASYNC_FINISH(c_row == 1 && c_column != 1, TWO)
 }

@@ -7,13 +7,18 @@
 // h R^T, through double-buffered tiles in local memory, and the gates at the end.
 // A work-item has one hidden unit, all of its gates, and THREAD_ROWS sequences. keeps: as in rnn_panel.cl.
 // Local memory: 8 * BLOCK_K * (gates * TILE_UNITS + TILE_THREADS * THREAD_ROWS) bytes, of doubles twice that.
+//
+// With K_SLICES the sums are divided among so many times as many work-items, and weights and states come straight from
+// the caches: where there are fewer tiles than compute units a step is as long as its longest chain of loads. Local
+// memory: 4 * (K_SLICES - 1) * gates * TILE_UNITS * TILE_THREADS * THREAD_ROWS bytes, of doubles twice that.
 // After Appleyard et al., "Optimizing performance of recurrent neural networks on GPUs", arXiv 1604.01946.
 //
 //   -DCELL=0..3            0 vanilla, 1 LSTM, 2 GRU with the reset after the product, 3 before it
 //   -DTILE_UNITS=16|32     hidden units of a work-group, one a work-item of dimension 0; the panels' width
 //   -DTILE_THREADS=4|8     work-items of dimension 1
 //   -DTHREAD_ROWS=1|2|4    sequences of a work-item
-//   -DBLOCK_K=8..32        rows of weights in local memory at a time
+//   -DBLOCK_K=8..32        rows of weights in local memory at a time; or
+//   -DK_SLICES=2..8        work-items of dimension 2
 #ifndef CELL
 #error "CELL, the recurrent cell, is not set: the host passes -DCELL=0..3"
 #endif
@@ -26,8 +31,8 @@
 #ifndef THREAD_ROWS
 #error "THREAD_ROWS, the sequences of a work-item, is not set: the host passes -DTHREAD_ROWS=1, 2 or 4"
 #endif
-#ifndef BLOCK_K
-#error "BLOCK_K, the rows of weights in local memory, is not set: the host passes -DBLOCK_K=8..32"
+#if !defined(BLOCK_K) && !defined(K_SLICES)
+#error "neither BLOCK_K, the rows of weights in local memory, nor K_SLICES is set: the host passes one of them"
 #endif
 
 #include "lib/dtype.clh"
@@ -60,6 +65,10 @@
 #define THREADS (TILE_UNITS * TILE_THREADS)
 #define TILE_COLUMNS (FIRST_GATES * TILE_UNITS)
 
+#ifdef K_SLICES
+#define GROUP_SLICES K_SLICES
+#else
+#define GROUP_SLICES 1
 // Rows k_begin... of a panel and of the states into local memory; zeros past the last k and sequence.
 inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __global data_t *panel,
                        const __global data_t *h, long h_row, int columns, int rows, int k_begin, int hidden,
@@ -76,11 +85,12 @@ inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __gl
         states[k * TILE_ROWS + row] = is_there ? h[row * h_row + k_begin + k] : 0.0f;
     }
 }
+#endif
 
 // The arguments are those of husk_rnn_panel (rnn_panel.cl) up to relu. Work-groups of dimension 0 are tiles of
 // sequences, each its panels: NVIDIA's other dimensions end at 65,535. Work-group (x, 0, z) does one pass of time step
 // `step` of direction z.
-__attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, 1)))
+__attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, GROUP_SLICES)))
 __kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
                             long inputs_time, long inputs_direction, int inputs_first,
                             int inputs_first_reverse, int inputs_by_step,
@@ -132,8 +142,6 @@ __kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
     const __global data_t *factor = second ? reset_hidden : old;
     const long factor_row = second ? pitch : old_row;
 
-    __local acc_t weights_tile[2][BLOCK_K * TILE_COLUMNS];
-    __local acc_t states_tile[2][BLOCK_K * TILE_ROWS];
     acc_t sums[THREAD_ROWS][FIRST_GATES];
 #pragma unroll
     for (int r = 0; r < THREAD_ROWS; ++r)
@@ -144,6 +152,64 @@ __kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
     const int k_end = has_old ? hidden : 0;
     const int rows = min(batch - first_row, TILE_ROWS);
     const __global data_t *h_tile = factor + first_row * factor_row;
+#ifdef K_SLICES
+    // An item's sums over a slice of k: its own unit's columns, and rows of states, those past the last the last one's.
+    const int slice = (int)get_local_id(2);
+    const int share = (k_end + 4 * K_SLICES - 1) / (4 * K_SLICES) * 4;
+    const int k_stop = min(slice * share + share, k_end);
+    const int is_aligned = ((uintptr_t)h_tile & (4 * DATA_BYTES - 1)) == 0 && factor_row % 4 == 0;
+    const __global data_t *state_rows[THREAD_ROWS];
+#pragma unroll
+    for (int r = 0; r < THREAD_ROWS; ++r)
+        state_rows[r] = h_tile + min(my_row + r, rows - 1) * factor_row;
+#pragma unroll 4
+    for (int k = slice * share; k < k_stop; k += 4) {
+        const __global data_t *from = weights + (long)k * columns + lane;
+        acc_t column[4][FIRST_GATES];
+#pragma unroll
+        for (int q = 0; q < 4; ++q)
+#pragma unroll
+            for (int g = 0; g < FIRST_GATES; ++g)
+                column[q][g] = g < gates && k + q < k_stop ? from[q * columns + g * TILE_UNITS] : 0.0f;
+#pragma unroll
+        for (int r = 0; r < THREAD_ROWS; ++r) {
+            ACC4 four = (ACC4)(0.0f);
+            const __global data_t *state = state_rows[r] + k;
+            if (is_aligned && k + 4 <= k_stop) {
+                four = *(const __global ACC4 *)state;
+            } else {
+                four.x = state[0];
+                four.y = k + 1 < k_stop ? state[1] : 0.0f;
+                four.z = k + 2 < k_stop ? state[2] : 0.0f;
+                four.w = k + 3 < k_stop ? state[3] : 0.0f;
+            }
+#pragma unroll
+            for (int g = 0; g < FIRST_GATES; ++g) {
+                acc_t sum = sums[r][g];
+                sum = MAD(four.x, column[0][g], sum);
+                sum = MAD(four.y, column[1][g], sum);
+                sum = MAD(four.z, column[2][g], sum);
+                sums[r][g] = MAD(four.w, column[3][g], sum);
+            }
+        }
+    }
+    __local acc_t parts[K_SLICES - 1][THREAD_ROWS * FIRST_GATES][THREADS];
+    if (slice > 0) {
+#pragma unroll
+        for (int i = 0; i < THREAD_ROWS * FIRST_GATES; ++i)
+            parts[slice - 1][i][thread] = sums[i / FIRST_GATES][i % FIRST_GATES];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (slice > 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < THREAD_ROWS * FIRST_GATES; ++i)
+#pragma unroll
+        for (int s = 0; s < K_SLICES - 1; ++s)
+            sums[i / FIRST_GATES][i % FIRST_GATES] += parts[s][i][thread];
+#else
+    __local acc_t weights_tile[2][BLOCK_K * TILE_COLUMNS];
+    __local acc_t states_tile[2][BLOCK_K * TILE_ROWS];
     if (k_end > 0)
         load_tiles(weights_tile[0], states_tile[0], weights, h_tile, factor_row, columns, rows, 0, hidden,
                    thread);
@@ -167,6 +233,7 @@ __kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
             }
         }
     }
+#endif
 
     // The gates, as in finish_cell of rnn_panel.cl. Units of the padding are made of zeros and stay zero.
     const int is_unit = unit < hidden;

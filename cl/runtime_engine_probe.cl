@@ -25,7 +25,13 @@ inline void probe_copy(__local tile_t *tile, int lines, const __global operand_t
         const int line = across ? n % (lines / CHUNK) * CHUNK : n / CHUNKS;
         const int step = across ? n / (lines / CHUNK) : n % CHUNKS * CHUNK;
         const int to = across ? PROBE_ACROSS_AT(line, step) : tile_at(line, step);
-        fragment_copy_chunk(tile + to, from + line * line_stride + step * step_stride, CHUNK);
+        const __global operand_t *chunk = from + line * line_stride + step * step_stride;
+        if (n % 3 == 0) // each way to copy one in turn
+            fragment_copy_chunk(tile + to, chunk, CHUNK);
+        else if (n % 3 == 1)
+            fragment_copy_whole_chunk(tile + to, chunk, 1);
+        else
+            fragment_copy_or_clear_chunk(tile + to, chunk, 1);
     }
     fragment_copies_group();
     fragment_copies_wait(0);

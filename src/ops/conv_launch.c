@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/epilogue.h"
@@ -240,20 +241,22 @@ size_t husk__conv_geometry_arguments(husk__arg *list, const husk__conv_geometry 
     return count;
 }
 
-husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
-                              husk__arg weights, const husk__arg *extra, size_t extra_count,
-                              const husk__scope *scope)
+husk_status husk__conv_launch_on(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                                 const husk__conv_input *input, husk__arg weights, const husk__arg *extra,
+                                 size_t extra_count, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_state *state = plan->state;
+    husk__conv_geometry geometry = problem->geometry;
     husk__arg list[SHARED_ARGUMENTS + EXTRA_ARGUMENTS + ACTIVATION_ARGUMENTS];
     size_t count = 0;
-    list[count++] = HUSK__ARG_TENSOR(arguments->x);
+    memcpy(geometry.x_strides, input->strides, sizeof geometry.x_strides);
+    list[count++] = input->x;
     list[count++] = weights;
     list[count++] = HUSK__ARG_TENSOR(arguments->bias);
     list[count++] = HUSK__ARG_I32(husk__conv_flags(problem));
     list[count++] = HUSK__ARG_TENSOR(arguments->y);
-    count += husk__conv_geometry_arguments(list + count, &problem->geometry);
+    count += husk__conv_geometry_arguments(list + count, &geometry);
     for (size_t i = 0; i < extra_count; ++i)
         list[count++] = extra[i];
     list[count++] = HUSK__ARG_I32(problem->activation);
@@ -261,4 +264,14 @@ husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const hu
     list[count++] = HUSK__ARG_F32(state->slope);
     list[count++] = HUSK__ARG_F32(state->high);
     return husk__launch(queue, state->kernel, &state->range, list, count, scope);
+}
+
+husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                              husk__arg weights, const husk__arg *extra, size_t extra_count,
+                              const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    husk__conv_input input = {HUSK__ARG_TENSOR(arguments->x), {0}};
+    memcpy(input.strides, problem->geometry.x_strides, sizeof input.strides);
+    return husk__conv_launch_on(plan, queue, arguments, &input, weights, extra, extra_count, scope);
 }

@@ -154,6 +154,15 @@ husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const hu
                               husk__arg weights, const husk__arg *extra, size_t extra_count,
                               const husk__scope *scope);
 
+/* The same of an x that lies elsewhere, or otherwise. */
+typedef struct husk__conv_input {
+    husk__arg x;
+    int64_t strides[5]; /* as x_strides of the geometry */
+} husk__conv_input;
+husk_status husk__conv_launch_on(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                                 const husk__conv_input *input, husk__arg weights, const husk__arg *extra,
+                                 size_t extra_count, const husk__scope *scope);
+
 /* Write CONV_PARAMS of cl/lib/convolution.clh; returns their number. */
 enum { HUSK__CONV_GEOMETRY_ARGUMENTS = 32 };
 size_t husk__conv_geometry_arguments(husk__arg *list, const husk__conv_geometry *geometry);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Variants tiled and matrix: implicit GEMM for GPUs, multiplied by plain arithmetic or by a matrix engine. The kernel
-// is described in cl/conv_tiled.cl.
+// is described in cl/conv_tiled.cl, that of configurations whose tiles asynchronous copies fill in cl/conv_async.cl.
 #include "base/epilogue.h"
 #include "base/tensor.h"
+#include "ops/conv_async.h"
 #include "ops/conv_tiles.h"
 
 // Filters by positions of y.
@@ -68,16 +69,55 @@ const husk__variant husk__conv_tiled = {
     .run = run,
 };
 
+// ---- by an engine ----
+
+// More than three stages have half the steps.
+static const husk__configuration matrix_menu[] = {HUSK__CONV_MATRIX_TILES, HUSK__CONV_ASYNC(128, 300, 5),
+                                                  HUSK__CONV_ASYNC(64, 300, 3)};
+
+static bool is_async(const husk__configuration *configuration)
+{
+    return configuration->values[HUSK__CONV_STAGES] > 0;
+}
+
+static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    return is_async(candidate->configuration) ? husk__conv_async_supports(candidate, reason)
+                                              : husk__conv_matrix_supports(candidate, reason);
+}
+
+static double cost_matrix(const husk__candidate *candidate)
+{
+    return is_async(candidate->configuration) ? husk__conv_async_cost(candidate) : cost(candidate);
+}
+
+static uint64_t workspace_matrix(const husk__candidate *candidate)
+{
+    return is_async(candidate->configuration) ? husk__conv_async_workspace(candidate) : workspace(candidate);
+}
+
+static husk_status prepare_matrix(husk_plan *plan, const husk__scope *scope)
+{
+    return is_async(plan->configuration) ? husk__conv_async_prepare(plan, scope) : prepare(plan, scope);
+}
+
+static husk_status run_matrix(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                              const husk__scratch *scratch, const husk__scope *scope)
+{
+    return is_async(plan->configuration) ? husk__conv_async_run(plan, queue, arguments, scratch, scope)
+                                         : run(plan, queue, arguments, scratch, scope);
+}
+
 const husk__variant husk__conv_matrix = {
     .name = "matrix",
     .family = HUSK__FAMILY_GPU,
-    .configurations = husk__conv_matrix_menu,
-    .configuration_count = HUSK__CONV_MATRIX_MENU,
-    .supports = husk__conv_matrix_supports,
-    .cost = cost,
-    .workspace = workspace,
+    .configurations = matrix_menu,
+    .configuration_count = sizeof matrix_menu / sizeof *matrix_menu,
+    .supports = supports_matrix,
+    .cost = cost_matrix,
+    .workspace = workspace_matrix,
     .error_factor = husk__conv_error_factor,
     .flops = husk__conv_flops,
-    .prepare = prepare,
-    .run = run,
+    .prepare = prepare_matrix,
+    .run = run_matrix,
 };

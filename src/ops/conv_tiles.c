@@ -16,16 +16,7 @@ const husk__configuration husk__conv_tiled_menu[HUSK__CONV_TILED_MENU] = {
 // An engine's file knows its work-items, and its product how many steps lie in local memory: at most so many, to which
 // packed weights are rounded up (cl/lib/packed_lines.clh).
 enum { MOST_STEPS = 32, PACK_ITEMS = 32 };
-#define MATRIX(side)                     \
-    {                                    \
-#side "x" #side, "",             \
-        {                                \
-            side, side, 0, 0, MOST_STEPS \
-        }                                \
-    }
-
-const husk__configuration husk__conv_matrix_menu[HUSK__CONV_MATRIX_MENU] = {MATRIX(128), MATRIX(64),
-                                                                            MATRIX(32)};
+const husk__configuration husk__conv_matrix_menu[HUSK__CONV_MATRIX_MENU] = {HUSK__CONV_MATRIX_TILES};
 
 static bool is_matrix(const husk__configuration *configuration)
 {

@@ -18,6 +18,9 @@ typedef struct husk__conv_tiles {
 /* Named for the work-group's tile. What the numbers of a configuration mean; no ITEM_M marks an engine's. */
 enum { HUSK__TILE_M, HUSK__TILE_N, HUSK__TILE_ITEM_M, HUSK__TILE_ITEM_N, HUSK__TILE_STEPS };
 enum { HUSK__CONV_TILED_MENU = 4, HUSK__CONV_MATRIX_MENU = 3 };
+/* An engine's: at most 32 steps of a tile lie in local memory, to which packed weights are rounded up. */
+#define HUSK__CONV_MATRIX_TILE(side) {#side "x" #side, "", {side, side, 0, 0, 32}}
+#define HUSK__CONV_MATRIX_TILES HUSK__CONV_MATRIX_TILE(128), HUSK__CONV_MATRIX_TILE(64), HUSK__CONV_MATRIX_TILE(32)
 extern const husk__configuration husk__conv_tiled_menu[HUSK__CONV_TILED_MENU];
 extern const husk__configuration husk__conv_matrix_menu[HUSK__CONV_MATRIX_MENU];
 

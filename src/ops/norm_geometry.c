@@ -307,6 +307,11 @@ bool husk__norm_workgroup_supports(const husk__candidate *candidate, char reason
         snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", (int)items);
         return false;
     }
+    return husk__norm_workgroup_lists_fit(own, reason);
+}
+
+bool husk__norm_workgroup_lists_fit(const problem *own, char reason[HUSK__REASON_CAPACITY])
+{
     const husk__norm_lists sets = husk__norm_sets(own), parameters = husk__norm_parameters(own);
     snprintf(reason, HUSK__REASON_CAPACITY, "x and y have more than %d dimensions that do not lie one after the other",
              (int)LIST);

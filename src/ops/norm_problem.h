@@ -99,7 +99,8 @@ husk__arg *husk__norm_write_columns(const husk__norm_columns *columns, int64_t s
 /* A dimension's strides: tensors of them, parameter, statistic. */
 husk__arg *husk__norm_write_strides(const husk__norm_dimension *dimension, int tensors, husk__arg *end);
 
-/* What a general variant's configuration is asked: work-items a group, and dimensions that fit the kernels' lists. */
+/* Whether dimensions fit the kernels' lists; what a general variant's configuration is asked: its work-items too. */
+bool husk__norm_workgroup_lists_fit(const husk__norm_problem *problem, char reason[HUSK__REASON_CAPACITY]);
 bool husk__norm_workgroup_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__norm_workgroup_cost(const husk__candidate *candidate);
 /* Sets or parameters that a work-group takes at once, a power of two; the groups of a launch. */
@@ -110,7 +111,8 @@ husk__range husk__norm_workgroup_range(const husk__norm_lists *lists, int32_t la
 void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists *lists, char *text, size_t capacity);
 
 extern const husk__configuration husk__norm_cpu_menu[1], husk__norm_workgroup_menu[2];
-extern const husk__variant husk__norm_rows, husk__norm_columns_variant, husk__norm_workgroup;
+extern const husk__variant husk__norm_rows, husk__norm_columns_variant, husk__norm_registers;
+extern const husk__variant husk__norm_workgroup;
 extern const husk__variant husk__norm_backward_rows, husk__norm_backward_columns, husk__norm_backward_workgroup;
 
 /* ---- validation and resolution, shared by forward and backward ---- */

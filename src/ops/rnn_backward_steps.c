@@ -203,7 +203,7 @@ husk_status husk__rnn_backward_run_steps(const husk_plan *plan, husk_queue *queu
     const husk__rnn_grid *grid = &made->grid;
     const launch l = {plan, own, made, run, scratch, at, layer, layer * own->forward.directions};
     const husk__range range = {{grid->groups[0], grid->groups[1], (size_t)at->count},
-                               {grid->items[0], grid->items[1], 1}};
+                               {grid->items[0], grid->items[1], grid->items[2]}};
     // Step -1 stands for the initial states' gradients.
     const int64_t end = at->begin == 0 && (own->has_dh0 || own->has_dc0) ? -1 : at->begin;
     argument_list list;

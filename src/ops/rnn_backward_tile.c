@@ -65,6 +65,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     state->grid.groups[1] = 1;
     state->grid.items[0] = (size_t)values[TILE_UNITS];
     state->grid.items[1] = (size_t)values[TILE_THREADS];
+    state->grid.items[2] = 1;
     char options[160];
     snprintf(options, sizeof options, "%s %s", husk__rnn_dtype_options(&problem->forward),
              plan->configuration->options);

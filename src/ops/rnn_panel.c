@@ -83,7 +83,7 @@ void husk__rnn_divide(const husk__rnn_problem *problem, int64_t panels, uint32_t
             grid->is_whole = groups == 1;
         }
     }
-    grid->items[0] = grid->items[1] = 1;
+    grid->items[0] = grid->items[1] = grid->items[2] = 1;
 }
 
 // The products of the inputs: a launch that divides rows or panels evenly, in whole tiles, among all cores; or, where a

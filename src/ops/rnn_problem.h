@@ -160,7 +160,7 @@ typedef struct husk__rnn_layout {
 
 /* How one layer's steps are launched. */
 typedef struct husk__rnn_grid {
-    size_t groups[2], items[2];
+    size_t groups[2], items[3];
     int32_t group_panels, group_rows; /* of the panel variant */
     bool is_whole;                    /* one launch does all steps of a chunk */
     bool makes_inputs;                /* the first launch makes the products of the inputs too */

@@ -57,6 +57,7 @@ static void classify(const void *untyped, husk__text *text)
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__softmax_backward_rows, &husk__softmax_backward_columns,
+                                                &husk__softmax_backward_registers,
                                                 &husk__softmax_backward_workgroup, NULL};
 
 const husk__op husk__op_softmax_backward = {

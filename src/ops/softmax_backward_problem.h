@@ -50,6 +50,6 @@ husk__softmax_backward_geometry husk__softmax_backward_geometry_of(const husk__s
 husk__softmax_backward_launch *husk__softmax_backward_make_launch(husk_plan *plan);
 
 extern const husk__variant husk__softmax_backward_rows, husk__softmax_backward_columns,
-    husk__softmax_backward_workgroup;
+    husk__softmax_backward_registers, husk__softmax_backward_workgroup;
 
 #endif

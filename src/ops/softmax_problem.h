@@ -59,6 +59,7 @@ bool husk__softmax_fills(const husk_device_traits *traits, int64_t pieces);
 /* Kernels count along the axis in int. */
 bool husk__softmax_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 
-extern const husk__variant husk__softmax_rows, husk__softmax_columns, husk__softmax_workgroup;
+extern const husk__variant husk__softmax_rows, husk__softmax_columns, husk__softmax_registers;
+extern const husk__variant husk__softmax_workgroup;
 
 #endif

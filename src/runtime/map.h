@@ -14,6 +14,7 @@ typedef struct husk__map {
     int64_t total; /* elements */
     int64_t share; /* CPU devices: elements a work-group takes */
     bool streams;  /* the tensors are more than the caches hold */
+    bool by_fours; /* grid: elements lie side by side, four and four */
     husk__range range;
 } husk__map;
 

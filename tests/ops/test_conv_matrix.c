@@ -10,7 +10,7 @@
 #include "ref/freivalds.h"
 #include "support/environment.h"
 
-enum { IN_DEFAULT = 1, EACH = 12 };
+enum { IN_DEFAULT = 1, EACH = 12, WITH_COPIES = 4 /* soft_nv_mma's */ };
 
 static const char *const variants[] = {"matrix:32x32", "matrix:64x64", "matrix:128x128"};
 
@@ -108,6 +108,61 @@ START_TEST(every_product_is_within_its_bound)
                   "%s refuses too many gradients", p->engine);
     ck_assert_msg(ran > EACH / 2 || husk_context_traits(test_context())->work_group < 128,
                   "%s refuses too much", p->engine);
+    test_restore_environment();
+}
+END_TEST
+
+// Tiles that copies fill: channels in whole chunks and others, side by side and not, in groups, with and without whole
+// tiles of them; in each product of an engine that has copies.
+START_TEST(tiles_that_copies_fill)
+{
+    static const char *const copying[] = {"matrix:64x64_async3", "matrix:128x128_async5"};
+    static const int64_t channels[] = {8, 5, 16, 24, 4, 40, 12, 33};
+    const test_product *p = &test_products[_i];
+    husk_ref_random random = {.seed = 9400 + 31 * (uint64_t)_i};
+    const int count = test_is_long() ? 16 : 8;
+    int ran = 0;
+    if (husk_context_traits(test_context())->work_group < 128)
+        return;
+    test_setenv("HUSK_ENGINES", p->engine);
+    for (int i = 0; i < count; ++i) {
+        conv_backward_case c;
+        do {
+            c = conv_backward_draw(&random, 4e5, false);
+            c.channels = channels[i % 8];
+        } while (!conv_backward_resolve(&c) || conv_backward_products(&c) > 8e5);
+        c.dtype = p->dtype;
+        c.is_wide = p->dtype != HUSK_F32 && i % 3 == 0;
+        if (i % 4 != 1)
+            c.layouts[0] = TEST_CHANNELS_LAST;
+        if (i % 2 == 0)
+            c.layouts[2] = TEST_CHANNELS_LAST;
+        ran += conv_engine_forward(&c, p, copying[i % 4 == 3], i % 3 == 0 ? HUSK_ACT_GELU : HUSK_ACT_LEAKY_RELU);
+    }
+    ck_assert_int_eq(ran, husk_context_traits(test_context())->local_memory < 44 * 1024 ? count - count / 4 : count);
+    test_restore_environment();
+}
+END_TEST
+
+// Fewer channels than are worth a copy, and an engine that has none.
+START_TEST(what_copies_refuse)
+{
+    if (husk_context_traits(test_context())->work_group < 128)
+        return;
+    conv_backward_case c = conv_backward_plain(3, 5, 6, 3, 1, 1);
+    husk_conv_params params = conv_engine_params(&c, &test_products[0], "matrix:64x64_async3");
+    test_tensor x = test_input(4, c.x, TEST_PACKED, 5, 1.0f), w = test_input(4, c.w, TEST_PACKED, 6, 1.0f);
+    test_tensor y = test_output(HUSK_F32, 4, c.y, TEST_PACKED);
+    test_setenv("HUSK_ENGINES", "soft_nv_mma");
+    ck_assert_int_eq(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &y.tensor), HUSK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(test_queue())->text, "fewer than 4"));
+    test_restore_environment();
+    test_setenv("HUSK_ENGINES", "soft_amd_wmma");
+    ck_assert_int_eq(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &y.tensor), HUSK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(test_queue())->text, "no asynchronous copies"));
+    test_release(&x);
+    test_release(&w);
+    test_release(&y);
     test_restore_environment();
 }
 END_TEST
@@ -218,6 +273,8 @@ int main(void)
     TCase *cases = tcase_create("conv_matrix");
     tcase_set_timeout(cases, 900);
     tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, TEST_PRODUCTS);
+    tcase_add_loop_test(cases, tiles_that_copies_fill, 0, WITH_COPIES);
+    tcase_add_test(cases, what_copies_refuse);
     tcase_add_test(cases, ten_runs_give_the_same_bits);
     tcase_add_test(cases, packed_weights_serve_every_precision);
     tcase_add_test(cases, the_engine_has_to_be_for_it);

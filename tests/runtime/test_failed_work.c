@@ -106,12 +106,11 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void expect_told(bool has_failed, husk_status (*question)(husk_queue *asked), husk_queue *asked)
 {
     if (has_failed) {
-        const char *code = "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
         ck_assert_int_eq(question(asked), HUSK_OPENCL);
         if (question == record) // an event may have told it, which is another answer than the queue's
             husk_queue_finish(asked);
         else
-            ck_assert_ptr_nonnull(strstr(husk_queue_error(asked)->text, code));
+            ck_assert_int_lt(husk_queue_error(asked)->opencl_code, 0); // drivers have several for it
     }
     ck_assert_int_eq(question(asked), HUSK_OK);
     fill();

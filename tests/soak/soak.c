@@ -199,6 +199,33 @@ static bool parse(int argc, char **argv, soak_options *o)
 }
 
 // A plan cache that is too small, so that plans come and go.
+// CLBlast builds one program for single matrices and one for batches when it is first asked for them, and keeps them as
+// long as the context lives: asked now, so that they are no loss when a thread draws its first.
+static void warm_clblast(husk_context *context, husk_queue *queue)
+{
+    enum { SIDE = 8, BATCH = 2, ELEMENTS = BATCH * SIDE * SIDE };
+    static const int64_t shape[] = {BATCH, SIDE, SIDE};
+    const husk_gemm_params params = HUSK_GEMM_PARAMS(.variant = "clblast");
+    const float zero = 0.0f;
+    husk_buffer *buffer = NULL;
+    husk_error error;
+    if (husk_buffer_create(context, 3 * ELEMENTS * sizeof zero, &buffer, &error) != HUSK_OK ||
+        husk_buffer_fill(queue, buffer, 0, husk_buffer_size(buffer), &zero, sizeof zero) != HUSK_OK) {
+        husk_buffer_release(buffer);
+        return;
+    }
+    for (int32_t rank = 2; rank <= 3; rank++) {
+        husk_tensor t[3];
+        for (int i = 0; i < 3; i++) {
+            t[i] = husk_tensor_make(buffer, HUSK_F32, rank, shape + 3 - rank);
+            t[i].offset = i * ELEMENTS;
+        }
+        husk_gemm(queue, &params, 1.0f, &t[0], &t[1], NULL, 0.0f, &t[2]); // refused where there is no CLBlast
+    }
+    husk_queue_finish(queue);
+    husk_buffer_release(buffer);
+}
+
 static bool open_context(soak *s)
 {
     const husk_context_params params = HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 64);
@@ -213,6 +240,8 @@ static bool open_context(soak *s)
         pthread_mutex_init(&s->shared_lock[i], NULL);
         status = make_queue(s, &s->shared[i]);
     }
+    if (status == HUSK_OK)
+        warm_clblast(opened->context, s->shared[0].queue);
     if (status != HUSK_OK)
         fprintf(stderr, "soak: %s: %s\n", husk_status_name(status), opened->error.text);
     return status == HUSK_OK;

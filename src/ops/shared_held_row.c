@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "ops/shared_held_row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+enum { GROUP = 256, GROUPS_PER_UNIT = 16 };
+
+#define HELD(items, fours) {#items "x" #fours, "-DROW_ITEMS=" #items " -DFOURS=" #fours, {items, fours}}
+
+const husk__configuration husk__held_menu[HUSK__HELD_MENU] = {
+    HELD(32, 1), HELD(32, 2), HELD(32, 4), HELD(64, 4), HELD(128, 4), HELD(256, 4), HELD(256, 8), HELD(256, 1),
+};
+
+static int64_t capacity_of(const husk__configuration *configuration)
+{
+    return 4 * (int64_t)configuration->values[HUSK__HELD_ITEMS] * configuration->values[HUSK__HELD_FOURS];
+}
+
+static int64_t groups_of(const husk__configuration *configuration, int64_t rows)
+{
+    return husk__divide_up(rows, GROUP / configuration->values[HUSK__HELD_ITEMS]);
+}
+
+bool husk__held_supports(const husk__candidate *candidate, int64_t length, char reason[HUSK__REASON_CAPACITY])
+{
+    if (candidate->traits->work_group < GROUP) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", GROUP);
+        return false;
+    }
+    if (length > capacity_of(candidate->configuration)) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "holds %lld elements of a row, which has %lld",
+                 (long long)capacity_of(candidate->configuration), (long long)length);
+        return false;
+    }
+    return true;
+}
+
+double husk__held_cost(const husk__candidate *candidate, int64_t rows, int64_t length)
+{
+    const double idle = 1.0 - (double)length / (double)capacity_of(candidate->configuration);
+    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
+    const double busy = (double)groups_of(candidate->configuration, rows) / (2.0 * units);
+    return -2.0 + idle - (busy < 1.0 ? busy : 1.0);
+}
+
+// NVIDIA's compiler would take as many as a group of 256 can have, and then few groups run at a time.
+const char *husk__held_options(const husk__configuration *configuration, const husk_device_traits *traits)
+{
+    if (!strstr(traits->extensions, "cl_nv_compiler_options"))
+        return "";
+    return configuration->values[HUSK__HELD_FOURS] > 4 ? " -cl-nv-maxrregcount=128" : " -cl-nv-maxrregcount=64";
+}
+
+husk__range husk__held_range(const husk__configuration *configuration, int64_t rows, const husk_device_traits *traits)
+{
+    const int64_t groups =
+        husk__min_i64(groups_of(configuration, rows), GROUPS_PER_UNIT * (int64_t)traits->compute_units);
+    return (husk__range){{(size_t)groups, 1, 1}, {GROUP, 1, 1}};
+}
