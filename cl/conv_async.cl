@@ -51,7 +51,7 @@ void husk_conv_async_pack(const __global data_t *restrict w_base, long w_offset,
 }
 
 #define IMAGE_SIDE 32 // pixels and channels that a work-group turns at a time
-#define IMAGE_ROWS 8
+#define IMAGE_ROWS 4
 
 __kernel __attribute__((reqd_work_group_size(IMAGE_SIDE, IMAGE_ROWS, 1)))
 void husk_conv_async_image(const __global data_t *restrict x_base, long x_offset, __global tile_t *restrict image_base,

@@ -52,8 +52,8 @@ void husk_norm_registers(const __global data_t *x_base, long x_offset, const __g
             HELD_COMBINE(differences, HELD_SUM, 0);
             moments.offset = differences / moments.count;
             squares -= differences * moments.offset;
-            barrier(CLK_LOCAL_MEM_FENCE); // the next set's first round is this one's last
         }
+        barrier(CLK_LOCAL_MEM_FENCE); // the next set's first round may be this one's last
         moments.squares = squares;
         const norm_statistics found = norm_finish(&moments, epsilon);
         if (held_lane == 0 && count > 0)

@@ -12,7 +12,7 @@
 #include "select/engine.h"
 
 enum { EFFICIENCY = 6, MOST_WHOLE_STAGES = 3, CHUNK_BYTES = 16, PACKED_CHANNELS = 32, PACK_ITEMS = 32 };
-enum { IMAGE_SIDE = 32, IMAGE_ROWS = 8, LEAST_CHANNELS = 4 };
+enum { IMAGE_SIDE = 32, IMAGE_ROWS = 4, LEAST_CHANNELS = 4, MOST_PIXELS = 1 << 30 };
 
 static int64_t chunk_of(const husk__conv_problem *problem)
 {
@@ -98,6 +98,10 @@ bool husk__conv_async_supports(const husk__candidate *candidate, char reason[HUS
     if (problem->geometry.channels < LEAST_CHANNELS) {
         snprintf(reason, HUSK__REASON_CAPACITY, "copies channels by 16 bytes: fewer than %d of a group are too few",
                  LEAST_CHANNELS);
+        return false;
+    }
+    if (!is_as_wanted(problem) && pixels_of(&problem->geometry) > MOST_PIXELS) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "x has more than 2^30 pixels to be brought into order");
         return false;
     }
     const uint64_t items = (uint64_t)husk__engine_items(engine, tile_of(candidate->configuration));

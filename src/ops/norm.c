@@ -188,8 +188,8 @@ husk__norm_problem husk__norm_resolve(const husk_norm_params *params, const husk
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&husk__norm_rows, &husk__norm_columns_variant, &husk__norm_registers,
-                                                &husk__norm_workgroup, NULL};
+static const husk__variant *const variants[] = {&husk__norm_rows, &husk__norm_columns_variant, &husk__norm_workgroup,
+                                                &husk__norm_registers, NULL};
 
 const husk__op husk__op_norm = {
     .name = "norm",

@@ -57,9 +57,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     own->parameter_stride = own->sets.inner.rank == 0 ? 0 : (int32_t)elements_of(&own->sets).parameter;
     own->range =
         husk__held_range(plan->configuration, own->sets.outer_count, husk_context_traits(plan->context));
+    const husk_dtype dtype = ((const husk__norm_problem *)plan->problem)->tensors[0].dtype;
     char options[128];
     husk__norm_workgroup_options(plan, &own->sets, options, sizeof options);
-    strncat(options, husk__held_options(plan->configuration, husk_context_traits(plan->context)),
+    strncat(options, husk__held_options(plan->configuration, dtype, husk_context_traits(plan->context)),
             sizeof options - strlen(options) - 1);
     return husk__kernel_get(plan->context, "norm_registers.cl", options, "husk_norm_registers", &own->kernel, scope);
 }

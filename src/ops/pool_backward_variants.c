@@ -191,18 +191,20 @@ static double window_rows(const husk__pool_problem *own)
     return windows_along(own, POOL_D) * windows_along(own, POOL_H);
 }
 
-// Additions that an element of dx meets one after another, at least: of averages those of a row are done by themselves,
-// of maxima those of some rows.
-static double additions_of(const husk__pool_problem *own)
-{
-    return windows_along(own, POOL_W) + (own->kind == HUSK_POOL_MAX ? 0.0 : window_rows(own));
-}
-
 // Rows of outputs whose gradients the kernel adds up by themselves; 0: all.
 static int32_t rows_together(const husk__pool_problem *own)
 {
     const double row = windows_along(own, POOL_W);
     return row * window_rows(own) <= MOST_TERMS ? 0 : (int32_t)(MOST_TERMS / row);
+}
+
+// Additions that an element of dx meets one after another, at least: of averages those of a row are done by themselves,
+// of maxima those of some rows, whose sums are added up then.
+static double additions_of(const husk__pool_problem *own)
+{
+    const double row = windows_along(own, POOL_W), rows = window_rows(own);
+    const int32_t together = own->kind == HUSK_POOL_MAX && row <= MOST_TERMS ? rows_together(own) : 0;
+    return own->kind != HUSK_POOL_MAX ? row + rows : together > 0 ? fmax(row, ceil(rows / together)) : row;
 }
 
 static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])

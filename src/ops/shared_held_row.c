@@ -47,11 +47,13 @@ double husk__held_cost(const husk__candidate *candidate, int64_t rows, int64_t l
 }
 
 // NVIDIA's compiler would take as many as a group of 256 can have, and then few groups run at a time.
-const char *husk__held_options(const husk__configuration *configuration, const husk_device_traits *traits)
+const char *husk__held_options(const husk__configuration *configuration, husk_dtype dtype,
+                               const husk_device_traits *traits)
 {
-    if (!strstr(traits->extensions, "cl_nv_compiler_options"))
+    const int32_t registers = configuration->values[HUSK__HELD_FOURS] * (dtype == HUSK_F64 ? 2 : 1);
+    if (registers > 8 || !strstr(traits->extensions, "cl_nv_compiler_options"))
         return "";
-    return configuration->values[HUSK__HELD_FOURS] > 4 ? " -cl-nv-maxrregcount=128" : " -cl-nv-maxrregcount=64";
+    return registers > 4 ? " -cl-nv-maxrregcount=128" : " -cl-nv-maxrregcount=64";
 }
 
 husk__range husk__held_range(const husk__configuration *configuration, int64_t rows, const husk_device_traits *traits)

@@ -18,7 +18,8 @@ bool husk__held_supports(const husk__candidate *candidate, int64_t length, char 
 /* Below 0, which is what kernels that read rows several times say: few registers that hold nothing, and busy units. */
 double husk__held_cost(const husk__candidate *candidate, int64_t rows, int64_t length);
 /* What the kernels' options are besides, with a blank before it: registers for enough work-items at a time. */
-const char *husk__held_options(const husk__configuration *configuration, const husk_device_traits *traits);
+const char *husk__held_options(const husk__configuration *configuration, husk_dtype dtype,
+                               const husk_device_traits *traits);
 husk__range husk__held_range(const husk__configuration *configuration, int64_t rows, const husk_device_traits *traits);
 
 #endif

@@ -77,8 +77,8 @@ static void classify(const void *untyped, husk__text *text)
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&husk__softmax_rows, &husk__softmax_columns, &husk__softmax_registers,
-                                                &husk__softmax_workgroup, NULL};
+static const husk__variant *const variants[] = {&husk__softmax_rows, &husk__softmax_columns, &husk__softmax_workgroup,
+                                                &husk__softmax_registers, NULL};
 
 const husk__op husk__op_softmax = {
     .name = "softmax",

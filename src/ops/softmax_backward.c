@@ -57,8 +57,8 @@ static void classify(const void *untyped, husk__text *text)
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__softmax_backward_rows, &husk__softmax_backward_columns,
-                                                &husk__softmax_backward_registers,
-                                                &husk__softmax_backward_workgroup, NULL};
+                                                &husk__softmax_backward_workgroup,
+                                                &husk__softmax_backward_registers, NULL};
 
 const husk__op husk__op_softmax_backward = {
     .name = "softmax_backward",

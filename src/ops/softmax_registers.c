@@ -32,7 +32,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     own->range = husk__held_range(plan->configuration, own->shape.row_count, husk_context_traits(plan->context));
     char options[128];
     snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->shape.dtype), plan->configuration->options,
-             husk__held_options(plan->configuration, husk_context_traits(plan->context)));
+             husk__held_options(plan->configuration, own->shape.dtype, husk_context_traits(plan->context)));
     return husk__kernel_get(plan->context, "softmax_registers.cl", options, "husk_softmax_registers", &own->kernels[0],
                             scope);
 }

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const variants[] = {NULL, "rows", "columns", "workgroup:256", "workgroup:64"};
+static const char *const variants[] = {NULL, "rows", "columns", "workgroup:256", "workgroup:64",
+                                       "registers:32x1", "registers:64x4", "registers:256x8"};
 static const char *const output_names[] = {"y", "mean", "rstd", "running_mean", "running_variance"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), OUTPUTS = 5 };
 

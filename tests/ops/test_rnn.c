@@ -9,7 +9,8 @@
 #include "rnn_case.h"
 #include "support/environment.h"
 
-static const char *const variants[] = {"panel:8x2", "panel:6x2", "tile:32x32", "tile:16x16", "tile:4x16"};
+static const char *const variants[] = {"panel:8x2",  "panel:6x2", "tile:32x32",     "tile:16x16",
+                                       "tile:4x16", "tile:16x16_split", "tile:4x16_split"};
 #define VARIANTS ((int)(sizeof(variants) / sizeof(*variants)))
 
 // ---- drawn by chance ----

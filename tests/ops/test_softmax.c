@@ -9,7 +9,8 @@
 #include <string.h>
 
 static const char *const variants[] =
-    {NULL, "rows", "columns", "workgroup:1x256", "workgroup:1x64", "workgroup:32x8", "workgroup:16x4"};
+    {NULL, "rows", "columns", "workgroup:1x256", "workgroup:1x64", "workgroup:32x8", "workgroup:16x4",
+     "registers:32x1", "registers:64x4", "registers:256x8"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 static void check(void *user, const husk_ref_array *y, husk_ref_report *report)

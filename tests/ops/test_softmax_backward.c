@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const variants[] = {NULL, "rows", "columns", "workgroup:1x64", "workgroup:16x4"};
+static const char *const variants[] = {NULL, "rows", "columns", "workgroup:1x64", "workgroup:16x4",
+                                       "registers:32x1", "registers:64x4", "registers:256x8"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 #define NAME "softmax_backward"

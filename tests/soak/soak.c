@@ -198,7 +198,6 @@ static bool parse(int argc, char **argv, soak_options *o)
     return true;
 }
 
-// A plan cache that is too small, so that plans come and go.
 // CLBlast builds one program for single matrices and one for batches when it is first asked for them, and keeps them as
 // long as the context lives: asked now, so that they are no loss when a thread draws its first.
 static void warm_clblast(husk_context *context, husk_queue *queue)
@@ -226,6 +225,7 @@ static void warm_clblast(husk_context *context, husk_queue *queue)
     husk_buffer_release(buffer);
 }
 
+// A plan cache that is too small, so that plans come and go.
 static bool open_context(soak *s)
 {
     const husk_context_params params = HUSK_CONTEXT_PARAMS(.plan_cache_capacity = 64);
