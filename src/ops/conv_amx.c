@@ -257,21 +257,6 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status lay_out(const husk_plan *plan, husk_queue *queue, const husk_tensor *x, husk__arg image,
-                           const husk__scope *scope)
-{
-    const husk__conv_problem *problem = plan->problem;
-    const husk__conv_state *state = plan->state;
-    husk__arg list[4 + HUSK__CONV_GEOMETRY_ARGUMENTS];
-    size_t count = 0;
-    list[count++] = HUSK__ARG_TENSOR(x);
-    list[count++] = image;
-    count += husk__conv_geometry_arguments(list + count, &problem->geometry);
-    list[count++] = HUSK__ARG_I64(state->extra[IMAGE_FROM]);
-    list[count++] = HUSK__ARG_I64(state->extra[ROOM]);
-    return husk__launch(queue, state->lay_out, &state->lay_out_range, list, count, scope);
-}
-
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
                        const husk__scope *scope)
 {
@@ -286,8 +271,9 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     const husk__arg image = HUSK__ARG_BUFFER(has_image ? scratch->buffer : NULL, offset, sizeof(uint16_t));
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, given, scratch, &weights, scope);
+    const husk__arg place[] = {HUSK__ARG_I64(state->extra[IMAGE_FROM]), HUSK__ARG_I64(state->extra[ROOM])};
     if (status == HUSK_OK && has_image)
-        status = lay_out(plan, queue, given->x, image, scope);
+        status = husk__conv_lay_out(plan, queue, given->x, image, place, sizeof place / sizeof *place, scope);
     if (status != HUSK_OK)
         return status;
     const husk_buffer *waiting = state->extra[WAITING] > 0 ? scratch->buffer : NULL;

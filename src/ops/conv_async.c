@@ -170,19 +170,6 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status lay_out(const husk_plan *plan, husk_queue *queue, const husk_tensor *x, husk__arg image,
-                           const husk__scope *scope)
-{
-    const husk__conv_problem *problem = plan->problem;
-    const husk__conv_state *state = plan->state;
-    husk__arg list[4 + HUSK__CONV_GEOMETRY_ARGUMENTS];
-    size_t count = 0;
-    list[count++] = HUSK__ARG_TENSOR(x);
-    list[count++] = image;
-    count += husk__conv_geometry_arguments(list + count, &problem->geometry);
-    return husk__launch(queue, state->lay_out, &state->lay_out_range, list, count, scope);
-}
-
 husk_status husk__conv_async_run(const husk_plan *plan, husk_queue *queue, const void *arguments,
                                  const husk__scratch *scratch, const husk__scope *scope)
 {
@@ -204,7 +191,7 @@ husk_status husk__conv_async_run(const husk_plan *plan, husk_queue *queue, const
                                    husk_dtype_size(problem->dtype));
         memcpy(input.strides, strides, sizeof input.strides);
         group = pixels_of(g) * pixel;
-        status = lay_out(plan, queue, given->x, input.x, scope);
+        status = husk__conv_lay_out(plan, queue, given->x, input.x, NULL, 0, scope);
         if (status != HUSK_OK)
             return status;
     }

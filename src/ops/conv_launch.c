@@ -10,7 +10,8 @@
 #include "base/tensor.h"
 #include "ops/conv_problem.h"
 
-enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 9, ACTIVATION_ARGUMENTS = 4, SCRATCH_ALIGNMENT = 256 };
+enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 9, ACTIVATION_ARGUMENTS = 4, LAY_OUT_ARGUMENTS = 2 };
+enum { SCRATCH_ALIGNMENT = 256 };
 
 int64_t husk__conv_filter_count(const husk__conv_problem *problem)
 {
@@ -239,6 +240,21 @@ size_t husk__conv_geometry_arguments(husk__arg *list, const husk__conv_geometry 
     for (int i = 0; i < 5; ++i)
         list[count++] = HUSK__ARG_I64(g->y_strides[i]);
     return count;
+}
+
+husk_status husk__conv_lay_out(const husk_plan *plan, husk_queue *queue, const husk_tensor *x, husk__arg image,
+                               const husk__arg *extra, size_t extra_count, const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    const husk__conv_state *state = plan->state;
+    husk__arg list[2 + HUSK__CONV_GEOMETRY_ARGUMENTS + LAY_OUT_ARGUMENTS];
+    size_t count = 0;
+    list[count++] = HUSK__ARG_TENSOR(x);
+    list[count++] = image;
+    count += husk__conv_geometry_arguments(list + count, &problem->geometry);
+    for (size_t i = 0; i < extra_count; ++i)
+        list[count++] = extra[i];
+    return husk__launch(queue, state->lay_out, &state->lay_out_range, list, count, scope);
 }
 
 husk_status husk__conv_launch_on(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,

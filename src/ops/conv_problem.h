@@ -149,6 +149,9 @@ husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk
 husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
                                const husk__conv_arguments *arguments, const husk__scratch *scratch,
                                husk__arg *weights, const husk__scope *scope);
+/* Enqueue the copy of x into an image: state->lay_out, with at most 2 arguments behind x, image and CONV_PARAMS. */
+husk_status husk__conv_lay_out(const husk_plan *plan, husk_queue *queue, const husk_tensor *x, husk__arg image,
+                               const husk__arg *extra, size_t extra_count, const husk__scope *scope);
 /* Enqueue: the arguments all kernels share, extra ones (at most 9), the activation. */
 husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
                               husk__arg weights, const husk__arg *extra, size_t extra_count,

@@ -345,7 +345,7 @@ husk__range husk__norm_workgroup_range(const husk__norm_lists *lists, int32_t la
     return (husk__range){{(size_t)groups, 1, 1}, {(size_t)items, 1, 1}};
 }
 
-void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists *lists, char *text, size_t capacity)
+const char *husk__norm_index_option(const husk_plan *plan, const husk__norm_lists *lists)
 {
     int64_t reach = lists->inner_count;
     const list *all = &lists->inner;
@@ -355,9 +355,14 @@ void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists 
             last += (all->dimensions[d].extent - 1) * all->dimensions[d].strides[t];
         reach = husk__max_i64(reach, last);
     }
+    return husk__needs_index_64(plan->context, reach) ? "-DINDEX_64" : "";
+}
+
+void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists *lists, char *text, size_t capacity)
+{
     const problem *own = plan->problem;
-    snprintf(text, capacity, "%s %s%s", husk__dtype_option(own->tensors[0].dtype), plan->configuration->options,
-             husk__needs_index_64(plan->context, reach) ? " -DINDEX_64" : "");
+    snprintf(text, capacity, "%s %s %s", husk__dtype_option(own->tensors[0].dtype), plan->configuration->options,
+             husk__norm_index_option(plan, lists));
 }
 
 const husk__configuration husk__norm_cpu_menu[1] = {{.name = "1", .options = ""}};

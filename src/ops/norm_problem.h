@@ -107,7 +107,9 @@ double husk__norm_workgroup_cost(const husk__candidate *candidate);
 int32_t husk__norm_lanes(const husk__norm_lists *lists);
 husk__range husk__norm_workgroup_range(const husk__norm_lists *lists, int32_t lanes, int32_t items,
                                        const husk_device_traits *traits);
-/* "-DDTYPE_... -DWG=... -DINDEX_64" as lists need it. */
+/* "-DINDEX_64" where elements of a list lie beyond what 32 bits count, or "". */
+const char *husk__norm_index_option(const husk_plan *plan, const husk__norm_lists *lists);
+/* "-DDTYPE_... -DWG=..." and that. */
 void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists *lists, char *text, size_t capacity);
 
 extern const husk__configuration husk__norm_cpu_menu[1], husk__norm_workgroup_menu[2];

@@ -2,9 +2,7 @@
 // Normalisation's variant for GPUs whose sets fit registers: choose -> launch. Kernel: cl/norm_registers.cl.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/tensor.h"
 #include "ops/shared_held_row.h"
 #include "ops/norm_problem.h"
 
@@ -55,14 +53,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     plan->state = own; // freed with the plan
     own->sets = husk__norm_sets(plan->problem);
     own->parameter_stride = own->sets.inner.rank == 0 ? 0 : (int32_t)elements_of(&own->sets).parameter;
-    own->range =
-        husk__held_range(plan->configuration, own->sets.outer_count, husk_context_traits(plan->context));
-    const husk_dtype dtype = ((const husk__norm_problem *)plan->problem)->tensors[0].dtype;
-    char options[128];
-    husk__norm_workgroup_options(plan, &own->sets, options, sizeof options);
-    strncat(options, husk__held_options(plan->configuration, dtype, husk_context_traits(plan->context)),
-            sizeof options - strlen(options) - 1);
-    return husk__kernel_get(plan->context, "norm_registers.cl", options, "husk_norm_registers", &own->kernel, scope);
+    return husk__held_prepare(plan, ((const husk__norm_problem *)plan->problem)->tensors[0].dtype,
+                              own->sets.outer_count, husk__norm_index_option(plan, &own->sets), "norm_registers.cl",
+                              "husk_norm_registers", &own->kernel, &own->range, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,

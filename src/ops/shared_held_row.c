@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/tensor.h"
+#include "select/plan.h"
 
 enum { GROUP = 256, GROUPS_PER_UNIT = 16 };
 
@@ -47,18 +49,25 @@ double husk__held_cost(const husk__candidate *candidate, int64_t rows, int64_t l
 }
 
 // NVIDIA's compiler would take as many as a group of 256 can have, and then few groups run at a time.
-const char *husk__held_options(const husk__configuration *configuration, husk_dtype dtype,
-                               const husk_device_traits *traits)
+static const char *registers_option(const husk__configuration *configuration, husk_dtype dtype,
+                                    const husk_device_traits *traits)
 {
     const int32_t registers = configuration->values[HUSK__HELD_FOURS] * (dtype == HUSK_F64 ? 2 : 1);
     if (registers > 8 || !strstr(traits->extensions, "cl_nv_compiler_options"))
         return "";
-    return registers > 4 ? " -cl-nv-maxrregcount=128" : " -cl-nv-maxrregcount=64";
+    return registers > 4 ? "-cl-nv-maxrregcount=128" : "-cl-nv-maxrregcount=64";
 }
 
-husk__range husk__held_range(const husk__configuration *configuration, int64_t rows, const husk_device_traits *traits)
+husk_status husk__held_prepare(const husk_plan *plan, husk_dtype dtype, int64_t rows, const char *more,
+                               const char *file, const char *name, const husk__kernel **kernel, husk__range *range,
+                               const husk__scope *scope)
 {
+    const husk_device_traits *traits = husk_context_traits(plan->context);
     const int64_t groups =
-        husk__min_i64(groups_of(configuration, rows), GROUPS_PER_UNIT * (int64_t)traits->compute_units);
-    return (husk__range){{(size_t)groups, 1, 1}, {GROUP, 1, 1}};
+        husk__min_i64(groups_of(plan->configuration, rows), GROUPS_PER_UNIT * (int64_t)traits->compute_units);
+    *range = (husk__range){{(size_t)groups, 1, 1}, {GROUP, 1, 1}};
+    char options[128];
+    snprintf(options, sizeof options, "%s %s %s %s", husk__dtype_option(dtype), plan->configuration->options, more,
+             registers_option(plan->configuration, dtype, traits));
+    return husk__kernel_get(plan->context, file, options, name, kernel, scope);
 }

@@ -17,9 +17,9 @@ extern const husk__configuration husk__held_menu[HUSK__HELD_MENU];
 bool husk__held_supports(const husk__candidate *candidate, int64_t length, char reason[HUSK__REASON_CAPACITY]);
 /* Below 0, which is what kernels that read rows several times say: few registers that hold nothing, and busy units. */
 double husk__held_cost(const husk__candidate *candidate, int64_t rows, int64_t length);
-/* What the kernels' options are besides, with a blank before it: registers for enough work-items at a time. */
-const char *husk__held_options(const husk__configuration *configuration, husk_dtype dtype,
-                               const husk_device_traits *traits);
-husk__range husk__held_range(const husk__configuration *configuration, int64_t rows, const husk_device_traits *traits);
+/* The kernel called name of a file, built for the dtype, the plan's configuration and more options; and its launch. */
+husk_status husk__held_prepare(const husk_plan *plan, husk_dtype dtype, int64_t rows, const char *more,
+                               const char *file, const char *name, const husk__kernel **kernel, husk__range *range,
+                               const husk__scope *scope);
 
 #endif

@@ -2,7 +2,6 @@
 // Softmax's variant for GPUs whose rows fit registers: choose -> launch. Kernel: cl/softmax_registers.cl.
 #include <stdio.h>
 
-#include "base/tensor.h"
 #include "ops/shared_held_row.h"
 #include "ops/softmax_problem.h"
 
@@ -29,12 +28,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     launch *own = husk__softmax_make_launch(plan);
     if (!own)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    own->range = husk__held_range(plan->configuration, own->shape.row_count, husk_context_traits(plan->context));
-    char options[128];
-    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->shape.dtype), plan->configuration->options,
-             husk__held_options(plan->configuration, own->shape.dtype, husk_context_traits(plan->context)));
-    return husk__kernel_get(plan->context, "softmax_registers.cl", options, "husk_softmax_registers", &own->kernels[0],
-                            scope);
+    return husk__held_prepare(plan, own->shape.dtype, own->shape.row_count, "", "softmax_registers.cl",
+                              "husk_softmax_registers", &own->kernels[0], &own->range, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,

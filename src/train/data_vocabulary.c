@@ -5,7 +5,7 @@
 
 #include "train/data_parse.h"
 
-enum { LONGEST_WORD = 64, SPECIAL = HUSK_WORD_UNKNOWN + 1, BYTE_VALUES = 256 };
+enum { LONGEST_WORD = 64, SPECIAL = HUSK_WORD_UNKNOWN + 1, BYTE_VALUES = 256, FIRST_SLOTS = 64 };
 
 typedef struct word {
     char *text; // zero-terminated
@@ -66,7 +66,7 @@ static word *slot_of(const table *all, const char *text, size_t bytes)
 static bool grow(table *all)
 {
     const table old = *all;
-    all->capacity = old.capacity ? 2 * old.capacity : 1024;
+    all->capacity = old.capacity ? 2 * old.capacity : FIRST_SLOTS;
     all->slots = calloc(all->capacity, sizeof *all->slots);
     if (!all->slots) {
         *all = old;

@@ -102,6 +102,15 @@ static void copy(void)
 static void (*const commands[])(void) = {fill, read_later, write_later, copy};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+// What an event's status is of a command whose wait list has failed: PoCL's one code; other drivers have several.
+static void expect_code(int code)
+{
+    if (strstr(husk_context_traits(test_context())->platform_name, "Portable Computing"))
+        ck_assert_int_eq(code, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    else
+        ck_assert_int_lt(code, 0);
+}
+
 // Once, unless the driver has carried it out all the same.
 static void expect_told(bool has_failed, husk_status (*question)(husk_queue *asked), husk_queue *asked)
 {
@@ -110,7 +119,7 @@ static void expect_told(bool has_failed, husk_status (*question)(husk_queue *ask
         if (question == record) // an event may have told it, which is another answer than the queue's
             husk_queue_finish(asked);
         else
-            ck_assert_int_lt(husk_queue_error(asked)->opencl_code, 0); // drivers have several for it
+            expect_code(husk_queue_error(asked)->opencl_code);
     }
     ck_assert_int_eq(question(asked), HUSK_OK);
     fill();
