@@ -474,6 +474,9 @@ START_TEST(enough_was_planted)
            cold.clean + warm.clean);
     test_figure("points of operators", "%ld", cold.points + warm.points);
     ck_assert_int_eq(cold.clean + warm.clean, cold.points + warm.points);
+    // Queries of the device and what else may be done without go on; most of what fails is told.
+    ck_assert_int_gt(cold.answered, cold.survived);
+    ck_assert_int_gt(warm.answered, warm.survived);
     ck_assert_int_ge(cold.points + warm.points, wanted_rows() ? 1 : has_all() ? 10000 : 1500);
 }
 END_TEST

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // The OpenCL layer of the tests (support/layer) does what its rules say: whatever it plants elsewhere was planted.
+#include <dirent.h>
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -181,17 +184,62 @@ START_TEST(what_is_left_behind_is_counted)
 }
 END_TEST
 
+// How a process of this program ends that makes one call under the rules, as a shell says it.
+static int end_of_a_call_under(const char *rules)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "HUSK_TEST_FAULTS='%s' timeout 5 /proc/%ld/exe --touch > /dev/null 2>&1", rules,
+             (long)getpid());
+    const int status = system(command);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+START_TEST(a_call_ends_its_process_or_never_returns)
+{
+    enum { BY_TIMEOUT = 124, BY_SIGNAL = 128 };
+    ck_assert_int_eq(end_of_a_call_under("fail=-5 clFinish; crash clGetPlatformIDs nth=2+"), 0);
+    ck_assert_int_eq(end_of_a_call_under("crash clGetPlatformIDs"), BY_SIGNAL + SIGSEGV);
+    ck_assert_int_eq(end_of_a_call_under("hang clGetPlatformIDs"), BY_TIMEOUT);
+}
+END_TEST
+
+static int threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(tasks);
+    for (const struct dirent *entry; (entry = readdir(tasks));)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+START_TEST(threads_spin_from_then_on)
+{
+    ck_assert_int_eq(clFinish(queue), CL_SUCCESS);
+    const int before = threads();
+    set_rules("load=2 clFinish nth=1");
+    ck_assert_int_eq(clFinish(queue), CL_SUCCESS);
+    ck_assert_int_eq(clFinish(queue), CL_SUCCESS);
+    ck_assert_int_eq(threads(), before + 2);
+}
+END_TEST
+
 // A typing error must not let a test pass.
 START_TEST(nonsense_ends_the_program)
 {
-    static const char *const rules[] = {"fial clFinish", "fail=-5 clFinsh", "fail=-5", "crash clFinish ath=3",
-                                        "hang clFinish nth=x"};
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        char command[1024];
-        snprintf(command, sizeof command, "HUSK_TEST_FAULTS='%s' /proc/%ld/exe --touch > /dev/null 2>&1", rules[i],
-                 (long)getpid());
-        ck_assert_msg(system(command) != 0, "'%s' was taken", rules[i]);
-    }
+    static const char *const rules[] = {
+        "fial clFinish", "fail=-5 clFinsh", "fail=-5", "crash clFinish ath=3", "hang clFinish nth=x",
+        // what would do nothing
+        "fail clFinish", "fail=0 clFinish", "fail=5 clFinish", "fail=abc clFinish", "fail=-5x clFinish",
+        "crash=1 clFinish", "delay clFinish", "load clFinish", "scale=0 clGetEventProfilingInfo",
+        "skip clCreateBuffer", "skip clEnqueueMapBuffer", "skip any", "corrupt clFinish", "status=-5 clFinish",
+        "status=0 clEnqueueNDRangeKernel", "scale=2 clGetEventInfo", "fail=-5 clFinish kernel=gemm",
+        "fail=-5 clFinish over=10", "fail=-5 clFlush nth=", "fail=-4 clCreateBuffer over=10+"};
+    enum { BY_ABORT = 128 + SIGABRT };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        ck_assert_msg(end_of_a_call_under(rules[i]) == BY_ABORT, "'%s' was taken", rules[i]);
 }
 END_TEST
 
@@ -215,6 +263,8 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_call_is_delayed);
     tcase_add_test(tests, times_of_events_are_scaled);
     tcase_add_test(tests, what_is_left_behind_is_counted);
+    tcase_add_test(tests, a_call_ends_its_process_or_never_returns);
+    tcase_add_test(tests, threads_spin_from_then_on);
     tcase_add_test(tests, nonsense_ends_the_program);
     Suite *suite = suite_create("OpenCL layer");
     suite_add_tcase(suite, tests);

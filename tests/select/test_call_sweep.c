@@ -398,6 +398,42 @@ START_TEST(plans)
 }
 END_TEST
 
+// ---- the operator that clbench has no case for ----
+
+static husk_status run_transpose(void *user)
+{
+    subject *s = user;
+    const int64_t channels = SIDE;
+    const husk_conv_params params = HUSK_CONV_PARAMS(.activation = HUSK_ACT_RELU);
+    const husk_tensor x = image(s, HUSK_F32, 0), y = image(s, HUSK_F32, RESULT),
+                      bias = husk_tensor_make(s->buffer, HUSK_F32, 1, &channels);
+    return SWEPT_QUEUE(husk_conv_transpose, s->queue, &params, &x, &x, &bias, &y);
+}
+
+static void make_transposed(void *user)
+{
+    subject *s = user;
+    make_queue(s);
+    test_ok(run_transpose(s));
+    test_ok(husk_buffer_fill(s->queue, s->buffer, (uint64_t)4 * RESULT, (uint64_t)4 * SIDE * SIDE, &(int32_t){0}, 4));
+}
+
+static void check_transposed(void *user, const char *when)
+{
+    enum { NINE = 0x41100000 }; // eight products and the bias, as f32
+    expect_number(user, RESULT + 2, NINE, when);
+}
+
+START_TEST(transposed_convolution)
+{
+    subject s = {0};
+    sweep_begin();
+    SWEEP("conv_transpose, its kernels to be built", make_queue, run_transpose, NULL, check_transposed);
+    SWEEP("conv_transpose", make_transposed, run_transpose, NULL, check_transposed);
+    sweep_end();
+}
+END_TEST
+
 // ---- prewarming ----
 
 static husk_status run_prewarm(void *user)
@@ -574,6 +610,10 @@ int main(void)
     tcase_add_test(tests, prewarming);
     tcase_add_loop_test(tests, plans, 0, OPERATORS - 1);
     suite_add_tcase(suite, tests);
+    TCase *transposed = tcase_create("transposed");
+    tcase_set_timeout(transposed, 1200);
+    tcase_add_test(transposed, transposed_convolution);
+    suite_add_tcase(suite, transposed);
     TCase *networks = tcase_create("rnn");
     tcase_set_timeout(networks, 1200);
     tcase_add_loop_test(networks, plans, OPERATORS - 1, OPERATORS);

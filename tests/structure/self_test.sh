@@ -261,4 +261,29 @@ for part in train dist; do
     planted_of '-constant HUSK_TEXT 16'         's/HUSK_TEXT 16/HUSK_TEXT 32/'
 done
 
+# What answers a status is swept, or there is a reason.
+swept() { # swept FUNCTION: a record, a sweep and a list of exceptions, and one more of the record's functions
+    rm -rf tests bench
+    put tests/structure/husk.abi 'function husk_status husk_a(husk_queue *queue)' 'function void husk_b(int number)' \
+        'function husk_status husk_c(int number)' 'function husk_status husk_gemm(husk_queue *queue)' "$1"
+    put tests/structure/husk_train.abi 'function husk_status husk_d(husk_graph *graph)'
+    put tests/structure/not_swept.txt '# comment' 'husk_c: arithmetic'
+    put tests/runtime/test_sweep.c '#include "support/faults/swept.h"' 'SWEPT(husk_a, queue);'
+    put tests/train/swept_graph.c '#include "train/swept_graph.h"' 'SWEPT(husk_d, graph);'
+    put tests/runtime/test_other.c 'husk_e(1); husk_aa(1);'
+    mkdir -p tests/select tests/bench
+    put bench/cases/gemm.c 'husk_gemm(queue);'
+}
+swept ''
+"$here/check_swept.sh" . > /dev/null
+swept 'function husk_status husk_e(int number)'
+caught 'husk_e: no sweep of faults calls it' "$here/check_swept.sh" .
+swept ''
+put tests/structure/not_swept.txt 'husk_c: arithmetic' 'husk_a: arithmetic'
+caught 'husk_a: not_swept.txt has it, and a sweep calls it' "$here/check_swept.sh" .
+put tests/structure/not_swept.txt 'husk_c: arithmetic' 'husk_f: arithmetic'
+caught 'husk_f: not_swept.txt has it, and the ABI has not' "$here/check_swept.sh" .
+put tests/structure/not_swept.txt 'husk_c:'
+caught 'husk_c: no sweep of faults calls it' "$here/check_swept.sh" .
+
 echo "$count planted breaches, all caught"

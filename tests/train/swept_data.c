@@ -179,6 +179,10 @@ static husk_status run_corpus(void *user)
     husk_corpus_release(a->corpus);
     a->corpus = NULL;
     if (!status)
+        status = SWEPT(husk_corpus_create, &a->corpus);
+    husk_corpus_release(a->corpus);
+    a->corpus = NULL;
+    if (!status)
         status = SWEPT(husk_corpus_read_folder, a->folder, names, 2, &a->corpus);
     for (int i = 0; i < 20 && !status; i++)
         status = SWEPT(husk_corpus_add, a->corpus, "one more film", 13, 1);

@@ -49,5 +49,6 @@ void swept_expect_same(swept_subject *s, const char *when);
 /* The other tests. */
 void swept_files(void);
 void swept_data(void);
+void swept_metrics(void);
 
 #endif

@@ -228,6 +228,59 @@ START_TEST(data)
 }
 END_TEST
 
+START_TEST(metrics)
+{
+    sweep_begin();
+    swept_metrics();
+    sweep_end();
+}
+END_TEST
+
+// ---- an input from device memory ----
+
+static husk_buffer *ones;
+enum { IMAGE_ELEMENTS = 4 * 2 * 6 * 6 };
+
+static husk_status run_write_tensor(void *user)
+{
+    swept_subject *s = user;
+    const husk_tensor from = husk_tensor_make(ones, HUSK_F32, 4, (int64_t[]){4, 2, 6, 6});
+    return SWEPT_GRAPH(husk_graph_write_tensor, s->graph, "images", &from);
+}
+
+static void zero_images(void *user)
+{
+    static const float zeros[IMAGE_ELEMENTS];
+    swept_subject *s = user;
+    ck_assert_int_eq(husk_graph_write(s->graph, "images", zeros, sizeof zeros), HUSK_OK);
+}
+
+static void expect_ones(void *user, const char *when)
+{
+    swept_subject *s = user;
+    float images[IMAGE_ELEMENTS] = {0};
+    ck_assert_int_eq(husk_graph_read(s->graph, "images", images, sizeof images), HUSK_OK);
+    for (int i = 0; i < IMAGE_ELEMENTS; i++)
+        ck_assert_msg(images[i] == 1, "%s: element %d is %g", when, i, (double)images[i]);
+}
+
+START_TEST(inputs_from_the_device)
+{
+    swept_subject s = {.network = &swept_networks[0], .dtype = HUSK_F32};
+    const float one = 1;
+    sweep_begin();
+    swept_begin(&s);
+    compile_graph(&s);
+    test_ok_error(husk_buffer_create(test_context(), sizeof one * IMAGE_ELEMENTS, &ones, &swept_error), &swept_error);
+    test_ok(husk_buffer_fill(test_queue(), ones, 0, sizeof one * IMAGE_ELEMENTS, &one, sizeof one));
+    test_ok(husk_queue_finish(test_queue()));
+    sweep(&(swept){"write_tensor", &s, zero_images, run_write_tensor, NULL, expect_ones, NULL});
+    husk_buffer_release(ones);
+    swept_end(&s);
+    sweep_end();
+}
+END_TEST
+
 START_TEST(enough_was_planted)
 {
     sweep_report("training", sweep_has_all() ? 20000 : 1200);
@@ -249,6 +302,11 @@ int main(void)
     tcase_add_test(tests, files);
     tcase_add_test(tests, data);
     suite_add_tcase(suite, tests);
+    TCase *evaluation = tcase_create("evaluation");
+    tcase_set_timeout(evaluation, 2400);
+    tcase_add_test(evaluation, metrics);
+    tcase_add_test(evaluation, inputs_from_the_device);
+    suite_add_tcase(suite, evaluation);
     TCase *report = tcase_create("report");
     tcase_add_test(report, enough_was_planted);
     suite_add_tcase(suite, report);

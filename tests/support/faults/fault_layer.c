@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,12 @@ static void *real(const char *name)
     return found;
 }
 
+static void refuse(const char *name, cl_int code)
+{
+    fprintf(stderr, "%s answers %d: what it was given is no object\n", name, (int)code);
+    abort();
+}
+
 /* A call that answers with its error, and one that makes an object and has the error as its last argument. */
 #define ANSWERS(name, parameters, arguments)                                    \
     cl_int name parameters                                                      \
@@ -146,13 +153,19 @@ static void *real(const char *name)
         atomic_fetch_add(&objects, answer == CL_SUCCESS && event != NULL); \
         return answer;                                                     \
     }
-/* Never made to fail; change is what it does to the number of references. */
+/*
+ * Never made to fail; change is what it does to the number of references. One that the driver refuses is of an object
+ * that is gone, or of none: a mistake that another one, a reference too many, must not make good.
+ */
 #define COUNTS(name, type, change)                           \
     cl_int name(type object)                                 \
     {                                                        \
         cl_int (*call)(type) = (cl_int(*)(type))real(#name); \
+        const cl_int answer = call(object);                  \
+        if (answer != CL_SUCCESS)                            \
+            refuse(#name, answer);                           \
         atomic_fetch_add(&objects, change);                  \
-        return call(object);                                 \
+        return answer;                                       \
     }
 
 COUNTS(clRetainContext, cl_context, 1)

@@ -12,7 +12,7 @@
 //     corrupt clEnqueueReadBuffer after=activation         corrupt      flips a bit of what was read or mapped
 //     scale=2 clGetEventProfilingInfo                      scale=F      times of events are multiplied
 //     status=-5 clEnqueueNDRangeKernel                     status=CODE  the command's event ends with the code
-//     load clFinish nth=20                                 load=N       N threads spin from now on; 0: one a processor
+//     load=0 clFinish nth=20                               load=N       N threads spin from now on; 0: one a processor
 //     fail=-5 any nth=17                           CALL    a name, or any
 //
 //     kernel=TEXT   the kernel that is enqueued has TEXT in its name
@@ -21,7 +21,8 @@
 //     since=MS      so much later than the first call of which all that is so, or later still
 //     nth=N, nth=N+ the Nth call of which all that is so; N+: and every one after it
 //
-// The first rule that is met decides. What is not understood ends the program: a test must not pass by a typing error.
+// The first rule that is met decides. What is not understood ends the program, and so does what would do nothing, such
+// as a code that is no error or times of a call that tells none: a test must not pass by a typing error.
 //
 // HUSK_TEST_REPORT names a file to which each process adds at its end, a line each: calls NAME COUNT; live KIND COUNT,
 // references to objects that were made or retained, and not released.
@@ -108,9 +109,23 @@ static int find(const char *const *names, int count, const char *word, size_t le
     return -1;
 }
 
-static void read_condition(rule *r, const char *word)
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+// Whether the call is told how many bytes it is about.
+static bool has_bytes(const char *call)
+{
+    return !strcmp(call, "clCreateBuffer") || (begins(call, "clEnqueue") && strstr(call, "Buffer"));
+}
+
+static void read_condition(rule *r, const char *call, const char *word)
 {
     char *end = NULL;
+    const bool is_launch = !strcmp(call, "clEnqueueNDRangeKernel");
+    if ((begins(word, "kernel=") && !is_launch) || (begins(word, "over=") && !has_bytes(call)))
+        refuse(word); // it would never be so
     if (!strncmp(word, "kernel=", 7))
         snprintf(r->kernel, sizeof r->kernel, "%s", word + 7);
     else if (!strncmp(word, "after=", 6))
@@ -124,8 +139,46 @@ static void read_condition(rule *r, const char *word)
     else
         refuse(word);
     r->onwards = r->onwards || (end && *end == '+');
-    if (end && *end && strcmp(end, "+") != 0)
+    if (end && ((*end && (strcmp(end, "+") != 0 || !begins(word, "nth="))) || end == strchr(word, '=') + 1))
         refuse(word);
+}
+
+// Whether the action does something to the call.
+static bool acts_on(action does, const char *call)
+{
+    switch (does) {
+    case SKIP: // what makes something cannot answer without it
+        return strcmp(call, "any") != 0 && !begins(call, "clCreate") && strcmp(call, "clEnqueueMapBuffer") != 0 &&
+               strcmp(call, "clGetEventProfilingInfo") != 0;
+    case CORRUPT:
+        return !strcmp(call, "clEnqueueReadBuffer") || !strcmp(call, "clEnqueueMapBuffer");
+    case SCALE:
+        return !strcmp(call, "clGetEventProfilingInfo");
+    case STATUS:
+        return begins(call, "clEnqueue");
+    default:
+        return true;
+    }
+}
+
+static bool is_value(action does, const char *text)
+{
+    char *end = NULL;
+    const double value = text ? strtod(text, &end) : 0;
+    if (text && (end == text || *end))
+        return false;
+    switch (does) {
+    case FAIL:
+    case STATUS:
+        return text && value < 0 && value == (int)value;
+    case SCALE:
+        return text && value > 0;
+    case DELAY:
+    case LOAD:
+        return text && value >= 0;
+    default:
+        return !text;
+    }
 }
 
 static void read_rule(char *text)
@@ -140,14 +193,17 @@ static void read_rule(char *text)
     const int which = find(action_names, ACTION_COUNT, word, strcspn(word, "="));
     if (which < 0)
         refuse(word);
+    const char *value = strchr(word, '=') ? strchr(word, '=') + 1 : NULL;
     r->action = (action)which;
-    r->value = strchr(word, '=') ? atof(strchr(word, '=') + 1) : 0;
-    word = strtok_r(NULL, " \t\n", &position);
-    r->call = word ? find(call_names, CALL_COUNT, word, strlen(word)) : -1;
-    if (!word || (r->call < 0 && strcmp(word, "any") != 0))
-        refuse(word ? word : "a rule without a call");
+    r->value = value ? atof(value) : 0;
+    if (!is_value(r->action, value))
+        refuse(word);
+    const char *call = strtok_r(NULL, " \t\n", &position);
+    r->call = call ? find(call_names, CALL_COUNT, call, strlen(call)) : -1;
+    if (!call || (r->call < 0 && strcmp(call, "any") != 0) || !acts_on(r->action, call))
+        refuse(call ? call : "a rule without a call");
     while ((word = strtok_r(NULL, " \t\n", &position)))
-        read_condition(r, word);
+        read_condition(r, call, word);
 }
 
 static void read_rules(const char *text)
