@@ -14,6 +14,7 @@ FILENAME ~ /programs$/ { options[$1] = $2; next }
     text = options[$1] # less what all programs have
     sub(/^.*-DVW=[0-9]+ ?/, "", text)
     sub(/ +$/, "", text)
+    gsub(/ +/, " ", text)
     path = folder[$2] "/" hash[$1]
     found = 0
     while ((getline line < path) > 0) {

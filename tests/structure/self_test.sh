@@ -270,7 +270,7 @@ swept() { # swept FUNCTION: a record, a sweep and a list of exceptions, and one 
     put tests/structure/not_swept.txt '# comment' 'husk_c: arithmetic'
     put tests/runtime/test_sweep.c '#include "support/faults/swept.h"' 'SWEPT(husk_a, queue);'
     put tests/train/swept_graph.c '#include "train/swept_graph.h"' 'SWEPT(husk_d, graph);'
-    put tests/runtime/test_other.c 'husk_e(1); husk_aa(1);'
+    put tests/runtime/test_other.c 'SWEPT(husk_ee, 1);' '"husk_e:"' 'static void before(void) { husk_e(1); }'
     mkdir -p tests/select tests/bench
     put bench/cases/gemm.c 'husk_gemm(queue);'
 }

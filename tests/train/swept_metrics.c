@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Metrics, what shows a run's progress, and tensors that are written from device memory.
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "support/support.h"
@@ -88,6 +88,9 @@ static void check_metrics(void *user, const char *when)
     ck_assert_msg(c->report.rows == 4 && c->report.right == 2 && c->report.top_accuracy == 1 && c->report.loss == 1.5,
                   "%s: %lld of %lld rows are right, %g of them in the top two, loss %g", when,
                   (long long)c->report.right, (long long)c->report.rows, c->report.top_accuracy, c->report.loss);
+    // Rows of logits 3, 1, 2 and 1, 2, 3 with the labels 0 and 1: log(1 + 1/e + 1/e^2) of their largest, and 1 more.
+    ck_assert_msg(fabs(c->report.cross_entropy - 0.907606) < 1e-5, "%s: a cross-entropy of %g", when,
+                  c->report.cross_entropy);
     ck_assert_msg(memcmp(c->counts, wanted, sizeof wanted) == 0, "%s: another confusion", when);
 }
 

@@ -281,6 +281,42 @@ START_TEST(inputs_from_the_device)
 }
 END_TEST
 
+// ---- the scale of a loss ----
+
+static husk_status run_set_scale(void *user)
+{
+    swept_subject *s = user;
+    const husk_loss_scale scale = HUSK_LOSS_SCALE(.scale = 64, .good = 3);
+    return SWEPT_GRAPH(husk_graph_set_loss_scale, s->graph, &scale);
+}
+
+static void set_another(void *user)
+{
+    swept_subject *s = user;
+    const husk_loss_scale another = HUSK_LOSS_SCALE(.scale = 32);
+    ck_assert_int_eq(husk_graph_set_loss_scale(s->graph, &another), HUSK_OK);
+}
+
+static void expect_scale(void *user, const char *when)
+{
+    swept_subject *s = user;
+    husk_loss_scale scale = HUSK_LOSS_SCALE(.scale = 0);
+    ck_assert_int_eq(husk_graph_get_loss_scale(s->graph, &scale), HUSK_OK);
+    ck_assert_msg(scale.scale == 64 && scale.good == 3, "%s: scale %g", when, (double)scale.scale);
+}
+
+START_TEST(loss_scale)
+{
+    swept_subject s = {.network = &swept_networks[0], .dtype = HUSK_F16};
+    sweep_begin();
+    swept_begin(&s);
+    compile_graph(&s);
+    sweep(&(swept){"set_loss_scale", &s, set_another, run_set_scale, NULL, expect_scale, NULL});
+    swept_end(&s);
+    sweep_end();
+}
+END_TEST
+
 START_TEST(enough_was_planted)
 {
     sweep_report("training", sweep_has_all() ? 20000 : 1200);
@@ -306,6 +342,7 @@ int main(void)
     tcase_set_timeout(evaluation, 2400);
     tcase_add_test(evaluation, metrics);
     tcase_add_test(evaluation, inputs_from_the_device);
+    tcase_add_test(evaluation, loss_scale);
     suite_add_tcase(suite, evaluation);
     TCase *report = tcase_create("report");
     tcase_add_test(report, enough_was_planted);

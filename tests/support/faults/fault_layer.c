@@ -100,7 +100,7 @@ static void *real(const char *name)
 
 static void refuse(const char *name, cl_int code)
 {
-    fprintf(stderr, "%s answers %d: what it was given is no object\n", name, (int)code);
+    fprintf(stderr, "%s answers %d\n", name, (int)code);
     abort();
 }
 
@@ -154,8 +154,8 @@ static void refuse(const char *name, cl_int code)
         return answer;                                                     \
     }
 /*
- * Never made to fail; change is what it does to the number of references. One that the driver refuses is of an object
- * that is gone, or of none: a mistake that another one, a reference too many, must not make good.
+ * Never made to fail; change is what it does to the number of references. One that the driver refuses ends the program:
+ * it may be of an object that is gone, a mistake that another one, a reference too many, must not make good.
  */
 #define COUNTS(name, type, change)                           \
     cl_int name(type object)                                 \

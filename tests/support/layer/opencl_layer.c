@@ -114,6 +114,11 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+static const char *end_of_digits(const char *text)
+{
+    return text + strspn(text, "0123456789");
+}
+
 // Whether the call is told how many bytes it is about.
 static bool has_bytes(const char *call)
 {
@@ -122,10 +127,13 @@ static bool has_bytes(const char *call)
 
 static void read_condition(rule *r, const char *call, const char *word)
 {
+    const char *value = strchr(word, '=') ? strchr(word, '=') + 1 : "";
     char *end = NULL;
-    const bool is_launch = !strcmp(call, "clEnqueueNDRangeKernel");
-    if ((begins(word, "kernel=") && !is_launch) || (begins(word, "over=") && !has_bytes(call)))
+    const bool is_any = r->call == ANY, is_launch = !strcmp(call, "clEnqueueNDRangeKernel");
+    if ((begins(word, "kernel=") && !is_any && !is_launch) || (begins(word, "over=") && !is_any && !has_bytes(call)))
         refuse(word); // it would never be so
+    if (!*value || (end_of_digits(value) == value && !begins(word, "kernel=") && !begins(word, "after=")))
+        refuse(word);
     if (!strncmp(word, "kernel=", 7))
         snprintf(r->kernel, sizeof r->kernel, "%s", word + 7);
     else if (!strncmp(word, "after=", 6))
@@ -139,7 +147,9 @@ static void read_condition(rule *r, const char *call, const char *word)
     else
         refuse(word);
     r->onwards = r->onwards || (end && *end == '+');
-    if (end && ((*end && (strcmp(end, "+") != 0 || !begins(word, "nth="))) || end == strchr(word, '=') + 1))
+    if (end && *end && (strcmp(end, "+") != 0 || !begins(word, "nth=")))
+        refuse(word);
+    if (begins(word, "nth=") && r->nth == 0)
         refuse(word);
 }
 
@@ -174,8 +184,9 @@ static bool is_value(action does, const char *text)
     case SCALE:
         return text && value > 0;
     case DELAY:
-    case LOAD:
         return text && value >= 0;
+    case LOAD:
+        return text && value >= 0 && value == (int)value;
     default:
         return !text;
     }
