@@ -106,6 +106,9 @@ function(husk_register_test name tiers timeout processors folder)
         if(NOT folder MATCHES "^(train|fuzz|offline|mutation)$")
             list(APPEND labels "${folder}")
         endif()
+        if(tier STREQUAL "default" AND folder MATCHES "^(runtime|ops|select|train)$")
+            list(APPEND labels platform)
+        endif()
         add_test(NAME "${test_name}" COMMAND ${command})
         set_tests_properties("${test_name}" PROPERTIES
             LABELS "${labels}" TIMEOUT "${test_timeout}" PROCESSORS "${test_processors}"
@@ -129,7 +132,7 @@ function(husk_register_intel name timeout processors folder target)
         PROCESSORS "${processors}" ENVIRONMENT "${environment}")
 endfunction()
 
-# An operator's test again on devices that are smaller than this machine's: the tier "platforms". What takes part in the
+# An operator's test again on devices that are smaller than this machine's: the tier "devices". What takes part in the
 # tier "dtypes" does so with shorter vectors, too: AVX-512 alone has masks for parts of vectors of 16 bits.
 function(husk_register_small_devices name tiers timeout target)
     set(limits "HUSK_LIMITS=local_memory=16K,work_group=64")
@@ -146,8 +149,8 @@ function(husk_register_small_devices name tiers timeout target)
     endif()
     math(EXPR timeout "${timeout} * 6")
     foreach(kind IN LISTS kinds)
-        add_test(NAME "platforms/${kind}/${name}" COMMAND ${target})
-        set_tests_properties("platforms/${kind}/${name}" PROPERTIES LABELS "platforms;ops" TIMEOUT "${timeout}"
+        add_test(NAME "devices/${kind}/${name}" COMMAND ${target})
+        set_tests_properties("devices/${kind}/${name}" PROPERTIES LABELS "devices;ops" TIMEOUT "${timeout}"
             ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};${${kind}}")
     endforeach()
 endfunction()

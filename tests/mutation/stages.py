@@ -135,7 +135,7 @@ def stages_of(site, map_, tests):
     near = len(stages)
     for row in rows:
         add_tests(f"ops/{map_.op_of[row]}")
-        add_tests(rf"platforms/({'|'.join(SMALL_DEVICES)})/ops/{row}")
+        add_tests(rf"devices/({'|'.join(SMALL_DEVICES)})/ops/{row}")
         add_tests(f"(dtypes|long)/ops/{row}")
     if site.side == "host":
         add_tests(r"(faults|attack)/.*")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,platforms
+// ctest: tiers=default,devices
 // Other sets of platforms than this machine's. The loader reads them once a process, so each case is a child of
 // its own, forked before this process has touched OpenCL. Only for loaders that obey OCL_ICD_VENDORS (ocl-icd's
 // and Khronos' do).
@@ -228,7 +228,7 @@ static int simulator_alone(void)
 START_TEST(a_simulator_alone_is_not_the_default)
 {
     if (access(OCLGRIND, R_OK) != 0)
-        return; /* not installed; the tier "platforms" installs it */
+        return; /* not installed; the tier "devices" installs it */
     put("oclgrind.icd", OCLGRIND "\n");
     in_a_child(simulator_alone);
 }

@@ -21,7 +21,7 @@ export LC_ALL
 action=$1 root=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
-tiers="default long oclgrind offline platforms intel dtypes fuzz faults attack valgrind soak configurations mutation
+tiers="default platform long oclgrind offline devices intel dtypes fuzz faults attack valgrind soak configurations mutation
     train asan tsan"
 
 quote() { # as the inside of a JSON string
