@@ -156,7 +156,8 @@ ALWAYS_INLINE vwords dropout_bits_across(const attention *a, int query, int key)
         high[i] = (uint)(number >> 34);
         word[i] = (uint)number & 3u;
     }
-    return philox_lanes(vload_vf(0, low), vload_vf(0, high), vload_vf(0, word), a->stream, a->seed);
+    return philox_lanes(LOAD_PRIVATE(vwords, low), LOAD_PRIVATE(vwords, high), LOAD_PRIVATE(vwords, word), a->stream,
+                        a->seed);
 }
 
 // Scores and v dy^T of one key with `count` queries become weights and ds.

@@ -385,7 +385,7 @@ ALWAYS_INLINE void filter_flat(int vectors, const __global data_t *x, const __gl
 // The two values in even and in odd lanes.
 ALWAYS_INLINE vf alternate(float even, float odd)
 {
-    return select((vf)(odd), (vf)(even), (LANES & 1) == (vi)(0));
+    return BLEND((vf)(odd), (vf)(even), (LANES & 1) == (vi)(0));
 }
 
 // A filter's weights as filter_strip reads them: plane 1 is the second one of two that share vectors.

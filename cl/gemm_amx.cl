@@ -171,7 +171,7 @@ __kernel void husk_gemm_amx(const __global data_t *restrict a_base, long a_offse
                         else
                             amx_multiply_more(a_panel, panel, tiles, is_tall, sums);
                         for (int e = 0; is_last && e < (is_tall ? 4 : 2) * AMX_TILE; e += VW)
-                            store_private(LOAD_UNALIGNED(__global, sums + e), lines + e);
+                            store_private(LOAD_VECTOR(vf, __global, sums + e), lines + e);
                         sums += 4 * AMX_TILE;
                     }
                     for (int tile = 0; is_last && tile < (is_tall ? 4 : 2); ++tile) {

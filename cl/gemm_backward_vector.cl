@@ -68,7 +68,7 @@ ALWAYS_INLINE vf take_row(const __global data_t *dy, long dy_column, const __glo
         if (flags & SUMS_COLUMNS)
             store_private(load_private(sums + j) + value, sums + j);
         if (flags & SUMS_ROWS) // what lies past the end counts for nothing, whatever its derivative is
-            sum += lanes >= VW ? value : select((vf)(0.0f), value, LANES < (vi)(lanes));
+            sum += lanes >= VW ? value : BLEND((vf)(0.0f), value, LANES < (vi)(lanes));
     }
     return sum;
 }

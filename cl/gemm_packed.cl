@@ -36,7 +36,7 @@
 #define TILE_LOAD_B(i, b) load_vf((b) + (i) * VW)
 #define TILE_STORE_B(v, b) store_vf(v, b)
 #else
-#define TILE_STORE_B(v, b) vstore_vf(v, 0, b)
+#define TILE_STORE_B(v, b) STORE_VECTOR(vf, TILE_B_SPACE, v, b)
 #endif
 #include "lib/tile.clh"
 #define ACT_T vf

@@ -35,7 +35,7 @@ inline acc_t largest(const __global data_t *p, int count)
     for (; i < count; i += VW)
         m0 = max(m0, as_vi(load_vf_part(p + i, count - i)) & MAGNITUDE_BITS);
     ACC_INT lanes[VW] __attribute__((aligned(64))), most = 0;
-    vstore_vf(max(m0, m1), 0, lanes);
+    STORE_PRIVATE(vi, max(m0, m1), lanes);
     for (int j = 0; j < VW; ++j)
         most = max(most, lanes[j]);
     return as_acc(most);

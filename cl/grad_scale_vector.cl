@@ -23,7 +23,7 @@ inline int any_lane(vi v)
 {
     ACC_INT lanes[VW] __attribute__((aligned(64)));
     int all = 0;
-    vstore_vf(v, 0, lanes);
+    STORE_PRIVATE(vi, v, lanes);
     for (int j = 0; j < VW; ++j)
         all |= lanes[j] != 0;
     return all;

@@ -15,9 +15,9 @@ __attribute__((always_inline)) inline void write_row(__global data_t *to, int la
     int c = 0;
     if (streams && (ulong)to % (VW * sizeof(data_t)) == 0)
         for (; c + VW <= count; c += VW)
-            STREAM_VF(select(off, on, lanes + (vi)(c) == (vi)(label)), to + c);
+            STREAM_VF(BLEND(off, on, lanes + (vi)(c) == (vi)(label)), to + c);
     for (; c < count; c += VW)
-        store_vf_part(select(off, on, lanes + (vi)(c) == (vi)(label)), to + c, count - c);
+        store_vf_part(BLEND(off, on, lanes + (vi)(c) == (vi)(label)), to + c, count - c);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))

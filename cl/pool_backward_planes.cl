@@ -231,7 +231,7 @@ POOL_INLINE void find_band(int window, int stride, band_place at, __global data_
         strip.dy = dy + o; \
         strip.dx = dx + strip.left; \
         strip.alive = lanes_between(-o, out_w - o); \
-        strip.floor = select((vf)(0.0f), (vf)(-INFINITY), expand_mask(strip.alive)); \
+        strip.floor = BLEND((vf)(0.0f), (vf)(-INFINITY), expand_mask(strip.alive)); \
         for (int i = 0; i < 3; ++i) \
             strip.inside[i] = lanes_between(-strip.left - i * distance, in_w - strip.left - i * distance); \
         const int to = min(right, strip.left + stride * VW); \

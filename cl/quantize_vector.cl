@@ -35,7 +35,7 @@ ALWAYS_INLINE void quantize_row(__global uchar *y, long y_stride, const __global
             STORE_BYTES(bytes, y + i);
         } else {
             uchar lanes[VW];
-            vstore_vf(bytes, 0, lanes);
+            STORE_PRIVATE(vb, bytes, lanes);
             for (int j = 0; j < n; ++j)
                 y[(i + j) * y_stride] = lanes[j];
         }

@@ -91,7 +91,7 @@ ALWAYS_INLINE vi bytes_of(const __global uchar *at, int lanes)
     uchar some[VW];
     for (int i = 0; i < VW; ++i)
         some[i] = i < lanes ? at[i] : (uchar)0;
-    return convert_vi(vload_vf(0, some));
+    return convert_vi(LOAD_PRIVATE(vb, some));
 }
 
 ALWAYS_INLINE vi words_of(const __global int *at, int lanes)
@@ -101,7 +101,7 @@ ALWAYS_INLINE vi words_of(const __global int *at, int lanes)
     int some[VW];
     for (int i = 0; i < VW; ++i)
         some[i] = i < lanes ? at[i] : 0;
-    return vload_vf(0, some);
+    return LOAD_PRIVATE(vi, some);
 }
 
 // A column of a quad; rows, a literal: as many as the filter has.

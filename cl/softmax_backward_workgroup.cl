@@ -32,7 +32,7 @@
                 scratch[item_ * WG_INNER + lane_] += scratch[(item_ + half_) * WG_INNER + lane_]; \
             barrier(CLK_LOCAL_MEM_FENCE); \
         } \
-        (value) = scratch[lane_]; \
+        (value) = READ_LOCAL(scratch + lane_); \
     } while (0)
 
 // A work-item's share of `length` elements: one in WG_AXIS.

@@ -259,7 +259,11 @@ const char *husk__cache_entry_find(const char *bytes, size_t size, const char *k
 
 /* ---- context and queue ---- */
 
-enum { HUSK__RELEASE_ACTIONS = 8, HUSK__FEATURES = HUSK_FEATURE_DOT_I8 + 1 };
+enum {
+    HUSK__RELEASE_ACTIONS = 8,
+    HUSK__FEATURES = HUSK_FEATURE_DOT_I8 + 1,
+    HUSK__QUIRKS = HUSK_QUIRK_ASSEMBLY + 1
+};
 
 struct husk_context {
     atomic_int references;
@@ -280,6 +284,9 @@ struct husk_context {
     size_t plan_cache_capacity;
     husk_precision precision; /* never DEFAULT */
     atomic_int features[HUSK__FEATURES]; /* 0 not probed yet, 1 there and right, -1 not */
+    pthread_mutex_t quirk_lock;          /* one probe at a time: FLUSH measures */
+    atomic_int quirks[HUSK__QUIRKS];     /* 0 not probed yet, 1 there, -1 not */
+    atomic_bool flushes_anyway;          /* denormal numbers, without being told: known with FLUSH */
     _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
 };
 
@@ -352,6 +359,14 @@ void husk__queue_unwatch(husk_queue *queue);
 /* Where a command's event goes: NULL unless the queue profiles. */
 cl_event *husk__profile_event(husk_queue *queue, cl_event *event);
 void husk__profile_keep(husk_queue *queue, const char *name, cl_event event);
+
+/* ---- what compilers get wrong: quirk.c ---- */
+
+/*
+ * Whether a program from this file is built with -cl-denorms-are-zero: on GPUs always; on CPUs where it is needed and
+ * costs nothing, which a probe finds out. Files of the runtime itself, which has the probes, go without.
+ */
+bool husk__flushes_denormals(husk_context *context, const char *file);
 
 /* Keep the queue in order: its number for the command just enqueued, noted at a block (which may be NULL). */
 void husk__queue_used(husk_queue *queue, husk__block *block);

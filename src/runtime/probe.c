@@ -44,7 +44,8 @@ static bool is_advertised(const husk_device_traits *traits, husk_feature feature
     case HUSK_FEATURE_FMA:
         return true; // part of OpenCL C 1.2: the question is whether it is right
     case HUSK_FEATURE_DOT_I8:
-        return traits->device_class == HUSK_DEVICE_CPU && traits->vector_width == 16; // nobody advertises it
+        return traits->device_class == HUSK_DEVICE_CPU && traits->vector_width == 16 && // nobody advertises it
+               !husk__breaks_on_assembly(traits);
     }
     return false;
 }

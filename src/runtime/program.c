@@ -13,11 +13,13 @@
 #include "runtime/kernel_source.h"
 
 // What every program is built with. No option here lets a compiler assume that NaN or infinity do not occur.
-static void common_options(const husk_device_traits *traits, const char *options, husk__text *text)
+static void common_options(husk_context *context, const husk__program *program, husk__text *text)
 {
-    husk__text_format(text, "-cl-std=CL1.2 -cl-denorms-are-zero -DVW=%u", (unsigned)traits->vector_width);
-    if (options && *options)
-        husk__text_format(text, " %s", options);
+    husk__text_format(text, "-cl-std=CL1.2%s -DVW=%u",
+                      husk__flushes_denormals(context, program->file) ? " -cl-denorms-are-zero" : "",
+                      (unsigned)context->device->traits.vector_width);
+    if (*program->options)
+        husk__text_format(text, " %s", program->options);
 }
 
 // Everything the binary depends on, in words: a difference anywhere is another cache entry.
@@ -249,7 +251,7 @@ static husk_status build(husk_context *context, husk__program *program, const hu
     husk_status status = husk__kernel_source(program->file, &source, scope);
     if (status != HUSK_OK)
         goto cleanup;
-    common_options(&context->device->traits, program->options, &options);
+    common_options(context, program, &options);
     if (!options.failed)
         cache_key(context, options.bytes, &source, &key);
     if (options.failed || key.failed) {

@@ -68,7 +68,7 @@ static bool claims_dpas(const husk_device_traits *traits)
 static bool claims_amx(const husk_device_traits *traits)
 {
     return traits->device_class == HUSK_DEVICE_CPU && strstr(traits->platform_name, "Portable Computing") &&
-           husk__cpu_has_amx();
+           !husk__breaks_on_assembly(traits) && husk__cpu_has_amx();
 }
 
 static bool claims_all(const husk_device_traits *traits)

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// Whether the device's compiler has a fault that is known: a kernel of the shape that it cannot take is run, and its
+// numbers are looked at, or its time. Compilers are not known by their version: distributions mend them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "runtime/call.h"
+#include "runtime/internal.h"
+
+#define FLUSH_OPTION "-cl-denorms-are-zero"
+
+const char *husk_quirk_name(husk_quirk quirk)
+{
+    switch (quirk) {
+    case HUSK_QUIRK_LOCAL_LOAD:
+        return "local_load";
+    case HUSK_QUIRK_LOOP_EXIT:
+        return "loop_exit";
+    case HUSK_QUIRK_FLUSH:
+        return "flush";
+    case HUSK_QUIRK_ASSEMBLY:
+        return "assembly";
+    }
+    return "unknown";
+}
+
+const char *husk_quirk_text(husk_quirk quirk)
+{
+    switch (quirk) {
+    case HUSK_QUIRK_LOCAL_LOAD:
+        return "The compiler repeats loads from local memory behind barriers, where others have written there (PoCL 7.0 "
+               "to 7.2, its pull request 2269). Husk's kernels avoid the shape; for other kernels set "
+               "POCL_PREGION_VALUE_REMAT=0 and empty PoCL's cache (~/.cache/pocl), which does not know the variable.";
+    case HUSK_QUIRK_LOOP_EXIT:
+        return "The compiler loses the end of loops under a condition, so that they write past it (PoCL 7.0 to 7.2, its "
+               "pull request 1736). Husk's kernels avoid the shape; for other kernels set "
+               "POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which does not know the "
+               "variable.";
+    case HUSK_QUIRK_FLUSH:
+        return "With " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them (PoCL "
+               "6.0). Husk's kernels are built without it; leave it out for other kernels, too.";
+    case HUSK_QUIRK_ASSEMBLY:
+        return "The compiler takes inline assembly for a call of its own and ends the process (PoCL 4.0 to 6.0: "
+               "handleLocalMemAllocas of its WorkitemLoops.cc). Husk does without the instructions that need it (VNNI, "
+               "AMX); PoCL 7 takes it.";
+    }
+    return "";
+}
+
+// ---- running a probe ----
+
+typedef struct quirk_run {
+    husk_context *context;
+    husk_queue *queue;
+    husk_buffer *buffer; /* of COUNT floats */
+    const husk__scope *scope;
+} quirk_run;
+
+enum { ROOM = 64, FLUSH_VECTORS = 256, COUNT = 16 * (FLUSH_VECTORS + 1) };
+
+static const husk__range one_item = {{1, 1, 1}, {1, 1, 1}};
+
+// Transfers leave their error on the queue.
+static husk_status of_queue(const quirk_run *r, husk_status status)
+{
+    return status == HUSK_OK ? HUSK_OK : husk__fail(r->scope, status, "%s", husk_queue_error(r->queue)->text);
+}
+
+static husk_status get_kernel(const quirk_run *r, const char *options, const husk__kernel **kernel)
+{
+    return husk__kernel_get(r->context, "runtime_quirks.cl", options, "husk_runtime_quirk", kernel, r->scope);
+}
+
+static husk_status write_floats(const quirk_run *r, const float *values, size_t count)
+{
+    return of_queue(r, husk_buffer_write(r->queue, r->buffer, 0, count * sizeof *values, values));
+}
+
+static husk_status read_floats(const quirk_run *r, float *values, size_t count)
+{
+    return of_queue(r, husk_buffer_read(r->queue, r->buffer, 0, count * sizeof *values, values));
+}
+
+static husk_status probe_local_load(const quirk_run *r, bool *has)
+{
+    const husk__range group = {{1, 1, 1}, {ROOM, 1, 1}};
+    const husk__kernel *kernel;
+    float values[ROOM];
+    husk_status status = get_kernel(r, "-DQUIRK_LOCAL_LOAD", &kernel);
+    if (status == HUSK_OK)
+        status = HUSK__LAUNCH(r->queue, kernel, &group, r->scope, HUSK__ARG_BUFFER(r->buffer, 0, sizeof(float)));
+    if (status == HUSK_OK)
+        status = read_floats(r, values, ROOM);
+    for (int i = 0; i < ROOM && status == HUSK_OK; ++i)
+        *has |= values[i] != 1.0f;
+    return status;
+}
+
+static husk_status probe_loop_exit(const quirk_run *r, bool *has)
+{
+    enum { WRITTEN = 4 };
+    const husk__kernel *kernel;
+    float values[2 * ROOM];
+    for (int i = 0; i < 2 * ROOM; ++i)
+        values[i] = 7.0f;
+    husk_status status = get_kernel(r, "-DQUIRK_LOOP_EXIT", &kernel);
+    if (status == HUSK_OK)
+        status = write_floats(r, values, 2 * ROOM);
+    if (status == HUSK_OK)
+        status = HUSK__LAUNCH(r->queue, kernel, &one_item, r->scope,
+                              HUSK__ARG_BUFFER(r->buffer, ROOM * sizeof(float), sizeof(float)),
+                              HUSK__ARG_BUFFER(r->buffer, 0, sizeof(float)), HUSK__ARG_I32(WRITTEN), HUSK__ARG_I32(0),
+                              HUSK__ARG_I64(1));
+    if (status == HUSK_OK)
+        status = read_floats(r, values, 2 * ROOM);
+    for (int i = 0; i < 2 * ROOM && status == HUSK_OK; ++i)
+        *has |= values[i] != (i < WRITTEN ? 0.0f : 7.0f);
+    return status;
+}
+
+// Nanoseconds of one launch, its end waited for.
+static husk_status time_flush(const quirk_run *r, const husk__kernel *kernel, uint64_t *least)
+{
+    enum { ROUNDS = 300 }; // some 0.1 ms where the functions are inlined
+    const uint64_t start = husk__now_ns();
+    husk_status status = HUSK__LAUNCH(r->queue, kernel, &one_item, r->scope,
+                                      HUSK__ARG_BUFFER(r->buffer, 0, sizeof(float)), HUSK__ARG_I32(FLUSH_VECTORS),
+                                      HUSK__ARG_I32(ROUNDS));
+    if (status == HUSK_OK)
+        status = of_queue(r, husk_queue_finish(r->queue));
+    const uint64_t spent = husk__now_ns() - start;
+    if (spent < *least)
+        *least = spent;
+    return status;
+}
+
+// Whether the library's functions are called where denormal numbers are flushed: 4.0 times as slow on PoCL 6.0, as fast
+// on 3.1 and 7.1 (AVX-512). Half as much again tells the two apart whatever else the machine does. The first launch
+// compiles.
+static husk_status probe_flush(const quirk_run *r, bool *has)
+{
+    enum { LAUNCHES = 6 };
+    if (r->context->device->traits.device_class != HUSK_DEVICE_CPU)
+        return HUSK_OK; // others have no functions to call
+    const husk__kernel *plain, *flushing;
+    float values[COUNT] = {1e-30f, 1e-9f};
+    uint64_t plain_ns = UINT64_MAX, flushing_ns = UINT64_MAX;
+    husk_status status = get_kernel(r, "-DQUIRK_FLUSH", &plain);
+    if (status == HUSK_OK)
+        status = get_kernel(r, "-DQUIRK_FLUSH " FLUSH_OPTION, &flushing);
+    if (status == HUSK_OK)
+        status = write_floats(r, values, COUNT);
+    for (int i = 0; i < LAUNCHES && status == HUSK_OK; ++i) {
+        status = time_flush(r, flushing, &flushing_ns);
+        if (status == HUSK_OK)
+            status = time_flush(r, plain, &plain_ns); // the last one: whose product is read
+    }
+    if (status == HUSK_OK)
+        status = read_floats(r, values, 3);
+    if (status != HUSK_OK)
+        return status;
+    atomic_store(&r->context->flushes_anyway, values[2] == 0.0f);
+    *has = (double)flushing_ns > 1.5 * (double)plain_ns;
+    return HUSK_OK;
+}
+
+// A kernel that ends the process cannot be tried, so this one fault is known by its version: "6.0+debian".
+bool husk__breaks_on_assembly(const husk_device_traits *traits)
+{
+    const long major = strtol(traits->driver_version, NULL, 10);
+    return husk__contains_ignoring_case(traits->platform_name, "Portable Computing Language") && major >= 4 && major <= 6;
+}
+
+static husk_status probe_assembly(const quirk_run *r, bool *has)
+{
+    *has = husk__breaks_on_assembly(&r->context->device->traits);
+    return HUSK_OK;
+}
+
+static husk_status run_probe(husk_context *context, husk_quirk quirk, bool *has, husk_error *error)
+{
+    static husk_status (*const probes[HUSK__QUIRKS])(const quirk_run *r, bool *has) = {
+        [HUSK_QUIRK_LOCAL_LOAD] = probe_local_load,
+        [HUSK_QUIRK_LOOP_EXIT] = probe_loop_exit,
+        [HUSK_QUIRK_FLUSH] = probe_flush,
+        [HUSK_QUIRK_ASSEMBLY] = probe_assembly,
+    };
+    const husk__scope scope = {"husk_context_has_quirk", error};
+    quirk_run r = {.context = context, .scope = &scope};
+    husk_status status = husk_queue_create(context, NULL, &r.queue, error);
+    if (status == HUSK_OK)
+        status = husk_buffer_create(context, COUNT * sizeof(float), &r.buffer, error);
+    if (status == HUSK_OK)
+        status = probes[quirk](&r, has);
+    husk_buffer_release(r.buffer);
+    husk_queue_release(r.queue);
+    return status;
+}
+
+static void probe(husk_context *context, husk_quirk quirk)
+{
+    husk_error error = {0};
+    bool has = false;
+    const husk_status status = run_probe(context, quirk, &has, &error);
+    if (status != HUSK_OK)
+        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "the probe of %s fails: %s", husk_quirk_name(quirk),
+                        error.text);
+    if (status != HUSK_OK && husk__may_pass(&error))
+        return; // asked again the next time
+    if (status == HUSK_OK && has)
+        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "%s: %s", husk_quirk_name(quirk), husk_quirk_text(quirk));
+    atomic_store(&context->quirks[quirk], status == HUSK_OK && has ? 1 : -1);
+}
+
+bool husk_context_has_quirk(husk_context *context, husk_quirk quirk)
+{
+    if (!context || (unsigned)quirk >= HUSK__QUIRKS)
+        return false;
+    if (atomic_load(&context->quirks[quirk]) == 0 && !atomic_load(&context->is_lost)) {
+        pthread_mutex_lock(&context->quirk_lock);
+        if (atomic_load(&context->quirks[quirk]) == 0)
+            probe(context, quirk);
+        pthread_mutex_unlock(&context->quirk_lock);
+    }
+    return atomic_load(&context->quirks[quirk]) > 0;
+}
+
+bool husk__flushes_denormals(husk_context *context, const char *file)
+{
+    if (context->device->traits.device_class != HUSK_DEVICE_CPU)
+        return true;
+    return strncmp(file, "runtime_", 8) != 0 && !husk_context_has_quirk(context, HUSK_QUIRK_FLUSH) &&
+           !atomic_load(&context->flushes_anyway);
+}
