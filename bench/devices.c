@@ -44,6 +44,16 @@ static void print_engines(const json_t *engines)
                                         : "none");
 }
 
+static void print_quirks(const json_t *quirks)
+{
+    size_t i;
+    const json_t *quirk;
+    json_array_foreach(quirks, i, quirk)
+    {
+        bench_print(INDENT, "     quirk        %s: %s\n", string_of(quirk, "name"), string_of(quirk, "text"));
+    }
+}
+
 static void print_device(const json_t *device)
 {
     const json_t *t = json_object_get(device, "traits");
@@ -68,6 +78,7 @@ static void print_device(const json_t *device)
     bench_print(INDENT, "     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n",
            yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
     print_engines(json_object_get(device, "engines"));
+    print_quirks(json_object_get(device, "quirks"));
     bench_print(INDENT, "     extensions   %s\n", string_of(t, "extensions"));
     const json_t *measured = json_object_get(device, "peaks");
     bench_peaks peaks = {0};
@@ -108,7 +119,7 @@ static void ask_for_peaks(json_t *devices, const bench_options *options)
     bench_steps_end(&steps);
 }
 
-// Each device gets its "engines": null where its driver does not survive the question.
+// Each device gets its "engines" and "quirks": null where its driver does not survive the question.
 static void ask_for_engines(bench_contestant *husk, json_t *devices, double seconds)
 {
     bench_steps steps;
@@ -117,7 +128,7 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
         char reason[BENCH_REASON_TEXT];
         json_t *reply = NULL;
         const json_t *traits = json_object_get(json_array_get(devices, i), "traits");
-        bench_steps_next(&steps, ENGINES_SECONDS, "%s: asking for matrix engines",
+        bench_steps_next(&steps, ENGINES_SECONDS, "%s: asking for matrix engines and quirks",
                          string_of(json_array_get(devices, i), "name"));
         const bool answered =
             bench_contestant_revive(husk) &&
@@ -126,8 +137,11 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
                                          json_object_get(traits, "platform_index"), "device",
                                          json_object_get(traits, "device_index")),
                                seconds, &reply, reason) == BENCH_REPLY_OK;
-        json_t *engines = answered ? json_object_get(reply, "engines") : NULL;
-        json_object_set_new(json_array_get(devices, i), "engines", engines ? json_incref(engines) : json_null());
+        static const char *const keys[] = {"engines", "quirks"};
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            json_t *found = answered ? json_object_get(reply, keys[k]) : NULL;
+            json_object_set_new(json_array_get(devices, i), keys[k], found ? json_incref(found) : json_null());
+        }
         json_decref(reply);
     }
     bench_steps_end(&steps);

@@ -143,6 +143,29 @@ static bool check_clock(bench_patient *p)
     return is_timed;
 }
 
+// What the device's compiler gets wrong: nothing that Husk's results suffer from, but other kernels may.
+static void tell_quirks(bench_patient *p)
+{
+    json_t *reply = NULL;
+    char reason[BENCH_REASON_TEXT];
+    size_t i;
+    const json_t *quirk;
+    bench_progress_show("doctor: %.100s: its compiler", p->name);
+    if (bench_contestant_revive(&p->husk) &&
+        bench_process_call(&p->husk.process, json_pack("{s:s}", "do", "quirks"), 2 * p->d->patience, &reply, reason) ==
+            BENCH_REPLY_OK) {
+        json_array_foreach(json_object_get(reply, "quirks"), i, quirk)
+        {
+            char id[64];
+            snprintf(id, sizeof id, "quirk_%.50s", bench_doctor_text(quirk, "name"));
+            bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_NOTE, id, "%.300s: %s", p->name,
+                                                  bench_doctor_text(quirk, "text")),
+                                "%s", bench_doctor_text(quirk, "advice"));
+        }
+    }
+    json_decref(reply);
+}
+
 static void examine_device(bench_doctor *d, const char *wish)
 {
     bench_patient *p = calloc(1, sizeof *p);
@@ -163,6 +186,8 @@ static void examine_device(bench_doctor *d, const char *wish)
         if (strcmp(class, "simulator") != 0 && check_clock(p))
             bench_doctor_heat(p);
         check_results(p);
+        if (!bench_interrupted)
+            tell_quirks(p);
     } else if (!bench_interrupted) {
         bench_doctor_advise(
             bench_doctor_find(d, BENCH_FINDING_PROBLEM, "device_unusable", "%.100s cannot be used: %.800s",

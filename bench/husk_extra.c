@@ -123,7 +123,20 @@ static json_t *hello(const bench_husk_session *s)
     return reply;
 }
 
-// The matrix engines that a device may have, each probed.
+// What its compiler gets wrong, or does badly.
+static json_t *quirks(husk_context *context)
+{
+    json_t *found = json_array();
+    for (int quirk = 0; husk_quirk_text((husk_quirk)quirk)[0]; quirk++) {
+        if (husk_context_has_quirk(context, (husk_quirk)quirk))
+            json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "name", husk_quirk_name((husk_quirk)quirk), "text",
+                                                   husk_quirk_text((husk_quirk)quirk), "advice",
+                                                   husk_quirk_advice((husk_quirk)quirk)));
+    }
+    return found;
+}
+
+// The matrix engines that a device may have, each probed, and its quirks.
 static json_t *engines(const bench_husk_session *s, const json_t *request)
 {
     const json_int_t platform = json_integer_value(json_object_get(request, "platform")),
@@ -149,8 +162,9 @@ static json_t *engines(const bench_husk_session *s, const json_t *request)
             json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "name", husk_engine_name(i), "state",
                                                    husk_engine_state_name(state), "text", text));
     }
+    json_t *reply = json_pack("{s:s, s:o, s:o}", "answer", "ok", "engines", found, "quirks", quirks(context));
     husk_context_release(context);
-    return json_pack("{s:s, s:o}", "answer", "ok", "engines", found);
+    return reply;
 }
 
 static json_t *prewarm(bench_husk_session *s)
@@ -228,6 +242,8 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         return prewarm(s);
     if (!strcmp(what, "engines"))
         return engines(s, request);
+    if (!strcmp(what, "quirks"))
+        return json_pack("{s:s, s:o}", "answer", "ok", "quirks", quirks(s->context));
     if (!strcmp(what, "first"))
         return first_result(s, request);
     if (!strcmp(what, "tuning")) {

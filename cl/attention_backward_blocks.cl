@@ -108,6 +108,7 @@ __kernel void husk_attention_backward_blocks_queries(__global data_t *dq_base, l
                                                      long dq_head, long dq_row, SAVED_PARAMS, ATTENTION_PARAMS,
                                                      acc_t factor, int adds, int unit_rows, int chunk)
 {
+    ONE_ITEM();
     acc_t panels[PANEL_ROOM] __attribute__((aligned(64)));
     acc_t state[STATE_ROOM] __attribute__((aligned(64)));
     const int image = get_group_id(1) / heads, head = get_group_id(1) % heads;
@@ -223,6 +224,7 @@ __kernel void husk_attention_backward_blocks_keys(__global data_t *dk_base, long
                                                   long dv_head, long dv_row, int has_dk, int has_dv, SAVED_PARAMS,
                                                   ATTENTION_PARAMS, acc_t factor, int adds, int unit_rows, int chunk)
 {
+    ONE_ITEM();
     acc_t panels[PANEL_ROOM] __attribute__((aligned(64)));
     acc_t state[STATE_ROOM] __attribute__((aligned(64)));
     acc_t levels[MOST_QUERIES + VW], means[MOST_QUERIES + VW];

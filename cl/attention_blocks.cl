@@ -131,6 +131,7 @@ __kernel void husk_attention_blocks(__global data_t *y_base, long y_offset, long
                                     __global acc_t *sums_base, long sums_offset, long sums_batch, long sums_head,
                                     long sums_row, int has_sums, ATTENTION_PARAMS, int unit_rows, int chunk, int step)
 {
+    ONE_ITEM();
     acc_t panels[PANEL_ROOM] __attribute__((aligned(64)));
     acc_t state[STATE_ROOM] __attribute__((aligned(64)));
     acc_t greatest[MOST_ROWS], sums[MOST_ROWS * VW];

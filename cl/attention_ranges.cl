@@ -299,6 +299,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf))
 __kernel void husk_attention_ranges(OUTPUT_PARAMS, ATTENTION_PARAMS, __global acc_t *parts_base, long parts_offset,
                                     int range)
 {
+    ONE_ITEM();
     acc_t q[STATE_FLOATS] __attribute__((aligned(64)));
     acc_t outputs[STATE_FLOATS] __attribute__((aligned(64)));
     acc_t totals[STATE_FLOATS] __attribute__((aligned(64)));
@@ -365,6 +366,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf))
 __kernel void husk_attention_ranges_join(OUTPUT_PARAMS, const __global acc_t *parts_base, long parts_offset, int heads,
                                          int ranges, int e, acc_t keep)
 {
+    ONE_ITEM();
     acc_t outputs[STATE_FLOATS] __attribute__((aligned(64)));
     acc_t part_outputs[STATE_FLOATS] __attribute__((aligned(64)));
     const int query = get_group_id(0), image = get_group_id(1) / heads, head = get_group_id(1) % heads;

@@ -104,6 +104,7 @@ void husk_conv_amx_pack(const __global data_t *restrict w_base, long w_offset, _
                         long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w,
                         long w_stride_k, long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
+    ONE_ITEM();
     const int folds = is_folded(channels, kernel_w);
     const int length = folds ? kernel_w * channels : channels, columns = folds ? 1 : kernel_w;
     const int tiles_of_tap = up_to(length, AMX_STEPS) / AMX_STEPS, tiles = kernel_d * kernel_h * columns * tiles_of_tap;
@@ -187,6 +188,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_conv_amx_image(const __global data_t *restrict x_base, long x_offset, __global ushort *restrict image_base,
                          long image_offset, CONV_PARAMS, long from, long pixels)
 {
+    ONE_ITEM();
     struct grid g;
     SET_GRID(&g, pixels);
     const int group = get_group_id(1);
@@ -325,6 +327,7 @@ void husk_conv_amx(const __global data_t *restrict x_base, long x_offset, const 
                    const __global ushort *restrict image_base, long image_offset, long image_from, long pixels,
                    SHARES_PARAM, ACT_PARAMS)
 {
+    ONE_ITEM();
     CONV_UNITS
     struct grid g;
     SET_GRID(&g, pixels);

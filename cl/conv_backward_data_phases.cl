@@ -34,6 +34,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_backward_
     int first_w, int step_d, int step_h, int step_w, long w_stride_k, long w_stride_c, long w_stride_d,
     long w_stride_h, long w_stride_w)
 {
+    ONE_ITEM();
     const long items = get_num_groups(0), item = get_group_id(0);
     const int begin = (int)(all_channels * item / items), end = (int)(all_channels * (item + 1) / items);
     const long taps = (long)taps_d * taps_h * taps_w;
@@ -117,6 +118,7 @@ void husk_conv_backward_data_interleave(
     long dx_stride_c, long dx_stride_d, long dx_stride_h, long dx_stride_w, long slot, long present,
     int channels_last, int flags)
 {
+    ONE_ITEM();
     const int accumulate = flags & 1, units = UNITS(flags & 2);
     dx_offset *= units;
     dx_stride_n *= units;
@@ -164,6 +166,7 @@ void husk_conv_backward_data_depthwise(const __global data_t *restrict w_base, l
                                        __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS,
                                        SHARES_PARAM, long w_stride_k, long w_stride_h, long w_stride_w, int accumulate)
 {
+    ONE_ITEM();
     const __global data_t *dy = dy_base + dy_offset;
     __global data_t *dx = dx_base + dx_offset;
     const int fold = DATA_FOLDS(stride_w, in_w) && batch > 1 ? 2 : 1;
@@ -209,6 +212,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_conv_backward_data_columns(const __global acc_t *restrict columns_base, long columns_offset,
                                      __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS, int flags)
 {
+    ONE_ITEM();
     const int accumulate = flags & 1, units = UNITS(flags & 2), positions = out_h * out_w, pixels = in_h * in_w;
     const int vectors = (channels + VW - 1) / VW, taps = kernel_h * kernel_w;
     const long all = (long)batch * vectors, items = get_num_groups(0), item = get_group_id(0);
@@ -233,6 +237,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_conv_backward_data_patches(const __global acc_t *restrict columns_base, long columns_offset,
                                      __global data_t *restrict dx_base, long dx_offset, CONV_PARAMS, int flags)
 {
+    ONE_ITEM();
     const int accumulate = flags & 1, units = UNITS(flags & 2), taps = kernel_h * kernel_w;
     const long step = (long)channels * taps; // from a position to the next
     const long all = (long)batch * channels * in_h, items = get_num_groups(0), item = get_group_id(0);

@@ -183,6 +183,7 @@ void husk_conv_backward_weights_depthwise(const __global data_t *restrict x_base
                                           __global data_t *restrict dbias_base, long dbias_offset, CONV_PARAMS,
                                           int rows, int columns, GRADIENT_PARAMS)
 {
+    ONE_ITEM();
     const int all = groups * filters, taps = kernel_h * kernel_w;
     const int items = get_num_groups(0), item = get_group_id(0);
     int remainders_h[MOST_TAPS], remainders_w[MOST_TAPS], which_h[MOST_TAPS], which_w[MOST_TAPS];
@@ -282,6 +283,7 @@ void husk_conv_backward_weights_depthwise_strips(const __global data_t *restrict
                                                  __global data_t *restrict dbias_base, long dbias_offset, CONV_PARAMS,
                                                  SHARES_PARAM, GRADIENT_PARAMS)
 {
+    ONE_ITEM();
     const int all = groups * filters, items = (int)get_num_groups(0), item = group_place(shares).x;
     const __global data_t *x = x_base + x_offset, *dy = dy_base + dy_offset;
     strip_source from_x = {x, x, x + (batch - 1) * x_stride_n + (groups - 1) * x_stride_c + (in_h - 1) * x_stride_h +
@@ -402,6 +404,7 @@ void husk_conv_backward_weights_depthwise_channels(const __global data_t *restri
                                                    __global data_t *restrict dbias_base, long dbias_offset,
                                                    CONV_PARAMS, int rows, int columns, GRADIENT_PARAMS)
 {
+    ONE_ITEM();
     const int taps = kernel_h * kernel_w, units = (groups + VW - 1) / VW;
     const int items = get_num_groups(0), item = get_group_id(0);
     const long x_step = stride_w * x_stride_w;

@@ -198,6 +198,7 @@ void husk_conv_backward_weights_panels(const __global data_t *restrict x_base, l
                                        __global data_t *restrict dw_base, long dw_offset, CONV_PARAMS, int filter_items,
                                        int writes_dw, W_STRIDES_PARAMS)
 {
+    ONE_ITEM();
     W_UNITS
     const long total = (long)batch * out_d * out_h * out_w;
     const long blocks = (total + BLOCK_P - 1) / BLOCK_P;
@@ -306,6 +307,7 @@ void husk_conv_backward_weights_panels_reduce(const __global acc_t *restrict par
                                               int channels, int filters, int kernel_d, int kernel_h, int kernel_w,
                                               W_STRIDES_PARAMS)
 {
+    ONE_ITEM();
     W_UNITS
     const int kernel_size = kernel_d * kernel_h * kernel_w;
     const int rows = channels * kernel_size, tiles = (rows + TILE_M - 1) / TILE_M;
@@ -355,6 +357,7 @@ void husk_conv_backward_weights_bias(const __global data_t *restrict dy_base, lo
                                      long y_stride_d, long y_stride_h, long y_stride_w, long dbias_stride,
                                      int accumulate)
 {
+    ONE_ITEM();
     const long items = get_num_groups(0), item = get_group_id(0);
     const int step = y_stride_c == 1 ? VW : 1; // filters at a time
     const int units = (filters + step - 1) / step;

@@ -119,6 +119,7 @@ void husk_conv_backward_weights_winograd(const __global data_t *restrict x_base,
                                          long item_room, int slices, int block_tiles, int filter_items,
                                          int panel_rows, int writes_dw, W_STRIDES_PARAMS)
 {
+    ONE_ITEM();
     W_UNITS
     const int group = get_group_id(1) / filter_items, filter_item = get_group_id(1) % filter_items;
     const int tiles_h = (out_h + TILE_OUT - 1) / TILE_OUT, tiles_w = (out_w + TILE_OUT - 1) / TILE_OUT;

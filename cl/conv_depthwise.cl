@@ -42,6 +42,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_depthwise
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
+    ONE_ITEM();
     const int begin = (int)((long)channels * get_group_id(0) / get_num_groups(0));
     const int end = (int)((long)channels * (get_group_id(0) + 1) / get_num_groups(0));
     const __global data_t *w = w_base + w_offset;
@@ -548,6 +549,7 @@ void husk_conv_depthwise(const __global data_t *restrict x_base, long x_offset,
                          __global data_t *restrict y_base, long y_offset, CONV_PARAMS, SHARES_PARAM,
                          ACT_PARAMS)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     const __global acc_t *w = w_base + w_offset;
     const __global data_t *bias = bias_base + bias_offset * UNITS(flags & WIDE_BIAS);
@@ -843,6 +845,7 @@ void husk_conv_depthwise_channels(const __global data_t *restrict x_base, long x
                                   __global data_t *restrict y_base, long y_offset, CONV_PARAMS, SHARES_PARAM,
                                   ACT_PARAMS)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     const __global acc_t *w = w_base + w_offset;
     const __global data_t *bias = bias_base + bias_offset * UNITS(flags & WIDE_BIAS);

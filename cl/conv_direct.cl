@@ -66,6 +66,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pa
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
+    ONE_ITEM();
     const int panel = get_group_id(0), group = get_group_id(1), panels = get_num_groups(0);
     const long taps = (long)kernel_d * kernel_h * kernel_w, depth = channels * taps;
     const long parts = get_num_groups(2), part = get_group_id(2);
@@ -227,6 +228,7 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                       __global acc_t *restrict scratch_base, long scratch_offset, long scratch_item, int block_tiles,
                       int block_rows, int block_columns, int filter_items, SHARES_PARAM, ACT_PARAMS)
 {
+    ONE_ITEM();
     const int3 place = group_place(shares);
     const int group = place.z, staged = DATA_BYTES == 2 || block_rows > 0, has_bias = flags & HAS_BIAS;
     const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
@@ -349,6 +351,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_ro
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
+    ONE_ITEM();
     const int panel = get_group_id(0), group = get_group_id(1);
     const long taps = (long)kernel_d * kernel_h * kernel_w, depth = channels * taps;
     const int begin = panel_start(filters, panel), height = panel_start(filters, panel + 1) - begin;
@@ -503,6 +506,7 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                            int block_tiles, int block_rows, int block_columns, int filter_items, SHARES_PARAM,
                            ACT_PARAMS)
 {
+    ONE_ITEM();
     const int3 place = group_place(shares);
     const int group = place.z, staged = DATA_BYTES == 2 || block_rows > 0, has_bias = flags & HAS_BIAS;
     const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;

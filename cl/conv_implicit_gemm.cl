@@ -54,6 +54,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
+    ONE_ITEM();
     const int panels = (filters + TILE_M - 1) / TILE_M;
     const int panel = get_group_id(0);
     const int group = get_group_id(1);
@@ -252,6 +253,7 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                              int filter_items, __global acc_t *restrict waiting_base, long waiting_offset,
                              long waiting_item, SHARES_PARAM, ACT_PARAMS)
 {
+    ONE_ITEM();
     CONV_UNITS
     const int3 place = group_place(shares);
     const int group = place.z;

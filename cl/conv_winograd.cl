@@ -118,6 +118,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_winograd_
     long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
     long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
 {
+    ONE_ITEM();
     const int panels = (filters + TILE_N - 1) / TILE_N;
     const int panel = get_group_id(0), group = get_group_id(1);
     const int vectors = panel_vectors(filters, panel);
@@ -326,6 +327,7 @@ void husk_conv_winograd(const __global data_t *restrict x_base, long x_offset,
                         __global acc_t *restrict scratch_base, long scratch_offset, long item_room,
                         int block_tiles, SHARES_PARAM, ACT_PARAMS)
 {
+    ONE_ITEM();
     CONV_UNITS
     const int3 place = group_place(shares);
     const int group = place.z;

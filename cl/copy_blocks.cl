@@ -91,6 +91,7 @@ void husk_copy_blocks(const __global from_t *x_base, long x_offset, __global to_
                       WALK_PARAMS_2(outer), long lines_extent, long x_line, long y_line, long count, long x_stride,
                       long y_stride, long piece, long units, long share)
 {
+    ONE_ITEM();
     const __global from_t *x = x_base + x_offset;
     __global to_t *y = y_base + y_offset;
     const long first = get_group_id(0) * share;

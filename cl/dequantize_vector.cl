@@ -44,6 +44,7 @@ ALWAYS_INLINE void dequantize_row(__global data_t *y, long y_stride, const __glo
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_dequantize_vector(QUANTIZE_PARAMS(uchar, data_t), QUANTIZE_ROW_PARAMS)
 {
+    ONE_ITEM();
 #define ROW(y, x, scale, zero, length) \
     dequantize_row(y, y_stride, x, x_stride, scale, scale_stride, zero, has_zero, zero_stride, length, sign)
     EACH_PIECE(ROW)

@@ -11,6 +11,7 @@
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_embedding_backward_vector_sort(EMBEDDING_SORT_PARAMS)
 {
+    ONE_ITEM();
     WALK_2(lookup);
     const long first = get_group_id(0) * owned;
     embedding_sort(ends_base + ends_offset, order_base + order_offset, indices_base, indices_offset, is_i64, lookups,
@@ -104,6 +105,7 @@ ALWAYS_INLINE void sum_row_strided(const __global data_t *dy, long dy_column, co
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_embedding_backward_vector_sum(EMBEDDING_SUM_PARAMS)
 {
+    ONE_ITEM();
     const __global long *ends = ends_base + ends_offset, *order = order_base + order_offset;
     const long parts = get_num_groups(0), part = get_group_id(0);
     const long last = embedding_part(ends, rows, part + 1, parts);

@@ -45,6 +45,7 @@ ALWAYS_INLINE void prefetch_row(const __global data_t *table, long at, long coun
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_embedding_vector(EMBEDDING_PARAMS)
 {
+    ONE_ITEM();
     WALK_2(lookup);
     const long first = get_group_id(0) * share, last = min(first + share, lookups);
     const long column = get_group_id(1) * span, count = min(span, columns - column);

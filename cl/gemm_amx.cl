@@ -101,6 +101,7 @@ __kernel void husk_gemm_amx(const __global data_t *restrict a_base, long a_offse
                             int group_rows, int group_columns, int group_matrices, int strip_columns,
                             int block_tiles, float alpha, float beta, ACT_PARAMS)
 {
+    ONE_ITEM();
     const int first = get_group_id(2) * group_matrices;
     const int c_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS);
     c_offset *= c_units;
@@ -198,6 +199,7 @@ __kernel void husk_gemm_amx_pack(const __global data_t *restrict base, long offs
                                  __global uint *restrict packed_base, long packed_offset, int is_a, int lines, int k,
                                  int by_steps)
 {
+    ONE_ITEM();
     const int panels = (lines + AMX_BLOCK - 1) / AMX_BLOCK, tiles = tiles_of(k), x = get_group_id(0);
     const __global data_t *from = base + offset + get_group_id(1) * batch;
     __global uint *packed = packed_base + packed_offset + (long)get_group_id(1) * panels * tiles * AMX_STEP;

@@ -93,6 +93,7 @@ void husk_gemm_backward_vector(const __global data_t *dy_base, long dy_offset, l
                                __global acc_t *parts_base, long parts_offset, long batch, long rows, long columns,
                                long share, int block, int flags, float beta, ACT_PARAMS)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share, last = min(first + share, batch * rows);
     const long start = get_group_id(1) * block;
     const int count = (int)min((long)block, columns - start);
@@ -144,6 +145,7 @@ void husk_gemm_backward_bias(const __global acc_t *parts_base, long parts_offset
                              __global data_t *bias_base, long bias_offset, long bias_stride, long strip, int adds,
                              int wide)
 {
+    ONE_ITEM();
     const int units = UNITS(wide);
     const __global acc_t *parts = parts_base + parts_offset;
     const long first = get_group_id(0) * strip, last = min(first + strip, size);

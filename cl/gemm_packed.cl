@@ -434,6 +434,7 @@ __kernel void husk_gemm_packed(const __global data_t *restrict a_base, long a_of
                                int split_k, int strip_width, int block_k, int in_place, float alpha, float beta,
                                ACT_PARAMS)
 {
+    ONE_ITEM();
     const int split = get_group_id(2) % splits;
     const int first = get_group_id(2) / splits * group_matrices;
     const int k = min(all_k - split * split_k, split_k);
@@ -607,6 +608,7 @@ __kernel void husk_gemm_add_parts(const __global acc_t *restrict part_base, long
                                   long c_row, long c_column, long c_batch, int wide, int m, int n, int splits,
                                   int group_rows, float alpha, float beta, ACT_PARAMS)
 {
+    ONE_ITEM();
     const long matrix = get_group_id(1);
     const int c_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS);
     c_offset *= c_units;
@@ -642,6 +644,7 @@ __kernel void husk_gemm_pack_b(const __global data_t *restrict b_base, long b_of
                                long b_column, __global TILE_B_T *restrict packed_base, long packed_offset,
                                int n, int k)
 {
+    ONE_ITEM();
     const int first = get_group_id(0) * TILE_N;
     const int columns = min(n - first, TILE_N);
     const __global data_t *b = b_base + b_offset + first * b_column;
@@ -718,6 +721,7 @@ __kernel void husk_gemm_few(const __global data_t *restrict a_base, long a_offse
                             long c_column, int wide, int m, int n, int k, int group_columns, float alpha, float beta,
                             ACT_PARAMS)
 {
+    ONE_ITEM();
     const int a_units = UNITS(wide & WIDE_A), c_units = UNITS(wide & WIDE_C), bias_units = UNITS(wide & WIDE_BIAS);
     a_row *= a_units;
     a_step *= a_units;

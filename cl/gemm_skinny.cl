@@ -139,6 +139,7 @@ ALWAYS_INLINE float dot_line(const __global data_t *w, const acc_t *v, int steps
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_skinny_dot(SKINNY_PARAMS)
 {
+    ONE_ITEM();
     SCALE_UNITS
     const long matrix = get_group_id(1);
     const __global data_t *w = w_base + w_offset + matrix * w_batch;
@@ -248,6 +249,7 @@ ALWAYS_INLINE void axpy_rest(acc_t *sums, int stride, const __global data_t *w, 
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_gemm_skinny_axpy(SKINNY_PARAMS)
 {
+    ONE_ITEM();
     SCALE_UNITS
     const long matrix = get_group_id(1);
     const __global data_t *w = w_base + w_offset + matrix * w_batch;

@@ -44,6 +44,7 @@ inline acc_t largest(const __global data_t *p, int count)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_grad_norm_vector(LIST_PARAMS, __global acc_t *parts_base, long parts_offset, int kind)
 {
+    ONE_ITEM();
     const long begin = get_group_id(0) * share, end = min(begin + share, units);
     for (long number = begin; number < end; ++number) {
         LIST_FIND(own, number);

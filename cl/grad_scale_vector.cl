@@ -32,6 +32,7 @@ inline int any_lane(vi v)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_grad_scale_vector(LIST_PARAMS, GRAD_SCALE_PARAMS)
 {
+    ONE_ITEM();
     const long begin = get_group_id(0) * share, end = min(begin + share, units);
     const acc_t factor = GRAD_SCALE_FACTOR;
     const bool writes = factor != 1.0f || limit != INFINITY;

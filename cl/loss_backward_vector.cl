@@ -52,6 +52,7 @@ void husk_loss_backward_vector_elements(const __global data_t *x_base, long x_of
                                         const __global data_t *dloss_base, long dloss_offset,
                                         __global data_t *dx_base, long dx_offset, LOSS_ROWS_PARAMS, LOSS_EXTRA_PARAMS)
 {
+    ONE_ITEM();
     WALK_4(main);
     WALK_2(extra);
     long first = get_group_id(0) * share;
@@ -217,7 +218,7 @@ LOSS_INLINE void write_lanes(options o, const __global data_t *x, const __global
                              vf g, __global data_t *dx, long dx_step, int n)
 {
     const bool has_label = o.flags & LOSS_LABELS, is_log = o.kind == LOSS_NEGATIVE_LOG;
-    const vi label = CONCAT(vload, VW)(0, labels);
+    const vi label = LOAD_PRIVATE(vi, labels);
     const vf at_label = has_label ? load_private(weights) * (vf)(o.keep) : (vf)(0.0f);
     vf maximum = (vf)(0.0f), sum = (vf)(1.0f), total = (vf)(spread_sum);
     if (!is_log)
@@ -262,6 +263,7 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
                                     long dx_offset, const __global acc_t *weights_base, long weights_offset,
                                     int weight_units, LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
+    ONE_ITEM();
     WALK_4(main);
     long first = get_group_id(0) * share;
     const long last = min(first + share, total);
@@ -288,7 +290,7 @@ void husk_loss_backward_vector_rows(const __global data_t *x_base, long x_offset
             label = loss_labels(t_base, t_at, t_step, n, ignored, classes, flags);
         ACC_INT labels[VW];
         acc_t weights[VW];
-        CONCAT(vstore, VW)(label, 0, labels);
+        STORE_PRIVATE(vi, label, labels);
         store_private((vf)(1.0f), weights);
         if ((flags & LOSS_LABELS) && (flags & LOSS_WEIGHT))
             for (int i = 0; i < n; ++i)
@@ -315,6 +317,7 @@ void husk_loss_backward_vector_weights(const __global uchar *t_base, long t_offs
                                        long w_offset, __global acc_t *weights_base, long weights_offset,
                                        LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
+    ONE_ITEM();
     WALK_4(main);
     const long first = get_group_id(0) * share;
     const long last = min(first + share, total);

@@ -53,6 +53,7 @@ void husk_loss_vector_elements(const __global data_t *x_base, long x_offset, con
                                long loss_offset, __global acc_t *partials_base, long partials_offset,
                                LOSS_ROWS_PARAMS, LOSS_EXTRA_PARAMS)
 {
+    ONE_ITEM();
     WALK_4(main);
     WALK_2(extra);
     long first = get_group_id(0) * share;
@@ -173,6 +174,7 @@ void husk_loss_vector_rows(const __global data_t *x_base, long x_offset, const _
                            const __global data_t *w_base, long w_offset, __global data_t *loss_base, long loss_offset,
                            __global acc_t *partials_base, long partials_offset, LOSS_ROWS_PARAMS, LOSS_CLASSES_PARAMS)
 {
+    ONE_ITEM();
     WALK_4(main);
     long first = get_group_id(0) * share;
     const long last = min(first + share, total);
@@ -194,7 +196,7 @@ void husk_loss_vector_rows(const __global data_t *x_base, long x_offset, const _
             const vi is_there = label >= (vi)(0);
             vf weights = is_there ? (vf)(1.0f) : (vf)(0.0f);
             ACC_INT labels[VW];
-            CONCAT(vstore, VW)(label, 0, labels);
+            STORE_PRIVATE(vi, label, labels);
             if ((flags & LOSS_LABELS) && (flags & LOSS_WEIGHT)) {
                 acc_t each[VW];
                 for (int i = 0; i < VW; ++i)

@@ -21,6 +21,7 @@ void husk_norm_backward_columns_partial(const __global data_t *x_base, long x_of
                                         __global acc_t *sums_base, long sums_offset, long image_x, long row_x,
                                         long image_dy, long row_dy, long group, COLUMNS_PARAMS)
 {
+    ONE_ITEM();
     acc_t plain[STRIP], whole_plain[STRIP], rests_plain[STRIP];
     acc_t by_x[STRIP], whole_by_x[STRIP], rests_by_x[STRIP];
     acc_t means[STRIP];
@@ -67,6 +68,7 @@ void husk_norm_backward_columns_finish(const __global data_t *scale_base, long s
                                        __global acc_t *parts_base, long parts_offset, long columns, long pitch,
                                        long blocks, long rows, long group, long unit_columns, int mode)
 {
+    ONE_ITEM();
     const long units = (columns + unit_columns - 1) / unit_columns;
     const long image = get_group_id(0) / units;
     const long start = (get_group_id(0) - image * units) * unit_columns;
@@ -123,6 +125,7 @@ void husk_norm_backward_columns_apply(const __global data_t *x_base, long x_offs
                                       long row_x, long image_dy, long row_dy, long image_dx, long row_dx,
                                       COLUMNS_PARAMS, int mode)
 {
+    ONE_ITEM();
     COLUMNS_FOR_UNITS {
         COLUMNS_UNIT(unit);
         const __global data_t *x = x_base + x_offset + image * image_x + row * row_x + column;

@@ -156,6 +156,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_norm_backward_rows(BACKWARD_PARAMS, long length, long pitch, long set_count, long block_sets,
                              long block_count, long share, int mode)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, block_count);
     for (long block = first; block < last; ++block) {
@@ -186,6 +187,7 @@ void husk_norm_backward_planes(BACKWARD_PARAMS, long parts, long part_x, long pa
                                long part_parameter, long length, long groups, long pitch, long set_count, long share,
                                int mode)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, set_count);
     const __global data_t *scale = scale_base ? scale_base + scale_offset : 0;

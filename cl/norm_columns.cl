@@ -21,6 +21,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_norm_columns_partial(const __global data_t *x_base, long x_offset, __global acc_t *moments_base,
                                long moments_offset, long image_x, long row_x, COLUMNS_PARAMS)
 {
+    ONE_ITEM();
     acc_t sums[STRIP];
     acc_t squares[STRIP], whole[STRIP], rests[STRIP];
     acc_t means[STRIP];
@@ -113,6 +114,7 @@ void husk_norm_columns_finish(const __global data_t *scale_base, long scale_offs
                               long columns, long pitch, long rows, long block_rows, long blocks, long group,
                               long unit_columns, int mode)
 {
+    ONE_ITEM();
     const long units = (columns + unit_columns - 1) / unit_columns;
     const long image = get_group_id(0) / units;
     const long start = (get_group_id(0) - image * units) * unit_columns;
@@ -158,6 +160,7 @@ void husk_norm_columns_apply(const __global data_t *x_base, long x_offset, __glo
                              const __global acc_t *applied_base, long applied_offset, long image_x, long row_x,
                              long image_y, long row_y, COLUMNS_PARAMS, int mode)
 {
+    ONE_ITEM();
     COLUMNS_FOR_UNITS {
         COLUMNS_UNIT(unit);
         const __global data_t *x = x_base + x_offset + image * image_x + row * row_x + column;

@@ -152,6 +152,7 @@ void husk_norm_rows(const __global data_t *x_base, long x_offset, const __global
                     long parts, long part_x, long part_y, long part_parameter, long part_length, int part_step,
                     long set_count, long share, int mode)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, set_count);
     const __global data_t *scale_first = scale_base ? scale_base + scale_offset : 0;

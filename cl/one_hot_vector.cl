@@ -23,6 +23,7 @@ __attribute__((always_inline)) inline void write_row(__global data_t *to, int la
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_one_hot_vector(ONE_HOT_PARAMS)
 {
+    ONE_ITEM();
     WALK_2(label);
     const long first = get_group_id(0) * share, last = min(first + share, labels);
     const long class = get_group_id(1) * span;

@@ -46,6 +46,7 @@ __attribute__((always_inline)) inline void step_vector(const operands *o, acc_t 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_optimizer_vector(OPTIMIZER_KERNEL_PARAMS)
 {
+    ONE_ITEM();
     const operands o = {g_base + g_offset, w_base + w_offset, first_base + first_offset, second_base + second_offset,
                         third_base + third_offset, copy_base ? copy_base + copy_offset : 0};
     const acc_t factor = OPTIMIZER_FACTOR;

@@ -73,6 +73,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_pad_backward_rows(const __global data_t *y_base, long y_offset, __global data_t *x_base, long x_offset,
                             PAD_PARAMS, int adds, long elements, long share)
 {
+    ONE_ITEM();
     PAD_SHAPE(shape);
     const long n = shape.extent[PAD_ROW];
     long first = get_group_id(0) * share;

@@ -4,6 +4,7 @@
 //
 //   -DELEMENT_BYTES=1|2|4|8    elements are bits of this size
 #include "lib/element.clh"
+#include "lib/inline.clh"
 #include "lib/pad.clh"
 
 // Elements from .. to-1 of a row of y; x NULL: the row is outside of x.
@@ -34,6 +35,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_pad_rows(const __global element_t *x_base, long x_offset, __global element_t *y_base, long y_offset,
                    PAD_PARAMS, long fill, long elements, long share)
 {
+    ONE_ITEM();
     PAD_SHAPE(shape);
     const long count = shape.total[PAD_ROW];
     long first = get_group_id(0) * share;

@@ -24,11 +24,11 @@
 POOL_INLINE vi load_positions(const __global void *indices, int are_long, long at, long stride, int n)
 {
     if (n == VW && !are_long && stride == 1)
-        return convert_vi(CONCAT(vload, VW)(0, (const __global int *)indices + at));
+        return convert_vi(LOAD_VECTOR(vint, __global, (const __global int *)indices + at));
     ACC_INT lanes[VW];
     for (int i = 0; i < VW; ++i)
         lanes[i] = i < n ? (int)load_position(indices, are_long, at + i * stride) : -1;
-    return CONCAT(vload, VW)(0, lanes);
+    return LOAD_PRIVATE(vi, lanes);
 }
 
 #define START(v) \
@@ -151,11 +151,13 @@ POOL_INLINE void pool_backward_channels(int mode, POOL_BACKWARD_PARAMS, SAVED_PA
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_backward_channels_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_backward_channels(POOL_MAX, POOL_BACKWARD_ARGS, INDICES_ARGS, unit_count, share);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_backward_channels_avg(POOL_BACKWARD_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_backward_channels(POOL_AVG, POOL_BACKWARD_ARGS, NO_INDICES_ARGS, unit_count, share);
 }

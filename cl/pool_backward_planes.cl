@@ -137,6 +137,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_pool_backward_planes_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int rows, int columns, int together,
                                    long unit_count, long share)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, unit_count);
     vf vectors[BAND / VW + 2]; // aligned
@@ -261,6 +262,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_pool_backward_planes_anew(POOL_BACKWARD_PARAMS, ANEW_PARAMS, __global data_t *stage_base,
                                     long stage_offset, int rows, int columns, long unit_count, long share)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, unit_count);
     __global data_t *stage = stage_base ? stage_base + stage_offset + (long)get_group_id(0) * rows * columns : 0;
@@ -501,6 +503,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_
 void husk_pool_backward_planes_avg(POOL_BACKWARD_PARAMS, int rows, int columns, int by_fills, long unit_count,
                                    long share)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, unit_count);
     vf band_vectors[BAND / VW + 2], share_vectors[BAND / VW + 4]; // aligned

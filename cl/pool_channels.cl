@@ -146,17 +146,20 @@ POOL_INLINE void pool_channels(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_channels_max(POOL_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_channels(POOL_MAX, POOL_ARGS, NO_INDICES_ARGS, unit_count, share);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_channels_avg(POOL_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_channels(POOL_AVG, POOL_ARGS, NO_INDICES_ARGS, unit_count, share);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_channels_max_indices(POOL_PARAMS, INDICES_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_channels(POOL_MAX_INDICES, POOL_ARGS, INDICES_ARGS, unit_count, share);
 }

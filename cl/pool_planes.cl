@@ -82,7 +82,7 @@ POOL_INLINE void combine_rows_positions(int n, const __global data_t *x, int dep
                        (vi)(position + i * position_step_d + j * position_step_h) + LANES, &best, &best_position);
     }
     store_private(LANES < (vi)(n) ? best : (vf)(-INFINITY), row);
-    CONCAT(vstore, VW)(CONCAT(convert_int, VW)(LANES < (vi)(n) ? best_position : (vi)(-1)), 0, positions);
+    STORE_PRIVATE(vint, CONVERT(int, LANES < (vi)(n) ? best_position : (vi)(-1)), positions);
 }
 
 // Elements 0, stride, 2 stride ... of a private row, n of them at least.
@@ -104,16 +104,16 @@ POOL_INLINE vf load_every(const acc_t *row, int stride, int n)
 POOL_INLINE vi load_every_position(const int *positions, int stride, int n)
 {
     if (stride == 1)
-        return convert_vi(CONCAT(vload, VW)(0, positions));
+        return convert_vi(LOAD_PRIVATE(vint, positions));
     if (stride == 2) {
-        const vi a = convert_vi(CONCAT(vload, VW)(0, positions));
-        const vi b = convert_vi(CONCAT(vload, VW)(0, positions + VW));
+        const vi a = convert_vi(LOAD_PRIVATE(vint, positions));
+        const vi b = convert_vi(LOAD_PRIVATE(vint, positions + VW));
         return EVEN_LANES(vi, a, b);
     }
     ACC_INT lanes[VW];
     for (int i = 0; i < n; ++i)
         lanes[i] = positions[i * stride];
-    return CONCAT(vload, VW)(0, lanes);
+    return LOAD_PRIVATE(vi, lanes);
 }
 
 // One vector of outputs, of which n count, from the private row. The common windows are written out.
@@ -368,7 +368,7 @@ POOL_INLINE void pool_planes(int mode, POOL_PARAMS, INDICES_PARAMS, int columns,
             for (int i = 0; i < together * pitch; i += VW) {
                 store_private(nothing_yet(mode), rows + i);
                 if (mode == POOL_MAX_INDICES)
-                    CONCAT(vstore, VW)((CONCAT(int, VW))(-1), 0, positions + i);
+                    STORE_PRIVATE(vint, (vint)(-1), positions + i);
             }
             if (mode == POOL_AVG)
                 fill_column_scale(w, width, window_w, stride_w, dilation_w, in_w, limit_w, count_pad,
@@ -436,6 +436,7 @@ POOL_INLINE void pool_planes(int mode, POOL_PARAMS, INDICES_PARAMS, int columns,
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_planes_max(POOL_PARAMS, int columns, long unit_count, long share)
 {
+    ONE_ITEM();
     if (!try_bands(POOL_MAX, POOL_ARGS))
         pool_planes(POOL_MAX, POOL_ARGS, NO_INDICES_ARGS, columns, unit_count, share);
 }
@@ -443,6 +444,7 @@ void husk_pool_planes_max(POOL_PARAMS, int columns, long unit_count, long share)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_planes_avg(POOL_PARAMS, int columns, long unit_count, long share)
 {
+    ONE_ITEM();
     if (!try_bands(POOL_AVG, POOL_ARGS))
         pool_planes(POOL_AVG, POOL_ARGS, NO_INDICES_ARGS, columns, unit_count, share);
 }
@@ -450,5 +452,6 @@ void husk_pool_planes_avg(POOL_PARAMS, int columns, long unit_count, long share)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_planes_max_indices(POOL_PARAMS, INDICES_PARAMS, int columns, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_planes(POOL_MAX_INDICES, POOL_ARGS, INDICES_ARGS, columns, unit_count, share);
 }

@@ -66,7 +66,7 @@ POOL_INLINE acc_t reduce_positions(vf best, vi best_position, int *position)
     acc_t values[VW];
     ACC_INT positions[VW];
     store_private(best, values);
-    CONCAT(vstore, VW)(best_position, 0, positions);
+    STORE_PRIVATE(vi, best_position, positions);
     acc_t winner = values[0];
     int at = (int)positions[0];
     for (int i = 1; i < VW; ++i) {
@@ -231,17 +231,20 @@ POOL_INLINE void pool_window(int mode, POOL_PARAMS, INDICES_PARAMS, long unit_co
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_window_max(POOL_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_window(POOL_MAX, POOL_ARGS, NO_INDICES_ARGS, unit_count, share);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_window_avg(POOL_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_window(POOL_AVG, POOL_ARGS, NO_INDICES_ARGS, unit_count, share);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_pool_window_max_indices(POOL_PARAMS, INDICES_PARAMS, long unit_count, long share)
 {
+    ONE_ITEM();
     pool_window(POOL_MAX_INDICES, POOL_ARGS, INDICES_ARGS, unit_count, share);
 }

@@ -45,6 +45,7 @@ ALWAYS_INLINE void quantize_row(__global uchar *y, long y_stride, const __global
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_quantize_vector(QUANTIZE_PARAMS(data_t, uchar), QUANTIZE_ROW_PARAMS)
 {
+    ONE_ITEM();
 #define ROW(y, x, scale, zero, length) \
     quantize_row(y, y_stride, x, x_stride, scale, scale_stride, zero, has_zero, zero_stride, length, sign)
     EACH_PIECE(ROW)

@@ -29,6 +29,7 @@ void husk_quantized_conv_depthwise_pack(const __global uchar *w_base, long w_off
                                         long w_w, int rows, int filter_h, int filter_w, int channels,
                                         __global int *to_base, long to_offset)
 {
+    ONE_ITEM();
     const int first = (int)get_group_id(0) * VW, quads = (rows + 3) / 4;
     __global int *sums = to_base + to_offset + (long)quads * filter_w * channels;
     for (int c = first; c < min(first + VW, channels); ++c) {
@@ -196,6 +197,7 @@ void husk_quantized_conv_depthwise(const __global uchar *x_base, long x_offset, 
                                    int pad_w, int dilation_d, int dilation_h, int dilation_w, int out_d, int out_h,
                                    int out_w, int literals, int block, long total, long share, FINISH_PARAMS)
 {
+    ONE_ITEM();
     const finish_t finish = FINISH_FROM(0);
     const long element = kind == OUTPUT_BYTES ? 1 : kind == OUTPUT_SUMS ? 4 : (long)sizeof(data_t);
     const int first_channel = (int)get_group_id(1) * block;

@@ -74,6 +74,7 @@ __kernel void husk_quantized_gemm_amx(const __global uchar *a_base, long a_offse
                                       int group_rows, int group_columns, int strip_columns, int block_tiles,
                                       FINISH_PARAMS)
 {
+    ONE_ITEM();
     const int matrix = (int)get_group_id(2);
     const int row_begin = (int)get_group_id(1) * group_rows, row_end = min(m, row_begin + group_rows);
     const int column_begin = (int)get_group_id(0) * group_columns, column_end = min(n, column_begin + group_columns);
@@ -134,6 +135,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf))
 __kernel void husk_quantized_gemm_amx_pack(const __global uchar *b_base, long b_offset, long b_step, long b_column,
                                            long b_group, __global uint *packed_base, long packed_offset, int n, int k)
 {
+    ONE_ITEM();
     const int panels = (n + AMX_BLOCK - 1) / AMX_BLOCK, tiles = tiles_of(k);
     const int first = (int)get_group_id(0) * PACKED_AT_ONCE, last = min(first + PACKED_AT_ONCE, panels);
     const __global uchar *b = b_base + b_offset + get_group_id(1) * b_group;

@@ -118,6 +118,7 @@ void husk_reduce_backward_vector(const __global data_t *x_base, long x_offset, c
                                  long dy_stride, long other_stride, long total, long share, int form, acc_t scale,
                                  int accumulates)
 {
+    ONE_ITEM();
     const gradient own = {x_base + x_offset, dy_base + dy_offset, y_base + y_offset, pairs_base + pairs_offset,
                           dx_base + dx_offset, dx_stride, x_stride, dy_stride, other_stride, scale, form, accumulates};
     long first = get_group_id(0) * share;

@@ -168,7 +168,7 @@ ALWAYS_INLINE void combine_block(int code, columns *own, int j, bool is_first)
             return;
         const ACC_INT *lines = (const ACC_INT *)(own->line + j);
         ACC_INT takes[VW];
-        CONCAT(vstore, VW)(better, 0, takes);
+        STORE_PRIVATE(vi, better, takes);
         for (int k = 0; k < VW; ++k)
             own->index[j * VW + k] = takes[k] ? own->position[lines[k]] : own->index[j * VW + k];
         own->value[j] = better ? from : value;
@@ -274,6 +274,7 @@ void husk_reduce_columns(const __global data_t *x_base, long x_offset, __global 
                          WALK_PARAMS_2(reduced), long inner, long x_stride, long y_stride, long count, long segments,
                          long segment, int width, long units, long share, int kind, int result)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     __global ACC_UINT *states = states_base + states_offset;
     const long begin = get_group_id(0) * share;

@@ -99,7 +99,7 @@ ALWAYS_INLINE acc_t largest_lane(vf v)
 ALWAYS_INLINE int sum_lanes(vi counts)
 {
     ACC_INT lanes[VW];
-    CONCAT(vstore, VW)(counts, 0, lanes);
+    STORE_PRIVATE(vi, counts, lanes);
     int sum = 0;
     for (int i = 0; i < VW; ++i)
         sum += (int)lanes[i];
@@ -111,7 +111,7 @@ ALWAYS_INLINE reduction best_lane(vf values, vi places, long position, long step
     acc_t value[VW];
     ACC_INT place[VW];
     store_private(values, value);
-    CONCAT(vstore, VW)(places, 0, place);
+    STORE_PRIVATE(vi, places, place);
     reduction best = reduction_begin(REDUCE_ARGMAX);
     for (int i = 0; i < VW; ++i) {
         // A lane that never found anything holds -infinity, of which the block's first is as good as any.
@@ -281,6 +281,7 @@ void husk_reduce_rows(const __global data_t *x_base, long x_offset, __global uch
                       long run, long stride, long step, long count, long segments, long segment, long units,
                       long share, int kind, int result)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     __global ACC_UINT *states = states_base + states_offset;
     const long begin = get_group_id(0) * share;

@@ -303,6 +303,7 @@ __kernel void husk_rnn_backward_panel(const __global data_t *restrict kept_base,
                                       int chunk_end, int group_panels, int group_rows, int is_far, int step_begin,
                                       int steps, int passes)
 {
+    ONE_ITEM();
     const long place = get_group_id(2);
     const long direction = first_direction + place;
     const int panels = (hidden + PANEL_UNITS - 1) / PANEL_UNITS;
@@ -365,6 +366,7 @@ __kernel void husk_rnn_backward_pack(const __global data_t *restrict weights_bas
                                      long weights_row, long reverse_row, __global data_t *restrict to_base,
                                      long to_offset, long to_direction, int k_total, int hidden, int k_count)
 {
+    ONE_ITEM();
     const int direction = get_group_id(2);
     const __global data_t *weights =
         direction ? reverse_base + reverse_offset : weights_base + weights_offset;

@@ -53,6 +53,7 @@ __kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, 
                                    long hidden_bias_to, long input_to, long input_bias_to, int hidden, int features,
                                    int unit_vectors, int strip_vectors, int gate, int gates, int k_count)
 {
+    ONE_ITEM();
     const int is_input = get_group_id(2);
     const __global data_t *weights = is_input ? input_base + input_offset : hidden_base + hidden_offset;
     const __global data_t *biases =

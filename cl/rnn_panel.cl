@@ -370,6 +370,7 @@ __kernel void husk_rnn_panel(__global data_t *inputs_base, long inputs_offset,
                              long input_offset, long input_direction, int group_panels, int group_rows,
                              int step_begin, int steps, int passes, int is_far)
 {
+    ONE_ITEM();
     const long direction = get_group_id(2);
     const int panels = (hidden + PANEL_UNITS - 1) / PANEL_UNITS;
     const int panel_begin = get_group_id(0) * group_panels;

@@ -8,5 +8,6 @@
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_rotary_vector(ROTARY_KERNEL_PARAMS)
 {
+    ONE_ITEM();
     rotary_rows(ROTARY_ARGS);
 }

@@ -27,6 +27,7 @@ __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void husk_runtime_amx_probe(const __global amx_t *a_base, long a_offset, const __global amx_t *b_base,
                                      long b_offset, __global amx_sum_t *c_base, long c_offset, int tiles, int way)
 {
+    ONE_ITEM();
     uint a_panel[PROBE_MOST * AMX_STEP] __attribute__((aligned(64)));
     uint lower_panel[PROBE_MOST * AMX_STEP] __attribute__((aligned(64)));
     uint b_panel[PROBE_MOST * AMX_STEP] __attribute__((aligned(64)));

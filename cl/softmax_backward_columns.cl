@@ -58,6 +58,7 @@ void husk_softmax_backward_columns(const __global data_t *y_base, long y_offset,
                                    STRIDED_Z_PARAMS, int length, long y_stride, long dy_stride, long dx_stride,
                                    long inner, int width, long strip_count, long share, int log_form, int accumulate)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, strip_count);
     const long inner_strips = (inner + width - 1) / width;

@@ -148,6 +148,7 @@ void husk_softmax_backward_rows(const __global data_t *y_base, long y_offset, co
                                 STRIDED_Z_PARAMS, int length, long y_stride, long dy_stride, long dx_stride,
                                 long row_count, long share, int log_form, int accumulate)
 {
+    ONE_ITEM();
     const long first = get_group_id(0) * share;
     const long last = min(first + share, row_count);
     STRIDED_ROWS(rows);
@@ -168,6 +169,7 @@ void husk_softmax_backward_rows_partial(const __global data_t *y_base, long y_of
                                         long y_stride, long dy_stride, int row_blocks, long block_count, long share,
                                         int log_form)
 {
+    ONE_ITEM();
     __global acc_t *sums = sums_base + sums_offset;
     const long first = get_group_id(0) * share;
     const long last = min(first + share, block_count);
@@ -191,6 +193,7 @@ void husk_softmax_backward_rows_apply(const __global data_t *y_base, long y_offs
                                       STRIDED_Z_PARAMS, int length, long y_stride, long dy_stride, long dx_stride,
                                       int row_blocks, long block_count, long share, int log_form, int accumulate)
 {
+    ONE_ITEM();
     const __global acc_t *sums = sums_base + sums_offset;
     const long first = get_group_id(0) * share;
     const long last = min(first + share, block_count);

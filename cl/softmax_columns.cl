@@ -24,6 +24,7 @@ void husk_softmax_columns(const __global data_t *x_base, long x_offset, __global
                           long y_offset, STRIDED_PARAMS, int length, long x_stride, long y_stride, long inner,
                           int width, long strip_count, long share, int log_form)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     __global data_t *y = y_base + y_offset;
     const long first = get_group_id(0) * share;

@@ -138,6 +138,7 @@ void husk_softmax_rows(const __global data_t *x_base, long x_offset, __global da
                        STRIDED_PARAMS, int length, long x_stride, long y_stride, long row_count, long share,
                        int log_form)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     __global data_t *y = y_base + y_offset;
     const long first = get_group_id(0) * share;
@@ -169,6 +170,7 @@ void husk_softmax_rows_partial(const __global data_t *x_base, long x_offset, __g
                                long pairs_offset, STRIDED_PARAMS, int length, long x_stride, int row_blocks,
                                long block_count, long share)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     __global acc_t *pairs = pairs_base + pairs_offset;
     const long first = get_group_id(0) * share;
@@ -198,6 +200,7 @@ void husk_softmax_rows_apply(const __global data_t *x_base, long x_offset, __glo
                              STRIDED_PARAMS, int length, long x_stride, long y_stride, int row_blocks,
                              long block_count, long share, int log_form)
 {
+    ONE_ITEM();
     const __global data_t *x = x_base + x_offset;
     __global data_t *y = y_base + y_offset;
     const __global acc_t *pairs = pairs_base + pairs_offset;

@@ -24,6 +24,7 @@ ALWAYS_INLINE vf element(int kind, vf u, vf v, vf w, MAP_PARAMS)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 void husk_where_vector(MAP_KERNEL_PARAMS)
 {
+    ONE_ITEM();
     WALK_4(rows);
     const long first = get_group_id(0) * share;
     map_share(u_base + u_offset, v_base + v_offset, w_base + w_offset, y_base + y_offset, &rows, outer, first,

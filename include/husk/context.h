@@ -161,8 +161,9 @@ typedef enum husk_quirk {
 
 /* "local_load" ...; "unknown" for a number that is no quirk. */
 HUSK_API const char *husk_quirk_name(husk_quirk quirk);
-/* What is wrong, and what can be done about it, as sentences for a person; "" for a number that is no quirk. */
+/* What is wrong, and what can be done about it, a sentence each; "" for a number that is no quirk. */
 HUSK_API const char *husk_quirk_text(husk_quirk quirk);
+HUSK_API const char *husk_quirk_advice(husk_quirk quirk);
 
 /*
  * Whether the device's compiler has the quirk: a kernel of its shape gives wrong numbers or, of FLUSH, takes half as long

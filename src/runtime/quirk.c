@@ -29,21 +29,34 @@ const char *husk_quirk_text(husk_quirk quirk)
 {
     switch (quirk) {
     case HUSK_QUIRK_LOCAL_LOAD:
-        return "The compiler repeats loads from local memory behind barriers, where others have written there (PoCL 7.0 "
-               "to 7.2, its pull request 2269). Husk's kernels avoid the shape; for other kernels set "
-               "POCL_PREGION_VALUE_REMAT=0 and empty PoCL's cache (~/.cache/pocl), which does not know the variable.";
+        return "the compiler repeats loads from local memory behind barriers, where others have written there (PoCL 7.0 "
+               "to 7.2, its pull request 2269); Husk's kernels avoid the shape";
     case HUSK_QUIRK_LOOP_EXIT:
-        return "The compiler loses the end of loops under a condition, so that they write past it (PoCL 7.0 to 7.2, its "
-               "pull request 1736). Husk's kernels avoid the shape; for other kernels set "
-               "POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which does not know the "
-               "variable.";
+        return "the compiler loses the end of loops under a condition, which then write past it (PoCL 7.0 to 7.2, its "
+               "pull request 1736); Husk's kernels avoid the shape";
     case HUSK_QUIRK_FLUSH:
-        return "With " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them (PoCL "
-               "6.0). Husk's kernels are built without it; leave it out for other kernels, too.";
+        return "with " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them (PoCL "
+               "6.0); Husk's kernels are built without it, and denormal numbers are kept";
     case HUSK_QUIRK_ASSEMBLY:
-        return "The compiler takes inline assembly for a call of its own and ends the process (PoCL 4.0 to 6.0: "
-               "handleLocalMemAllocas of its WorkitemLoops.cc). Husk does without the instructions that need it (VNNI, "
-               "AMX); PoCL 7 takes it.";
+        return "the compiler takes inline assembly for a call of its own and ends the process (PoCL 4.0 to 6.0, "
+               "handleLocalMemAllocas); Husk does without the instructions that need it, VNNI's and AMX's";
+    }
+    return "";
+}
+
+const char *husk_quirk_advice(husk_quirk quirk)
+{
+    switch (quirk) {
+    case HUSK_QUIRK_LOCAL_LOAD:
+        return "for other kernels set POCL_PREGION_VALUE_REMAT=0 and empty PoCL's cache (~/.cache/pocl), which does not "
+               "know the variable";
+    case HUSK_QUIRK_LOOP_EXIT:
+        return "for other kernels set POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which does "
+               "not know the variable";
+    case HUSK_QUIRK_FLUSH:
+        return "leave the option out for other kernels, too, or install PoCL 7";
+    case HUSK_QUIRK_ASSEMBLY:
+        return "keep inline assembly out of other kernels, or install PoCL 7";
     }
     return "";
 }
@@ -209,7 +222,8 @@ static void probe(husk_context *context, husk_quirk quirk)
     if (status != HUSK_OK && husk__may_pass(&error))
         return; // asked again the next time
     if (status == HUSK_OK && has)
-        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "%s: %s", husk_quirk_name(quirk), husk_quirk_text(quirk));
+        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "quirk %s: %s; %s", husk_quirk_name(quirk), husk_quirk_text(quirk),
+                        husk_quirk_advice(quirk));
     atomic_store(&context->quirks[quirk], status == HUSK_OK && has ? 1 : -1);
 }
 
