@@ -14,6 +14,7 @@
 #include "support/faults/fault_layer.h"
 #include "support/faults/swept.h"
 #include "support/support.h"
+#include "support/wrong_kernels.h"
 
 enum { BYTES = 4096, WORDS = BYTES / 4 };
 
@@ -448,6 +449,37 @@ START_TEST(features)
 }
 END_TEST
 
+// ---- quirks: likewise ----
+
+static husk_status ask_quirk(void *user)
+{
+    subject *s = user;
+    swept_call = "husk_context_has_quirk";
+    s->has = husk_context_has_quirk(s->context, HUSK_QUIRK_LOCAL_LOAD);
+    return HUSK_OK;
+}
+
+static void check_quirk(void *user, const char *when)
+{
+    subject *s = user;
+    ck_assert_msg(husk_context_has_quirk(s->context, HUSK_QUIRK_LOCAL_LOAD), "%s: the quirk is forgotten", when);
+}
+
+START_TEST(quirks)
+{
+    char kernels[] = "/tmp/husk-quirks-XXXXXX";
+    subject s = {0};
+    test_copy_kernels(kernels);
+    test_plant(kernels, "runtime_quirks.cl", "= first;", "= scratch[63 - item];");
+    test_setenv("HUSK_KERNEL_DIR", kernels);
+    sweep_begin();
+    SWEEP("quirk", make_context, ask_quirk, NULL, check_quirk);
+    sweep_end();
+    test_restore_environment();
+    test_remove_kernels(kernels);
+}
+END_TEST
+
 START_TEST(enough_was_planted)
 {
     sweep_report("runtime", sweep_has_all() ? 900 : 300);
@@ -463,6 +495,7 @@ int main(void)
     tcase_add_test(tests, queues_and_buffers);
     tcase_add_test(tests, transfers_events_and_profiles);
     tcase_add_test(tests, features);
+    tcase_add_test(tests, quirks);
     tcase_add_test(tests, enough_was_planted);
     suite_add_tcase(suite, tests);
     return test_main(suite);

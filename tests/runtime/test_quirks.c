@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// ctest: tiers=default timeout=120
+// What compilers get wrong: a probe says yes where the kernel computes what a wrong compiler would make of it, and no
+// where it computes what is right; and what programs are built with depends on the answer.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <husk/husk.h>
+
+#include "runtime/launch.h"
+#include "support/environment.h"
+#include "support/support.h"
+#include "support/wrong_kernels.h"
+
+static char kernels[] = "/tmp/husk-quirks-XXXXXX";
+static char said[4096];
+
+static void hear(void *user, husk_log_level level, const char *text)
+{
+    (void)user;
+    if (level == HUSK_LOG_INFORMATION)
+        snprintf(said, sizeof said, "%.4000s", text);
+}
+
+static husk_context *make_context(void)
+{
+    husk_context *context = NULL;
+    husk_error error = {0};
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.log = hear);
+    said[0] = 0;
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    return context;
+}
+
+/* Whether a context whose kernels have this mistake says that its compiler has the quirk. */
+static bool is_found(husk_quirk quirk, const char *right, const char *wrong)
+{
+    test_copy_kernels(strcpy(kernels, "/tmp/husk-quirks-XXXXXX"));
+    test_plant(kernels, "runtime_quirks.cl", right, wrong);
+    test_setenv("HUSK_KERNEL_DIR", kernels);
+    husk_context *context = make_context();
+    const bool found = husk_context_has_quirk(context, quirk);
+    ck_assert_int_eq(husk_context_has_quirk(context, quirk), found);
+    husk_context_release(context);
+    test_restore_environment();
+    test_remove_kernels(kernels);
+    return found;
+}
+
+START_TEST(what_a_wrong_compiler_makes_is_found)
+{
+    ck_assert(is_found(HUSK_QUIRK_LOCAL_LOAD, "= first;", "= scratch[63 - item];"));
+    ck_assert_ptr_nonnull(strstr(said, "quirk local_load: "));
+    ck_assert_ptr_nonnull(strstr(said, husk_quirk_advice(HUSK_QUIRK_LOCAL_LOAD)));
+    ck_assert(is_found(HUSK_QUIRK_LOOP_EXIT, "j < n; j += 4", "j <= n; j += 4"));
+    ck_assert_ptr_nonnull(strstr(said, "quirk loop_exit: "));
+    /* one element too few is wrong, too */
+    ck_assert(is_found(HUSK_QUIRK_LOOP_EXIT, "vstore4(sum, 0, y + j);", "y[j] = sum.x;"));
+}
+END_TEST
+
+static bool is_cpu(void)
+{
+    return husk_context_traits(test_context())->device_class == HUSK_DEVICE_CPU;
+}
+
+/* Four times the work where denormal numbers are flushed, which the kernel itself can see. */
+#define SLOWER_WHERE_FLUSHED "round < (small == 0.0f ? 4 : 1) * rounds"
+
+START_TEST(flushing_that_costs_time_is_found)
+{
+    if (!is_cpu())
+        return;
+    ck_assert(is_found(HUSK_QUIRK_FLUSH, "round < rounds", SLOWER_WHERE_FLUSHED));
+    ck_assert_ptr_nonnull(strstr(said, "quirk flush: "));
+}
+END_TEST
+
+START_TEST(what_runs_into_no_fault_is_none)
+{
+    /* an output that nobody has to read again, a loop that ends: right whatever the compiler does */
+    ck_assert(!is_found(HUSK_QUIRK_LOCAL_LOAD, "= first;", "= 1.0f;"));
+    ck_assert(!is_found(HUSK_QUIRK_LOOP_EXIT, "for (int j = 0; j < n; j += 4) {", "for (int j = 0; j == 0; j += 4) {"));
+    ck_assert(!husk_context_has_quirk(NULL, HUSK_QUIRK_FLUSH));
+    ck_assert(!husk_context_has_quirk(test_context(), (husk_quirk)99));
+    ck_assert_str_eq(husk_quirk_name((husk_quirk)99), "unknown");
+    ck_assert_str_eq(husk_quirk_text((husk_quirk)99), "");
+    ck_assert_str_eq(husk_quirk_advice((husk_quirk)99), "");
+    for (int quirk = HUSK_QUIRK_LOCAL_LOAD; quirk <= HUSK_QUIRK_ASSEMBLY; quirk++) {
+        ck_assert_str_ne(husk_quirk_name((husk_quirk)quirk), "unknown");
+        ck_assert_str_ne(husk_quirk_text((husk_quirk)quirk), "");
+        ck_assert_str_ne(husk_quirk_advice((husk_quirk)quirk), "");
+    }
+}
+END_TEST
+
+/* How many of the programs written to the folder, each with its options in the first line, have this one. */
+static int count_options(const char *folder, const char *wanted, int *programs)
+{
+    int count = 0;
+    DIR *directory = opendir(folder);
+    ck_assert_ptr_nonnull(directory);
+    *programs = 0;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        char path[512], line[1024] = "";
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.')
+            continue;
+        FILE *file = fopen(path, "r");
+        ck_assert_ptr_nonnull(file);
+        ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
+        fclose(file);
+        remove(path);
+        if (strncmp(entry->d_name, "runtime_", 8) == 0) // the probes themselves
+            continue;
+        ++*programs;
+        count += strstr(line, wanted) != NULL;
+    }
+    closedir(directory);
+    return count;
+}
+
+/* A program of an operator, built where the probe's kernel has this mistake: does it flush? */
+static bool flushes(const char *right, const char *wrong)
+{
+    char programs[] = "/tmp/husk-programs-XXXXXX";
+    int count;
+    ck_assert_ptr_nonnull(mkdtemp(programs));
+    test_copy_kernels(strcpy(kernels, "/tmp/husk-quirks-XXXXXX"));
+    if (right)
+        test_plant(kernels, "runtime_quirks.cl", right, wrong);
+    test_setenv("HUSK_KERNEL_DIR", kernels);
+    test_setenv("HUSK_PROGRAM_DIR", programs);
+    husk_context *context = make_context();
+    husk_error error = {0};
+    const char *op = "grad_scale";
+    test_ok_error(husk_context_prewarm(context, &op, 1, &error), &error);
+    husk_context_release(context);
+    test_restore_environment();
+    const int flushing = count_options(programs, "-cl-denorms-are-zero", &count);
+    rmdir(programs);
+    test_remove_kernels(kernels);
+    ck_assert_int_gt(count, 0);
+    ck_assert_msg(flushing == 0 || flushing == count, "%d of %d programs flush", flushing, count);
+    return flushing > 0;
+}
+
+START_TEST(programs_flush_where_it_is_needed_and_free)
+{
+    if (!is_cpu()) {
+        ck_assert(flushes(NULL, NULL));
+        return;
+    }
+    ck_assert_int_eq(flushes(NULL, NULL), !husk_context_has_quirk(test_context(), HUSK_QUIRK_FLUSH));
+    ck_assert(!flushes("round < rounds", SLOWER_WHERE_FLUSHED));
+    ck_assert(!flushes("y[2] = small;", "y[2] = 0.0f;")); // flushed without being told
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("quirks");
+    TCase *tests = tcase_create("quirks");
+    tcase_add_test(tests, what_a_wrong_compiler_makes_is_found);
+    tcase_add_test(tests, flushing_that_costs_time_is_found);
+    tcase_add_test(tests, what_runs_into_no_fault_is_none);
+    tcase_add_test(tests, programs_flush_where_it_is_needed_and_free);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
