@@ -127,11 +127,11 @@ static json_t *hello(const bench_husk_session *s)
 static json_t *quirks(husk_context *context)
 {
     json_t *found = json_array();
-    for (int quirk = 0; husk_quirk_text((husk_quirk)quirk)[0]; quirk++) {
-        if (husk_context_has_quirk(context, (husk_quirk)quirk))
-            json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "name", husk_quirk_name((husk_quirk)quirk), "text",
-                                                   husk_quirk_text((husk_quirk)quirk), "advice",
-                                                   husk_quirk_advice((husk_quirk)quirk)));
+    for (int i = 0; husk_quirk_text((husk_quirk)i)[0]; i++) {
+        const husk_quirk quirk = (husk_quirk)i;
+        if (husk_context_has_quirk(context, quirk))
+            json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "name", husk_quirk_name(quirk), "text",
+                                                   husk_quirk_text(quirk), "advice", husk_quirk_advice(quirk)));
     }
     return found;
 }

@@ -2,7 +2,7 @@
 // What compilers are known to get wrong, or to do badly, in the smallest kernel that shows it. What is right is known
 // to the host.
 //
-//   -DQUIRK_LOCAL_LOAD   a value that was read from local memory, needed behind a barrier after which others write there
+//   -DQUIRK_LOCAL_LOAD   a value read from local memory, needed behind a barrier after which others write there
 //   -DQUIRK_LOOP_EXIT    a loop without a barrier under a condition that does not hold
 //   -DQUIRK_FLUSH        a loop of the library's functions on vectors, built with and without -cl-denorms-are-zero
 
@@ -66,7 +66,7 @@ void husk_runtime_quirk(const __global float *x_base, long x_offset, __global fl
 #define CONCAT(a, b) CONCAT_(a, b)
 typedef CONCAT(float, VW) vf;
 
-// Two functions of the library beside one multiplication, as a product's inner loop has them; and y[2] becomes the product
+// Two functions of the library beside one multiplication, as a product's inner loop has them. y[2] becomes the product
 // of y[0] and y[1], which is 0 where denormal numbers are flushed. n vectors are read, and the next one is written.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_runtime_quirk(__global float *y_base, long y_offset, int n, int rounds)

@@ -149,8 +149,8 @@ HUSK_API const char *husk_feature_name(husk_feature feature);
 HUSK_API bool husk_context_has(husk_context *context, husk_feature feature);
 
 /*
- * What compilers are known to get wrong, or to do badly. Husk's kernels have none of the shapes that are miscompiled; an
- * application's own kernels may.
+ * What compilers are known to get wrong, or to do badly. Husk's kernels have none of the shapes that are miscompiled;
+ * an application's own kernels may.
  */
 typedef enum husk_quirk {
     HUSK_QUIRK_LOCAL_LOAD = 0, /* a load from local memory is repeated behind a barrier: PoCL 7.0 to 7.2 */
@@ -166,12 +166,13 @@ HUSK_API const char *husk_quirk_text(husk_quirk quirk);
 HUSK_API const char *husk_quirk_advice(husk_quirk quirk);
 
 /*
- * Whether the device's compiler has the quirk: a kernel of its shape gives wrong numbers or, of FLUSH, takes half as long
- * again. The first question runs the kernel and waits for it; the answer is kept, and a yes is logged as INFORMATION.
- * Where the kernel could not be run the answer is no, and the next question runs it again. ASSEMBLY alone is known by
- * the driver's version, since a compiler that ends the process cannot be tried. FLUSH is asked by the first program that
- * is built for a CPU device: with the quirk, or where denormal numbers are flushed anyway, programs are built without
- * the option.
+ * Whether the device's compiler has the quirk: a kernel of its shape gives wrong numbers or, of FLUSH, takes half as
+ * long again. The first question runs the kernel and waits for it; the answer is kept, and a yes is logged as
+ * INFORMATION. Where the kernel could not be run the answer is no, and the next question runs it again. ASSEMBLY alone
+ * is known by the driver's version, since a compiler that ends the process cannot be tried.
+ *
+ * FLUSH is asked by the first program that is built for a CPU device. With the quirk, or where denormal numbers are
+ * flushed anyway, programs are built without the option.
  */
 HUSK_API bool husk_context_has_quirk(husk_context *context, husk_quirk quirk);
 

@@ -29,14 +29,14 @@ const char *husk_quirk_text(husk_quirk quirk)
 {
     switch (quirk) {
     case HUSK_QUIRK_LOCAL_LOAD:
-        return "the compiler repeats loads from local memory behind barriers, where others have written there (PoCL 7.0 "
-               "to 7.2, its pull request 2269); Husk's kernels avoid the shape";
+        return "the compiler repeats loads from local memory behind barriers, where others have written there (PoCL "
+               "7.0 to 7.2, its pull request 2269); Husk's kernels avoid the shape";
     case HUSK_QUIRK_LOOP_EXIT:
-        return "the compiler loses the end of loops under a condition, which then write past it (PoCL 7.0 to 7.2, its "
-               "pull request 1736); Husk's kernels avoid the shape";
+        return "the compiler loses the end of loops under a condition, which then write past it (PoCL 7.0 to 7.2, "
+               "its pull request 1736); Husk's kernels avoid the shape";
     case HUSK_QUIRK_FLUSH:
-        return "with " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them (PoCL "
-               "6.0); Husk's kernels are built without it, and denormal numbers are kept";
+        return "with " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them "
+               "(PoCL 6.0); Husk's kernels are built without it, and denormal numbers are kept";
     case HUSK_QUIRK_ASSEMBLY:
         return "the compiler takes inline assembly for a call of its own and ends the process (PoCL 4.0 to 6.0, "
                "handleLocalMemAllocas); Husk does without the instructions that need it, VNNI's and AMX's";
@@ -48,11 +48,11 @@ const char *husk_quirk_advice(husk_quirk quirk)
 {
     switch (quirk) {
     case HUSK_QUIRK_LOCAL_LOAD:
-        return "for other kernels set POCL_PREGION_VALUE_REMAT=0 and empty PoCL's cache (~/.cache/pocl), which does not "
-               "know the variable";
-    case HUSK_QUIRK_LOOP_EXIT:
-        return "for other kernels set POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which does "
+        return "for other kernels set POCL_PREGION_VALUE_REMAT=0 and empty PoCL's cache (~/.cache/pocl), which does "
                "not know the variable";
+    case HUSK_QUIRK_LOOP_EXIT:
+        return "for other kernels set POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which "
+               "does not know the variable";
     case HUSK_QUIRK_FLUSH:
         return "leave the option out for other kernels, too, or install PoCL 7";
     case HUSK_QUIRK_ASSEMBLY:
@@ -182,7 +182,8 @@ static husk_status probe_flush(const quirk_run *r, bool *has)
 bool husk__breaks_on_assembly(const husk_device_traits *traits)
 {
     const long major = strtol(traits->driver_version, NULL, 10);
-    return husk__contains_ignoring_case(traits->platform_name, "Portable Computing Language") && major >= 4 && major <= 6;
+    return major >= 4 && major <= 6 &&
+           husk__contains_ignoring_case(traits->platform_name, "Portable Computing Language");
 }
 
 static husk_status probe_assembly(const quirk_run *r, bool *has)
@@ -222,8 +223,8 @@ static void probe(husk_context *context, husk_quirk quirk)
     if (status != HUSK_OK && husk__may_pass(&error))
         return; // asked again the next time
     if (status == HUSK_OK && has)
-        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "quirk %s: %s; %s", husk_quirk_name(quirk), husk_quirk_text(quirk),
-                        husk_quirk_advice(quirk));
+        husk__log_write(&context->log, HUSK_LOG_INFORMATION, "quirk %s: %s; %s", husk_quirk_name(quirk),
+                        husk_quirk_text(quirk), husk_quirk_advice(quirk));
     atomic_store(&context->quirks[quirk], status == HUSK_OK && has ? 1 : -1);
 }
 

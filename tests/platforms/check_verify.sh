@@ -15,8 +15,7 @@ cat "$work/said.txt"
 counts=$(tail -n 1 "$work/said.txt")
 if [ -n "${HUSK_TIER_FIGURES:-}" ]; then
     device=$(head -n 1 "$work/said.txt" | sed 's/: [0-9]* cases.*//')
-    driver=$(sed -n 's/.*"driver_version": *"\([^"]*\)".*/\1/p; s/.*"driver": *"\([^"]*\)".*/\1/p' "$work/devices.json" |
-        sort -u | tr '\n' ' ')
+    driver=$(sed -n 's/.*"driver": *"\([^"]*\)".*/\1/p' "$work/devices.json" | sort -u | tr '\n' ' ')
     printf 'device=%s\ndrivers here=%s\nverified=%s\n' "$device" "${driver% }" "$counts" >> "$HUSK_TIER_FIGURES"
 fi
 case "$counts" in

@@ -6,9 +6,9 @@
 #   debian12   PoCL 3.1          debian13   PoCL 6.0          sid   whatever PoCL is newest there
 #   rusticl    Mesa's OpenCL on llvmpipe, in Debian 13
 #
-# Inside, the repository lies under its own path, read-only; its build folder is the platform's. What is missing there is
-# installed there, by ./run itself. Mounts are made in a mount namespace of this process: they end with it, and build/
-# can be removed at any time.
+# Inside, the repository lies under its own path, read-only; its build folder is the platform's. What is missing there
+# is installed there, by ./run itself. Mounts are made in a mount namespace of this process: they end with it, and
+# build/ can be removed at any time.
 #
 # Exit 77: this machine cannot do it. Else the exit status of ./run.
 set -eu
@@ -82,7 +82,8 @@ make_root() {
         cannot "debootstrap could not make its root; $home/debootstrap.log says why."
     }
     # A proxy that this machine's apt uses is used there, too.
-    { grep -hi 'proxy' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2> /dev/null || true; } > "$inside/etc/apt/apt.conf.d/30proxy"
+    { grep -hi proxy /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2> /dev/null || true; } > "$home/proxy"
+    cp "$home/proxy" "$inside/etc/apt/apt.conf.d/30proxy"
     # A mirror's lists of sid, which are good for a week, may be older: signatures count all the same.
     [ "$suite" != sid ] || echo 'Acquire::Check-Valid-Until "false";' > "$inside/etc/apt/apt.conf.d/30sid"
     : > "$home/complete"
@@ -109,8 +110,10 @@ if [ -e /etc/resolv.conf ]; then
 fi
 exec chroot "$inside" /bin/sh -c '\''cd "$1" && shift && exec "$@"'\'' sh "$where" "$@"'
 
+handed_on='^((HUSK|POCL|CK|CTEST|CMAKE|RUSTICL|OMP|OPENBLAS)_[A-Z0-9_]*|TERM|NO_COLOR|CI)$'
+
 within() { # within COMMAND...: nothing of this environment but what is meant for Husk, PoCL and the tests
-    for name in $(env | sed -n 's/^\(\(HUSK\|POCL\|CK\|CTEST\|CMAKE\|RUSTICL\|OMP\|OPENBLAS\)_[A-Z0-9_]*\|TERM\|NO_COLOR\|CI\)=.*/\1/p'); do
+    for name in $(env | sed -n 's/=.*//p' | grep -E "$handed_on"); do
         set -- "$name=$(printenv "$name")" "$@"
     done
     case "$(pwd)/" in
@@ -128,7 +131,8 @@ add_packages() {
         return
     fi
     # shellcheck disable=SC2086 # names are words
-    within sh -c 'apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" &&
+    within env DEBIAN_FRONTEND=noninteractive sh -c '
+        apt-get update -q && apt-get install -y -q --no-install-recommends "$@" &&
         mkdir -p /etc/OpenCL/rusticl && cp /etc/OpenCL/vendors/rusticl.icd /etc/OpenCL/rusticl/' sh $packages \
         > "$home/packages.log" 2>&1 || cannot "$packages could not be installed; $home/packages.log says why."
     : > "$home/packages"

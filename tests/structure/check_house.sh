@@ -68,6 +68,26 @@ check_macros() {
         $(select_files '^cl/.*\.(cl|clh)$') /dev/null
 }
 
+# Kernels keep to what every compiler takes (docs/architecture.md, "What kernels avoid"). runtime_quirks.cl shows what
+# some do not take.
+check_kernels() {
+    # shellcheck disable=SC2046 # a list of files
+    awk '
+        FNR == 1 { is_waiting = 0; is_inside = 0 }
+        is_inside && NF {
+            if ($0 !~ /ONE_ITEM\(\);/) {
+                print FILENAME ":" FNR ": a kernel whose work-groups are one work-item begins with ONE_ITEM();"
+            }
+            is_inside = 0
+        }
+        /reqd_work_group_size\(1, 1, 1\)/ { is_waiting = 1 }
+        is_waiting && /[{][ \t\\]*$/ { is_waiting = 0; is_inside = 1 }
+        /CONCAT\(v(load|store), *VW\)/ && FILENAME !~ /lib\/vector\.clh$/ {
+            print FILENAME ":" FNR ": vectors are read by LOAD_VECTOR and written by STORE_VECTOR"
+        }
+    ' $(select_files '^cl/.*\.(cl|clh)$' | grep -v '/runtime_quirks\.cl$') /dev/null
+}
+
 # Who may include whom: base <- runtime <- select <- ops; train and dist, as users do, see public headers; the rest
 # sees those, ref and what is its own.
 check_includes() {
@@ -207,6 +227,7 @@ check_lists() {
     check_licence
     check_lines
     check_macros
+    check_kernels
     check_includes
     check_rooms
     check_manners

@@ -112,6 +112,13 @@ plant cl/conv_tiled.cl '#include "conv_private.clh"';         expect 'a kernel i
 plant cl/lib/dtype.clh '#include "gemm_tiled.cl"';            expect 'a kernel includes only lib/'
 
 plant cl/lib/dtype.clh '#define EACH(f, ...) f(__VA_ARGS__)';  expect 'no variadic macros'
+plant cl/conv_tiled.cl '__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void f(int n) {
+    int i = n;
+}';                                                             expect 'begins with ONE_ITEM();'
+plant cl/lib/dtype.clh '#define K(n) __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void n(int m) { \
+    m = 0; \
+}';                                                             expect 'begins with ONE_ITEM();'
+plant cl/conv_tiled.cl 'x = CONCAT(vload, VW)(0, p);';           expect 'read by LOAD_VECTOR'
 
 plant src/ops/conv.c '#include <CL/cl.h>';                    expect 'name CL/'
 plant src/base/text.c '#include <CL/cl_ext.h>';               expect 'name CL/'
