@@ -132,10 +132,10 @@ def print_findings(findings):
 def examine(folder, jobs):
     lines = all_lines(folder)
     device = next((words[1:] for words in lines if words[0] == "device"), ["?", "?"])
-    runs = [reading.Run(*words[1:8]) for words in lines if words[0] == "ran"]
+    runs = [reading.Run(*words[1:8]) for words in lines if words[0] == "ran" and words[6] != "-"]
     with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
         loops = [loop for found in pool.map(reading.loops_of_run, runs) for loop in found]
-        programs = reading.programs_of(runs)
+        programs = reading.programs_of(folder, runs)
         code = [fact for found in pool.map(reading.facts_of_program, *zip(*programs)) for fact in found]
     write_table(loops, os.path.join(folder, "loops.tsv"))
     inner = [loop for loop in loops if loop.inner and loop.run.family == "cpu"]

@@ -19,8 +19,8 @@ Function = namedtuple("Function", "name instructions")
 Block = namedtuple("Block", "instructions after is_whole")
 # heads: the blocks by which it is entered. exits: the blocks that can leave it. inner: there is no loop in it.
 Loop = namedtuple("Loop", "blocks heads exits inner")
-# What a loop's instructions do: how many there are, how many compute, those that load from and store to a fixed place
-# of the stack, and the names of what it calls.
+# What a loop's instructions do: how many there are, how many compute, those that load registers of vectors and
+# floating-point numbers from fixed places of the stack and store them there, and the names of what it calls.
 Figures = namedtuple("Figures", "instructions arithmetic loads stores calls")
 
 
@@ -121,22 +121,18 @@ def is_arithmetic(machine, instruction):
 
 
 def stack_use_x86(instruction, bases):
-    """"load", "store" or None: whether it reads or writes memory at a fixed distance from the stack's pointers. An
-    index would make it an element of an array in private memory."""
-    if instruction.name in ("lea", "nop", "nopw", "nopl") or instruction.name.startswith("prefetch"):
-        return None
-    if instruction.name in ("push", "pop"):
-        return "store" if instruction.name == "push" else "load"
+    """"load", "store" or None: whether it reads or writes a vector or floating-point number at a fixed distance from the
+    stack's pointers. An index would make it an element of an array in private memory; a general register has an address
+    or a count, whose loading is hidden behind the vectors' work."""
     memory = re.search(r"\[(r\w+)(?:[+-]0x[0-9a-f]+)?\]", instruction.operands)
-    if not memory or memory.group(1) not in bases:
+    if not memory or memory.group(1) not in bases or not re.search(r"\b[xyz]mm\d", instruction.operands):
         return None
-    is_written = "[" in instruction.operands.split(",")[0]
-    is_only_read = re.match(r"v?u?comi|cmp$|test$|v?ptest|kortest|bt$", instruction.name)
-    return "store" if is_written and not is_only_read else "load"
+    is_written = "[" in instruction.operands.split(",")[0] and not re.match(r"v?u?comi", instruction.name)
+    return "store" if is_written else "load"
 
 
 def stack_use_arm(instruction, bases):
-    memory = re.search(r"\[(\w+)(?:, #-?\w+)?\]", instruction.operands)
+    memory = re.match(r"[bhsdqv]\d[^\[]*\[(\w+)(?:, #-?\w+)?\]", instruction.operands)
     if not memory or memory.group(1) not in bases:
         return None
     if instruction.name.startswith("ld"):

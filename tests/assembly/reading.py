@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What PoCL has left in its cache for a kernel: loops of the machine code, and facts from the code between."""
+import glob
 import os
 from collections import namedtuple
 
@@ -49,14 +50,14 @@ def loops_of_run(run):
 
 # ---- the code between ----
 
-def programs_of(runs):
-    """(program's bitcode, [(kernel, its work-group's bitcode)...]) for every program: CACHE/../program.bc and
-    CACHE/../KERNEL/SIZES/parallel.bc, beside the object."""
-    programs = {}
+def programs_of(folder, runs):
+    """(program's bitcode, [(kernel, its work-group's bitcode)...]) for every program in the caches: */*/program.bc, and
+    KERNEL/SIZES/parallel.bc beside a kernel's object."""
+    programs = {path: set() for path in glob.glob(os.path.join(folder, "cache-*", "*", "*", "program.bc"))}
     for run in runs:
-        folder = os.path.dirname(run.object)
-        program = os.path.join(os.path.dirname(os.path.dirname(folder)), "program.bc")
-        programs.setdefault(program, set()).add((run.kernel, os.path.join(folder, "parallel.bc")))
+        beside = os.path.dirname(run.object)
+        program = os.path.join(os.path.dirname(os.path.dirname(beside)), "program.bc")
+        programs.setdefault(program, set()).add((run.kernel, os.path.join(beside, "parallel.bc")))
     return sorted((program, sorted(kernels)) for program, kernels in programs.items())
 
 

@@ -7,9 +7,8 @@ from collections import namedtuple
 
 Finding = namedtuple("Finding", "rule kernel what text")
 
-# Loads and stores at fixed places of the stack that an innermost loop may have for each instruction that computes, and
-# from how many of these on a loop is judged: those with fewer wait for memory or for their own count, whatever is on
-# the stack.
+# Loads and stores of vectors at fixed places of the stack that an innermost loop may have for each instruction that
+# computes, and from how many of these on a loop is judged: those with fewer wait for memory or for their own count.
 STACK_BOUND = 0.5
 LEAST_ARITHMETIC = 8
 
