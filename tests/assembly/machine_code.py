@@ -121,9 +121,9 @@ def is_arithmetic(machine, instruction):
 
 
 def stack_use_x86(instruction, bases):
-    """"load", "store" or None: whether it reads or writes a vector or floating-point number at a fixed distance from the
-    stack's pointers. An index would make it an element of an array in private memory; a general register has an address
-    or a count, whose loading is hidden behind the vectors' work."""
+    """"load", "store" or None: whether it reads or writes a vector or floating-point number at a fixed distance from
+    the stack's pointers. An index would make it an element of an array in private memory; a general register has an
+    address or a count, whose loading is hidden behind the vectors' work."""
     memory = re.search(r"\[(r\w+)(?:[+-]0x[0-9a-f]+)?\]", instruction.operands)
     if not memory or memory.group(1) not in bases or not re.search(r"\b[xyz]mm\d", instruction.operands):
         return None

@@ -12,9 +12,9 @@
 //     ran FAMILY FILE KERNEL FORM CASE OBJECT OPTIONS        a kernel that was enqueued, and its compiled form
 //     missing FAMILY OPERATOR FORM REASON                    a configuration that took none of the cases
 //
-// OBJECT is a shared object in PoCL's cache (POCL_CACHE_DIR), which this process has loaded for the kernel. It is "-" for
-// kernels with local memory of variants for GPUs: these are built and not launched, which takes PoCL most time and shows
-// nothing that is asked for.
+// OBJECT is a shared object in PoCL's cache (POCL_CACHE_DIR), which this process has loaded for the kernel. It is "-"
+// for kernels with local memory of variants for GPUs: these are built and not launched, which takes PoCL most time and
+// shows nothing that is asked for.
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdio.h>
