@@ -21,8 +21,8 @@ export LC_ALL
 action=$1 root=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
-tiers="default platform long oclgrind offline devices intel dtypes fuzz faults attack valgrind soak configurations
-    mutation train asan tsan"
+tiers="default platform long oclgrind offline assembly devices intel dtypes fuzz faults attack valgrind soak
+    configurations mutation train asan tsan"
 
 quote() { # as the inside of a JSON string
     printf '%s' "$1" | tr '\n\t' '  ' | sed 's/[\\"]/\\&/g'
