@@ -29,7 +29,7 @@ inline acc_t add_items(acc_t value, __local acc_t *all)
             all[item] += all[item + width];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    const acc_t sum = all[0];
+    const acc_t sum = READ_LOCAL(all);
     barrier(CLK_LOCAL_MEM_FENCE);
     return sum;
 }
