@@ -426,12 +426,12 @@ static void look_at_set(guarded *g, const bench_husk_job *job, const bench_husk_
         const husk_tensor *tensor;
         const char *name;
     } operands[] = {
-        {&set->y, is_forward ? "y" : "the first gradient"},
-        {&set->indices, "indices"},
+        {&set->y, is_forward ? "the output" : "the first gradient"},
+        {&set->indices, "the indices"},
         {&set->h_n, "h_n"},
         {&set->c_n, "c_n"},
-        {&set->x, "x"},
-        {&set->w, "w"},
+        {&set->x, "x (A)"},
+        {&set->w, "w (B)"},
         {&set->bias, "bias"},
         {&set->lengths, "lengths"},
         {&set->h0, "h_0"},
@@ -440,7 +440,7 @@ static void look_at_set(guarded *g, const bench_husk_job *job, const bench_husk_
     };
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
         look_at(g, operands[i].tensor, operands[i].name);
-    look_at_each(g, set->gradients, BENCH_GRADIENTS, "further output");
+    look_at_each(g, set->gradients, BENCH_GRADIENTS, "further gradient");
     look_at_each(g, set->saved, BENCH_SAVED, "saved tensor");
     look_at_each(g, set->layer_tensors, 4 * job->data->layer_count, "weights");
 }

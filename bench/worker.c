@@ -317,7 +317,7 @@ static bench_answer run_guarded(worker *w, void *state, const json_t *request, u
     const bench_guarded guarded = {w->contender, w->session, &w->c, &w->data, *form ? form : NULL, details.variant};
     bench_answer answer = bench_run_guarded(&guarded, &result, w->reason);
     const bool is_there = answer == BENCH_OK && !result.absent[0];
-    if (is_there && !result.found[0] && bench_output_fingerprint(&result.output) != expected)
+    if (is_there && verdict->pass && !result.found[0] && bench_output_fingerprint(&result.output) != expected)
         answer = compare(w, state, request, &result.output, &second);
     if (answer == BENCH_OK && !second.pass) {
         verdict->pass = false;
@@ -341,13 +341,13 @@ static bench_answer find_writes(worker *w, void *state, const json_t *request, u
         return answer;
     if (w->are_guarded[json_integer_value(json_object_get(request, "slot"))])
         answer = w->contender->guards(state, found, w->reason);
-    else if (verdict->pass)
+    else
         answer = run_guarded(w, state, request, expected, found, verdict, reply);
     if (answer == BENCH_OK && *found) {
         verdict->pass = false;
         snprintf(verdict->text, sizeof verdict->text, "%.500s", found);
     }
-    if (!json_is_string(json_object_get(reply, "guards")))
+    if (answer == BENCH_OK && !json_is_string(json_object_get(reply, "guards")))
         put_text(reply, "guards", *found ? "touched" : "intact");
     return answer;
 }
