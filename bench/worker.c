@@ -321,8 +321,8 @@ static bench_answer run_guarded(worker *w, void *state, const json_t *request, u
         answer = compare(w, state, request, &result.output, &second);
     if (answer == BENCH_OK && !second.pass) {
         verdict->pass = false;
-        snprintf(verdict->text, sizeof verdict->text, "the first run is right, and one between guard bands is not: %.400s",
-                 second.text);
+        snprintf(verdict->text, sizeof verdict->text,
+                 "the first run is right, and one between guard bands is not: %.400s", second.text);
     }
     snprintf(found, BENCH_REASON_TEXT, "%s", result.found);
     put_text(reply, "guards", result.absent[0] ? result.absent : NULL);

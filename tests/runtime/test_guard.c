@@ -165,8 +165,8 @@ static void expect_nan_around(uint64_t bytes)
     husk_buffer *buffer = make(bytes);
     unsigned char band[BAND];
     const size_t end = (size_t)(husk_buffer_opencl_offset(buffer) + bytes);
-    ck_assert_int_eq(clEnqueueReadBuffer(husk_queue_opencl(queue), husk_buffer_opencl(buffer), CL_TRUE, end, BAND, band, 0,
-                                         NULL, NULL),
+    ck_assert_int_eq(clEnqueueReadBuffer(husk_queue_opencl(queue), husk_buffer_opencl(buffer), CL_TRUE, end, BAND,
+                                         band, 0, NULL, NULL),
                      CL_SUCCESS);
     for (size_t i = 0; i < BAND; i++) {
         const size_t at = end + i;
@@ -249,7 +249,8 @@ START_TEST(a_kernel_is_named)
     ck_assert_int_eq(husk_activation(queue, &params, &x, &y), HUSK_OK);
     poke(y_memory, 1000, 1);
     expect_found(husk_context_check_guards(context, &error), &error,
-                 "a buffer of 1000 bytes was written: byte 0 behind its end; the last kernel that used it is husk_activation");
+                 "a buffer of 1000 bytes was written: byte 0 behind its end; the last kernel that used it is "
+                 "husk_activation");
     husk_buffer_release(x_memory);
     husk_buffer_release(y_memory);
 }
