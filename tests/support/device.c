@@ -12,7 +12,7 @@
 
 static husk_context *context;
 static husk_queue *queue, *silent_queue;
-static bool is_home;
+static bool is_home, is_unguarded;
 
 static void print_log(void *user, husk_log_level level, const char *text)
 {
@@ -48,7 +48,7 @@ static void open_device(void)
     must(husk_device_list_select(list, NULL, &device, &error), &error);
     must(husk_context_create(device, &params, &context, &error), &error);
     husk_device_list_release(list);
-    must(husk_context_set_guards(context, has_checker() ? 0 : HUSK_GUARD_BYTES, &error), &error);
+    must(husk_context_set_guards(context, is_unguarded || has_checker() ? 0 : HUSK_GUARD_BYTES, &error), &error);
     must(husk_queue_create(context, NULL, &queue, &error), &error);
     must(husk_queue_create(context, &profiling, &silent_queue, &error), &error);
     const husk_device_traits *traits = husk_context_traits(context);
@@ -81,6 +81,13 @@ void test_finish_device(void)
             husk_event_wait(event, most);
         husk_event_release(event);
     }
+}
+
+void test_without_guards(void)
+{
+    is_unguarded = true;
+    if (context != NULL)
+        husk_context_set_guards(context, 0, NULL);
 }
 
 bool test_guards_are_intact(husk_error *error)
