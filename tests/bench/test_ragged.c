@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,dtypes timeout=600
+// ctest: tiers=default,dtypes timeout=1200
 // The suite ragged: sizes that end amid a vector, by every operator, gradient and variant, between guard bands. The
 // default tier has f32, the tier dtypes what else operators store.
 // This program is its own worker: the parent starts it again with --worker, as clbench does.
