@@ -25,7 +25,8 @@ void bench_check_case(bench_contestant *husk, const bench_case *c, const bench_c
                       bench_check *check)
 {
     memset(check, 0, sizeof *check);
-    json_t *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", c->canonical, "slot", 0);
+    json_t *request =
+        json_pack("{s:s, s:s, s:i, s:b}", "do", "prepare", "case", c->canonical, "slot", 0, "guards", true);
     if (options->form)
         json_object_set_new(request, "form", json_string(options->form));
     const double compile_time = options->compile_time > 0 ? options->compile_time : options->max_time;

@@ -79,6 +79,7 @@ typedef struct bench_prepare_options {
     int copies;       /* operand sets to rotate through, one a run, for cold measurements; 0 or 1: one */
     /* details().variant of an earlier prepare() of this case and form: who chooses by timing chooses that; or NULL */
     const char *as_before;
+    bool is_guarded; /* its memory lies between guard bands, for guards() */
 } bench_prepare_options;
 
 /* What a prepared case is. Texts belong to the state. */
@@ -137,6 +138,11 @@ typedef struct bench_contender {
     bench_answer (*reset)(void *state, char reason[BENCH_REASON_TEXT]);
     /* Copy the last run's output to host memory, in the layout of data. */
     bench_answer (*read)(void *state, bench_output *output, char reason[BENCH_REASON_TEXT]);
+    /*
+     * Whether what ran in a guarded state has written nothing but its memory; found, of BENCH_REASON_TEXT bytes, says
+     * what it has, or is "". NULL for contenders without guards.
+     */
+    bench_answer (*guards)(void *state, char *found, char reason[BENCH_REASON_TEXT]);
 } bench_contender;
 
 /*

@@ -2,6 +2,7 @@
 // The library itself as a contender: through its public API alone.
 #include "husk_contender.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct husk_state {
     bench_husk_job job;
     bench_husk_session *session;
     char form[64];
+    bool is_guarded;
     husk_program_stats before, after;
 } husk_state;
 
@@ -198,6 +200,8 @@ static void husk_release_state(void *state)
     free(s->job.sets);
     husk_packed_release(s->job.packed);
     husk_plan_release(s->job.plan);
+    if (s->is_guarded)
+        husk_context_set_guards(s->job.context, 0, NULL);
     // A rival in a process of its own wants a GPU's memory, too, which the pool would keep until this one ends.
     if (husk_context_traits(s->job.context)->device_class != HUSK_DEVICE_CPU)
         husk_context_trim(s->job.context, 0);
@@ -234,6 +238,14 @@ static bool is_supported(const bench_case *c, char reason[BENCH_REASON_TEXT])
     return true;
 }
 
+// Whatever was found before is nobody's here.
+static bench_answer begin_guards(bench_husk_job *job, char reason[BENCH_REASON_TEXT])
+{
+    husk_context_check_guards(job->context, NULL);
+    const husk_status status = husk_context_set_guards(job->context, HUSK_GUARD_BYTES, &job->error);
+    return status == HUSK_OK ? BENCH_OK : explain(&job->error, status, reason);
+}
+
 static bench_answer husk_prepare(void *session, const bench_case *c, const bench_data *data,
                                  const bench_prepare_options *options, void **state,
                                  char reason[BENCH_REASON_TEXT])
@@ -258,7 +270,10 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
     snprintf(s->form, sizeof s->form, "%s", options->form ? options->form : "");
     job->form = options->form ? s->form : NULL;
     husk_context_program_stats(job->context, &s->before);
-    bench_answer answer = make_sets(job, reason);
+    s->is_guarded = options->is_guarded;
+    bench_answer answer = s->is_guarded ? begin_guards(job, reason) : BENCH_OK;
+    if (answer == BENCH_OK)
+        answer = make_sets(job, reason);
     const bench_op *op = bench_op_get(c->op);
     husk_status status =
         answer == BENCH_OK && op->husk_prepare && c->packed ? op->husk_prepare(job) : HUSK_OK;
@@ -271,7 +286,8 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
         return answer;
     }
     s->session = session_;
-    session_->job = job;
+    if (!s->is_guarded) // tuning's questions are about what is timed
+        session_->job = job;
     *state = s;
     return BENCH_OK;
 }
@@ -377,6 +393,78 @@ static bench_answer husk_read(void *state, bench_output *output, char reason[BEN
     return status == HUSK_OK ? BENCH_OK : explain_queue(job, status, reason);
 }
 
+// ---- guards ----
+
+typedef struct guarded {
+    husk_status status;
+    husk_error error;
+    char name[64]; // of the operand whose bands were written; "" for packed weights and scratch memory
+} guarded;
+
+static void look_at(guarded *g, const husk_tensor *tensor, const char *name)
+{
+    if (g->status != HUSK_OK || !tensor->buffer)
+        return;
+    g->status = husk_buffer_check_guards(tensor->buffer, &g->error);
+    snprintf(g->name, sizeof g->name, "%s", name);
+}
+
+static void look_at_each(guarded *g, const husk_tensor *tensors, int64_t count, const char *name)
+{
+    for (int64_t i = 0; tensors && i < count; i++) {
+        char numbered[64];
+        snprintf(numbered, sizeof numbered, "%s %" PRId64, name, i + 1);
+        look_at(g, &tensors[i], numbered);
+    }
+}
+
+// By operands first, since they have names; then all there is.
+static void look_at_set(guarded *g, const bench_husk_job *job, const bench_husk_set *set)
+{
+    const bool is_forward = job->c->dir == BENCH_FWD;
+    const struct {
+        const husk_tensor *tensor;
+        const char *name;
+    } operands[] = {
+        {&set->y, is_forward ? "the output" : "the first gradient"},
+        {&set->indices, "the indices"},
+        {&set->h_n, "h_n"},
+        {&set->c_n, "c_n"},
+        {&set->x, "x (A)"},
+        {&set->w, "w (B)"},
+        {&set->bias, "bias"},
+        {&set->lengths, "lengths"},
+        {&set->h0, "h_0"},
+        {&set->c0, "c_0"},
+        {&set->dy, "dy"},
+    };
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
+        look_at(g, operands[i].tensor, operands[i].name);
+    look_at_each(g, set->gradients, BENCH_GRADIENTS, "further gradient");
+    look_at_each(g, set->saved, BENCH_SAVED, "saved tensor");
+    look_at_each(g, set->layer_tensors, 4 * job->data->layer_count, "weights");
+}
+
+static bench_answer husk_guards(void *state, char *found, char reason[BENCH_REASON_TEXT])
+{
+    bench_husk_job *job = &((husk_state *)state)->job;
+    guarded g = {HUSK_OK};
+    *found = '\0';
+    for (int i = 0; i < job->copies; i++)
+        look_at_set(&g, job, &job->sets[i]);
+    if (g.status == HUSK_OK) {
+        g.name[0] = '\0';
+        g.status = husk_context_check_guards(job->context, &g.error);
+    }
+    if (g.status == HUSK_OK)
+        return BENCH_OK;
+    if (g.status != HUSK_INTERNAL)
+        return explain(&g.error, g.status, reason);
+    const char *text = strstr(g.error.text, ": ");
+    snprintf(found, BENCH_REASON_TEXT, "%s%s%.900s", g.name, g.name[0] ? ": " : "", text ? text + 2 : g.error.text);
+    return BENCH_OK;
+}
+
 const bench_contender bench_contender_husk = {
     .name = "husk",
     .description = "Husk, on the OpenCL device",
@@ -391,4 +479,5 @@ const bench_contender bench_contender_husk = {
     .run_batch = husk_run_batch,
     .reset = husk_reset,
     .read = husk_read,
+    .guards = husk_guards,
 };

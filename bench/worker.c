@@ -12,6 +12,7 @@
 
 #include "data.h"
 #include "digest.h"
+#include "guarded.h"
 #include "op.h"
 #include "process.h"
 #include "stats.h"
@@ -30,6 +31,8 @@ typedef struct worker {
     bench_data data;
     void *slots[BENCH_SLOTS];
     int copies[BENCH_SLOTS]; // sets of operands that each rotates through
+    char forms[BENCH_SLOTS][128]; // as each was prepared; "": the contender's own choice
+    bool are_guarded[BENCH_SLOTS];
     uint64_t tick_ns;
     char reason[BENCH_REASON_TEXT];
 } worker;
@@ -160,7 +163,10 @@ static json_t *do_prepare(worker *w, json_t *request)
         .form = json_string_value(json_object_get(request, "form")),
         .copies = (int)json_integer_value(json_object_get(request, "copies")),
         .as_before = json_string_value(json_object_get(request, "as_before")),
+        .is_guarded = w->contender->guards && json_is_true(json_object_get(request, "guards")),
     };
+    snprintf(w->forms[slot], sizeof w->forms[slot], "%s", options.form ? options.form : "");
+    w->are_guarded[slot] = options.is_guarded;
     w->copies[slot] = options.copies > 1 ? options.copies : 1;
     say("making its operands and plan");
     uint64_t start = bench_now_ns();
@@ -299,6 +305,53 @@ static bench_answer find_repeats(worker *w, void *state, const json_t *request, 
     return answer;
 }
 
+// With guards around its memory: the same bits, or what is right, too.
+static bench_answer run_guarded(worker *w, void *state, const json_t *request, uint64_t expected, char *found,
+                                bench_verdict *verdict, json_t *reply)
+{
+    const char *form = w->forms[json_integer_value(json_object_get(request, "slot"))];
+    bench_details details = {0};
+    bench_guarded_result result;
+    bench_verdict second = {.pass = true};
+    w->contender->details(state, &details);
+    const bench_guarded guarded = {w->contender, w->session, &w->c, &w->data, *form ? form : NULL, details.variant};
+    bench_answer answer = bench_run_guarded(&guarded, &result, w->reason);
+    const bool is_there = answer == BENCH_OK && !result.absent[0];
+    if (is_there && verdict->pass && !result.found[0] && bench_output_fingerprint(&result.output) != expected)
+        answer = compare(w, state, request, &result.output, &second);
+    if (answer == BENCH_OK && !second.pass) {
+        verdict->pass = false;
+        snprintf(verdict->text, sizeof verdict->text,
+                 "the first run is right, and one between guard bands is not: %.400s", second.text);
+    }
+    snprintf(found, BENCH_REASON_TEXT, "%s", result.found);
+    put_text(reply, "guards", result.absent[0] ? result.absent : NULL);
+    bench_output_free(&result.output);
+    return answer;
+}
+
+// Whether anything but its memory was written; that is said before what else is wrong, which may be its consequence.
+// "guards" of the reply: intact, touched, or why nobody has looked.
+static bench_answer find_writes(worker *w, void *state, const json_t *request, uint64_t expected,
+                                bench_verdict *verdict, json_t *reply)
+{
+    char found[BENCH_REASON_TEXT] = "";
+    bench_answer answer = BENCH_OK;
+    if (!w->contender->guards)
+        return answer;
+    if (w->are_guarded[json_integer_value(json_object_get(request, "slot"))])
+        answer = w->contender->guards(state, found, w->reason);
+    else
+        answer = run_guarded(w, state, request, expected, found, verdict, reply);
+    if (answer == BENCH_OK && *found) {
+        verdict->pass = false;
+        snprintf(verdict->text, sizeof verdict->text, "%.500s", found);
+    }
+    if (answer == BENCH_OK && !json_is_string(json_object_get(reply, "guards")))
+        put_text(reply, "guards", *found ? "touched" : "intact");
+    return answer;
+}
+
 // One run from the initial output, read back and compared with the reference.
 static json_t *do_verify(worker *w, json_t *request)
 {
@@ -335,6 +388,10 @@ static json_t *do_verify(worker *w, json_t *request)
     if (answer == BENCH_OK && verdict.pass && json_is_true(json_object_get(request, "again"))) {
         say("running once more");
         answer = find_repeats(w, state, request, bench_output_fingerprint(&output), &verdict, found);
+    }
+    if (answer == BENCH_OK) {
+        say("running between guard bands");
+        answer = find_writes(w, state, request, bench_output_fingerprint(&output), &verdict, found);
     }
     if (answer == BENCH_OK)
         verdict_reply(found, &verdict);

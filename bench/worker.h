@@ -8,10 +8,11 @@
  *     forms    case                  forms: names, [] when there is only the contender's own choice
  *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
  *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns;
- *                                    with run false it does not run
+ *                                    with run false it does not run; with guards its memory lies between guard bands
  *     run      slot                  the first run, of one that was prepared without
  *     verify   slot seed again       pass, mistrusted, max_error, bound, max_ratio, checked, text; with again also
- *                                    repeats, where a run on the output of another comes to the same bits
+ *                                    repeats, where a run on the output of another comes to the same bits; of husk
+ *                                    guards: intact, touched, or why nobody has looked at bands
  *     warm     slot runs ns limit_ns reset       batch (runs a sample), settled; reset: from the initial output
  *     sample   slot batch ns         samples: ns of one run each; latency_ns: of single launches
  *     check    slot seed repeats     pass, text: of what the last run has left

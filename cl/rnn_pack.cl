@@ -41,7 +41,8 @@ __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long w
 }
 
 // The same for rnn_panel, of hidden weights and, in work-groups of z = 1, of input weights
-// [all gates * hidden][features]. Work-group (x, y, z) does rows x * k_count... of panel y: squares of VW units and
+// [all gates * hidden][features]. `to` is where this pass's hidden panels begin, the other places are so many elements
+// on. Work-group (x, y, z) does rows x * k_count... of panel y: squares of VW units and
 // VW rows are transposed in registers. k_count is a multiple of VW.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, long hidden_offset,
@@ -49,7 +50,7 @@ __kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, 
                                    long hidden_bias_offset, int has_hidden_bias,
                                    const __global data_t *restrict input_base, long input_offset, long input_row,
                                    const __global data_t *restrict input_bias_base, long input_bias_offset,
-                                   int has_input_bias, __global data_t *restrict to_base, long hidden_to,
+                                   int has_input_bias, __global data_t *restrict to_base, long to_offset,
                                    long hidden_bias_to, long input_to, long input_bias_to, int hidden, int features,
                                    int unit_vectors, int strip_vectors, int gate, int gates, int k_count)
 {
@@ -61,8 +62,8 @@ __kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, 
     const int has_bias = is_input ? has_input_bias : has_hidden_bias;
     const long weights_row = is_input ? input_row : hidden_row;
     const int depth = is_input ? features : hidden;
-    __global data_t *to_panels = to_base + (is_input ? input_to : hidden_to);
-    __global data_t *to_biases = to_base + (is_input ? input_bias_to : hidden_bias_to);
+    __global data_t *to_panels = to_base + to_offset + (is_input ? input_to : 0);
+    __global data_t *to_biases = to_base + to_offset + (is_input ? input_bias_to : hidden_bias_to);
     const int panel = get_group_id(1);
     const int k_begin = get_group_id(0) * k_count;
     const int k_end = min(depth, k_begin + k_count);

@@ -103,7 +103,7 @@ HUSK_API husk_status husk_context_prewarm(husk_context *context, const char *con
 typedef struct husk_memory_stats {
     uint64_t budget_bytes;
     uint64_t live_bytes;   /* in buffers the caller or a queue holds */
-    uint64_t peak_bytes;   /* the most live_bytes has been */
+    uint64_t peak_bytes;   /* the most live_bytes has been; what has guards (husk/guard.h) raises it no further */
     uint64_t cached_bytes; /* freed, kept for reuse */
     uint64_t allocations;  /* made from the driver */
     uint64_t reuses;       /* served from the cache */

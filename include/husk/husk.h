@@ -18,6 +18,7 @@
 #include <husk/context.h>
 #include <husk/queue.h>
 #include <husk/buffer.h>
+#include <husk/guard.h>
 #include <husk/tensor.h>
 #include <husk/plan.h>
 #include <husk/engine.h>

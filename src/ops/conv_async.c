@@ -160,6 +160,7 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
     const int64_t taps = taps_of(g), channels = husk__round_up(g->channels, PACKED_CHANNELS);
     const int64_t image_blocks = g->groups * husk__divide_up(all_channels(problem), IMAGE_SIDE);
     state->packed_count = packed_count(&candidate);
+    state->packed_unit = (uint32_t)husk_dtype_size(problem->dtype);
     state->range = husk__conv_tiles_range(plan->configuration, &tiles, items);
     state->pack_range = (husk__range){{(size_t)(packed_filters(&candidate) * channels / PACK_ITEMS),
                                        (size_t)husk__min_i64(taps, HUSK__MOST_GROUPS), 1},

@@ -183,13 +183,20 @@ double husk__conv_packing_cost(const husk__conv_problem *problem, int64_t packed
     return problem->packs_every_call ? packed / rate : 0.0;
 }
 
+static uint32_t packed_unit(const husk_plan *plan)
+{
+    const husk__conv_state *state = plan->state;
+    const husk__conv_problem *problem = plan->problem;
+    return state->packed_unit ? state->packed_unit : (uint32_t)husk__accumulator_size(problem->dtype);
+}
+
 husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                             const husk_buffer *packed, const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk__arg to = HUSK__ARG_BUFFER(packed, 0, husk__accumulator_size(problem->dtype));
+    const husk__arg to = HUSK__ARG_BUFFER(packed, 0, packed_unit(plan));
     return HUSK__LAUNCH(queue, state->pack, &state->pack_range, scope, HUSK__ARG_TENSOR(w), to,
                         HUSK__ARG_I32(state->pack_filters),
                         HUSK__ARG_I32(state->pack_channels), HUSK__ARG_I32(g->kernel[0]),
@@ -205,7 +212,7 @@ husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
 {
     const husk__conv_state *state = plan->state;
     const husk_packed *packed = arguments->w->packed;
-    const uint64_t size = husk__accumulator_size(((const husk__conv_problem *)plan->problem)->dtype);
+    const uint32_t size = packed_unit(plan);
     if (packed) {
         husk__key key;
         husk__conv_packed_key(plan, &key);

@@ -47,6 +47,7 @@ typedef struct husk__conv_state {
     const husk__kernel *lay_out; /* runs before, where a variant copies x first */
     husk__range lay_out_range;
     int64_t packed_count; /* elements of the packed weights, of the accumulator's size */
+    uint32_t packed_unit; /* bytes that kernels count in there; 0: the accumulator's size */
     int64_t packed_form;  /* what else than w's shape and dtype they depend on, where they do */
     int64_t pack_filters, pack_channels;
     int64_t extra[6];       /* the variant's own */

@@ -43,20 +43,22 @@ husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, cons
                                 (size_t)(pitch / state->layout.panel_units), has_input ? 2 : 1},
                                {1, 1, 1}};
     husk_status status = HUSK_OK;
-    for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates)
+    for (int64_t gate = 0; gate < problem->gates && status == HUSK_OK; gate += first_gates) {
+        const int64_t to_at = hidden_at + gate * pitch * units;
         status = HUSK__LAUNCH(
             queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&hidden),
             HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : units), HUSK__ARG_TENSOR(weights->hidden_bias),
             HUSK__ARG_I32(weights->hidden_bias != NULL), HUSK__ARG_TENSOR(&input),
             HUSK__ARG_I64(input.shape[0] > 1 ? input.strides[0] : features), HUSK__ARG_TENSOR(weights->input_bias),
             HUSK__ARG_I32(weights->input_bias != NULL),
-            HUSK__ARG_BUFFER(to, (uint64_t)(hidden_at + gate * pitch * units) * size, size),
-            HUSK__ARG_I64(hidden_at + problem->gates * pitch * units + gate * pitch),
-            HUSK__ARG_I64(input_at + gate * pitch * features),
-            HUSK__ARG_I64(input_at + problem->gates * pitch * features + gate * pitch), HUSK__ARG_I32(units),
+            HUSK__ARG_BUFFER(to, (uint64_t)to_at * size, size),
+            HUSK__ARG_I64(hidden_at + problem->gates * pitch * units + gate * pitch - to_at),
+            HUSK__ARG_I64(input_at + gate * pitch * features - to_at),
+            HUSK__ARG_I64(input_at + problem->gates * pitch * features + gate * pitch - to_at), HUSK__ARG_I32(units),
             HUSK__ARG_I32(features), HUSK__ARG_I32(state->unit_vectors), HUSK__ARG_I32(state->strip_vectors),
             HUSK__ARG_I32(gate), HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
             HUSK__ARG_I32(PACK_ROWS_OF_PANEL));
+    }
     return status;
 }
 

@@ -36,7 +36,7 @@ husk_status husk_buffer_create(husk_context *context, uint64_t bytes, husk_buffe
     if (bytes > 0)
         status = husk__pool_take(context, bytes, &block, &scope);
     if (status == HUSK_OK)
-        status = make_buffer(context, block, 0, bytes, buffer, &scope);
+        status = make_buffer(context, block, block ? block->band : 0, bytes, buffer, &scope);
     if (status != HUSK_OK)
         husk__block_release(context, block);
     return status;

@@ -118,6 +118,13 @@ husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *
 
 // ---- scratch ----
 
+// Between guard bands every call has memory of exactly its size, which nothing has written.
+static bool serves(const husk_queue *queue, const husk_buffer *kept, uint64_t bytes)
+{
+    const bool is_guarded = kept && kept->block->band > 0;
+    return bytes <= husk_buffer_size(kept) && !is_guarded && atomic_load(&queue->context->guards.band) == 0;
+}
+
 husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch,
                                 const husk__scope *scope)
 {
@@ -127,7 +134,7 @@ husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch
     // Each level's buffer stays with the queue until a larger one is asked for; the commands that still use the
     // old one are noted at its block, so the pool does not hand it out too early.
     husk_buffer **kept = &queue->scratch[queue->scratch_level];
-    if (bytes > husk_buffer_size(*kept)) {
+    if (bytes > 0 && !serves(queue, *kept, bytes)) {
         husk_buffer *grown;
         husk_buffer_release(*kept);
         *kept = NULL;

@@ -44,6 +44,7 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     husk__pool_init(&context->pool,
                     params->memory_budget ? params->memory_budget : device->traits.global_memory,
                     device->pooled_memory);
+    husk__guards_init(&context->guards);
     husk__cache_open(&context->cache, params, &device->traits, &context->log);
     return context;
 }
@@ -154,6 +155,7 @@ void husk_context_release(husk_context *context)
         context->destroy_extension(extension);
     for (int i = context->action_count - 1; i >= 0; --i)
         context->actions[i](context);
+    husk__guards_destroy(context); // names kernels
     husk__programs_destroy(&context->programs);
     husk__pool_destroy(&context->pool);
     husk__cache_close(&context->cache);

@@ -130,6 +130,8 @@ typedef struct husk__block {
     cl_mem root;          /* whose memory it is: mem's own, or that of the buffer which mem is a part of */
     uint64_t root_offset; /* bytes into it */
     uint64_t bytes;
+    uint64_t band;   /* of them, the guard band at either end: guard.c; 0: none */
+    _Atomic(const char *) last_kernel; /* that used a block with bands; NULL: none has */
     bool is_foreign; /* an application's cl_mem: not pooled */
     atomic_int maps; /* not unmapped yet; a block that is released mapped is not pooled either */
     pthread_mutex_t lock;
@@ -152,6 +154,7 @@ typedef struct husk__pool {
 void husk__pool_init(husk__pool *pool, uint64_t budget, uint64_t keep_bytes);
 void husk__pool_trim(husk__pool *pool, uint64_t keep_bytes);
 void husk__pool_destroy(husk__pool *pool);
+/* The memory begins behind the block's guard band, if it has one. */
 husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
                             const husk__scope *scope);
 /* A block around a cl_mem, or the pool's own one that has its memory, which begins at *offset of that. */
@@ -169,6 +172,24 @@ bool husk__pool_gives_way(husk_context *context, cl_int code);
     while (husk__pool_gives_way((queue)->context, code))
 /* The queue's next command touches the block. */
 void husk__block_used(husk__block *block, husk__clock *clock, uint64_t number);
+
+/* ---- guard bands: guard.c ---- */
+
+typedef struct husk__guards {
+    _Atomic uint64_t band; /* of blocks that are made from now on; 0: none */
+    pthread_mutex_t lock;  /* of what follows */
+    cl_command_queue queue; /* NULL until it is needed */
+    uint64_t count;         /* of blocks that were found written outside, and nobody was told so */
+    husk_error first;       /* of them */
+} husk__guards;
+
+void husk__guards_init(husk__guards *guards);
+/* The last blocks are gone. What was not asked for goes to the log. */
+void husk__guards_destroy(husk_context *context);
+/* Write the bands of a new block, and what its memory holds until it is written. */
+husk_status husk__guards_lay(husk_context *context, const husk__block *block, const husk__scope *scope);
+/* A last look at a block that nobody has any more, once the commands that use it have ended. */
+void husk__guards_end(husk_context *context, husk__block *block);
 
 /* Whether two blocks, which may be NULL, are the same memory: an application may wrap it twice, and parts of it. */
 static inline bool husk__blocks_meet(const husk__block *a, const husk__block *b)
@@ -274,6 +295,7 @@ struct husk_context {
     atomic_bool is_lost;
     char lost_reason[256];
     husk__pool pool;
+    husk__guards guards;
     husk__programs programs;
     husk__cache cache;
     pthread_mutex_t lock; /* extension and actions */

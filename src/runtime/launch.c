@@ -64,8 +64,15 @@ static husk_status check_range(const husk_queue *queue, const husk__kernel *kern
     return HUSK_OK;
 }
 
+// Who is asked about a guard band that was written.
+static void note_kernel(husk__block *block, const char *name)
+{
+    if (block->band > 0)
+        atomic_store(&block->last_kernel, name);
+}
+
 // Parts of one buffer, scratch memory's most of all, are often several arguments: a block is noted once as a rule.
-static void note_uses(husk_queue *queue, const husk__arg *arguments, size_t count)
+static void note_uses(husk_queue *queue, const husk__kernel *kernel, const husk__arg *arguments, size_t count)
 {
     const uint64_t number = husk__clock_tick(queue->clock);
     husk__block *noted[4] = {NULL};
@@ -77,6 +84,7 @@ static void note_uses(husk_queue *queue, const husk__arg *arguments, size_t coun
         if (!block || block == noted[0] || block == noted[1] || block == noted[2] || block == noted[3])
             continue;
         husk__block_used(block, queue->clock, number);
+        note_kernel(block, kernel->name);
         noted[next++ % 4] = block;
     }
 }
@@ -123,7 +131,7 @@ husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const hu
         object->is_known = false;
         return launch_failed(queue, kernel, code, scope);
     }
-    note_uses(queue, arguments, count);
+    note_uses(queue, kernel, arguments, count);
     husk__profile_keep(queue, kernel->name, event);
     return HUSK_OK;
 }
@@ -132,6 +140,8 @@ void husk__launch_note_foreign(husk_queue *queue, const husk_buffer *const *buff
 {
     uint64_t number = husk__clock_tick(queue->clock);
     for (size_t i = 0; i < count; ++i)
-        if (buffers[i] && buffers[i]->block)
+        if (buffers[i] && buffers[i]->block) {
             husk__block_used(buffers[i]->block, queue->clock, number);
+            note_kernel(buffers[i]->block, "another library's");
+        }
 }

@@ -439,15 +439,76 @@ static husk__block *reuse(husk__pool *pool, int class, uint64_t bytes)
     return block;
 }
 
+// A new block for so many bytes between guard bands, which nobody else sees yet. It is for tests, and no peak.
+static husk_status grow_guarded(husk_context *context, uint64_t bytes, uint64_t band, husk__block **block,
+                                const husk__scope *scope)
+{
+    const uint64_t largest = context->device->traits.max_allocation;
+    if (2 * band > largest || bytes > largest - 2 * band)
+        return husk__fail(scope, HUSK_OUT_OF_MEMORY,
+                          "%llu bytes and two guard bands of %llu are more than one buffer may have here: %llu",
+                          (unsigned long long)bytes, (unsigned long long)band, (unsigned long long)largest);
+    pthread_mutex_lock(&context->pool.lock);
+    const husk_status status = grow(context, bytes + 2 * band, block, scope);
+    if (status == HUSK_OK) {
+        (*block)->band = band;
+        context->pool.stats.live_bytes += (*block)->bytes;
+    }
+    pthread_mutex_unlock(&context->pool.lock);
+    return status;
+}
+
+// It is not used again.
+static void destroy_guarded(husk__pool *pool, husk__block *block)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->stats.live_bytes -= block->bytes;
+    pthread_mutex_unlock(&pool->lock);
+    destroy_block(block);
+}
+
+static husk_status take_guarded(husk_context *context, uint64_t bytes, uint64_t band, husk__block **block,
+                                const husk__scope *scope)
+{
+    husk__pool *pool = &context->pool;
+    *block = NULL;
+    husk_status status = grow_guarded(context, bytes, band, block, scope);
+    if (status != HUSK_OK)
+        return status;
+    status = husk__guards_lay(context, *block, scope);
+    if (status != HUSK_OK) {
+        destroy_guarded(pool, *block);
+        *block = NULL;
+        return status;
+    }
+    pthread_mutex_lock(&pool->lock);
+    enlist(pool, *block);
+    pthread_mutex_unlock(&pool->lock);
+    return HUSK_OK;
+}
+
+// No check sees it any more, so that it is told once.
+static void release_guarded(husk_context *context, husk__block *block)
+{
+    pthread_mutex_lock(&context->pool.lock);
+    strike(&context->pool, block);
+    pthread_mutex_unlock(&context->pool.lock);
+    husk__guards_end(context, block);
+    destroy_guarded(&context->pool, block);
+}
+
 husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block **block,
                             const husk__scope *scope)
 {
     husk__pool *pool = &context->pool;
     uint64_t largest = context->device->traits.max_allocation;
+    const uint64_t band = atomic_load(&context->guards.band);
     if (bytes > largest)
         return husk__fail(scope, HUSK_OUT_OF_MEMORY,
                           "%llu bytes are more than one buffer may have here: %llu",
                           (unsigned long long)bytes, (unsigned long long)largest);
+    if (band > 0)
+        return take_guarded(context, bytes, band, block, scope);
     uint64_t class_bytes;
     int class = size_class(bytes, &class_bytes);
     if (class_bytes > largest)
@@ -491,6 +552,10 @@ void husk__block_release(husk_context *context, husk__block *block)
         return;
     if (block->is_foreign) {
         destroy_block(block);
+        return;
+    }
+    if (block->band > 0) {
+        release_guarded(context, block);
         return;
     }
     husk__pool *pool = &context->pool;

@@ -247,7 +247,7 @@ START_TEST(every_suite_parses_and_is_canonical)
 {
     static const char *const wanted[] = {"standard",  "resnet50", "vgg16", "mobilenetv2",
                                          "deepbench", "bert",     "llama", "smoke", "parity", "training",
-                                         "engines"};
+                                         "engines",   "ragged"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         bench_suite suite;
         char reason[BENCH_REASON_TEXT];

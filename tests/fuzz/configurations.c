@@ -160,7 +160,7 @@ static void make_call(run *r, const bench_case *c, const char *form)
     snprintf(present, sizeof present, "%s\tcrashed\t0\t%s\t%s\t", bench_op_row(c), *form ? form : "-",
              c->canonical);
     alarm(SECONDS_A_CALL);
-    call_check(r->session, c, form, &result);
+    call_check_guarded(r->session, c, form, &result);
     alarm(0);
     const verdict what = result.outcome == CALL_REFUSED ? REFUSED
                          : result.outcome == CALL_WRONG ? WRONG

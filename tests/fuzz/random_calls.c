@@ -73,7 +73,7 @@ static call_outcome make_call(run *r, const bench_case *c, const char *form)
     snprintf(present, sizeof present, "clbench verify %s%s%.100s", c->canonical, form ? " --variant " : "",
              form ? form : "");
     alarm(SECONDS_A_CALL);
-    call_check(r->session, c, form, &result);
+    call_check_guarded(r->session, c, form, &result);
     alarm(0);
     snprintf(r->why, sizeof r->why, "%s", result.why);
     r->calls += result.outcome != CALL_REFUSED && !result.is_empty;

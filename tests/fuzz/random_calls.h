@@ -55,6 +55,8 @@ typedef struct call_result {
 /* Runs the case twice and compares with the reference; the second run has to give the same bits. form: NULL or "" for
  * the library's choice. session: a bench_husk_session (bench/husk_contender.h). */
 call_outcome call_check(void *session, const bench_case *c, const char *form, call_result *result);
+/* The same between guard bands, of which nothing may be written. For who has the context alone. */
+call_outcome call_check_guarded(void *session, const bench_case *c, const char *form, call_result *result);
 
 /* The steps of call_check, for who shares a queue: data and what it is compared with need none. */
 typedef struct call_made {
@@ -62,6 +64,7 @@ typedef struct call_made {
     bench_data data;
     bench_output output;
     void *state;
+    bool is_guarded; /* set it between call_make_data and call_prepare */
 } call_made;
 
 bool call_make_data(call_made *made, const bench_case *c, call_result *result);

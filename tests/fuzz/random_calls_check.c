@@ -65,7 +65,7 @@ void call_free_data(call_made *made)
 bool call_prepare(call_made *made, void *session, const char *form, call_result *result)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    const bench_prepare_options options = {.form = form && *form ? form : NULL};
+    const bench_prepare_options options = {.form = form && *form ? form : NULL, .is_guarded = made->is_guarded};
     const bench_answer answer =
         bench_contender_husk.prepare(session, made->c, &made->data, &options, &made->state, reason);
     if (answer == BENCH_OK)
@@ -124,18 +124,42 @@ bool call_verify(call_made *made, call_result *result)
     return true;
 }
 
-call_outcome call_check(void *session, const bench_case *c, const char *form, call_result *result)
+// What was written outside the case's memory, which guard bands show where it has some.
+static bool call_guards(call_made *made, call_result *result)
+{
+    char reason[BENCH_REASON_TEXT] = "", found[BENCH_REASON_TEXT] = "";
+    const bench_answer answer =
+        made->is_guarded ? bench_contender_husk.guards(made->state, found, reason) : BENCH_OK;
+    if (answer != BENCH_OK || *found)
+        explain(result, CALL_WRONG, *found ? found : reason);
+    return answer == BENCH_OK && !*found;
+}
+
+static call_outcome check(void *session, const bench_case *c, const char *form, bool is_guarded, call_result *result)
 {
     call_made made;
-    if (call_make_data(&made, c, result) && call_prepare(&made, session, form, result) &&
-        call_compute(&made, result) && call_verify(&made, result)) {
-        const uint64_t digest = result->digest;
-        if (!call_compute(&made, result))
-            result->outcome = CALL_WRONG; // what was taken once is not refused
-        else if (result->digest != digest)
-            explain(result, CALL_WRONG, "a second run gives other bits");
+    if (call_make_data(&made, c, result)) {
+        made.is_guarded = is_guarded;
+        if (call_prepare(&made, session, form, result) && call_compute(&made, result) && call_guards(&made, result) &&
+            call_verify(&made, result)) {
+            const uint64_t digest = result->digest;
+            if (!call_compute(&made, result))
+                result->outcome = CALL_WRONG; // what was taken once is not refused
+            else if (result->digest != digest)
+                explain(result, CALL_WRONG, "a second run gives other bits");
+        }
     }
     call_release(&made);
     call_free_data(&made);
     return result->outcome;
+}
+
+call_outcome call_check(void *session, const bench_case *c, const char *form, call_result *result)
+{
+    return check(session, c, form, false, result);
+}
+
+call_outcome call_check_guarded(void *session, const bench_case *c, const char *form, call_result *result)
+{
+    return check(session, c, form, true, result);
 }

@@ -295,6 +295,34 @@ static void check_buffer(void *user, const char *when)
     try_context(s->context, when);
 }
 
+static void make_guarded(void *user)
+{
+    subject *s = user;
+    husk_error error;
+    make_context(s);
+    test_ok_error(husk_context_set_guards(s->context, HUSK_GUARD_BYTES, &error), &error);
+    test_ok_error(husk_buffer_create(s->context, BYTES, &s->a, &error), &error);
+}
+
+static husk_status look_at_guards(void *user)
+{
+    subject *s = user;
+    husk_status status = HUSK_OK;
+    if (!s->b)
+        status = SWEPT(husk_buffer_create, s->context, BYTES, &s->b);
+    SWEPT_ASSERT(!status || !s->b);
+    if (!status)
+        status = SWEPT(husk_buffer_check_guards, s->b);
+    return status ? status : SWEPT(husk_context_check_guards, s->context);
+}
+
+static void check_guarded(void *user, const char *when)
+{
+    subject *s = user;
+    ck_assert_msg(husk_buffer_opencl_offset(s->b) == HUSK_GUARD_BYTES, "%s: it has no guards", when);
+    try_context(s->context, when);
+}
+
 START_TEST(queues_and_buffers)
 {
     subject s = {0};
@@ -305,6 +333,7 @@ START_TEST(queues_and_buffers)
     SWEEP("buffer around OpenCL's", make_cl, wrap_buffer, NULL, check_buffer);
     SWEEP("buffer around a part of OpenCL's", make_cl_part, wrap_buffer, NULL, check_buffer);
     SWEEP("view", make_all, view_buffer, NULL, check_buffer);
+    SWEEP("guard bands", make_guarded, look_at_guards, NULL, check_guarded);
     sweep_end();
 }
 END_TEST

@@ -12,7 +12,7 @@
 
 static husk_context *context;
 static husk_queue *queue, *silent_queue;
-static bool is_home;
+static bool is_home, is_unguarded;
 
 static void print_log(void *user, husk_log_level level, const char *text)
 {
@@ -30,6 +30,13 @@ static void must(husk_status status, const husk_error *error)
     exit(status == HUSK_NO_PLATFORM || status == HUSK_NO_DEVICE ? EXIT_NO_DEVICE : EXIT_FAILURE);
 }
 
+// Memory that is used once is there for checkers: valgrind and Oclgrind see more at its end than in a band.
+static bool has_checker(void)
+{
+    const char *limits = getenv("HUSK_LIMITS");
+    return limits != NULL && strstr(limits, "pooled_memory=0") != NULL;
+}
+
 static void open_device(void)
 {
     static husk_error error;
@@ -41,6 +48,7 @@ static void open_device(void)
     must(husk_device_list_select(list, NULL, &device, &error), &error);
     must(husk_context_create(device, &params, &context, &error), &error);
     husk_device_list_release(list);
+    must(husk_context_set_guards(context, is_unguarded || has_checker() ? 0 : HUSK_GUARD_BYTES, &error), &error);
     must(husk_queue_create(context, NULL, &queue, &error), &error);
     must(husk_queue_create(context, &profiling, &silent_queue, &error), &error);
     const husk_device_traits *traits = husk_context_traits(context);
@@ -73,6 +81,18 @@ void test_finish_device(void)
             husk_event_wait(event, most);
         husk_event_release(event);
     }
+}
+
+void test_without_guards(void)
+{
+    is_unguarded = true;
+    if (context != NULL)
+        husk_context_set_guards(context, 0, NULL);
+}
+
+bool test_guards_are_intact(husk_error *error)
+{
+    return context == NULL || husk_context_check_guards(context, error) == HUSK_OK;
 }
 
 void test_close_device(void)

@@ -23,6 +23,13 @@ void test_close_device(void);
  * kernel for one of its threads crashes in LLVM.
  */
 void test_finish_device(void);
+/*
+ * Whether nothing was written outside the memory of the context since the last check, scratch memory and packed weights
+ * included: it has guard bands (husk/guard.h), but where a checker looks. test_fetch asks, and test_main at the end.
+ */
+bool test_guards_are_intact(husk_error *error);
+/* Memory that is made from now on has none: for who counts bytes, or what OpenCL is called for. */
+void test_without_guards(void);
 /* Whether that is PoCL's CPU, with all that it has: each variant that a test names runs there, but for engines. */
 bool test_device_is_home(void);
 /* Whether the variant, one for CPUs, keeps panels in private memory, of which this device, a GPU, refuses so much. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/device.h"
+#include "support/tensor.h"
 
 typedef struct counter {
     char op[32], variant[48];
@@ -128,6 +129,17 @@ bool test_is_long(void)
     return test_tier_is("long");
 }
 
+// What no test has asked for.
+static bool are_guards_intact(void)
+{
+    test_release_all(); // and what is released is looked at
+    husk_error error;
+    if (test_guards_are_intact(&error))
+        return true;
+    fprintf(stderr, "%s\n", error.text);
+    return false;
+}
+
 int test_main(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);
@@ -137,11 +149,12 @@ int test_main(Suite *suite)
     int run = srunner_ntests_run(runner);
     srunner_free(runner);
     test_finish_device();
+    const bool is_intact = are_guards_intact();
     test_close_device();
     print_counters();
     if (run == 0)
         fprintf(stderr, "no test was run\n");
     const bool is_whole = test_tier_is("default") && getenv("CK_RUN_CASE") == NULL && test_device_is_home();
     const int absent = is_whole ? count_absent() : 0;
-    return failed == 0 && run > 0 && absent == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return failed == 0 && run > 0 && absent == 0 && is_intact ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -304,7 +304,9 @@ int64_t test_changed_guard(const test_tensor *output)
 
 void test_fetch(test_tensor *output)
 {
+    husk_error error;
     read_back(output);
+    ck_assert_msg(test_guards_are_intact(&error), "%s", error.text);
     int64_t changed = test_changed_guard(output), size = (int64_t)husk_dtype_size(output->tensor.dtype);
     ck_assert_msg(changed < 0, "an element that is not the output's was written: %lld past its first",
                   (long long)(changed / size - output->tensor.offset));

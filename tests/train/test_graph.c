@@ -265,6 +265,7 @@ END_TEST
 
 START_TEST(memory_is_known_before_it_is_taken)
 {
+    test_without_guards();
     husk_graph *graph = test_graph(HUSK_F32, 7);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = build_network(graph, 4, 0), .optimizer = &adam);
     husk_memory_stats before, after;

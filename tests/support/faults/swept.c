@@ -133,6 +133,7 @@ static long blocks_before;
 
 void sweep_begin(void)
 {
+    test_without_guards();
     blocks_before = fault_blocks();
 }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "guarded.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data.h"
+#include "host.h"
+#include "op.h"
+#include "text.h"
+
+// Devices that compute in the host's memory would take from others what they do not have.
+static bool has_room(const bench_case *c, char absent[BENCH_REASON_TEXT])
+{
+    const double there = bench_host_free_memory(""), needed = bench_case_operands(c);
+    if (there <= 0 || needed <= there)
+        return true;
+    return bench_explain(absent, BENCH_REASON_TEXT, "host memory does not suffice for a second set of operands");
+}
+
+static bool is_same_variant(const bench_guarded *guarded, void *state, char absent[BENCH_REASON_TEXT])
+{
+    bench_details details = {0};
+    guarded->contender->details(state, &details);
+    if (!guarded->variant || !details.variant || !strcmp(guarded->variant, details.variant))
+        return true;
+    return bench_explain(absent, BENCH_REASON_TEXT, "another variant was chosen, %s", details.variant);
+}
+
+static bench_answer run(const bench_guarded *guarded, void *state, bench_guarded_result *result,
+                        char reason[BENCH_REASON_TEXT])
+{
+    const bench_contender *contender = guarded->contender;
+    bench_answer answer = contender->reset(state, reason);
+    if (answer == BENCH_OK)
+        answer = contender->run(state, reason);
+    if (answer != BENCH_OK || !is_same_variant(guarded, state, result->absent))
+        return answer;
+    answer = contender->read(state, &result->output, reason);
+    return answer == BENCH_OK ? contender->guards(state, result->found, reason) : answer;
+}
+
+bench_answer bench_run_guarded(const bench_guarded *guarded, bench_guarded_result *result,
+                               char reason[BENCH_REASON_TEXT])
+{
+    memset(result, 0, sizeof *result);
+    void *state = NULL;
+    const bench_prepare_options options = {.form = guarded->form, .is_guarded = true};
+    if (!has_room(guarded->c, result->absent))
+        return BENCH_OK;
+    if (!bench_output_make(guarded->c, guarded->data, &result->output, reason))
+        return BENCH_ERROR;
+    bench_answer answer = guarded->contender->prepare(guarded->session, guarded->c, guarded->data, &options, &state,
+                                                      result->absent);
+    if (answer == BENCH_LOST)
+        snprintf(reason, BENCH_REASON_TEXT, "%s", result->absent);
+    if (answer != BENCH_OK)
+        return answer == BENCH_LOST ? answer : BENCH_OK;
+    answer = run(guarded, state, result, reason);
+    guarded->contender->release(state);
+    return answer;
+}

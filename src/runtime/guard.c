@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// Guard bands around memory: laid when a block is made, compared when someone asks and when the block is released.
+#include <husk/guard.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/call.h"
+#include "runtime/internal.h"
+
+static const uint64_t MOST_GUARD_BYTES = UINT64_C(1) << 30;
+static const unsigned char UNWRITTEN = 0xff; // NaN of every real type
+
+// Bytes of a band that were written: the first and the last, counted from the edge of the buffer.
+typedef struct touch {
+    bool is_touched;
+    uint64_t nearest, farthest;
+} touch;
+
+// Two bytes of a band, a quiet NaN as f16 and as bf16. Together they are NaN as f32, and as f64, whose top 16 bits take
+// a number near the end of the range. In the same place of blocks made one after the other they differ.
+static uint16_t pattern_half(uint64_t serial, uint64_t half)
+{
+    uint64_t mixed = half * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed >> 32) + serial;
+    const bool is_top = half % 4 == 3;
+    const unsigned number = is_top ? mixed % 8 : mixed % 64, sign = is_top ? mixed / 8 % 2 : mixed / 64 % 2;
+    return (uint16_t)((is_top ? 0x7ff8u : 0x7fc0u) + number + (sign << 15));
+}
+
+static unsigned char pattern_byte(const husk__block *block, uint64_t at)
+{
+    const uint16_t half = pattern_half(block->serial, at / 2);
+    return (unsigned char)(at % 2 ? half >> 8 : half);
+}
+
+// Bands begin at these bytes of the block.
+static uint64_t begin_of(const husk__block *block, bool is_behind)
+{
+    return is_behind ? block->bytes - block->band : 0;
+}
+
+static uint64_t bytes_between(const husk__block *block)
+{
+    return block->bytes - 2 * block->band;
+}
+
+// The queue that bands are written and read on.
+static cl_command_queue queue_of(husk_context *context, cl_int *code)
+{
+    husk__guards *guards = &context->guards;
+    *code = CL_SUCCESS;
+    pthread_mutex_lock(&guards->lock);
+    if (!guards->queue)
+        guards->queue = clCreateCommandQueue(context->cl, context->device->id, 0, code);
+    cl_command_queue queue = guards->queue;
+    pthread_mutex_unlock(&guards->lock);
+    return queue;
+}
+
+// OpenCL's answer, and which call gave it.
+typedef struct answer {
+    cl_int code;
+    const char *call;
+} answer;
+
+static answer write_band(cl_command_queue queue, const husk__block *block, bool is_behind, unsigned char *bytes)
+{
+    const uint64_t begin = begin_of(block, is_behind);
+    for (uint64_t i = 0; i < block->band; ++i)
+        bytes[i] = pattern_byte(block, begin + i);
+    const cl_int code = clEnqueueWriteBuffer(queue, block->mem, CL_TRUE, (size_t)begin, (size_t)block->band, bytes, 0,
+                                             NULL, NULL);
+    return (answer){code, "a guard band: clEnqueueWriteBuffer"};
+}
+
+static answer lay(cl_command_queue queue, const husk__block *block, unsigned char *bytes)
+{
+    answer got = write_band(queue, block, false, bytes);
+    if (got.code == CL_SUCCESS)
+        got = write_band(queue, block, true, bytes);
+    if (got.code == CL_SUCCESS)
+        got = (answer){clEnqueueFillBuffer(queue, block->mem, &UNWRITTEN, 1, (size_t)block->band,
+                                           (size_t)bytes_between(block), 0, NULL, NULL),
+                       "guarded memory: clEnqueueFillBuffer"};
+    if (got.code == CL_SUCCESS)
+        got = (answer){clFinish(queue), "guarded memory: clFinish"};
+    return got;
+}
+
+husk_status husk__guards_lay(husk_context *context, const husk__block *block, const husk__scope *scope)
+{
+    answer got;
+    cl_command_queue queue = queue_of(context, &got.code);
+    if (!queue)
+        return husk__opencl_failed(context, scope, "clCreateCommandQueue", got.code);
+    unsigned char *bytes = malloc((size_t)block->band);
+    if (!bytes)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a guard band");
+    do
+        got = lay(queue, block, bytes);
+    while (husk__pool_gives_way(context, got.code));
+    free(bytes);
+    return got.code == CL_SUCCESS ? HUSK_OK : husk__opencl_failed(context, scope, got.call, got.code);
+}
+
+static touch compare(const husk__block *block, bool is_behind, const unsigned char *bytes)
+{
+    touch found = {0};
+    const uint64_t begin = begin_of(block, is_behind);
+    for (uint64_t i = 0; i < block->band; ++i) {
+        if (bytes[i] == pattern_byte(block, begin + i))
+            continue;
+        const uint64_t distance = is_behind ? i : block->band - i;
+        if (!found.is_touched || distance < found.nearest)
+            found.nearest = distance;
+        if (!found.is_touched || distance > found.farthest)
+            found.farthest = distance;
+        found.is_touched = true;
+    }
+    return found;
+}
+
+static answer wait_for_uses(husk__block *block)
+{
+    answer got = {CL_SUCCESS, "waiting for what uses guarded memory"};
+    pthread_mutex_lock(&block->lock);
+    for (int i = 0; i < block->use_count && got.code == CL_SUCCESS; ++i)
+        if (!husk__clock_has_ended(block->uses[i].clock, block->uses[i].number))
+            got.code = husk__clock_wait(block->uses[i].clock);
+    pthread_mutex_unlock(&block->lock);
+    return got;
+}
+
+// One that was written is made good, so that it is told once.
+static answer read_band(cl_command_queue queue, const husk__block *block, bool is_behind, unsigned char *bytes,
+                        touch *found)
+{
+    const cl_int code = clEnqueueReadBuffer(queue, block->mem, CL_TRUE, (size_t)begin_of(block, is_behind),
+                                            (size_t)block->band, bytes, 0, NULL, NULL);
+    if (code != CL_SUCCESS)
+        return (answer){code, "a guard band: clEnqueueReadBuffer"};
+    *found = compare(block, is_behind, bytes);
+    return found->is_touched ? write_band(queue, block, is_behind, bytes) : (answer){CL_SUCCESS, NULL};
+}
+
+// "byte 0 behind its end", "bytes 1 to 4 before its beginning"; "" where nothing was written.
+static void describe(const touch *found, bool is_behind, char text[96])
+{
+    const char *where = is_behind ? "behind its end" : "before its beginning";
+    const unsigned long long nearest = found->nearest, farthest = found->farthest;
+    if (!found->is_touched)
+        text[0] = '\0';
+    else if (nearest == farthest)
+        snprintf(text, 96, "byte %llu %s", nearest, where);
+    else
+        snprintf(text, 96, "bytes %llu to %llu %s", nearest, farthest, where);
+}
+
+static husk_status tell(const husk__block *block, const touch found[2], const husk__scope *scope)
+{
+    char before[96], behind[96];
+    const char *kernel = atomic_load(&block->last_kernel);
+    describe(&found[0], false, before);
+    describe(&found[1], true, behind);
+    return husk__fail(scope, HUSK_INTERNAL, "memory outside a buffer of %llu bytes was written: %s%s%s; %s%s",
+                      (unsigned long long)bytes_between(block), before, *before && *behind ? " and " : "", behind,
+                      kernel ? "the last kernel that used it is " : "no kernel of Husk's has used it",
+                      kernel ? kernel : "");
+}
+
+static husk_status look(husk_context *context, husk__block *block, const husk__scope *scope)
+{
+    touch found[2] = {{0}, {0}};
+    answer got;
+    cl_command_queue queue = queue_of(context, &got.code);
+    if (!queue)
+        return husk__opencl_failed(context, scope, "clCreateCommandQueue", got.code);
+    unsigned char *bytes = malloc((size_t)block->band);
+    if (!bytes)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to look at a guard band");
+    got = wait_for_uses(block);
+    for (int i = 0; i < 2 && got.code == CL_SUCCESS; ++i)
+        got = read_band(queue, block, i == 1, bytes, &found[i]);
+    free(bytes);
+    if (got.code != CL_SUCCESS)
+        return husk__opencl_failed(context, scope, got.call, got.code);
+    return found[0].is_touched || found[1].is_touched ? tell(block, found, scope) : HUSK_OK;
+}
+
+// Look, and keep what there is to tell for the next check.
+static void look_and_keep(husk_context *context, husk__block *block)
+{
+    husk_error error = {0};
+    husk__guards *guards = &context->guards;
+    const husk__scope scope = {"husk_context_check_guards", &error};
+    if (look(context, block, &scope) == HUSK_OK)
+        return;
+    pthread_mutex_lock(&guards->lock);
+    if (guards->count++ == 0)
+        guards->first = error;
+    pthread_mutex_unlock(&guards->lock);
+}
+
+void husk__guards_end(husk_context *context, husk__block *block)
+{
+    if (!atomic_load(&context->is_lost))
+        look_and_keep(context, block);
+}
+
+// What was kept, which is forgotten.
+static husk_status take(husk__guards *guards, husk_error *error)
+{
+    pthread_mutex_lock(&guards->lock);
+    const husk_status status = guards->count > 0 ? guards->first.status : HUSK_OK;
+    if (status != HUSK_OK && error) {
+        *error = guards->first;
+        const size_t used = strlen(error->text);
+        if (guards->count > 1)
+            snprintf(error->text + used, sizeof error->text - used, " (and %llu more such buffers)",
+                     (unsigned long long)guards->count - 1);
+    }
+    guards->count = 0;
+    pthread_mutex_unlock(&guards->lock);
+    return status;
+}
+
+void husk__guards_init(husk__guards *guards)
+{
+    pthread_mutex_init(&guards->lock, NULL);
+}
+
+void husk__guards_destroy(husk_context *context)
+{
+    husk__guards *guards = &context->guards;
+    husk_error error;
+    if (take(guards, &error) != HUSK_OK)
+        husk__log_write(&context->log, HUSK_LOG_WARNING, "%s", error.text);
+    if (guards->queue)
+        clReleaseCommandQueue(guards->queue);
+    pthread_mutex_destroy(&guards->lock);
+}
+
+husk_status husk_context_set_guards(husk_context *context, uint64_t bytes, husk_error *error)
+{
+    husk__scope scope;
+    const husk_status status = husk__context_call_begin(context, "husk_context_set_guards", error, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (bytes > MOST_GUARD_BYTES)
+        return husk__reject(&scope, "bytes", "is %llu, must be at most %llu", (unsigned long long)bytes,
+                            (unsigned long long)MOST_GUARD_BYTES);
+    atomic_store(&context->guards.band, (bytes + HUSK_GUARD_BYTES - 1) / HUSK_GUARD_BYTES * HUSK_GUARD_BYTES);
+    return HUSK_OK;
+}
+
+husk_status husk_context_check_guards(husk_context *context, husk_error *error)
+{
+    husk__scope scope;
+    const husk_status status = husk__context_call_begin(context, "husk_context_check_guards", error, &scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__pool *pool = &context->pool;
+    pthread_mutex_lock(&pool->lock);
+    for (husk__block *block = pool->live; block; block = block->next)
+        if (block->band > 0)
+            look_and_keep(context, block);
+    pthread_mutex_unlock(&pool->lock);
+    return take(&context->guards, error);
+}
+
+husk_status husk_buffer_check_guards(husk_buffer *buffer, husk_error *error)
+{
+    husk__scope scope = {"husk_buffer_check_guards", error};
+    if (!buffer)
+        return husk__reject(&scope, "buffer", "is NULL");
+    const husk_status status =
+        husk__context_call_begin(buffer->context, "husk_buffer_check_guards", error, &scope);
+    if (status != HUSK_OK || !buffer->block || buffer->block->band == 0)
+        return status;
+    return look(buffer->context, buffer->block, &scope);
+}
