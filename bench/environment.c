@@ -17,6 +17,7 @@ static const bench_variable variables[] = {
     {"HUSK_DEVICE", "decides which device is the default"},
     {"POCL_MAX_PTHREAD_COUNT", "limits the threads of PoCL's CPU device"},
     {"POCL_CPU_MAX_CU_COUNT", "limits the threads of PoCL's CPU device"},
+    {"POCL_MAX_COMPUTE_UNITS", "limits the threads of PoCL's CPU device"},
     {"POCL_MAX_WORK_GROUP_SIZE", "makes PoCL's CPU device smaller than it is"},
     {"POCL_DEVICES", "decides which devices PoCL has"},
     {"OMP_NUM_THREADS", "limits the threads of CPU baselines"},
@@ -34,6 +35,13 @@ static const char *value_of(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
+}
+
+// PoCL has given it another name twice, and goes by the first of these that is set.
+const char *bench_environment_pocl_threads(size_t index)
+{
+    static const char *const names[] = {"POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT", "POCL_MAX_COMPUTE_UNITS"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
 json_t *bench_environment_json(void)

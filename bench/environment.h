@@ -15,6 +15,9 @@ typedef struct bench_variable {
 /* NULL past the last. */
 const bench_variable *bench_variable_at(size_t index);
 
+/* The names by which versions of PoCL are told how many threads to start. NULL past the last. */
+const char *bench_environment_pocl_threads(size_t index);
+
 /* Those that are set, with their values. */
 json_t *bench_environment_json(void);
 /* Whether the same are set now; else reason names one. */

@@ -30,12 +30,13 @@ static const char *const cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-// PoCL's device "basic" runs kernels in the thread that finishes the queue, so it needs no gate; and commands behind a
-// gate make PoCL 3.1 wait for itself in clSetUserEventStatus.
+// PoCL's device without threads runs kernels in the thread that finishes the queue, so it needs no gate; and commands
+// behind a gate make PoCL 3.1 wait for itself in clSetUserEventStatus. It calls that device basic, or, from 6.0 on,
+// cpu-minimal; whatever the name, it has one compute unit. One that has a thread does without a gate, too.
 static bool needs_gate(const husk_context *context)
 {
     const husk_device_traits *traits = husk_context_traits(context);
-    return !strstr(traits->platform_name, "Portable Computing Language") || strncmp(traits->name, "basic", 5) != 0;
+    return !strstr(traits->platform_name, "Portable Computing Language") || traits->compute_units > 1;
 }
 
 // One batch behind a user event, in nanoseconds a call; negative when OpenCL or the library refuses something.

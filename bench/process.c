@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "environment.h"
 #include "host.h"
 #include "text.h"
 #include "timer.h"
@@ -92,6 +93,17 @@ static void count_cores(void)
         snprintf(cores_text, sizeof cores_text, "%d", bench_host_usable_cores(&limits));
 }
 
+// Unless the user has, by whatever name: PoCL from 6.0 on goes by the first that is set, which would be ours.
+static void limit_pocl_threads(const char *count)
+{
+    const char *name;
+    for (size_t i = 0; (name = bench_environment_pocl_threads(i)); i++)
+        if (getenv(name))
+            return;
+    for (size_t i = 0; (name = bench_environment_pocl_threads(i)); i++)
+        setenv(name, count, 1);
+}
+
 // The parent has no threads, so that between fork and exec everything is allowed.
 static void become_worker(int requests, int replies, pid_t parent, const char *const *arguments,
                           const char *const *environment)
@@ -118,10 +130,8 @@ static void become_worker(int requests, int replies, pid_t parent, const char *c
     if (bench_host_begins_at_0())
         setenv("POCL_AFFINITY", "1", 0);
     // It starts a thread for every processor of the machine; more than may run wait for each other.
-    if (cores_text[0]) {
-        setenv("POCL_MAX_PTHREAD_COUNT", cores_text, 0); // until 5.0
-        setenv("POCL_CPU_MAX_CU_COUNT", cores_text, 0);
-    }
+    if (cores_text[0])
+        limit_pocl_threads(cores_text);
     // Husk's pool of a CPU device lies in huge pages where the system gives them on request: so do, by glibc's
     // word, the operands and the packed weights of those that it is compared with.
     setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);

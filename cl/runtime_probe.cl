@@ -4,6 +4,12 @@
 //
 //   -DPROBE_F64 | -DPROBE_F16 | -DPROBE_SUBGROUPS | -DPROBE_FMA | -DPROBE_DOT_I8   exactly one
 
+// Some compilers have an extension's functions and know nothing of its pragma, as PoCL 6 of cl_khr_subgroups: whether
+// the feature is there is what the kernel finds out, and no warning.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wignored-pragmas"
+#endif
+
 #if defined(PROBE_F64)
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -19,8 +19,9 @@ foreach(folder "${HUSK_TEST_POCL_CACHE}" "${HUSK_TEST_USER_CACHE}")
 endforeach()
 
 # Every test sees the same environment, whatever the user's: its own caches, no tuning, and as many threads as two cores
-# have, so that tests beside each other do not fight for the machine. (PoCL has renamed the variable once.) PoCL steps
-# over whole numbers divided by zero, in the host's code as in kernels, unless it is told not to.
+# have, so that tests beside each other do not fight for the machine. (PoCL has renamed the variable twice; all versions
+# know one of these two, and go by it.) PoCL steps over whole numbers divided by zero, in the host's code as in kernels,
+# unless it is told not to.
 set(HUSK_TEST_ENVIRONMENT
     CK_FORK=no CK_DEFAULT_TIMEOUT=120 CK_VERBOSITY=normal HUSK_TUNING=0
     "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}" "XDG_DATA_HOME=${PROJECT_BINARY_DIR}/cache/data"
@@ -140,7 +141,7 @@ function(husk_register_small_devices name tiers timeout target)
     set(narrow "HUSK_LIMITS=vector_width=4")
     set(middle "HUSK_LIMITS=vector_width=8")
     set(index_64 "HUSK_LIMITS=index=16") # every kernel that has it in its 64-bit form
-    set(basic "POCL_DEVICES=basic")      # PoCL's other device: one thread, the caller's
+    set(basic "POCL_DEVICES=basic")      # PoCL's other device: one thread, the caller's (cpu-minimal, from 6.0 on)
     set(narrow_dtypes "${narrow};HUSK_TEST_TIER=dtypes")
     set(middle_dtypes "${middle};HUSK_TEST_TIER=dtypes")
     set(kinds limits pocl narrow middle index_64 basic)

@@ -296,6 +296,14 @@ void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primiti
         append_implementation(program, pd);
 }
 
+void onednn_program_mistrust(onednn_program *program, const char *implementation, int fixed, const char *what)
+{
+    const dnnl_version_t *v = dnnl.version();
+    if (onednn_program_ok(program) && v->major == 3 && (!fixed || v->minor < fixed) &&
+        strstr(program->name, implementation))
+        onednn_program_check(program, dnnl_unimplemented, what);
+}
+
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what,
                                       int index)
 {

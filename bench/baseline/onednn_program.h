@@ -92,6 +92,11 @@ bool onednn_activation(husk_act act, dnnl_alg_kind_t *kind, float *alpha, float 
 /* Take over a primitive descriptor made with this status; its implementation joins the program's name. */
 void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primitive_desc_t pd,
                        const char *what);
+/*
+ * Refuse what was just made, where `implementation` does it in a version, of those whose numbers begin with 3, before
+ * 3.`fixed` (0: no version is known to be right): there it computes something else. `what` is said.
+ */
+void onednn_program_mistrust(onednn_program *program, const char *implementation, int fixed, const char *what);
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what,
                                       int index);
 /* Execute pd's primitive in this stage, with these arguments; those with NULL memory are left out. */

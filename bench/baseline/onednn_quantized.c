@@ -47,23 +47,41 @@ bool onednn_quantized_make(const onednn_quantized *q, onednn_operands *operands)
     return true;
 }
 
-void onednn_quantized_fold_zero(const onednn_quantized *q, onednn_operands *operands, const int64_t *sums)
+// Added to the bias after the scales, the zero point's part would be rounded to the bits of the sums that it is the larger
+// share of, and what is left of them may be small.
+bool onednn_quantized_zero_comes_first(void)
+{
+    return !ONEDNN_SCALES_FOLLOW_BIAS;
+}
+
+void onednn_quantized_fold_zero(const onednn_quantized *q, onednn_operands *operands, float *into, const int64_t *sums)
 {
     for (int64_t i = 0; i < q->channels; i++) {
         const double lost = -(double)q->from.zero * (double)sums[i];
-        const double scale = ONEDNN_SCALES_FOLLOW_BIAS ? 1.0 : (double)operands->scales[i];
-        operands->scaled_bias[i] = (float)((double)operands->scaled_bias[i] + scale * lost);
+        const bool comes_first = onednn_quantized_zero_comes_first();
+        into[i] = (float)(comes_first ? lost : (double)operands->scaled_bias[i] + lost);
     }
+    if (onednn_quantized_zero_comes_first())
+        operands->bias = operands->scaled_bias;
+    operands->scaled_bias = into;
 }
 
 // ---- attributes ----
 
+static dnnl_status_t append_late(dnnl_post_ops_t ops, const onednn_quantized *q)
+{
+    dnnl_status_t status = dnnl.post_ops_append_binary(ops, dnnl_binary_mul, q->late);
+    if (status == dnnl_success && q->has_late_bias)
+        status = dnnl.post_ops_append_binary(ops, dnnl_binary_add, q->late);
+    return status;
+}
+
 static dnnl_status_t append_post_ops(dnnl_post_ops_t ops, const onednn_quantized *q)
 {
-    dnnl_status_t status = dnnl_success;
+    dnnl_status_t status = q->late ? append_late(ops, q) : dnnl_success;
     dnnl_alg_kind_t kind;
     float alpha, beta;
-    if (q->act != HUSK_ACT_NONE)
+    if (status == dnnl_success && q->act != HUSK_ACT_NONE)
         status = onednn_activation(q->act, &kind, &alpha, &beta) ? onednn_append_eltwise(ops, kind, alpha, beta)
                                                                  : dnnl_unimplemented;
     if (status == dnnl_success && !is_homogeneous(q->act) && q->to.scale != 1.0f)
@@ -80,7 +98,7 @@ static dnnl_status_t set_attr(dnnl_primitive_attr_t attr, const onednn_quantized
         status = append_post_ops(ops, q);
     if (status == dnnl_success)
         status = dnnl.primitive_attr_set_post_ops(attr, ops);
-    if (status == dnnl_success && q->out != HUSK_I32)
+    if (status == dnnl_success && q->out != HUSK_I32 && !q->late)
         status = onednn_attr_scales(attr, q->channels, q->mask_of_output, q->mask_of_weights, operands->scales);
     if (status == dnnl_success && has_zero && q->from.zero != 0)
         status = onednn_attr_zero_point(attr, DNNL_ARG_SRC, &q->from.zero);
@@ -122,6 +140,16 @@ static dnnl_memory_t zero_memory(onednn_program *program, int32_t zero)
     return memory;
 }
 
+static void late_arguments(onednn_program *program, const onednn_quantized *q, const onednn_operands *operands,
+                           dnnl_exec_arg_t arguments[2])
+{
+    arguments[0] = (dnnl_exec_arg_t){DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                                     onednn_program_memory(program, q->late, operands->scales)};
+    if (q->has_late_bias)
+        arguments[1] = (dnnl_exec_arg_t){DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1,
+                                         onednn_program_memory(program, q->late, operands->bias)};
+}
+
 void onednn_quantized_arguments(onednn_program *program, const onednn_quantized *q, bool has_zero,
                                 const onednn_operands *operands,
                                 dnnl_exec_arg_t arguments[ONEDNN_QUANTIZED_ARGUMENTS])
@@ -129,7 +157,9 @@ void onednn_quantized_arguments(onednn_program *program, const onednn_quantized 
     memset(arguments, 0, ONEDNN_QUANTIZED_ARGUMENTS * sizeof *arguments);
     if (!ONEDNN_SCALES_ARGUMENT)
         return;
-    if (q->out != HUSK_I32)
+    if (q->late)
+        late_arguments(program, q, operands, arguments);
+    else if (q->out != HUSK_I32)
         arguments[0] = (dnnl_exec_arg_t){
             ONEDNN_SCALES_ARGUMENT,
             onednn_program_memory(program, onednn_program_md_packed(program, 1, &q->channels), operands->scales)};

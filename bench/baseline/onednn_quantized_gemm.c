@@ -37,23 +37,23 @@ static bool make_operands(const bench_case *c, onednn_operands *operands)
     return onednn_quantized_make(&q, operands);
 }
 
-// Sums of B's columns into the bias of these operands, once.
+// Sums of B's columns into a bias of these operands, once; the caller frees it.
 static bool fold_zero(const bench_case *c, const onednn_quantized *q, const onednn_operands *operands,
                       onednn_operands *folded)
 {
     const bench_quantized_gemm *g = &c->as.quantized_gemm;
     const int8_t *b = (const int8_t *)operands->w;
-    *folded = *operands;
-    folded->scaled_bias = malloc((size_t)g->n * sizeof(float));
+    float *bias = malloc((size_t)g->n * sizeof *bias);
     int64_t *sums = calloc((size_t)g->n, sizeof *sums);
-    const bool made = folded->scaled_bias && sums;
-    for (int64_t j = 0; made && j < g->n; j++) {
-        folded->scaled_bias[j] = operands->scaled_bias[j];
+    const bool made = bias && sums;
+    *folded = *operands;
+    for (int64_t j = 0; made && j < g->n; j++)
         for (int64_t i = 0; i < g->k; i++)
             sums[j] += b[g->tb ? j * g->k + i : i * g->n + j];
-    }
     if (made)
-        onednn_quantized_fold_zero(q, folded, sums);
+        onednn_quantized_fold_zero(q, folded, bias, sums);
+    else
+        free(bias);
     free(sums);
     return made;
 }
@@ -94,6 +94,10 @@ static void build_with(onednn_program *program, const bench_case *c, const onedn
     const bool has_zero = !(flags & FOLDED_ZERO);
     if (flags & INNER_PRODUCT)
         q.mask_of_weights = 1 << 0;
+    if (!has_zero && onednn_quantized_zero_comes_first()) {
+        q.late = onednn_program_md_packed(program, 2, (const int64_t[]){1, g->n});
+        q.has_late_bias = g->bias != 0;
+    }
     const matrices m = make_matrices(program, g, flags, has_bias);
     const_dnnl_primitive_attr_t attr = onednn_quantized_attr(program, &q, has_zero, operands);
     dnnl_memory_t a = onednn_program_memory(program, m.a, operands->x), plain_b = NULL, bias = NULL;
@@ -128,12 +132,12 @@ static void build(onednn_program *program, const bench_case *c, const onednn_ope
         build_with(program, c, operands, flags, c->as.quantized_gemm.bias != 0);
         return;
     }
-    const bool made = fold_zero(c, &q, operands, &folded);
-    onednn_program_own(program, folded.scaled_bias, free);
-    if (made)
-        build_with(program, c, &folded, flags, true);
-    else
+    if (!fold_zero(c, &q, operands, &folded)) {
         onednn_program_check(program, dnnl_out_of_memory, "a bias");
+        return;
+    }
+    onednn_program_own(program, folded.scaled_bias, free);
+    build_with(program, c, &folded, flags, true);
 }
 
 static const onednn_way ways[] = {

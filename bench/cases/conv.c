@@ -278,13 +278,13 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
 
 static void generate_space(husk_ref_random *draw, char *line, int64_t space_count)
 {
-    static const char *const sizes[] = {"w", "h", "d"}, *const windows[] = {"s", "r", "t"};
+    static const char sizes[] = "whd", windows[] = "srt";
     static const int filters[] = {1, 1, 2, 3, 3, 3, 5, 7};
     int limit = space_count == 3 ? 9 : space_count == 2 ? 35 : 200;
     for (int64_t i = 0; i < space_count; i++) {
         int filter = filters[husk_ref_random_below(draw, space_count == 3 ? 6 : 8)];
         int size = 7 + (int)husk_ref_random_below(draw, limit);
-        bench_append(line, BENCH_CASE_TEXT, " %s=%d %s=%d", sizes[i], size, windows[i], filter);
+        bench_append(line, BENCH_CASE_TEXT, " %c=%d %c=%d", sizes[i], size, windows[i], filter);
     }
 }
 

@@ -29,6 +29,7 @@ const char *husk_status_text(husk_status status)
     return "no such status";
 }
 
+HUSK__PRINTF(5, 0)
 static void record(const husk__scope *scope, husk_status status, int32_t opencl_code, const char *argument,
                    const char *format, va_list arguments)
 {

@@ -14,9 +14,21 @@ enum { MAX_INCLUDE_DEPTH = 8 };
  * What stands before every program. In C99 an inline function that is not static has no definition for a call that
  * stays a call, and AMD's linker then refuses the program ("undefined hidden symbol"). Other compilers inline all of
  * them, or define them; and PoCL 3.1 makes wrong code of some work-group kernels when their functions are static.
+ *
+ * On x86 clang warns of every vector of more bits than the CPU's registers that is handed to a function, the language's
+ * own among them: caller and callee have to be compiled for the same CPU. In OpenCL they are; and each warning is
+ * counted on the stderr of the user's process ("9 warnings generated."). The pragma stands there twice for PoCL 7, which
+ * goes through a program twice with one clang: at its second turn that takes a pragma where the last one of the first
+ * turn stood for known, and does not obey it.
  */
 static const char prelude[] = "#ifdef __AMDGCN__\n"
                               "#define inline static inline\n"
+                              "#endif\n"
+                              "#if defined(__x86_64__) && defined(__has_warning)\n"
+                              "#if __has_warning(\"-Wpsabi\")\n"
+                              "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
+                              "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
+                              "#endif\n"
                               "#endif\n";
 
 static husk_status append_file(const char *file, int depth, husk__text *source, const husk__scope *scope);

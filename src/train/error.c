@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+HUSK__TRAIN_PRINTF(4, 0)
 static void record(const husk__train_scope *scope, husk_status status, const char *argument, const char *format,
                    va_list arguments)
 {

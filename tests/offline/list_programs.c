@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // list_programs FOLDER: every program that the library asks an OpenCL compiler for, as a file with its options, under
 // FOLDER: gpu/ has what a GPU's variants take, cpu4/, cpu8/ and cpu16/ what a CPU's take with vectors of that width.
+// list_programs FOLDER cpu8: that folder alone, or cpu4 or cpu16.
 //
 // Every variant of every operator, in each configuration of its menu and each dtype that the operator does not refuse,
 // is given the cases that clbench generates and those of its suite smoke, on a device that compiles and computes
@@ -445,10 +446,29 @@ static int report(void)
     return missing > 0;
 }
 
+// With vectors of each width, or only what is in the folder `only`. How many folders there are.
+static int run_cpus(const char *folder, const char *only)
+{
+    static const struct {
+        const char *name;
+        uint32_t width;
+    } cpus[] = {{"cpu4", 4}, {"cpu8", 8}, {"cpu16", 16}};
+    int done = 0;
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; ++i) {
+        if (only && strcmp(only, cpus[i].name) != 0)
+            continue;
+        stand_in_be_cpu(cpus[i].width);
+        run_device(folder, cpus[i].name, false, "");
+        run_device(folder, cpus[i].name, false, "index=16");
+        ++done;
+    }
+    return done;
+}
+
 int main(int count, char **arguments)
 {
-    if (count != 2)
-        stop("usage", "list_programs FOLDER");
+    if (count != 2 && count != 3)
+        stop("usage", "list_programs FOLDER [cpu4|cpu8|cpu16]");
     setenv("HUSK_CACHE", "0", 1);
     setenv("HUSK_TUNING", "0", 1);
     setenv("OCL_ICD_VENDORS", arguments[1], 1); // no platform of this machine is looked at
@@ -456,19 +476,13 @@ int main(int count, char **arguments)
     unsetenv("HUSK_DEVICE");
     unsetenv("HUSK_VARIANT");
     make_rows();
+    if (count == 3) // of GPUs' variants nothing has run: there is nothing to report
+        return run_cpus(arguments[1], arguments[2]) == 0;
     stand_in_be_gpu();
     run_device(arguments[1], "gpu", true, "");
     run_device(arguments[1], "gpu", true, "index=16");
     run_engines(arguments[1]);
-    static const struct {
-        const char *name;
-        uint32_t width;
-    } cpus[] = {{"cpu4", 4}, {"cpu8", 8}, {"cpu16", 16}};
-    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; ++i) {
-        stand_in_be_cpu(cpus[i].width);
-        run_device(arguments[1], cpus[i].name, false, "");
-        run_device(arguments[1], cpus[i].name, false, "index=16");
-    }
+    run_cpus(arguments[1], NULL);
     write_dtypes(arguments[1]);
     return report();
 }

@@ -521,6 +521,12 @@ END_TEST
 
 // ---- processes that are killed ----
 
+static _Noreturn void store_until_killed(uint32_t first)
+{
+    for (uint32_t i = 0;; ++i)
+        store((int)(i % KEYS), LARGE, first + i);
+}
+
 START_TEST(a_killed_writer_leaves_whole_entries)
 {
     enum { KILLS = 200, HOUR = 3600 };
@@ -530,8 +536,8 @@ START_TEST(a_killed_writer_leaves_whole_entries)
     fflush(stdout);
     for (int kill_number = 0; kill_number < KILLS; ++kill_number) {
         const pid_t child = fork();
-        for (uint32_t i = 0; child == 0; ++i)
-            store((int)(i % KEYS), LARGE, (uint32_t)kill_number * 1000 + i);
+        if (child == 0)
+            store_until_killed((uint32_t)kill_number * 1000);
         ck_assert_int_gt(child, 0);
         nanosleep(&(struct timespec){.tv_nsec = (long)husk_ref_random_below(&draw, 8000000)}, NULL);
         ck_assert_int_eq(kill(child, SIGKILL), 0);

@@ -111,16 +111,16 @@ static void wait_for(const char *what, husk_event *event, uint64_t timeout_ns)
     say(what, husk_event_wait(event, timeout_ns), start);
 }
 
-// Whether another queue's work goes on beside the kernel: OpenCL leaves that to the device, and PoCL's has threads.
+// Whether another queue's work goes on beside the kernel: OpenCL leaves that to the device, and PoCL's has a thread for
+// each compute unit, or one unit and no thread.
 static bool has_room_beside(const endless *e)
 {
     const cl_device_id device = husk_context_opencl_device(e->context);
-    char version[256] = "", name[256] = "";
+    char version[256] = "";
     cl_uint units = 0;
     clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL);
-    clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
     clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
-    return strstr(version, "pocl") || strstr(version, "PoCL") ? units > 1 && strncmp(name, "basic", 5) != 0 : false;
+    return (strstr(version, "pocl") || strstr(version, "PoCL")) && units > 1;
 }
 
 static int run_endless(bool is_ended)

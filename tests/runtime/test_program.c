@@ -128,7 +128,7 @@ START_TEST(no_groups_launch_nothing)
 }
 END_TEST
 
-// NVIDIA's compiler counts the lines of the whole program.
+// NVIDIA's compiler counts the lines of the whole program, which begins with nine that are of no file.
 START_TEST(a_log_that_counts_the_programs_lines_names_files)
 {
     static const struct {
@@ -137,10 +137,10 @@ START_TEST(a_log_that_counts_the_programs_lines_names_files)
         {"", ""},
         {"test_twice.cl:3:1: error", "test_twice.cl:3:1: error"},
         {"<kernel>:1:2: warning: early", "<kernel>:1:2: warning: early"}, // before any file
-        {"<kernel>:11:14: error: one\n  x\n<kernel>:11:14: note: two", "lib/twice.clh:3:14: error: one\n  x\n"
+        {"<kernel>:17:14: error: one\n  x\n<kernel>:17:14: note: two", "lib/twice.clh:3:14: error: one\n  x\n"
                                                                       "lib/twice.clh:3:14: note: two"},
-        {"a <kernel>:5:1 b", "a test_twice.cl:1:1 b"},
-        {"<kernel>:13: after", "test_twice.cl:5: after"},
+        {"a <kernel>:11:1 b", "a test_twice.cl:1:1 b"},
+        {"<kernel>:19: after", "test_twice.cl:5: after"},
         {"<kernel>:99999: beyond", "test_twice.cl:12: beyond"},
         {"<kernel>:none", "<kernel>:none"},
     };

@@ -25,7 +25,8 @@ void soak_mismatch(soak_worker *w, const char *what, const char *why)
 
 static void present(soak_worker *w, const bench_case *c, const char *form)
 {
-    snprintf(w->present, sizeof w->present, "clbench verify %s%s%s", c->canonical, *form ? " --variant " : "", form);
+    snprintf(w->present, sizeof w->present, "clbench verify %s%s%.*s", c->canonical, *form ? " --variant " : "",
+             CALL_FORM - 1, form);
 }
 
 // ---- against the reference ----

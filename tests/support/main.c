@@ -140,6 +140,15 @@ static bool are_guards_intact(void)
     return false;
 }
 
+bool test_has_variant(const char *op, const char *variant)
+{
+    const char *name;
+    for (size_t i = 0; (name = husk_op_variant(op, i)) != NULL; i++)
+        if (strcmp(name, variant) == 0)
+            return true;
+    return false;
+}
+
 int test_main(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);

@@ -22,6 +22,8 @@ int test_main(Suite *suite);
 bool test_tier_is(const char *tier);
 /* True in the long tier (HUSK_TEST_TIER=long): worth more configurations and larger ones. */
 bool test_is_long(void);
+/* Whether this library has the variant: some come with another library (CLBlast), so none is named by its number. */
+bool test_has_variant(const char *op, const char *variant);
 
 /*
  * Counters, one row an operator and variant, printed at the end:

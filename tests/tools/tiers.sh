@@ -22,7 +22,7 @@ action=$1 root=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 tiers="default platform long oclgrind offline assembly devices intel dtypes fuzz faults attack valgrind soak
-    configurations mutation train asan tsan"
+    configurations mutation builds train asan tsan"
 
 quote() { # as the inside of a JSON string
     printf '%s' "$1" | tr '\n\t' '  ' | sed 's/[\\"]/\\&/g'
