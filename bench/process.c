@@ -298,7 +298,10 @@ static bool mark(const bench_process *process, const char *how)
     const int size = snprintf(text, sizeof text, "%s, as clbench saw\nwhile building %s\n", how, process->building);
     const size_t length = size < (int)sizeof text ? (size_t)size : sizeof text - 1;
     const bool is_written = write(file, text, length) == (ssize_t)length;
-    return close(file) == 0 && is_written;
+    if (close(file) == 0 && is_written)
+        return true;
+    unlink(process->mark);
+    return false;
 }
 
 static void say_how_its_compiler_died(const bench_process *process, int status, char reason[BENCH_REASON_TEXT])
@@ -314,10 +317,12 @@ static void say_how_its_compiler_died(const bench_process *process, int status, 
         bench_append(reason, BENCH_REASON_TEXT, "; Husk does without that program until %s is deleted", process->mark);
 }
 
-// What ends a process from outside, or on its user's word, says nothing of what it was doing.
-static bool is_from_outside(int number)
+// By its own fault. What ends a process from outside, or for a limit of its time, says nothing of what it was doing.
+static bool has_crashed(int status)
 {
-    return number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return !number || number == SIGSEGV || number == SIGABRT || number == SIGBUS || number == SIGFPE ||
+           number == SIGILL || number == SIGTRAP;
 }
 
 // What stands behind "while".
@@ -340,7 +345,7 @@ static void say_how_it_died(bench_process *process, char reason[BENCH_REASON_TEX
         kill_group(process->pid);
         reap(process->pid, KILL_NS, &status);
         snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", who, at);
-    } else if (process->building && !(WIFSIGNALED(status) && is_from_outside(WTERMSIG(status)))) {
+    } else if (process->building && has_crashed(status)) {
         say_how_its_compiler_died(process, status, reason);
     } else if (WIFSIGNALED(status)) {
         const int number = WTERMSIG(status);
@@ -390,20 +395,20 @@ static void keep_text(char **kept, const json_t *text)
     *kept = json_is_string(text) ? bench_copy_text(json_string_value(text)) : NULL;
 }
 
-// A line that says what the worker is doing is kept; anything else is the reply.
+// A line that says what the worker is doing is kept; anything else is the reply, by which nothing is built any more.
 static json_t *take_reply(bench_process *process)
 {
     for (json_t *line; (line = take_line(process));) {
         const char *at = json_string_value(json_object_get(line, "at"));
         const json_t *building = json_object_get(line, "building");
-        if (!at && !building)
-            return line;
-        if (at) {
+        if (at)
             snprintf(process->at, sizeof process->at, "%s", at);
-        } else {
+        if (building || !at) {
             keep_text(&process->building, building);
             keep_text(&process->mark, json_object_get(line, "mark"));
         }
+        if (!at && !building)
+            return line;
         json_decref(line);
     }
     return NULL;
