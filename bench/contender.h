@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "builds.h"
 #include "case.h"
 
 /* Host memory of one operand: a tensor of rank dimensions with strides in elements. */
@@ -72,6 +73,7 @@ typedef enum bench_answer {
 typedef struct bench_open_options {
     const char *device; /* what husk_device_list_select understands: for husk and clblast */
     int threads;        /* for contenders on the CPU: as many as the CPU device has compute units */
+    bench_building *building; /* is told what husk builds; NULL: nobody wants to know */
 } bench_open_options;
 
 typedef struct bench_prepare_options {

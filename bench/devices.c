@@ -30,18 +30,19 @@ static const char *yes(const json_t *object, const char *key)
 
 #define INDENT 18 // of what goes on in a further line
 
-static void print_engines(const json_t *engines)
+static void print_engines(const json_t *device)
 {
+    const json_t *engines = json_object_get(device, "engines");
     char text[2000] = "";
     for (size_t i = 0; i < json_array_size(engines); i++) {
         const json_t *engine = json_array_get(engines, i);
         bench_append(text, sizeof text, "%s%s %s (%s)", i ? ", " : "", string_of(engine, "name"),
                      string_of(engine, "state"), string_of(engine, "text"));
     }
-    bench_print(INDENT, "     engines      %s\n",
-                !json_is_array(engines) ? "unknown: the question was not answered; clbench doctor looks for why"
-                : text[0]               ? text
-                                        : "none");
+    if (!json_is_array(engines))
+        bench_append(text, sizeof text, "unknown: %s; clbench doctor looks further",
+                     string_of(device, "engines_error"));
+    bench_print(INDENT, "     engines      %s\n", text[0] ? text : "none");
 }
 
 static void print_quirks(const json_t *quirks)
@@ -77,7 +78,7 @@ static void print_device(const json_t *device)
     bench_print(INDENT, "     work-group   %.0f\n", number_of(t, "work_group"));
     bench_print(INDENT, "     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n",
            yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
-    print_engines(json_object_get(device, "engines"));
+    print_engines(device);
     print_quirks(json_object_get(device, "quirks"));
     bench_print(INDENT, "     extensions   %s\n", string_of(t, "extensions"));
     const json_t *measured = json_object_get(device, "peaks");
@@ -125,7 +126,7 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
     bench_steps steps;
     bench_steps_begin(&steps, json_array_size(devices), ENGINES_SECONDS * (double)json_array_size(devices));
     for (size_t i = 0; i < json_array_size(devices); i++) {
-        char reason[BENCH_REASON_TEXT];
+        char reason[BENCH_REASON_TEXT] = "the question was not answered";
         json_t *reply = NULL;
         const json_t *traits = json_object_get(json_array_get(devices, i), "traits");
         bench_steps_next(&steps, ENGINES_SECONDS, "%s: asking for matrix engines and quirks",
@@ -142,6 +143,9 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
             json_t *found = answered ? json_object_get(reply, keys[k]) : NULL;
             json_object_set_new(json_array_get(devices, i), keys[k], found ? json_incref(found) : json_null());
         }
+        json_t *why = answered ? NULL : json_string(reason);
+        if (why)
+            json_object_set_new(json_array_get(devices, i), "engines_error", why);
         json_decref(reply);
     }
     bench_steps_end(&steps);

@@ -43,9 +43,10 @@ static bench_answer explain_queue(const bench_husk_job *job, husk_status status,
 
 // What the library found worth a warning belongs on the user's screen: a variant that does not build, for
 // one.
-static void print_log(void *user, husk_log_level level, const char *text)
+static void take_log(void *user, husk_log_level level, const char *text)
 {
-    (void)user;
+    bench_husk_session *s = user;
+    bench_builds_note(&s->builds, text);
     if (level == HUSK_LOG_WARNING)
         fprintf(stderr, "husk: %s\n", text);
 }
@@ -58,11 +59,12 @@ static bench_answer husk_open(const bench_open_options *options, void **session,
     *session = s;
     if (!s)
         return BENCH_ERROR;
+    bench_builds_begin(&s->builds, options->building);
     uint64_t start = bench_now_ns();
     s->status = husk_device_list_create(&s->list, &s->error);
     if (s->status == HUSK_OK)
         s->status = husk_device_list_select(s->list, options->device, &s->device, &s->error);
-    husk_context_params params = HUSK_CONTEXT_PARAMS(.log = print_log);
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.log = take_log, .log_user = s);
     if (s->status == HUSK_OK)
         s->status = husk_context_create(s->device, &params, &s->context, &s->error);
     if (s->status == HUSK_OK)
@@ -78,6 +80,7 @@ static void husk_close(void *session)
     husk_queue_release(s->queue);
     husk_context_release(s->context);
     husk_device_list_release(s->list);
+    bench_builds_end(&s->builds);
     free(s);
 }
 

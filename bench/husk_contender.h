@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "builds.h"
 #include "contender.h"
 #include "husk_job.h"
 
@@ -17,6 +18,7 @@ typedef struct bench_husk_session {
     husk_queue *queue;
     husk_status status; /* of opening: NO_PLATFORM and NO_DEVICE are worth telling apart */
     husk_error error;
+    bench_builds builds;       /* that are under way */
     uint64_t open_ns;          /* what listing the devices and creating context and queue took */
     struct bench_meter *meter; /* bench/peaks.h; made when first asked for */
     const bench_husk_job *job; /* of the case prepared last; NULL: there is none */

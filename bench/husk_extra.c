@@ -136,8 +136,14 @@ static json_t *quirks(husk_context *context)
     return found;
 }
 
+static void note_build(void *user, husk_log_level level, const char *text)
+{
+    (void)level;
+    bench_builds_note(user, text);
+}
+
 // The matrix engines that a device may have, each probed, and its quirks.
-static json_t *engines(const bench_husk_session *s, const json_t *request)
+static json_t *engines(bench_husk_session *s, const json_t *request)
 {
     const json_int_t platform = json_integer_value(json_object_get(request, "platform")),
                      number = json_integer_value(json_object_get(request, "device"));
@@ -151,7 +157,8 @@ static json_t *engines(const bench_husk_session *s, const json_t *request)
     }
     if (!device)
         return failure("there is no such device");
-    if (husk_context_create(device, NULL, &context, &error) != HUSK_OK)
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.log = note_build, .log_user = &s->builds);
+    if (husk_context_create(device, &params, &context, &error) != HUSK_OK)
         return failure(error.text);
     json_t *found = json_array();
     for (size_t i = 0; husk_engine_name(i); i++) {

@@ -179,6 +179,8 @@ static void forget(bench_process *process)
     close(process->requests);
     close(process->replies);
     free(process->buffer);
+    free(process->building);
+    free(process->mark);
     memset(process, 0, sizeof *process);
 }
 
@@ -294,23 +296,75 @@ static const char *signal_name(int number)
     return "a signal";
 }
 
+// That the compiler crashes on what it was building. False: there is no place for it.
+static bool mark(const bench_process *process, const char *how)
+{
+    if (!process->mark)
+        return false;
+    const int file = open(process->mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0)
+        return errno == EEXIST;
+    char text[1200];
+    const int size = snprintf(text, sizeof text, "%s, as clbench saw\nwhile building %s\n", how, process->building);
+    const size_t length = size < (int)sizeof text ? (size_t)size : sizeof text - 1;
+    const bool is_written = write(file, text, length) == (ssize_t)length;
+    if (close(file) == 0 && is_written)
+        return true;
+    unlink(process->mark);
+    return false;
+}
+
+static void say_how_its_compiler_died(const bench_process *process, int status, char reason[BENCH_REASON_TEXT])
+{
+    char how[40];
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, "%s", signal_name(WTERMSIG(status)));
+    else
+        snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(status));
+    snprintf(reason, BENCH_REASON_TEXT, "the driver's compiler crashed (%s) while building %.500s", how,
+             process->building);
+    if (mark(process, how))
+        bench_append(reason, BENCH_REASON_TEXT, "; Husk does without that program until %s is deleted", process->mark);
+}
+
+// By its own fault. What ends a process from outside, or for a limit of its time, says nothing of what it was doing.
+static bool has_crashed(int status)
+{
+    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return !number || number == SIGSEGV || number == SIGABRT || number == SIGBUS || number == SIGFPE ||
+           number == SIGILL || number == SIGTRAP;
+}
+
+// What stands behind "while".
+static void say_what_it_did(const bench_process *process, char text[600])
+{
+    if (process->building)
+        snprintf(text, 600, "building %s", process->building);
+    else
+        snprintf(text, 600, "%s", process->at);
+}
+
 static void say_how_it_died(bench_process *process, char reason[BENCH_REASON_TEXT])
 {
     int status = 0;
+    char at[600];
+    say_what_it_did(process, at);
     const char *who = process->who[0] ? process->who : "the worker process";
     // Its end of the pipe is closed; a driver may have done that, too.
     if (!reap(process->pid, LEAVE_NS, &status)) {
         kill_group(process->pid);
         reap(process->pid, KILL_NS, &status);
-        snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", who, process->at);
+        snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", who, at);
+    } else if (process->building && has_crashed(status)) {
+        say_how_its_compiler_died(process, status, reason);
     } else if (WIFSIGNALED(status)) {
         const int number = WTERMSIG(status);
         snprintf(reason, BENCH_REASON_TEXT, "%s %s: %s (%s) while %s", who,
                  number == SIGKILL ? "was ended from outside, perhaps since memory was short" : "crashed",
-                 signal_name(number), strsignal(number), process->at);
+                 signal_name(number), strsignal(number), at);
     } else {
         snprintf(reason, BENCH_REASON_TEXT, "%s ended the process with exit code %d while %s", who,
-                 WEXITSTATUS(status), process->at);
+                 WEXITSTATUS(status), at);
     }
     forget(process);
 }
@@ -345,14 +399,26 @@ static bool read_more(bench_process *process)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
-// A line that says what the worker is doing is kept; anything else is the reply.
+static void keep_text(char **kept, const json_t *text)
+{
+    free(*kept);
+    *kept = json_is_string(text) ? bench_copy_text(json_string_value(text)) : NULL;
+}
+
+// A line that says what the worker is doing is kept; anything else is the reply, by which nothing is built any more.
 static json_t *take_reply(bench_process *process)
 {
     for (json_t *line; (line = take_line(process));) {
         const char *at = json_string_value(json_object_get(line, "at"));
-        if (!at)
+        const json_t *building = json_object_get(line, "building");
+        if (at)
+            snprintf(process->at, sizeof process->at, "%s", at);
+        if (building || !at) {
+            keep_text(&process->building, building);
+            keep_text(&process->mark, json_object_get(line, "mark"));
+        }
+        if (!at && !building)
             return line;
-        snprintf(process->at, sizeof process->at, "%s", at);
         json_decref(line);
     }
     return NULL;
@@ -360,9 +426,9 @@ static json_t *take_reply(bench_process *process)
 
 static bench_reply give_up(bench_process *process, double seconds, char reason[BENCH_REASON_TEXT])
 {
-    char at[sizeof process->at];
+    char at[600];
     const pid_t pid = process->pid;
-    memcpy(at, process->at, sizeof at);
+    say_what_it_did(process, at);
     bool is_gone = bench_process_kill(process);
     if (bench_interrupted)
         snprintf(reason, BENCH_REASON_TEXT, "interrupted while %s", at);

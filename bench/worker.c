@@ -80,6 +80,11 @@ static void say(const char *what)
     send_reply(json_pack("{s:s}", "at", what));
 }
 
+static void say_building(const char *program, const char *mark)
+{
+    send_reply(json_pack("{s:s?, s:s?}", "building", program, "mark", mark));
+}
+
 static void release_slot(worker *w, size_t slot)
 {
     if (w->slots[slot])
@@ -590,7 +595,9 @@ int bench_worker_serve(const bench_worker_options *options)
     fcntl(BENCH_WORKER_REQUESTS, F_SETFD, FD_CLOEXEC);
     fcntl(BENCH_WORKER_REPLIES, F_SETFD, FD_CLOEXEC);
     say("opening the device");
-    bench_answer answer = w.contender->open(&options->open, &w.session, w.reason);
+    bench_open_options open = options->open;
+    open.building = say_building;
+    bench_answer answer = w.contender->open(&open, &w.session, w.reason);
     bool alive = send_reply(hello(&w, options, answer)) && answer == BENCH_OK;
     char *line = NULL;
     size_t capacity = 0;

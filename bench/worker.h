@@ -18,6 +18,7 @@
  *     check    slot seed repeats     pass, text: of what the last run has left
  *     release                        all slots and the case's data
  *     (before a reply, any number)   at: what it is doing, behind "while"
+ *     (likewise)                     building: what a driver's compiler is at, null: nothing; mark: bench/builds.h
  *     any other                      is handed to the contender's own table (bench_worker_extra)
  */
 #ifndef BENCH_WORKER_H

@@ -25,7 +25,16 @@ typedef enum husk_log_level {
     HUSK_LOG_WARNING = 2
 } husk_log_level;
 
-/* Called from the thread that does the work; must not call back into the same context. */
+/*
+ * Called from the thread that does the work; must not call back into the same context.
+ *
+ * A driver's compiler may crash, and the process with it. The last DEBUG line before that names the program:
+ *     building FILE with "OPTIONS" (refused where there is PATH)
+ * A host that runs the library in a process of its own may then make a file at PATH, whose first line says what has
+ * happened; clbench does so. Until the file is deleted that program is not built again on this driver: what needs it
+ * answers HUSK_BUILD_FAILED, and calls that leave the choice to the library take another variant. A build that has
+ * ended is followed by "built ..." or "not built: ...". Without a cache of binaries there is no PATH.
+ */
 typedef void (*husk_log_callback)(void *user, husk_log_level level, const char *text);
 
 typedef enum husk_cache_mode {

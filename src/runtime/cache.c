@@ -4,7 +4,8 @@
 //   magic "HUSKBIN", format version 1, key length, key, binary length, XXH3-128 of key and binary, binary
 //
 // The checksum is verified before a driver sees a byte; whatever is wrong with a file, it is as if it were not
-// there. The file "lock" beside them is empty.
+// there. The file "lock" beside them is empty. HASH.crashed, HASH as in HASH.bin, says of a program that its driver's
+// compiler crashes on it; others write it (program.c, announce).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,12 +85,22 @@ void husk__cache_close(husk__cache *cache)
     cache->directory = NULL;
 }
 
-static bool entry_path(const husk__cache *cache, const char *key, husk__text *path)
+static bool file_path(const husk__cache *cache, const char *key, const char *ending, husk__text *path)
 {
     char name[33];
     husk__hash128_text(husk__hash128_of(key, strlen(key)), name);
-    husk__text_format(path, "%s/%s.bin", cache->directory, name);
+    husk__text_format(path, "%s/%s.%s", cache->directory, name, ending);
     return !path->failed;
+}
+
+static bool entry_path(const husk__cache *cache, const char *key, husk__text *path)
+{
+    return file_path(cache, key, "bin", path);
+}
+
+bool husk__cache_mark_path(const husk__cache *cache, const char *key, husk__text *path)
+{
+    return cache->directory && file_path(cache, key, "crashed", path);
 }
 
 int husk__cache_lock(const husk__cache *cache, const char *key, uint64_t patience_ns)

@@ -213,6 +213,7 @@ typedef struct husk__program {
     char *options;
     pthread_mutex_t lock;
     bool is_built;
+    bool is_marked; /* it has crashed the driver's compiler */
     husk_status status;
     char *failure;       /* text of the failed build */
     int32_t opencl_code; /* its OpenCL error */
@@ -273,6 +274,8 @@ void husk__cache_close(husk__cache *cache);
 int husk__cache_lock(const husk__cache *cache, const char *key, uint64_t patience_ns);
 /* malloc'ed binary, or NULL: not there, damaged or for something else. */
 unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_t *size);
+/* Where it is said that this very program has crashed its driver's compiler. False: there is no cache, or no memory. */
+bool husk__cache_mark_path(const husk__cache *cache, const char *key, husk__text *path);
 void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size);
 /* The bytes of a file, and the binary inside a whole, undamaged one for this very key; NULL otherwise. */
 void husk__cache_entry_write(husk__text *entry, const char *key, const unsigned char *binary, size_t size);

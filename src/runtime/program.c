@@ -170,6 +170,45 @@ static husk_status build_failed(husk_context *context, const husk__program *prog
                              program->file, options, husk__opencl_name(code), build_advice(log), log ? log : "");
 }
 
+/*
+ * A compiler may take the process with it, and a library neither forks nor catches signals: it says to the log what is
+ * built, and by which file it is not built again. A host that runs it in a process of its own, as clbench does, and
+ * has seen that end makes the file; its first line is told. Without a cache of binaries there is no such file.
+ */
+static void announce(husk_context *context, const husk__program *program, const char *options, const char *key)
+{
+    husk__text mark = {0};
+    if (husk__cache_mark_path(&context->cache, key, &mark))
+        husk__log_write(&context->log, HUSK_LOG_DEBUG, "building %s with \"%s\" (refused where there is %s)",
+                        program->file, options, mark.bytes);
+    else
+        husk__log_write(&context->log, HUSK_LOG_DEBUG, "building %s with \"%s\"", program->file, options);
+    husk__text_free(&mark);
+}
+
+static husk_status refuse_marked(husk_context *context, husk__program *program, const char *options, const char *key,
+                                 const husk__scope *scope)
+{
+    enum { MOST_SAID = 200 }; // of its first line
+    husk__text mark = {0};
+    husk_status status = HUSK_OK;
+    char *said = husk__cache_mark_path(&context->cache, key, &mark) ? husk__read_private_file(mark.bytes, NULL) : NULL;
+    if (said) {
+        const size_t length = strcspn(said, "\r\n");
+        husk__log_write(&context->log, HUSK_LOG_WARNING,
+                        "kernel file %s is not built with \"%s\", which has crashed the driver's compiler; %s says so",
+                        program->file, options, mark.bytes);
+        program->is_marked = true;
+        status = husk__fail(scope, HUSK_BUILD_FAILED,
+                            "kernel file %s is not built: it has crashed the driver's compiler (%.*s); delete %s to "
+                            "have it tried again (with \"%s\")",
+                            program->file, (int)(length < MOST_SAID ? length : MOST_SAID), said, mark.bytes, options);
+    }
+    free(said);
+    husk__text_free(&mark);
+    return status;
+}
+
 static husk_status build_from_source(husk_context *context, husk__program *program, const char *options,
                                      const husk__text *source, cl_program *cl, const husk__scope *scope)
 {
@@ -236,6 +275,7 @@ static husk_status build_in_turn(husk_context *context, husk__program *program, 
     }
     husk_status status = HUSK_OK;
     if (!program->cl) {
+        announce(context, program, options, key);
         status = build_from_source(context, program, options, source, &program->cl, scope);
         if (status == HUSK_OK)
             store_binary(context, program->cl, key);
@@ -261,12 +301,16 @@ static husk_status build(husk_context *context, husk__program *program, const hu
     export_source(program, options.bytes, &source);
     program->cl = build_from_binary(context, options.bytes, key.bytes);
     if (!program->cl)
+        status = refuse_marked(context, program, options.bytes, key.bytes, scope);
+    if (!program->cl && status == HUSK_OK)
         status = build_in_turn(context, program, options.bytes, &source, key.bytes, scope);
     uint64_t spent = husk__now_ns() - start;
     atomic_fetch_add(&context->build_ns, spent);
     if (status == HUSK_OK)
         husk__log_write(&context->log, HUSK_LOG_DEBUG, "built %s \"%s\" in %.0f ms", program->file,
                         options.bytes, (double)spent / 1e6);
+    else
+        husk__log_write(&context->log, HUSK_LOG_DEBUG, "not built: %s \"%s\"", program->file, options.bytes);
 cleanup:
     husk__text_free(&source);
     husk__text_free(&options);
@@ -327,7 +371,8 @@ static husk_status build_once(husk_context *context, husk__program *program, con
                 husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
         }
         program->is_built = program->status == HUSK_OK ||
-                            (program->status == HUSK_BUILD_FAILED && is_verdict(program->opencl_code));
+                            (program->status == HUSK_BUILD_FAILED &&
+                             (program->is_marked || is_verdict(program->opencl_code)));
     }
     husk_status status = program->status;
     if (status != HUSK_OK)

@@ -374,6 +374,113 @@ START_TEST(every_command_takes_all_devices)
 }
 END_TEST
 
+// ---- compilers that crash ----
+
+static char folder[80], with_cache[200]; // of the cache of binaries, and the environment that has it there
+
+static void begin_cache(void)
+{
+    snprintf(folder, sizeof folder, "%s.cache", path);
+    snprintf(with_cache, sizeof with_cache, "HUSK_CACHE=1 XDG_CACHE_HOME=%s", folder);
+}
+
+static void end_cache(void)
+{
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+// How many programs are marked as having crashed; they are unmarked where that is wanted.
+static int marks(bool are_removed)
+{
+    char command[300];
+    snprintf(command, sizeof command, "for f in %s/husk/*.crashed; do [ ! -f $f ] || { echo; %s; }; done", folder,
+             are_removed ? "rm $f" : ":");
+    FILE *pipe = popen(command, "r");
+    int count = 0;
+    for (int c; pipe && (c = fgetc(pipe)) != EOF;)
+        count += c == '\n';
+    ck_assert_int_eq(pclose(pipe), 0);
+    return count;
+}
+
+#define ROWS_CRASH "clBuildProgram kernel=husk_softmax_rows"
+#define TWO_CASES  "softmax outer=4 axis=50 activation count=100"
+
+// Its row says so and with what, the others are right; and from then on the library does without that program, until
+// the file that the row names is gone.
+START_TEST(a_compiler_that_crashes_costs_its_row)
+{
+    begin_cache();
+    expect(with_cache, "crash=5 " ROWS_CRASH, "verify " TWO_CASES, 1);
+    expect_said("the driver's compiler crashed (SIGTRAP) while building softmax_rows.cl with \"-cl-std=CL1.2");
+    expect_said("Husk does without that program until");
+    expect_said("5 configurations right, 0 wrong, 2 ended with an error");
+    ck_assert_int_eq(marks(false), 1);
+    expect(with_cache, "", "run --quick --baseline none " TWO_CASES, 0); // another variant
+    expect_said("All 2 results are right");
+    expect(with_cache, "", "verify --variant rows softmax outer=4 axis=50", 1);
+    expect_said("has crashed the driver's compiler (SIGTRAP, as clbench saw); delete ");
+    ck_assert_int_eq(marks(true), 1);
+    expect(with_cache, "", "verify --variant rows softmax outer=4 axis=50", 0);
+    expect_nothing_running();
+    end_cache();
+}
+END_TEST
+
+START_TEST(a_compiler_may_crash_under_every_command)
+{
+    char arguments[200];
+    begin_cache();
+    expect(with_cache, "crash=6 " ROWS_CRASH, "run --quick --baseline none " TWO_CASES, 1);
+    expect_said("the driver's compiler crashed (SIGABRT) while building softmax_rows.cl");
+    expect_said("1 of 2 results are right, none is wrong. 1 ended with an error.");
+    ck_assert_int_eq(marks(true), 1);
+    snprintf(arguments, sizeof arguments, "tune -q --budget 30s softmax outer=4 axis=50; rm -f %s.tuning", path);
+    char environment[400];
+    snprintf(environment, sizeof environment, "%s HUSK_TUNING=%s.tuning", with_cache, path);
+    run(environment, "crash " ROWS_CRASH, arguments);
+    expect_said("the driver's compiler crashed (SIGSEGV) while building softmax_rows.cl");
+    ck_assert_int_eq(marks(true), 1);
+    snprintf(environment, sizeof environment, "%s HUSK_ENGINES=soft_nv_mma", with_cache);
+    expect(environment, "crash=4 clBuildProgram", "devices", 0);
+    expect_said("unknown: the driver's compiler crashed (SIGILL) while building runtime_engine_probe.cl");
+    ck_assert_int_eq(marks(true), 1);
+    expect_nothing_running();
+    end_cache();
+}
+END_TEST
+
+START_TEST(the_doctor_names_a_compiler_that_crashes)
+{
+    begin_cache();
+    run(with_cache, "crash clBuildProgram nth=1", "doctor");
+    expect_said("does not end well: the driver's compiler crashed (SIGSEGV) while building");
+    ck_assert_int_ge(marks(true), 1);
+    expect_nothing_running();
+    end_cache();
+}
+END_TEST
+
+// A process that is ended from outside while it builds, or that is too slow for its limit, says nothing of the
+// compiler; nor is anything kept where there is no cache.
+START_TEST(a_build_that_is_ended_is_not_held_against_its_program)
+{
+    begin_cache();
+    expect(with_cache, "crash=9 " ROWS_CRASH, "verify --variant rows softmax outer=4 axis=50", 1);
+    expect_said("ended from outside, perhaps since memory was short: SIGKILL (Killed) while building softmax_rows.cl");
+    expect(with_cache, "hang " ROWS_CRASH, "verify --max-time 5s --variant rows softmax outer=4 axis=50", 124);
+    expect_said("no answer within 5 s while building softmax_rows.cl with");
+    ck_assert_int_eq(marks(false), 0);
+    expect("HUSK_CACHE=0", "crash=5 " ROWS_CRASH, "verify --variant rows softmax outer=4 axis=50", 1);
+    expect_said("the driver's compiler crashed (SIGTRAP) while building softmax_rows.cl");
+    ck_assert_ptr_null(strstr(output, "does without"));
+    expect_nothing_running();
+    end_cache();
+}
+END_TEST
+
 int main(void)
 {
     char made[] = "/tmp/husk-test-isolation-XXXXXX";
@@ -401,6 +508,11 @@ int main(void)
     tcase_add_test(tests, no_worker_outlives_its_parent);
     tcase_add_test(tests, all_devices_are_measured_in_one_run);
     tcase_add_test(tests, every_command_takes_all_devices);
+    tcase_add_test(tests, a_compiler_that_crashes_costs_its_row);
+    tcase_add_test(tests, a_compiler_may_crash_under_every_command);
+    if (test_is_long())
+        tcase_add_test(tests, the_doctor_names_a_compiler_that_crashes);
+    tcase_add_test(tests, a_build_that_is_ended_is_not_held_against_its_program);
     Suite *suite = suite_create("clbench isolation");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -94,6 +94,71 @@ START_TEST(a_changed_source_is_another_entry)
 }
 END_TEST
 
+/* The file of which the log said that a program is not built where it is there; "" where it named none. */
+static char mark[400];
+
+static void find_mark(void *user, husk_log_level level, const char *text)
+{
+    static const char begin[] = "building test_cached.cl with \"", before[] = " (refused where there is ";
+    const char *at = strstr(text, before);
+    (void)user;
+    if (level != HUSK_LOG_DEBUG || strncmp(text, begin, strlen(begin)) != 0)
+        return;
+    ck_assert_ptr_nonnull(strstr(text, "-DEXTRA=1\""));
+    snprintf(mark, sizeof mark, "%.*s", at ? (int)strcspn(at + strlen(before), ")") : 0, at ? at + strlen(before) : "");
+}
+
+static husk_status build_with_log(husk_cache_mode mode, const char *options, husk_error *error)
+{
+    husk__scope scope = {"husk_test", error};
+    husk_context *context = NULL;
+    const husk_context_params params =
+        HUSK_CONTEXT_PARAMS(.cache = mode, .cache_directory = cache, .log = find_mark);
+    const husk__kernel *kernel = NULL;
+    static const char file[] = "test_cached.cl", name[] = "husk_test_cached";
+    husk_program_stats stats;
+    *error = (husk_error){0};
+    mark[0] = 0;
+    test_ok_error(husk_context_create(NULL, &params, &context, error), error);
+    husk_status status = husk__kernel_get(context, file, options, name, &kernel, &scope);
+    if (status != HUSK_OK) /* and what a file has said is not asked again */
+        ck_assert_int_eq(husk__kernel_get(context, file, options, name, &kernel, &scope), status);
+    husk_context_program_stats(context, &stats);
+    ck_assert_uint_eq(stats.builds, status == HUSK_OK);
+    husk_context_release(context);
+    return status;
+}
+
+/* What a host does that has seen the compiler crash, and what it does for the next process. */
+START_TEST(what_has_crashed_the_compiler_is_not_built)
+{
+    char path[400], name[400];
+    husk_error error;
+    test_ok_error(build_with_log(HUSK_CACHE_OFF, "-DEXTRA=1", &error), &error);
+    ck_assert_str_eq(mark, ""); /* without a cache there is no place for it */
+    test_ok_error(build_with_log(HUSK_CACHE_ON, "-DEXTRA=1", &error), &error);
+    snprintf(name, sizeof name, "%s", mark);
+    ck_assert_int_eq(strncmp(name, cache, strlen(cache)), 0);
+    FILE *file = fopen(name, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("SIGTRAP, as a test has it\nand more", file);
+    fclose(file);
+    ck_assert_int_eq(chmod(name, 0600), 0);
+    expect_load("-DEXTRA=1", 43); /* it has been built since */
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(build_with_log(HUSK_CACHE_ON, "-DEXTRA=1", &error), HUSK_BUILD_FAILED);
+    ck_assert_str_eq(mark, "");
+    ck_assert_msg(strstr(error.text, "has crashed the driver's compiler (SIGTRAP, as a test has it)") != NULL &&
+                      strstr(error.text, name) != NULL && !strstr(error.text, "and more"),
+                  "%s", error.text);
+    expect_build("-DEXTRA=2", 44); /* another program is none of it */
+    ck_assert_int_eq(chmod(name, 0622), 0); /* others may write it: it says nothing */
+    expect_build("-DEXTRA=1", 43);
+    ck_assert_int_eq(access(name, F_OK), 0);
+}
+END_TEST
+
 START_TEST(off_touches_no_disk)
 {
     char path[400];
@@ -451,6 +516,7 @@ int main(void)
     tcase_add_test(tests, the_second_context_loads_what_the_first_built);
     tcase_add_test(tests, a_changed_source_is_another_entry);
     tcase_add_test(tests, off_touches_no_disk);
+    tcase_add_test(tests, what_has_crashed_the_compiler_is_not_built);
     tcase_add_test(tests, a_truncated_entry_is_built_again);
     tcase_add_test(tests, an_altered_entry_is_built_again);
     tcase_add_test(tests, a_foreign_entry_is_built_again);

@@ -233,7 +233,7 @@ START_TEST(nonsense_ends_the_program)
         "fial clFinish", "fail=-5 clFinsh", "fail=-5", "crash clFinish ath=3", "hang clFinish nth=x",
         // what would do nothing
         "fail clFinish", "fail=0 clFinish", "fail=5 clFinish", "fail=abc clFinish", "fail=-5x clFinish",
-        "crash=1 clFinish", "delay clFinish", "load clFinish", "scale=0 clGetEventProfilingInfo",
+        "crash=1 clFinish", "crash=99 clFinish", "delay clFinish", "load clFinish", "scale=0 clGetEventProfilingInfo",
         "skip clCreateBuffer", "skip clEnqueueMapBuffer", "skip any", "corrupt clFinish", "status=-5 clFinish",
         "status=0 clEnqueueNDRangeKernel", "scale=2 clGetEventInfo", "fail=-5 clFinish kernel=gemm",
         "fail=-5 clFinish over=10", "fail=-5 clFlush nth=", "fail=-4 clCreateBuffer over=10+",

@@ -15,6 +15,7 @@ enum { ROWS = 6, COLUMNS = 40, COUNT = ROWS * COLUMNS };
 // ---- a driver's answers ----
 
 static cl_device_type type;
+static const char *vendor; // whose units have fewer work-items under way, where it is Intel
 static cl_ulong private_memory;  // of softmax's kernels for rows
 static cl_int answer, launching; // to the question for it, to their launch
 static const char *launched;     // what the names of those begin with that are not launched
@@ -26,6 +27,13 @@ cl_int __wrap_clGetDeviceInfo(cl_device_id id, cl_device_info info, size_t size,
     static const cl_uint units = 132;
     static const cl_ulong memory = UINT64_C(143161) << 20;
     static const cl_bool no = CL_FALSE;
+    if (info == CL_DEVICE_VENDOR) {
+        if (value && size > strlen(vendor))
+            strcpy(value, vendor);
+        if (size_ret)
+            *size_ret = strlen(vendor) + 1;
+        return value && size <= strlen(vendor) ? CL_INVALID_VALUE : CL_SUCCESS;
+    }
     const void *from = info == CL_DEVICE_TYPE                   ? (const void *)&type
                        : info == CL_DEVICE_MAX_COMPUTE_UNITS    ? (const void *)&units
                        : info == CL_DEVICE_GLOBAL_MEM_SIZE      ? (const void *)&memory
@@ -84,6 +92,7 @@ static husk_buffer *buffer;
 static void setup(void)
 {
     type = CL_DEVICE_TYPE_GPU;
+    vendor = "Nobody in particular"; // not that of the platform at hand
     private_memory = 0;
     answer = launching = CL_SUCCESS;
     launched = rows;
@@ -154,6 +163,17 @@ START_TEST(more_than_a_gpu_can_have)
 }
 END_TEST
 
+START_TEST(intels_units_have_fewer_items_under_way)
+{
+    vendor = "Intel(R) Corporation";
+    private_memory = 262160; // 2,048 work-items a unit would take 71 GB, 256 take 8.9
+    expect("rows", HUSK_OK, "");
+    private_memory = 8 * 262160;
+    expect("rows", HUSK_UNSUPPORTED, "2097280 bytes of private memory");
+    expect(NULL, HUSK_OK, "");
+}
+END_TEST
+
 START_TEST(a_cpu_has_enough)
 {
     type = CL_DEVICE_TYPE_CPU;
@@ -193,6 +213,7 @@ int main(void)
     TCase *tests = tcase_create("private_memory");
     tcase_add_checked_fixture(tests, setup, NULL);
     tcase_add_test(tests, more_than_a_gpu_can_have);
+    tcase_add_test(tests, intels_units_have_fewer_items_under_way);
     tcase_add_test(tests, a_cpu_has_enough);
     tcase_add_test(tests, a_gpu_may_say_so_at_the_launch);
     tcase_add_test(tests, a_probe_that_is_not_launched_is_made_again);

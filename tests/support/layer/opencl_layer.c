@@ -5,7 +5,7 @@
 // HUSK_TEST_FAULTS holds rules, divided by ';'. A rule is an action, a call, and what has to be so:
 //
 //     fail=-4 clCreateBuffer over=1000000          ACTION  fail=CODE    is not made, and answers with the code
-//     crash clEnqueueNDRangeKernel kernel=pool             crash        SIGSEGV
+//     crash clEnqueueNDRangeKernel kernel=pool             crash        SIGSEGV, or that signal: crash=5
 //     hang clFinish after=softmax                          hang         does not come back
 //     delay=50 clFinish nth=20+                            delay=MS     comes back later
 //     skip clEnqueueNDRangeKernel kernel=gemm nth=3+       skip         is not made, and answers with success
@@ -15,7 +15,7 @@
 //     load=0 clFinish nth=20                               load=N       N threads spin from now on; 0: one a processor
 //     fail=-5 any nth=17                           CALL    a name, or any
 //
-//     kernel=TEXT   the kernel that is enqueued has TEXT in its name
+//     kernel=TEXT   the kernel that is enqueued has TEXT in its name; the program that is built, in its source
 //     after=TEXT    the kernel that was enqueued last has
 //     over=BYTES    the memory or transfer is larger
 //     since=MS      so much later than the first call of which all that is so, or later still
@@ -129,8 +129,9 @@ static void read_condition(rule *r, const char *call, const char *word)
 {
     const char *value = strchr(word, '=') ? strchr(word, '=') + 1 : "";
     char *end = NULL;
-    const bool is_any = r->call == ANY, is_launch = !strcmp(call, "clEnqueueNDRangeKernel");
-    if ((begins(word, "kernel=") && !is_any && !is_launch) || (begins(word, "over=") && !is_any && !has_bytes(call)))
+    const bool is_any = r->call == ANY;
+    const bool has_kernel = !strcmp(call, "clEnqueueNDRangeKernel") || !strcmp(call, "clBuildProgram");
+    if ((begins(word, "kernel=") && !is_any && !has_kernel) || (begins(word, "over=") && !is_any && !has_bytes(call)))
         refuse(word); // it would never be so
     if (!*value || (end_of_digits(value) == value && !begins(word, "kernel=") && !begins(word, "after=")))
         refuse(word);
@@ -178,6 +179,8 @@ static bool is_value(action does, const char *text)
     if (text && (end == text || *end))
         return false;
     switch (does) {
+    case CRASH:
+        return !text || (value > 1 && value < 32 && value == (int)value);
     case FAIL:
     case STATUS:
         return text && value < 0 && value == (int)value;
@@ -295,8 +298,9 @@ static const rule *enter(const call *c)
     if (!met)
         return NULL;
     if (met->action == CRASH) {
-        signal(SIGSEGV, SIG_DFL); // sanitizers have a handler of their own
-        raise(SIGSEGV);
+        const int number = met->value > 0 ? (int)met->value : SIGSEGV;
+        signal(number, SIG_DFL); // sanitizers have a handler of their own
+        raise(number);
     }
     while (met->action == HANG)
         pause();
@@ -453,10 +457,22 @@ MAKES(PROGRAM, cl_program, clCreateProgramWithBinary, 0,
       (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths,
        const unsigned char **binaries, cl_int *status, cl_int *code),
       (context, count, devices, lengths, binaries, status, code))
-ANSWERS(clBuildProgram,
-        (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
-         void(CL_CALLBACK *notify)(cl_program, void *), void *user),
-        (program, count, devices, options, notify, user))
+// Its kernels' names are in its source; a binary has none.
+static cl_int CL_API_CALL layer_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices,
+                                               const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
+                                               void *user)
+{
+    size_t size = 0;
+    next->clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &size);
+    char *source = calloc(1, size + 1);
+    if (source)
+        next->clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, source, NULL);
+    const rule *met = enter(&(call){.number = AT_clBuildProgram, .kernel = source});
+    free(source);
+    if (is(met, FAIL))
+        return (cl_int)met->value;
+    return is(met, SKIP) ? CL_SUCCESS : next->clBuildProgram(program, count, devices, options, notify, user);
+}
 COUNTS(PROGRAM, 1, cl_program, clRetainProgram)
 COUNTS(PROGRAM, -1, cl_program, clReleaseProgram)
 ANSWERS(clGetProgramInfo,

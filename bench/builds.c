@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "builds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+void bench_builds_begin(bench_builds *builds, bench_building *tell)
+{
+    memset(builds, 0, sizeof *builds);
+    builds->tell = tell;
+    pthread_mutex_init(&builds->lock, NULL);
+}
+
+void bench_builds_end(bench_builds *builds)
+{
+    for (size_t i = 0; i < builds->count; i++)
+        free(builds->under_way[i].line);
+    pthread_mutex_destroy(&builds->lock);
+}
+
+static const char *behind(const char *line, const char *begin)
+{
+    return strncmp(line, begin, strlen(begin)) ? NULL : line + strlen(begin);
+}
+
+// "PROGRAM (refused where there is MARK)", of which the latter part may be missing. The line is cut.
+static char *cut_mark(char *line)
+{
+    static const char before[] = " (refused where there is ";
+    char *at = strstr(line, before);
+    const size_t length = strlen(line);
+    if (!at || line[length - 1] != ')')
+        return NULL;
+    line[length - 1] = '\0';
+    *at = '\0';
+    return at + strlen(before);
+}
+
+// Of several which are built at once, by several threads, none is known to be the one that crashes: none is marked.
+static void tell(const bench_builds *builds)
+{
+    char *line = builds->count ? bench_copy_text(builds->under_way[builds->count - 1].line) : NULL;
+    char *mark = line ? cut_mark(line) : NULL, several[1024];
+    if (line && builds->count > 1) {
+        snprintf(several, sizeof several, "one of %zu programs at once, the last of them %s", builds->count, line);
+        builds->tell(several, NULL);
+    } else {
+        builds->tell(line, mark);
+    }
+    free(line);
+}
+
+static void forget(bench_builds *builds, pthread_t thread)
+{
+    for (size_t i = 0; i < builds->count; i++) {
+        if (!pthread_equal(builds->under_way[i].thread, thread))
+            continue;
+        free(builds->under_way[i].line);
+        builds->under_way[i] = builds->under_way[--builds->count];
+        return;
+    }
+}
+
+void bench_builds_note(bench_builds *builds, const char *line)
+{
+    const char *begun = behind(line, "building ");
+    if (!builds->tell || (!begun && !behind(line, "built ") && !behind(line, "not built: ")))
+        return;
+    pthread_mutex_lock(&builds->lock);
+    const size_t before = builds->count;
+    forget(builds, pthread_self());
+    char *copy = begun && builds->count < BENCH_MOST_BUILDS ? bench_copy_text(begun) : NULL;
+    if (copy) {
+        builds->under_way[builds->count].thread = pthread_self();
+        builds->under_way[builds->count++].line = copy;
+    }
+    if (begun || builds->count != before)
+        tell(builds);
+    pthread_mutex_unlock(&builds->lock);
+}
