@@ -9,6 +9,7 @@
 //   -DCOPY_FROM=0..7, -DCOPY_TO=0..7   the dtypes, see lib/convert.clh
 //   -DVW=4|8|16                        elements of four bytes that a vector holds
 #include "lib/convert.clh"
+#include "lib/inline.clh"
 #include "lib/walk.clh"
 
 #if COPY_FROM == COPY_TO && (COPY_FROM == CONVERT_F32 || COPY_FROM == CONVERT_I32)

@@ -539,6 +539,7 @@ static void multiply(cl_int code, husk_status wanted, char taken[128])
     run r = {0};
     husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_OFF);
     test_ok_error(husk_context_create(NULL, &params, &r.context, &r.error), &r.error);
+    husk_context_has_quirk(r.context, HUSK_QUIRK_FLUSH); /* which the first program is built by */
     test_ok_error(husk_queue_create(r.context, NULL, &r.queue, &r.error), &r.error);
     test_ok_error(husk_buffer_create(r.context, 4 * 64 * 64, &r.a, &r.error), &r.error);
     test_ok_error(husk_buffer_create(r.context, 4 * 64 * 64, &r.b, &r.error), &r.error);
