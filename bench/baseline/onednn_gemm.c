@@ -104,7 +104,7 @@ static bool matmul_applies(const bench_case *c, unsigned flags)
     return true;
 }
 
-// Vectors whose elements lie apart, as columns of larger matrices: oneDNN 3.7 takes them for packed ones; 3.12 does not.
+// Vectors whose elements lie apart, as columns of larger matrices. oneDNN 3.7 takes them for packed, 3.12 does not.
 static bool has_spread_vector(const bench_gemm *g)
 {
     return (g->n == 1 && (g->ldc != 1 || (!g->tb && g->ldb != 1))) || (g->m == 1 && g->ta && g->lda != 1);

@@ -47,8 +47,8 @@ bool onednn_quantized_make(const onednn_quantized *q, onednn_operands *operands)
     return true;
 }
 
-// Added to the bias after the scales, the zero point's part would be rounded to the bits of the sums that it is the larger
-// share of, and what is left of them may be small.
+// Added after the scales, as part of the bias, the zero point's part would be rounded before most of it cancels; and
+// what is left may be small.
 bool onednn_quantized_zero_comes_first(void)
 {
     return !ONEDNN_SCALES_FOLLOW_BIAS;

@@ -34,8 +34,8 @@ bool onednn_quantized_make(const onednn_quantized *q, onednn_operands *operands)
 /* Whether a bias with the input's zero point in it has to come before scales and bias, by `late`. */
 bool onednn_quantized_zero_comes_first(void);
 /*
- * What the input's zero point makes of the weights' sums by channel, into `into`, the new scaled_bias: together with the
- * one before, or, where it comes first, alone, and bias is the one before.
+ * What the input's zero point makes of the weights' sums by channel, into `into`, the new scaled_bias: together with
+ * the one before, or, where it comes first, alone, and bias is the one before.
  */
 void onednn_quantized_fold_zero(const onednn_quantized *q, onednn_operands *operands, float *into, const int64_t *sums);
 

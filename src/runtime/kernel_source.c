@@ -17,9 +17,9 @@ enum { MAX_INCLUDE_DEPTH = 8 };
  *
  * On x86 clang warns of every vector of more bits than the CPU's registers that is handed to a function, the language's
  * own among them: caller and callee have to be compiled for the same CPU. In OpenCL they are; and each warning is
- * counted on the stderr of the user's process ("9 warnings generated."). The pragma stands there twice for PoCL 7, which
- * goes through a program twice with one clang: at its second turn that takes a pragma where the last one of the first
- * turn stood for known, and does not obey it.
+ * counted on the stderr of the user's process ("9 warnings generated."). The pragma is there twice for PoCL 7, which
+ * goes through a program twice with one clang: in its second turn that takes a pragma that stands where the first
+ * turn's last one did for known, and does not obey it.
  */
 static const char prelude[] = "#ifdef __AMDGCN__\n"
                               "#define inline static inline\n"

@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "text.h"
+
 /* ---- the machine ---- */
 
 extern char machine_root[64];
@@ -26,7 +28,7 @@ const char *machine_place(const char *path);
 void machine_put(const char *path, const char *text);
 void machine_link(const char *path, const char *target);
 void machine_drop(const char *path);
-void machine_let(const char *format, ...);
+void machine_let(const char *format, ...) BENCH_PRINTF(1, 2);
 /* The fake driver under a name of its own, and the .icd file that names it. */
 void machine_install(const char *name, const char *icd);
 /* driver: the kernel's; NULL: none. */

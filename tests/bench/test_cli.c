@@ -118,7 +118,8 @@ START_TEST(options_are_read_in_every_form)
     ck_assert(accept("devices --json").json);
     ck_assert(accept("--quick --help").help);
     ck_assert(accept("tune -n").dry_run);
-    ck_assert_str_eq(accept("list gemm m=1,2 n=1..3 k=4").cases, "gemm m=1,2 n=1..3 k=4");
+    o = accept("list gemm m=1,2 n=1..3 k=4");
+    ck_assert_str_eq(o.cases, "gemm m=1,2 n=1..3 k=4");
     o = accept("doctor --quick -d gpu --json");
     ck_assert_int_eq(o.command, BENCH_COMMAND_DOCTOR);
     ck_assert_double_eq(o.max_time, 30); // a driver is not given what a case is

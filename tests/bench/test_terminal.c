@@ -185,8 +185,8 @@ START_TEST(every_line_fits_the_terminal)
         "list",
         "list --suite training",
         "compare pocl-3.1-zen4-2c.json pocl-3.1-zen4-2c-standard.json",
-        "compare pocl-3.1-zen4-2c.json pocl-3.1-zen4-2c-standard.json pocl-3.1-zen5-2c.json pocl-3.1-zen4-2c.json "
-        "pocl-3.1-zen4-2c.json",
+        ("compare pocl-3.1-zen4-2c.json pocl-3.1-zen4-2c-standard.json pocl-3.1-zen5-2c.json pocl-3.1-zen4-2c.json "
+         "pocl-3.1-zen4-2c.json"),
         "history show pocl-3.1-zen4-2c.json",
         "history",
         "devices -q",
@@ -203,8 +203,8 @@ START_TEST(every_line_of_what_is_measured_fits_the_terminal)
     static const int widths[] = {60, 80};
     static const char *const commands[] = {
         "overhead -q",
-        "run -q --quick --no-history conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 act=relu bias=1 optimizer count=4 "
-        "dtype=f16 softmax outer=4 axis=50",
+        ("run -q --quick --no-history conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 act=relu bias=1 optimizer count=4 "
+         "dtype=f16 softmax outer=4 axis=50"),
         "verify -q conv c=4 h=8 w=8 k=8 r=3 s=3 pad=1 softmax outer=4 axis=50",
         "tune -q --budget 5s softmax outer=60 axis=50",
         "tune -q --show",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // build_programs EVERY FILE...: builds each EVERY-th of the programs that list_programs or HUSK_PROGRAM_DIR has written
 // on HUSK_DEVICE, which has to be a CPU (77: it is not), and launches none of them. Before that it asks Husk for every
-// feature, which makes the probes of those that the device advertises. On stdout: each log that is not empty, the device
-// and how many were built; on stderr what the platform writes there, and nothing else.
+// feature, which makes the probes of those that the device advertises. On stdout: each log that is not empty, the
+// device and how many were built; on stderr what the platform writes there, and nothing else.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -348,19 +348,8 @@ START_TEST(words_are_numbered_by_their_uses)
     husk_corpus *corpus;
     husk_vocabulary *vocabulary;
     static const char *const texts[] = {"The cat's HAT -- the cat's",
-                                        "a hat: 'the' \xc3\xa4"
-                                        "ffchen",
-                                        "", "dog a the 7"};
-    static const char *const words[] = {"",
-                                        "",
-                                        "the",
-                                        "a",
-                                        "cat's",
-                                        "hat",
-                                        "7",
-                                        "dog",
-                                        "\xc3\xa4"
-                                        "ffchen"};
+                                        "a hat: 'the' \303\244ffchen", "", "dog a the 7"};
+    static const char *const words[] = {"", "", "the", "a", "cat's", "hat", "7", "dog", "\303\244ffchen"};
     ck_assert_int_eq(husk_corpus_create(&corpus, &error), HUSK_OK);
     for (int i = 0; i < 4; ++i)
         ck_assert_int_eq(husk_corpus_add(corpus, texts[i], strlen(texts[i]), i % 3, &error), HUSK_OK);

@@ -192,8 +192,7 @@ static husk_tensor shaped(husk_dtype dtype, int32_t rank, const int64_t *shape)
 // ---- what is written is read ----
 
 static const char *const odd_names[] = {"", "a\"b\\c", "\n\t\x01",
-                                        "Gr\xc3\xb6\xc3\x9f"
-                                        "e \xf0\x9f\x98\x80",
+                                        "Gr\303\266\303\237e \xf0\x9f\x98\x80",
                                         "layer.0.weight"};
 
 START_TEST(what_is_written_is_read)
