@@ -10,57 +10,6 @@
 
 #define FLUSH_OPTION "-cl-denorms-are-zero"
 
-const char *husk_quirk_name(husk_quirk quirk)
-{
-    switch (quirk) {
-    case HUSK_QUIRK_LOCAL_LOAD:
-        return "local_load";
-    case HUSK_QUIRK_LOOP_EXIT:
-        return "loop_exit";
-    case HUSK_QUIRK_FLUSH:
-        return "flush";
-    case HUSK_QUIRK_ASSEMBLY:
-        return "assembly";
-    }
-    return "unknown";
-}
-
-const char *husk_quirk_text(husk_quirk quirk)
-{
-    switch (quirk) {
-    case HUSK_QUIRK_LOCAL_LOAD:
-        return "the compiler repeats loads from local memory behind barriers, where others have written there (PoCL "
-               "7.0 to 7.2, its pull request 2269); Husk's kernels avoid the shape";
-    case HUSK_QUIRK_LOOP_EXIT:
-        return "the compiler loses the end of loops under a condition, which then write past it (PoCL 7.0 to 7.2, "
-               "its pull request 1736); Husk's kernels avoid the shape";
-    case HUSK_QUIRK_FLUSH:
-        return "with " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them "
-               "(PoCL 6.0); Husk's kernels are built without it, and denormal numbers are kept";
-    case HUSK_QUIRK_ASSEMBLY:
-        return "the compiler takes inline assembly for a call of its own and ends the process (PoCL 4.0 to 6.0, "
-               "handleLocalMemAllocas); Husk does without the instructions that need it, VNNI's and AMX's";
-    }
-    return "";
-}
-
-const char *husk_quirk_advice(husk_quirk quirk)
-{
-    switch (quirk) {
-    case HUSK_QUIRK_LOCAL_LOAD:
-        return "for other kernels set POCL_PREGION_VALUE_REMAT=0 and empty PoCL's cache (~/.cache/pocl), which does "
-               "not know the variable";
-    case HUSK_QUIRK_LOOP_EXIT:
-        return "for other kernels set POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which "
-               "does not know the variable";
-    case HUSK_QUIRK_FLUSH:
-        return "leave the option out for other kernels, too, or install PoCL 7";
-    case HUSK_QUIRK_ASSEMBLY:
-        return "keep inline assembly out of other kernels, or install PoCL 7";
-    }
-    return "";
-}
-
 // ---- running a probe ----
 
 typedef struct quirk_run {
@@ -192,21 +141,62 @@ static husk_status probe_assembly(const quirk_run *r, bool *has)
     return HUSK_OK;
 }
 
+// ---- the table ----
+
+static const struct {
+    const char *name, *text, *advice;
+    husk_status (*probe)(const quirk_run *r, bool *has);
+} rows[HUSK__QUIRKS] = {
+    [HUSK_QUIRK_LOCAL_LOAD] =
+        {"local_load",
+         "the compiler repeats loads from local memory behind barriers, where others have written there (PoCL 7.0 to "
+         "7.2, its pull request 2269); Husk's kernels avoid the shape",
+         "for other kernels set POCL_PREGION_VALUE_REMAT=0 and empty PoCL's cache (~/.cache/pocl), which does not know "
+         "the variable",
+         probe_local_load},
+    [HUSK_QUIRK_LOOP_EXIT] =
+        {"loop_exit",
+         "the compiler loses the end of loops under a condition, which then write past it (PoCL 7.0 to 7.2, its pull "
+         "request 1736); Husk's kernels avoid the shape",
+         "for other kernels set POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which does "
+         "not know the variable",
+         probe_loop_exit},
+    [HUSK_QUIRK_FLUSH] =
+        {"flush",
+         "with " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them (PoCL "
+         "6.0); Husk's kernels are built without it, and denormal numbers are kept",
+         "leave the option out for other kernels, too, or install PoCL 7", probe_flush},
+    [HUSK_QUIRK_ASSEMBLY] =
+        {"assembly",
+         "the compiler takes inline assembly for a call of its own and ends the process (PoCL 4.0 to 6.0, "
+         "handleLocalMemAllocas); Husk does without the instructions that need it, VNNI's and AMX's",
+         "keep inline assembly out of other kernels, or install PoCL 7", probe_assembly},
+};
+
+const char *husk_quirk_name(husk_quirk quirk)
+{
+    return (unsigned)quirk < HUSK__QUIRKS ? rows[quirk].name : "unknown";
+}
+
+const char *husk_quirk_text(husk_quirk quirk)
+{
+    return (unsigned)quirk < HUSK__QUIRKS ? rows[quirk].text : "";
+}
+
+const char *husk_quirk_advice(husk_quirk quirk)
+{
+    return (unsigned)quirk < HUSK__QUIRKS ? rows[quirk].advice : "";
+}
+
 static husk_status run_probe(husk_context *context, husk_quirk quirk, bool *has, husk_error *error)
 {
-    static husk_status (*const probes[HUSK__QUIRKS])(const quirk_run *r, bool *has) = {
-        [HUSK_QUIRK_LOCAL_LOAD] = probe_local_load,
-        [HUSK_QUIRK_LOOP_EXIT] = probe_loop_exit,
-        [HUSK_QUIRK_FLUSH] = probe_flush,
-        [HUSK_QUIRK_ASSEMBLY] = probe_assembly,
-    };
     const husk__scope scope = {"husk_context_has_quirk", error};
     quirk_run r = {.context = context, .scope = &scope};
     husk_status status = husk_queue_create(context, NULL, &r.queue, error);
     if (status == HUSK_OK)
         status = husk_buffer_create(context, COUNT * sizeof(float), &r.buffer, error);
     if (status == HUSK_OK)
-        status = probes[quirk](&r, has);
+        status = rows[quirk].probe(&r, has);
     husk_buffer_release(r.buffer);
     husk_queue_release(r.queue);
     return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long,dtypes timeout=90
+// ctest: tiers=default,long,dtypes timeout=150
 // Softmax and log-softmax: every axis, variant and layout against the reference; special values; bad input.
 #include "ref/softmax.h"
 #include "support/support.h"
