@@ -12,8 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <husk/husk.h>
+
 #include "doctor_machine.h"
 #include "support/main.h"
+#include "support/wrong_kernels.h"
 
 static char folder[] = "/tmp/husk-doctor-XXXXXX";
 
@@ -52,6 +55,20 @@ static void examine_until_found(const char *id, const char *faults, const char *
             return;
     }
 }
+
+// What a compiler gets wrong is a note with what to do about it, and no problem: Husk's own kernels avoid it.
+START_TEST(a_compilers_fault_is_noted_with_what_to_do)
+{
+    char kernels[] = "/tmp/husk-quirks-XXXXXX", environment[128];
+    test_copy_kernels(kernels);
+    test_plant(kernels, "runtime_quirks.cl", "= first;", "= scratch[63 - item];");
+    snprintf(environment, sizeof environment, "HUSK_KERNEL_DIR=%s", kernels);
+    expect_code(0, environment, "", GEMM);
+    const json_t *finding = expect("note", "quirk_local_load", husk_quirk_text(HUSK_QUIRK_LOCAL_LOAD));
+    ck_assert_str_eq(json_string_value(json_object_get(finding, "todo")), husk_quirk_advice(HUSK_QUIRK_LOCAL_LOAD));
+    test_remove_kernels(kernels);
+}
+END_TEST
 
 START_TEST(a_sound_device_has_no_problem)
 {
@@ -206,6 +223,7 @@ int main(void)
     }
     TCase *tests = tcase_create("devices");
     tcase_set_timeout(tests, 1000);
+    tcase_add_test(tests, a_compilers_fault_is_noted_with_what_to_do);
     tcase_add_test(tests, a_sound_device_has_no_problem);
     tcase_add_test(tests, a_device_that_miscomputes_is_named_with_the_operator_and_its_variant);
     tcase_add_test(tests, an_operator_that_crashes_is_named);
