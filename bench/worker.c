@@ -335,7 +335,7 @@ static bench_answer run_guarded(worker *w, void *state, const json_t *request, u
     return answer;
 }
 
-// Whether anything but its memory was written; that is said before what else is wrong, which may be its consequence.
+// Whether anything but its memory was written; that is said beside what else is wrong, which may be its consequence.
 // "guards" of the reply: intact, touched, or why nobody has looked.
 static bench_answer find_writes(worker *w, void *state, const json_t *request, uint64_t expected,
                                 bench_verdict *verdict, json_t *reply)
@@ -349,8 +349,9 @@ static bench_answer find_writes(worker *w, void *state, const json_t *request, u
     else
         answer = run_guarded(w, state, request, expected, found, verdict, reply);
     if (answer == BENCH_OK && *found) {
+        const size_t length = verdict->pass ? 0 : strlen(verdict->text);
+        snprintf(verdict->text + length, sizeof verdict->text - length, "%s%.500s", length ? "; " : "", found);
         verdict->pass = false;
-        snprintf(verdict->text, sizeof verdict->text, "%.500s", found);
     }
     if (answer == BENCH_OK && !json_is_string(json_object_get(reply, "guards")))
         put_text(reply, "guards", *found ? "touched" : "intact");

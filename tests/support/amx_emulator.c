@@ -3,8 +3,10 @@
 #include "support/amx_emulator.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/amx.h"
+#include "support/device.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -12,7 +14,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -296,3 +297,11 @@ const char *husk__permit_amx(void)
     return "not on this machine";
 }
 #endif
+
+int test_amx_is_wanted(void)
+{
+    const husk_device_traits *traits = husk_context_traits(test_context());
+    if (traits->device_class != HUSK_DEVICE_CPU || !strstr(traits->platform_name, "Portable Computing"))
+        return -1;
+    return !husk_context_has_quirk(test_context(), HUSK_QUIRK_ASSEMBLY);
+}

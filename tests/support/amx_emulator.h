@@ -15,6 +15,11 @@
 
 /* From now on there is AMX. False on machines on which that cannot be. */
 bool test_emulate_amx(void);
+/*
+ * Whether the default device has to run AMX's kernels: 1 on PoCL's CPU, 0 where its compiler does not stand inline
+ * assembly, -1 on other devices, of which nothing is known.
+ */
+int test_amx_is_wanted(void);
 /* Instructions computed so far. */
 uint64_t test_amx_emulated(void);
 
