@@ -6,6 +6,7 @@
 //   -DWG=64|256     work-items a work-group (256 unless the device allows fewer)
 //   -DACT_SMOOTH    the transcendental kinds; without it the piecewise linear ones alone
 #include "lib/long_sum.clh"
+#include "lib/read_local.clh"
 #include "lib/activation_gradient.clh"
 
 #ifndef WG

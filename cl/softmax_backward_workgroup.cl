@@ -11,6 +11,7 @@
 //                                        1x64, 32x8, 16x4
 //   -DINDEX_64                           some element lies 2^31 or further from its row's first
 #include "lib/long_sum.clh"
+#include "lib/read_local.clh"
 #include "lib/strided.clh"
 
 #if !defined(WG_INNER) || !defined(WG_AXIS)

@@ -14,6 +14,7 @@
 //   -DINDEX_64                           some element lies 2^31 or further from its row's first
 #include "lib/dtype.clh"
 #include "lib/long_sum.clh"
+#include "lib/read_local.clh"
 #include "lib/strided.clh"
 
 #if !defined(WG_INNER) || !defined(WG_AXIS)

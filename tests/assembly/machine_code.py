@@ -15,8 +15,8 @@ NEXT, CALL, BRANCH, JUMP, STOP = "next", "call", "branch", "jump", "stop"
 Instruction = namedtuple("Instruction", "address name operands")
 Function = namedtuple("Function", "name instructions")
 # after: the addresses of the blocks that may follow. is_whole: these are all; a jump to where a register says goes
-# anywhere.
-Block = namedtuple("Block", "instructions after is_whole")
+# anywhere. is_guessed: they are more than may follow, a switch's cases among those of others.
+Block = namedtuple("Block", "instructions after is_whole is_guessed")
 # heads: the blocks by which it is entered. exits: the blocks that can leave it. inner: there is no loop in it.
 Loop = namedtuple("Loop", "blocks heads exits inner")
 # What a loop's instructions do: how many there are, how many compute, those that load registers of vectors and
@@ -182,9 +182,26 @@ def blocks_of(machine, function):
             after.add(target_of(last))
         if flow in (NEXT, CALL, BRANCH) and at < len(code):
             after.add(code[at].address)
-        blocks[code[begin].address] = Block(code[begin:at], after & inside, not after - inside)
+        blocks[code[begin].address] = Block(code[begin:at], after & inside, not after - inside, False)
         begin = at
-    return reachable(blocks, code[0].address)
+    return reachable(with_tables(machine, blocks, code[0].address), code[0].address)
+
+
+def with_tables(machine, blocks, entry):
+    """The blocks, where a jump to what a register says, a switch's, leads to those that nothing else leads to."""
+    filling = {address for address, block in blocks.items()
+               if all("nop" in i.name or i.name == "xchg" for i in block.instructions)}
+    led_to = {to for address, block in blocks.items() if address not in filling for to in block.after}
+    while True:
+        known = reachable(blocks, entry)
+        jumps = [address for address, block in known.items() if not block.is_whole
+                 and flow_of(machine, block.instructions[-1]) == JUMP]
+        rest = blocks.keys() - known.keys() - filling
+        if not jumps or not rest:
+            return blocks
+        tables = rest - led_to or {min(rest)} # a case may begin with a loop, which leads to itself
+        for jump in jumps:
+            blocks[jump] = blocks[jump]._replace(after=blocks[jump].after | tables, is_guessed=True)
 
 
 def reachable(blocks, entry):

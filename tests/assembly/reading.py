@@ -18,6 +18,12 @@ Fact = namedtuple("Fact", "rule kernel what text")
 
 # ---- machine code ----
 
+def with_callers(names, calls):
+    """The functions of these names, those that call them, and so on; calls: what each function calls."""
+    more = {name for name, callees in calls.items() if callees & names} - names
+    return with_callers(names | more, calls) if more else names
+
+
 def loops_of_functions(machine, functions):
     """(function, address, inner, endless, figures) of every loop."""
     graphs = {}
@@ -26,14 +32,18 @@ def loops_of_functions(machine, functions):
         after = {address: block.after for address, block in blocks.items()}
         leaves = {address for address, block in blocks.items() if not block.is_whole}
         graphs[function.name] = (blocks, after, machine_code.loops_of(after, leaves))
-    looping = {name for name, (_, _, loops) in graphs.items() if loops}
+    calls = {function.name: {machine_code.callee_of(i) for i in function.instructions
+                             if machine_code.flow_of(machine, i) == machine_code.CALL} for function in functions}
+    looping = with_callers({name for name, (_, _, loops) in graphs.items() if loops}, calls)
     for function in functions:
         blocks, after, loops = graphs[function.name]
         for loop in loops:
             code = [i for address in sorted(loop.blocks) for i in blocks[address].instructions]
             figures = machine_code.figures_of(machine, function, code)
             inner = loop.inner and not looping & set(figures.calls)
-            yield function.name, min(loop.blocks), inner, machine_code.is_endless(loop, after), figures
+            guessed = any(blocks[address].is_guessed for address in loop.blocks)
+            endless = not guessed and machine_code.is_endless(loop, after)
+            yield function.name, min(loop.blocks), inner, endless, figures
 
 
 def launched(functions):

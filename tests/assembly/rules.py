@@ -11,7 +11,7 @@ Finding = namedtuple("Finding", "rule kernel what text")
 # computes. The bound lies between what PoCL 3.1 and 7.1 make (at most 0.2 and 0.5, most loops none) and what PoCL 6.0
 # made of builtins that it did not inline (0.8 to 11; gemm's inner loop 2.2, at a third of its speed). On CPUs with two
 # loads and two multiply-adds a cycle it leaves three quarters of the loads to the operands.
-STACK_BOUND = 0.5
+STACK_BOUND = 0.45
 # From how many of these on a loop is judged: those with fewer wait for memory or for their own count.
 LEAST_ARITHMETIC = 8
 

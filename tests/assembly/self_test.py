@@ -123,6 +123,16 @@ def test_machine_code():
     expect("AArch64's figures", (figures.arithmetic, figures.loads, figures.stores), (1, 1, 1))
 
 
+# A switch's cases, to which a register's jump leads, and what fills the room between.
+def test_switches():
+    jump = "    1008:\tjmp    rcx\n    100a:\tnop    WORD PTR [rax+rax*1+0x0]\n"
+    switched = RIGHT.replace("    1010:", jump + "    1010:", 1)
+    expect("a loop in a switch's case", rules_of(switched), rules_of(RIGHT))
+    expect("and it is seen", [(loop.inner, loop.figures.arithmetic) for loop in loops_of(switched)],
+           [(loop.inner, loop.figures.arithmetic) for loop in loops_of(RIGHT)])
+    expect("spills in a switch's case", rules_of(SPILLS.replace("    1010:", jump + "    1010:", 1)), rules_of(SPILLS))
+
+
 def test_names():
     expect("a builtin", rules.plain("_Z11_cl_vload16mPU8CLglobalKf"), "vload16")
     expect("a function of C", rules.plain("memcpy"), "memcpy")
@@ -134,6 +144,11 @@ def test_calls_of_loops():
     caller = CALLS.replace("2000 <_Z10_cl_vload8mPU9CLprivateKf>", "2000 <multiply>")
     loops = loops_of(caller + callee)
     expect("a call of a loop", [loop.inner for loop in loops], [False, True])
+    between = HEAD.replace("_pocl_kernel_husk_fixture_workgroup", "multiply").replace("1000", "3000") + \
+        "    3000:\tcall 2000 <multiply_8>\n    3005:\tret\n"
+    loops = loops_of(caller.replace("2000 <multiply>", "3000 <multiply>") + between +
+                     callee.replace("multiply", "multiply_8"))
+    expect("a call of what calls a loop", [loop.inner for loop in loops], [False, True])
     expect("a kernel's other forms", [f.name for f in reading.launched(machine_code.functions_of(
         HEAD + "    1010:\tret\n" + HEAD.replace("_workgroup", "") + "    1010:\tret\n" +
         HEAD.replace("_workgroup", "_workgroup_fast") + "    1010:\tret\n"))], ["_pocl_kernel_husk_fixture_workgroup"])
@@ -284,6 +299,7 @@ def main():
         test_machine_code()
         test_names()
         test_calls_of_loops()
+        test_switches()
         test_values_across_barriers()
         test_barriers()
         test_exemptions(folder)
