@@ -7,8 +7,8 @@
 #   rusticl    Mesa's OpenCL on llvmpipe, in Debian 13
 #
 # Inside, the repository lies under its own path, read-only; its build folder is the platform's. What is missing there
-# is installed there, by ./run itself. Mounts are made in a mount namespace of this process: they end with it, and
-# build/ can be removed at any time.
+# is installed there, by ./run itself. Mounts, debootstrap's as well, are made in a mount namespace: they end with what
+# runs in it, no other process sees them, and build/ can be removed at any time.
 #
 # Exit 77: this machine cannot do it. Else the exit status of ./run.
 set -eu
@@ -41,7 +41,12 @@ esac
 # ---- what it takes --------------------------------------------------------------------------------------
 
 [ "$(id -u)" -eq 0 ] || cannot "a root needs root's rights (sudo ./run ...)."
-unshare --mount --propagation private true 2> /dev/null ||
+
+apart() { # apart COMMAND...: in a mount namespace of its own
+    unshare --mount --propagation private "$@"
+}
+
+apart true 2> /dev/null ||
     cannot "no mount namespaces (a container without CAP_SYS_ADMIN, or no unshare from util-linux)."
 
 # The mirror that apt uses, where it is Debian's.
@@ -71,13 +76,15 @@ make_root() {
     if [ -e "$home/complete" ]; then
         return
     fi
-    rm -rf "$inside"
+    # A file system that is mounted in it, by whoever, is not removed.
+    rm -rf --one-file-system "$inside" ||
+        cannot "build/platforms/$platform/root is there and cannot be removed; findmnt may show a mount in it."
     mkdir -p "$home"
     find_debootstrap
     from=$(mirror)
     say "Making a minimal $suite of $from in build/platforms/$platform"
     # shellcheck disable=SC2046 # one word or none
-    debootstrap --variant=minbase "$suite" "$inside" "$from" $(scripts_of) > "$home/debootstrap.log" 2>&1 || {
+    apart debootstrap --variant=minbase "$suite" "$inside" "$from" $(scripts_of) > "$home/debootstrap.log" 2>&1 || {
         tail -n 5 "$home/debootstrap.log" >&2
         cannot "debootstrap could not make its root; $home/debootstrap.log says why."
     }
@@ -121,7 +128,7 @@ within() { # within COMMAND...: nothing of this environment but what is meant fo
     *) where=$root ;;
     esac
     [ "$platform" != rusticl ] || set -- RUSTICL_ENABLE=llvmpipe OCL_ICD_VENDORS=/etc/OpenCL/rusticl "$@"
-    unshare --mount --propagation private sh -c "$go_in" sh "$root" "$home" "$inside" "$where" \
+    apart sh -c "$go_in" sh "$root" "$home" "$inside" "$where" \
         env -i HOME=/root LANG=C.UTF-8 HUSK_PLATFORM="$platform" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
