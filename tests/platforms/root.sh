@@ -56,13 +56,21 @@ mirror() {
         grep . || echo http://deb.debian.org/debian
 }
 
-# debootstrap itself: a script, which any distribution packages. Names of later releases are links in it.
+has_debootstrap() {
+    command -v debootstrap && ls /usr/share/keyrings/debian-archive-keyring.*
+}
+
+# debootstrap itself: a script, which any distribution packages. Names of later releases are links in it. And Debian's
+# keys: elsewhere debootstrap goes without them, and then only warns that it has checked no signature.
 find_debootstrap() {
-    command -v debootstrap > /dev/null 2>&1 && return
+    has_debootstrap > /dev/null 2>&1 && return
+    names="debootstrap debian-archive-keyring"
     say "Installing what is missing:"
-    say "    apt-get install -y --no-install-recommends debootstrap"
-    { command -v apt-get && apt-get update -q && apt-get install -y -q --no-install-recommends debootstrap; } \
-        > "$home/debootstrap.log" 2>&1 || cannot "debootstrap is not here; $home/debootstrap.log says why."
+    say "    apt-get install -y --no-install-recommends $names"
+    # shellcheck disable=SC2086 # names are words
+    { command -v apt-get && apt-get update -q && apt-get install -y -q --no-install-recommends $names &&
+        has_debootstrap; } > "$home/debootstrap.log" 2>&1 ||
+        cannot "debootstrap or Debian's keyring is not here; $home/debootstrap.log says why."
 }
 
 scripts_of() { # where an older debootstrap does not know the suite, the script of another one does: they are all one
@@ -84,14 +92,16 @@ make_root() {
     from=$(mirror)
     say "Making a minimal $suite of $from in build/platforms/$platform"
     # shellcheck disable=SC2046 # one word or none
-    apart debootstrap --variant=minbase "$suite" "$inside" "$from" $(scripts_of) > "$home/debootstrap.log" 2>&1 || {
+    apart debootstrap --force-check-gpg --variant=minbase "$suite" "$inside" "$from" $(scripts_of) \
+        > "$home/debootstrap.log" 2>&1 || {
         tail -n 5 "$home/debootstrap.log" >&2
         cannot "debootstrap could not make its root; $home/debootstrap.log says why."
     }
     # A proxy that this machine's apt uses is used there, too.
     { grep -hi proxy /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2> /dev/null || true; } > "$home/proxy"
     cp "$home/proxy" "$inside/etc/apt/apt.conf.d/30proxy"
-    # A mirror's lists of sid, which are good for a week, may be older: signatures count all the same.
+    # A mirror's lists of sid, which are good for a week, may be older. Their signature counts all the same, for apt as
+    # for debootstrap, which does not look at dates.
     [ "$suite" != sid ] || echo 'Acquire::Check-Valid-Until "false";' > "$inside/etc/apt/apt.conf.d/30sid"
     : > "$home/complete"
 }
