@@ -7,8 +7,8 @@
 #   rusticl    Mesa's OpenCL on llvmpipe, in Debian 13
 #
 # Inside, the repository lies under its own path, read-only; its build folder is the platform's. What is missing there
-# is installed there, by ./run itself. Mounts, debootstrap's as well, are made in a mount namespace: they end with what
-# runs in it, no other process sees them, and build/ can be removed at any time.
+# is installed there, by ./run itself. Mounts and processes, debootstrap's as well, are in namespaces that end with this
+# script, killed or not: no other process sees these mounts, and build/ can be removed at any time.
 #
 # Exit 77: this machine cannot do it. Else the exit status of ./run.
 set -eu
@@ -42,12 +42,17 @@ esac
 
 [ "$(id -u)" -eq 0 ] || cannot "a root needs root's rights (sudo ./run ...)."
 
-apart() { # apart COMMAND...: in a mount namespace of its own
-    unshare --mount --propagation private "$@"
+# apart COMMAND...: in namespaces of its own for mounts and processes. Where this script is killed, unshare is, and then
+# all that COMMAND has started.
+apart() {
+    setpriv --pdeathsig KILL unshare --mount --propagation private --pid --fork --kill-child "$@"
 }
 
 apart true 2> /dev/null ||
-    cannot "no mount namespaces (a container without CAP_SYS_ADMIN, or no unshare from util-linux)."
+    cannot "no namespaces (a container without CAP_SYS_ADMIN, or no unshare and setpriv from util-linux)."
+
+# Ctrl-C reaches the command inside, too. It ends in its own way, and then this script does.
+trap 'exit 130' INT
 
 # The mirror that apt uses, where it is Debian's.
 mirror() {
@@ -108,7 +113,8 @@ make_root() {
 
 # ---- going in -------------------------------------------------------------------------------------------
 
-# In a mount namespace of its own: the repository read-only under its own path, the platform's build folder in it.
+# In namespaces of its own: the repository read-only under its own path, the platform's build folder in it. This shell
+# is the first process there: it takes in orphans, holds the lock, and ends all others when it ends.
 # shellcheck disable=SC2016 # for the shell inside
 go_in='
 set -eu
@@ -125,7 +131,9 @@ if [ -e /etc/resolv.conf ]; then
     rm -f "$inside/etc/resolv.conf"
     cat /etc/resolv.conf > "$inside/etc/resolv.conf"
 fi
-exec chroot "$inside" /bin/sh -c '\''cd "$1" && shift && exec "$@"'\'' sh "$where" "$@"'
+status=0
+chroot "$inside" /bin/sh -c '\''cd "$1" && shift && exec "$@"'\'' sh "$where" "$@" 9>&- || status=$?
+exit "$status"'
 
 handed_on='^((HUSK|POCL|CK|CTEST|CMAKE|RUSTICL|OMP|OPENBLAS)_[A-Z0-9_]*|TERM|NO_COLOR|CI)$'
 
@@ -141,6 +149,14 @@ within() { # within COMMAND...: nothing of this environment but what is meant fo
     apart sh -c "$go_in" sh "$root" "$home" "$inside" "$where" \
         env -i HOME=/root LANG=C.UTF-8 HUSK_PLATFORM="$platform" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+mend_packages() { # what a run that was killed has left half installed
+    if [ -z "$(ls "$inside/var/lib/dpkg/updates")" ]; then
+        return
+    fi
+    within env DEBIAN_FRONTEND=noninteractive dpkg --configure -a > "$home/packages.log" 2>&1 ||
+        cannot "packages are half installed; $home/packages.log says why."
 }
 
 add_packages() {
@@ -159,11 +175,12 @@ mkdir -p "$home"
 exec 9> "$home/lock"
 flock -n 9 || cannot "another run uses build/platforms/$platform."
 make_root
+mend_packages
 add_packages
 failed=$home/build/release/Testing/Temporary/LastTestsFailed.log
 rm -f "$failed"
 status=0
-within "$root/run" "$@" 9>&- || status=$?
+within "$root/run" "$@" || status=$?
 # sid moves. What fails there by anything but a wrong result is told, and is no failure.
 if [ "$platform" = sid ] && [ "$status" -ne 0 ] && [ -s "$failed" ] &&
     ! grep -qE '^[0-9]+:([a-z]+/)?(ops|select|train|verify)/' "$failed"; then
