@@ -112,7 +112,7 @@ def test_machine_code():
     expect("its figures", (figures.arithmetic, figures.loads, figures.stores), (8, 1, 1))
     expect("a call", rules_of(CALLS), [("call", "vload8")])
     expect("the same of a variant for GPUs", rules_of(CALLS, family="gpu"), [])
-    expect("spills", rules_of(SPILLS), [("stack", "variant:1")])
+    expect("spills", rules_of(SPILLS), [("stack", "variant:1/_pocl_kernel_husk_fixture_workgroup")])
     expect("a call behind the loop", rules_of(OUTER), [])
     expect("which loop is within", sorted(loop.inner for loop in loops_of(OUTER)), [False, True])
     expect("a way without a test", rules_of(ENDLESS), [("endless", "*")])
