@@ -18,13 +18,19 @@ static bool has_room(const bench_case *c, char absent[BENCH_REASON_TEXT])
     return bench_explain(absent, BENCH_REASON_TEXT, "host memory does not suffice for a second set of operands");
 }
 
-static bool is_same_variant(const bench_guarded *guarded, void *state, char absent[BENCH_REASON_TEXT])
+static bool is_same(const char *a, const char *b)
+{
+    return !a || !b || !strcmp(a, b);
+}
+
+// What was timed may be intact, where nothing was found in another variant or configuration.
+static void compare_names(const bench_guarded *guarded, void *state, char absent[BENCH_REASON_TEXT])
 {
     bench_details details = {0};
     guarded->contender->details(state, &details);
-    if (!guarded->variant || !details.variant || !strcmp(guarded->variant, details.variant))
-        return true;
-    return bench_explain(absent, BENCH_REASON_TEXT, "another variant was chosen, %s", details.variant);
+    if (!is_same(guarded->variant, details.variant) || !is_same(guarded->configuration, details.configuration))
+        bench_explain(absent, BENCH_REASON_TEXT, "another variant was chosen, %s%s%s", details.variant,
+                      details.configuration ? ":" : "", details.configuration ? details.configuration : "");
 }
 
 static bench_answer run(const bench_guarded *guarded, void *state, bench_guarded_result *result,
@@ -34,10 +40,13 @@ static bench_answer run(const bench_guarded *guarded, void *state, bench_guarded
     bench_answer answer = contender->reset(state, reason);
     if (answer == BENCH_OK)
         answer = contender->run(state, reason);
-    if (answer != BENCH_OK || !is_same_variant(guarded, state, result->absent))
-        return answer;
-    answer = contender->read(state, &result->output, reason);
-    return answer == BENCH_OK ? contender->guards(state, result->found, reason) : answer;
+    if (answer == BENCH_OK)
+        answer = contender->read(state, &result->output, reason);
+    if (answer == BENCH_OK)
+        answer = contender->guards(state, result->found, reason);
+    if (answer == BENCH_OK && !result->found[0])
+        compare_names(guarded, state, result->absent);
+    return answer;
 }
 
 bench_answer bench_run_guarded(const bench_guarded *guarded, bench_guarded_result *result,

@@ -17,7 +17,7 @@ typedef struct bench_guarded {
     const bench_case *c;
     const bench_data *data;
     const char *form;    /* as it was prepared for the run that is timed; NULL: the contender's own choice */
-    const char *variant; /* that ran then */
+    const char *variant, *configuration; /* that ran then; or NULL */
 } bench_guarded;
 
 typedef struct bench_guarded_result {

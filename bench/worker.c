@@ -319,7 +319,8 @@ static bench_answer run_guarded(worker *w, void *state, const json_t *request, u
     bench_guarded_result result;
     bench_verdict second = {.pass = true};
     w->contender->details(state, &details);
-    const bench_guarded guarded = {w->contender, w->session, &w->c, &w->data, *form ? form : NULL, details.variant};
+    const bench_guarded guarded = {w->contender,    w->session,      &w->c, &w->data, *form ? form : NULL,
+                                   details.variant, details.configuration};
     bench_answer answer = bench_run_guarded(&guarded, &result, w->reason);
     const bool is_there = answer == BENCH_OK && !result.absent[0];
     if (is_there && verdict->pass && !result.found[0] && bench_output_fingerprint(&result.output) != expected)

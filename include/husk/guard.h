@@ -37,7 +37,8 @@ HUSK_API husk_status husk_context_set_guards(husk_context *context, uint64_t byt
  * Wait for the commands that use guarded memory, and look at its bands, those of memory that was released since the
  * last check among them. INTERNAL: a band was written. The text has the size of the buffer, which bytes were written,
  * and the kernel that used the buffer last. With several such buffers it describes one and says how many there were.
- * Each is told once: its bands are made good. Where a check ends with another failure it may not have seen all.
+ * Each is told once: its bands are made good. Where a check ends with another failure, which is told when nothing was
+ * found, it has not seen all.
  * What nobody asked for before the context ends becomes a warning in its log.
  */
 HUSK_API husk_status husk_context_check_guards(husk_context *context, husk_error *error);

@@ -122,14 +122,28 @@ static touch compare(const husk__block *block, bool is_behind, const unsigned ch
     return found;
 }
 
+// The clock of a command that uses the block, with a reference to it; NULL where all have ended.
+static husk__clock *clock_of_use(husk__block *block)
+{
+    husk__clock *clock = NULL;
+    pthread_mutex_lock(&block->lock);
+    for (int i = 0; i < block->use_count && !clock; ++i)
+        if (!husk__clock_has_ended(block->uses[i].clock, block->uses[i].number))
+            clock = block->uses[i].clock;
+    if (clock)
+        husk__clock_retain(clock);
+    pthread_mutex_unlock(&block->lock);
+    return clock;
+}
+
+// No lock is held meanwhile: what is waited for may wait for another thread, which may want the block.
 static answer wait_for_uses(husk__block *block)
 {
     answer got = {CL_SUCCESS, "waiting for what uses guarded memory"};
-    pthread_mutex_lock(&block->lock);
-    for (int i = 0; i < block->use_count && got.code == CL_SUCCESS; ++i)
-        if (!husk__clock_has_ended(block->uses[i].clock, block->uses[i].number))
-            got.code = husk__clock_wait(block->uses[i].clock);
-    pthread_mutex_unlock(&block->lock);
+    for (husk__clock *clock; got.code == CL_SUCCESS && (clock = clock_of_use(block));) {
+        got.code = husk__clock_wait(clock);
+        husk__clock_release(clock);
+    }
     return got;
 }
 
@@ -184,9 +198,9 @@ static husk_status look(husk_context *context, husk__block *block, const husk__s
     for (int i = 0; i < 2 && got.code == CL_SUCCESS; ++i)
         got = read_band(queue, block, i == 1, bytes, &found[i]);
     free(bytes);
-    if (got.code != CL_SUCCESS)
-        return husk__opencl_failed(context, scope, got.call, got.code);
-    return found[0].is_touched || found[1].is_touched ? tell(block, found, scope) : HUSK_OK;
+    if (found[0].is_touched || found[1].is_touched) // whatever failed behind it
+        return tell(block, found, scope);
+    return got.code == CL_SUCCESS ? HUSK_OK : husk__opencl_failed(context, scope, got.call, got.code);
 }
 
 // Look, and keep what there is to tell for the next check.
@@ -195,11 +209,15 @@ static void look_and_keep(husk_context *context, husk__block *block)
     husk_error error = {0};
     husk__guards *guards = &context->guards;
     const husk__scope scope = {"husk_context_check_guards", &error};
-    if (look(context, block, &scope) == HUSK_OK)
+    const husk_status status = look(context, block, &scope);
+    if (status == HUSK_OK)
         return;
     pthread_mutex_lock(&guards->lock);
-    if (guards->count++ == 0)
+    if (status == HUSK_INTERNAL && guards->count++ == 0)
         guards->first = error;
+    if (status != HUSK_INTERNAL && !guards->has_failed)
+        guards->failure = error;
+    guards->has_failed |= status != HUSK_INTERNAL;
     pthread_mutex_unlock(&guards->lock);
 }
 
@@ -209,19 +227,21 @@ void husk__guards_end(husk_context *context, husk__block *block)
         look_and_keep(context, block);
 }
 
-// What was kept, which is forgotten.
+// What was kept, which is forgotten: memory that was written, or else why some could not be looked at.
 static husk_status take(husk__guards *guards, husk_error *error)
 {
     pthread_mutex_lock(&guards->lock);
-    const husk_status status = guards->count > 0 ? guards->first.status : HUSK_OK;
-    if (status != HUSK_OK && error) {
-        *error = guards->first;
+    const husk_error *kept = guards->count > 0 ? &guards->first : guards->has_failed ? &guards->failure : NULL;
+    const husk_status status = kept ? kept->status : HUSK_OK;
+    if (kept && error) {
+        *error = *kept;
         const size_t used = strlen(error->text);
         if (guards->count > 1)
             snprintf(error->text + used, sizeof error->text - used, " (and %llu more such buffers)",
                      (unsigned long long)guards->count - 1);
     }
     guards->count = 0;
+    guards->has_failed = false;
     pthread_mutex_unlock(&guards->lock);
     return status;
 }
@@ -261,12 +281,12 @@ husk_status husk_context_check_guards(husk_context *context, husk_error *error)
     const husk_status status = husk__context_call_begin(context, "husk_context_check_guards", error, &scope);
     if (status != HUSK_OK)
         return status;
-    husk__pool *pool = &context->pool;
-    pthread_mutex_lock(&pool->lock);
-    for (husk__block *block = pool->live; block; block = block->next)
-        if (block->band > 0)
-            look_and_keep(context, block);
-    pthread_mutex_unlock(&pool->lock);
+    uint64_t serial = UINT64_MAX;
+    for (husk__block *block; (block = husk__pool_share_guarded(&context->pool, serial));) {
+        serial = block->serial;
+        look_and_keep(context, block);
+        husk__block_release(context, block);
+    }
     return take(&context->guards, error);
 }
 

@@ -149,6 +149,7 @@ typedef struct husk__pool {
     uint64_t keep_bytes;   /* at most that much is kept for use again */
     _Atomic uint64_t made; /* blocks, foreign memory among them */
     husk_memory_stats stats;
+    uint64_t guarded_bytes; /* of the live ones, in blocks with guard bands */
 } husk__pool;
 
 void husk__pool_init(husk__pool *pool, uint64_t budget, uint64_t keep_bytes);
@@ -161,6 +162,8 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
 husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block, uint64_t *offset,
                              const husk__scope *scope);
 void husk__block_release(husk_context *context, husk__block *block);
+/* The latest live block with guard bands that was made before the block of this number, with a reference; or NULL. */
+husk__block *husk__pool_share_guarded(husk__pool *pool, uint64_t serial);
 /*
  * Most drivers of GPUs have memory for a buffer made when a command first uses it, and refuse that command where there
  * is none. Whether one that was answered so is to be enqueued again, as free blocks have been returned to the driver.
@@ -181,6 +184,8 @@ typedef struct husk__guards {
     cl_command_queue queue; /* NULL until it is needed */
     uint64_t count;         /* of blocks that were found written outside, and nobody was told so */
     husk_error first;       /* of them */
+    bool has_failed;        /* a look at another block, and nobody was told so */
+    husk_error failure;     /* the first time */
 } husk__guards;
 
 void husk__guards_init(husk__guards *guards);

@@ -295,6 +295,15 @@ static void strike(husk__pool *pool, husk__block *block)
     block->next = block->previous = NULL;
 }
 
+// A reference to a live block, where it is not on its way out.
+static bool refer(husk__block *block)
+{
+    int references = atomic_load(&block->references);
+    while (references > 0 && !atomic_compare_exchange_weak(&block->references, &references, references + 1))
+        continue;
+    return references > 0;
+}
+
 // The live block of this memory with a reference to it: one that the pool does not know of would not keep it from
 // handing the memory out again. NULL: it is not the pool's.
 static husk__block *share(husk__pool *pool, cl_mem mem)
@@ -303,11 +312,25 @@ static husk__block *share(husk__pool *pool, cl_mem mem)
     husk__block *block = pool->live;
     while (block && block->mem != mem)
         block = block->next;
-    int references = block ? atomic_load(&block->references) : 0;
-    while (references > 0 && !atomic_compare_exchange_weak(&block->references, &references, references + 1))
-        continue;
+    if (block && !refer(block))
+        block = NULL;
     pthread_mutex_unlock(&pool->lock);
-    return references > 0 ? block : NULL;
+    return block;
+}
+
+husk__block *husk__pool_share_guarded(husk__pool *pool, uint64_t serial)
+{
+    husk__block *latest;
+    pthread_mutex_lock(&pool->lock);
+    do {
+        latest = NULL;
+        for (husk__block *block = pool->live; block; block = block->next)
+            if (block->band > 0 && block->serial < serial && (!latest || block->serial > latest->serial))
+                latest = block;
+        serial = latest ? latest->serial : serial;
+    } while (latest && !refer(latest));
+    pthread_mutex_unlock(&pool->lock);
+    return latest;
 }
 
 husk_status husk__block_wrap(husk_context *context, cl_mem mem, uint64_t bytes, husk__block **block, uint64_t *begin,
@@ -453,6 +476,7 @@ static husk_status grow_guarded(husk_context *context, uint64_t bytes, uint64_t 
     if (status == HUSK_OK) {
         (*block)->band = band;
         context->pool.stats.live_bytes += (*block)->bytes;
+        context->pool.guarded_bytes += (*block)->bytes;
     }
     pthread_mutex_unlock(&context->pool.lock);
     return status;
@@ -463,6 +487,7 @@ static void destroy_guarded(husk__pool *pool, husk__block *block)
 {
     pthread_mutex_lock(&pool->lock);
     pool->stats.live_bytes -= block->bytes;
+    pool->guarded_bytes -= block->bytes;
     pthread_mutex_unlock(&pool->lock);
     destroy_block(block);
 }
@@ -528,8 +553,9 @@ husk_status husk__pool_take(husk_context *context, uint64_t bytes, husk__block *
     if (status == HUSK_OK) {
         enlist(pool, *block);
         pool->stats.live_bytes += (*block)->bytes;
-        if (pool->stats.live_bytes > pool->stats.peak_bytes)
-            pool->stats.peak_bytes = pool->stats.live_bytes;
+        const uint64_t unguarded = pool->stats.live_bytes - pool->guarded_bytes;
+        if (unguarded > pool->stats.peak_bytes)
+            pool->stats.peak_bytes = unguarded;
     }
     pthread_mutex_unlock(&pool->lock);
     if (status != HUSK_OK && scope->error)

@@ -8,10 +8,10 @@ from collections import namedtuple
 Finding = namedtuple("Finding", "rule kernel what text")
 
 # Loads and stores of vectors at fixed places of the stack that an innermost loop may have for each instruction that
-# computes. The bound lies between what PoCL 3.1 to 7.1 make of most (a tenth of the loops above 0.2, and for those above
-# 0.45 a reason stands in allowed.txt) and what PoCL 6.0 made of builtins that it did not inline (0.8 to 11; gemm's inner
-# loop 2.2, at a third of its speed), or of recurrent states loaded too early (0.5, at 0.6 of its speed). On CPUs with
-# two loads and two multiply-adds a cycle it leaves three quarters of the loads to the operands.
+# computes. The bound lies between what PoCL 3.1 to 7.1 make of most (a tenth of the loops are above 0.2, and for
+# those above 0.45 a reason stands in allowed.txt) and what PoCL 6.0 made of builtins that it did not inline (0.8 to
+# 11; in gemm's inner loop 2.2, at a third of its speed), or of recurrent states loaded too early (0.5, at 0.6 of its
+# speed). On CPUs with two loads and two multiply-adds a cycle it leaves three quarters of the loads to the operands.
 STACK_BOUND = 0.45
 # From how many of these on a loop is judged: those with fewer wait for memory or for their own count.
 LEAST_ARITHMETIC = 8

@@ -2,13 +2,16 @@
 // ctest: tiers=default,valgrind
 // Guard bands: what is written outside a buffer is seen to the byte, wherever the memory comes from.
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <husk/guard.h>
 #include <husk/opencl.h>
 
 #include "runtime/call.h"
+#include "runtime/internal.h"
 #include "support/support.h"
 
 enum { BYTES = 1001, BAND = HUSK_GUARD_BYTES }; // amid a word
@@ -256,6 +259,62 @@ START_TEST(a_kernel_is_named)
 }
 END_TEST
 
+// Where some memory could not be looked at, what other memory tells is not lost.
+START_TEST(a_failure_hides_nothing)
+{
+    husk_error error;
+    husk_buffer *buffer = make(BYTES);
+    context->guards.failure = (husk_error){.status = HUSK_OUT_OF_HOST_MEMORY, .text = "no memory to look"};
+    context->guards.has_failed = true;
+    poke(buffer, BYTES, 1);
+    expect_found(husk_context_check_guards(context, &error), &error, "a buffer of 1001 bytes");
+    expect_nothing();
+    context->guards.has_failed = true;
+    ck_assert_int_eq(husk_context_check_guards(context, &error), HUSK_OUT_OF_HOST_MEMORY);
+    ck_assert_str_eq(error.text, "no memory to look");
+    expect_nothing();
+    husk_buffer_release(buffer);
+}
+END_TEST
+
+static void *check_guards(void *unused)
+{
+    husk_error error;
+    (void)unused;
+    test_ok_error(husk_context_check_guards(context, &error), &error);
+    return NULL;
+}
+
+// While a check waits for a kernel, others may take memory, use the same and give it back: what the kernel waits for
+// may depend on it.
+START_TEST(a_check_holds_nobody_up)
+{
+    const int64_t shape[] = {250};
+    const struct timespec moment = {.tv_nsec = 50000000};
+    husk_error error;
+    cl_int code;
+    pthread_t thread;
+    husk_buffer *x_memory = make(1000), *y_memory = make(1000);
+    const husk_tensor x = husk_tensor_make(x_memory, HUSK_F32, 1, shape);
+    const husk_tensor y = husk_tensor_make(y_memory, HUSK_F32, 1, shape);
+    husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_RELU);
+    cl_event event = clCreateUserEvent(husk_context_opencl(context), &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    ck_assert_int_eq(clEnqueueBarrierWithWaitList(husk_queue_opencl(queue), 1, &event, NULL), CL_SUCCESS);
+    ck_assert_int_eq(husk_activation(queue, &params, &x, &y), HUSK_OK);
+    ck_assert_int_eq(pthread_create(&thread, NULL, check_guards, NULL), 0);
+    nanosleep(&moment, NULL);
+    husk_buffer_release(make(BYTES));
+    ck_assert_int_eq(husk_activation(queue, &params, &y, &y), HUSK_OK);
+    test_ok_error(husk_context_set_guards(context, BAND, &error), &error);
+    ck_assert_int_eq(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    clReleaseEvent(event);
+    husk_buffer_release(x_memory);
+    husk_buffer_release(y_memory);
+}
+END_TEST
+
 START_TEST(guards_are_there_where_they_are_wanted)
 {
     husk_error error;
@@ -265,6 +324,8 @@ START_TEST(guards_are_there_where_they_are_wanted)
     ck_assert_uint_eq(stats.live_bytes, (1 << 20) + 2 * BAND);
     test_ok_error(husk_context_set_guards(context, 0, &error), &error);
     husk_buffer *plain = make(1 << 20);
+    husk_context_memory_stats(context, &stats);
+    ck_assert_uint_eq(stats.peak_bytes, 1 << 20); // what has guards is no peak
     ck_assert_uint_eq(husk_buffer_opencl_offset(guarded), BAND);
     ck_assert_uint_eq(husk_buffer_opencl_offset(plain), 0);
     test_ok_error(husk_buffer_check_guards(plain, &error), &error);
@@ -326,6 +387,8 @@ int main(void)
     tcase_add_test(tests, a_band_that_is_copied_is_seen);
     tcase_add_test(tests, scratch_memory_has_its_very_size);
     tcase_add_test(tests, a_kernel_is_named);
+    tcase_add_test(tests, a_failure_hides_nothing);
+    tcase_add_test(tests, a_check_holds_nobody_up);
     tcase_add_test(tests, guards_are_there_where_they_are_wanted);
     tcase_add_test(tests, scratch_memory_follows_what_is_wanted);
     tcase_add_test(tests, what_is_refused);
