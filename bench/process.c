@@ -155,6 +155,8 @@ bool bench_process_start(bench_process *process, const char *const *arguments, c
         fcntl(replies[i], F_SETFD, FD_CLOEXEC);
     }
     count_cores();
+    // Whoever started this process may have had it ignored: then the system, not reap(), takes note of how workers end.
+    signal(SIGCHLD, SIG_DFL);
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
@@ -184,18 +186,21 @@ static void forget(bench_process *process)
     memset(process, 0, sizeof *process);
 }
 
+enum { STATUS_UNKNOWN = -1 }; // somebody else has waited for the process
+
 // Its end, if it comes in time (a process inside a hung driver may not even follow SIGKILL), and that of its group.
 static bool reap(pid_t pid, uint64_t limit_ns, int *status)
 {
     const uint64_t start = bench_now_ns();
-    *status = 0;
+    *status = STATUS_UNKNOWN;
     for (long pause_ns = 100000;; pause_ns = pause_ns < 10000000 ? 2 * pause_ns : pause_ns) {
         siginfo_t about = {0};
         int got = waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT);
         if ((got == 0 && about.si_pid == pid) || (got < 0 && errno == ECHILD)) {
             if (got == 0)
                 kill(-pid, SIGKILL); // what it has started; while it is not waited for, the number is its own
-            waitpid(pid, status, 0);
+            if (waitpid(pid, status, 0) != pid)
+                *status = STATUS_UNKNOWN;
             return true;
         }
         if (bench_now_ns() - start > limit_ns)
@@ -355,6 +360,8 @@ static void say_how_it_died(bench_process *process, char reason[BENCH_REASON_TEX
         kill_group(process->pid);
         reap(process->pid, KILL_NS, &status);
         snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", who, at);
+    } else if (status == STATUS_UNKNOWN) {
+        snprintf(reason, BENCH_REASON_TEXT, "%s ended the process, nobody knows how, while %s", who, at);
     } else if (process->building && has_crashed(status)) {
         say_how_its_compiler_died(process, status, reason);
     } else if (WIFSIGNALED(status)) {

@@ -670,6 +670,25 @@ START_TEST(an_exit_code_is_reported)
 }
 END_TEST
 
+// A parent that ignores SIGCHLD leaves that to its children. Where the end is lost even so, nothing is made up.
+START_TEST(an_end_that_nobody_saw_is_no_crash)
+{
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply;
+    signal(SIGCHLD, SIG_IGN);
+    bench_contestant c = start("good");
+    ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
+                     BENCH_REPLY_DIED);
+    ck_assert_ptr_nonnull(strstr(reason, "exit code 7"));
+    ck_assert(bench_contestant_revive(&c));
+    signal(SIGCHLD, SIG_IGN);
+    ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
+                     BENCH_REPLY_DIED);
+    ck_assert_str_eq(reason, "good ended the process, nobody knows how, while answering a request");
+    bench_contestant_stop(&c);
+}
+END_TEST
+
 START_TEST(nonsense_gets_an_answer)
 {
     bench_contestant c = start("good");
@@ -892,6 +911,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, samples_of_another_variant_are_not_mixed_in);
     tcase_add_test(tests, a_choice_of_the_first_round_is_made_again);
     tcase_add_test(tests, an_exit_code_is_reported);
+    tcase_add_test(tests, an_end_that_nobody_saw_is_no_crash);
     tcase_add_test(tests, nonsense_gets_an_answer);
     tcase_add_test(tests, results_are_on_disk_after_every_row);
     tcase_add_test(tests, peaks_of_engines_go_by_their_products);
