@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "crash.h"
 #include "environment.h"
 #include "host.h"
 #include "text.h"
@@ -186,13 +187,11 @@ static void forget(bench_process *process)
     memset(process, 0, sizeof *process);
 }
 
-enum { STATUS_UNKNOWN = -1 }; // somebody else has waited for the process
-
 // Its end, if it comes in time (a process inside a hung driver may not even follow SIGKILL), and that of its group.
 static bool reap(pid_t pid, uint64_t limit_ns, int *status)
 {
     const uint64_t start = bench_now_ns();
-    *status = STATUS_UNKNOWN;
+    *status = BENCH_STATUS_UNKNOWN;
     for (long pause_ns = 100000;; pause_ns = pause_ns < 10000000 ? 2 * pause_ns : pause_ns) {
         siginfo_t about = {0};
         int got = waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT);
@@ -200,7 +199,7 @@ static bool reap(pid_t pid, uint64_t limit_ns, int *status)
             if (got == 0)
                 kill(-pid, SIGKILL); // what it has started; while it is not waited for, the number is its own
             if (waitpid(pid, status, 0) != pid)
-                *status = STATUS_UNKNOWN;
+                *status = BENCH_STATUS_UNKNOWN;
             return true;
         }
         if (bench_now_ns() - start > limit_ns)
@@ -285,93 +284,31 @@ bool bench_process_send(bench_process *process, json_t *request)
     return sent;
 }
 
-static const char *signal_name(int number)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {
-        {SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-        {SIGILL, "SIGILL"},   {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i].number == number)
-            return names[i].name;
-    }
-    return "a signal";
-}
-
-// That the compiler crashes on what it was building. False: there is no place for it.
-static bool mark(const bench_process *process, const char *how)
-{
-    if (!process->mark)
-        return false;
-    const int file = open(process->mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0)
-        return errno == EEXIST;
-    char text[1200];
-    const int size = snprintf(text, sizeof text, "%s, as clbench saw\nwhile building %s\n", how, process->building);
-    const size_t length = size < (int)sizeof text ? (size_t)size : sizeof text - 1;
-    const bool is_written = write(file, text, length) == (ssize_t)length;
-    if (close(file) == 0 && is_written)
-        return true;
-    unlink(process->mark);
-    return false;
-}
-
-static void say_how_its_compiler_died(const bench_process *process, int status, char reason[BENCH_REASON_TEXT])
-{
-    char how[40];
-    if (WIFSIGNALED(status))
-        snprintf(how, sizeof how, "%s", signal_name(WTERMSIG(status)));
-    else
-        snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(status));
-    snprintf(reason, BENCH_REASON_TEXT, "the driver's compiler crashed (%s) while building %.500s", how,
-             process->building);
-    if (mark(process, how))
-        bench_append(reason, BENCH_REASON_TEXT, "; Husk does without that program until %s is deleted", process->mark);
-}
-
-// By its own fault. What ends a process from outside, or for a limit of its time, says nothing of what it was doing.
-static bool has_crashed(int status)
-{
-    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    return !number || number == SIGSEGV || number == SIGABRT || number == SIGBUS || number == SIGFPE ||
-           number == SIGILL || number == SIGTRAP;
-}
-
-// What stands behind "while".
-static void say_what_it_did(const bench_process *process, char text[600])
+void bench_process_doing(const bench_process *process, char text[BENCH_DOING_TEXT])
 {
     if (process->building)
-        snprintf(text, 600, "building %s", process->building);
+        snprintf(text, BENCH_DOING_TEXT, "building %s", process->building);
     else
-        snprintf(text, 600, "%s", process->at);
+        snprintf(text, BENCH_DOING_TEXT, "%s", process->at);
+}
+
+const char *bench_process_who(const bench_process *process)
+{
+    return process->who[0] ? process->who : "the worker process";
 }
 
 static void say_how_it_died(bench_process *process, char reason[BENCH_REASON_TEXT])
 {
-    int status = 0;
-    char at[600];
-    say_what_it_did(process, at);
-    const char *who = process->who[0] ? process->who : "the worker process";
+    int status;
     // Its end of the pipe is closed; a driver may have done that, too.
-    if (!reap(process->pid, LEAVE_NS, &status)) {
+    if (reap(process->pid, LEAVE_NS, &status)) {
+        bench_crash_tell(process, status, reason);
+    } else {
+        char at[BENCH_DOING_TEXT];
+        bench_process_doing(process, at);
         kill_group(process->pid);
         reap(process->pid, KILL_NS, &status);
-        snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", who, at);
-    } else if (status == STATUS_UNKNOWN) {
-        snprintf(reason, BENCH_REASON_TEXT, "%s ended the process, nobody knows how, while %s", who, at);
-    } else if (process->building && has_crashed(status)) {
-        say_how_its_compiler_died(process, status, reason);
-    } else if (WIFSIGNALED(status)) {
-        const int number = WTERMSIG(status);
-        snprintf(reason, BENCH_REASON_TEXT, "%s %s: %s (%s) while %s", who,
-                 number == SIGKILL ? "was ended from outside, perhaps since memory was short" : "crashed",
-                 signal_name(number), strsignal(number), at);
-    } else {
-        snprintf(reason, BENCH_REASON_TEXT, "%s ended the process with exit code %d while %s", who,
-                 WEXITSTATUS(status), at);
+        snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", bench_process_who(process), at);
     }
     forget(process);
 }
@@ -433,9 +370,9 @@ static json_t *take_reply(bench_process *process)
 
 static bench_reply give_up(bench_process *process, double seconds, char reason[BENCH_REASON_TEXT])
 {
-    char at[600];
+    char at[BENCH_DOING_TEXT];
     const pid_t pid = process->pid;
-    say_what_it_did(process, at);
+    bench_process_doing(process, at);
     bool is_gone = bench_process_kill(process);
     if (bench_interrupted)
         snprintf(reason, BENCH_REASON_TEXT, "interrupted while %s", at);

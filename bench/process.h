@@ -52,6 +52,11 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
 bench_reply bench_process_call(bench_process *process, json_t *request, double seconds, json_t **reply,
                                char reason[BENCH_REASON_TEXT]);
 
+/* What it is doing, as reasons say behind "while", and who does it. */
+enum { BENCH_DOING_TEXT = 600 };
+void bench_process_doing(const bench_process *process, char text[BENCH_DOING_TEXT]);
+const char *bench_process_who(const bench_process *process);
+
 /* Called twice a second while a reply is waited for: what the worker is doing, and for how long. NULL: nobody is. */
 typedef void bench_process_watcher(const char *at, double seconds);
 void bench_process_watch(bench_process_watcher *watcher);
