@@ -66,6 +66,17 @@ static bool has_crashed(int status)
            number == SIGILL || number == SIGTRAP;
 }
 
+// A kernel is compiled at its first launch by some drivers (PoCL), by threads of theirs perhaps: whether the compiler
+// crashed then, or the kernel, nobody can tell.
+static void say_what_was_launched(const bench_process *process, char reason[BENCH_REASON_TEXT])
+{
+    if (process->launched)
+        bench_append(reason, BENCH_REASON_TEXT,
+                     "; the last kernel launched for the first time was %.200s: it may have crashed, or the driver's "
+                     "compiler, which some drivers call only then",
+                     process->launched);
+}
+
 void bench_crash_tell(const bench_process *process, int status, char reason[BENCH_REASON_TEXT])
 {
     char at[BENCH_DOING_TEXT];
@@ -84,4 +95,6 @@ void bench_crash_tell(const bench_process *process, int status, char reason[BENC
         snprintf(reason, BENCH_REASON_TEXT, "%s ended the process with exit code %d while %s", who,
                  WEXITSTATUS(status), at);
     }
+    if (!process->building && status != BENCH_STATUS_UNKNOWN && has_crashed(status))
+        say_what_was_launched(process, reason);
 }

@@ -184,6 +184,7 @@ static void forget(bench_process *process)
     free(process->buffer);
     free(process->building);
     free(process->mark);
+    free(process->launched);
     memset(process, 0, sizeof *process);
 }
 
@@ -349,20 +350,32 @@ static void keep_text(char **kept, const json_t *text)
     *kept = json_is_string(text) ? bench_copy_text(json_string_value(text)) : NULL;
 }
 
-// A line that says what the worker is doing is kept; anything else is the reply, by which nothing is built any more.
+// Whether a line says what the worker is doing.
+static bool take_note(bench_process *process, const json_t *line)
+{
+    const char *at = json_string_value(json_object_get(line, "at"));
+    const json_t *building = json_object_get(line, "building"), *launched = json_object_get(line, "first_launch");
+    if (at)
+        snprintf(process->at, sizeof process->at, "%s", at);
+    if (building) {
+        keep_text(&process->building, building);
+        keep_text(&process->mark, json_object_get(line, "mark"));
+    }
+    if (launched)
+        keep_text(&process->launched, launched);
+    return at || building || launched;
+}
+
+// Anything else is the reply, by which nothing is built any more, and what was launched has ended.
 static json_t *take_reply(bench_process *process)
 {
     for (json_t *line; (line = take_line(process));) {
-        const char *at = json_string_value(json_object_get(line, "at"));
-        const json_t *building = json_object_get(line, "building");
-        if (at)
-            snprintf(process->at, sizeof process->at, "%s", at);
-        if (building || !at) {
-            keep_text(&process->building, building);
-            keep_text(&process->mark, json_object_get(line, "mark"));
-        }
-        if (!at && !building)
+        if (!take_note(process, line)) {
+            keep_text(&process->building, NULL);
+            keep_text(&process->mark, NULL);
+            keep_text(&process->launched, NULL);
             return line;
+        }
         json_decref(line);
     }
     return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/process.h: a worker process and the line protocol on its pipes: one JSON object a line, each request
- * answered by one reply. Before it, a worker may say in lines of their own what it is doing ("at", "building"). A
- * worker that does not answer in time is killed, with what it started; one that died says how, and what it was doing.
- * Where a driver's compiler has crashed, the program that it was building is marked, so that the library does not
- * build it again.
+ * answered by one reply. Before it, a worker may say in lines of their own what it is doing ("at", "building",
+ * "first_launch"). A worker that does not answer in time is killed, with what it started; one that died says how, and
+ * what it was doing. Where a driver's compiler has crashed, the program that it was building is marked, so that the
+ * library does not build it again.
  */
 #ifndef BENCH_PROCESS_H
 #define BENCH_PROCESS_H
@@ -22,6 +22,7 @@ typedef struct bench_process {
     char who[32]; /* as reasons name it: "the driver or Husk"; "": "the worker process" */
     char at[80];  /* what it is doing, behind "while" */
     char *building, *mark; /* bench/builds.h; NULL: none */
+    char *launched; /* by this request, for the first time, and the last of these: "husk_pool of pool.cl"; or NULL */
     char *buffer; /* what has arrived of the next line */
     size_t used, capacity;
 } bench_process;

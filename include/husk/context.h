@@ -34,6 +34,12 @@ typedef enum husk_log_level {
  * happened; clbench does so. Until the file is deleted that program is not built again on this driver: what needs it
  * answers HUSK_BUILD_FAILED, and calls that leave the choice to the library take another variant. A build that has
  * ended is followed by "built ..." or "not built: ...". Without a cache of binaries there is no PATH.
+ *
+ * Some drivers compile a kernel only when it is launched, in threads of their own perhaps (PoCL). Before the context's
+ * first launch of each kernel a DEBUG line says
+ *     first launch of KERNEL of FILE
+ * After it a crash may be the compiler's or the kernel's own: nothing says which, and there is no PATH for it. Some
+ * compile once more for another number of work-items, of which no line tells.
  */
 typedef void (*husk_log_callback)(void *user, husk_log_level level, const char *text);
 

@@ -227,6 +227,7 @@ struct husk__kernel {
     size_t work_group[3];
     size_t max_work_items;
     bool has_required_work_group;
+    atomic_bool is_announced; /* the log has told of its first launch */
     char name[];
 };
 

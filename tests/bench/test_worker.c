@@ -685,6 +685,7 @@ START_TEST(an_end_that_nobody_saw_is_no_crash)
     ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
                      BENCH_REPLY_DIED);
     ck_assert_str_eq(reason, "good ended the process, nobody knows how, while answering a request");
+    signal(SIGCHLD, SIG_DFL);
     bench_contestant_stop(&c);
 }
 END_TEST
