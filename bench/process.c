@@ -71,6 +71,29 @@ void bench_process_watch(bench_process_watcher *wanted)
 #define KILL_NS      5000000000u // by when a killed process is gone, unless its driver holds it in the system
 #define LEAVE_NS     1000000000u // what one that was asked to leave is given
 
+static void free_texts(char **texts)
+{
+    for (size_t i = 0; texts && texts[i]; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static char **copy_texts(const char *const *texts)
+{
+    size_t count = 0;
+    while (texts && texts[count])
+        count++;
+    char **copies = texts ? calloc(count + 1, sizeof *copies) : NULL;
+    for (size_t i = 0; copies && i < count; i++) {
+        copies[i] = bench_copy_text(texts[i]);
+        if (!copies[i]) {
+            free_texts(copies);
+            return NULL;
+        }
+    }
+    return copies;
+}
+
 static void close_both(int pipe_ends[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -174,6 +197,8 @@ bool bench_process_start(bench_process *process, const char *const *arguments, c
     snprintf(process->at, sizeof process->at, "starting");
     process->requests = requests[1];
     process->replies = replies[0];
+    process->arguments = copy_texts(arguments);
+    process->environment = copy_texts(environment);
     return true;
 }
 
@@ -185,6 +210,10 @@ static void forget(bench_process *process)
     free(process->building);
     free(process->mark);
     free(process->launched);
+    free_texts(process->arguments);
+    free_texts(process->environment);
+    free(process->request);
+    free(process->prepare);
     memset(process, 0, sizeof *process);
 }
 
@@ -265,12 +294,23 @@ static const char *doing(const char *what)
     return "answering a request";
 }
 
+static void keep_text(char **kept, const char *text)
+{
+    free(*kept);
+    *kept = text ? bench_copy_text(text) : NULL;
+}
+
 bool bench_process_send(bench_process *process, json_t *request)
 {
     char *text = json_dumps(request, JSON_COMPACT);
-    snprintf(process->at, sizeof process->at, "%s", doing(json_string_value(json_object_get(request, "do"))));
-    json_decref(request);
+    const char *what = json_string_value(json_object_get(request, "do"));
+    snprintf(process->at, sizeof process->at, "%s", doing(what));
     bool sent = text && process->pid;
+    if (sent)
+        keep_text(&process->request, text);
+    if (sent && what && !strcmp(what, "prepare"))
+        keep_text(&process->prepare, text);
+    json_decref(request);
     size_t size = sent ? strlen(text) : 0, done = 0;
     if (sent)
         text[size++] = '\n'; // over the terminating zero: what is written is counted
@@ -298,12 +338,12 @@ const char *bench_process_who(const bench_process *process)
     return process->who[0] ? process->who : "the worker process";
 }
 
-static void say_how_it_died(bench_process *process, char reason[BENCH_REASON_TEXT])
+static void say_how_it_died(bench_process *process, double seconds, char reason[BENCH_REASON_TEXT])
 {
     int status;
     // Its end of the pipe is closed; a driver may have done that, too.
     if (reap(process->pid, LEAVE_NS, &status)) {
-        bench_crash_tell(process, status, reason);
+        bench_crash_tell(process, status, seconds, reason);
     } else {
         char at[BENCH_DOING_TEXT];
         bench_process_doing(process, at);
@@ -344,12 +384,6 @@ static bool read_more(bench_process *process)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
-static void keep_text(char **kept, const json_t *text)
-{
-    free(*kept);
-    *kept = json_is_string(text) ? bench_copy_text(json_string_value(text)) : NULL;
-}
-
 // Whether a line says what the worker is doing.
 static bool take_note(bench_process *process, const json_t *line)
 {
@@ -358,11 +392,13 @@ static bool take_note(bench_process *process, const json_t *line)
     if (at)
         snprintf(process->at, sizeof process->at, "%s", at);
     if (building) {
-        keep_text(&process->building, building);
-        keep_text(&process->mark, json_object_get(line, "mark"));
+        keep_text(&process->building, json_string_value(building));
+        keep_text(&process->mark, json_string_value(json_object_get(line, "mark")));
     }
-    if (launched)
-        keep_text(&process->launched, launched);
+    if (launched) {
+        keep_text(&process->launched, json_string_value(launched));
+        process->has_launched |= process->launched && !strstr(process->launched, " of runtime_");
+    }
     return at || building || launched;
 }
 
@@ -379,6 +415,12 @@ static json_t *take_reply(bench_process *process)
         json_decref(line);
     }
     return NULL;
+}
+
+// Whether one that was started to crash again has got past the place.
+static bool is_cleared(const bench_process *process)
+{
+    return process->suspicion && process->has_launched;
 }
 
 static bench_reply give_up(bench_process *process, double seconds, char reason[BENCH_REASON_TEXT])
@@ -412,7 +454,7 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
     bool is_late = false;
     while (!(*reply = take_reply(process))) {
         uint64_t spent = bench_now_ns() - start;
-        if (bench_interrupted || is_late)
+        if (bench_interrupted || is_late || is_cleared(process))
             return give_up(process, seconds, reason);
         // A look at what has come in time, before it is said that nothing has: this process may have been stopped.
         is_late = limit > 0 && spent >= limit;
@@ -425,7 +467,7 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
         if (ready == 0 && watcher)
             watcher(process->at, (double)(bench_now_ns() - start) * 1e-9);
         if (ready > 0 && !read_more(process)) {
-            say_how_it_died(process, reason);
+            say_how_it_died(process, seconds, reason);
             return BENCH_REPLY_DIED;
         }
     }

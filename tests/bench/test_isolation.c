@@ -430,6 +430,20 @@ START_TEST(a_compiler_that_crashes_costs_its_row)
 }
 END_TEST
 
+// What crashes while a program is built, since something ran before, is not that program's fault.
+START_TEST(a_crash_that_came_of_an_earlier_kernel_marks_nothing)
+{
+    begin_cache();
+    expect(with_cache, "crash clBuildProgram kernel=husk_softmax after=husk_activation",
+           "verify activation count=100 softmax outer=4 axis=50", 1);
+    expect_said("crashed (SIGSEGV) while building softmax_");
+    expect_said("which is not held against the program: a new process that has launched nothing does not crash there");
+    ck_assert_int_eq(marks(false), 0);
+    expect_nothing_running();
+    end_cache();
+}
+END_TEST
+
 START_TEST(a_compiler_may_crash_under_every_command)
 {
     char arguments[200];
@@ -531,6 +545,7 @@ int main(void)
     tcase_add_test(tests, all_devices_are_measured_in_one_run);
     tcase_add_test(tests, every_command_takes_all_devices);
     tcase_add_test(tests, a_compiler_that_crashes_costs_its_row);
+    tcase_add_test(tests, a_crash_that_came_of_an_earlier_kernel_marks_nothing);
     tcase_add_test(tests, a_compiler_may_crash_under_every_command);
     if (test_is_long())
         tcase_add_test(tests, the_doctor_names_a_compiler_that_crashes);
