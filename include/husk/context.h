@@ -185,13 +185,19 @@ HUSK_API const char *husk_quirk_advice(husk_quirk quirk);
 /*
  * Whether the device's compiler has the quirk: a kernel of its shape gives wrong numbers or, of FLUSH, takes half as
  * long again. The first question runs the kernel and waits for it; the answer is kept, and a yes is logged as
- * INFORMATION. Where the kernel could not be run the answer is no, and the next question runs it again. ASSEMBLY alone
+ * INFORMATION. Where the kernel could not be run the answer is no. The next question runs it again where the reason may
+ * pass, as want of memory does; where it does not build, or the device refuses it, the answer stays no. ASSEMBLY alone
  * is known by the driver's version, since a compiler that ends the process cannot be tried.
  *
  * FLUSH is asked by the first program that is built for a CPU device. With the quirk, or where denormal numbers are
  * flushed anyway, programs are built without the option.
  */
 HUSK_API bool husk_context_has_quirk(husk_context *context, husk_quirk quirk);
+/*
+ * The same question, for who wants to tell a no from a kernel that could not be run: OK and the answer in *has, or the
+ * reason and no answer (*has is false). Each question runs a kernel again that could not be run.
+ */
+HUSK_API husk_status husk_context_quirk(husk_context *context, husk_quirk quirk, bool *has, husk_error *error);
 
 /* OK, or DEVICE_LOST from the moment the device was lost on. */
 HUSK_API husk_status husk_context_status(const husk_context *context);

@@ -313,7 +313,7 @@ struct husk_context {
     husk_precision precision; /* never DEFAULT */
     atomic_int features[HUSK__FEATURES]; /* 0 not probed yet, 1 there and right, -1 not */
     pthread_mutex_t quirk_lock;          /* one probe at a time: FLUSH measures */
-    atomic_int quirks[HUSK__QUIRKS];     /* 0 not probed yet, 1 there, -1 not */
+    atomic_int quirks[HUSK__QUIRKS];     /* 0 not probed yet, 1 there, -1 not, -2 its kernel could not be run */
     atomic_bool flushes_anyway;          /* denormal numbers, without being told: known with FLUSH */
     _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
 };

@@ -63,6 +63,40 @@ START_TEST(what_a_wrong_compiler_makes_is_found)
 }
 END_TEST
 
+/* A kernel that could not be run is no answer, whichever way it failed; who asks for yes or no is told no. */
+START_TEST(what_cannot_be_run_is_not_tried)
+{
+    test_copy_kernels(strcpy(kernels, "/tmp/husk-quirks-XXXXXX"));
+    test_plant(kernels, "runtime_quirks.cl", "= first;", "= no_such_name;");
+    test_setenv("HUSK_KERNEL_DIR", kernels);
+    husk_context *context = make_context();
+    for (int i = 0; i < 2; i++) {
+        husk_error error = {0};
+        bool has = true;
+        ck_assert_int_eq(husk_context_quirk(context, HUSK_QUIRK_LOCAL_LOAD, &has, &error), HUSK_BUILD_FAILED);
+        ck_assert(!has);
+        ck_assert_msg(strstr(error.text, "kernel file runtime_quirks.cl does not build") != NULL, "%s", error.text);
+        ck_assert(!husk_context_has_quirk(context, HUSK_QUIRK_LOCAL_LOAD));
+        ck_assert_int_eq(husk_context_quirk(context, HUSK_QUIRK_ASSEMBLY, &has, &error), HUSK_OK);
+        ck_assert_int_eq(husk_context_has_quirk(context, HUSK_QUIRK_ASSEMBLY), has);
+    }
+    husk_context_release(context);
+    test_restore_environment();
+    test_remove_kernels(kernels);
+}
+END_TEST
+
+START_TEST(what_is_no_question_is_refused)
+{
+    husk_error error;
+    bool has = true;
+    ck_assert_int_eq(husk_context_quirk(NULL, HUSK_QUIRK_FLUSH, &has, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_context_quirk(test_context(), (husk_quirk)99, &has, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_context_quirk(test_context(), HUSK_QUIRK_FLUSH, NULL, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert(!has);
+}
+END_TEST
+
 static bool is_cpu(void)
 {
     return husk_context_traits(test_context())->device_class == HUSK_DEVICE_CPU;
@@ -168,6 +202,8 @@ int main(void)
     tcase_add_test(tests, what_a_wrong_compiler_makes_is_found);
     tcase_add_test(tests, flushing_that_costs_time_is_found);
     tcase_add_test(tests, what_runs_into_no_fault_is_none);
+    tcase_add_test(tests, what_cannot_be_run_is_not_tried);
+    tcase_add_test(tests, what_is_no_question_is_refused);
     tcase_add_test(tests, programs_flush_where_it_is_needed_and_free);
     suite_add_tcase(suite, tests);
     return test_main(suite);
