@@ -7,10 +7,11 @@
 
 #include "text.h"
 
-void bench_builds_begin(bench_builds *builds, bench_building *tell)
+void bench_builds_begin(bench_builds *builds, bench_building *building, bench_launching *launching)
 {
     memset(builds, 0, sizeof *builds);
-    builds->tell = tell;
+    builds->building = building;
+    builds->launching = launching;
     pthread_mutex_init(&builds->lock, NULL);
 }
 
@@ -46,9 +47,9 @@ static void tell(const bench_builds *builds)
     char *mark = line ? cut_mark(line) : NULL, several[1024];
     if (line && builds->count > 1) {
         snprintf(several, sizeof several, "one of %zu programs at once, the last of them %s", builds->count, line);
-        builds->tell(several, NULL);
+        builds->building(several, NULL);
     } else {
-        builds->tell(line, mark);
+        builds->building(line, mark);
     }
     free(line);
 }
@@ -64,10 +65,19 @@ static void forget(bench_builds *builds, pthread_t thread)
     }
 }
 
+static void note_launch(bench_builds *builds, const char *kernel)
+{
+    pthread_mutex_lock(&builds->lock); // one tells at a time
+    builds->launching(kernel);
+    pthread_mutex_unlock(&builds->lock);
+}
+
 void bench_builds_note(bench_builds *builds, const char *line)
 {
-    const char *begun = behind(line, "building ");
-    if (!builds->tell || (!begun && !behind(line, "built ") && !behind(line, "not built: ")))
+    const char *begun = behind(line, "building "), *kernel = behind(line, "first launch of ");
+    if (kernel && builds->launching)
+        note_launch(builds, kernel);
+    if (!builds->building || (!begun && !behind(line, "built ") && !behind(line, "not built: ")))
         return;
     pthread_mutex_lock(&builds->lock);
     const size_t before = builds->count;

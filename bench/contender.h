@@ -73,7 +73,8 @@ typedef enum bench_answer {
 typedef struct bench_open_options {
     const char *device; /* what husk_device_list_select understands: for husk and clblast */
     int threads;        /* for contenders on the CPU: as many as the CPU device has compute units */
-    bench_building *building; /* is told what husk builds; NULL: nobody wants to know */
+    bench_building *building;   /* is told what husk builds; NULL: nobody wants to know */
+    bench_launching *launching; /* and what it launches for the first time */
 } bench_open_options;
 
 typedef struct bench_prepare_options {

@@ -45,13 +45,20 @@ static void print_engines(const json_t *device)
     bench_print(INDENT, "     engines      %s\n", text[0] ? text : "none");
 }
 
-static void print_quirks(const json_t *quirks)
+// Reasons may go on with a compiler's log: the first line says what it was.
+static void print_quirks(const json_t *device)
 {
     size_t i;
     const json_t *quirk;
-    json_array_foreach(quirks, i, quirk)
+    json_array_foreach(json_object_get(device, "quirks"), i, quirk)
     {
         bench_print(INDENT, "     quirk        %s: %s\n", string_of(quirk, "name"), string_of(quirk, "text"));
+    }
+    json_array_foreach(json_object_get(device, "quirks_not_tried"), i, quirk)
+    {
+        const char *reason = string_of(quirk, "reason");
+        bench_print(INDENT, "     quirk        %s: not tried: %.*s\n", string_of(quirk, "name"),
+                    (int)strcspn(reason, "\n"), reason);
     }
 }
 
@@ -79,7 +86,7 @@ static void print_device(const json_t *device)
     bench_print(INDENT, "     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n",
            yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
     print_engines(device);
-    print_quirks(json_object_get(device, "quirks"));
+    print_quirks(device);
     bench_print(INDENT, "     extensions   %s\n", string_of(t, "extensions"));
     const json_t *measured = json_object_get(device, "peaks");
     bench_peaks peaks = {0};
@@ -120,7 +127,7 @@ static void ask_for_peaks(json_t *devices, const bench_options *options)
     bench_steps_end(&steps);
 }
 
-// Each device gets its "engines" and "quirks": null where its driver does not survive the question.
+// Each device gets its "engines", "quirks" and "quirks_not_tried": null where its driver does not survive the question.
 static void ask_for_engines(bench_contestant *husk, json_t *devices, double seconds)
 {
     bench_steps steps;
@@ -138,7 +145,7 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
                                          json_object_get(traits, "platform_index"), "device",
                                          json_object_get(traits, "device_index")),
                                seconds, &reply, reason) == BENCH_REPLY_OK;
-        static const char *const keys[] = {"engines", "quirks"};
+        static const char *const keys[] = {"engines", "quirks", "quirks_not_tried"};
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             json_t *found = answered ? json_object_get(reply, keys[k]) : NULL;
             json_object_set_new(json_array_get(devices, i), keys[k], found ? json_incref(found) : json_null());

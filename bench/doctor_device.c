@@ -162,6 +162,14 @@ static void tell_quirks(bench_patient *p)
                                                   bench_doctor_text(quirk, "text")),
                                 "%s", bench_doctor_text(quirk, "advice"));
         }
+        json_array_foreach(json_object_get(reply, "quirks_not_tried"), i, quirk)
+        {
+            const char *why = bench_doctor_text(quirk, "reason");
+            const int length = (int)strcspn(why, "\n"); // a compiler's log may follow
+            bench_doctor_find(p->d, BENCH_FINDING_NOTE, "quirk_not_tried",
+                              "%.300s: not tried whether its compiler has the quirk %s: %.*s", p->name,
+                              bench_doctor_text(quirk, "name"), length < 500 ? length : 500, why);
+        }
     }
     json_decref(reply);
 }

@@ -59,7 +59,7 @@ static bench_answer husk_open(const bench_open_options *options, void **session,
     *session = s;
     if (!s)
         return BENCH_ERROR;
-    bench_builds_begin(&s->builds, options->building);
+    bench_builds_begin(&s->builds, options->building, options->launching);
     uint64_t start = bench_now_ns();
     s->status = husk_device_list_create(&s->list, &s->error);
     if (s->status == HUSK_OK)

@@ -123,17 +123,35 @@ static json_t *hello(const bench_husk_session *s)
     return reply;
 }
 
-// What its compiler gets wrong, or does badly.
-static json_t *quirks(husk_context *context)
+// What its compiler gets wrong, or does badly, as "quirks"; and of what nobody knows, as "quirks_not_tried".
+static void put_quirks(json_t *object, husk_context *context)
 {
-    json_t *found = json_array();
+    json_t *found = json_array(), *not_tried = json_array();
     for (int i = 0; husk_quirk_text((husk_quirk)i)[0]; i++) {
         const husk_quirk quirk = (husk_quirk)i;
-        if (husk_context_has_quirk(context, quirk))
-            json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "name", husk_quirk_name(quirk), "text",
-                                                   husk_quirk_text(quirk), "advice", husk_quirk_advice(quirk)));
+        husk_error error = {0};
+        bool has = false;
+        json_t *one = json_object();
+        put_text(one, "name", husk_quirk_name(quirk));
+        if (husk_context_quirk(context, quirk, &has, &error) != HUSK_OK) {
+            put_text(one, "reason", error.text);
+            json_array_append(not_tried, one);
+        } else if (has) {
+            put_text(one, "text", husk_quirk_text(quirk));
+            put_text(one, "advice", husk_quirk_advice(quirk));
+            json_array_append(found, one);
+        }
+        json_decref(one);
     }
-    return found;
+    json_object_set_new(object, "quirks", found);
+    json_object_set_new(object, "quirks_not_tried", not_tried);
+}
+
+static json_t *quirks(const bench_husk_session *s)
+{
+    json_t *reply = json_pack("{s:s}", "answer", "ok");
+    put_quirks(reply, s->context);
+    return reply;
 }
 
 static void note_build(void *user, husk_log_level level, const char *text)
@@ -169,7 +187,8 @@ static json_t *engines(bench_husk_session *s, const json_t *request)
             json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "name", husk_engine_name(i), "state",
                                                    husk_engine_state_name(state), "text", text));
     }
-    json_t *reply = json_pack("{s:s, s:o, s:o}", "answer", "ok", "engines", found, "quirks", quirks(context));
+    json_t *reply = json_pack("{s:s, s:o}", "answer", "ok", "engines", found);
+    put_quirks(reply, context);
     husk_context_release(context);
     return reply;
 }
@@ -250,7 +269,7 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
     if (!strcmp(what, "engines"))
         return engines(s, request);
     if (!strcmp(what, "quirks"))
-        return json_pack("{s:s, s:o}", "answer", "ok", "quirks", quirks(s->context));
+        return quirks(s);
     if (!strcmp(what, "first"))
         return first_result(s, request);
     if (!strcmp(what, "tuning")) {

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "crash.h"
 #include "environment.h"
 #include "host.h"
 #include "text.h"
@@ -69,6 +70,29 @@ void bench_process_watch(bench_process_watcher *wanted)
 #define LONGEST_LINE ((size_t)64 << 20)
 #define KILL_NS      5000000000u // by when a killed process is gone, unless its driver holds it in the system
 #define LEAVE_NS     1000000000u // what one that was asked to leave is given
+
+static void free_texts(char **texts)
+{
+    for (size_t i = 0; texts && texts[i]; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static char **copy_texts(const char *const *texts)
+{
+    size_t count = 0;
+    while (texts && texts[count])
+        count++;
+    char **copies = texts ? calloc(count + 1, sizeof *copies) : NULL;
+    for (size_t i = 0; copies && i < count; i++) {
+        copies[i] = bench_copy_text(texts[i]);
+        if (!copies[i]) {
+            free_texts(copies);
+            return NULL;
+        }
+    }
+    return copies;
+}
 
 static void close_both(int pipe_ends[2])
 {
@@ -155,6 +179,8 @@ bool bench_process_start(bench_process *process, const char *const *arguments, c
         fcntl(replies[i], F_SETFD, FD_CLOEXEC);
     }
     count_cores();
+    // Whoever started this process may have had it ignored: then the system, not reap(), takes note of how workers end.
+    signal(SIGCHLD, SIG_DFL);
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
@@ -171,6 +197,8 @@ bool bench_process_start(bench_process *process, const char *const *arguments, c
     snprintf(process->at, sizeof process->at, "starting");
     process->requests = requests[1];
     process->replies = replies[0];
+    process->arguments = copy_texts(arguments);
+    process->environment = copy_texts(environment);
     return true;
 }
 
@@ -181,6 +209,11 @@ static void forget(bench_process *process)
     free(process->buffer);
     free(process->building);
     free(process->mark);
+    free(process->launched);
+    free_texts(process->arguments);
+    free_texts(process->environment);
+    free(process->request);
+    free(process->prepare);
     memset(process, 0, sizeof *process);
 }
 
@@ -188,14 +221,15 @@ static void forget(bench_process *process)
 static bool reap(pid_t pid, uint64_t limit_ns, int *status)
 {
     const uint64_t start = bench_now_ns();
-    *status = 0;
+    *status = BENCH_STATUS_UNKNOWN;
     for (long pause_ns = 100000;; pause_ns = pause_ns < 10000000 ? 2 * pause_ns : pause_ns) {
         siginfo_t about = {0};
         int got = waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT);
         if ((got == 0 && about.si_pid == pid) || (got < 0 && errno == ECHILD)) {
             if (got == 0)
                 kill(-pid, SIGKILL); // what it has started; while it is not waited for, the number is its own
-            waitpid(pid, status, 0);
+            if (waitpid(pid, status, 0) != pid)
+                *status = BENCH_STATUS_UNKNOWN;
             return true;
         }
         if (bench_now_ns() - start > limit_ns)
@@ -260,12 +294,23 @@ static const char *doing(const char *what)
     return "answering a request";
 }
 
+static void keep_text(char **kept, const char *text)
+{
+    free(*kept);
+    *kept = text ? bench_copy_text(text) : NULL;
+}
+
 bool bench_process_send(bench_process *process, json_t *request)
 {
     char *text = json_dumps(request, JSON_COMPACT);
-    snprintf(process->at, sizeof process->at, "%s", doing(json_string_value(json_object_get(request, "do"))));
-    json_decref(request);
+    const char *what = json_string_value(json_object_get(request, "do"));
+    snprintf(process->at, sizeof process->at, "%s", doing(what));
     bool sent = text && process->pid;
+    if (sent)
+        keep_text(&process->request, text);
+    if (sent && what && !strcmp(what, "prepare"))
+        keep_text(&process->prepare, text);
+    json_decref(request);
     size_t size = sent ? strlen(text) : 0, done = 0;
     if (sent)
         text[size++] = '\n'; // over the terminating zero: what is written is counted
@@ -280,91 +325,31 @@ bool bench_process_send(bench_process *process, json_t *request)
     return sent;
 }
 
-static const char *signal_name(int number)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {
-        {SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-        {SIGILL, "SIGILL"},   {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i].number == number)
-            return names[i].name;
-    }
-    return "a signal";
-}
-
-// That the compiler crashes on what it was building. False: there is no place for it.
-static bool mark(const bench_process *process, const char *how)
-{
-    if (!process->mark)
-        return false;
-    const int file = open(process->mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0)
-        return errno == EEXIST;
-    char text[1200];
-    const int size = snprintf(text, sizeof text, "%s, as clbench saw\nwhile building %s\n", how, process->building);
-    const size_t length = size < (int)sizeof text ? (size_t)size : sizeof text - 1;
-    const bool is_written = write(file, text, length) == (ssize_t)length;
-    if (close(file) == 0 && is_written)
-        return true;
-    unlink(process->mark);
-    return false;
-}
-
-static void say_how_its_compiler_died(const bench_process *process, int status, char reason[BENCH_REASON_TEXT])
-{
-    char how[40];
-    if (WIFSIGNALED(status))
-        snprintf(how, sizeof how, "%s", signal_name(WTERMSIG(status)));
-    else
-        snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(status));
-    snprintf(reason, BENCH_REASON_TEXT, "the driver's compiler crashed (%s) while building %.500s", how,
-             process->building);
-    if (mark(process, how))
-        bench_append(reason, BENCH_REASON_TEXT, "; Husk does without that program until %s is deleted", process->mark);
-}
-
-// By its own fault. What ends a process from outside, or for a limit of its time, says nothing of what it was doing.
-static bool has_crashed(int status)
-{
-    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    return !number || number == SIGSEGV || number == SIGABRT || number == SIGBUS || number == SIGFPE ||
-           number == SIGILL || number == SIGTRAP;
-}
-
-// What stands behind "while".
-static void say_what_it_did(const bench_process *process, char text[600])
+void bench_process_doing(const bench_process *process, char text[BENCH_DOING_TEXT])
 {
     if (process->building)
-        snprintf(text, 600, "building %s", process->building);
+        snprintf(text, BENCH_DOING_TEXT, "building %s", process->building);
     else
-        snprintf(text, 600, "%s", process->at);
+        snprintf(text, BENCH_DOING_TEXT, "%s", process->at);
 }
 
-static void say_how_it_died(bench_process *process, char reason[BENCH_REASON_TEXT])
+const char *bench_process_who(const bench_process *process)
 {
-    int status = 0;
-    char at[600];
-    say_what_it_did(process, at);
-    const char *who = process->who[0] ? process->who : "the worker process";
+    return process->who[0] ? process->who : "the worker process";
+}
+
+static void say_how_it_died(bench_process *process, double seconds, char reason[BENCH_REASON_TEXT])
+{
+    int status;
     // Its end of the pipe is closed; a driver may have done that, too.
-    if (!reap(process->pid, LEAVE_NS, &status)) {
+    if (reap(process->pid, LEAVE_NS, &status)) {
+        bench_crash_tell(process, status, seconds, reason);
+    } else {
+        char at[BENCH_DOING_TEXT];
+        bench_process_doing(process, at);
         kill_group(process->pid);
         reap(process->pid, KILL_NS, &status);
-        snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", who, at);
-    } else if (process->building && has_crashed(status)) {
-        say_how_its_compiler_died(process, status, reason);
-    } else if (WIFSIGNALED(status)) {
-        const int number = WTERMSIG(status);
-        snprintf(reason, BENCH_REASON_TEXT, "%s %s: %s (%s) while %s", who,
-                 number == SIGKILL ? "was ended from outside, perhaps since memory was short" : "crashed",
-                 signal_name(number), strsignal(number), at);
-    } else {
-        snprintf(reason, BENCH_REASON_TEXT, "%s ended the process with exit code %d while %s", who,
-                 WEXITSTATUS(status), at);
+        snprintf(reason, BENCH_REASON_TEXT, "%s closed its pipe while %s", bench_process_who(process), at);
     }
     forget(process);
 }
@@ -399,36 +384,50 @@ static bool read_more(bench_process *process)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
-static void keep_text(char **kept, const json_t *text)
+// Whether a line says what the worker is doing.
+static bool take_note(bench_process *process, const json_t *line)
 {
-    free(*kept);
-    *kept = json_is_string(text) ? bench_copy_text(json_string_value(text)) : NULL;
+    const char *at = json_string_value(json_object_get(line, "at"));
+    const json_t *building = json_object_get(line, "building"), *launched = json_object_get(line, "first_launch");
+    if (at)
+        snprintf(process->at, sizeof process->at, "%s", at);
+    if (building) {
+        keep_text(&process->building, json_string_value(building));
+        keep_text(&process->mark, json_string_value(json_object_get(line, "mark")));
+    }
+    if (launched) {
+        keep_text(&process->launched, json_string_value(launched));
+        process->has_launched |= process->launched && !strstr(process->launched, " of runtime_");
+    }
+    return at || building || launched;
 }
 
-// A line that says what the worker is doing is kept; anything else is the reply, by which nothing is built any more.
+// Anything else is the reply, by which nothing is built any more, and what was launched has ended.
 static json_t *take_reply(bench_process *process)
 {
     for (json_t *line; (line = take_line(process));) {
-        const char *at = json_string_value(json_object_get(line, "at"));
-        const json_t *building = json_object_get(line, "building");
-        if (at)
-            snprintf(process->at, sizeof process->at, "%s", at);
-        if (building || !at) {
-            keep_text(&process->building, building);
-            keep_text(&process->mark, json_object_get(line, "mark"));
-        }
-        if (!at && !building)
+        if (!take_note(process, line)) {
+            keep_text(&process->building, NULL);
+            keep_text(&process->mark, NULL);
+            keep_text(&process->launched, NULL);
             return line;
+        }
         json_decref(line);
     }
     return NULL;
 }
 
+// Whether one that was started to crash again has got past the place.
+static bool is_cleared(const bench_process *process)
+{
+    return process->suspicion && process->has_launched;
+}
+
 static bench_reply give_up(bench_process *process, double seconds, char reason[BENCH_REASON_TEXT])
 {
-    char at[600];
+    char at[BENCH_DOING_TEXT];
     const pid_t pid = process->pid;
-    say_what_it_did(process, at);
+    bench_process_doing(process, at);
     bool is_gone = bench_process_kill(process);
     if (bench_interrupted)
         snprintf(reason, BENCH_REASON_TEXT, "interrupted while %s", at);
@@ -455,7 +454,7 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
     bool is_late = false;
     while (!(*reply = take_reply(process))) {
         uint64_t spent = bench_now_ns() - start;
-        if (bench_interrupted || is_late)
+        if (bench_interrupted || is_late || is_cleared(process))
             return give_up(process, seconds, reason);
         // A look at what has come in time, before it is said that nothing has: this process may have been stopped.
         is_late = limit > 0 && spent >= limit;
@@ -468,7 +467,7 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
         if (ready == 0 && watcher)
             watcher(process->at, (double)(bench_now_ns() - start) * 1e-9);
         if (ready > 0 && !read_more(process)) {
-            say_how_it_died(process, reason);
+            say_how_it_died(process, seconds, reason);
             return BENCH_REPLY_DIED;
         }
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/process.h: a worker process and the line protocol on its pipes: one JSON object a line, each request
- * answered by one reply. Before it, a worker may say in lines of their own what it is doing ("at", "building"). A
- * worker that does not answer in time is killed, with what it started; one that died says how, and what it was doing.
- * Where a driver's compiler has crashed, the program that it was building is marked, so that the library does not
- * build it again.
+ * answered by one reply. Before it, a worker may say in lines of their own what it is doing ("at", "building",
+ * "first_launch"). A worker that does not answer in time is killed, with what it started; one that died says how, and
+ * what it was doing. Where a driver's compiler has crashed, and does so again in a new process, the program that it was
+ * building is marked, so that the library does not build it again.
  */
 #ifndef BENCH_PROCESS_H
 #define BENCH_PROCESS_H
@@ -16,12 +16,26 @@
 
 #include "case.h"
 
+/*
+ * A process that gets another one's last request again, behind what prepared its slot, to see whether it crashes on the
+ * same program. It is ended as soon as it has launched a kernel: what crashes later may be that kernel's doing.
+ */
+typedef struct bench_suspicion {
+    const char *mark; /* of the program */
+    bool is_confirmed;
+} bench_suspicion;
+
 typedef struct bench_process {
     pid_t pid; /* 0: not running */
     int requests, replies;
     char who[32]; /* as reasons name it: "the driver or Husk"; "": "the worker process" */
     char at[80];  /* what it is doing, behind "while" */
     char *building, *mark; /* bench/builds.h; NULL: none */
+    char *launched; /* by this request, for the first time, and the last of these: "husk_pool of pool.cl"; or NULL */
+    bool has_launched; /* a kernel at any time, of other files than the runtime's: those are its probes */
+    char **arguments, **environment; /* that it was started with; NULL: none, or there was no memory */
+    char *request, *prepare;         /* the last one, and the last that prepared a slot; or NULL */
+    bench_suspicion *suspicion;      /* or NULL */
     char *buffer; /* what has arrived of the next line */
     size_t used, capacity;
 } bench_process;
@@ -51,6 +65,11 @@ bench_reply bench_process_receive(bench_process *process, double seconds, json_t
 /* Both. */
 bench_reply bench_process_call(bench_process *process, json_t *request, double seconds, json_t **reply,
                                char reason[BENCH_REASON_TEXT]);
+
+/* What it is doing, as reasons say behind "while", and who does it. */
+enum { BENCH_DOING_TEXT = 600 };
+void bench_process_doing(const bench_process *process, char text[BENCH_DOING_TEXT]);
+const char *bench_process_who(const bench_process *process);
 
 /* Called twice a second while a reply is waited for: what the worker is doing, and for how long. NULL: nobody is. */
 typedef void bench_process_watcher(const char *at, double seconds);

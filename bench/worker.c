@@ -85,6 +85,11 @@ static void say_building(const char *program, const char *mark)
     send_reply(json_pack("{s:s?, s:s?}", "building", program, "mark", mark));
 }
 
+static void say_launching(const char *kernel)
+{
+    send_reply(json_pack("{s:s}", "first_launch", kernel));
+}
+
 static void release_slot(worker *w, size_t slot)
 {
     if (w->slots[slot])
@@ -599,6 +604,7 @@ int bench_worker_serve(const bench_worker_options *options)
     say("opening the device");
     bench_open_options open = options->open;
     open.building = say_building;
+    open.launching = say_launching;
     bench_answer answer = w.contender->open(&open, &w.session, w.reason);
     bool alive = send_reply(hello(&w, options, answer)) && answer == BENCH_OK;
     char *line = NULL;

@@ -19,6 +19,7 @@
  *     release                        all slots and the case's data
  *     (before a reply, any number)   at: what it is doing, behind "while"
  *     (likewise)                     building: what a driver's compiler is at, null: nothing; mark: bench/builds.h
+ *     (likewise)                     first_launch: the kernel that is about to be launched for the first time
  *     any other                      is handed to the contender's own table (bench_worker_extra)
  */
 #ifndef BENCH_WORKER_H

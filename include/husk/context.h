@@ -28,12 +28,20 @@ typedef enum husk_log_level {
 /*
  * Called from the thread that does the work; must not call back into the same context.
  *
- * A driver's compiler may crash, and the process with it. The last DEBUG line before that names the program:
+ * A driver's compiler may crash, and the process with it. A DEBUG line before each build names the program:
  *     building FILE with "OPTIONS" (refused where there is PATH)
- * A host that runs the library in a process of its own may then make a file at PATH, whose first line says what has
- * happened; clbench does so. Until the file is deleted that program is not built again on this driver: what needs it
- * answers HUSK_BUILD_FAILED, and calls that leave the choice to the library take another variant. A build that has
- * ended is followed by "built ..." or "not built: ...". Without a cache of binaries there is no PATH.
+ * and one behind it says "built ..." or "not built: ...". A host that runs the library in a process of its own may make
+ * a file at PATH after a crash, whose first line says what has happened. What ran before may be the cause, too: clbench
+ * makes the file where a new process crashes on the same program, having launched nothing else. Until the file is
+ * deleted or a week old, that program is not built again on this driver: what needs it answers HUSK_BUILD_FAILED, and
+ * calls that leave the choice to the library take another variant. Each call that needs the program looks at the file.
+ * Without a cache of binaries there is no PATH.
+ *
+ * Some drivers compile a kernel only when it is launched, in threads of their own perhaps (PoCL). Before the context's
+ * first launch of each kernel a DEBUG line says
+ *     first launch of KERNEL of FILE
+ * A crash after it may be the compiler's or the kernel's own: nothing says which, and there is no PATH for it. Some
+ * drivers compile a kernel once more for another number of work-items, of which no line tells.
  */
 typedef void (*husk_log_callback)(void *user, husk_log_level level, const char *text);
 
@@ -177,13 +185,19 @@ HUSK_API const char *husk_quirk_advice(husk_quirk quirk);
 /*
  * Whether the device's compiler has the quirk: a kernel of its shape gives wrong numbers or, of FLUSH, takes half as
  * long again. The first question runs the kernel and waits for it; the answer is kept, and a yes is logged as
- * INFORMATION. Where the kernel could not be run the answer is no, and the next question runs it again. ASSEMBLY alone
+ * INFORMATION. Where the kernel could not be run the answer is no. The next question runs it again where the reason may
+ * pass, as want of memory does; where it does not build, or the device refuses it, the answer stays no. ASSEMBLY alone
  * is known by the driver's version, since a compiler that ends the process cannot be tried.
  *
  * FLUSH is asked by the first program that is built for a CPU device. With the quirk, or where denormal numbers are
  * flushed anyway, programs are built without the option.
  */
 HUSK_API bool husk_context_has_quirk(husk_context *context, husk_quirk quirk);
+/*
+ * The same question, for who wants to tell a no from a kernel that could not be run: OK and the answer in *has, or the
+ * reason and no answer (*has is false). Each question runs a kernel again that could not be run.
+ */
+HUSK_API husk_status husk_context_quirk(husk_context *context, husk_quirk quirk, bool *has, husk_error *error);
 
 /* OK, or DEVICE_LOST from the moment the device was lost on. */
 HUSK_API husk_status husk_context_status(const husk_context *context);

@@ -348,6 +348,18 @@ bool husk__write_named_file(const char *path, const void *bytes, size_t size)
     return place(descriptor, temporary, path, bytes, size);
 }
 
+static bool is_as_old(const struct stat *status, int64_t seconds)
+{
+    const int64_t age = (int64_t)time(NULL) - (int64_t)status->st_mtime;
+    return age > seconds || age < -seconds;
+}
+
+bool husk__is_old(const char *path, int64_t seconds)
+{
+    struct stat status;
+    return lstat(path, &status) != 0 || is_as_old(&status, seconds);
+}
+
 static bool is_temporary(const char *name, bool is_ours(const char *name, size_t length))
 {
     size_t length = strlen(name);
@@ -359,13 +371,11 @@ static bool is_temporary(const char *name, bool is_ours(const char *name, size_t
 void husk__remove_old_temporaries(const char *folder, bool is_ours(const char *name, size_t length))
 {
     DIR *directory = opendir(folder);
-    time_t now = time(NULL);
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         struct stat status;
-        // A clock that was set back must not keep them for ever: an hour ahead is as old as an hour ago.
         if (is_temporary(entry->d_name, is_ours) &&
             fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-            (status.st_mtime < now - OLD_SECONDS || status.st_mtime > now + OLD_SECONDS))
+            is_as_old(&status, OLD_SECONDS))
             unlinkat(dirfd(directory), entry->d_name, 0);
     }
     if (directory)

@@ -53,6 +53,11 @@ bool husk__prepare_private_directory(const char *path);
 char *husk__absolute_path(const char *path);
 /* As husk__read_file, but refuses links, other owners' files, and files others may write. */
 char *husk__read_private_file(const char *path, size_t *size);
+/*
+ * Whether a file was written so many seconds ago, or earlier. So is one that was written as far ahead: a clock that was
+ * set back must not keep it for ever. True where there is none.
+ */
+bool husk__is_old(const char *path, int64_t seconds);
 /* Written to a temporary in the same folder, synced, then renamed. All or nothing. */
 bool husk__write_file_atomically(const char *path, const void *bytes, size_t size);
 /*

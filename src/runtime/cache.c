@@ -103,6 +103,14 @@ bool husk__cache_mark_path(const husk__cache *cache, const char *key, husk__text
     return cache->directory && file_path(cache, key, "crashed", path);
 }
 
+// A distribution mends a compiler without another version of the driver, and what crashed may have been something else.
+enum { MARK_SECONDS = 7 * 24 * 60 * 60 };
+
+char *husk__cache_read_mark(const char *path)
+{
+    return husk__is_old(path, MARK_SECONDS) ? NULL : husk__read_private_file(path, NULL);
+}
+
 int husk__cache_lock(const husk__cache *cache, const char *key, uint64_t patience_ns)
 {
     husk__text path = {0};

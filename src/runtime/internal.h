@@ -218,7 +218,7 @@ typedef struct husk__program {
     char *options;
     pthread_mutex_t lock;
     bool is_built;
-    bool is_marked; /* it has crashed the driver's compiler */
+    char *mark; /* the file that says that it has crashed the driver's compiler, or NULL */
     husk_status status;
     char *failure;       /* text of the failed build */
     int32_t opencl_code; /* its OpenCL error */
@@ -232,6 +232,7 @@ struct husk__kernel {
     size_t work_group[3];
     size_t max_work_items;
     bool has_required_work_group;
+    atomic_bool is_announced; /* the log has told of its first launch */
     char name[];
 };
 
@@ -281,6 +282,8 @@ int husk__cache_lock(const husk__cache *cache, const char *key, uint64_t patienc
 unsigned char *husk__cache_load(const husk__cache *cache, const char *key, size_t *size);
 /* Where it is said that this very program has crashed its driver's compiler. False: there is no cache, or no memory. */
 bool husk__cache_mark_path(const husk__cache *cache, const char *key, husk__text *path);
+/* What it says there, malloc'ed. NULL: nothing, or not for a week, so that a mended compiler is tried again. */
+char *husk__cache_read_mark(const char *path);
 void husk__cache_store(const husk__cache *cache, const char *key, const unsigned char *binary, size_t size);
 /* The bytes of a file, and the binary inside a whole, undamaged one for this very key; NULL otherwise. */
 void husk__cache_entry_write(husk__text *entry, const char *key, const unsigned char *binary, size_t size);
@@ -315,7 +318,7 @@ struct husk_context {
     husk_precision precision; /* never DEFAULT */
     atomic_int features[HUSK__FEATURES]; /* 0 not probed yet, 1 there and right, -1 not */
     pthread_mutex_t quirk_lock;          /* one probe at a time: FLUSH measures */
-    atomic_int quirks[HUSK__QUIRKS];     /* 0 not probed yet, 1 there, -1 not */
+    atomic_int quirks[HUSK__QUIRKS];     /* 0 not probed yet, 1 there, -1 not, -2 its kernel could not be run */
     atomic_bool flushes_anyway;          /* denormal numbers, without being told: known with FLUSH */
     _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
 };

@@ -22,6 +22,14 @@ static bool grow(husk_queue *queue, uint32_t id)
     return true;
 }
 
+// Some drivers compile a kernel only when it is launched (PoCL), and may crash on it then: the log names it before. The
+// kernel is one of the context's own, which alone makes them.
+static void announce(const husk_context *context, const husk__kernel *kernel)
+{
+    if (!atomic_exchange(&((husk__kernel *)(uintptr_t)kernel)->is_announced, true))
+        husk__log_write(&context->log, HUSK_LOG_DEBUG, "first launch of %s of %s", kernel->name, kernel->program->file);
+}
+
 husk_status husk__kernel_object_get(husk_queue *queue, const husk__kernel *kernel, husk__kernel_object **object,
                                     const husk__scope *scope)
 {
@@ -30,6 +38,7 @@ husk_status husk__kernel_object_get(husk_queue *queue, const husk__kernel *kerne
     *object = &queue->kernels[kernel->id];
     if ((*object)->cl)
         return HUSK_OK;
+    announce(queue->context, kernel);
     cl_int code;
     (*object)->cl = clCreateKernel(kernel->program->cl, kernel->name, &code);
     return (*object)->cl ? HUSK_OK : husk__opencl_failed(queue->context, scope, "clCreateKernel", code);

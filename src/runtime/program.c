@@ -192,13 +192,14 @@ static husk_status refuse_marked(husk_context *context, husk__program *program, 
     enum { MOST_SAID = 200 }; // of its first line
     husk__text mark = {0};
     husk_status status = HUSK_OK;
-    char *said = husk__cache_mark_path(&context->cache, key, &mark) ? husk__read_private_file(mark.bytes, NULL) : NULL;
+    char *said = husk__cache_mark_path(&context->cache, key, &mark) ? husk__cache_read_mark(mark.bytes) : NULL;
     if (said) {
         const size_t length = strcspn(said, "\r\n");
         husk__log_write(&context->log, HUSK_LOG_WARNING,
                         "kernel file %s is not built with \"%s\", which has crashed the driver's compiler; %s says so",
                         program->file, options, mark.bytes);
-        program->is_marked = true;
+        free(program->mark);
+        program->mark = husk__copy_string(mark.bytes);
         status = husk__fail(scope, HUSK_BUILD_FAILED,
                             "kernel file %s is not built: it has crashed the driver's compiler (%.*s); delete %s to "
                             "have it tried again (with \"%s\")",
@@ -274,7 +275,9 @@ static husk_status build_in_turn(husk_context *context, husk__program *program, 
         }
     }
     husk_status status = HUSK_OK;
-    if (!program->cl) {
+    if (!program->cl) // the one that built may have died of it
+        status = refuse_marked(context, program, options, key, scope);
+    if (!program->cl && status == HUSK_OK) {
         announce(context, program, options, key);
         status = build_from_source(context, program, options, source, &program->cl, scope);
         if (status == HUSK_OK)
@@ -355,10 +358,23 @@ bool husk__may_pass(const husk_error *error)
             (error->opencl_code == CL_OUT_OF_RESOURCES || error->opencl_code == CL_OUT_OF_HOST_MEMORY));
 }
 
+// The file is looked at again at every call: a server that runs on may be told of it, and somebody deletes it.
+static void forget_mark(husk__program *program)
+{
+    char *said = program->mark ? husk__cache_read_mark(program->mark) : NULL;
+    if (program->mark && !said) {
+        free(program->mark);
+        program->mark = NULL;
+        program->is_built = false;
+    }
+    free(said);
+}
+
 // A kernel that does not build is not built again at every call.
 static husk_status build_once(husk_context *context, husk__program *program, const husk__scope *scope)
 {
     pthread_mutex_lock(&program->lock);
+    forget_mark(program);
     if (!program->is_built) {
         husk_error error = {0};
         husk__scope own = {scope->call, &error};
@@ -372,7 +388,7 @@ static husk_status build_once(husk_context *context, husk__program *program, con
         }
         program->is_built = program->status == HUSK_OK ||
                             (program->status == HUSK_BUILD_FAILED &&
-                             (program->is_marked || is_verdict(program->opencl_code)));
+                             (program->mark || is_verdict(program->opencl_code)));
     }
     husk_status status = program->status;
     if (status != HUSK_OK)
@@ -539,6 +555,7 @@ void husk__programs_destroy(husk__programs *programs)
         free(program->file);
         free(program->options);
         free(program->failure);
+        free(program->mark);
         free(program);
     }
     pthread_mutex_destroy(&programs->lock);

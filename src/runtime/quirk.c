@@ -26,7 +26,8 @@ static const husk__range one_item = {{1, 1, 1}, {1, 1, 1}};
 // Transfers leave their error on the queue.
 static husk_status of_queue(const quirk_run *r, husk_status status)
 {
-    return status == HUSK_OK ? HUSK_OK : husk__fail(r->scope, status, "%s", husk_queue_error(r->queue)->text);
+    const husk_error *error = husk_queue_error(r->queue);
+    return status == HUSK_OK ? HUSK_OK : husk__fail_opencl(r->scope, status, error->opencl_code, "%s", error->text);
 }
 
 static husk_status get_kernel(const quirk_run *r, const char *options, const husk__kernel **kernel)
@@ -188,47 +189,76 @@ const char *husk_quirk_advice(husk_quirk quirk)
     return (unsigned)quirk < HUSK__QUIRKS ? rows[quirk].advice : "";
 }
 
+enum { UNKNOWN = 0, YES = 1, NO = -1, NOT_TRIED = -2 };
+
 static husk_status run_probe(husk_context *context, husk_quirk quirk, bool *has, husk_error *error)
 {
-    const husk__scope scope = {"husk_context_has_quirk", error};
+    const husk__scope scope = {"husk_context_quirk", error};
     quirk_run r = {.context = context, .scope = &scope};
     husk_status status = husk_queue_create(context, NULL, &r.queue, error);
     if (status == HUSK_OK)
         status = husk_buffer_create(context, COUNT * sizeof(float), &r.buffer, error);
     if (status == HUSK_OK)
         status = rows[quirk].probe(&r, has);
+    if (status != HUSK_OK)
+        husk__name_outer(&scope);
     husk_buffer_release(r.buffer);
     husk_queue_release(r.queue);
     return status;
 }
 
-static void probe(husk_context *context, husk_quirk quirk)
+static husk_status probe(husk_context *context, husk_quirk quirk, husk_error *error)
 {
-    husk_error error = {0};
     bool has = false;
-    const husk_status status = run_probe(context, quirk, &has, &error);
-    if (status != HUSK_OK)
+    const husk_status status = run_probe(context, quirk, &has, error);
+    if (status != HUSK_OK) {
         husk__log_write(&context->log, HUSK_LOG_INFORMATION, "the probe of %s fails: %s", husk_quirk_name(quirk),
-                        error.text);
-    if (status != HUSK_OK && husk__may_pass(&error))
-        return; // asked again the next time
-    if (status == HUSK_OK && has)
+                        error->text);
+        if (!husk__may_pass(error)) // else it is asked again the next time
+            atomic_store(&context->quirks[quirk], NOT_TRIED);
+        return status;
+    }
+    if (has)
         husk__log_write(&context->log, HUSK_LOG_INFORMATION, "quirk %s: %s; %s", husk_quirk_name(quirk),
                         husk_quirk_text(quirk), husk_quirk_advice(quirk));
-    atomic_store(&context->quirks[quirk], status == HUSK_OK && has ? 1 : -1);
+    atomic_store(&context->quirks[quirk], has ? YES : NO);
+    return HUSK_OK;
 }
 
 bool husk_context_has_quirk(husk_context *context, husk_quirk quirk)
 {
+    husk_error error = {0};
     if (!context || (unsigned)quirk >= HUSK__QUIRKS)
         return false;
-    if (atomic_load(&context->quirks[quirk]) == 0 && !atomic_load(&context->is_lost)) {
+    if (atomic_load(&context->quirks[quirk]) == UNKNOWN && !atomic_load(&context->is_lost)) {
         pthread_mutex_lock(&context->quirk_lock);
-        if (atomic_load(&context->quirks[quirk]) == 0)
-            probe(context, quirk);
+        if (atomic_load(&context->quirks[quirk]) == UNKNOWN)
+            probe(context, quirk, &error);
         pthread_mutex_unlock(&context->quirk_lock);
     }
-    return atomic_load(&context->quirks[quirk]) > 0;
+    return atomic_load(&context->quirks[quirk]) == YES;
+}
+
+husk_status husk_context_quirk(husk_context *context, husk_quirk quirk, bool *has, husk_error *error)
+{
+    const husk__scope scope = {"husk_context_quirk", error};
+    husk_error found = {0};
+    husk_status status = HUSK_OK;
+    if (has)
+        *has = false;
+    if (!context || !has)
+        return husk__reject(&scope, context ? "has" : "context", "is NULL");
+    if ((unsigned)quirk >= HUSK__QUIRKS)
+        return husk__reject(&scope, "quirk", "is %d, which is none", (int)quirk);
+    pthread_mutex_lock(&context->quirk_lock);
+    const int known = atomic_load(&context->quirks[quirk]);
+    if (known == UNKNOWN || known == NOT_TRIED)
+        status = probe(context, quirk, &found);
+    pthread_mutex_unlock(&context->quirk_lock);
+    *has = atomic_load(&context->quirks[quirk]) == YES;
+    if (status != HUSK_OK && error)
+        *error = found;
+    return status;
 }
 
 bool husk__flushes_denormals(husk_context *context, const char *file)

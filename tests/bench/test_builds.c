@@ -10,7 +10,7 @@
 
 #include "builds.h"
 
-static char program[1000], mark[200];
+static char program[1000], mark[200], kernel[200];
 static int told;
 
 static void hear(const char *said, const char *of_mark)
@@ -18,6 +18,11 @@ static void hear(const char *said, const char *of_mark)
     snprintf(program, sizeof program, "%s", said ? said : "nothing");
     snprintf(mark, sizeof mark, "%s", of_mark ? of_mark : "none");
     told++;
+}
+
+static void hear_launch(const char *launched)
+{
+    snprintf(kernel, sizeof kernel, "%s", launched);
 }
 
 static void expect(const char *wanted_program, const char *wanted_mark)
@@ -29,7 +34,7 @@ static void expect(const char *wanted_program, const char *wanted_mark)
 START_TEST(a_build_begins_and_ends)
 {
     bench_builds builds;
-    bench_builds_begin(&builds, hear);
+    bench_builds_begin(&builds, hear, hear_launch);
     bench_builds_note(&builds, "building a.cl with \"-DX\" (refused where there is /c/1.crashed)");
     expect("a.cl with \"-DX\"", "/c/1.crashed");
     bench_builds_note(&builds, "kernel file a.cl does not build");
@@ -41,11 +46,16 @@ START_TEST(a_build_begins_and_ends)
     const int before = told;
     bench_builds_note(&builds, "built c.cl \"\" in 3 ms"); // from a binary: its beginning was not said
     ck_assert_int_eq(told, before);
+    bench_builds_note(&builds, "first launch of husk_a of a.cl");
+    ck_assert_str_eq(kernel, "husk_a of a.cl");
+    ck_assert_int_eq(told, before);
     bench_builds_end(&builds);
-    bench_builds_begin(&builds, NULL);
+    bench_builds_begin(&builds, NULL, NULL);
+    bench_builds_note(&builds, "first launch of husk_b of b.cl");
     bench_builds_note(&builds, "building a.cl with \"-DX\"");
     bench_builds_end(&builds);
     ck_assert_int_eq(told, before);
+    ck_assert_str_eq(kernel, "husk_a of a.cl");
 }
 END_TEST
 
@@ -59,7 +69,7 @@ START_TEST(of_several_none_is_marked)
 {
     bench_builds builds;
     pthread_t thread;
-    bench_builds_begin(&builds, hear);
+    bench_builds_begin(&builds, hear, NULL);
     bench_builds_note(&builds, "building a.cl with \"\" (refused where there is /c/1.crashed)");
     ck_assert_int_eq(pthread_create(&thread, NULL, build_another, &builds), 0);
     pthread_join(thread, NULL);

@@ -430,6 +430,20 @@ START_TEST(a_compiler_that_crashes_costs_its_row)
 }
 END_TEST
 
+// What crashes while a program is built, since something ran before, is not that program's fault.
+START_TEST(a_crash_that_came_of_an_earlier_kernel_marks_nothing)
+{
+    begin_cache();
+    expect(with_cache, "crash clBuildProgram kernel=husk_softmax after=husk_activation",
+           "verify activation count=100 softmax outer=4 axis=50", 1);
+    expect_said("crashed (SIGSEGV) while building softmax_");
+    expect_said("which is not held against the program: a new process that has launched nothing does not crash there");
+    ck_assert_int_eq(marks(false), 0);
+    expect_nothing_running();
+    end_cache();
+}
+END_TEST
+
 START_TEST(a_compiler_may_crash_under_every_command)
 {
     char arguments[200];
@@ -459,6 +473,27 @@ START_TEST(the_doctor_names_a_compiler_that_crashes)
     run(with_cache, "crash clBuildProgram nth=1", "doctor");
     expect_said("does not end well: the driver's compiler crashed (SIGSEGV) while building");
     ck_assert_int_ge(marks(true), 1);
+    expect_nothing_running();
+    end_cache();
+}
+END_TEST
+
+// Drivers that compile a kernel when it is launched crash there: the kernel is named, and nothing is held against it.
+START_TEST(a_crash_at_a_first_launch_names_the_kernel)
+{
+    begin_cache();
+    expect(with_cache, "crash clEnqueueNDRangeKernel nth=1", "verify activation count=100", 1);
+    expect_said("crashed: SIGSEGV");
+    expect_said("the last kernel launched for the first time was husk_");
+    expect(with_cache, "crash clEnqueueNDRangeKernel kernel=husk_softmax_rows",
+           "verify --variant rows softmax outer=4 axis=50", 1);
+    expect_said("while running for the first time; the last kernel launched for the first time was husk_softmax_rows "
+                "of softmax_rows.cl: it may have crashed, or the driver's compiler");
+    ck_assert_int_eq(marks(false), 0);
+    // What has been launched before is none of the compiler's.
+    expect(with_cache, "crash clEnqueueNDRangeKernel kernel=husk_softmax_rows nth=2",
+           "verify --variant rows softmax outer=4 axis=50", 1);
+    ck_assert_ptr_null(strstr(output, "launched for the first time"));
     expect_nothing_running();
     end_cache();
 }
@@ -510,9 +545,11 @@ int main(void)
     tcase_add_test(tests, all_devices_are_measured_in_one_run);
     tcase_add_test(tests, every_command_takes_all_devices);
     tcase_add_test(tests, a_compiler_that_crashes_costs_its_row);
+    tcase_add_test(tests, a_crash_that_came_of_an_earlier_kernel_marks_nothing);
     tcase_add_test(tests, a_compiler_may_crash_under_every_command);
     if (test_is_long())
         tcase_add_test(tests, the_doctor_names_a_compiler_that_crashes);
+    tcase_add_test(tests, a_crash_at_a_first_launch_names_the_kernel);
     tcase_add_test(tests, a_build_that_is_ended_is_not_held_against_its_program);
     Suite *suite = suite_create("clbench isolation");
     suite_add_tcase(suite, tests);

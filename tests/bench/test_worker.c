@@ -5,11 +5,13 @@
 #define _GNU_SOURCE // RTLD_NEXT
 #include <check.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,11 +49,28 @@ void *__wrap_calloc(size_t count, size_t size)
     return fake_memory_is_short || (too_large && size == too_large) ? NULL : __real_calloc(count, size);
 }
 
+// A compiler that crashes: each time, or unless the file `once` is there, which it makes; in a worker that has launched
+// a kernel before, or not.
+static json_t *fake_build(const json_t *request)
+{
+    const char *building = json_string_value(json_object_get(request, "mark"));
+    const char *once = json_string_value(json_object_get(request, "once"));
+    if (json_is_true(json_object_get(request, "launches")))
+        dprintf(BENCH_WORKER_REPLIES, "{\"first_launch\": \"husk_fake of fake.cl\"}\n");
+    dprintf(BENCH_WORKER_REPLIES, "{\"first_launch\": \"husk_runtime_quirk of runtime_quirks.cl\"}\n"
+                                  "{\"building\": \"fake.cl\", \"mark\": \"%s\"}\n", building);
+    const int file = once ? open(once, O_WRONLY | O_CREAT | O_EXCL, 0600) : -1;
+    if (!once || file >= 0)
+        raise(SIGABRT);
+    return json_pack("{s:s}", "answer", "ok");
+}
+
 // What only this worker answers: a driver that says nothing sensible.
 static json_t *fake_extra(void *session, const char *what, json_t *request)
 {
     (void)session;
-    (void)request;
+    if (!strcmp(what, "build"))
+        return fake_build(request);
     if (!strcmp(what, "leave"))
         _exit(7);
     if (!strcmp(what, "tuning"))
@@ -670,6 +689,73 @@ START_TEST(an_exit_code_is_reported)
 }
 END_TEST
 
+// The reason that a build's crash comes with, for which a worker is started.
+static void crash_build(json_t *request, char reason[BENCH_REASON_TEXT])
+{
+    bench_contestant c = start("good");
+    json_t *reply;
+    ck_assert_int_eq(bench_process_call(&c.process, request, 5, &reply, reason), BENCH_REPLY_DIED);
+    bench_contestant_stop(&c);
+}
+
+// Marked is what crashes in a new process, too, before that has launched anything but the runtime's probes.
+START_TEST(a_program_is_marked_for_what_it_does_again)
+{
+    char folder[] = "/tmp/husk-test-marks-XXXXXX", path[64], once[64], reason[BENCH_REASON_TEXT], line[100];
+    struct rlimit limit, less;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/1.crashed", folder);
+    snprintf(once, sizeof once, "%s/once", folder);
+    crash_build(json_pack("{s:s, s:s, s:s}", "do", "build", "mark", path, "once", once), reason);
+    ck_assert_str_eq(reason, "good crashed (SIGABRT) while building fake.cl, which is not held against the program: a "
+                             "new process that has launched nothing does not crash there");
+    crash_build(json_pack("{s:s, s:s, s:b}", "do", "build", "mark", path, "launches", 1), reason);
+    ck_assert_ptr_nonnull(strstr(reason, "which is not held against the program"));
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    less = limit;
+    less.rlim_cur = limit.rlim_max == RLIM_INFINITY ? (rlim_t)1 << 40 : limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &less), 0);
+    crash_build(json_pack("{s:s, s:s}", "do", "build", "mark", path), reason);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    ck_assert_ptr_nonnull(strstr(reason, "memory or the size of files is limited (ulimit)"));
+    ck_assert_int_ne(access(path, F_OK), 0);
+    FILE *file = fopen(path, "w"); // an old one
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    crash_build(json_pack("{s:s, s:s}", "do", "build", "mark", path), reason);
+    ck_assert_ptr_nonnull(strstr(reason, "the driver's compiler crashed (SIGABRT) while building fake.cl; Husk does "
+                                         "without that program until /tmp/husk-test-marks-"));
+    file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
+    ck_assert_str_eq(line, "SIGABRT, as clbench saw\n");
+    fclose(file);
+    unlink(path);
+    unlink(once);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+// A parent that ignores SIGCHLD leaves that to its children. Where the end is lost even so, nothing is made up.
+START_TEST(an_end_that_nobody_saw_is_no_crash)
+{
+    char reason[BENCH_REASON_TEXT];
+    json_t *reply;
+    signal(SIGCHLD, SIG_IGN);
+    bench_contestant c = start("good");
+    ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
+                     BENCH_REPLY_DIED);
+    ck_assert_ptr_nonnull(strstr(reason, "exit code 7"));
+    ck_assert(bench_contestant_revive(&c));
+    signal(SIGCHLD, SIG_IGN);
+    ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
+                     BENCH_REPLY_DIED);
+    ck_assert_str_eq(reason, "good ended the process, nobody knows how, while answering a request");
+    signal(SIGCHLD, SIG_DFL);
+    bench_contestant_stop(&c);
+}
+END_TEST
+
 START_TEST(nonsense_gets_an_answer)
 {
     bench_contestant c = start("good");
@@ -892,6 +978,8 @@ int main(int argc, char **argv)
     tcase_add_test(tests, samples_of_another_variant_are_not_mixed_in);
     tcase_add_test(tests, a_choice_of_the_first_round_is_made_again);
     tcase_add_test(tests, an_exit_code_is_reported);
+    tcase_add_test(tests, a_program_is_marked_for_what_it_does_again);
+    tcase_add_test(tests, an_end_that_nobody_saw_is_no_crash);
     tcase_add_test(tests, nonsense_gets_an_answer);
     tcase_add_test(tests, results_are_on_disk_after_every_row);
     tcase_add_test(tests, peaks_of_engines_go_by_their_products);

@@ -3,12 +3,14 @@
 // The cache of binaries on disk, forced on: what is loaded, and that nothing damaged or strange ever is.
 #define _GNU_SOURCE // locks of open files
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -156,6 +158,115 @@ START_TEST(what_has_crashed_the_compiler_is_not_built)
     ck_assert_int_eq(chmod(name, 0622), 0); /* others may write it: it says nothing */
     expect_build("-DEXTRA=1", 43);
     ck_assert_int_eq(access(name, F_OK), 0);
+}
+END_TEST
+
+static void write_mark(const char *name)
+{
+    FILE *file = fopen(name, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("SIGTRAP, as a test has it\n", file);
+    fclose(file);
+    ck_assert_int_eq(chmod(name, 0600), 0);
+}
+
+/* The name of the file that marks the program, which is not in the cache then. */
+static void take_mark(char name[400])
+{
+    char path[400];
+    husk_error error;
+    test_ok_error(build_with_log(HUSK_CACHE_ON, "-DEXTRA=1", &error), &error);
+    snprintf(name, 400, "%s", mark);
+    ck_assert_int_eq(entries(path, sizeof path), 1);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
+static husk_context *open_cache(husk_log_callback log, void *user)
+{
+    husk_context *context = NULL;
+    husk_error error = {0};
+    const husk_context_params params =
+        HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_ON, .cache_directory = cache, .log = log, .log_user = user);
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+    return context;
+}
+
+static husk_status get_cached(husk_context *context)
+{
+    husk_error error = {0};
+    husk__scope scope = {"husk_test", &error};
+    const husk__kernel *kernel;
+    return husk__kernel_get(context, "test_cached.cl", "-DEXTRA=1", "husk_test_cached", &kernel, &scope);
+}
+
+/* A server that runs on builds what is refused as soon as the file is gone, or a week old. */
+START_TEST(a_mark_is_heeded_as_long_as_it_is_there)
+{
+    enum { DAY = 24 * 60 * 60 };
+    char name[400], path[400];
+    take_mark(name);
+    for (int i = 0; i < 2; ++i) {
+        write_mark(name);
+        const struct timespec six_days[2] = {{.tv_sec = time(NULL) - 6 * DAY}, {.tv_sec = time(NULL) - 6 * DAY}};
+        const struct timespec eight_days[2] = {{.tv_sec = time(NULL) - 8 * DAY}, {.tv_sec = time(NULL) - 8 * DAY}};
+        ck_assert_int_eq(utimensat(AT_FDCWD, name, six_days, 0), 0);
+        husk_context *context = open_cache(NULL, NULL);
+        ck_assert_int_eq(get_cached(context), HUSK_BUILD_FAILED);
+        ck_assert_int_eq(get_cached(context), HUSK_BUILD_FAILED);
+        ck_assert_int_eq(i == 0 ? unlink(name) : utimensat(AT_FDCWD, name, eight_days, 0), 0);
+        ck_assert_int_eq(get_cached(context), HUSK_OK);
+        husk_context_release(context);
+        ck_assert_int_eq(entries(path, sizeof path), 1);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+    ck_assert_int_eq(unlink(name), 0);
+}
+END_TEST
+
+/* One that builds, with the lock, and leaves a mark and no entry, while another one waits for the lock. */
+typedef struct builder {
+    husk_context *context, *waiting;
+    char name[400];
+    pthread_t thread;
+    bool is_begun;
+} builder;
+
+static void *wait_for_lock(void *context)
+{
+    return get_cached(context) == HUSK_BUILD_FAILED ? context : NULL;
+}
+
+static void mark_while_building(void *user, husk_log_level level, const char *text)
+{
+    builder *b = user;
+    (void)level;
+    if (b->is_begun || strncmp(text, "building test_cached.cl", 23) != 0)
+        return;
+    b->is_begun = true;
+    ck_assert_int_eq(pthread_create(&b->thread, NULL, wait_for_lock, b->waiting), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    write_mark(b->name);
+    b->context->cache.directory = NULL;
+}
+
+START_TEST(who_has_waited_for_the_lock_looks_for_a_mark_again)
+{
+    builder b = {.is_begun = false};
+    void *refused = NULL;
+    char path[400];
+    take_mark(b.name);
+    b.context = open_cache(mark_while_building, &b);
+    b.waiting = open_cache(NULL, NULL);
+    char *directory = b.context->cache.directory;
+    ck_assert_int_eq(get_cached(b.context), HUSK_OK);
+    b.context->cache.directory = directory;
+    ck_assert(b.is_begun);
+    ck_assert_int_eq(pthread_join(b.thread, &refused), 0);
+    ck_assert_ptr_nonnull(refused);
+    ck_assert_int_eq(entries(path, sizeof path), 0);
+    husk_context_release(b.waiting);
+    husk_context_release(b.context);
+    ck_assert_int_eq(unlink(b.name), 0);
 }
 END_TEST
 
@@ -517,6 +628,8 @@ int main(void)
     tcase_add_test(tests, a_changed_source_is_another_entry);
     tcase_add_test(tests, off_touches_no_disk);
     tcase_add_test(tests, what_has_crashed_the_compiler_is_not_built);
+    tcase_add_test(tests, a_mark_is_heeded_as_long_as_it_is_there);
+    tcase_add_test(tests, who_has_waited_for_the_lock_looks_for_a_mark_again);
     tcase_add_test(tests, a_truncated_entry_is_built_again);
     tcase_add_test(tests, an_altered_entry_is_built_again);
     tcase_add_test(tests, a_foreign_entry_is_built_again);

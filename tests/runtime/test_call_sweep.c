@@ -478,14 +478,12 @@ START_TEST(features)
 }
 END_TEST
 
-// ---- quirks: likewise ----
+// ---- quirks: no answer, until the next question ----
 
 static husk_status ask_quirk(void *user)
 {
     subject *s = user;
-    swept_call = "husk_context_has_quirk";
-    s->has = husk_context_has_quirk(s->context, HUSK_QUIRK_LOCAL_LOAD);
-    return HUSK_OK;
+    return SWEPT(husk_context_quirk, s->context, HUSK_QUIRK_LOCAL_LOAD, &s->has);
 }
 
 static void check_quirk(void *user, const char *when)
