@@ -92,7 +92,8 @@ HUSK_API const char *husk_device_list_note(const husk_device_list *list, size_t 
 /*
  * Choose a device. wish: "gpu", "cpu", "P:D" (platform and device number), or a part of a device's or
  * platform's name, case ignored; NULL or "" means the environment's HUSK_DEVICE, and where that is unset
- * the default: discrete GPU, then integrated GPU, accelerator, CPU; simulators never.
+ * the default: discrete GPU, then integrated GPU, accelerator, CPU; simulators never. Of several the first, of several
+ * CPUs the first with most compute units.
  * A wish is never replaced: NO_DEVICE, with the list of what there is, when nothing fits it.
  */
 HUSK_API husk_status husk_device_list_select(const husk_device_list *list, const char *wish,

@@ -303,6 +303,14 @@ static int rank(const husk_device_traits *traits)
     return -1;
 }
 
+// Of two CPUs the one with more compute units: PoCL has one of a single thread beside the whole (basic, cpu-minimal).
+static bool is_better(const husk_device_traits *traits, const husk_device *than)
+{
+    const int here = rank(traits), there = than ? rank(&than->traits) : -1;
+    return here > there || (here == there && than && traits->device_class == HUSK_DEVICE_CPU &&
+                            traits->compute_units > than->traits.compute_units);
+}
+
 bool husk__is_gpu(const husk_device_traits *traits)
 {
     return traits->device_class == HUSK_DEVICE_GPU_DISCRETE ||
@@ -376,13 +384,10 @@ husk_status husk_device_list_select(const husk_device_list *list, const char *wi
     *device = NULL;
     if (!wish || !*wish)
         wish = husk__environment("HUSK_DEVICE");
-    int best = -1;
     for (size_t i = 0; i < list->count; ++i) {
         const husk_device *candidate = &list->devices[i];
-        if (fits(&candidate->traits, wish) && rank(&candidate->traits) > best) {
-            best = rank(&candidate->traits);
+        if (fits(&candidate->traits, wish) && is_better(&candidate->traits, *device))
             *device = candidate;
-        }
     }
     return *device ? HUSK_OK : nothing_fits(list, wish, &scope);
 }

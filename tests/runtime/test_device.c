@@ -128,6 +128,38 @@ START_TEST(each_of_a_hundred_devices_has_its_place)
 }
 END_TEST
 
+START_TEST(the_best_of_a_kind_is_the_default)
+{
+    static const struct {
+        husk_device_class classes[3];
+        uint32_t units[3];
+        bool is_away[3];
+        int best;
+    } lists[] = {
+        {{HUSK_DEVICE_CPU, HUSK_DEVICE_CPU, HUSK_DEVICE_CPU}, {1, 8, 8}, {0}, 1}, // cpu-minimal before the whole
+        {{HUSK_DEVICE_CPU, HUSK_DEVICE_CPU, HUSK_DEVICE_CPU}, {2, 8, 1}, {false, true, false}, 0},
+        {{HUSK_DEVICE_CPU, HUSK_DEVICE_GPU_INTEGRATED, HUSK_DEVICE_CPU}, {64, 2, 128}, {0}, 1},
+        {{HUSK_DEVICE_GPU_DISCRETE, HUSK_DEVICE_GPU_DISCRETE, HUSK_DEVICE_CPU}, {10, 80, 128}, {0}, 0},
+        {{HUSK_DEVICE_SIMULATOR, HUSK_DEVICE_CPU, HUSK_DEVICE_ACCELERATOR}, {64, 2, 1}, {0}, 2},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        static husk_device devices[3];
+        const husk_device *device = NULL;
+        husk_error error = {0};
+        for (int d = 0; d < 3; d++)
+            devices[d].traits = (husk_device_traits){.name = "card",
+                                                     .platform_name = "made up",
+                                                     .device_class = lists[i].classes[d],
+                                                     .compute_units = lists[i].units[d],
+                                                     .is_available = !lists[i].is_away[d]};
+        const husk_device_list some = {.count = 3, .devices = devices};
+        test_setenv("HUSK_DEVICE", "");
+        test_ok_error(husk_device_list_select(&some, NULL, &device, &error), &error);
+        ck_assert_ptr_eq(device, &devices[lists[i].best]);
+    }
+}
+END_TEST
+
 START_TEST(the_environment_chooses_where_the_caller_does_not)
 {
     const husk_device *device = NULL;
@@ -280,6 +312,7 @@ int main(void)
     tcase_add_test(tests, classes_may_be_written_in_capitals);
     tcase_add_test(tests, a_wish_is_never_replaced);
     tcase_add_test(tests, each_of_a_hundred_devices_has_its_place);
+    tcase_add_test(tests, the_best_of_a_kind_is_the_default);
     tcase_add_test(tests, the_environment_chooses_where_the_caller_does_not);
     tcase_add_test(tests, null_arguments_are_refused);
     tcase_add_test(tests, a_context_keeps_its_device_when_the_list_goes);
