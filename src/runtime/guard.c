@@ -46,17 +46,21 @@ static uint64_t bytes_between(const husk__block *block)
     return block->bytes - 2 * block->band;
 }
 
-// The queue that bands are written and read on.
-static cl_command_queue queue_of(husk_context *context, cl_int *code)
+// The queue that bands are written and read on, and room for one band, to be freed.
+static husk_status begin(husk_context *context, const husk__block *block, cl_command_queue *queue,
+                         unsigned char **bytes, const husk__scope *scope)
 {
     husk__guards *guards = &context->guards;
-    *code = CL_SUCCESS;
+    cl_int code = CL_SUCCESS;
     pthread_mutex_lock(&guards->lock);
     if (!guards->queue)
-        guards->queue = clCreateCommandQueue(context->cl, context->device->id, 0, code);
-    cl_command_queue queue = guards->queue;
+        guards->queue = clCreateCommandQueue(context->cl, context->device->id, 0, &code);
+    *queue = guards->queue;
     pthread_mutex_unlock(&guards->lock);
-    return queue;
+    if (!*queue)
+        return husk__opencl_failed(context, scope, "clCreateCommandQueue", code);
+    *bytes = malloc((size_t)block->band);
+    return *bytes ? HUSK_OK : husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a guard band");
 }
 
 // OpenCL's answer, and which call gave it.
@@ -92,12 +96,11 @@ static answer lay(cl_command_queue queue, const husk__block *block, unsigned cha
 husk_status husk__guards_lay(husk_context *context, const husk__block *block, const husk__scope *scope)
 {
     answer got;
-    cl_command_queue queue = queue_of(context, &got.code);
-    if (!queue)
-        return husk__opencl_failed(context, scope, "clCreateCommandQueue", got.code);
-    unsigned char *bytes = malloc((size_t)block->band);
-    if (!bytes)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a guard band");
+    cl_command_queue queue;
+    unsigned char *bytes;
+    const husk_status status = begin(context, block, &queue, &bytes, scope);
+    if (status != HUSK_OK)
+        return status;
     do
         got = lay(queue, block, bytes);
     while (husk__pool_gives_way(context, got.code));
@@ -187,14 +190,12 @@ static husk_status tell(const husk__block *block, const touch found[2], const hu
 static husk_status look(husk_context *context, husk__block *block, const husk__scope *scope)
 {
     touch found[2] = {{0}, {0}};
-    answer got;
-    cl_command_queue queue = queue_of(context, &got.code);
-    if (!queue)
-        return husk__opencl_failed(context, scope, "clCreateCommandQueue", got.code);
-    unsigned char *bytes = malloc((size_t)block->band);
-    if (!bytes)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to look at a guard band");
-    got = wait_for_uses(block);
+    cl_command_queue queue;
+    unsigned char *bytes;
+    const husk_status status = begin(context, block, &queue, &bytes, scope);
+    if (status != HUSK_OK)
+        return status;
+    answer got = wait_for_uses(block);
     for (int i = 0; i < 2 && got.code == CL_SUCCESS; ++i)
         got = read_band(queue, block, i == 1, bytes, &found[i]);
     free(bytes);
