@@ -24,7 +24,7 @@ record=$2
 shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-options=${CFLAGS:-}
+options="-std=gnu17 ${CFLAGS:-}" # of later ones bool is a word of its own, and no macro
 for folder in "$@"; do
     options="$options -I$folder"
 done
