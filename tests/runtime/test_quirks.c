@@ -109,12 +109,18 @@ static bool flushes_anyway(void)
     return atomic_load(&test_context()->flushes_anyway);
 }
 
+/* Mesa's rusticl takes the option and keeps denormal numbers all the same. */
+static bool is_deaf(void)
+{
+    return strstr(husk_context_traits(test_context())->platform_name, "rusticl") != NULL;
+}
+
 /* Four times the work where denormal numbers are flushed, which the kernel itself can see. */
 #define SLOWER_WHERE_FLUSHED "round < (small == 0.0f ? 4 : 1) * rounds"
 
 START_TEST(flushing_that_costs_time_is_found)
 {
-    if (!is_cpu() || flushes_anyway()) // there both programs are as slow
+    if (!is_cpu() || flushes_anyway() || is_deaf()) // there both programs are as slow
         return;
     ck_assert(is_found(HUSK_QUIRK_FLUSH, "round < rounds", SLOWER_WHERE_FLUSHED));
     ck_assert_ptr_nonnull(strstr(said, "quirk flush: "));
@@ -200,7 +206,8 @@ START_TEST(programs_flush_where_it_is_needed_and_free)
     ck_assert_int_eq(flushes(NULL, NULL), is_free && !flushes_anyway());
     if (flushes_anyway()) // a device that keeps them has answered already
         ck_assert_int_eq(flushes("y[2] = small;", "y[2] = 1.0f;"), is_free);
-    ck_assert(!flushes("round < rounds", SLOWER_WHERE_FLUSHED));
+    if (!is_deaf())
+        ck_assert(!flushes("round < rounds", SLOWER_WHERE_FLUSHED));
     ck_assert(!flushes("y[2] = small;", "y[2] = 0.0f;")); // flushed without being told
 }
 END_TEST
