@@ -194,8 +194,8 @@ def with_tables(machine, blocks, entry):
     led_to = {to for address, block in blocks.items() if address not in filling for to in block.after}
     while True:
         known = reachable(blocks, entry)
-        jumps = [address for address, block in known.items() if not block.is_whole
-                 and flow_of(machine, block.instructions[-1]) == JUMP]
+        jumps = [address for address, block in known.items() if flow_of(machine, block.instructions[-1]) == JUMP
+                 and target_of(block.instructions[-1]) is None] # a tail call has a target, outside
         rest = blocks.keys() - known.keys() - filling
         if not jumps or not rest:
             return blocks

@@ -123,6 +123,13 @@ def test_machine_code():
     expect("AArch64's figures", (figures.arithmetic, figures.loads, figures.stores), (1, 1, 1))
 
 
+def test_bounds():
+    loop = loops_of(SPILLS)[0]
+    heavy = loop._replace(figures=loop.figures._replace(loads=2 * loop.figures.arithmetic))
+    for one, rule in ((loop, "stack"), (heavy, "spilled")):
+        expect("how much traffic is " + rule, [finding.rule for finding in rules.judge_loops([one])], [rule])
+
+
 # A switch's cases, to which a register's jump leads, and what fills the room between.
 def test_switches():
     jump = "    1008:\tjmp    rcx\n    100a:\tnop    WORD PTR [rax+rax*1+0x0]\n"
@@ -300,6 +307,7 @@ def main():
         test_names()
         test_calls_of_loops()
         test_switches()
+        test_bounds()
         test_values_across_barriers()
         test_barriers()
         test_exemptions(folder)
