@@ -294,6 +294,7 @@ def test_coverage():
     lines = [["has", "a.cl", "husk_a"], ["has", "a.cl", "husk_a_end"], ["has", "b.cl", "husk_b"],
              ["ran", "cpu", "a.cl", "husk_a", "v:1", "case", "a.so", ""],
              ["ran", "gpu", "a.cl", "husk_a_end", "g:1", "case", "b.so", ""],
+             ["missing", "cpu", "conv", "direct:6x16", "tile 6x16 is for vectors of 8 floats"],
              ["missing", "cpu", "gemm", "packed:1", "no"], ["crashed", "-6", "gemm", "packed:1", "gemm m=1"]]
     written = {("a.cl", "husk_a"), ("c.cl", "husk_c"), ("c.cl", "")}
     expect("what is not there", [finding[:3] for finding in rules.judge_coverage(lines, written)], [
