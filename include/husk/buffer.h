@@ -29,7 +29,10 @@ HUSK_API void husk_buffer_release(husk_buffer *buffer);
 HUSK_API uint64_t husk_buffer_size(const husk_buffer *buffer);
 HUSK_API husk_context *husk_buffer_context(const husk_buffer *buffer);
 
-/* Host to device and back. These return when the host memory may be reused (write) or read (read). */
+/*
+ * Host to device and back. These return when the host memory may be reused (write) or read (read). Work on other queues
+ * has to wait for a write (husk_queue_record, husk_queue_wait), as for any other work: it may only have been enqueued.
+ */
 HUSK_API husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset,
                                        uint64_t bytes, const void *host);
 HUSK_API husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,

@@ -79,6 +79,13 @@ static answer write_band(cl_command_queue queue, const husk__block *block, bool 
     return (answer){code, "a guard band: clEnqueueWriteBuffer"};
 }
 
+// What was written is there for other queues. A blocking write alone promises that its host memory may be used again:
+// Intel's runtime for CPUs has only copied it by then.
+static answer finish(cl_command_queue queue)
+{
+    return (answer){clFinish(queue), "guarded memory: clFinish"};
+}
+
 static answer lay(cl_command_queue queue, const husk__block *block, unsigned char *bytes)
 {
     answer got = write_band(queue, block, false, bytes);
@@ -88,9 +95,7 @@ static answer lay(cl_command_queue queue, const husk__block *block, unsigned cha
         got = (answer){clEnqueueFillBuffer(queue, block->mem, &UNWRITTEN, 1, (size_t)block->band,
                                            (size_t)bytes_between(block), 0, NULL, NULL),
                        "guarded memory: clEnqueueFillBuffer"};
-    if (got.code == CL_SUCCESS)
-        got = (answer){clFinish(queue), "guarded memory: clFinish"};
-    return got;
+    return got.code == CL_SUCCESS ? finish(queue) : got;
 }
 
 husk_status husk__guards_lay(husk_context *context, const husk__block *block, const husk__scope *scope)
@@ -159,7 +164,10 @@ static answer read_band(cl_command_queue queue, const husk__block *block, bool i
     if (code != CL_SUCCESS)
         return (answer){code, "a guard band: clEnqueueReadBuffer"};
     *found = compare(block, is_behind, bytes);
-    return found->is_touched ? write_band(queue, block, is_behind, bytes) : (answer){CL_SUCCESS, NULL};
+    if (!found->is_touched)
+        return (answer){CL_SUCCESS, NULL};
+    const answer got = write_band(queue, block, is_behind, bytes);
+    return got.code == CL_SUCCESS ? finish(queue) : got;
 }
 
 // "byte 0 behind its end", "bytes 1 to 4 before its beginning"; "" where nothing was written.

@@ -61,6 +61,7 @@ static void poke(husk_buffer *buffer, int64_t at, unsigned char change)
     ck_assert_int_eq(clEnqueueReadBuffer(cl, mem, CL_TRUE, place, 1, &byte, 0, NULL, NULL), CL_SUCCESS);
     byte ^= change;
     ck_assert_int_eq(clEnqueueWriteBuffer(cl, mem, CL_TRUE, place, 1, &byte, 0, NULL, NULL), CL_SUCCESS);
+    ck_assert_int_eq(clFinish(cl), CL_SUCCESS); // guards have a queue of their own
 }
 
 static void expect_found(husk_status status, const husk_error *error, const char *text)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <husk/husk.h>
+#include <husk/opencl.h>
 
 #include "runtime/internal.h"
 #include "support/environment.h"
@@ -109,10 +110,40 @@ static bool flushes_anyway(void)
     return atomic_load(&test_context()->flushes_anyway);
 }
 
-/* Mesa's rusticl takes the option and keeps denormal numbers all the same. */
+static const char product[] = "__kernel void husk_test_product(__global float *y, long offset)\n"
+                              "{\n"
+                              "    y[offset + 2] = y[offset] * y[offset + 1];\n"
+                              "}\n";
+
+/* Some compilers take the option and keep denormal numbers all the same: Mesa's rusticl. */
 static bool is_deaf(void)
 {
-    return strstr(husk_context_traits(test_context())->platform_name, "rusticl") != NULL;
+    enum { COUNT = 3 };
+    float numbers[COUNT] = {1e-30f, 1e-9f};
+    const char *text = product;
+    const size_t one = 1;
+    const cl_device_id device = husk_context_opencl_device(test_context());
+    husk_buffer *buffer;
+    cl_int code = CL_SUCCESS;
+    test_ok(husk_buffer_create(test_context(), sizeof numbers, &buffer, NULL));
+    test_ok(husk_buffer_write(test_queue(), buffer, 0, sizeof numbers, numbers));
+    const cl_mem mem = husk_buffer_opencl(buffer);
+    const cl_long at = (cl_long)(husk_buffer_opencl_offset(buffer) / sizeof numbers[0]);
+    cl_program program = clCreateProgramWithSource(husk_context_opencl(test_context()), 1, &text, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    ck_assert_int_eq(clBuildProgram(program, 1, &device, "-cl-denorms-are-zero", NULL, NULL), CL_SUCCESS);
+    cl_kernel kernel = clCreateKernel(program, "husk_test_product", &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    ck_assert_int_eq(clSetKernelArg(kernel, 0, sizeof mem, &mem), CL_SUCCESS);
+    ck_assert_int_eq(clSetKernelArg(kernel, 1, sizeof at, &at), CL_SUCCESS);
+    ck_assert_int_eq(
+        clEnqueueNDRangeKernel(husk_queue_opencl(test_queue()), kernel, 1, NULL, &one, &one, 0, NULL, NULL),
+        CL_SUCCESS);
+    test_ok(husk_buffer_read(test_queue(), buffer, 0, sizeof numbers, numbers));
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+    husk_buffer_release(buffer);
+    return numbers[2] != 0.0f;
 }
 
 /* Four times the work where denormal numbers are flushed, which the kernel itself can see. */
