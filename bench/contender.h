@@ -146,6 +146,8 @@ typedef struct bench_contender {
      * what it has, or is "". NULL for contenders without guards.
      */
     bench_answer (*guards)(void *state, char *found, char reason[BENCH_REASON_TEXT]);
+    /* Why nothing is to be guarded on this device; NULL: it is. NULL for contenders without guards. */
+    const char *(*unguarded)(const void *session);
 } bench_contender;
 
 /*

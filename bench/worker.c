@@ -160,6 +160,11 @@ static void put_details(worker *w, void *state, json_t *reply)
     json_object_set_new(reply, "on_device", json_boolean(d.on_device));
 }
 
+static bool has_guards(const worker *w)
+{
+    return w->contender->guards && !w->contender->unguarded(w->session);
+}
+
 static json_t *do_prepare(worker *w, json_t *request)
 {
     json_int_t slot = json_integer_value(json_object_get(request, "slot"));
@@ -173,7 +178,7 @@ static json_t *do_prepare(worker *w, json_t *request)
         .form = json_string_value(json_object_get(request, "form")),
         .copies = (int)json_integer_value(json_object_get(request, "copies")),
         .as_before = json_string_value(json_object_get(request, "as_before")),
-        .is_guarded = w->contender->guards && json_is_true(json_object_get(request, "guards")),
+        .is_guarded = has_guards(w) && json_is_true(json_object_get(request, "guards")),
     };
     snprintf(w->forms[slot], sizeof w->forms[slot], "%s", options.form ? options.form : "");
     w->are_guarded[slot] = options.is_guarded;
@@ -348,8 +353,10 @@ static bench_answer find_writes(worker *w, void *state, const json_t *request, u
 {
     char found[BENCH_REASON_TEXT] = "";
     bench_answer answer = BENCH_OK;
-    if (!w->contender->guards)
+    if (!has_guards(w)) {
+        put_text(reply, "guards", w->contender->guards ? w->contender->unguarded(w->session) : NULL);
         return answer;
+    }
     if (w->are_guarded[json_integer_value(json_object_get(request, "slot"))])
         answer = w->contender->guards(state, found, w->reason);
     else
