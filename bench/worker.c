@@ -353,8 +353,11 @@ static bench_answer find_writes(worker *w, void *state, const json_t *request, u
 {
     char found[BENCH_REASON_TEXT] = "";
     bench_answer answer = BENCH_OK;
-    if (!has_guards(w)) {
-        put_text(reply, "guards", w->contender->guards ? w->contender->unguarded(w->session) : NULL);
+    if (!w->contender->guards)
+        return answer;
+    const char *unguarded = w->contender->unguarded(w->session);
+    if (unguarded) {
+        put_text(reply, "guards", unguarded);
         return answer;
     }
     if (w->are_guarded[json_integer_value(json_object_get(request, "slot"))])
