@@ -160,6 +160,7 @@ static void put_details(worker *w, void *state, json_t *reply)
     json_object_set_new(reply, "on_device", json_boolean(d.on_device));
 }
 
+// Whether guards can be laid for this contender on its device.
 static bool has_guards(const worker *w)
 {
     return w->contender->guards && !w->contender->unguarded(w->session);
