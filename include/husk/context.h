@@ -199,6 +199,48 @@ HUSK_API bool husk_context_has_quirk(husk_context *context, husk_quirk quirk);
  */
 HUSK_API husk_status husk_context_quirk(husk_context *context, husk_quirk quirk, bool *has, husk_error *error);
 
+/*
+ * Bind each of the threads with which the driver computes on this CPU device to a CPU of its own. PoCL leaves them
+ * unbound: two may share a CPU while another one is idle, and work then takes up to twice as long. Husk never binds
+ * threads by itself.
+ *
+ * cpus: the numbers of the CPUs, at least as many as the driver has threads (its compute units). The driver's first
+ * thread gets the first of them, the second thread the second; what is left over is not used. Each must be a CPU that
+ * the calling thread may use now, and none may be there twice. NULL with count 0: all CPUs that the calling thread may
+ * use, in ascending order.
+ *
+ * NULL is for a program that has the machine, or its set of CPUs, to itself. It answers UNSUPPORTED, and binds nothing,
+ * where processes might meet on the same CPUs:
+ * - The driver has fewer threads than the calling thread has CPUs. The rest may be for others, as where each rank of a
+ *   machine is given its share of the threads.
+ * - Another process of this user has bound threads in this way, has not ended, and may use one of these CPUs. Each
+ *   holds a lock on the file "threads" in the user's cache folder ($XDG_CACHE_HOME/husk, else $HOME/.cache/husk) until
+ *   it ends, since the driver's threads stay bound as long; a descriptor stays open for it. Where that folder cannot be
+ *   had nobody is asked. Another context of the same process is not refused.
+ * Such processes divide the CPUs between them, and each names its own. NULL also answers UNSUPPORTED where the driver
+ * has more threads than there are CPUs.
+ *
+ * UNSUPPORTED, too, for any cpus:
+ * - The device is no CPU, or the system is not Linux, or does not let threads be bound.
+ * - The driver runs no native kernels (clEnqueueNativeKernel), by which the threads are found, or runs them on the
+ *   thread that calls it.
+ * - A second after the first thread has come, others have not: they have work to do, or the driver runs native kernels
+ *   on some threads alone.
+ * After a failure each thread may run where it might before.
+ *
+ * The call makes queues of its own, and waits until the device comes to them. So it is best made right behind
+ * husk_context_create, before work is enqueued. It may be made again, also with other CPUs. What it changes are the
+ * driver's threads, which all contexts of that driver in this process share. Two calls at once, for two contexts of one
+ * driver, may keep threads from each other, and then answer UNSUPPORTED.
+ */
+HUSK_API husk_status husk_context_bind_threads(husk_context *context, const int *cpus, size_t count,
+                                               husk_error *error);
+/*
+ * Whether each of those threads is bound to a CPU of its own, by whatever: OK and the answer in *bound, or UNSUPPORTED
+ * for the reasons above. It waits for the device in the same way.
+ */
+HUSK_API husk_status husk_context_threads_bound(husk_context *context, bool *bound, husk_error *error);
+
 /* OK, or DEVICE_LOST from the moment the device was lost on. */
 HUSK_API husk_status husk_context_status(const husk_context *context);
 

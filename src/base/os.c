@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE // madvise, locks of open files
+#define _GNU_SOURCE // madvise, locks of open files, sets of CPUs
 #endif
 #include "base/os.h"
 
@@ -14,6 +14,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/syscall.h>
+#endif
 
 uint64_t husk__now_ns(void)
 {
@@ -265,6 +269,19 @@ void husk__unlock(int lock)
     fcntl(lock, F_OFD_SETLK, &all);
     close(lock);
 }
+
+int64_t husk__find_lock(const char *path, uint32_t from, uint32_t to)
+{
+    struct flock asked = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)(to - from)};
+    const int descriptor = from < to ? open_lock(path) : -1; // a length of 0 would be all of the file
+    if (descriptor < 0)
+        return -1;
+    const bool is_found = fcntl(descriptor, F_OFD_GETLK, &asked) == 0 && asked.l_type != F_UNLCK;
+    close(descriptor);
+    if (!is_found)
+        return -1;
+    return asked.l_start > (off_t)from ? (int64_t)asked.l_start : (int64_t)from;
+}
 #else
 int husk__lock(const char *path, uint32_t place, uint64_t patience_ns)
 {
@@ -275,6 +292,12 @@ int husk__lock(const char *path, uint32_t place, uint64_t patience_ns)
 void husk__unlock(int lock)
 {
     (void)lock;
+}
+
+int64_t husk__find_lock(const char *path, uint32_t from, uint32_t to)
+{
+    (void)path, (void)from, (void)to;
+    return -1;
 }
 #endif
 
@@ -381,3 +404,84 @@ void husk__remove_old_temporaries(const char *folder, bool is_ours(const char *n
     if (directory)
         closedir(directory);
 }
+
+long husk__process_number(void)
+{
+    return (long)getpid();
+}
+
+#if defined(__linux__)
+long husk__thread_number(void)
+{
+    return syscall(SYS_gettid); // glibc has a function for it from 2.30 on
+}
+
+static int *list_cpus(const cpu_set_t *set, size_t bytes, size_t *count)
+{
+    *count = (size_t)CPU_COUNT_S(bytes, set);
+    int *cpus = malloc((*count + 1) * sizeof *cpus);
+    size_t found = 0;
+    for (int cpu = 0; cpus && found < *count; ++cpu)
+        if (CPU_ISSET_S(cpu, bytes, set))
+            cpus[found++] = cpu;
+    return cpus;
+}
+
+int *husk__allowed_cpus(long thread, size_t *count)
+{
+    enum { FIRST = 1024, MOST = 1 << 20 }; // the system takes no set that is smaller than its own
+    int *cpus = NULL;
+    bool is_small = true;
+    for (int most = FIRST; is_small && most <= MOST; most *= 4) {
+        const size_t bytes = CPU_ALLOC_SIZE(most);
+        cpu_set_t *set = calloc(1, bytes);
+        if (!set)
+            return NULL;
+        const bool is_told = sched_getaffinity((pid_t)thread, bytes, set) == 0;
+        is_small = !is_told && errno == EINVAL;
+        const int why = errno;
+        cpus = is_told ? list_cpus(set, bytes, count) : NULL;
+        free(set);
+        errno = is_told ? ENOMEM : why;
+    }
+    return cpus;
+}
+
+bool husk__allow_cpus(const int *cpus, size_t count)
+{
+    int most = 0;
+    for (size_t i = 0; i < count; ++i)
+        most = cpus[i] > most ? cpus[i] : most;
+    const size_t bytes = CPU_ALLOC_SIZE(most + 1);
+    cpu_set_t *set = calloc(1, bytes);
+    if (!set)
+        return false;
+    for (size_t i = 0; i < count; ++i)
+        CPU_SET_S(cpus[i], bytes, set);
+    const bool done = sched_setaffinity(0, bytes, set) == 0;
+    const int why = errno;
+    free(set);
+    errno = why;
+    return done;
+}
+#else
+long husk__thread_number(void)
+{
+    return 0;
+}
+
+int *husk__allowed_cpus(long thread, size_t *count)
+{
+    (void)thread;
+    *count = 0;
+    errno = ENOSYS;
+    return NULL;
+}
+
+bool husk__allow_cpus(const int *cpus, size_t count)
+{
+    (void)cpus, (void)count;
+    errno = ENOSYS;
+    return false;
+}
+#endif

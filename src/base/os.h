@@ -72,10 +72,24 @@ bool husk__write_named_file(const char *path, const void *bytes, size_t size);
  */
 int husk__lock(const char *path, uint32_t place, uint64_t patience_ns);
 void husk__unlock(int lock);
+/* The first place in [from, to) of the file that somebody else has locked; -1: none, or there is no such file. */
+int64_t husk__find_lock(const char *path, uint32_t from, uint32_t to);
 /*
  * Temporaries in the folder that are an hour old: whoever wrote them was killed. Only those of files whose names, of
  * length characters, are the caller's own.
  */
 void husk__remove_old_temporaries(const char *folder, bool is_ours(const char *name, size_t length));
+
+/* The system's numbers of this process and of the calling thread; the thread's is 0 where there are none. */
+long husk__process_number(void);
+long husk__thread_number(void);
+/*
+ * The CPUs, in ascending order, that a thread may run on: the one of that number (a process's number is that of its
+ * first thread), or with 0 the calling one. malloc'ed. NULL says why in errno: ENOSYS: the system does not tell; ESRCH:
+ * there is no such thread; ENOMEM.
+ */
+int *husk__allowed_cpus(long thread, size_t *count);
+/* Let the calling thread run on these alone. False says why in errno, and nothing has changed. */
+bool husk__allow_cpus(const int *cpus, size_t count);
 
 #endif

@@ -4,8 +4,8 @@
 //   magic "HUSKBIN", format version 1, key length, key, binary length, XXH3-128 of key and binary, binary
 //
 // The checksum is verified before a driver sees a byte; whatever is wrong with a file, it is as if it were not
-// there. The file "lock" beside them is empty. HASH.crashed, HASH as in HASH.bin, says of a program that its driver's
-// compiler crashes on it; others write it (program.c, announce).
+// there. The files "lock" and, of threads.c, "threads" beside them are empty. HASH.crashed, HASH as in HASH.bin, says
+// of a program that its driver's compiler crashes on it; others write it (program.c, announce).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +37,16 @@ static char *default_directory(void)
     if (path.failed)
         husk__text_free(&path);
     return path.bytes;
+}
+
+char *husk__user_folder(void)
+{
+    char *folder = default_directory();
+    if (folder && !husk__prepare_private_directory(folder)) {
+        free(folder);
+        folder = NULL;
+    }
+    return folder;
 }
 
 static bool is_wanted(husk_cache_mode mode, const husk_device_traits *traits, const husk__log *log)

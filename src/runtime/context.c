@@ -34,6 +34,7 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     pthread_mutex_init(&context->lock, NULL);
     pthread_mutex_init(&context->programs.lock, NULL);
     pthread_mutex_init(&context->quirk_lock, NULL);
+    pthread_mutex_init(&context->threads_lock, NULL);
     context->device = device;
     context->list = device->list;
     husk__device_list_retain(context->list);
@@ -161,6 +162,7 @@ void husk_context_release(husk_context *context)
     husk__cache_close(&context->cache);
     clReleaseContext(context->cl);
     husk_device_list_release(context->list);
+    pthread_mutex_destroy(&context->threads_lock);
     pthread_mutex_destroy(&context->quirk_lock);
     pthread_mutex_destroy(&context->lock);
     free(context);

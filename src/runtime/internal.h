@@ -273,6 +273,8 @@ typedef struct husk__cache {
 void husk__cache_open(husk__cache *cache, const husk_context_params *params, const husk_device_traits *traits,
                       const husk__log *log);
 void husk__cache_close(husk__cache *cache);
+/* Where a user's programs keep such files unless they name another folder; it is private. To be freed; NULL: none. */
+char *husk__user_folder(void);
 /*
  * While one builds what is not there, the others that want the same wait for it, patience_ns at most. -1: none to be
  * had, one goes on without. To be ended by husk__unlock.
@@ -319,6 +321,7 @@ struct husk_context {
     atomic_int features[HUSK__FEATURES]; /* 0 not probed yet, 1 there and right, -1 not */
     pthread_mutex_t quirk_lock;          /* one probe at a time: FLUSH measures */
     atomic_int quirks[HUSK__QUIRKS];     /* 0 not probed yet, 1 there, -1 not, -2 its kernel could not be run */
+    pthread_mutex_t threads_lock;        /* one gathering of the driver's threads at a time */
     atomic_bool flushes_anyway;          /* denormal numbers, without being told: known with FLUSH */
     _Atomic uint64_t builds, cache_loads, build_ns, plans, plan_hits;
 };
@@ -400,6 +403,15 @@ void husk__profile_keep(husk_queue *queue, const char *name, cl_event event);
  * costs nothing, which a probe finds out. Files of the runtime itself, which has the probes, go without.
  */
 bool husk__flushes_denormals(husk_context *context, const char *file);
+
+/* ---- the driver's threads: gather.c ---- */
+
+/*
+ * Once all threads of the CPU device's driver are there, so many of them, bind each to the CPU at its place in cpus,
+ * or, where that is NULL, none. All or none are bound. *bound: whether each had a CPU of its own before; may be NULL.
+ */
+husk_status husk__gather_threads(husk_context *context, size_t count, const int *cpus, bool *bound,
+                                 const husk__scope *scope);
 
 /* Keep the queue in order: its number for the command just enqueued, noted at a block (which may be NULL). */
 void husk__queue_used(husk_queue *queue, husk__block *block);

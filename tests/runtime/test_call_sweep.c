@@ -507,6 +507,38 @@ START_TEST(quirks)
 }
 END_TEST
 
+// ---- threads: bound by a call that says so ----
+
+static husk_status bind_threads(void *user)
+{
+    subject *s = user;
+    husk_status status = SWEPT(husk_context_bind_threads, s->context, NULL, 0);
+    return status ? status : SWEPT(husk_context_threads_bound, s->context, &s->has);
+}
+
+static void check_threads(void *user, const char *when)
+{
+    subject *s = user;
+    ck_assert_msg(s->has, "%s: the threads are not bound", when);
+}
+
+START_TEST(threads)
+{
+    subject s = {0};
+    husk_error error;
+    ck_assert_ptr_nonnull(mkdtemp(strcpy(directory, "/tmp/husk-sweep-XXXXXX")));
+    test_setenv("XDG_CACHE_HOME", directory); // no other process is asked
+    sweep_begin();
+    if (husk_context_bind_threads(test_context(), NULL, 0, &error) == HUSK_OK)
+        SWEEP("threads", make_context, bind_threads, NULL, check_threads);
+    else
+        printf("threads: %s\n", error.text);
+    sweep_end();
+    test_restore_environment();
+    test_remove_kernels(directory);
+}
+END_TEST
+
 START_TEST(enough_was_planted)
 {
     sweep_report("runtime", sweep_has_all() ? 900 : 300);
@@ -523,6 +555,7 @@ int main(void)
     tcase_add_test(tests, transfers_events_and_profiles);
     tcase_add_test(tests, features);
     tcase_add_test(tests, quirks);
+    tcase_add_test(tests, threads);
     tcase_add_test(tests, enough_was_planted);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -241,6 +241,10 @@ ENQUEUES(clEnqueueNDRangeKernel,
          (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
           const size_t *global, const size_t *local, cl_uint count, const cl_event *events, cl_event *event),
          (queue, kernel, dimensions, offset, global, local, count, events, event))
+ENQUEUES(clEnqueueNativeKernel,
+         (cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t size, cl_uint mem_count,
+          const cl_mem *mems, const void **places, cl_uint count, const cl_event *events, cl_event *event),
+         (queue, function, arguments, size, mem_count, mems, places, count, events, event))
 ENQUEUES(clEnqueueWriteBuffer,
          (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, const void *host,
           cl_uint count, const cl_event *events, cl_event *event),

@@ -50,6 +50,7 @@
     X(clReleaseMemObject) X(clCreateProgramWithSource) X(clCreateProgramWithBinary) X(clBuildProgram)         \
     X(clRetainProgram) X(clReleaseProgram) X(clGetProgramInfo) X(clCreateKernel) X(clRetainKernel)            \
     X(clReleaseKernel) X(clSetKernelArg) X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel)                \
+    X(clEnqueueNativeKernel)                                                                                  \
     X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)              \
     X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clEnqueueMarkerWithWaitList)                           \
     X(clEnqueueBarrierWithWaitList) X(clCreateUserEvent) X(clSetUserEventStatus) X(clRetainEvent)             \
@@ -545,6 +546,10 @@ static void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem
     return mapped;
 }
 
+ENQUEUES(clEnqueueNativeKernel, 0,
+         (cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t size, cl_uint mem_count,
+          const cl_mem *mems, const void **places, cl_uint count, const cl_event *events, cl_event *event),
+         (queue, function, arguments, size, mem_count, mems, places, count, events, event))
 ENQUEUES(clEnqueueWriteBuffer, size,
          (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, const void *host,
           cl_uint count, const cl_event *events, cl_event *event),
