@@ -13,6 +13,7 @@
  *     doctor_list.c     devices: which OpenCL lists, and which are meant
  *     doctor_device.c   devices: results and clocks
  *     doctor_speed.c    devices: whether they hold their speed
+ *     doctor_threads.c  devices: whether a CPU's driver binds its threads
  *     doctor_probe.c    what runs in those processes
  *
  * For tests alone: HUSK_DOCTOR_ROOT is a folder that stands for / where /sys, /dev, /proc, /etc and /usr are looked at,
@@ -30,7 +31,7 @@
 #include "contestant.h"
 #include "text.h"
 
-#define BENCH_PROBE_ARGUMENT "--probe" /* clbench --probe icd LIBRARY, devices WISH, or open FILE */
+#define BENCH_PROBE_ARGUMENT "--probe" /* clbench --probe icd LIBRARY, devices WISH, threads WISH, or open FILE */
 #define BENCH_DOCTOR_PATH    1024
 #define BENCH_DOCTOR_GROUPS  64
 
@@ -118,6 +119,9 @@ double bench_doctor_check_seconds(const bench_options *options);
 
 /* Keep it busy, and say whether it becomes slower. */
 void bench_doctor_heat(bench_patient *p);
+
+/* Say whether its threads are left unbound. */
+void bench_doctor_threads(bench_patient *p);
 
 /* What rates say that were taken at times, seconds from the start on, of a device that was busy for so long. */
 typedef struct bench_speed {

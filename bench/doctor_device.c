@@ -196,6 +196,8 @@ static void examine_device(bench_doctor *d, const char *wish)
         check_results(p);
         if (!bench_interrupted)
             tell_quirks(p);
+        if (!bench_interrupted)
+            bench_doctor_threads(p);
     } else if (!bench_interrupted) {
         bench_doctor_advise(
             bench_doctor_find(d, BENCH_FINDING_PROBLEM, "device_unusable", "%.100s cannot be used: %.800s",

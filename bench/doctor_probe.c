@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the doctor does in a process of its own, since drivers crash and hang: load one driver and list it, open a
-// device file, or list everything as a program would. It answers as a worker does (bench/process.h): one line, and
-// before it lines that say where it is.
+// device file, list everything as a program would, or ask for a device's threads. It answers as a worker does
+// (bench/process.h): one line, and before it lines that say where it is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -133,6 +133,24 @@ static json_t *list_devices(const char *wish)
                      text_json(unfit.text));
 }
 
+// Whether a program's threads would share processors; no also where that cannot be asked.
+static json_t *ask_threads(const char *wish)
+{
+    husk_device_list *list = NULL;
+    const husk_device *device = NULL;
+    husk_context *context = NULL;
+    bool bound = true;
+    say("asking for its threads");
+    const bool is_told = husk_device_list_create(&list, NULL) == HUSK_OK &&
+                         husk_device_list_select(list, wish, &device, NULL) == HUSK_OK &&
+                         husk_context_create(device, NULL, &context, NULL) == HUSK_OK &&
+                         husk_context_threads_bound(context, &bound, NULL) == HUSK_OK;
+    const bool are_several = is_told && husk_context_traits(context)->compute_units > 1;
+    husk_context_release(context);
+    husk_device_list_release(list);
+    return json_pack("{s:s, s:b}", "answer", "ok", "unbound", are_several && !bound);
+}
+
 // As a driver's library opens a device file.
 static json_t *open_node(const char *path)
 {
@@ -150,9 +168,10 @@ int bench_doctor_probe(const char *what, const char *argument)
     // What a driver starts must not hold the pipes open when this process has crashed.
     fcntl(BENCH_WORKER_REQUESTS, F_SETFD, FD_CLOEXEC);
     fcntl(BENCH_WORKER_REPLIES, F_SETFD, FD_CLOEXEC);
-    send_line(!strcmp(what, "icd")    ? examine_icd(argument)
-              : !strcmp(what, "open") ? open_node(argument)
-                                      : list_devices(argument));
+    send_line(!strcmp(what, "icd")       ? examine_icd(argument)
+              : !strcmp(what, "open")    ? open_node(argument)
+              : !strcmp(what, "threads") ? ask_threads(argument)
+                                         : list_devices(argument));
     // A test's layer writes down at the end of a process what it has called.
     if (getenv("HUSK_TEST_REPORT"))
         exit(0);

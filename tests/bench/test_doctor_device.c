@@ -75,6 +75,20 @@ START_TEST(a_compilers_fault_is_noted_with_what_to_do)
 }
 END_TEST
 
+// Said of other programs: clbench's own workers bind them. It depends on the driver alone, so a machine of one
+// processor has no such note.
+START_TEST(threads_that_share_processors_are_noted)
+{
+    expect_code(0, "POCL_AFFINITY=1", "", GEMM);
+    ck_assert_ptr_null(doctor_find("threads_unbound"));
+    expect_code(0, "env -u POCL_AFFINITY", "", GEMM);
+    if (strstr(doctor_said, "Portable Computing Language") && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        doctor_expect("note", "threads_unbound", "the driver does not bind its threads", "husk_context_bind_threads");
+    expect_code(0, "env -u POCL_AFFINITY", "fail=-59 clEnqueueNativeKernel", GEMM); // that cannot be asked
+    ck_assert_ptr_null(doctor_find("threads_unbound"));
+}
+END_TEST
+
 START_TEST(a_sound_device_has_no_problem)
 {
     // The machine may be busy, which is noted, and no problem.
@@ -229,6 +243,7 @@ int main(void)
     TCase *tests = tcase_create("devices");
     tcase_set_timeout(tests, 1000);
     tcase_add_test(tests, a_compilers_fault_is_noted_with_what_to_do);
+    tcase_add_test(tests, threads_that_share_processors_are_noted);
     tcase_add_test(tests, a_sound_device_has_no_problem);
     tcase_add_test(tests, a_device_that_miscomputes_is_named_with_the_operator_and_its_variant);
     tcase_add_test(tests, an_operator_that_crashes_is_named);
