@@ -11,14 +11,14 @@ int main(void)
     husk_context *context;
     husk_queue *queue;
     husk_buffer *x_memory, *w_memory, *y_memory;
-    if (husk_context_create(NULL, NULL, &context, &error) ||
-        husk_queue_create(context, NULL, &queue, &error) ||
+    if (husk_context_create(NULL, NULL, &context, &error) || husk_queue_create(context, NULL, &queue, &error) ||
         husk_buffer_create(context, sizeof image, &x_memory, &error) ||
         husk_buffer_create(context, sizeof filter, &w_memory, &error) ||
         husk_buffer_create(context, sizeof result, &y_memory, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
+    husk_context_bind_threads(context, NULL, 0, NULL); // a CPU's threads, to a core each, if it can be
     husk_tensor x = husk_tensor_make(x_memory, HUSK_F32, 4, (int64_t[]){1, 3, 32, 32});
     husk_tensor w = husk_tensor_make(w_memory, HUSK_F32, 4, (int64_t[]){8, 3, 3, 3});
     husk_tensor y = husk_tensor_make(y_memory, HUSK_F32, 4, (int64_t[]){1, 8, 32, 32});

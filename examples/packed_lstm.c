@@ -116,6 +116,7 @@ int main(void)
         fprintf(stderr, "%s\n", error.text);
         goto cleanup;
     }
+    husk_context_bind_threads(context, NULL, 0, NULL); /* a CPU's threads, to a core each, if it can be */
     fill(numbers, sizeof numbers / sizeof *numbers);
     if (husk_buffer_write(queue, memory, 0, sizeof numbers, numbers) ||
         husk_buffer_write(queue, memory, sizeof(float) * STEPS * BATCH * FEATURES, sizeof lengths, lengths)) {

@@ -89,7 +89,13 @@ int main(void)
     husk_context *context = NULL;
     husk_plan *plan = NULL;
     husk_packed *packed = NULL;
-    if (husk_context_create(NULL, NULL, &context, &error) || prepare(context, &plan, &packed, &error)) {
+    if (husk_context_create(NULL, NULL, &context, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    /* The driver's threads, not these two: before there is work, and a GPU has none. */
+    husk_context_bind_threads(context, NULL, 0, NULL);
+    if (prepare(context, &plan, &packed, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
