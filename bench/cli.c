@@ -230,7 +230,7 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
                              written_twice(o));
     if (!spares_inputs(o, reason))
         return false;
-    if (o->rounds < 1)
+    if (o->rounds < 1 && o->rounds != BENCH_ROUNDS_UNSAID)
         return bench_explain(reason, BENCH_REASON_TEXT, "--rounds: at least 1 is wanted");
     return true;
 }
@@ -249,7 +249,7 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
 {
     memset(options, 0, sizeof *options);
     options->program = argv[0];
-    options->rounds = 1;
+    options->rounds = BENCH_ROUNDS_UNSAID;
     options->warmup = 3;
     options->seed = 1;
     int command_at = -1;

@@ -45,6 +45,8 @@ typedef enum bench_command {
 #define BENCH_MAX_MERGED  16
 #define BENCH_MAX_FILES   16
 
+#define BENCH_ROUNDS_UNSAID INT64_MIN
+
 typedef struct bench_options {
     bench_command command;
     const char *program;                    /* argv[0] */
@@ -73,7 +75,8 @@ typedef struct bench_options {
     bool json, peaks; /* devices */
     bool list, dry_run, quiet, quick, help, version;
     bool compile, startup, no_startup, cold;
-    int64_t rounds, warmup, seed;
+    int64_t rounds; /* BENCH_ROUNDS_UNSAID: as many as the suite usually has */
+    int64_t warmup, seed;
     double max_time, budget; /* seconds; budget 0: the command's own, negative: none */
     double heat;             /* doctor: the same */
     double compile_time;     /* seconds for what may compile: max_time, where that was given */

@@ -80,7 +80,7 @@ static const bench_cli_option options[] = {
     {"max-time", 0, DURATION, AT(max_time), DOCTOR, "TIME", "",
      "a driver that takes longer is ended (default 30s)"},
     {"rounds", 'r', INTEGER, AT(rounds), RUNS, "N", "",
-     "measure everything N times, in shuffled order (default 1)"},
+     "measure everything N times, each time by new processes (default 1; of the suite standard, without --quick, 3)"},
     {"warmup", 'w', INTEGER, AT(warmup), RUNS, "N", "", "runs before measuring, at least (default 3)"},
     {"seed", 0, INTEGER, AT(seed), RUNS | VERIFY | TUNE | DOCTOR, "N", "",
      "of the shuffling and of the samples that are verified"},

@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "cli.h"
-#include "rank_test.h"
-#include "stats.h"
 
 const char *bench_change_text(bench_change change)
 {
-    static const char *const texts[] = {"~", "slower", "faster", "?"};
+    static const char *const texts[] = {"~", "slower", "faster", "?", "two speeds"};
     return (size_t)change < sizeof texts / sizeof *texts ? texts[change] : "?";
 }
 
@@ -117,8 +115,9 @@ static bool add_pair(bench_comparison *c, const json_t *old_row, const json_t *n
                          .ratio = NAN,
                          .limit = NAN,
                          .p = NAN};
-    return bench_side_take(&pair->sides[0], old_row, c->is_normalised ? c->rates[0] : NAN) &&
-           bench_side_take(&pair->sides[1], new_row, c->is_normalised ? c->rates[1] : NAN);
+    // A side that could not be filled is freed with the others.
+    const bool has_old = bench_side_take(&pair->sides[0], old_row, &c->machines[0]);
+    return bench_side_take(&pair->sides[1], new_row, &c->machines[1]) && has_old;
 }
 
 static bool pair_rows(bench_comparison *c, const size_t devices[2])
@@ -142,132 +141,6 @@ static bool pair_rows(bench_comparison *c, const size_t devices[2])
                 return false;
         }
     }
-    return true;
-}
-
-// ---- verdicts ----
-
-static bool find_noise(bench_comparison *c)
-{
-    bench_side **sides = calloc(c->pair_count + 1, sizeof *sides);
-    bool good = sides != NULL;
-    for (int side = 0; good && side < 2; side++) {
-        for (size_t i = 0; i < c->pair_count; i++) {
-            sides[i] = &c->pairs[i].sides[side];
-            c->has_rounds[side] = c->has_rounds[side] || sides[i]->rounds > 1;
-            c->disturbed[side] += sides[i]->disturbed;
-        }
-        good = bench_sides_noise(sides, c->pair_count);
-    }
-    free(sides);
-    return good;
-}
-
-static double largest(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static bool judge_pairs(bench_comparison *c)
-{
-    double *p = calloc(c->pair_count + 1, sizeof *p);
-    if (!p)
-        return false;
-    for (size_t i = 0; i < c->pair_count; i++) {
-        bench_pair *pair = &c->pairs[i];
-        const bench_side *s = pair->sides;
-        pair->ratio = s[1].typical / s[0].typical;
-        pair->limit = largest(BENCH_LEAST_CHANGE, s[0].noise + s[1].noise);
-        const bool enough = s[0].count >= BENCH_LEAST_SAMPLES && s[1].count >= BENCH_LEAST_SAMPLES;
-        p[i] = enough ? bench_rank_test(s[0].work, s[0].count, s[1].work, s[1].count) : NAN;
-    }
-    const bool good = bench_holm(p, c->pair_count);
-    for (size_t i = 0; good && i < c->pair_count; i++) {
-        bench_pair *pair = &c->pairs[i];
-        const double distance = log(pair->ratio);
-        pair->p = p[i];
-        if (isnan(p[i]) || !isfinite(distance))
-            pair->change = BENCH_UNSURE;
-        else if (p[i] < BENCH_LEVEL && fabs(distance) > pair->limit)
-            pair->change = distance > 0 ? BENCH_SLOWER : BENCH_FASTER;
-        else if (p[i] < BENCH_LEVEL && distance > log(1 + BENCH_UNSURE_CHANGE))
-            pair->change = BENCH_UNSURE; // slower by the samples, and the noise is no excuse for so much
-        c->slower += pair->change == BENCH_SLOWER;
-        c->faster += pair->change == BENCH_FASTER;
-        c->unsure += pair->change == BENCH_UNSURE;
-    }
-    free(p);
-    return good;
-}
-
-static bool is_in(const bench_pair *pair, const char *op)
-{
-    return !op || !strcmp(pair->op, op);
-}
-
-// The mean of the logarithms of its cases' ratios. Its interval is the wider of two: what the noise of the cases says,
-// and how the cases differ from each other (Student's). What it has to exceed is what its usual case has, root of n
-// smaller, and half of that at most: part of the noise is that of a process, which its cases share.
-static bool judge_group(bench_comparison *c, bench_group *group)
-{
-    double mean = 0, squares = 0, noise = 0, *limits = calloc(c->pair_count + 1, sizeof *limits);
-    size_t few = 0;
-    for (size_t i = 0; limits && i < c->pair_count; i++) {
-        const bench_pair *pair = &c->pairs[i];
-        if (!is_in(pair, group->op))
-            continue;
-        group->slower += pair->change == BENCH_SLOWER;
-        group->faster += pair->change == BENCH_FASTER;
-        group->unsure += pair->change == BENCH_UNSURE;
-        if (isnan(pair->p) || !isfinite(log(pair->ratio))) {
-            few++;
-            continue;
-        }
-        const double old_noise = pair->sides[0].noise, new_noise = pair->sides[1].noise;
-        limits[group->count++] = pair->limit;
-        mean += log(pair->ratio);
-        squares += log(pair->ratio) * log(pair->ratio);
-        noise += old_noise * old_noise + new_noise * new_noise;
-    }
-    if (!limits)
-        return false;
-    const double n = (double)group->count;
-    mean /= n;
-    double half = sqrt(noise) / n;
-    if (group->count > 2)
-        half = largest(half, bench_student(group->count - 1) *
-                                 sqrt(largest(squares / n - mean * mean, 0) / (n - 1)));
-    group->ratio = exp(mean);
-    group->low = exp(mean - half);
-    group->high = exp(mean + half);
-    group->limit = largest(BENCH_LEAST_CHANGE, bench_median(limits, group->count) / sqrt(n < 4 ? n : 4));
-    free(limits);
-    if (!group->count)
-        group->change = BENCH_UNSURE;
-    else if (fabs(mean) > half && fabs(mean) > group->limit)
-        group->change = mean > 0 ? BENCH_SLOWER : BENCH_FASTER;
-    else if (few > group->count || (mean > BENCH_LEAST_CHANGE && mean + half > log(1 + BENCH_UNSURE_CHANGE)))
-        group->change = BENCH_UNSURE;
-    return true;
-}
-
-static bool judge_groups(bench_comparison *c)
-{
-    c->groups = calloc(c->pair_count + 1, sizeof *c->groups);
-    if (!c->groups)
-        return false;
-    for (size_t i = 0; i < c->pair_count; i++) {
-        size_t known = 0;
-        while (known < c->group_count && strcmp(c->groups[known].op, c->pairs[i].op) != 0)
-            known++;
-        if (known < c->group_count)
-            continue;
-        c->groups[c->group_count++].op = c->pairs[i].op;
-    }
-    c->group_count++; // all together
-    for (size_t i = 0; i < c->group_count; i++)
-        if (!judge_group(c, &c->groups[i]))
-            return false;
     return true;
 }
 
@@ -307,23 +180,27 @@ bool bench_compare(const json_t *old_document, size_t old_device, const json_t *
     *c = (bench_comparison){.documents = {old_document, new_document},
                             .devices = {device_of(old_document, old_device),
                                         device_of(new_document, new_device)},
-                            .speed = NAN};
+                            .speed = NAN,
+                            .memory_speed = NAN};
     if (!is_same_device)
         c->why_not = "they are of different devices or drivers";
     else if (!has_sentinels(old_document, old_device) || !has_sentinels(new_document, new_device))
         c->why_not = "not every row says how fast the machine was beside it";
     c->is_normalised = !c->why_not;
-    c->rates[0] = bench_usual_rate(old_document, old_device);
-    c->rates[1] = bench_usual_rate(new_document, new_device);
-    c->speed = c->rates[1] / c->rates[0];
     const size_t most = json_array_size(json_object_get(new_document, "results")) +
                         json_array_size(json_object_get(old_document, "results")) + 1;
     c->pairs = calloc(most, sizeof *c->pairs);
     c->moves = calloc(most, sizeof *c->moves);
     c->only[0] = calloc(most, sizeof *c->only[0]);
     c->only[1] = calloc(most, sizeof *c->only[1]);
-    if (c->pairs && c->moves && c->only[0] && c->only[1] && pair_rows(c, devices) && find_noise(c) &&
-        judge_pairs(c) && judge_groups(c))
+    bool good = c->pairs && c->moves && c->only[0] && c->only[1];
+    for (int side = 0; side < 2; side++)
+        good = bench_machine_find(&c->machines[side], c->documents[side], devices[side]) && good;
+    c->speed = c->machines[1].gflops / c->machines[0].gflops;
+    c->memory_speed = c->machines[1].gbytes_per_s / c->machines[0].gbytes_per_s;
+    for (int side = 0; side < 2 && !c->is_normalised; side++) // times are what they are
+        c->machines[side].gflops = NAN;
+    if (good && pair_rows(c, devices) && bench_comparison_judge(c))
         return true;
     bench_comparison_free(c);
     return false;
@@ -332,7 +209,7 @@ bool bench_compare(const json_t *old_document, size_t old_device, const json_t *
 int bench_comparison_code(const bench_comparison *c)
 {
     bool is_slower = c->slower > 0 || c->lost > 0;
-    bool is_unsure = c->unsure > 0 || c->doubtful > 0 || c->only_count[0] > 0 || c->pair_count == 0;
+    bool is_unsure = c->unsure > 0 || c->divided > 0 || c->doubtful > 0 || c->only_count[0] > 0 || c->pair_count == 0;
     for (size_t i = 0; i < c->group_count; i++) {
         is_slower = is_slower || c->groups[i].change == BENCH_SLOWER;
         is_unsure = is_unsure || c->groups[i].change == BENCH_UNSURE;
@@ -347,9 +224,11 @@ int bench_comparison_code(const bench_comparison *c)
 void bench_comparison_free(bench_comparison *c)
 {
     for (size_t i = 0; c->pairs && i < c->pair_count; i++) {
-        free(c->pairs[i].sides[0].work);
-        free(c->pairs[i].sides[1].work);
+        bench_side_free(&c->pairs[i].sides[0]);
+        bench_side_free(&c->pairs[i].sides[1]);
     }
+    bench_machine_free(&c->machines[0]);
+    bench_machine_free(&c->machines[1]);
     free(c->pairs);
     free(c->groups);
     free(c->moves);

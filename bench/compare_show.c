@@ -11,8 +11,8 @@
 // "+15.2%"; "~" for what cannot be told from noise.
 static void format_change(double ratio, bench_change change, char text[32])
 {
-    if (change == BENCH_SAME || change == BENCH_UNSURE || !isfinite(ratio))
-        snprintf(text, 32, "%s", change == BENCH_UNSURE ? "?" : "~");
+    if ((change != BENCH_SLOWER && change != BENCH_FASTER) || !isfinite(ratio))
+        snprintf(text, 32, "%s", change == BENCH_UNSURE ? "?" : change == BENCH_DIVIDED ? "-" : "~");
     else
         snprintf(text, 32, "%+.1f%%", 100 * (ratio - 1));
 }
@@ -61,11 +61,33 @@ static void format_state(const json_t *row, char text[32])
     snprintf(text, 32, "%s%.24s", is_right ? "" : ": ", is_right ? "" : state);
 }
 
-static const char *few_words(const bench_pair *pair)
+// The run whose processes disagree, and how.
+static void format_divided(const bench_pair *pair, char text[128])
 {
-    return isnan(pair->p)                 ? "too few samples"
-           : pair->change == BENCH_UNSURE ? "slower, within noise"
-                                          : "";
+    static const char *const runs[] = {"old", "new"};
+    char speeds[2][96];
+    for (int side = 0; side < 2; side++)
+        bench_levels_text(&pair->sides[side].levels, speeds[side]);
+    if (speeds[0][0] && speeds[1][0])
+        snprintf(text, 128, "both runs, the new one %.90s", speeds[1]);
+    else
+        snprintf(text, 128, "the %s run %.90s", runs[!speeds[0][0]], speeds[!speeds[0][0]]);
+}
+
+// Why nothing is claimed of a case that looks different.
+static void few_words(const bench_pair *pair, char text[128])
+{
+    text[0] = '\0';
+    if (isnan(pair->p))
+        snprintf(text, 128, "too few samples");
+    else if (pair->sides[0].levels.disagree || pair->sides[1].levels.disagree)
+        format_divided(pair, text);
+    else if (pair->change == BENCH_UNSURE)
+        snprintf(text, 128, "slower, within noise");
+    else if (pair->by_machine)
+        snprintf(text, 128, "as the machine");
+    else if (pair->overlaps)
+        snprintf(text, 128, "processes overlap");
 }
 
 // A case where several variants were asked for is one with its variant.
@@ -104,7 +126,9 @@ static void format_group(const bench_group *g, char *text, size_t size)
         snprintf(text, size, "%s: %.1f%% faster", name, faster);
     else
         snprintf(text, size, "%s: %s", name,
-                 g->change == BENCH_UNSURE ? "ambiguous" : "no difference that can be told from noise");
+                 g->change == BENCH_UNSURE    ? "ambiguous"
+                 : g->change == BENCH_DIVIDED ? "not judged"
+                                              : "no difference that can be told from noise");
     bench_append(text, size, " (times %.3f, %.3f to %.3f; %zu case%s", g->ratio, g->low, g->high, g->count,
                  g->count == 1 ? "" : "s");
     if (g->slower)
@@ -113,6 +137,8 @@ static void format_group(const bench_group *g, char *text, size_t size)
         bench_append(text, size, ", %zu faster", g->faster);
     if (g->unsure)
         bench_append(text, size, ", %zu ambiguous", g->unsure);
+    if (g->divided)
+        bench_append(text, size, ", and %zu not judged", g->divided);
     bench_append(text, size, "; noise %s)", limit);
 }
 
@@ -155,28 +181,78 @@ static void verdict(const bench_comparison *c, char *text, size_t size)
     if (c->faster)
         bench_append(text, size, "%zu case%s faster. ", c->faster, c->faster == 1 ? " is" : "s are");
     if (c->unsure)
-        bench_append(text, size, "%zu case%s ambiguous: more samples tell (--rounds 5, no --quick).",
-                     c->unsure, c->unsure == 1 ? " is" : "s are");
+        bench_append(text, size, "%zu case%s ambiguous. ", c->unsure, c->unsure == 1 ? " is" : "s are");
+    if (c->divided)
+        bench_append(text, size, "%zu case%s not judged: processes disagree. ", c->divided,
+                     c->divided == 1 ? " is" : "s are");
     if (text[0] && text[strlen(text) - 1] == ' ')
         text[strlen(text) - 1] = '\0';
 }
 
+// What the sentinel did.
 static void machine(const bench_comparison *c, char *text, size_t size)
 {
-    if (!c->is_normalised)
+    if (!c->is_normalised) {
         snprintf(text, size, "Times are compared as they are: %s.", c->why_not);
-    else
-        snprintf(
-            text, size,
-            "Times are compared as if the machine had been as fast in both (the sentinel ran at %.1f%% of the old "
-            "run's rate in the new one).",
-            100 * c->speed);
+        return;
+    }
+    snprintf(text, size,
+             "The machine: its arithmetic ran at %.1f%% of the old run's rate in the new one, by the sentinel",
+             100 * c->speed);
+    if (isfinite(c->memory_speed))
+        bench_append(text, size, ", its memory at %.1f%%", 100 * c->memory_speed);
+    bench_append(text, size, ". A change counts when it is there as measured, and with either taken out.");
     if (c->disturbed[0] + c->disturbed[1])
         bench_append(text, size,
-                     " %zu rounds of the old and %zu of the new run do not count: something else ran.",
+                     " Rounds that do not count, since something else ran: %zu of the old, %zu of the new run.",
                      c->disturbed[0], c->disturbed[1]);
-    if (!c->has_rounds[0] || !c->has_rounds[1])
-        bench_append(text, size, " Measured in one round: --rounds 5 knows its noise better.");
+}
+
+// Which level decided how large a change has to be.
+static void levels(const bench_comparison *c, char *text, size_t size)
+{
+    size_t decided[3] = {0};
+    text[0] = '\0';
+    for (size_t i = 0; i < c->pair_count; i++)
+        decided[c->pairs[i].level]++;
+    if (!c->pair_count)
+        return;
+    bench_append(text, size,
+                 "The noise: processes of a case usually differ by %.1f%% in the old and %.1f%% in the new run",
+                 100 * c->usual[0].deviation, 100 * c->usual[1].deviation);
+    if (c->most[0] < 2 || c->most[1] < 2)
+        bench_append(text, size, " (taken for granted where a run has one process)");
+    bench_append(text, size, "; how they differ decides %zu case%s", decided[BENCH_LEVEL_PROCESSES],
+                 decided[BENCH_LEVEL_PROCESSES] == 1 ? "" : "s");
+    if (decided[BENCH_LEVEL_SAMPLES])
+        bench_append(text, size, ", samples within a process %zu", decided[BENCH_LEVEL_SAMPLES]);
+    if (decided[BENCH_LEVEL_LEAST])
+        bench_append(text, size, ", the least change that is claimed (%.0f%%) %zu", 100 * BENCH_LEAST_CHANGE,
+                     decided[BENCH_LEVEL_LEAST]);
+    bench_append(text, size, ".");
+}
+
+static bool was_cut(const bench_comparison *c)
+{
+    for (size_t i = 0; i < c->pair_count; i++)
+        for (int side = 0; side < 2; side++)
+            if (!strcmp(bench_text_of(json_object_get(c->pairs[i].sides[side].row, "time"), "stop"), "budget"))
+                return true;
+    return false;
+}
+
+// What to run to know more; "" where nothing is open.
+static void advice(const bench_comparison *c, char *text, size_t size)
+{
+    const size_t fewest = c->fewest[0] < c->fewest[1] ? c->fewest[0] : c->fewest[1];
+    bool is_open = c->unsure || c->divided;
+    text[0] = '\0';
+    for (size_t i = 0; i < c->group_count; i++)
+        is_open = is_open || c->groups[i].change == BENCH_UNSURE;
+    if (!is_open || !c->pair_count)
+        return;
+    snprintf(text, size, "To know more: --rounds %zu%s in both runs, without --quick, and nothing else running.",
+             fewest < 2 ? 3 : 2 * fewest + 1, was_cut(c) ? " --budget 0" : "");
 }
 
 static const char *started(const bench_comparison *c, int side)
@@ -206,7 +282,7 @@ static void print_groups(const bench_comparison *c)
 static void print_pair(const bench_comparison *c, size_t index, int width)
 {
     const bench_pair *p = &c->pairs[index];
-    char name[BENCH_ROW_NAME], old[32], new[32], change[32], noise[32];
+    char name[BENCH_ROW_NAME], old[32], new[32], change[32], noise[32], words[128];
     format_case(c, index, name, sizeof name);
     bench_format_ns(p->sides[0].median_ns, old, sizeof old);
     bench_format_ns(p->sides[1].median_ns, new, sizeof new);
@@ -214,11 +290,12 @@ static void print_pair(const bench_comparison *c, size_t index, int width)
     format_percent(p->limit, noise);
     const bench_colour colour = p->change == BENCH_SLOWER   ? BENCH_BAD
                                 : p->change == BENCH_FASTER ? BENCH_GOOD
-                                : p->change == BENCH_UNSURE ? BENCH_WARN
+                                : p->change == BENCH_UNSURE || p->change == BENCH_DIVIDED ? BENCH_WARN
                                                             : BENCH_FAINT;
     bench_print_name(name, width);
+    few_words(p, words);
     printf("  %8s  %8s  %s%8s%s  %6s  %s\n", old, new, bench_colour_on(colour), change, bench_colour_off(),
-           noise, few_words(p));
+           noise, words);
 }
 
 static void print_states(const bench_comparison *c, const char *const names[2])
@@ -244,13 +321,14 @@ static void print_states(const bench_comparison *c, const char *const names[2])
 
 void bench_comparison_print(const bench_comparison *c, const char *const names[2])
 {
-    char text[1000], name[BENCH_ROW_NAME];
+    char text[1000], name[BENCH_ROW_NAME], words[128];
     size_t longest = 20;
     bool has_words = false;
     for (size_t i = 0; i < c->pair_count; i++) {
         format_case(c, i, name, sizeof name);
         longest = strlen(name) > longest ? strlen(name) : longest;
-        has_words = has_words || few_words(&c->pairs[i])[0];
+        few_words(&c->pairs[i], words);
+        has_words = has_words || words[0];
     }
     const int width = bench_name_width(longest, has_words ? 60 : 40);
     bench_print(2, "%s%s%s (driver %s)\n", bench_colour_on(BENCH_STRONG), bench_text_of(c->devices[1], "name"),
@@ -258,8 +336,11 @@ void bench_comparison_print(const bench_comparison *c, const char *const names[2
     for (int side = 0; side < 2; side++)
         bench_print(2, "%s  %s: Husk %s, %s\n", side ? "new" : "old", names[side],
                bench_text_of(c->documents[side], "husk_version"), started(c, side));
-    machine(c, text, sizeof text);
-    bench_print(0, "%s\n", text);
+    void (*const lines[])(const bench_comparison *, char *, size_t) = {machine, levels};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        lines[i](c, text, sizeof text);
+        bench_print(0, "%s%s", text, text[0] ? "\n" : "");
+    }
     if (c->pair_count) {
         printf("\n%s", bench_colour_on(BENCH_STRONG));
         bench_print_name("case", width);
@@ -274,24 +355,30 @@ void bench_comparison_print(const bench_comparison *c, const char *const names[2
     print_states(c, names);
     verdict(c, text, sizeof text);
     bench_print(0, "\n%s\n", text);
+    advice(c, text, sizeof text);
+    bench_print(0, "%s%s", text, text[0] ? "\n" : "");
 }
 
 // ---- Markdown ----
 
 bool bench_comparison_markdown(const bench_comparison *c, const char *const names[2], FILE *file)
 {
-    char text[1000], name[BENCH_ROW_NAME], old[32], new[32], change[32], noise[32];
+    char text[1000], name[BENCH_ROW_NAME], old[32], new[32], change[32], noise[32], words[128];
     verdict(c, text, sizeof text);
     fprintf(file, "**%s**\n\n", text);
     fprintf(file, "%s, driver %s: %s (%s) against %s (%s). ", bench_text_of(c->devices[1], "name"),
             bench_text_of(c->devices[1], "driver"), names[1], started(c, 1), names[0], started(c, 0));
     machine(c, text, sizeof text);
+    fprintf(file, "%s ", text);
+    levels(c, text, sizeof text);
     fprintf(file, "%s\n\n", text);
     for (size_t i = 0; i < c->group_count; i++) {
         format_group(&c->groups[i], text, sizeof text);
         fprintf(file, "- %s\n", text);
     }
-    fputs("\n| case | old | new | change | noise |\n|---|---:|---:|---:|---:|\n", file);
+    advice(c, text, sizeof text);
+    fprintf(file, "%s%s%s", text[0] ? "\n" : "", text, text[0] ? "\n" : "");
+    fputs("\n| case | old | new | change | noise | |\n|---|---:|---:|---:|---:|---|\n", file);
     for (size_t i = 0; i < c->pair_count; i++) {
         const bench_pair *p = &c->pairs[i];
         format_case(c, i, name, sizeof name);
@@ -300,8 +387,9 @@ bool bench_comparison_markdown(const bench_comparison *c, const char *const name
         format_change(p->ratio, p->change, change);
         format_percent(p->limit, noise);
         const bool is_told = p->change == BENCH_SLOWER || p->change == BENCH_FASTER;
-        fprintf(file, "| `%s` | %s | %s | %s%s%s | %s |\n", name, old, new, is_told ? "**" : "", change,
-                is_told ? "**" : "", noise);
+        few_words(p, words);
+        fprintf(file, "| `%s` | %s | %s | %s%s%s | %s | %s |\n", name, old, new, is_told ? "**" : "", change,
+                is_told ? "**" : "", noise, words);
     }
     fputc('\n', file);
     for (size_t i = 0; i < c->move_count; i++) {
@@ -328,31 +416,46 @@ static json_t *number(double value)
 
 static const char *json_change(bench_change change)
 {
-    return change == BENCH_SAME ? "same" : change == BENCH_UNSURE ? "ambiguous" : bench_change_text(change);
+    return change == BENCH_SAME     ? "same"
+           : change == BENCH_UNSURE ? "ambiguous"
+                                    : bench_change_text(change);
+}
+
+static const char *json_level(bench_level level)
+{
+    static const char *const names[] = {"processes", "samples", "least"};
+    return names[level];
 }
 
 static json_t *side_json(const bench_side *s)
 {
-    return json_pack("{s:o, s:I, s:I, s:o, s:o, s:I}", "median_ns", number(s->median_ns), "n",
-                     (json_int_t)s->count, "rounds", (json_int_t)s->rounds, "half_width",
-                     number(s->half_width), "noise", number(s->noise), "disturbed", (json_int_t)s->disturbed);
+    json_t *processes = json_array();
+    for (size_t i = 0; i < s->processes; i++)
+        json_array_append_new(processes, number(exp(s->measured[i])));
+    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:I, s:b}", "median_ns", number(s->median_ns), "n",
+                     (json_int_t)s->count, "processes_ns", processes, "within", number(s->within), "between",
+                     number(s->deviation), "disturbed", (json_int_t)s->disturbed, "disagree", s->levels.disagree);
 }
 
 static json_t *pair_json(const bench_pair *p)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "case", p->text, "op", p->op, "variant",
-                     p->variant, "change", json_change(p->change), "ratio", number(p->ratio), "noise",
-                     number(p->limit), "p", number(p->p), "old", side_json(&p->sides[0]), "new",
-                     side_json(&p->sides[1]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o}", "case", p->text, "op",
+                     p->op, "variant", p->variant, "change", json_change(p->change), "ratio", number(p->ratio),
+                     "measured", number(exp(p->distances[BENCH_AS_MEASURED])), "by_arithmetic",
+                     number(exp(p->distances[BENCH_BY_ARITHMETIC])), "by_memory",
+                     number(exp(p->distances[BENCH_BY_MEMORY])), "noise", number(p->limit), "level",
+                     json_level(p->level), "by_machine", p->by_machine, "p", number(p->p), "old",
+                     side_json(&p->sides[0]), "new", side_json(&p->sides[1]));
 }
 
 static json_t *group_json(const bench_group *g)
 {
-    return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "op",
+    return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "op",
                      g->op ? json_string(g->op) : json_null(), "change", json_change(g->change), "count",
                      (json_int_t)g->count, "ratio", number(g->ratio), "low", number(g->low), "high",
-                     number(g->high), "noise", number(g->limit), "slower", (json_int_t)g->slower, "faster",
-                     (json_int_t)g->faster, "ambiguous", (json_int_t)g->unsure);
+                     number(g->high), "noise", number(g->limit), "p", number(g->p), "slower", (json_int_t)g->slower,
+                     "faster", (json_int_t)g->faster, "ambiguous", (json_int_t)g->unsure, "two_speeds",
+                     (json_int_t)g->divided);
 }
 
 static json_t *move_json(const bench_move *m)

@@ -69,6 +69,9 @@ static bench_answer husk_open(const bench_open_options *options, void **session,
         s->status = husk_context_create(s->device, &params, &s->context, &s->error);
     if (s->status == HUSK_OK)
         s->status = husk_queue_create(s->context, NULL, &s->queue, &s->error);
+    // Elsewhere PoCL does it, as told by bench/process.c.
+    if (s->status == HUSK_OK && !getenv("POCL_AFFINITY"))
+        husk_context_bind_threads(s->context, NULL, 0, NULL);
     s->open_ns = bench_now_ns() - start;
     return s->status == HUSK_OK ? BENCH_OK : explain(&s->error, s->status, reason);
 }
@@ -460,7 +463,7 @@ static const char *husk_unguarded(const void *session)
 static bench_answer husk_guards(void *state, char *found, char reason[BENCH_REASON_TEXT])
 {
     bench_husk_job *job = &((husk_state *)state)->job;
-    guarded g = {HUSK_OK};
+    guarded g = {.status = HUSK_OK};
     *found = '\0';
     for (int i = 0; i < job->copies; i++)
         look_at_set(&g, job, &job->sets[i]);

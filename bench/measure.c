@@ -2,6 +2,7 @@
 #include "measure.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ref/random.h"
@@ -33,6 +34,20 @@ bench_state bench_state_of_reply(bench_reply status, const json_t *reply, char r
         return BENCH_STATE_OK;
     snprintf(reason, BENCH_REASON_TEXT, "%s", why ? why : "it did not say why");
     return answer && !strcmp(answer, "unsupported") ? BENCH_STATE_UNSUPPORTED : BENCH_STATE_ERROR;
+}
+
+bool bench_sentinels_add(bench_sentinels *sentinels, const bench_sentinel *sentinel)
+{
+    if (sentinels->count == sentinels->capacity) {
+        const size_t capacity = sentinels->capacity ? 2 * sentinels->capacity : 4;
+        bench_sentinel *values = realloc(sentinels->values, capacity * sizeof *values);
+        if (!values)
+            return false;
+        sentinels->values = values;
+        sentinels->capacity = capacity;
+    }
+    sentinels->values[sentinels->count++] = *sentinel;
+    return true;
 }
 
 bench_entrant *bench_row_add(bench_row *row, bench_contestant *contestant, const char *form)
@@ -199,6 +214,43 @@ static void warm(bench_entrant *e, const bench_measure_options *options, double 
     json_decref(reply);
 }
 
+// Of all processes: where there are several, it is they that say how far the median can be trusted.
+static void summarise(bench_entrant *e)
+{
+    if (!bench_summarise(&e->samples, &e->summary) || !bench_levels_find(e->samples.values, &e->parts, &e->levels) ||
+        e->levels.processes < 2)
+        return;
+    e->summary.median = e->levels.median;
+    e->summary.ci_low = e->levels.low;
+    e->summary.ci_high = e->levels.high;
+    e->summary.half_width = (e->levels.high - e->levels.low) / 2 / e->levels.median;
+}
+
+// Of the present round alone: more samples of it tell nothing of other processes.
+static void summarise_round(const bench_entrant *e, bench_summary *summary)
+{
+    const bench_samples round = {.values = e->samples.values + e->round_begins,
+                                 .count = e->samples.count - e->round_begins};
+    bench_summarise(&round, summary);
+}
+
+static void keep_samples(bench_entrant *e, const json_t *reply)
+{
+    const json_t *samples = json_object_get(reply, "samples");
+    bench_part more = {.number = e->contestant->restarts,
+                       .busy_ns = json_number_value(json_object_get(reply, "busy_ns")),
+                       .spent_ns = json_number_value(json_object_get(reply, "spent_ns"))};
+    e->progress.seconds += more.spent_ns * 1e-9;
+    // The part first: a sample that is of no process would be none of the median's.
+    if (!bench_parts_add(&e->parts, &more))
+        return;
+    more = (bench_part){.number = more.number};
+    while (more.count < json_array_size(samples) &&
+           bench_samples_add(&e->samples, json_number_value(json_array_get(samples, more.count))))
+        more.count++;
+    bench_parts_add(&e->parts, &more);
+}
+
 static void take_samples(bench_entrant *e, const bench_measure_options *options, double seconds)
 {
     bool first = e->samples.count == 0;
@@ -208,14 +260,10 @@ static void take_samples(bench_entrant *e, const bench_measure_options *options,
                         options->max_time);
     if (!reply)
         return;
-    json_t *samples = json_object_get(reply, "samples");
-    for (size_t i = 0; i < json_array_size(samples); i++)
-        bench_samples_add(&e->samples, json_number_value(json_array_get(samples, i)));
-    e->progress.seconds += json_number_value(json_object_get(reply, "spent_ns")) * 1e-9;
+    keep_samples(e, reply);
     if (first)
         e->latency_ns = json_number_value(json_object_get(reply, "latency_ns"));
     json_decref(reply);
-    bench_summarise(&e->samples, &e->summary);
 }
 
 static void shuffle(size_t *order, size_t count, husk_ref_random *random)
@@ -251,7 +299,9 @@ static void interleave(bench_row *row, const bench_measure_options *options, dou
             take_samples(e, options, turn);
             if (e->state != BENCH_STATE_OK)
                 continue;
-            e->stop = bench_decide(&rule, &e->progress, &e->summary);
+            bench_summary round;
+            summarise_round(e, &round);
+            e->stop = bench_decide(&rule, &e->progress, &round);
             if (e->batch >= BENCH_LONGEST_BATCH && e->stop == BENCH_STOP_NOT_YET)
                 e->stop = BENCH_STOP_TIME; // one that does nothing gets no more precise
             e->is_done = e->stop != BENCH_STOP_NOT_YET;
@@ -267,6 +317,7 @@ static void prepare_all(bench_row *row, const bench_measure_options *options)
             continue;
         e->is_done = false;
         e->progress = (bench_progress){0};
+        e->round_begins = e->samples.count;
         prepare(e, row, options);
         if (is_alive(e) && options->verify)
             verify(e, options);
@@ -293,8 +344,10 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
     }
     if (ours)
         interleave(row, options, share * 0.75);
-    for (size_t i = 0; ours && i < row->entrant_count; i++)
+    for (size_t i = 0; ours && i < row->entrant_count; i++) {
         check(&row->entrants[i], options);
+        summarise(&row->entrants[i]);
+    }
     for (size_t i = 0; i < row->entrant_count; i++) {
         bench_contestant *c = row->entrants[i].contestant;
         json_t *reply = NULL;
@@ -315,11 +368,9 @@ void bench_row_free(bench_row *row)
         json_decref(row->entrants[i].prepared);
         json_decref(row->entrants[i].verified);
         bench_samples_free(&row->entrants[i].samples);
+        bench_parts_free(&row->entrants[i].parts);
     }
-    bench_samples_free(&row->sentinel_before);
-    bench_samples_free(&row->sentinel_after);
-    bench_samples_free(&row->sentinel_samples);
-    bench_samples_free(&row->memory_before);
-    bench_samples_free(&row->memory_after);
+    free(row->sentinels.values);
+    row->sentinels = (bench_sentinels){0};
     row->entrant_count = 0;
 }

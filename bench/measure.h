@@ -7,6 +7,7 @@
 #define BENCH_MEASURE_H
 
 #include "contestant.h"
+#include "levels.h"
 #include "stats.h"
 
 #define BENCH_MAX_ENTRANTS 16
@@ -37,11 +38,27 @@ typedef struct bench_entrant {
     bool settled; /* warmed up until two groups of batches agreed */
     bool is_done;
     bench_samples samples; /* of all rounds */
-    bench_summary summary;
+    bench_parts parts;     /* by the worker process that took them */
+    size_t round_begins;   /* the present round's first sample */
+    bench_summary summary; /* of all; its median and interval are those of levels */
+    bench_levels levels;
     bench_progress progress;
     bench_stop stop;
     double latency_ns;
 } bench_entrant;
+
+/* How fast the machine was beside one round of a row: 0 where that is not known. */
+typedef struct bench_sentinel {
+    double before_gflops, after_gflops, before_gbytes_per_s, after_gbytes_per_s;
+    double at;      /* seconds since the run began, in the middle of the round */
+    size_t samples; /* of the first entrant */
+    int process;    /* that took them: of those that the first contestant has had, from 0 */
+} bench_sentinel;
+
+typedef struct bench_sentinels {
+    bench_sentinel *values;
+    size_t count, capacity;
+} bench_sentinels;
 
 typedef struct bench_row {
     bench_case c;
@@ -50,9 +67,7 @@ typedef struct bench_row {
     size_t entrant_count;
     double preparing; /* seconds spent in building programs and the like, beyond what that usually takes */
     double sentinel_drift; /* largest relative change of the sentinel beside this row */
-    /* GFLOP/s of the sentinel before and after each round, and how many samples of the first entrant are of it. */
-    bench_samples sentinel_before, sentinel_after, sentinel_samples;
-    bench_samples memory_before, memory_after; /* GB/s of memory's */
+    bench_sentinels sentinels;
     char asked[64]; /* the variant that was asked for; "": none */
     int64_t rounds; /* in how many it has been measured */
     int copies;     /* sets of operands that are rotated through; more than one: it is cold */
@@ -69,6 +84,9 @@ typedef struct bench_measure_options {
     uint64_t seed; /* of the shuffling and of the verified sample */
     bool verify;   /* false in later rounds */
 } bench_measure_options;
+
+/* False: memory is short. */
+bool bench_sentinels_add(bench_sentinels *sentinels, const bench_sentinel *sentinel);
 
 /* Add an entrant; form NULL or "" for the contestant's own choice. */
 bench_entrant *bench_row_add(bench_row *row, bench_contestant *contestant, const char *form);

@@ -130,3 +130,52 @@ double bench_student(size_t freedom)
         return few[freedom];
     return z + (pow(z, 3) + z) / (4 * n) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * n * n);
 }
+
+// The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method.
+static double beta_fraction(double a, double b, double x)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    double value = d;
+    for (int m = 1; m <= 300; m++) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                     odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        for (int i = 0; i < 2; i++) {
+            const double step = i ? odd : even;
+            d = 1 + step * d;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = 1 + step / c;
+            c = fabs(c) < tiny ? tiny : c;
+            value *= c * d;
+        }
+        if (fabs(c * d - 1) < 1e-14)
+            break;
+    }
+    return value;
+}
+
+double bench_student_p(double t, double freedom)
+{
+    const double a = freedom / 2, b = 0.5, x = freedom / (freedom + t * t);
+    if (!(freedom > 0) || isnan(t))
+        return NAN;
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    const double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    // The fraction converges fast on one side of the mean.
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
+                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double bench_student_limit(double p, double freedom)
+{
+    double low = 0, high = 1;
+    while (high < 1e9 && bench_student_p(high, freedom) > p)
+        high *= 2;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        *(bench_student_p(middle, freedom) > p ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}

@@ -28,4 +28,12 @@ bool bench_holm(double *p, size_t count);
 /* The 97.5% quantile of Student's t with so many degrees of freedom; infinite for none. */
 double bench_student(size_t freedom);
 
+/*
+ * The two-sided p-value of Student's t: the regularised incomplete beta function I(freedom / 2, 1 / 2) at
+ * freedom / (freedom + t^2) (DLMF 8.17). freedom need not be whole. NaN for none.
+ */
+double bench_student_p(double t, double freedom);
+/* The t whose two-sided p-value that is. */
+double bench_student_limit(double p, double freedom);
+
 #endif

@@ -9,32 +9,73 @@
 #include "stats.h"
 #include "text.h"
 
-#define BINS 24
+#define BINS        24
+#define LANE        7  // pixels a process
+#define MOST_LANES  12 // of more processes the last ones are left out
+#define MOST_POINTS 60 // of a process; of more samples every second, third, ...
 
-// Samples in bins from three interquartile ranges below the quartiles to three above; those beyond are in the last
-// ones.
+// What a picture shows: three interquartile ranges below the quartiles to three above; what lies beyond is at its edge.
+typedef struct window {
+    double low, wide, median;
+} window;
+
+static double place(const window *w, double ns)
+{
+    return fmin(fmax((ns - w->low) / w->wide, 0), 1);
+}
+
+static void open_picture(FILE *file, size_t height)
+{
+    fprintf(file,
+            "<svg class=\"r-dist\" width=\"98\" height=\"%zu\" viewBox=\"0 0 98 %zu\" role=\"img\" "
+            "aria-label=\"samples\">",
+            height, height);
+}
+
+// A line of points a process, in their order from above, each with its median.
+static void draw_processes(const window *w, const json_t *processes, const json_t *samples, FILE *file)
+{
+    const size_t all = json_array_size(processes), count = all < MOST_LANES ? all : MOST_LANES;
+    size_t at = 0;
+    open_picture(file, LANE * count + 2);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *process = json_array_get(processes, i);
+        const size_t n = (size_t)json_integer_value(json_object_get(process, "n")), step = n / MOST_POINTS + 1;
+        const double y = LANE * ((double)i + 0.5) + 1, x = 1 + 96 * place(w, bench_number_of(process, "median_ns"));
+        for (size_t k = 0; k < n; k += step)
+            fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"1.3\"/>",
+                    1 + 96 * place(w, json_number_value(json_array_get(samples, at + k))), y);
+        fprintf(file, "<path d=\"M%.1f,%.1fv%d\"/>", x, y - LANE / 2.0, LANE);
+        at += n;
+    }
+    fputs("</svg>", file);
+}
+
 static void draw_samples(const json_t *time, FILE *file)
 {
-    const json_t *samples = json_object_get(time, "samples_ns");
+    const json_t *samples = json_object_get(time, "samples_ns"), *processes = json_object_get(time, "processes");
     const double q1 = bench_number_of(time, "q1_ns"), q3 = bench_number_of(time, "q3_ns"),
                  median = bench_number_of(time, "median_ns");
-    const double reach = fmax(3 * (q3 - q1), 0.005 * median), low = q1 - reach, wide = q3 + reach - low;
+    const double reach = fmax(3 * (q3 - q1), 0.005 * median);
+    const window w = {q1 - reach, q3 - q1 + 2 * reach, median};
     size_t bins[BINS] = {0}, most = 1;
-    if (!(wide > 0))
+    if (!(w.wide > 0))
         return;
+    if (json_array_size(processes) > 1) {
+        draw_processes(&w, processes, samples, file);
+        return;
+    }
     for (size_t i = 0; i < json_array_size(samples); i++) {
-        const double at = (json_number_value(json_array_get(samples, i)) - low) / wide * BINS;
-        const size_t bin = at < 0 ? 0 : at >= BINS ? BINS - 1 : (size_t)at;
+        const double at = place(&w, json_number_value(json_array_get(samples, i))) * BINS;
+        const size_t bin = at >= BINS ? BINS - 1 : (size_t)at;
         most = ++bins[bin] > most ? bins[bin] : most;
     }
-    fputs(
-        "<svg class=\"r-dist\" width=\"98\" height=\"22\" viewBox=\"0 0 98 22\" role=\"img\" aria-label=\"samples\">",
-        file);
+    open_picture(file, 22);
     for (size_t i = 0; i < BINS; i++)
         if (bins[i])
             fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"3.4\" height=\"%.1f\"/>", 1 + 4.0 * (double)i,
                     21 - 19.0 * (double)bins[i] / (double)most, 19.0 * (double)bins[i] / (double)most + 0.5);
-    fprintf(file, "<path d=\"M%.1f,0V22\"/></svg>", 1 + 96 * (median - low) / wide);
+    fprintf(file, "<path d=\"M%.1f,0V22\"/></svg>", 1 + 96 * place(&w, w.median));
 }
 
 static void number_cell(FILE *file, double value, const char *text)
@@ -68,16 +109,23 @@ static void text_cell(FILE *file, const char *kind, const char *text)
 
 static void state_cell(FILE *file, const json_t *row)
 {
-    const char *state = bench_text_of(row, "state"), *reason = bench_text_of(row, "reason");
+    const char *state = bench_text_of(row, "state");
     const bool is_ok = !strcmp(state, "ok");
+    const char *disagreement = bench_text_of(json_object_get(row, "time"), "disagreement"),
+               *reason = is_ok ? disagreement : bench_text_of(row, "reason");
     const bool is_bad = !strcmp(state, "failed") || !strcmp(state, "error") || !strcmp(state, "timeout");
     fprintf(file, "<td data-v=\"%s\" class=\"%s\" title=\"", state,
             is_ok    ? "r-good"
             : is_bad ? "r-bad"
                      : "r-warn");
     bench_report_text(file, reason);
-    fprintf(file, "\">%s%s</td>", is_ok ? "right" : state,
+    fprintf(file, "\">%s%s", is_ok ? "right" : state,
             !strcmp(bench_text_of(row, "temperature"), "cold") ? ", cold" : "");
+    if (is_ok && *disagreement) {
+        fputs("<br>", file);
+        bench_report_text(file, disagreement);
+    }
+    fputs("</td>", file);
 }
 
 static void write_row(FILE *file, const json_t *row, const json_t *rivals)

@@ -41,6 +41,12 @@ bool bench_resume_same_kernels(const json_t *document, size_t index, const char 
 bool bench_resume_same_baseline(const json_t *document, size_t index, const char *name, const char *version,
                                 char reason[BENCH_REASON_TEXT]);
 
+/*
+ * When a run that goes on begins, in seconds since the first one did: some minutes behind all that was measured, since
+ * nobody knows how fast the machine was in between.
+ */
+double bench_resume_clock(const json_t *rows);
+
 /* A row that needs no measuring: it came to a result, in as many rounds as were asked for. */
 bool bench_resume_is_whole(const json_t *row, int64_t rounds);
 

@@ -13,12 +13,10 @@
 #include "ref/random.h"
 #include "resume.h"
 #include "run.h"
+#include "sentinel.h"
 #include "terminal.h"
 #include "text.h"
 #include "timer.h"
-
-#define DISTURBED 0.07 // below the best rate of the sentinel in a run by so much: something else ran
-#define RISE_SECONDS 0.5 // by when the clock of a device that has idled is what it was
 
 double bench_run_elapsed(const bench_run *r)
 {
@@ -36,105 +34,17 @@ bench_startup_options bench_run_startup(const bench_run *r)
     };
 }
 
-// The clocks of GPUs fall while the host verifies what they have computed, or has a rival's turn.
-static bool has_risen(const bench_run *r, double best, uint64_t start)
-{
-    return best >= (1 - DISTURBED) * r->peaks.fma_gflops || (double)(bench_now_ns() - start) * 1e-9 > RISE_SECONDS;
-}
-
-// A fixed piece of work: its rate, the better of two, for interruptions, and of more where the device is no CPU and
-// wakes up. 0: it could not be timed. memory: GB/s of a fixed copy.
-static double time_sentinel(bench_run *r, double *memory)
-{
-    const json_t *device = json_object_get(r->contestants[0].hello, "device");
-    const bool is_cpu = json_is_true(json_object_get(json_object_get(device, "traits"), "is_cpu"));
-    const uint64_t start = bench_now_ns();
-    char reason[BENCH_REASON_TEXT];
-    bench_process *husk = &r->contestants[0].process;
-    double best = 0;
-    *memory = 0;
-    for (int i = 0; i < 2 || (!is_cpu && best > 0 && !has_risen(r, best, start)); i++) {
-        const bool has_memory = i == 0 || !is_cpu;
-        json_t *reply = NULL;
-        // A worker's first one compiles its kernel.
-        const double limit = husk->pid == r->sentinel_pid ? r->options->max_time : r->options->compile_time;
-        r->sentinel_pid = husk->pid;
-        if (bench_process_call(husk, json_pack("{s:s, s:b}", "do", "sentinel", "memory", has_memory), limit, &reply,
-                               reason) != BENCH_REPLY_OK)
-            return 0;
-        const double gflops = json_number_value(json_object_get(reply, "gflops"));
-        if (has_memory)
-            *memory = fmax(*memory, json_number_value(json_object_get(reply, "gbytes_per_s")));
-        json_decref(reply);
-        best = gflops > best ? gflops : best;
-    }
-    if (best > r->peaks.fma_gflops)
-        r->peaks.fma_gflops = best;
-    return best;
-}
-
-// Against the fastest copy so far: a first one may have been the slow one.
-static void watch_memory(bench_run *r, double memory)
-{
-    if (memory > r->memory_rate)
-        r->memory_rate = memory;
-    if (memory > 0 && r->memory_rate / memory - 1 > r->worst_memory_drift[r->device])
-        r->worst_memory_drift[r->device] = r->memory_rate / memory - 1;
-}
-
-// Before and after each row: has the machine become slower?
-static double watch_drift(bench_run *r, bench_row *row, double *memory)
-{
-    const double gflops = time_sentinel(r, memory);
-    if (gflops <= 0)
-        return 0;
-    watch_memory(r, *memory);
-    if (r->sentinel_gflops <= 0)
-        r->sentinel_gflops = gflops;
-    const double drift = r->sentinel_gflops / gflops - 1;
-    if (fabs(drift) > fabs(row->sentinel_drift))
-        row->sentinel_drift = drift;
-    if (fabs(drift) > fabs(r->worst_drift[r->device]))
-        r->worst_drift[r->device] = drift;
-    return gflops;
-}
-
-static void measure_round(bench_run *r, bench_row *row, const bench_measure_options *options)
-{
-    const size_t samples = row->entrants[0].samples.count;
-    double memory_before = 0, memory_after = 0;
-    const double before = bench_contestant_revive(&r->contestants[0]) ? watch_drift(r, row, &memory_before) : 0;
-    bench_measure_row(row, options);
-    // A worker that was ended is started anew when it is needed.
-    const double after = before > 0 && r->contestants[0].process.pid ? watch_drift(r, row, &memory_after) : 0;
-    bench_samples_add(&row->sentinel_before, before);
-    bench_samples_add(&row->sentinel_after, after);
-    bench_samples_add(&row->memory_before, memory_before);
-    bench_samples_add(&row->memory_after, memory_after);
-    bench_samples_add(&row->sentinel_samples, (double)(row->entrants[0].samples.count - samples));
-}
-
-// Whether something else ran beside the round that was measured last.
-static bool was_disturbed(const bench_run *r, const bench_row *row)
-{
-    const size_t last = row->sentinel_samples.count - 1;
-    const double before = row->sentinel_before.values[last], after = row->sentinel_after.values[last],
-                 usual = (1 - DISTURBED) * r->peaks.fma_gflops;
-    return row->entrants[0].state == BENCH_STATE_OK && before > 0 && after > 0 &&
-           (before < usual || after < usual);
-}
-
 // Who measures several rounds wants to compare runs: a round beside which something else ran is measured again, twice
 // at most and half as many of all, and as long as there is time. Its samples are kept, and compare leaves them out.
 static void measure_again(bench_run *r, bench_row *row, bench_measure_options *options)
 {
     options->verify = false;
-    for (int i = 0; i < 2 && was_disturbed(r, row) && !bench_interrupted; i++) {
+    for (int i = 0; i < 2 && bench_sentinel_was_disturbed(r, row) && !bench_interrupted; i++) {
         if ((int64_t)r->repeated >= (int64_t)r->row_count * r->options->rounds / 2 ||
             (r->budget > 0 && bench_run_elapsed(r) > r->budget))
             return;
         r->repeated++;
-        measure_round(r, row, options);
+        bench_sentinel_round(r, row, options);
     }
 }
 
@@ -328,6 +238,18 @@ static void record(bench_run *r, bench_row *row, int64_t round)
         bench_results_note(&r->results, bench_row_json(row, &r->peaks));
 }
 
+// Of a run that is interrupted: the rows of which some round is whole, as the file has them.
+static void print_begun(const bench_run *r)
+{
+    bench_progress_clear();
+    for (size_t i = 0; i < r->row_count; i++) {
+        const bench_row *row = &r->rows[i];
+        const json_t *json = bench_results_find(&r->results, row->c.canonical, row->asked);
+        if (json && row->rounds && row->rounds < r->options->rounds)
+            bench_table_row(&r->table, json);
+    }
+}
+
 // Where a process' memory lies, and what else is decided when it starts, moves its times by several percent: each round
 // has its own, so that the rounds know of it.
 static void renew_workers(bench_run *r)
@@ -337,24 +259,30 @@ static void renew_workers(bench_run *r)
             bench_process_stop(&r->contestants[i].process);
 }
 
+// The last round, in which rows are printed, has the suite's order, in which people read it; those before are shuffled.
+static void set_order(bench_run *r, int64_t round, husk_ref_random *random)
+{
+    size_t *order = r->order;
+    for (size_t i = 0; i < r->row_count; i++)
+        order[i] = i;
+    for (size_t i = r->row_count; round + 1 < r->options->rounds && i > 1; i--) {
+        const size_t j = (size_t)husk_ref_random_below(random, (int64_t)i), kept = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = kept;
+    }
+}
+
 void bench_measure_rounds(bench_run *r)
 {
     husk_ref_random random = {.seed = (uint64_t)r->options->seed};
-    size_t *order = r->order;
+    const size_t *order = r->order;
     int64_t rounds = r->options->rounds;
-    for (size_t i = 0; i < r->row_count; i++)
-        order[i] = i;
     r->rows_began = bench_run_elapsed(r);
     for (int64_t round = 0; round < rounds && !bench_interrupted; round++) {
         r->round = round;
         if (round > 0)
             renew_workers(r);
-        // One round keeps the suite's order, in which people read it; several are shuffled.
-        for (size_t i = r->row_count; rounds > 1 && i > 1; i--) {
-            size_t j = (size_t)husk_ref_random_below(&random, (int64_t)i), kept = order[i - 1];
-            order[i - 1] = order[j];
-            order[j] = kept;
-        }
+        set_order(r, round, &random);
         for (size_t i = 0; i < r->row_count && !bench_interrupted; i++) {
             bench_row *row = &r->rows[order[i]];
             size_t left = (size_t)(rounds - round - 1) * r->row_count + r->row_count - i;
@@ -369,7 +297,7 @@ void bench_measure_rounds(bench_run *r)
             // The samples of all rounds are one set: however much memory is free later, all are hot, or all are cold.
             row->copies = round == 0 ? copies_for(r, row) : row->copies;
             options.copies = row->copies;
-            measure_round(r, row, &options);
+            bench_sentinel_round(r, row, &options);
             if (rounds > 1)
                 measure_again(r, row, &options);
             r->compiling += row->preparing;
@@ -378,6 +306,8 @@ void bench_measure_rounds(bench_run *r)
     }
     bench_process_watch(NULL);
     watched_row = NULL;
+    if (bench_interrupted)
+        print_begun(r);
 }
 
 static void write_reproducer(const bench_run *r, bench_row *row)

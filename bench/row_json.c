@@ -19,10 +19,39 @@ static json_t *text(const char *value)
     return string ? string : json_null();
 }
 
+// By the process that took the samples: how many, their median, and how many CPUs it kept busy meanwhile.
+static json_t *processes_json(const bench_entrant *e)
+{
+    json_t *processes = json_array();
+    const double *values = e->samples.values;
+    for (size_t i = 0; i < e->parts.count; values += e->parts.values[i++].count) {
+        const bench_part *part = &e->parts.values[i];
+        const bench_samples own = {.values = (double *)(uintptr_t)values, .count = part->count}; // only read
+        bench_summary s;
+        if (part->count && bench_summarise(&own, &s))
+            json_array_append_new(processes, json_pack("{s:I, s:I, s:f, s:o}", "process", (json_int_t)part->number, "n",
+                                                       (json_int_t)part->count, "median_ns", s.median, "busy_cpus",
+                                                       number(part->busy_ns / part->spent_ns)));
+    }
+    return processes;
+}
+
+// The faster and the slower time of processes that disagree.
+static json_t *speeds_json(const bench_levels *levels)
+{
+    const bool is_divided = levels->speeds[0] > 0;
+    if (!levels->disagree)
+        return json_null();
+    return json_pack("[f, f]", is_divided ? levels->speeds[0] : levels->fastest,
+                     is_divided ? levels->speeds[1] : levels->slowest);
+}
+
 static json_t *time_json(const bench_entrant *e)
 {
     const bench_summary *s = &e->summary;
     json_t *samples = json_array(), *time = json_object();
+    char disagreement[96];
+    bench_levels_text(&e->levels, disagreement);
     for (size_t i = 0; i < e->samples.count; i++)
         json_array_append_new(samples, json_real(e->samples.values[i]));
     json_object_set_new(time, "median_ns", number(s->median));
@@ -39,6 +68,10 @@ static json_t *time_json(const bench_entrant *e)
     json_object_set_new(time, "stop", text(bench_stop_text(e->stop)));
     json_object_set_new(time, "settled", json_boolean(e->settled));
     json_object_set_new(time, "samples_ns", samples);
+    json_object_set_new(time, "processes", processes_json(e));
+    json_object_set_new(time, "between", number(e->levels.between));
+    json_object_set_new(time, "speeds_ns", speeds_json(&e->levels));
+    json_object_set_new(time, "disagreement", text(disagreement));
     return time;
 }
 
@@ -137,16 +170,17 @@ static json_t *rate(double value)
 }
 
 // Two runs are compared by how fast the machine was beside each round.
-static json_t *sentinels_json(const bench_row *row)
+static json_t *sentinels_json(const bench_sentinels *all)
 {
     json_t *sentinels = json_array();
-    for (size_t i = 0; i < row->sentinel_samples.count; i++) {
-        json_array_append_new(
-            sentinels, json_pack("{s:o, s:o, s:o, s:o, s:I}", "before_gflops", rate(row->sentinel_before.values[i]),
-                                 "after_gflops", rate(row->sentinel_after.values[i]), "before_gbytes_per_s",
-                                 rate(row->memory_before.values[i]), "after_gbytes_per_s",
-                                 rate(row->memory_after.values[i]), "samples",
-                                 (json_int_t)row->sentinel_samples.values[i]));
+    for (size_t i = 0; i < all->count; i++) {
+        const bench_sentinel *s = &all->values[i];
+        json_array_append_new(sentinels,
+                              json_pack("{s:o, s:o, s:o, s:o, s:f, s:I, s:I}", "before_gflops", rate(s->before_gflops),
+                                        "after_gflops", rate(s->after_gflops), "before_gbytes_per_s",
+                                        rate(s->before_gbytes_per_s), "after_gbytes_per_s",
+                                        rate(s->after_gbytes_per_s), "at_s", s->at, "samples",
+                                        (json_int_t)s->samples, "process", (json_int_t)s->process));
     }
     return sentinels;
 }
@@ -202,7 +236,7 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "copies", json_integer(is_cold ? row->copies : 1));
     json_object_set_new(object, "working_set", number(working_set));
     json_object_set_new(object, "sentinel_drift", number(row->sentinel_drift));
-    json_object_set_new(object, "sentinels", sentinels_json(row));
+    json_object_set_new(object, "sentinels", sentinels_json(&row->sentinels));
     json_object_set_new(object, "workspace",
                         e->prepared ? json_incref(json_object_get(e->prepared, "workspace")) : json_null());
     json_object_set_new(object, "baselines", baselines_json(row));

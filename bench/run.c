@@ -26,6 +26,7 @@
 #include "timer.h"
 
 #define STANDARD_BUDGET 60.0
+#define STANDARD_ROUNDS 3
 #define QUICK_BUDGET    20.0
 #define UNKNOWN_CACHE   (64.0 * 1048576)
 
@@ -257,6 +258,7 @@ static int measure_rows(bench_run *r)
     if (!has_same_baselines(r, reason))
         return refuse(r, reason);
     bench_results_go_on(&r->results);
+    r->clock_begins = bench_resume_clock(r->results.rows);
     // The header is for the device that is measured; baselines name themselves below it.
     measure_device(r);
     print_baselines(r);
@@ -428,6 +430,14 @@ static double budget_of(const bench_options *options, const bench_suite *suite)
     return options->quick ? QUICK_BUDGET : !strcmp(suite->name, "standard") ? STANDARD_BUDGET : 0;
 }
 
+// Three processes are the fewest of which two can be seen to agree.
+static int64_t rounds_of(const bench_options *options, const bench_suite *suite)
+{
+    if (options->rounds != BENCH_ROUNDS_UNSAID)
+        return options->rounds;
+    return !options->quick && !strcmp(suite->name, "standard") ? STANDARD_ROUNDS : 1;
+}
+
 // The suite, and the document of a run that is gone on with.
 static int begin(bench_run *r, bench_options *options)
 {
@@ -437,6 +447,7 @@ static int begin(bench_run *r, bench_options *options)
         options->json_path = options->json_path ? options->json_path : options->resume_path;
     } else {
         int code = check(r);
+        options->rounds = rounds_of(options, &r->suite);
         if (code != BENCH_EXIT_OK || options->list || options->dry_run)
             return code;
         bench_expand_devices(options);

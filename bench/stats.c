@@ -104,6 +104,23 @@ bool bench_summarise(const bench_samples *samples, bench_summary *s)
     return true;
 }
 
+double bench_mean(const double *values, size_t count)
+{
+    double mean = 0;
+    for (size_t i = 0; i < count; i++)
+        mean += values[i] / (double)count;
+    return count ? mean : NAN;
+}
+
+double bench_deviation(const double *values, size_t count)
+{
+    const double mean = bench_mean(values, count);
+    double squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return count > 1 ? sqrt(squares / (double)(count - 1)) : NAN;
+}
+
 double bench_geometric_mean(const double *values, size_t count)
 {
     double sum = 0;

@@ -43,6 +43,10 @@ double bench_median(double *values, size_t count);
  */
 bool bench_median_ranks(size_t n, double confidence, size_t *low, size_t *high);
 
+/* NaN for none, and a standard deviation for one. */
+double bench_mean(const double *values, size_t count);
+double bench_deviation(const double *values, size_t count);
+
 /* Geometric mean of positive numbers; NaN for none or for one that is not positive. */
 double bench_geometric_mean(const double *values, size_t count);
 

@@ -10,7 +10,9 @@
 #include "nearness.h"
 #include "network.h"
 #include "output.h"
+#include "result_file.h"
 #include "rival.h"
+#include "stats.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -196,6 +198,34 @@ static void print_memory(const json_t *memory)
     bench_print(2, "Device memory: at most %s at once%s.\n", peak, text);
 }
 
+// By how much the processes that measured a case differ: what another run may be off by.
+static void print_processes(const json_t *rows)
+{
+    double *spreads = calloc(json_array_size(rows) + 1, sizeof *spreads);
+    size_t count = 0, divided = 0, most = 0;
+    for (size_t i = 0; spreads && i < json_array_size(rows); i++) {
+        const json_t *time = json_object_get(json_array_get(rows, i), "time");
+        const double between = bench_number_of(time, "between");
+        const size_t processes = json_array_size(json_object_get(time, "processes"));
+        if (isnan(between))
+            continue;
+        most = processes > most ? processes : most;
+        divided += json_is_array(json_object_get(time, "speeds_ns"));
+        spreads[count++] = between;
+    }
+    bench_median(spreads, spreads ? count : 0); // sorts
+    if (spreads && count) {
+        bench_print(2,
+                    "Measured by %zu processes each: their medians deviate by %.1f%% in the middle case, by %.1f%% in "
+                    "one of ten.\n",
+                    most, 100 * bench_quantile(spreads, count, 0.5), 100 * bench_quantile(spreads, count, 0.9));
+        if (divided)
+            bench_print(2, "%s%zu case%s more than one speed: the median is not all there is to know.%s\n",
+                        bench_colour_on(BENCH_WARN), divided, divided == 1 ? " has" : "s have", bench_colour_off());
+    }
+    free(spreads);
+}
+
 void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift,
                          double memory_drift)
 {
@@ -212,6 +242,7 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     json_decref(networks);
     const json_t *devices = json_object_get(results->root, "devices");
     print_memory(json_object_get(device ? json_array_get(devices, device) : results->root, "memory"));
+    print_processes(rows);
     if (fabs(drift) > 0.03)
         bench_print(2, "The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
                100 * fabs(drift));

@@ -95,7 +95,7 @@ static void print_time(const bench_table *table, const json_t *row)
     char text[32], spread[16];
     bench_format_ns(median, text, sizeof text);
     double n = number_of(time, "n");
-    if (n < 6) // no interval at 95%
+    if (n < 6 && json_array_size(json_object_get(time, "processes")) < 2) // no interval at 95%
         snprintf(spread, sizeof spread, "n=%.0f", n);
     else
         snprintf(spread, sizeof spread, "%.1f%%", 50 * (high - low) / median);
@@ -134,7 +134,8 @@ void bench_table_row(const bench_table *table, const json_t *row)
         for (size_t i = 0; i < table->rival_count; i++)
             print_speedup(row, table->rivals[i]);
     }
-    const char *reason = is_ok ? "" : string_of(row, "reason");
+    // Of a right one: that its processes disagree.
+    const char *reason = string_of(is_ok ? json_object_get(row, "time") : row, is_ok ? "disagreement" : "reason");
     if (*reason && bench_terminal_columns()) // which may be long
         bench_print(4, "\n    %s\n", reason);
     else

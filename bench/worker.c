@@ -530,6 +530,7 @@ static json_t *do_sample(worker *w, json_t *request)
     bool single = json_is_true(json_object_get(request, "latency"));
     json_t *samples = json_array();
     bench_answer answer = BENCH_OK;
+    const uint64_t busy = bench_process_cpu_ns();
     uint64_t start = bench_now_ns(), ns = 0;
     batch = batch < 1 ? 1 : batch;
     for (int64_t i = 0;
@@ -537,7 +538,7 @@ static json_t *do_sample(worker *w, json_t *request)
         answer = time_batch(w, state, batch, &ns);
         json_array_append_new(samples, json_real((double)ns / (double)batch));
     }
-    uint64_t spent = bench_now_ns() - start;
+    const uint64_t spent = bench_now_ns() - start, used = bench_process_cpu_ns() - busy;
     double singles[15], latency = 0;
     size_t count = 0;
     start = bench_now_ns();
@@ -553,6 +554,7 @@ static json_t *do_sample(worker *w, json_t *request)
     reply = answer_of(answer, w->reason);
     json_object_set_new(reply, "samples", samples);
     json_object_set_new(reply, "spent_ns", json_integer((json_int_t)spent));
+    json_object_set_new(reply, "busy_ns", json_integer((json_int_t)used));
     if (single)
         json_object_set_new(reply, "latency_ns", json_real(latency));
     return reply;

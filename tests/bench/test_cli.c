@@ -95,7 +95,7 @@ START_TEST(options_are_read_in_every_form)
 {
     bench_options o = accept("");
     ck_assert_int_eq(o.command, BENCH_COMMAND_STANDARD);
-    ck_assert_int_eq(o.rounds, 1);
+    ck_assert(o.rounds == BENCH_ROUNDS_UNSAID);
     ck_assert_int_eq(o.warmup, 3);
     o = accept("run --suite resnet50 -d gpu -d 1:0 --json=out.json -r 3 -w5 --max-time 2m --budget=30 -q");
     ck_assert_int_eq(o.command, BENCH_COMMAND_RUN);

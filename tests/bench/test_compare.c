@@ -25,9 +25,19 @@ typedef struct plan {
     int rounds, samples; // of a round
     int disturbed;       // this round of each case has half the machine; -1: none
     bool without_sentinels;
+    bool by_process;    // a file of today: which process took which samples, and when
+    int slow_processes; // of the first two cases: they take half as long again
+    int false_readings; // of the first case's sentinel: half the rate, though its times are what they are
+    double unequal;      // standard deviation of the logarithm of each case's round_noise
+    double shared_noise; // of all cases in one round
+    bool lost;           // every second case has lost its first round to other work
 } plan;
 
-static const plan usual = {1, 1, 1, 0.02, 0.01, 5, 8, -1, false};
+static const plan usual = {.gemm = 1, .conv = 1, .machine = 1, .round_noise = 0.02, .sample_noise = 0.01, .rounds = 5,
+                           .samples = 8, .disturbed = -1};
+// As the bare run measures on idle cores.
+static const plan bare = {.gemm = 1, .conv = 1, .machine = 1, .round_noise = 0.007, .sample_noise = 0.01, .rounds = 3,
+                          .samples = 20, .disturbed = -1, .by_process = true};
 
 static husk_ref_random source;
 
@@ -40,27 +50,56 @@ static double normal(void)
     return sum;
 }
 
-static json_t *row_of(const char *name, const char *op, double time, const plan *p)
+static json_t *sentinel_of(const plan *p, int index, int round, double part)
 {
-    json_t *samples = json_array(), *sentinels = json_array();
+    const double claimed = index == 0 && round < p->false_readings ? 0.5 : part;
+    json_t *sentinel = json_pack("{s:f, s:f, s:i}", "before_gflops", 200 * p->machine * exp(0.01 * normal()),
+                                 "after_gflops", 200 * p->machine * claimed, "samples", p->samples);
+    if (p->by_process) {
+        json_object_set_new(sentinel, "process", json_integer(round));
+        json_object_set_new(sentinel, "at_s", json_real(8 * round + index));
+    }
+    return sentinel;
+}
+
+static double shared[32]; // of the rounds of the run that is being made
+
+static json_t *row_of(int index, const char *name, const char *op, double time, const plan *p)
+{
+    json_t *samples = json_array(), *sentinels = json_array(), *processes = json_array();
     bench_samples all = {0};
+    bench_parts parts = {0};
     bench_summary s;
-    for (int round = 0; round < p->rounds; round++) {
-        const double part = round == p->disturbed ? 0.5 : 1;
-        const double middle = time / p->machine / part * exp(p->round_noise * normal());
-        for (int i = 0; i < p->samples; i++)
-            bench_samples_add(&all, middle * exp(p->sample_noise * normal()));
-        json_array_append_new(sentinels, json_pack("{s:f, s:f, s:i}", "before_gflops",
-                                                   200 * p->machine * exp(0.01 * normal()), "after_gflops",
-                                                   200 * p->machine * part, "samples", p->samples));
+    bench_levels levels;
+    const double own_noise = p->round_noise * (p->unequal > 0 ? exp(p->unequal * normal()) : 1);
+    for (int round = p->lost && index % 2; round < p->rounds; round++) {
+        const double part = round == p->disturbed ? 0.5 : 1, slow = index < 2 && round < p->slow_processes ? 1.5 : 1;
+        const double middle = slow * time / p->machine / part * exp(own_noise * normal() + shared[round]);
+        bench_samples own = {0};
+        for (int i = 0; i < p->samples; i++) {
+            bench_samples_add(&own, middle * exp(p->sample_noise * normal()));
+            bench_samples_add(&all, own.values[i]);
+        }
+        bench_parts_add(&parts, &(bench_part){.number = round, .count = own.count});
+        ck_assert(bench_summarise(&own, &s));
+        json_array_append_new(processes, json_pack("{s:I, s:f}", "n", (json_int_t)own.count, "median_ns", s.median));
+        bench_samples_free(&own);
+        json_array_append_new(sentinels, sentinel_of(p, index, round, part));
     }
     for (size_t i = 0; i < all.count; i++)
         json_array_append_new(samples, json_real(all.values[i]));
     ck_assert(bench_summarise(&all, &s));
+    ck_assert(bench_levels_find(all.values, &parts, &levels));
     bench_samples_free(&all);
+    bench_parts_free(&parts);
     if (p->without_sentinels)
         json_array_clear(sentinels);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:o, s:[], s:s, s:o}", "case", name,
+    if (p->by_process && p->rounds > 1) {
+        s.median = levels.median;
+        s.ci_low = levels.low;
+        s.ci_high = levels.high;
+    }
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:o, s:[], s:s, s:o}", "case", name,
                      "op", op, "dtype", "f32", "variant", "v", "state", "ok", "reason", "verify", "gflops",
                      "gbytes_per_s", "percent_of_peak", "time",
                      json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:o}", "median_ns", s.median,
@@ -68,17 +107,23 @@ static json_t *row_of(const char *name, const char *op, double time, const plan 
                                "q3_ns", s.q3, "max_ns", s.max, "n", (json_int_t)s.n, "stop", "quick",
                                "samples_ns", samples),
                      "baselines", "temperature", "hot", "sentinels", sentinels);
+    if (p->by_process)
+        json_object_set(json_object_get(row, "time"), "processes", processes);
+    json_decref(processes);
+    return row;
 }
 
 static json_t *run_of(const plan *p)
 {
     char reason[BENCH_REASON_TEXT], name[64];
     json_t *rows = json_array();
+    for (int i = 0; i < p->rounds; i++)
+        shared[i] = p->shared_noise > 0 ? p->shared_noise * normal() : 0;
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "gemm m=%d n=1 k=1", i + 1);
-        json_array_append_new(rows, row_of(name, "gemm", 1e5 * (i + 1) * p->gemm, p));
+        json_array_append_new(rows, row_of(2 * i, name, "gemm", 1e5 * (i + 1) * p->gemm, p));
         snprintf(name, sizeof name, "conv c=1 h=1 w=1 k=%d r=1 s=1", i + 1);
-        json_array_append_new(rows, row_of(name, "conv", 2e5 * (i + 1) * p->conv, p));
+        json_array_append_new(rows, row_of(2 * i + 1, name, "conv", 2e5 * (i + 1) * p->conv, p));
     }
     json_t *document =
         json_pack("{s:s, s:s, s:s, s:{s:s, s:i}, s:{s:s, s:s, s:s, s:{s:i}}, s:{s:s}, s:o, s:{}}", "schema",
@@ -346,6 +391,186 @@ START_TEST(noise_is_no_regression)
 }
 END_TEST
 
+// ---- processes ----
+
+static int compared(const plan *old_plan, const plan *new_plan, bench_comparison *c)
+{
+    static json_t *old, *new; // which the comparison borrows, until the next one
+    json_decref(old);
+    json_decref(new);
+    old = run_of(old_plan);
+    new = run_of(new_plan);
+    compare(old, new, c);
+    return bench_comparison_code(c);
+}
+
+// A process that was slow for all of its life says nothing about the build: the row is reported, and not judged; nor
+// does it make the others' noise.
+START_TEST(two_speeds_are_reported_and_not_judged)
+{
+    plan one = bare, two = bare;
+    one.slow_processes = 1;
+    two.slow_processes = 2;
+    const plan *const pairs[][2] = {{&bare, &one}, {&one, &bare}, {&one, &two}, {&bare, &two}, {&two, &bare}};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        int claimed = 0;
+        for (int i = 0; i < 20; i++) {
+            bench_comparison c;
+            source.seed = 100 * k + (uint64_t)i;
+            claimed += compared(pairs[k][0], pairs[k][1], &c) == BENCH_EXIT_REGRESSION;
+            ck_assert_int_eq(c.pairs[0].change, BENCH_DIVIDED);
+            ck_assert_int_eq(c.pairs[1].change, BENCH_DIVIDED);
+            ck_assert_uint_eq(c.divided, 2);
+            ck_assert_double_lt(c.pairs[2].limit, 0.06);
+            bench_comparison_free(&c);
+        }
+        ck_assert_int_le(claimed, 1);
+    }
+}
+END_TEST
+
+// Where every process of the new run is slower than any of the old one, two speeds are no excuse.
+START_TEST(two_speeds_that_have_nothing_in_common_are_ambiguous)
+{
+    bench_comparison c;
+    plan old = bare, slow = bare;
+    source.seed = 11;
+    slow.slow_processes = 1;
+    slow.gemm = 1.3;
+    compared(&old, &slow, &c);
+    ck_assert_int_eq(c.pairs[0].change, BENCH_UNSURE); // a gemm
+    ck_assert_int_eq(c.pairs[1].change, BENCH_DIVIDED);
+    ck_assert_uint_eq(group(&c, "gemm")->count, 3); // neither is part of its operator's mean
+    ck_assert_uint_eq(group(&c, "conv")->count, 3);
+    bench_comparison_free(&c);
+}
+END_TEST
+
+// What is not judged is not known: --fail-on ambiguous says so, the default does not.
+START_TEST(what_is_not_judged_is_ambiguous)
+{
+    bench_comparison c;
+    plan one = bare;
+    source.seed = 12;
+    one.slow_processes = 1;
+    ck_assert_int_eq(compared(&bare, &one, &c), BENCH_EXIT_AMBIGUOUS);
+    bench_comparison_free(&c);
+}
+END_TEST
+
+// Cases differ in how much their processes do. Those that agree by chance are not taken for quiet ones.
+START_TEST(cases_of_unequal_noise_are_told_apart_no_more_often)
+{
+    int claimed = 0;
+    for (int i = 0; i < 200; i++) {
+        bench_comparison c;
+        plan old = bare;
+        source.seed = 3000 + (uint64_t)i;
+        old.unequal = 1;
+        claimed += compared(&old, &old, &c) == BENCH_EXIT_REGRESSION;
+        bench_comparison_free(&c);
+    }
+    ck_assert_msg(claimed <= 10, "%d of 200 pairs of one build", claimed);
+}
+END_TEST
+
+// One process of few samples each: an operator is not claimed where its case is not.
+START_TEST(samples_of_one_process_are_noise_of_the_operator_too)
+{
+    int claimed = 0;
+    for (int i = 0; i < 100; i++) {
+        bench_comparison c;
+        plan wide = bare;
+        source.seed = 4000 + (uint64_t)i;
+        wide.rounds = 1;
+        wide.sample_noise = 0.3;
+        wide.samples = 12;
+        claimed += compared(&wide, &wide, &c) == BENCH_EXIT_REGRESSION;
+        bench_comparison_free(&c);
+    }
+    ck_assert_msg(claimed <= 5, "%d of 100 pairs of one build", claimed);
+}
+END_TEST
+
+// What all cases of a process share is the operator's noise, whichever of them lost a round to other work.
+START_TEST(processes_are_known_by_their_number)
+{
+    int claimed = 0;
+    for (int i = 0; i < 100; i++) {
+        bench_comparison c;
+        plan common = bare;
+        source.seed = 5000 + (uint64_t)i;
+        common.shared_noise = 0.02;
+        common.lost = true;
+        claimed += compared(&common, &common, &c) == BENCH_EXIT_REGRESSION;
+        bench_comparison_free(&c);
+    }
+    ck_assert_msg(claimed <= 5, "%d of 100 pairs of one build", claimed);
+}
+END_TEST
+
+// The machine's speed may explain a change that one view has and another has not; where all have it, it does not.
+START_TEST(as_the_machine_is_said_where_views_differ)
+{
+    bench_comparison c;
+    plan slow = bare, less = bare;
+    source.seed = 13;
+    slow.machine = 0.8;
+    compared(&bare, &slow, &c);
+    ck_assert(c.pairs[0].by_machine && !c.pairs[0].overlaps);
+    bench_comparison_free(&c);
+    less.gemm = 1.012;
+    for (int i = 0; i < 20; i++) {
+        source.seed = 60 + (uint64_t)i;
+        compared(&bare, &less, &c);
+        for (size_t k = 0; k < c.pair_count; k++)
+            ck_assert(!c.pairs[k].by_machine);
+        bench_comparison_free(&c);
+    }
+}
+END_TEST
+
+// One reading of the sentinel that is wrong moves no row: neither the case beside it, which it would make faster, nor
+// those near it.
+START_TEST(one_disturbed_sentinel_moves_nothing)
+{
+    int claimed = 0;
+    for (int i = 0; i < 100; i++) {
+        bench_comparison c;
+        plan disturbed = bare;
+        source.seed = (uint64_t)i;
+        disturbed.false_readings = 1 + i % 3;
+        claimed += compared(&bare, &disturbed, &c) == BENCH_EXIT_REGRESSION;
+        claimed += c.faster > 0;
+        ck_assert_double_eq_tol(c.pairs[0].ratio, 1, 0.03);
+        bench_comparison_free(&c);
+    }
+    ck_assert_int_le(claimed, 5);
+}
+END_TEST
+
+// What the bare run measures has to tell 5% of an operator's cases, each by name, and not to tell a build from itself.
+START_TEST(a_real_five_percent_is_named)
+{
+    int claimed = 0, found = 0, named = 0;
+    for (int i = 0; i < 100; i++) {
+        bench_comparison c;
+        plan slow = bare;
+        source.seed = 1000 + (uint64_t)i;
+        slow.gemm = 1.05;
+        claimed += compared(&bare, &bare, &c) == BENCH_EXIT_REGRESSION;
+        bench_comparison_free(&c);
+        found += compared(&bare, &slow, &c) == BENCH_EXIT_REGRESSION && group(&c, "gemm")->change == BENCH_SLOWER;
+        named += (int)group(&c, "gemm")->slower;
+        ck_assert_uint_eq(group(&c, "conv")->slower, 0);
+        bench_comparison_free(&c);
+    }
+    ck_assert_msg(claimed <= 5, "%d of 100 pairs of one build", claimed);
+    ck_assert_msg(found >= 95, "%d of 100 slower ones", found);
+    ck_assert_msg(named >= 320, "%d of 400 cases", named);
+}
+END_TEST
+
 // ---- the command ----
 
 static char folder[] = "/tmp/husk-test-compare-XXXXXX", output[1 << 16];
@@ -529,7 +754,7 @@ START_TEST(equal_devices_are_compared_each_with_its_own)
     char command[400];
     strcpy(folder + sizeof folder - 7, "XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    source = (husk_ref_random){.seed = 17};
+    source = (husk_ref_random){.seed = 18};
     plan slow = usual;
     slow.gemm = slow.conv = 2;
     write_run("a.json", run_of_two(&usual, &slow, none));
@@ -649,6 +874,15 @@ int main(void)
     tcase_add_test(tests, a_wrong_case_of_the_new_run_alone_is_wrong);
     tcase_add_test(tests, variants_are_compared_with_themselves);
     tcase_add_test(tests, noise_is_no_regression);
+    tcase_add_test(tests, two_speeds_are_reported_and_not_judged);
+    tcase_add_test(tests, two_speeds_that_have_nothing_in_common_are_ambiguous);
+    tcase_add_test(tests, as_the_machine_is_said_where_views_differ);
+    tcase_add_test(tests, processes_are_known_by_their_number);
+    tcase_add_test(tests, samples_of_one_process_are_noise_of_the_operator_too);
+    tcase_add_test(tests, cases_of_unequal_noise_are_told_apart_no_more_often);
+    tcase_add_test(tests, what_is_not_judged_is_ambiguous);
+    tcase_add_test(tests, one_disturbed_sentinel_moves_nothing);
+    tcase_add_test(tests, a_real_five_percent_is_named);
     tcase_add_test(tests, the_command_says_it_and_leaves_with_it);
     tcase_add_test(tests, another_platform_is_refused);
     tcase_add_test(tests, every_device_of_every_file_has_its_column);

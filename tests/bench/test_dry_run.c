@@ -85,6 +85,12 @@ START_TEST(run_names_cases_devices_baselines_and_time)
     expect_said(" with their variants, in 3 rounds, on\n");
     expect_said(has_ref ? "against ref\n" : "against no baseline\n");
     expect("-n", 0);
+    expect_said(" cases would be measured, in 3 rounds, on\n"); // who reads the bare run compares it with another
+    expect("-n --quick", 0);
+    ck_assert_ptr_null(strstr(output, "rounds"));
+    expect("-n --rounds 1", 0);
+    ck_assert_ptr_null(strstr(output, "rounds"));
+    expect("-n", 0);
     expect_said(has_ref ? ", and is given 60 s (--budget)" : "It would take about "); // without baselines it has enough
     expect_nothing_done();
 }

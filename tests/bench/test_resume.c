@@ -533,6 +533,7 @@ START_TEST(rows_with_rounds_missing_are_measured_again)
     wait_for_rows(3);
     kill(pid, SIGTERM);
     ck_assert_int_eq(wait_for(pid), 143);
+    expect_said("  right  "); // the rows that are begun are printed, too
     json_t *document = read_result();
     ck_assert_int_lt(json_integer_value(
                          json_object_get(json_array_get(json_object_get(document, "results"), 0), "rounds")),
@@ -648,10 +649,12 @@ END_TEST
 // Processes beside the one that is measured choose a device, too: a baseline's, and those of first calls.
 START_TEST(every_process_is_on_the_device_that_is_measured)
 {
-    move_after_the_first_worker();
-    ck_assert_int_eq(wait_for(start_new("--baseline", "ref")), BENCH_EXIT_OK);
-    expect_said("baseline ref cannot be used: the device's driver was 1, and is 2");
-    expect_whole();
+    if (bench_contender_find("ref")) { // built with baselines
+        move_after_the_first_worker();
+        ck_assert_int_eq(wait_for(start_new("--baseline", "ref")), BENCH_EXIT_OK);
+        expect_said("baseline ref cannot be used: the device's driver was 1, and is 2");
+        expect_whole();
+    }
     move_after_the_first_worker();
     ck_assert_int_eq(wait_for(start_new("--compile", NULL)), BENCH_EXIT_OK);
     json_t *document = read_result();

@@ -64,6 +64,29 @@ static void expect_said(const char *part)
     ck_assert_msg(strstr(said, part) != NULL, "'%s' is not in\n%s", part, said);
 }
 
+// By how much processes differ is said where there were several, and how many cases have two speeds.
+START_TEST(processes_that_differ_are_told)
+{
+    json_t *rows = json_object_get(root, "results");
+    for (int i = 0; i < 11; i++) {
+        add("arithmetic", 80, 1e6, 1e6);
+        json_t *time = json_object_get(json_array_get(rows, (size_t)i), "time");
+        json_object_set_new(time, "processes", json_pack("[{}, {}, {}]"));
+        json_object_set_new(time, "between", json_real(0.01 * i));
+        if (i == 10)
+            json_object_set_new(time, "speeds_ns", json_pack("[f, f]", 1e6, 2e6));
+    }
+    print_verdict();
+    expect_said("Measured by 3 processes each: their medians deviate by 5.0% in the middle case, by 9.0% in one of "
+                "ten.\n");
+    expect_said("1 case has more than one speed");
+    json_array_clear(rows);
+    add("arithmetic", 80, 1e6, 1e6); // one process, or a file of before
+    print_verdict();
+    ck_assert_ptr_null(strstr(said, "processes"));
+}
+END_TEST
+
 START_TEST(memory_is_judged_by_where_the_data_lie)
 {
     add("arithmetic", 80, 1e6, 1e6);
@@ -177,6 +200,7 @@ int main(void)
     TCase *tests = tcase_create("verdict");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, memory_is_judged_by_where_the_data_lie);
+    tcase_add_test(tests, processes_that_differ_are_told);
     tcase_add_test(tests, what_there_is_none_of_is_not_said);
     tcase_add_test(tests, a_gpu_has_its_own_cache);
     tcase_add_test(tests, an_integrated_gpu_may_have_the_hosts_cache);

@@ -35,14 +35,15 @@ measure() { # measure FILE [ENVIRONMENT]
 compare() { # compare OLD NEW CODE WORDS: what came out wrong is said
     code=0
     "$clbench" compare "$1" "$2" > "$folder/compare.txt" || code=$?
-    verdict=$(tail -n 1 "$folder/compare.txt")
+    # The last paragraph: the verdict, and what to run to know more.
+    verdict=$(awk '/^$/ { text = "" } { text = text $0 " " } END { print text }' "$folder/compare.txt")
     echo "$code $(basename "$1" .json) $(basename "$2" .json): $verdict"
     [ "$code" = "$3" ] && printf '%s' "$verdict" | grep -q "$4"
 }
 
 is_quiet() { # of the 50 rounds of either run that were compared last, less than a quarter ran beside other work
-    beside=$(sed -n 's/.* \([0-9]*\) rounds of the old and \([0-9]*\) of the new run do not count.*/\1 \2/p' \
-        "$folder/compare.txt")
+    beside=$(tr '\n' ' ' < "$folder/compare.txt" |
+        sed -n 's/.*something else ran: \([0-9]*\) of the old, *\([0-9]*\) of the new.*/\1 \2/p')
     beside=${beside:-0 0} # where there were none, nothing is said
     [ "${beside% *}" -lt 13 ] && [ "${beside#* }" -lt 13 ]
 }
