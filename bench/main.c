@@ -10,6 +10,7 @@
 
 #include <husk/husk.h>
 
+#include "awake.h"
 #include "cli_pages.h"
 #include "doctor.h"
 #include "husk_contender.h"
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); // a worker that died is found out by reading from it
     if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT))
         return serve(argv);
+    if (argc == 2 && !strcmp(argv[1], BENCH_AWAKE_ARGUMENT))
+        return bench_awake_serve();
     if (argc == 4 && !strcmp(argv[1], BENCH_PROBE_ARGUMENT))
         return bench_doctor_probe(argv[2], argv[3]);
     if (!open_standard_descriptors())

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "awake.h"
 #include "baseline_choice.h"
 #include "dry_run.h"
 #include "history.h"
@@ -123,6 +124,7 @@ static void measure_device(bench_run *r)
     json_object_set_new(device, "peaks", peaks ? peaks : json_null());
     if (r->kernels[0])
         json_object_set_new(device, "kernels", json_string(r->kernels));
+    json_object_set_new(device, "kept_awake", json_boolean(r->is_kept_awake));
     json_object_set(device, "notes", json_object_get(r->contestants[0].hello, "notes"));
     bench_print_device(device, &r->peaks, cpu_threads(r));
     print_host(r, device);
@@ -259,6 +261,9 @@ static int measure_rows(bench_run *r)
         return refuse(r, reason);
     bench_results_go_on(&r->results);
     r->clock_begins = bench_resume_clock(r->results.rows);
+    bench_process awake;
+    bench_awake_start(&awake, json_object_get(r->contestants[0].hello, "device"));
+    r->is_kept_awake = awake.pid != 0;
     // The header is for the device that is measured; baselines name themselves below it.
     measure_device(r);
     print_baselines(r);
@@ -267,6 +272,7 @@ static int measure_rows(bench_run *r)
     bench_measure_rounds(r);
     bench_settle_peaks(r);
     ask_memory(r);
+    bench_process_stop(&awake);
     return BENCH_EXIT_OK;
 }
 

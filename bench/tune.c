@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "awake.h"
 #include "dry_run.h"
 #include "host.h"
 #include "output.h"
@@ -369,8 +370,12 @@ static int run(tuner *t, const char *device, const char *wish)
         bench_print(2, "%s, %s\n", bench_entry_text(t->device, "device"), bench_entry_text(t->device, "platform"));
     if (code == BENCH_EXIT_OK)
         code = merge(t);
-    if (code == BENCH_EXIT_OK && !only_files)
+    if (code == BENCH_EXIT_OK && !only_files) {
+        bench_process awake;
+        bench_awake_start(&awake, json_object_get(t->husk.hello, "device"));
         code = tune_cases(t);
+        bench_process_stop(&awake);
+    }
     if (t->database.entries && o->show && !bench_interrupted)
         bench_database_show(&t->database, t->device);
     if (t->database.entries && o->export_path && !bench_interrupted) {
