@@ -18,7 +18,8 @@ static void expect_options(const bench_options *o)
                     o->file_count <= BENCH_MAX_FILES,
                 "more words than there is room for");
     fuzz_expect(memchr(o->cases, 0, sizeof o->cases) != NULL, "the cases do not end");
-    fuzz_expect(o->rounds >= 1 && o->warmup >= 0 && o->seed >= 0, "a number below its least");
+    fuzz_expect((o->rounds >= 1 || o->rounds == BENCH_ROUNDS_UNSAID) && o->warmup >= 0 && o->seed >= 0,
+                "a number below its least");
     fuzz_expect(isfinite(o->max_time) && o->max_time > 0 && isfinite(o->compile_time) && o->compile_time > 0,
                 "a time of %g or %g", o->max_time, o->compile_time);
     fuzz_expect(isfinite(o->budget), "a budget of %g", o->budget);
