@@ -183,8 +183,8 @@ HUSK_API const char *husk_quirk_text(husk_quirk quirk);
 HUSK_API const char *husk_quirk_advice(husk_quirk quirk);
 
 /*
- * Whether the device's compiler has the quirk: a kernel of its shape gives wrong numbers or, of FLUSH, takes half as
- * long again. The first question runs the kernel and waits for it; the answer is kept, and a yes is logged as
+ * Whether the device's compiler has the quirk: a kernel of its shape gives wrong numbers or, of FLUSH, takes twice
+ * as long. The first question runs the kernel and waits for it; the answer is kept, and a yes is logged as
  * INFORMATION. Where the kernel could not be run the answer is no. The next question runs it again where the reason may
  * pass, as want of memory does; where it does not build, or the device refuses it, the answer stays no. ASSEMBLY alone
  * is known by the driver's version, since a compiler that ends the process cannot be tried.

@@ -229,12 +229,32 @@ START_TEST(programs_flush_where_it_is_needed_and_free)
 }
 END_TEST
 
+// A processor may run at half its speed, and be at full speed again from one launch to the next.
+START_TEST(a_machine_that_changes_its_speed_is_no_cost_of_flushing)
+{
+    enum { LAUNCHES = 2 * HUSK__FLUSH_PAIRS };
+    for (int from = 0; from <= LAUNCHES; from++) {
+        for (int to = from; to <= LAUNCHES; to++) { // slow from one launch to another
+            uint64_t flushing[HUSK__FLUSH_PAIRS], plain[HUSK__FLUSH_PAIRS], dear[HUSK__FLUSH_PAIRS];
+            for (int i = 0; i < HUSK__FLUSH_PAIRS; i++) {
+                flushing[i] = 2 * i >= from && 2 * i < to ? 210 : 100;
+                plain[i] = 2 * i + 1 >= from && 2 * i + 1 < to ? 210 : 100;
+                dear[i] = 4 * flushing[i];
+            }
+            ck_assert_msg(!husk__flush_costs(flushing, plain), "slow from launch %d to %d", from, to);
+            ck_assert_msg(husk__flush_costs(dear, plain), "slow from launch %d to %d", from, to);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quirks");
     TCase *tests = tcase_create("quirks");
     tcase_add_test(tests, what_a_wrong_compiler_makes_is_found);
     tcase_add_test(tests, flushing_that_costs_time_is_found);
+    tcase_add_test(tests, a_machine_that_changes_its_speed_is_no_cost_of_flushing);
     tcase_add_test(tests, what_runs_into_no_fault_is_none);
     tcase_add_test(tests, what_cannot_be_run_is_not_tried);
     tcase_add_test(tests, what_is_no_question_is_refused);
