@@ -20,7 +20,7 @@ static bool has_text(const json_t *row, const char *key, const char *text)
     return !strcmp(bench_text_of(row, key), text);
 }
 
-static bool is_of(const json_t *row, size_t device)
+bool bench_row_is_of(const json_t *row, size_t device)
 {
     return (size_t)json_integer_value(json_object_get(row, "device")) == device;
 }
@@ -31,7 +31,7 @@ const json_t *bench_find_row(const json_t *document, size_t device, const json_t
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        if (!is_of(row, device) || !has_text(row, "case", bench_text_of(like, "case")) ||
+        if (!bench_row_is_of(row, device) || !has_text(row, "case", bench_text_of(like, "case")) ||
             !has_text(row, "temperature", bench_text_of(like, "temperature")))
             continue;
         if (has_text(row, "variant", bench_text_of(like, "variant"))) // --variant all has several
@@ -49,7 +49,7 @@ static size_t count_like(const json_t *document, size_t device, const json_t *li
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        count += is_of(row, device) && has_text(row, "case", bench_text_of(like, "case")) &&
+        count += bench_row_is_of(row, device) && has_text(row, "case", bench_text_of(like, "case")) &&
                  has_text(row, "temperature", bench_text_of(like, "temperature"));
     }
     return count;
@@ -126,7 +126,7 @@ static bool pair_rows(bench_comparison *c, const size_t devices[2])
         const json_t *rows = json_object_get(c->documents[side], "results");
         for (size_t i = 0; i < json_array_size(rows); i++) {
             const json_t *row = json_array_get(rows, i);
-            if (!is_of(row, devices[side]))
+            if (!bench_row_is_of(row, devices[side]))
                 continue;
             const json_t *other =
                 bench_match_row(c->documents[!side], devices[!side], c->documents[side], devices[side], row);
@@ -159,7 +159,7 @@ static bool has_sentinels(const json_t *document, size_t device)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *sentinels = json_object_get(row, "sentinels");
         bool known = false;
-        if (!is_of(row, device) || !is_timed(row))
+        if (!bench_row_is_of(row, device) || !is_timed(row))
             continue;
         for (size_t k = 0; k < json_array_size(sentinels); k++) {
             const json_t *s = json_array_get(sentinels, k);

@@ -161,6 +161,8 @@ void bench_comparison_free(bench_comparison *comparison);
 /* What the comparison says as a whole: BENCH_EXIT_OK, _REGRESSION, _AMBIGUOUS; _VERIFICATION: a new result is wrong. */
 int bench_comparison_code(const bench_comparison *comparison);
 
+/* Whether a row is of that device of its document. */
+bool bench_row_is_of(const json_t *row, size_t device);
 /* A row of that device, by case and temperature (and by variant where that alone is not one row). */
 const json_t *bench_find_row(const json_t *document, size_t device, const json_t *like);
 /* The row that may stand beside one of another document's: of several variants there each with its own alone. */

@@ -43,11 +43,16 @@ static bool find_deviations(bench_comparison *c)
 
 // ---- cases ----
 
-// Variance of the mean of a side's processes: by how they differ, or by their samples where these differ more.
-static double variance_of(const bench_side *s, bool *by_samples)
+// The standard deviation of a process' quartile that its samples explain.
+static double of_samples(const bench_side *s)
 {
-    const double n = (double)s->processes, samples = s->within / 1.96, between = s->deviation;
-    *by_samples = *by_samples || samples > between;
+    return s->within / 1.96;
+}
+
+// Variance of the mean of a side's processes: by how they differ, or by their samples where these differ more.
+static double variance_of(const bench_side *s)
+{
+    const double n = (double)s->processes, samples = of_samples(s), between = s->deviation;
     // One process alone does not show what its samples add.
     return (n > 1 ? fmax(between * between, samples * samples) : between * between + samples * samples) / n;
 }
@@ -58,7 +63,8 @@ static void find_error(bench_pair *pair)
     double sum = 0, parts = 0;
     for (int i = 0; i < 2; i++) {
         const bench_side *s = &pair->sides[i];
-        const double variance = variance_of(s, &by_samples);
+        const double variance = variance_of(s);
+        by_samples = by_samples || of_samples(s) > s->deviation;
         sum += variance;
         parts += variance * variance / (s->weight + (double)s->processes - 1);
     }
@@ -153,9 +159,9 @@ static void judge_pair(bench_pair *pair)
         pair->change = distance > 0 ? BENCH_SLOWER : BENCH_FASTER;
     else if (distance > log(1 + BENCH_UNSURE_CHANGE))
         pair->change = BENCH_UNSURE; // the noise is no excuse for so much
-    const double apart = farthest(pair->distances) - fabs(distance);
-    pair->by_machine = pair->change == BENCH_SAME && fabs(distance) <= limit && fabs(distance) + apart > limit &&
-                       apart > log(1 + BENCH_LEAST_CHANGE);
+    const double most = farthest(pair->distances);
+    pair->by_machine = pair->change == BENCH_SAME && fabs(distance) <= limit && most > limit &&
+                       most - fabs(distance) > log(1 + BENCH_LEAST_CHANGE);
     pair->overlaps = pair->change == BENCH_SAME && fabs(distance) > limit && !are_apart(pair->sides);
 }
 
@@ -242,10 +248,9 @@ static double group_variance(const bench_comparison *c, const bench_group *group
     double own = 0, between = 0, processes = 0, all = 0, weights = 0;
     for (size_t i = 0; i < c->pair_count; i++) {
         const bench_side *s = &c->pairs[i].sides[side];
-        bool ignored = false;
         if (!is_counted(&c->pairs[i], group->op))
             continue;
-        own += variance_of(s, &ignored);
+        own += variance_of(s);
         all += (double)s->processes;
         weights += s->weight + (double)s->processes - 1;
         for (size_t k = 0; k < s->processes; k++) {

@@ -33,11 +33,6 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_of(const json_t *row, size_t device)
-{
-    return (size_t)json_integer_value(json_object_get(row, "device")) == device;
-}
-
 static size_t count_sentinels(const json_t *rows)
 {
     size_t count = 0;
@@ -52,7 +47,7 @@ static double usual(const json_t *rows, size_t device, double rate(const json_t 
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *sentinels = json_object_get(row, "sentinels");
-        for (size_t k = 0; is_of(row, device) && k < json_array_size(sentinels); k++) {
+        for (size_t k = 0; bench_row_is_of(row, device) && k < json_array_size(sentinels); k++) {
             const double value = rate(json_array_get(sentinels, k));
             if (value > 0)
                 scratch[count++] = value;
@@ -67,7 +62,7 @@ static void take_readings(bench_machine *m, const json_t *rows, size_t device)
     static const char *const keys[] = {"before_gflops", "after_gflops"};
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *sentinels = json_object_get(row, "sentinels");
-        for (size_t k = 0; is_of(row, device) && k < json_array_size(sentinels); k++) {
+        for (size_t k = 0; bench_row_is_of(row, device) && k < json_array_size(sentinels); k++) {
             const json_t *sentinel = json_array_get(sentinels, k);
             for (int side = 0; side < 2; side++) {
                 const bench_reading now = {bench_number_of(sentinel, "at_s"), bench_number_of(sentinel, keys[side])};

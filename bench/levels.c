@@ -55,7 +55,7 @@ void bench_parts_free(bench_parts *parts)
 void bench_levels_divide(double *medians, size_t count, double explained, bench_levels *levels)
 {
     levels->speeds[0] = levels->speeds[1] = NAN;
-    levels->disagree = false;
+    levels->disagree = levels->is_even = false;
     bench_median(medians, count); // sorts
     levels->fastest = count ? medians[0] : NAN;
     levels->slowest = count ? medians[count - 1] : NAN;
@@ -67,10 +67,9 @@ void bench_levels_divide(double *medians, size_t count, double explained, bench_
         if (medians[i] / medians[i - 1] > medians[faster] / medians[faster - 1])
             faster = i;
     levels->disagree = true;
-    if (log(medians[faster] / medians[faster - 1]) < range / 2)
-        return;
-    levels->speeds[0] = bench_quantile(medians, faster, 0.5);
-    levels->speeds[1] = bench_quantile(medians + faster, count - faster, 0.5);
+    levels->is_even = log(medians[faster] / medians[faster - 1]) < range / 2;
+    levels->speeds[0] = levels->is_even ? levels->fastest : bench_quantile(medians, faster, 0.5);
+    levels->speeds[1] = levels->is_even ? levels->slowest : bench_quantile(medians + faster, count - faster, 0.5);
 }
 
 typedef struct figures { // of each process that has samples
@@ -109,7 +108,7 @@ bool bench_levels_find(const double *values, const bench_parts *parts, bench_lev
     const size_t most = parts->count + 1;
     double *memory = calloc(3 * most, sizeof *memory);
     figures f = {.medians = memory};
-    *levels = (bench_levels){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, {NAN, NAN}};
+    *levels = (bench_levels){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, false, {NAN, NAN}};
     if (!memory)
         return false;
     f.logarithms = memory + most;
@@ -137,11 +136,10 @@ bool bench_levels_find(const double *values, const bench_parts *parts, bench_lev
 void bench_levels_text(const bench_levels *levels, char text[96])
 {
     char from[32], to[32];
-    const bool is_divided = levels->speeds[0] > 0;
     text[0] = '\0';
     if (!levels->disagree)
         return;
-    bench_format_ns(is_divided ? levels->speeds[0] : levels->fastest, from, sizeof from);
-    bench_format_ns(is_divided ? levels->speeds[1] : levels->slowest, to, sizeof to);
-    snprintf(text, 96, is_divided ? "two speeds: %s and %s" : "processes differ: %s to %s", from, to);
+    bench_format_ns(levels->speeds[0], from, sizeof from);
+    bench_format_ns(levels->speeds[1], to, sizeof to);
+    snprintf(text, 96, levels->is_even ? "processes differ: %s to %s" : "two speeds: %s and %s", from, to);
 }

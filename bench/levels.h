@@ -50,8 +50,9 @@ typedef struct bench_levels {
     double within;            /* half of the 95% interval of a process' median by its samples, relative */
     double fastest, slowest;  /* medians */
     bool disagree;            /* more than BENCH_DISAGREEMENT */
+    bool is_even;             /* and no gap divides them: half of the range at least */
     double speeds[2];         /* where they do: the median of the faster ones and that of the slower ones, divided at
-                                 the widest gap; NaN where the times are spread evenly */
+                                 the widest gap; the fastest and the slowest where it is even; else NaN */
 } bench_levels;
 
 /* values: samples, one process' behind the other's. False: memory is short. All NaN where there are none. */

@@ -39,11 +39,7 @@ static json_t *processes_json(const bench_entrant *e)
 // The faster and the slower time of processes that disagree.
 static json_t *speeds_json(const bench_levels *levels)
 {
-    const bool is_divided = levels->speeds[0] > 0;
-    if (!levels->disagree)
-        return json_null();
-    return json_pack("[f, f]", is_divided ? levels->speeds[0] : levels->fastest,
-                     is_divided ? levels->speeds[1] : levels->slowest);
+    return levels->disagree ? json_pack("[f, f]", levels->speeds[0], levels->speeds[1]) : json_null();
 }
 
 static json_t *time_json(const bench_entrant *e)
