@@ -37,7 +37,7 @@ typedef enum bench_change {
     BENCH_DIVIDED /* its processes disagree: not judged */
 } bench_change;
 
-#define BENCH_SENTINEL_NOISE 0.03 /* its rate moves so much by itself: not taken out of a single round */
+#define BENCH_MOST_OFF       0.10 /* of a time or a rate that is to show how much of the sentinel cases felt */
 #define BENCH_NEAR_SECONDS   60.0 /* readings that are further away say nothing of a round */
 #define BENCH_DISTURBED      0.06 /* a round beside which it was lower by more does not count, if enough are left */
 
@@ -65,7 +65,8 @@ typedef struct bench_side {
     size_t fewest;               /* samples of a process */
     json_int_t *numbers;         /* of each process: which of those that the run has had */
     double *measured;            /* of each process: the logarithm of its lower quartile */
-    double *scaled;              /* with what the machine's speed moved within the run taken out */
+    double *speeds;              /* and of the machine's speed beside its rounds, in parts of the usual one */
+    double *scaled;              /* measured, with what the case felt of that taken out */
     double within;               /* half of the 95% interval of a process' quartile by its samples, relative */
     double deviation;            /* between processes: its own and the usual one together */
     double weight;               /* of the latter, in processes */
@@ -74,8 +75,9 @@ typedef struct bench_side {
 
 /* How the processes of a case usually differ in a run. */
 typedef struct bench_usual {
-    double deviation; /* standard deviation of the logarithms of their quartiles */
-    double weight;    /* how many processes this counts like */
+    double deviation; /* standard deviation of the logarithms of their quartiles, as scaled */
+    double measured;  /* the same as they were measured */
+    double weight;    /* how many processes the first one counts like */
 } bench_usual;
 
 /* A change has to be there as it was measured, and with the machine's speed taken out in either way. */
@@ -135,6 +137,7 @@ typedef struct bench_comparison {
     double memory_speed;        /* the same of its copy */
     bench_machine machines[2];
     bench_usual usual[2];       /* how the processes of a case differ */
+    double felt[2];             /* how much of what moved the sentinel cases felt: 0 to 1 */
     size_t disturbed[2];        /* rounds in which something else ran */
     size_t fewest[2], most[2];  /* processes of a case */
     bench_pair *pairs;
@@ -177,6 +180,11 @@ void bench_machine_free(bench_machine *machine);
 /* Fill in a side but for its deviation, which takes all rows of a run. */
 bool bench_side_take(bench_side *side, const json_t *row, const bench_machine *machine);
 void bench_side_free(bench_side *side);
+/*
+ * Take out of all cases what the machine's speed moved within the run: as much of it as they have felt, all together,
+ * which is given (by least squares; 1 where no case has two processes).
+ */
+double bench_sides_scale(bench_side *const *sides, size_t count);
 /* How the processes of a case usually differ in a run, and in which cases by far more. False: memory is short. */
 bool bench_sides_usual(bench_side *const *sides, size_t count, bench_usual *usual);
 

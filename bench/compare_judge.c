@@ -14,9 +14,9 @@
 static void mix(bench_side *s, const bench_usual *usual)
 {
     const double freedom = s->processes > 1 ? (double)s->processes - 1 : 0;
-    // Whatever view is judged: what the machine's speed moved is in the one, what taking it out adds in the other.
-    const double measured = bench_deviation(s->measured, s->processes),
-                 scaled = bench_deviation(s->scaled, s->processes), own = freedom > 0 ? fmax(measured, scaled) : 0;
+    // By what is left when the machine's speed is taken out. A change has to be there in every view, and counts by the
+    // one in which it is smallest, so that what it is in this one is no less: the noise of the others is not added.
+    const double own = freedom > 0 ? bench_deviation(s->scaled, s->processes) : 0;
     s->weight = freedom > 0 ? usual->weight : fmax(usual->weight, 1);
     const double squares = s->weight * usual->deviation * usual->deviation + freedom * own * own;
     s->deviation = sqrt(squares / (s->weight + freedom));
@@ -33,6 +33,7 @@ static bool find_deviations(bench_comparison *c)
             c->most[side] = processes > c->most[side] ? processes : c->most[side];
             c->disturbed[side] += sides[i]->disturbed;
         }
+        c->felt[side] = bench_sides_scale(sides, c->pair_count);
         good = bench_sides_usual(sides, c->pair_count, &c->usual[side]);
         for (size_t i = 0; good && i < c->pair_count; i++)
             mix(sides[i], &c->usual[side]);

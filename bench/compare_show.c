@@ -222,6 +222,9 @@ static void levels(const bench_comparison *c, char *text, size_t size)
                  100 * c->usual[0].deviation, 100 * c->usual[1].deviation);
     if (c->most[0] < 2 || c->most[1] < 2)
         bench_append(text, size, " (taken for granted where a run has one process)");
+    else if (c->is_normalised)
+        bench_append(text, size, ", beside what the machine's speed moved them by (with that %.1f%% and %.1f%%)",
+                     100 * c->usual[0].measured, 100 * c->usual[1].measured);
     bench_append(text, size, "; how they differ decides %zu case%s", decided[BENCH_LEVEL_PROCESSES],
                  decided[BENCH_LEVEL_PROCESSES] == 1 ? "" : "s");
     if (decided[BENCH_LEVEL_SAMPLES])

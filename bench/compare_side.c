@@ -110,7 +110,7 @@ static size_t first_behind(const bench_machine *m, double at)
 }
 
 // How fast the machine was then, in parts of its usual rate: the middle of the round's two readings and of the two
-// before and behind them, so that none of them decides alone. What they move by themselves is nothing.
+// before and behind them, so that none of them decides alone.
 static double speed_at(const bench_machine *m, double at)
 {
     double near[6];
@@ -121,8 +121,7 @@ static double speed_at(const bench_machine *m, double at)
     for (size_t i = first; i < m->reading_count && i < first + 6; i++)
         if (fabs(m->readings[i].at - at) < BENCH_NEAR_SECONDS)
             near[count++] = m->readings[i].gflops;
-    const double speed = count < 3 ? 1 : bench_median(near, count) / m->gflops;
-    return fabs(log(speed)) < BENCH_SENTINEL_NOISE ? 1 : speed;
+    return count < 3 ? 1 : bench_median(near, count) / m->gflops;
 }
 
 // Something else ran beside the round: the rate before or after it is below the usual one.
@@ -206,7 +205,7 @@ static double quartile(double *values, size_t count, double *width)
     return at;
 }
 
-static bool find_typicals(bench_side *side, const bench_machine *m, const process *all, size_t count)
+static bool find_typicals(bench_side *side, const process *all, size_t count)
 {
     double *widths = calloc(count + 1, sizeof *widths);
     if (!widths)
@@ -215,8 +214,7 @@ static bool find_typicals(bench_side *side, const bench_machine *m, const proces
         side->numbers[i] = all[i].number;
         side->fewest = i == 0 || all[i].count < side->fewest ? all[i].count : side->fewest;
         side->measured[i] = side->scaled[i] = log(quartile(side->work + all[i].begin, all[i].count, &widths[i]));
-        if (!isnan(m->gflops) && all[i].rounds)
-            side->scaled[i] += all[i].speed / (double)all[i].rounds;
+        side->speeds[i] = all[i].rounds ? all[i].speed / (double)all[i].rounds : 0;
     }
     side->processes = count;
     side->within = bench_median(widths, count);
@@ -235,14 +233,15 @@ bool bench_side_take(bench_side *side, const json_t *row, const bench_machine *m
                          .work = calloc(json_array_size(samples) + 1, sizeof *side->work),
                          .numbers = calloc(rounds, sizeof *side->numbers),
                          .measured = calloc(rounds, sizeof *side->measured),
+                         .speeds = calloc(rounds, sizeof *side->speeds),
                          .scaled = calloc(rounds, sizeof *side->scaled)};
-    bool good = all && side->work && side->numbers && side->measured && side->scaled;
+    bool good = all && side->work && side->numbers && side->measured && side->speeds && side->scaled;
     if (good) {
         size_t count = divide(side, m, true, all);
         // Too little would be left: then all of it, with the noise that it has.
         if (side->disturbed && (side->count < BENCH_LEAST_SAMPLES || count < BENCH_LEAST_PROCESSES))
             count = divide(side, m, false, all);
-        good = find_typicals(side, m, all, count);
+        good = find_typicals(side, all, count);
     }
     free(all);
     return good;
@@ -253,12 +252,36 @@ void bench_side_free(bench_side *side)
     free(side->work);
     free(side->numbers);
     free(side->measured);
+    free(side->speeds);
     free(side->scaled);
-    side->work = side->measured = side->scaled = NULL;
+    side->work = side->measured = side->speeds = side->scaled = NULL;
     side->numbers = NULL;
 }
 
 // ---- a run ----
+
+static double limited(double value)
+{
+    return fmax(-BENCH_MOST_OFF, fmin(BENCH_MOST_OFF, value));
+}
+
+double bench_sides_scale(bench_side *const *sides, size_t count)
+{
+    double products = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        const bench_side *s = sides[i];
+        const double time = bench_mean(s->measured, s->processes), speed = bench_mean(s->speeds, s->processes);
+        for (size_t k = 0; k < s->processes; k++) {
+            products += limited(s->measured[k] - time) * limited(s->speeds[k] - speed);
+            squares += limited(s->speeds[k] - speed) * limited(s->speeds[k] - speed);
+        }
+    }
+    const double felt = squares > 0 ? fmax(0, fmin(1, -products / squares)) : 1;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sides[i]->processes; k++)
+            sides[i]->scaled[k] = sides[i]->measured[k] + felt * sides[i]->speeds[k];
+    return felt;
+}
 
 // The second derivative of the gamma function's logarithm (DLMF 5.15): by its recurrence, and its asymptotic series.
 static double trigamma(double x)
@@ -301,6 +324,28 @@ static bool divide_processes(bench_side *side, double usual_deviation)
     return true;
 }
 
+// The middle one of the cases' deviations, of their times as measured or scaled. NaN: no case has two processes. Of so
+// few processes it is too small by what the chi-square distribution's median (Wilson and Hilferty, 1931) says.
+static double middle_deviation(bench_side *const *sides, size_t count, bool is_scaled, double *scratch)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double freedom = (double)sides[i]->processes - 1,
+                     own = bench_deviation(is_scaled ? sides[i]->scaled : sides[i]->measured, sides[i]->processes);
+        if (!isnan(own))
+            scratch[used++] = own / pow(1 - 2 / (9 * freedom), 1.5);
+    }
+    return bench_median(scratch, used);
+}
+
+static size_t count_witnesses(bench_side *const *sides, size_t count)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++)
+        used += sides[i]->processes > 1;
+    return used;
+}
+
 // Of cases with as many processes as most have, which do not disagree.
 static double find_weight(bench_side *const *sides, size_t count, double *scratch)
 {
@@ -308,7 +353,7 @@ static double find_weight(bench_side *const *sides, size_t count, double *scratc
     for (size_t i = 0; i < count; i++)
         most = sides[i]->processes > most ? sides[i]->processes : most;
     for (size_t i = 0; most > 1 && i < count; i++) {
-        const double own = bench_deviation(sides[i]->measured, sides[i]->processes);
+        const double own = bench_deviation(sides[i]->scaled, sides[i]->processes);
         if (sides[i]->processes == most && !sides[i]->levels.disagree)
             scratch[used++] = fmax(own * own, 1e-12);
     }
@@ -319,23 +364,17 @@ bool bench_sides_usual(bench_side *const *sides, size_t count, bench_usual *foun
 {
     double *scratch = calloc(count + 1, sizeof *scratch);
     bool good = scratch != NULL;
-    size_t used = 0;
+    const size_t witnesses = count_witnesses(sides, count);
     // One process each: none of them knows what another would have found.
-    *found = (bench_usual){BENCH_UNKNOWN_DEVIATION, BENCH_MOST_WEIGHT};
-    for (size_t i = 0; good && i < count; i++) {
-        const double freedom = (double)sides[i]->processes - 1,
-                     own = bench_deviation(sides[i]->measured, sides[i]->processes);
-        // Of so few processes the middle deviation is too small by what the chi-square distribution's median (Wilson
-        // and Hilferty, 1931) says.
-        if (!isnan(own))
-            scratch[used++] = own / pow(1 - 2 / (9 * freedom), 1.5);
+    *found = (bench_usual){BENCH_UNKNOWN_DEVIATION, BENCH_UNKNOWN_DEVIATION, BENCH_MOST_WEIGHT};
+    if (good && witnesses) {
+        found->measured = middle_deviation(sides, count, false, scratch);
+        found->deviation = fmax(middle_deviation(sides, count, true, scratch), BENCH_LEAST_DEVIATION);
     }
-    if (used)
-        found->deviation = fmax(bench_median(scratch, used), BENCH_LEAST_DEVIATION);
     for (size_t i = 0; good && i < count; i++)
-        good = divide_processes(sides[i], found->deviation);
-    if (good && used) // a case is no witness of its own
-        found->weight = fmin((double)used - 1, find_weight(sides, count, scratch));
+        good = divide_processes(sides[i], found->measured);
+    if (good && witnesses) // a case is no witness of its own
+        found->weight = fmin((double)witnesses - 1, find_weight(sides, count, scratch));
     free(scratch);
     return good;
 }

@@ -30,6 +30,7 @@ typedef struct plan {
     int false_readings; // of the first case's sentinel: half the rate, though its times are what they are
     double unequal;      // standard deviation of the logarithm of each case's round_noise
     double shared_noise; // of all cases in one round
+    bool sentinel_feels; // that noise is the machine's: its rate is lower by as much
     bool lost;           // every second case has lost its first round to other work
 } plan;
 
@@ -50,19 +51,20 @@ static double normal(void)
     return sum;
 }
 
+static double shared[32]; // of the rounds of the run that is being made
+
 static json_t *sentinel_of(const plan *p, int index, int round, double part)
 {
-    const double claimed = index == 0 && round < p->false_readings ? 0.5 : part;
-    json_t *sentinel = json_pack("{s:f, s:f, s:i}", "before_gflops", 200 * p->machine * exp(0.01 * normal()),
-                                 "after_gflops", 200 * p->machine * claimed, "samples", p->samples);
+    const double claimed = index == 0 && round < p->false_readings ? 0.5 : part,
+                 rate = 200 * p->machine * (p->sentinel_feels ? exp(-shared[round]) : 1);
+    json_t *sentinel = json_pack("{s:f, s:f, s:i}", "before_gflops", rate * exp(0.01 * normal()), "after_gflops",
+                                 rate * claimed, "samples", p->samples);
     if (p->by_process) {
         json_object_set_new(sentinel, "process", json_integer(round));
         json_object_set_new(sentinel, "at_s", json_real(8 * round + index));
     }
     return sentinel;
 }
-
-static double shared[32]; // of the rounds of the run that is being made
 
 static json_t *row_of(int index, const char *name, const char *op, double time, const plan *p)
 {
@@ -563,6 +565,59 @@ START_TEST(a_real_five_percent_is_named)
 }
 END_TEST
 
+// A machine whose speed drifts moves all cases and the sentinel alike: what is left beside that is the noise.
+START_TEST(a_machine_that_drifts_hides_no_five_percent)
+{
+    int claimed = 0, named = 0, blind = 0;
+    double felt = 0, left = 0, whole = 0; // in all runs together
+    for (int i = 0; i < 100; i++) {
+        bench_comparison c;
+        plan same = bare, slow = bare;
+        source.seed = 5000 + (uint64_t)i;
+        same.shared_noise = slow.shared_noise = 0.02;
+        same.sentinel_feels = slow.sentinel_feels = true;
+        slow.gemm = 1.05;
+        claimed += compared(&same, &same, &c) == BENCH_EXIT_REGRESSION;
+        bench_comparison_free(&c);
+        compared(&same, &slow, &c);
+        named += (int)group(&c, "gemm")->slower;
+        felt += c.felt[0] / 100;
+        left += c.usual[0].deviation;
+        whole += c.usual[0].measured;
+        bench_comparison_free(&c);
+        same.sentinel_feels = slow.sentinel_feels = false;
+        compared(&same, &slow, &c);
+        blind += (int)group(&c, "gemm")->slower;
+        bench_comparison_free(&c);
+    }
+    ck_assert_msg(claimed <= 5, "%d of 100 pairs of one build", claimed);
+    ck_assert_msg(named >= 200 && named > 3 * blind, "%d of 400 cases, and %d without the sentinel", named, blind);
+    ck_assert_msg(felt > 0.8 && left < 0.6 * whole, "felt %.2f, %.3f of %.3f are left", felt, left, whole);
+}
+END_TEST
+
+// What the sentinel does and the cases do not feel is not put into their times.
+START_TEST(a_sentinel_that_drifts_alone_moves_nothing)
+{
+    double felt = 0;
+    for (int i = 0; i < 40; i++) {
+        bench_comparison c;
+        source.seed = 6000 + (uint64_t)i;
+        plan drifting = bare;
+        drifting.shared_noise = 0.05;
+        drifting.sentinel_feels = true;
+        json_t *old = run_of(&drifting), *quiet = run_of(&bare);
+        for (size_t k = 0; k < json_array_size(json_object_get(old, "results")); k++) // its times from the quiet one
+            json_object_set(row_at(old, k), "time", json_object_get(row_at(quiet, k), "time"));
+        compare(old, quiet, &c);
+        felt += c.felt[0] / 40;
+        ck_assert_int_ne(bench_comparison_code(&c), BENCH_EXIT_REGRESSION);
+        finish(&c, old, quiet);
+    }
+    ck_assert_double_lt(felt, 0.1);
+}
+END_TEST
+
 // ---- the command ----
 
 static char folder[] = "/tmp/husk-test-compare-XXXXXX", output[1 << 16];
@@ -875,6 +930,8 @@ int main(void)
     tcase_add_test(tests, what_is_not_judged_is_ambiguous);
     tcase_add_test(tests, one_disturbed_sentinel_moves_nothing);
     tcase_add_test(tests, a_real_five_percent_is_named);
+    tcase_add_test(tests, a_machine_that_drifts_hides_no_five_percent);
+    tcase_add_test(tests, a_sentinel_that_drifts_alone_moves_nothing);
     tcase_add_test(tests, the_command_says_it_and_leaves_with_it);
     tcase_add_test(tests, another_platform_is_refused);
     tcase_add_test(tests, every_device_of_every_file_has_its_column);
