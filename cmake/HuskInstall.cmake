@@ -21,7 +21,7 @@ install(TARGETS ${libraries} ${targets} EXPORT husk_targets
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(root "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
     install(DIRECTORY "${root}/husk" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h"
-        ${without_dist})
+        PATTERN "*.hpp" ${without_dist})
 endforeach()
 
 # find_package(husk)
@@ -57,7 +57,7 @@ foreach(name IN LISTS CMAKE_DL_LIBS)
     string(APPEND HUSK_PC_LIBS_PRIVATE " -l${name}")
 endforeach()
 if(HUSK_HAS_CLBLAST)
-    string(APPEND HUSK_PC_LIBS_PRIVATE " -lclblast")
+    string(APPEND HUSK_PC_LIBS_PRIVATE " -lclblast -lstdc++") # a static one is C++
 endif()
 set(HUSK_PC_MPI "")
 foreach(file IN LISTS MPI_C_LIBRARIES)

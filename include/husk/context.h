@@ -9,6 +9,12 @@
  * The shared library stays loaded until the process ends, also after a dlclose: drivers call it back when memory is no
  * longer used, which may be later than the last release. A module that has the static library inside has to stay, too
  * (-Wl,-z,nodelete).
+ *
+ * After a fork: OpenCL drivers keep threads and locks that a child process does not have, and its calls would hang,
+ * also those on a context of its own. So where a process, or one that it was forked from, has opened OpenCL through
+ * this library (a list of devices, a context), every call of a child is refused at once, UNSUPPORTED, and what it
+ * releases it keeps. A child from before the first such call is free, and so is one that execs. What the program itself
+ * opened by OpenCL before the fork the library cannot know.
  */
 #ifndef HUSK_CONTEXT_H
 #define HUSK_CONTEXT_H
@@ -90,14 +96,16 @@ typedef struct husk_context_params {
     husk_log_callback log;        /* default: silence */
     void *log_user;
     husk_precision precision;     /* of calls whose params leave it at DEFAULT */
+    uint32_t units; /* compute units to use, by a sub-device (clCreateSubDevices, by counts); the others
+                                     are left alone, as for the program's own threads. Default: the whole device */
 } husk_context_params;
 
-#define HUSK_CONTEXT_PARAMS(...)                                                                    \
-    (husk_context_params) { .size = sizeof(husk_context_params), __VA_ARGS__ }
+#define HUSK_CONTEXT_PARAMS(...) HUSK_MAKE(husk_context_params, __VA_ARGS__)
 
 /*
  * Create a context. device: from a list, or NULL for what husk_device_list_select(NULL) gives.
- * params: NULL for the defaults.
+ * params: NULL for the defaults. More units than the device has are INVALID_ARGUMENT; of a device that cannot be
+ * divided by counts, as most GPUs, fewer than all are UNSUPPORTED.
  */
 HUSK_API husk_status husk_context_create(const husk_device *device, const husk_context_params *params,
                                          husk_context **context, husk_error *error);

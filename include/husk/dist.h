@@ -44,7 +44,7 @@ typedef struct husk_dist_params {
     void *log_user;
 } husk_dist_params;
 
-#define HUSK_DIST_PARAMS(...) (husk_dist_params) { .size = sizeof(husk_dist_params), __VA_ARGS__ }
+#define HUSK_DIST_PARAMS(...) HUSK_MAKE(husk_dist_params, __VA_ARGS__)
 
 /*
  * Together. Initialises MPI where nobody has; otherwise at least MPI_THREAD_SERIALIZED has to have been given. Ranks
@@ -112,7 +112,7 @@ typedef struct husk_parallel_params {
     uint64_t part_bytes;   /* larger buckets are sent in parts of this; default 16 MiB; 4 KiB to 1 GiB */
 } husk_parallel_params;
 
-#define HUSK_PARALLEL_PARAMS(...) (husk_parallel_params) { .size = sizeof(husk_parallel_params), __VA_ARGS__ }
+#define HUSK_PARALLEL_PARAMS(...) HUSK_MAKE(husk_parallel_params, __VA_ARGS__)
 
 /*
  * Together. graph: compiled, and the caller's; it takes over husk_graph_on_bucket. Graphs whose parameters or buckets
@@ -199,7 +199,7 @@ typedef struct husk_pipeline_params {
     void *load_user;
 } husk_pipeline_params;
 
-#define HUSK_PIPELINE_PARAMS(...) (husk_pipeline_params) { .size = sizeof(husk_pipeline_params), __VA_ARGS__ }
+#define HUSK_PIPELINE_PARAMS(...) HUSK_MAKE(husk_pipeline_params, __VA_ARGS__)
 
 /* How many micro-batches this rank's stage has under way: what its graph's options have to have as micro_batches. */
 HUSK_API uint32_t husk_pipeline_depth(const husk_dist *dist, uint32_t micro_batches);

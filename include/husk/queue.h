@@ -23,7 +23,7 @@ typedef struct husk_queue_params {
     uint32_t profiling; /* not 0: keep the times of every kernel (husk_queue_profile...) */
 } husk_queue_params;
 
-#define HUSK_QUEUE_PARAMS(...) (husk_queue_params) { .size = sizeof(husk_queue_params), __VA_ARGS__ }
+#define HUSK_QUEUE_PARAMS(...) HUSK_MAKE(husk_queue_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_queue_create(husk_context *context, const husk_queue_params *params,
                                        husk_queue **queue, husk_error *error);

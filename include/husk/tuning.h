@@ -38,8 +38,7 @@ typedef struct husk_tuning_params {
     size_t text_size;  /* bytes of text; 0: up to its zero */
 } husk_tuning_params;
 
-#define HUSK_TUNING_PARAMS(...)                                                                     \
-    (husk_tuning_params) { .size = sizeof(husk_tuning_params), __VA_ARGS__ }
+#define HUSK_TUNING_PARAMS(...) HUSK_MAKE(husk_tuning_params, __VA_ARGS__)
 
 /*
  * Load a database into the context: its entries come before those that were there. The plans of immediate calls are

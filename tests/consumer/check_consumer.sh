@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_consumer.sh WAY SOURCE BUILD WORK: install BUILD's libraries, move the whole folder elsewhere, and use it
-# from there as a stranger would. WAY: shared and static (find_package), pkg-config, headers, train, dist.
+# from there as a stranger would. WAY: shared and static (find_package), pkg-config, cxx, headers, train, dist.
 set -eu
 way=$1
 source=$2
@@ -49,6 +49,44 @@ by_pkg_config() {
     run "$work/static"
     [ "$(pkg-config --modversion husk)" = "$(sed -n 's/.*VERSION_STRING "\(.*\)"/\1/p' \
         "$prefix/include/husk/version.h")" ]
+}
+
+# Every macro that makes a struct, without and with the first member that is a number.
+every_macro() {
+    echo '#include <husk/husk.h>'
+    [ ! -f "$prefix/include/husk/dist.h" ] || [ ! -f "$pkgconfig/husk_dist.pc" ] || echo '#include <husk/dist.h>'
+    echo '#include <husk/train.h>'
+    echo 'int main() {'
+    sed -n 's/^#define \(HUSK_[A-Z0-9_]*\)(\.\.\.) HUSK_MAKE(\(husk_[a-z0-9_]*\),.*/\1 \2/p' \
+        "$prefix"/include/husk/*.h "$prefix"/include/husk/*/*.h | grep -v '_PARALLEL_\|_PIPELINE_\|_DIST_' |
+        while read -r macro type; do
+            echo "    { const $type made = $macro(); if (made.size != sizeof made) return 1; }"
+        done
+    echo '    return 0;'
+    echo '}'
+}
+
+cxx() { # C++17 by husk.hpp and C++20 by the macros, by every compiler that is here
+    PKG_CONFIG_PATH=$pkgconfig
+    export PKG_CONFIG_PATH
+    every_macro > "$work/every_macro.cpp"
+    [ "$(grep -c 'made = HUSK_' "$work/every_macro.cpp")" -ge 50 ]
+    for compiler in "$cxx" g++ clang++; do
+        command -v "$compiler" > "$work/which.txt" || continue
+        # shellcheck disable=SC2046,SC2086 # flags are words
+        for standard in 17 20; do
+            $compiler -std=c++$standard $warnings "$source/tests/consumer/consumer_$standard.cpp" \
+                $(pkg-config --cflags --libs husk) -o "$work/cxx$standard"
+            run "$work/cxx$standard"
+        done
+        # shellcheck disable=SC2046,SC2086
+        $compiler -std=c++17 $warnings "$source/examples/embed_conv.cpp" $(pkg-config --cflags --libs husk) \
+            -o "$work/example"
+        LD_LIBRARY_PATH="$libdir" "$work/example"
+        # shellcheck disable=SC2046,SC2086
+        $compiler -std=c++20 $warnings "$work/every_macro.cpp" $(pkg-config --cflags --libs husk_train) -o "$work/every"
+        LD_LIBRARY_PATH="$libdir" "$work/every"
+    done
 }
 
 train() { # libhusk_train in every way
@@ -127,6 +165,7 @@ case "$way" in
 shared) by_find_package husk::husk ;;
 static) by_find_package husk::husk_static ;;
 pkg-config) by_pkg_config ;;
+cxx) cxx ;;
 headers) headers ;;
 train) train ;;
 dist) dist ;;

@@ -66,10 +66,11 @@ try() {
 
 gcc=$(newest gcc) || gcc=""
 clang=$(newest clang) || clang=""
-try no-clblast '^(ops/gemm|ops/rnn$|select/|consumer/|structure/|bench/(every_op|clbench|baselines)$)' "$@" -- \
-    -DHUSK_CLBLAST=OFF
+try clblast '^(ops/gemm|ops/rnn$|select/|consumer/|structure/|bench/(every_op|clbench|baselines)$)' "$@" -- \
+    -DHUSK_CLBLAST=ON
 try no-baselines '^(bench/|consumer/|structure/)' "$@" -- -DHUSK_BASELINES=OFF
-try no-dist '^(train/|consumer/|structure/)' "$@" -- -DHUSK_DIST=OFF
+try dist '^(train/|consumer/|structure/)' "$@" -- -DHUSK_DIST=ON
+try plain '^(train/|consumer/|structure/|ops/gemm|select/)' "$@" -- -DHUSK_CLBLAST=OFF -DHUSK_DIST=OFF
 for compiler in "$gcc" "$clang"; do
     [ -n "$compiler" ] || { echo "a compiler is not here"; absent=$((absent + 1)); continue; }
     try "$compiler" '^(runtime/|select/|ops/gemm|ref/|train/graph|consumer/|structure/)' "$@" -- \

@@ -49,14 +49,17 @@ typedef struct husk_activation_params {
     uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
 } husk_activation_params;
 
-#define HUSK_ACTIVATION_PARAMS(...)                                                                 \
-    (husk_activation_params) { .size = sizeof(husk_activation_params), __VA_ARGS__ }
+#define HUSK_ACTIVATION_PARAMS(...) HUSK_MAKE(husk_activation_params, __VA_ARGS__)
 
 /*
  * y = activation(x). x and y: the same shape and dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise
  * they must not overlap. What is stored as f16 or bf16 is computed in f32 and rounded to nearest.
- * |error| <= 4 ulp of the largest intermediate value: 8 * 2^-24 * max(1, |x|), and 16 * 2^-24 * max(1, |x|) for GELU,
- * whose erf OpenCL allows 16 ulp, and GELU_TANH; in f16 and bf16 half a unit in the last place of y beside that.
+ * The piecewise linear kinds are exact but for the product with the slope. With u = 2^-24
+ *     SIGMOID, TANH, SILU   |error| <= 8 u |y| + t
+ *     GELU_TANH             |error| <= (16 + 4 |z|) u |y| + t,   z = 1.6 |x| (1 + 0.045 x^2), at most 104
+ *     GELU                  |error| <= 16 u |x| + t, since OpenCL allows erf 16 ulp of 1
+ * t = 2^-126 max(1, |x|), for denormals that become zero. Signs are kept: below zero no smooth kind but SIGMOID is
+ * positive, above it none is negative. In f16 and bf16 half a unit in the last place of y beside that.
  */
 HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_params *params,
                                      const husk_tensor *x, const husk_tensor *y);

@@ -63,7 +63,7 @@ typedef struct husk_attention_params {
     husk_precision precision; /* of f32 products; the gradient is always computed as HIGHEST */
 } husk_attention_params;
 
-#define HUSK_ATTENTION_PARAMS(...) (husk_attention_params) { .size = sizeof(husk_attention_params), __VA_ARGS__ }
+#define HUSK_ATTENTION_PARAMS(...) HUSK_MAKE(husk_attention_params, __VA_ARGS__)
 
 /* y and log_sum_exp must not overlap anything else. */
 HUSK_API husk_status husk_attention(husk_queue *queue, const husk_attention_params *params, const husk_tensor *q,

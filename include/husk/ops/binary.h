@@ -56,8 +56,7 @@ typedef struct husk_binary_params {
     const char *variant; /* NULL: chosen */
 } husk_binary_params;
 
-#define HUSK_BINARY_PARAMS(...)                                                                     \
-    (husk_binary_params) { .size = sizeof(husk_binary_params), __VA_ARGS__ }
+#define HUSK_BINARY_PARAMS(...) HUSK_MAKE(husk_binary_params, __VA_ARGS__)
 
 /*
  * All tensors: one dtype (f32, f16, bf16, f64), any strides, rank 0 to 8; y may be a or b itself where that has y's

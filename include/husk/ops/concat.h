@@ -22,7 +22,7 @@ typedef struct husk_concat_params {
     const char *variant; /* NULL: chosen */
 } husk_concat_params;
 
-#define HUSK_CONCAT_PARAMS(...) (husk_concat_params) { .size = sizeof(husk_concat_params), __VA_ARGS__ }
+#define HUSK_CONCAT_PARAMS(...) HUSK_MAKE(husk_concat_params, __VA_ARGS__)
 
 /*
  * All tensors: one dtype, whichever it is, since bits are copied; any strides; the same rank, 1 to 8, and the same

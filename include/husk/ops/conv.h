@@ -61,12 +61,12 @@ HUSK_BEGIN_DECLS
 
 typedef struct husk_conv_params {
     uint32_t size;                     /* sizeof this struct: HUSK_CONV_PARAMS sets it */
-    husk_act activation;
     int64_t stride[HUSK_MAX_SPACE];    /* one a space dimension, in their order; 0 means 1 */
     int64_t pad[HUSK_MAX_SPACE];       /* before the first element */
     int64_t pad_end[HUSK_MAX_SPACE];   /* after the last; 0 means as pad, HUSK_PAD_NONE means none */
     int64_t dilation[HUSK_MAX_SPACE];  /* 0 means 1 */
     int64_t groups;                    /* 0 means 1 */
+    husk_act activation;
     float activation_slope;            /* LEAKY_RELU alone; 0 means 0.01 */
     husk_precision precision;
     uint32_t accumulate;               /* of gradients alone: HUSK_ACCUMULATE_ bits */
@@ -74,7 +74,7 @@ typedef struct husk_conv_params {
     const char *variant;               /* NULL: chosen; else a name, or "name:configuration" */
 } husk_conv_params;
 
-#define HUSK_CONV_PARAMS(...) (husk_conv_params) { .size = sizeof(husk_conv_params), __VA_ARGS__ }
+#define HUSK_CONV_PARAMS(...) HUSK_MAKE(husk_conv_params, __VA_ARGS__)
 
 /* Enqueue the convolution. params: NULL for the defaults. Plain weights are packed anew in every call. */
 HUSK_API husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,

@@ -28,7 +28,7 @@ typedef struct husk_copy_params {
     const char *variant; /* NULL: chosen */
 } husk_copy_params;
 
-#define HUSK_COPY_PARAMS(...) (husk_copy_params) { .size = sizeof(husk_copy_params), __VA_ARGS__ }
+#define HUSK_COPY_PARAMS(...) HUSK_MAKE(husk_copy_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_copy(husk_queue *queue, const husk_copy_params *params, const husk_tensor *x,
                                const husk_tensor *y);

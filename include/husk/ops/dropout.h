@@ -35,7 +35,7 @@ typedef struct husk_dropout_params {
     const char *variant; /* NULL: chosen */
 } husk_dropout_params;
 
-#define HUSK_DROPOUT_PARAMS(...) (husk_dropout_params) { .size = sizeof(husk_dropout_params), __VA_ARGS__ }
+#define HUSK_DROPOUT_PARAMS(...) HUSK_MAKE(husk_dropout_params, __VA_ARGS__)
 
 /*
  * x and y: one shape, one dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise they must not overlap.

@@ -27,7 +27,7 @@ typedef struct husk_embedding_params {
     const char *variant;         /* NULL: chosen */
 } husk_embedding_params;
 
-#define HUSK_EMBEDDING_PARAMS(...) (husk_embedding_params) { .size = sizeof(husk_embedding_params), __VA_ARGS__ }
+#define HUSK_EMBEDDING_PARAMS(...) HUSK_MAKE(husk_embedding_params, __VA_ARGS__)
 
 /* y must not overlap the others. The values are the table's, exactly. Without indices or columns nothing happens. */
 HUSK_API husk_status husk_embedding(husk_queue *queue, const husk_embedding_params *params, const husk_tensor *table,

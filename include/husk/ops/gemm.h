@@ -51,7 +51,7 @@ typedef struct husk_gemm_params {
     uint32_t accumulate;      /* husk_accumulate's bits, for the gradients alone */
 } husk_gemm_params;
 
-#define HUSK_GEMM_PARAMS(...) (husk_gemm_params) { .size = sizeof(husk_gemm_params), __VA_ARGS__ }
+#define HUSK_GEMM_PARAMS(...) HUSK_MAKE(husk_gemm_params, __VA_ARGS__)
 
 /* Enqueue the multiplication. params: NULL for the defaults. */
 HUSK_API husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float alpha,

@@ -26,7 +26,7 @@ typedef struct husk_grad_norm_params {
     const char *variant; /* NULL: chosen */
 } husk_grad_norm_params;
 
-#define HUSK_GRAD_NORM_PARAMS(...) (husk_grad_norm_params) { .size = sizeof(husk_grad_norm_params), __VA_ARGS__ }
+#define HUSK_GRAD_NORM_PARAMS(...) HUSK_MAKE(husk_grad_norm_params, __VA_ARGS__)
 
 /*
  * tensors: count of them, f32, f16 or bf16, not necessarily alike, rank 0 to 8, in any order of dimensions but without

@@ -39,7 +39,7 @@ typedef struct husk_grad_scale_params {
     uint32_t interval;        /* 0 means 2000 */
 } husk_grad_scale_params;
 
-#define HUSK_GRAD_SCALE_PARAMS(...) (husk_grad_scale_params) { .size = sizeof(husk_grad_scale_params), __VA_ARGS__ }
+#define HUSK_GRAD_SCALE_PARAMS(...) HUSK_MAKE(husk_grad_scale_params, __VA_ARGS__)
 
 /*
  * tensors: as for husk_grad_norm; no two overlap. by and found: f32 of one element, overlapping nothing (by: nothing

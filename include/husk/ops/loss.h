@@ -42,7 +42,7 @@
  *
  * Error, u = 2^-24, in f64 2^-53. An element's loss: 16 u times the sum of its absolute terms, and so its gradient, of
  * BINARY_LOGITS weight ((1 - target) sigmoid(x) - positive_weight target sigmoid(-x)). A logarithm of softmax:
- * that of husk/ops/softmax.h, (16 + 2 sqrt C) u max(1, |itself|, |x|, |max|). Sums of n: (4 + 2 sqrt n) u of their
+ * that of husk/ops/softmax.h, (16 + 2 sqrt C) u max(1, |itself|). Sums of n: (4 + 2 sqrt n) u of their
  * absolute terms. A row's gradient is g (Q p_c - q_c), Q = sum q, p softmax: p errs by (16 + 2 sqrt C + |x - max|) u p,
  * the rest as sums do. 2 u more where it is added, and what denormals cost that become zero.
  */
@@ -92,7 +92,7 @@ typedef struct husk_loss_params {
     const char *variant; /* NULL: chosen */
 } husk_loss_params;
 
-#define HUSK_LOSS_PARAMS(...) (husk_loss_params) { .size = sizeof(husk_loss_params), __VA_ARGS__ }
+#define HUSK_LOSS_PARAMS(...) HUSK_MAKE(husk_loss_params, __VA_ARGS__)
 
 /* weight and positive_weight may be NULL. */
 HUSK_API husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,

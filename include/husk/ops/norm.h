@@ -82,7 +82,7 @@ typedef struct husk_norm_params {
     const char *variant; /* NULL: chosen */
 } husk_norm_params;
 
-#define HUSK_NORM_PARAMS(...) (husk_norm_params) { .size = sizeof(husk_norm_params), __VA_ARGS__ }
+#define HUSK_NORM_PARAMS(...) HUSK_MAKE(husk_norm_params, __VA_ARGS__)
 
 /* Inputs x, scale, bias; running_mean and running_variance in and out; outputs y, mean, rstd. */
 HUSK_API husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const husk_tensor *x,

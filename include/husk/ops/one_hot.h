@@ -24,7 +24,7 @@ typedef struct husk_one_hot_params {
     const char *variant; /* NULL: chosen */
 } husk_one_hot_params;
 
-#define HUSK_ONE_HOT_PARAMS(...) (husk_one_hot_params) { .size = sizeof(husk_one_hot_params), __VA_ARGS__ }
+#define HUSK_ONE_HOT_PARAMS(...) HUSK_MAKE(husk_one_hot_params, __VA_ARGS__)
 
 /*
  * y must not overlap labels. Exact in f32 and f64; in f16 and bf16 on and off rounded. Without labels or classes

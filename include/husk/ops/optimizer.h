@@ -83,7 +83,7 @@ typedef struct husk_optimizer_params {
     const husk_tensor *skipped; /* as scale; NULL: no earlier step was skipped */
 } husk_optimizer_params;
 
-#define HUSK_OPTIMIZER_PARAMS(...) (husk_optimizer_params) { .size = sizeof(husk_optimizer_params), __VA_ARGS__ }
+#define HUSK_OPTIMIZER_PARAMS(...) HUSK_MAKE(husk_optimizer_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *params, const husk_tensor *g,
                                     const husk_tensor *w, const husk_tensor *first, const husk_tensor *second,

@@ -36,7 +36,7 @@ typedef struct husk_pad_params {
     const char *variant;                                   /* NULL: chosen */
 } husk_pad_params;
 
-#define HUSK_PAD_PARAMS(...) (husk_pad_params) { .size = sizeof(husk_pad_params), __VA_ARGS__ }
+#define HUSK_PAD_PARAMS(...) HUSK_MAKE(husk_pad_params, __VA_ARGS__)
 
 /*
  * x and y: one dtype, whichever it is, since bits are copied; rank 0 to 8, any strides; y does not overlap x. No more

@@ -62,7 +62,7 @@ typedef struct husk_pool_params {
     const char *variant;              /* NULL: chosen */
 } husk_pool_params;
 
-#define HUSK_POOL_PARAMS(...) (husk_pool_params) { .size = sizeof(husk_pool_params), __VA_ARGS__ }
+#define HUSK_POOL_PARAMS(...) HUSK_MAKE(husk_pool_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x,
                                const husk_tensor *y, const husk_tensor *indices);

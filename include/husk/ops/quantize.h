@@ -37,7 +37,7 @@ typedef struct husk_quantize_params {
     const char *variant; /* NULL: chosen */
 } husk_quantize_params;
 
-#define HUSK_QUANTIZE_PARAMS(...) (husk_quantize_params) { .size = sizeof(husk_quantize_params), __VA_ARGS__ }
+#define HUSK_QUANTIZE_PARAMS(...) HUSK_MAKE(husk_quantize_params, __VA_ARGS__)
 
 /* params: NULL for the defaults. */
 HUSK_API husk_status husk_quantize(husk_queue *queue, const husk_quantize_params *params, const husk_tensor *x,

@@ -44,8 +44,7 @@ typedef struct husk_quantized_gemm_params {
     const char *variant;      /* NULL: chosen */
 } husk_quantized_gemm_params;
 
-#define HUSK_QUANTIZED_GEMM_PARAMS(...) \
-    (husk_quantized_gemm_params) { .size = sizeof(husk_quantized_gemm_params), __VA_ARGS__ }
+#define HUSK_QUANTIZED_GEMM_PARAMS(...) HUSK_MAKE(husk_quantized_gemm_params, __VA_ARGS__)
 
 /* params: NULL for the defaults. */
 HUSK_API husk_status husk_quantized_gemm(husk_queue *queue, const husk_quantized_gemm_params *params,

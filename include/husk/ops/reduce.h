@@ -35,8 +35,8 @@
  * (MEAN: that / n + 5 * 2^-24 |y|; NORM: 46 * 2^-24 * y: OpenCL allows the division 2.5 ulp, the root 3). What is
  * tested is less than that for small n and grows as errors of random signs do: (4 + 2 sqrt n) * 2^-24 * sum |x|, NORM
  * (8 + 2 sqrt n) * 2^-24 * y. PRODUCT: (4 + 2 sqrt n) * 2^-24 * |y|, while no partial product leaves f32's range.
- * LOG_SUM_EXP: (16 + 2 sqrt n) * 2^-24 * max(1, |y|, |largest x|). The others are exact. f16 and bf16 results
- * are rounded once more; in f64 2^-53 takes the place of 2^-24.
+ * LOG_SUM_EXP: (16 + 2 sqrt n) * 2^-24 * max(1, y - largest x) + 2 * 2^-24 |y|. The others are exact. f16 and bf16
+ * results are rounded once more; in f64 2^-53 takes the place of 2^-24.
  * Squares are not scaled: NORM overflows past 1.8e19 and loses what is below 1e-19.
  *
  * Gradients, with dy the gradient of y, are PyTorch's:
@@ -88,7 +88,7 @@ typedef struct husk_reduce_params {
     const char *variant; /* NULL: chosen */
 } husk_reduce_params;
 
-#define HUSK_REDUCE_PARAMS(...) (husk_reduce_params) { .size = sizeof(husk_reduce_params), __VA_ARGS__ }
+#define HUSK_REDUCE_PARAMS(...) HUSK_MAKE(husk_reduce_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, const husk_tensor *x,
                                  const husk_tensor *y);

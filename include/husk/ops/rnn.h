@@ -81,7 +81,7 @@ typedef struct husk_rnn_params {
     uint32_t accumulate;      /* husk_accumulate's bits, for the gradients alone */
 } husk_rnn_params;
 
-#define HUSK_RNN_PARAMS(...) (husk_rnn_params) { .size = sizeof(husk_rnn_params), __VA_ARGS__ }
+#define HUSK_RNN_PARAMS(...) HUSK_MAKE(husk_rnn_params, __VA_ARGS__)
 
 /* One layer's weights in one direction. */
 typedef struct husk_rnn_weights {
@@ -109,8 +109,8 @@ typedef struct husk_rnn_outputs {
     const husk_tensor *reserve;      /* or NULL; with plain weights alone */
 } husk_rnn_outputs;
 
-#define HUSK_RNN_INPUTS(...) (husk_rnn_inputs) { .size = sizeof(husk_rnn_inputs), __VA_ARGS__ }
-#define HUSK_RNN_OUTPUTS(...) (husk_rnn_outputs) { .size = sizeof(husk_rnn_outputs), __VA_ARGS__ }
+#define HUSK_RNN_INPUTS(...)  HUSK_MAKE(husk_rnn_inputs, __VA_ARGS__)
+#define HUSK_RNN_OUTPUTS(...) HUSK_MAKE(husk_rnn_outputs, __VA_ARGS__)
 
 /* Enqueue the whole sequence. Plain weights are packed anew in every call. */
 HUSK_API husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
@@ -187,7 +187,7 @@ typedef struct husk_rnn_gradients {
     const husk_rnn_weights *weights; /* layers * directions of them */
 } husk_rnn_gradients;
 
-#define HUSK_RNN_GRADIENTS(...) (husk_rnn_gradients) { .size = sizeof(husk_rnn_gradients), __VA_ARGS__ }
+#define HUSK_RNN_GRADIENTS(...) HUSK_MAKE(husk_rnn_gradients, __VA_ARGS__)
 
 HUSK_API husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
                                        const husk_rnn_outputs *outputs, const husk_rnn_outputs *output_gradients,

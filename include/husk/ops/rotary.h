@@ -44,7 +44,7 @@ typedef struct husk_rotary_params {
     const char *variant;      /* NULL: chosen */
 } husk_rotary_params;
 
-#define HUSK_ROTARY_PARAMS(...) (husk_rotary_params) { .size = sizeof(husk_rotary_params), __VA_ARGS__ }
+#define HUSK_ROTARY_PARAMS(...) HUSK_MAKE(husk_rotary_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_rotary(husk_queue *queue, const husk_rotary_params *params, const husk_tensor *x,
                                  const husk_tensor *positions, const husk_tensor *cosines, const husk_tensor *sines,

@@ -9,7 +9,8 @@
  * must not overlap. A zero-sized tensor does nothing. A row that holds NaN or +infinity gives NaN throughout, a
  * row of -infinity alone too; single -infinity elements give 0 (log-softmax: -infinity).
  * Error: softmax |error| <= (16 + 2 sqrt n + |x - max|) * 2^-24 * y + 2^-126, log-softmax <= (16 + 2 sqrt n)
- * * 2^-24 * max(1, |y|, |x|, |max|), n the axis' length.
+ * * 2^-24 * max(1, |y|), n the axis' length: however large x and max are. Where x - max is exact, as it is of whole
+ * numbers, adding the same number to all elements of a row changes no bit of the result.
  *
  * The gradient, from y alone (as PyTorch's _softmax_backward_data; ONNX has no operator for it):
  *
@@ -39,7 +40,7 @@ typedef struct husk_softmax_params {
     const char *variant;     /* NULL: chosen */
 } husk_softmax_params;
 
-#define HUSK_SOFTMAX_PARAMS(...) (husk_softmax_params) { .size = sizeof(husk_softmax_params), __VA_ARGS__ }
+#define HUSK_SOFTMAX_PARAMS(...) HUSK_MAKE(husk_softmax_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *x,
                                   const husk_tensor *y);

@@ -58,7 +58,7 @@ typedef struct husk_unary_params {
     const char *variant; /* NULL: chosen */
 } husk_unary_params;
 
-#define HUSK_UNARY_PARAMS(...) (husk_unary_params) { .size = sizeof(husk_unary_params), __VA_ARGS__ }
+#define HUSK_UNARY_PARAMS(...) HUSK_MAKE(husk_unary_params, __VA_ARGS__)
 
 /*
  * x and y: one shape, one dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise they must not

@@ -21,7 +21,7 @@ typedef struct husk_where_params {
     const char *variant; /* NULL: chosen */
 } husk_where_params;
 
-#define HUSK_WHERE_PARAMS(...) (husk_where_params) { .size = sizeof(husk_where_params), __VA_ARGS__ }
+#define HUSK_WHERE_PARAMS(...) HUSK_MAKE(husk_where_params, __VA_ARGS__)
 
 /*
  * a, b and y: one dtype (f32, f16, bf16, f64), any strides, rank 0 to 8; y may be an input itself where that has y's

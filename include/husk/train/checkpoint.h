@@ -46,7 +46,7 @@ typedef struct husk_save_params {
     size_t metadata_count;
 } husk_save_params;
 
-#define HUSK_SAVE_PARAMS(...) (husk_save_params) { .size = sizeof(husk_save_params), __VA_ARGS__ }
+#define HUSK_SAVE_PARAMS(...) HUSK_MAKE(husk_save_params, __VA_ARGS__)
 
 /*
  * Write a checkpoint of a compiled graph, all or nothing, as husk_safetensors_write says: a full disk or a killed
@@ -88,7 +88,7 @@ typedef struct husk_load_params {
     size_t except_count;
 } husk_load_params;
 
-#define HUSK_LOAD_PARAMS(...) (husk_load_params) { .size = sizeof(husk_load_params), __VA_ARGS__ }
+#define HUSK_LOAD_PARAMS(...) HUSK_MAKE(husk_load_params, __VA_ARGS__)
 
 /* Parameters and statistics. */
 typedef struct husk_load_counts {

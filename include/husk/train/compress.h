@@ -46,7 +46,7 @@ typedef struct husk_prune_params {
     size_t name_count;
 } husk_prune_params;
 
-#define HUSK_PRUNE_PARAMS(...) (husk_prune_params) { .size = sizeof(husk_prune_params), __VA_ARGS__ }
+#define HUSK_PRUNE_PARAMS(...) HUSK_MAKE(husk_prune_params, __VA_ARGS__)
 
 typedef struct husk_prune_counts {
     uint64_t elements; /* of the parameters that were looked at */
@@ -129,8 +129,7 @@ typedef struct husk_distillation_params {
     float weight;      /* of the teacher's part, above 0 to 1; 0 means 0.9 */
 } husk_distillation_params;
 
-#define HUSK_DISTILLATION_PARAMS(...) \
-    (husk_distillation_params) { .size = sizeof(husk_distillation_params), __VA_ARGS__ }
+#define HUSK_DISTILLATION_PARAMS(...) HUSK_MAKE(husk_distillation_params, __VA_ARGS__)
 
 /*
  * The loss of a student that learns from a teacher's logits, and from labels where there are some (arXiv 1503.02531):

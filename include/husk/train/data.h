@@ -132,8 +132,7 @@ typedef struct husk_dataset_params {
     int64_t ids;      /* not 0: ids are from 0 to ids - 1 */
 } husk_dataset_params;
 
-#define HUSK_DATASET_PARAMS(...) \
-    (husk_dataset_params) { .size = sizeof(husk_dataset_params), __VA_ARGS__ }
+#define HUSK_DATASET_PARAMS(...) HUSK_MAKE(husk_dataset_params, __VA_ARGS__)
 
 /*
  * The first dimension of inputs and labels is the examples'; labels may be NULL. The dataset takes the elements, and
@@ -206,8 +205,7 @@ typedef struct husk_feed_params {
                                smaller one some may have no example */
 } husk_feed_params;
 
-#define HUSK_FEED_PARAMS(...)                                                                       \
-    (husk_feed_params) { .size = sizeof(husk_feed_params), __VA_ARGS__ }
+#define HUSK_FEED_PARAMS(...) HUSK_MAKE(husk_feed_params, __VA_ARGS__)
 
 /* The next batch: the batch-th of the epoch. */
 typedef struct husk_feed_position {

@@ -55,7 +55,7 @@ typedef struct husk_graph_params {
     husk_queue *queue;  /* NULL: one of its own */
 } husk_graph_params;
 
-#define HUSK_GRAPH_PARAMS(...) (husk_graph_params) { .size = sizeof(husk_graph_params), __VA_ARGS__ }
+#define HUSK_GRAPH_PARAMS(...) HUSK_MAKE(husk_graph_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_graph_create(husk_context *context, const husk_graph_params *params, husk_graph **graph,
                                        husk_error *error);
@@ -187,7 +187,7 @@ typedef struct husk_rnn_values {
     const husk_value *weights; /* four a direction of a layer: input, hidden, input_bias, hidden_bias */
 } husk_rnn_values;
 
-#define HUSK_RNN_VALUES(...) (husk_rnn_values) { .size = sizeof(husk_rnn_values), __VA_ARGS__ }
+#define HUSK_RNN_VALUES(...) HUSK_MAKE(husk_rnn_values, __VA_ARGS__)
 
 /* y. h_n and c_n receive the last states; NULL where they are not wanted, and c_n only beside h_n. At most 8 layers. */
 HUSK_API husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_params *params,

@@ -52,7 +52,7 @@ typedef struct husk_initializer {
     float gain;   /* HE, XAVIER: 0 means the default, see above */
 } husk_initializer;
 
-#define HUSK_INITIALIZER(...) (husk_initializer) { .size = sizeof(husk_initializer), __VA_ARGS__ }
+#define HUSK_INITIALIZER(...) HUSK_MAKE(husk_initializer, __VA_ARGS__)
 
 /*
  * The values of the parameter `name` of this shape, row-major, in double: as many as the shape has elements.

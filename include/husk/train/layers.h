@@ -22,7 +22,7 @@ typedef struct husk_conv_layer {
     const husk_initializer *weight, *bias;
 } husk_conv_layer;
 
-#define HUSK_CONV_LAYER(...) (husk_conv_layer) { .size = sizeof(husk_conv_layer), __VA_ARGS__ }
+#define HUSK_CONV_LAYER(...) HUSK_MAKE(husk_conv_layer, __VA_ARGS__)
 
 /* x [N, C, space...]; weight [filters, C / groups, window...], bias [filters]. */
 HUSK_API husk_value husk_graph_conv_layer(husk_graph *graph, const char *name, const husk_conv_layer *layer,
@@ -37,7 +37,7 @@ typedef struct husk_linear_layer {
     const husk_initializer *weight, *bias;
 } husk_linear_layer;
 
-#define HUSK_LINEAR_LAYER(...) (husk_linear_layer) { .size = sizeof(husk_linear_layer), __VA_ARGS__ }
+#define HUSK_LINEAR_LAYER(...) HUSK_MAKE(husk_linear_layer, __VA_ARGS__)
 
 /* y = activation(x weight^T + bias). x [..., inputs], y [..., outputs]; weight [outputs, inputs], bias [outputs]. */
 HUSK_API husk_value husk_graph_linear(husk_graph *graph, const char *name, const husk_linear_layer *layer,
@@ -49,7 +49,7 @@ typedef struct husk_norm_layer {
     uint32_t no_scale, no_bias;     /* not 0: without "NAME.weight", "NAME.bias"; RMS has no bias anyway */
 } husk_norm_layer;
 
-#define HUSK_NORM_LAYER(...) (husk_norm_layer) { .size = sizeof(husk_norm_layer), __VA_ARGS__ }
+#define HUSK_NORM_LAYER(...) HUSK_MAKE(husk_norm_layer, __VA_ARGS__)
 
 /* weight of ones, bias of zeros; BATCH has the statistics "NAME.running_mean" of zeros, "NAME.running_var" of ones. */
 HUSK_API husk_value husk_graph_norm_layer(husk_graph *graph, const char *name, const husk_norm_layer *layer,
@@ -62,7 +62,7 @@ typedef struct husk_embedding_layer {
     const husk_initializer *weight;      /* NULL: NORMAL of deviation 1 */
 } husk_embedding_layer;
 
-#define HUSK_EMBEDDING_LAYER(...) (husk_embedding_layer) { .size = sizeof(husk_embedding_layer), __VA_ARGS__ }
+#define HUSK_EMBEDDING_LAYER(...) HUSK_MAKE(husk_embedding_layer, __VA_ARGS__)
 
 /* weight [rows, columns]. */
 HUSK_API husk_value husk_graph_embedding_layer(husk_graph *graph, const char *name, const husk_embedding_layer *layer,
@@ -75,7 +75,7 @@ typedef struct husk_rnn_layer {
     const husk_initializer *weight, *bias; /* NULL: UNIFORM, spread 1 / sqrt hidden_size, as PyTorch */
 } husk_rnn_layer;
 
-#define HUSK_RNN_LAYER(...) (husk_rnn_layer) { .size = sizeof(husk_rnn_layer), __VA_ARGS__ }
+#define HUSK_RNN_LAYER(...) HUSK_MAKE(husk_rnn_layer, __VA_ARGS__)
 
 /*
  * weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with the layer's number, and with _reverse behind it for the

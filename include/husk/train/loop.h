@@ -30,7 +30,7 @@ typedef struct husk_stopping_params {
     double min_delta;   /* a better one is below best - min_delta, or above best + min_delta; 0 or more */
 } husk_stopping_params;
 
-#define HUSK_STOPPING_PARAMS(...) (husk_stopping_params) { .size = sizeof(husk_stopping_params), __VA_ARGS__ }
+#define HUSK_STOPPING_PARAMS(...) HUSK_MAKE(husk_stopping_params, __VA_ARGS__)
 
 /* Zeros before the first value. Nothing but numbers, as husk_plateau. */
 typedef struct husk_stopping {
@@ -77,7 +77,7 @@ typedef struct husk_progress_params {
     int32_t columns;   /* what is longer is cut off; 0: the terminal's, or 80 */
 } husk_progress_params;
 
-#define HUSK_PROGRESS_PARAMS(...) (husk_progress_params) { .size = sizeof(husk_progress_params), __VA_ARGS__ }
+#define HUSK_PROGRESS_PARAMS(...) HUSK_MAKE(husk_progress_params, __VA_ARGS__)
 
 HUSK_API husk_status husk_progress_create(const husk_progress_params *params, husk_progress **progress,
                                           husk_error *error);
@@ -110,7 +110,7 @@ typedef struct husk_log_params {
     double resume_at;           /* RESUME alone */
 } husk_log_params;
 
-#define HUSK_LOG_PARAMS(...) (husk_log_params) { .size = sizeof(husk_log_params), __VA_ARGS__ }
+#define HUSK_LOG_PARAMS(...) HUSK_MAKE(husk_log_params, __VA_ARGS__)
 
 /*
  * A last line without its end, of a process that was killed, is dropped where rows stay; another one that is no row,

@@ -33,7 +33,7 @@ typedef struct husk_metrics_params {
     uint32_t confusion; /* not 0: a confusion matrix is kept, which costs rows x classes^2 operations a batch */
 } husk_metrics_params;
 
-#define HUSK_METRICS_PARAMS(...) (husk_metrics_params) { .size = sizeof(husk_metrics_params), __VA_ARGS__ }
+#define HUSK_METRICS_PARAMS(...) HUSK_MAKE(husk_metrics_params, __VA_ARGS__)
 
 /* Device memory: 2 x rows x classes elements, classes^2 for the matrix, and little else. */
 HUSK_API husk_status husk_metrics_create(husk_context *context, const husk_metrics_params *params,

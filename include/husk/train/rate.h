@@ -72,7 +72,7 @@ typedef struct husk_rate_params {
     double warmup_rate; /* of the first of them */
 } husk_rate_params;
 
-#define HUSK_RATE_PARAMS(...) (husk_rate_params) { .size = sizeof(husk_rate_params), __VA_ARGS__ }
+#define HUSK_RATE_PARAMS(...) HUSK_MAKE(husk_rate_params, __VA_ARGS__)
 
 /* The rate for this step. */
 HUSK_API husk_status husk_rate_at(const husk_rate_params *params, uint64_t step, double *rate, husk_error *error);
@@ -104,7 +104,7 @@ typedef struct husk_plateau_params {
     double least_rate;
 } husk_plateau_params;
 
-#define HUSK_PLATEAU_PARAMS(...) (husk_plateau_params) { .size = sizeof(husk_plateau_params), __VA_ARGS__ }
+#define HUSK_PLATEAU_PARAMS(...) HUSK_MAKE(husk_plateau_params, __VA_ARGS__)
 
 /* Zeros before the first value. Nothing but numbers: husk_plateau_save makes a text of it, for a checkpoint. */
 typedef struct husk_plateau {

@@ -40,8 +40,7 @@ typedef struct husk_safetensors_params {
     uint32_t unverified;
 } husk_safetensors_params;
 
-#define HUSK_SAFETENSORS_PARAMS(...) \
-    (husk_safetensors_params) { .size = sizeof(husk_safetensors_params), __VA_ARGS__ }
+#define HUSK_SAFETENSORS_PARAMS(...) HUSK_MAKE(husk_safetensors_params, __VA_ARGS__)
 
 /* What the header says of one tensor. The texts belong to the file. */
 typedef struct husk_safetensors_entry {

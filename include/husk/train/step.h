@@ -34,7 +34,7 @@ typedef struct husk_loss_scale_params {
     uint32_t none;     /* not 0: there is no scale, and nothing is skipped */
 } husk_loss_scale_params;
 
-#define HUSK_LOSS_SCALE_PARAMS(...) (husk_loss_scale_params) { .size = sizeof(husk_loss_scale_params), __VA_ARGS__ }
+#define HUSK_LOSS_SCALE_PARAMS(...) HUSK_MAKE(husk_loss_scale_params, __VA_ARGS__)
 
 typedef struct husk_graph_options {
     uint32_t size;          /* sizeof this struct: HUSK_GRAPH_OPTIONS sets it */
@@ -62,7 +62,7 @@ typedef struct husk_graph_options {
                                compared with the host's own: see husk_graph_compile */
 } husk_graph_options;
 
-#define HUSK_GRAPH_OPTIONS(...) (husk_graph_options) { .size = sizeof(husk_graph_options), __VA_ARGS__ }
+#define HUSK_GRAPH_OPTIONS(...) HUSK_MAKE(husk_graph_options, __VA_ARGS__)
 
 /* Bytes of device memory, all of them known before any is allocated. */
 typedef struct husk_graph_memory {
@@ -161,7 +161,7 @@ typedef struct husk_loss_scale {
     uint64_t skipped; /* and those that were */
 } husk_loss_scale;
 
-#define HUSK_LOSS_SCALE(...) (husk_loss_scale) { .size = sizeof(husk_loss_scale), __VA_ARGS__ }
+#define HUSK_LOSS_SCALE(...) HUSK_MAKE(husk_loss_scale, __VA_ARGS__)
 
 /* It lies on the device: this waits. */
 HUSK_API husk_status husk_graph_get_loss_scale(husk_graph *graph, husk_loss_scale *scale);
