@@ -66,17 +66,17 @@ void husk_softmax_columns(const __global data_t *x_base, long x_offset, __global
 
         long_sums_end(sums, whole, rests, columns);
 
-        // y = strip * scale - shift
+        // In the logarithm's form (strip - maximum) - log(sum): what a large maximum has in common with its column
+        // cancels before the logarithm is added, which is small beside it.
         for (int j = 0; j < columns; j += VW) {
             const vf sum = load_private(sums + j);
-            store_private(log_form ? (vf)(1.0f) : (vf)(1.0f) / sum, sums + j);
-            store_private(log_form ? load_private(maxima + j) + log(sum) : (vf)(0.0f), maxima + j);
+            store_private(log_form ? log(sum) : (vf)(1.0f) / sum, sums + j);
         }
         for (int a = 0; a < length; ++a) {
             for (int j = 0; j < columns; j += VW) {
-                const vf v = load_private(strip + a * width + j);
-                store_vf_part(v * load_private(sums + j) - load_private(maxima + j),
-                              y_strip + a * y_stride + j, columns - j);
+                const vf v = load_private(strip + a * width + j), by = load_private(sums + j);
+                store_vf_part(log_form ? (v - load_private(maxima + j)) - by : v * by, y_strip + a * y_stride + j,
+                              columns - j);
             }
         }
     }

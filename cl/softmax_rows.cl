@@ -100,21 +100,21 @@ ALWAYS_INLINE acc_t sum_block(acc_t *block, int length, acc_t maximum, bool keep
     return reduce_sum((s0 + s1) + (s2 + s3));
 }
 
-// y = block * scale - shift.
-ALWAYS_INLINE void store_block(const acc_t *block, int length, acc_t scale, acc_t shift, __global data_t *y,
-                               long stride)
+// y = (block - maximum) * scale - shift, in this order: what a large maximum has in common with the row cancels before
+// the logarithm of a sum is added, which is small beside it. maximum 0 and shift 0 cost nothing where they are known.
+ALWAYS_INLINE void store_block(const acc_t *block, int length, acc_t maximum, acc_t scale, acc_t shift,
+                               __global data_t *y, long stride)
 {
-    const vf factor = (vf)(scale);
-    const vf minus = (vf)(shift);
+    const vf below = (vf)(maximum), factor = (vf)(scale), minus = (vf)(shift);
     if (stride == 1) {
         int i = 0;
         for (; i + VW <= length; i += VW)
-            store_vf(load_private(block + i) * factor - minus, y + i);
+            store_vf((load_private(block + i) - below) * factor - minus, y + i);
         if (i < length)
-            store_vf_part(load_private(block + i) * factor - minus, y + i, length - i);
+            store_vf_part((load_private(block + i) - below) * factor - minus, y + i, length - i);
     } else {
         for (int i = 0; i < length; ++i)
-            store_one(y, i * stride, block[i] * scale - shift);
+            store_one(y, i * stride, (block[i] - maximum) * scale - shift);
     }
 }
 
@@ -156,10 +156,10 @@ void husk_softmax_rows(const __global data_t *x_base, long x_offset, __global da
         const __global data_t *next_y = y_stride == 1 ? y + rows.y : 0;
         if (log_form) {
             const acc_t sum = sum_block(row, length, maximum, false, next_x, next_y);
-            store_block(row, length, 1.0f, maximum + log(sum), y_row, y_stride);
+            store_block(row, length, maximum, 1.0f, log(sum), y_row, y_stride);
         } else {
             const acc_t sum = sum_block(row, length, maximum, true, next_x, next_y);
-            store_block(row, length, 1.0f / sum, 0.0f, y_row, y_stride);
+            store_block(row, length, 0.0f, 1.0f / sum, 0.0f, y_row, y_stride);
         }
     }
 }
@@ -224,12 +224,12 @@ void husk_softmax_rows_apply(const __global data_t *x_base, long x_offset, __glo
         __global data_t *y_block = y + rows.y + start * y_stride;
         load_block(x_block, x_stride, size, block);
         if (log_form) {
-            store_block(block, size, 1.0f, maximum + log(sum), y_block, y_stride);
+            store_block(block, size, maximum, 1.0f, log(sum), y_block, y_stride);
         } else {
             const bool ahead = length - start >= 2 * BLOCK;
             sum_block(block, size, maximum, true, ahead && x_stride == 1 ? x_block + BLOCK : 0,
                       ahead && y_stride == 1 ? y_block + BLOCK : 0);
-            store_block(block, size, 1.0f / sum, 0.0f, y_block, y_stride);
+            store_block(block, size, 0.0f, 1.0f / sum, 0.0f, y_block, y_stride);
         }
     }
 }

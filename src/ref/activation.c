@@ -21,7 +21,8 @@ double husk_ref_activate(husk_act act, float slope, double x)
     case HUSK_ACT_GELU:
         return 0.5 * x * erfc(-x / sqrt(2.0)); // 1 + erf(z) = erfc(-z), which does not cancel
     case HUSK_ACT_GELU_TANH:
-        return 0.5 * x * (1.0 + tanh(sqrt(2.0 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+        // (1 + tanh u) / 2 = 1 / (1 + e^-2u), which does not cancel
+        return x / (1.0 + exp(-2.0 * sqrt(2.0 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
     case HUSK_ACT_SILU:
         return x * (1.0 / (1.0 + exp(-x)));
     case HUSK_ACT_SIGMOID:
@@ -52,19 +53,24 @@ static double largest_slope(husk_act act, float slope)
     }
 }
 
-static double own_error(husk_act act, float slope, double magnitude)
+// Of x, computed without an error before it; y is at most as large in magnitude. Where it is a product with x, what a
+// denormal costs that becomes zero is multiplied, too.
+static double own_error(husk_act act, float slope, double x, double y)
 {
+    const double size = fabs(x), tiny = HUSK_REF_TINY * fmax(1.0, size);
     switch (act) {
     case HUSK_ACT_LEAKY_RELU:
-        return HUSK_REF_UNIT * fabs(leaky_slope(slope)) * magnitude;
+        return HUSK_REF_UNIT * fabs(leaky_slope(slope)) * size;
+    case HUSK_ACT_GELU: // erf's error does not become smaller where 1 + erf does
+        return 16.0 * HUSK_REF_UNIT * size + tiny;
+    case HUSK_ACT_GELU_TANH: { // e^-z, whose error grows with z
+        const double z = fmin(1.6 * size * (1.0 + 0.045 * size * size), 104.0);
+        return (16.0 + 4.0 * z) * HUSK_REF_UNIT * y + tiny;
+    }
     case HUSK_ACT_SILU:
-        return 8.0 * HUSK_REF_UNIT * fmax(1.0, magnitude);
-    case HUSK_ACT_GELU:
-    case HUSK_ACT_GELU_TANH:
-        return 16.0 * HUSK_REF_UNIT * fmax(1.0, magnitude);
     case HUSK_ACT_SIGMOID:
     case HUSK_ACT_TANH:
-        return 8.0 * HUSK_REF_UNIT;
+        return 8.0 * HUSK_REF_UNIT * y + tiny;
     default:
         return 0.0;
     }
@@ -74,9 +80,10 @@ double husk_ref_activation_bound(husk_act act, float slope, double x, double err
 {
     if (!isfinite(x)) { // the limits are exact where they are finite at all
         bool rounds = act == HUSK_ACT_SIGMOID || act == HUSK_ACT_TANH;
-        return rounds ? own_error(act, slope, 1.0) : 0.0;
+        return rounds ? own_error(act, slope, 1.0, 1.0) : 0.0;
     }
-    return largest_slope(act, slope) * error + own_error(act, slope, fabs(x) + error);
+    const double carried = largest_slope(act, slope) * error;
+    return carried + own_error(act, slope, fabs(x) + error, fabs(husk_ref_activate(act, slope, x)) + carried);
 }
 
 husk_ref_value husk_ref_activation_at(const husk_ref_activation *op, const int64_t *index)

@@ -18,9 +18,7 @@ double husk_ref_activate(husk_act act, float slope, double x);
  * How far activation(x') may end from activation(x) when |x' - x| <= error and activation itself is computed
  * in f32:
  *     |computed(x') - activation(x)| <= L * error + own(x')
- * L is the largest slope the activation has anywhere. own is the header's bound, with two sharpenings that
- * any right computation meets: the piecewise linear ones are exact (LEAKY_RELU: one rounding), and the error
- * of SIGMOID and TANH, which stay below 1, does not grow with x.
+ * L is the largest slope the activation has anywhere. own is the header's bound.
  */
 double husk_ref_activation_bound(husk_act act, float slope, double x, double error);
 

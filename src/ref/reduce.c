@@ -141,9 +141,11 @@ husk_ref_value husk_ref_reduce_at(const husk_ref_reduce *op, const int64_t *inde
     case HUSK_REDUCE_LOG_SUM_EXP:
         result.value = log_sum_exp(op, start, all.largest);
         result.magnitude = fmax(fabs(all.largest), 1.0);
-        result.bound = isfinite(result.value) ? (12.0 + factor) * HUSK_REF_UNIT *
-                                                    fmax(1.0, fmax(fabs(result.value), fabs(all.largest)))
-                                              : 0.0;
+        // The largest is exact: beside the logarithm's own error there is one rounding, of the sum of the two.
+        result.bound = isfinite(result.value)
+                           ? (12.0 + factor) * HUSK_REF_UNIT * fmax(1.0, result.value - all.largest) +
+                                 2.0 * HUSK_REF_UNIT * fabs(result.value)
+                           : 0.0;
         break;
     }
     return result; // what storing it costs, ref/check.c adds

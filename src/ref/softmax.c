@@ -87,8 +87,8 @@ husk_ref_value husk_ref_softmax_at(const husk_ref_softmax *op, const int64_t *in
     husk_ref_value result = {.magnitude = fabs(x), .terms = length};
     if (op->params != NULL && op->params->log) {
         result.value = (x - r.max) - log(r.sum);
-        double largest = fmax(fmax(1.0, fabs(result.value)), fmax(fabs(x), fabs(r.max)));
-        result.bound = isinf(x) ? 0.0 : factor * HUSK_REF_UNIT * largest;
+        // Not by |x|, as large as it may be: x - max is rounded once, whatever both of them have in common.
+        result.bound = isinf(x) ? 0.0 : factor * HUSK_REF_UNIT * fmax(1.0, fabs(result.value));
     } else {
         result.value = exp(x - r.max) / r.sum;
         double bound = (factor + fabs(x - r.max)) * HUSK_REF_UNIT * result.value + HUSK_REF_TINY;

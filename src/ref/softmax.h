@@ -30,7 +30,7 @@ void husk_ref_softmax_release(husk_ref_softmax *op);
 /*
  * One element of y, with the header's bounds, n the axis' length:
  *     softmax      (16 + 2 sqrt n + |x - max|) * 2^-24 * y + 2^-126
- *     log-softmax  (16 + 2 sqrt n) * 2^-24 * max(1, |y|, |x|, |max|)
+ *     log-softmax  (16 + 2 sqrt n) * 2^-24 * max(1, |y|)
  * x of -infinity in a row that is not all -infinity is exact.
  */
 husk_ref_value husk_ref_softmax_at(const husk_ref_softmax *op, const int64_t *index);

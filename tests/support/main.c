@@ -38,6 +38,11 @@ void test_count_refused(const char *op, const char *variant)
     find_counter(op, variant)->refused++;
 }
 
+void test_count_executed(const char *op, const char *variant)
+{
+    find_counter(op, variant)->executed++;
+}
+
 static struct draws {
     bool are_on;
     long all, empty;

@@ -32,6 +32,8 @@ bool test_has_variant(const char *op, const char *variant);
  * variant NULL stands for the library's own choice.
  */
 void test_count_refused(const char *op, const char *variant);
+/* For a test that has no report: it looks at results by itself. */
+void test_count_executed(const char *op, const char *variant);
 /*
  * Take a report: fail the test with the configuration and the report's text unless it passed and is to be
  * trusted; count it as executed.
