@@ -60,7 +60,7 @@ static void take_params(husk_dist *dist, const husk_dist_params *params, char re
 {
     husk_error said;
     const husk__dist_scope scope = {"", &said};
-    if (husk__dist_struct(&dist->params, sizeof dist->params, params, "params", &scope))
+    if (husk__dist_struct(&dist->params, sizeof dist->params, "HUSK_DIST_PARAMS", params, "params", &scope))
         snprintf(refused, HUSK__NAME_BYTES, "%.*s", HUSK__NAME_BYTES - 1, said.text + strlen(": "));
     else if (dist->params.silence_ms && dist->params.silence_ms < LEAST_SILENCE_MS)
         snprintf(refused, HUSK__NAME_BYTES, "params: silence_ms: at least %d", LEAST_SILENCE_MS);

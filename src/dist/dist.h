@@ -46,9 +46,12 @@ husk_status husk__dist_refuse(const husk__dist_scope *scope, husk_status status,
     HUSK__DIST_PRINTF(3, 4);
 /* What a call of libhusk or libhusk_train has said, in this one's name. */
 husk_status husk__dist_pass(const husk__dist_scope *scope, husk_status status, const husk_error *cause);
+/* A struct begins with its size: any other, 0 among them, is INVALID_ARGUMENT. made_by is the macro that sets it. */
+husk_status husk__dist_size(uint32_t size, uint32_t wanted, const char *made_by, const char *argument,
+                            const husk__dist_scope *scope);
 /* A caller's struct that begins with its size into own; NULL gives zeros. */
-husk_status husk__dist_struct(void *own, uint32_t own_size, const void *given, const char *argument,
-                              const husk__dist_scope *scope);
+husk_status husk__dist_struct(void *own, uint32_t own_size, const char *made_by, const void *given,
+                              const char *argument, const husk__dist_scope *scope);
 husk_status husk__dist_no_memory(const husk__dist_scope *scope);
 uint64_t husk__dist_now(void);
 

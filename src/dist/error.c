@@ -36,20 +36,28 @@ husk_status husk__dist_no_memory(const husk__dist_scope *scope)
     return husk__dist_refuse(scope, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice");
 }
 
-husk_status husk__dist_struct(void *own, uint32_t own_size, const void *given, const char *argument,
-                              const husk__dist_scope *scope)
+husk_status husk__dist_size(uint32_t size, uint32_t wanted, const char *made_by, const char *argument,
+                            const husk__dist_scope *scope)
+{
+    if (size == wanted)
+        return HUSK_OK;
+    return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
+                             "%s: size is %u, not %u: %s of this library's header sets it", argument,
+                             (unsigned)size, (unsigned)wanted, made_by);
+}
+
+husk_status husk__dist_struct(void *own, uint32_t own_size, const char *made_by, const void *given,
+                              const char *argument, const husk__dist_scope *scope)
 {
     memset(own, 0, own_size);
     if (!given)
         return HUSK_OK;
     uint32_t size;
     memcpy(&size, given, sizeof size);
-    if (size > own_size || size < sizeof size)
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                                 "%s: size is %u, this library knows %u bytes", argument, (unsigned)size,
-                                 (unsigned)own_size);
-    memcpy(own, given, size);
-    return HUSK_OK;
+    husk_status status = husk__dist_size(size, own_size, made_by, argument, scope);
+    if (!status)
+        memcpy(own, given, own_size);
+    return status;
 }
 
 uint64_t husk__dist_now(void)

@@ -583,7 +583,7 @@ static husk_status check_params(husk_parallel *own, const husk_parallel_params *
                                 const husk__dist_scope *scope)
 {
     husk_status status =
-        husk__dist_struct(&own->params, sizeof own->params, params, "params", scope);
+        husk__dist_struct(&own->params, sizeof own->params, "HUSK_PARALLEL_PARAMS", params, "params", scope);
     if (status)
         return status;
     if (own->params.part_bytes == 0)
@@ -749,9 +749,11 @@ husk_status husk_parallel_exchange_at(husk_parallel *parallel, size_t index, hus
     if (status)
         return status;
     const husk__dist_scope scope = {"husk_parallel_exchange_at", &parallel->dist->error};
-    if (!exchange || exchange->size < sizeof *exchange)
-        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "exchange: %s",
-                                 exchange ? "size is not that of the struct" : "it is NULL");
+    if (!exchange)
+        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "exchange: it is NULL");
+    status = husk__dist_size(exchange->size, sizeof *exchange, "HUSK_PARALLEL_EXCHANGE", "exchange", &scope);
+    if (status)
+        return status;
     if (index >= parallel->posted)
         return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "index: %zu; there are %zu parts", index,
                                  parallel->posted);

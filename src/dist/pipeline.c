@@ -358,7 +358,8 @@ uint32_t husk_pipeline_depth(const husk_dist *dist, uint32_t micro_batches)
 static husk_status make(husk_pipeline *own, const husk_pipeline_params *given, const husk__dist_scope *scope)
 {
     husk_pipeline_params params;
-    husk_status status = husk__dist_struct(&params, sizeof params, given, "params", scope);
+    husk_status status =
+        husk__dist_struct(&params, sizeof params, "HUSK_PIPELINE_PARAMS", given, "params", scope);
     if (!status && (params.micro_batches < 1 || params.micro_batches > MOST_MICRO_BATCHES))
         status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: micro_batches: %u; 1 to %d",
                                    (unsigned)params.micro_batches, MOST_MICRO_BATCHES);

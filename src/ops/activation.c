@@ -4,8 +4,6 @@
 // This is the smallest operator of the house; docs/adding-an-operator.md walks through it.
 #include <husk/ops/activation.h>
 
-#include <stddef.h>
-
 #include "base/epilogue.h"
 #include "base/params.h"
 #include "ops/shared_elementwise.h"
@@ -45,7 +43,7 @@ husk_status husk_activation(husk_queue *queue, const husk_activation_params *par
     husk_activation_params given;
     husk_status status = husk__call_begin(queue, "husk_activation", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, offsetof(husk_activation_params, accumulate), params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_ACTIVATION_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__epilogue_check(given.activation, given.slope, "slope", &scope);
     if (status == HUSK_OK)

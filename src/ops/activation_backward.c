@@ -3,7 +3,6 @@
 #include <husk/ops/activation.h>
 
 #include <math.h>
-#include <stddef.h>
 
 #include "base/epilogue.h"
 #include "base/params.h"
@@ -80,7 +79,7 @@ husk_status husk_activation_backward(husk_queue *queue, const husk_activation_pa
     husk_activation_params given;
     husk_status status = husk__call_begin(queue, "husk_activation_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, offsetof(husk_activation_params, accumulate), params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_ACTIVATION_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = check_params(&given, x, y, &scope);
     if (status == HUSK_OK)

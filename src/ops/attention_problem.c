@@ -3,7 +3,6 @@
 #include "ops/attention_problem.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "base/checked.h"
@@ -61,7 +60,7 @@ static husk_status check_params(const husk_attention_params *params, const husk_
 husk_status husk__attention_read(husk_attention_params *options, const husk_attention_params *params,
                                  const husk__scope *scope)
 {
-    return husk__params_read(options, sizeof *options, offsetof(husk_attention_params, precision), params, scope);
+    return husk__params_read(options, sizeof *options, "HUSK_ATTENTION_PARAMS", params, scope);
 }
 
 husk_status husk__attention_check_tensor(const husk_tensor *tensor, const char *name, const husk_tensor *q,

@@ -148,7 +148,7 @@ husk_status husk_binary(husk_queue *queue, const husk_binary_params *params, con
     husk_binary_params given;
     husk_status status = husk__call_begin(queue, "husk_binary", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_BINARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, a, b, y, &scope);
     if (status != HUSK_OK)

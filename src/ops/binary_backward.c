@@ -355,7 +355,7 @@ husk_status husk_binary_backward(husk_queue *queue, const husk_binary_params *pa
     const arguments given = {dy, {a, b}, {da, db}};
     husk_status status = husk__call_begin(queue, "husk_binary_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_BINARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
     if (status == HUSK_OK)

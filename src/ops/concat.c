@@ -31,7 +31,7 @@ husk_status husk_concat(husk_queue *queue, const husk_concat_params *params, con
                                     .count = count};
     husk_status status = husk__call_begin(queue, "husk_concat", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_CONCAT_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__concat_validate(queue, &given, &call, &scope);
     return status == HUSK_OK ? husk__concat_enqueue(queue, &given, &call, &scope) : status;

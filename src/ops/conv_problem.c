@@ -13,7 +13,7 @@
 husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
                                    const husk__scope *scope)
 {
-    return husk__params_read(params, sizeof *params, sizeof *params, given, scope);
+    return husk__params_read(params, sizeof *params, "HUSK_CONV_PARAMS", given, scope);
 }
 
 static husk_status check_options(const husk_conv_params *params, int32_t space, const husk__scope *scope)

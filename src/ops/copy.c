@@ -266,7 +266,7 @@ husk_status husk_copy(husk_queue *queue, const husk_copy_params *params, const h
     husk_copy_params given;
     husk_status status = husk__call_begin(queue, "husk_copy", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_COPY_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, x, y, &scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)

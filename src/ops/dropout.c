@@ -24,7 +24,7 @@ husk_status husk_dropout(husk_queue *queue, const husk_dropout_params *params, c
     husk_dropout_params given;
     husk_status status = husk__call_begin(queue, "husk_dropout", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_DROPOUT_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__dropout_validate(queue, &given, x, "x", y, "y", &scope);
     if (status != HUSK_OK)

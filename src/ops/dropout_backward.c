@@ -27,7 +27,7 @@ husk_status husk_dropout_backward(husk_queue *queue, const husk_dropout_params *
     husk_dropout_params given;
     husk_status status = husk__call_begin(queue, "husk_dropout_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_DROPOUT_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__dropout_validate(queue, &given, dy, "dy", dx, "dx", &scope);
     if (status != HUSK_OK)

@@ -161,7 +161,7 @@ husk_status husk_embedding(husk_queue *queue, const husk_embedding_params *param
     husk_embedding_params given;
     husk_status status = husk__call_begin(queue, "husk_embedding", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_EMBEDDING_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__embedding_validate(queue, &given, table, "table", indices, y, "y", &scope);
     if (status == HUSK_OK)

@@ -196,7 +196,7 @@ husk_status husk_embedding_backward(husk_queue *queue, const husk_embedding_para
     husk_embedding_params given;
     husk_status status = husk__call_begin(queue, "husk_embedding_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_EMBEDDING_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__embedding_validate(queue, &given, dtable, "dtable", indices, dy, "dy", &scope);
     if (status == HUSK_OK)

@@ -3,7 +3,6 @@
 #include "ops/gemm_problem.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,8 +29,7 @@ static const husk__variant *const variants[] = {
 static husk_status check_params(const husk_gemm_params *params, husk_gemm_params *resolved,
                                 const husk__scope *scope)
 {
-    husk_status status =
-        husk__params_read(resolved, sizeof *resolved, offsetof(husk_gemm_params, accumulate), params, scope);
+    husk_status status = husk__params_read(resolved, sizeof *resolved, "HUSK_GEMM_PARAMS", params, scope);
     if (status != HUSK_OK)
         return status;
     status =

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The gradients of general matrix multiplication: validate -> resolve -> choose. The variants, and what they do, are in
 // ops/gemm_backward_variants.c.
-#include <stddef.h>
 #include <string.h>
 
 #include "base/params.h"
@@ -36,8 +35,7 @@ typedef struct call {
 
 static husk_status check_params(const husk_gemm_params *given, husk_gemm_params *params, const husk__scope *scope)
 {
-    husk_status status =
-        husk__params_read(params, sizeof *params, offsetof(husk_gemm_params, accumulate), given, scope);
+    husk_status status = husk__params_read(params, sizeof *params, "HUSK_GEMM_PARAMS", given, scope);
     if (status == HUSK_OK)
         status = husk__epilogue_check(params->activation, params->activation_slope, "activation_slope", scope);
     if (status == HUSK_OK)

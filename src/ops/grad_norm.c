@@ -171,7 +171,7 @@ husk_status husk_grad_norm(husk_queue *queue, const husk_grad_norm_params *param
     arguments given = {.list = {tensors, count}, .norm = norm, .coefficient = coefficient};
     husk_status status = husk__call_begin(queue, "husk_grad_norm", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_GRAD_NORM_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK)

@@ -3,7 +3,6 @@
 #include <husk/ops/grad_scale.h>
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -204,7 +203,7 @@ husk_status husk_grad_scale(husk_queue *queue, const husk_grad_scale_params *par
     arguments given = {.list = {tensors, count}, .by = by, .found = found};
     husk_status status = husk__call_begin(queue, "husk_grad_scale", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, offsetof(husk_grad_scale_params, state), params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_GRAD_SCALE_PARAMS", params, &scope);
     given.state = status == HUSK_OK ? options.state : NULL;
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);

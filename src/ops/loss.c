@@ -92,7 +92,7 @@ husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const h
                                .last = loss};
     husk_status status = husk__call_begin(queue, "husk_loss", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_LOSS_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__loss_validate(queue, &given, &tensors, false, &scope);
     if (status != HUSK_OK)

@@ -58,7 +58,7 @@ husk_status husk_loss_backward(husk_queue *queue, const husk_loss_params *params
                                .dloss = dloss, .last = dx};
     husk_status status = husk__call_begin(queue, "husk_loss_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_LOSS_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__loss_validate(queue, &given, &tensors, true, &scope);
     if (status != HUSK_OK || husk__tensor_count(x) == 0)

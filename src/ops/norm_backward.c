@@ -145,7 +145,7 @@ husk_status husk_norm_backward(husk_queue *queue, const husk_norm_params *params
                                         .dbias = dbias};
     husk_status status = husk__call_begin(queue, "husk_norm_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_NORM_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK)

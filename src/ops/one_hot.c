@@ -235,7 +235,7 @@ husk_status husk_one_hot(husk_queue *queue, const husk_one_hot_params *params, c
     husk_one_hot_params given;
     husk_status status = husk__call_begin(queue, "husk_one_hot", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_ONE_HOT_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, labels, y, &scope);
     return status == HUSK_OK ? enqueue(queue, &given, labels, y, &scope) : status;

@@ -3,7 +3,6 @@
 #include <husk/ops/optimizer.h>
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -301,7 +300,7 @@ husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *param
     arguments given = {.g = g, .w = w, .first = first, .second = second, .third = third};
     husk_status status = husk__call_begin(queue, "husk_optimizer", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, offsetof(husk_optimizer_params, scale), params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_OPTIMIZER_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
     given.copy = options.copy;

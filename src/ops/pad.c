@@ -25,7 +25,7 @@ husk_status husk_pad(husk_queue *queue, const husk_pad_params *params, const hus
     const husk__pad_arguments given = {x, y};
     husk_status status = husk__call_begin(queue, "husk_pad", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_PAD_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__pad_validate(queue, &options, false, &given, &scope);
     return status == HUSK_OK ? husk__pad_enqueue(queue, &options, false, &given, &scope) : status;

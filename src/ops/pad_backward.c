@@ -25,7 +25,7 @@ husk_status husk_pad_backward(husk_queue *queue, const husk_pad_params *params, 
     const husk__pad_arguments given = {dx, dy};
     husk_status status = husk__call_begin(queue, "husk_pad_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_PAD_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__pad_validate(queue, &options, true, &given, &scope);
     return status == HUSK_OK ? husk__pad_enqueue(queue, &options, true, &given, &scope) : status;

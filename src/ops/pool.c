@@ -95,7 +95,7 @@ husk_status husk__pool_check_params(const husk_pool_params *given, husk_pool_par
 {
     if (!given)
         return husk__reject(scope, "params", "is NULL");
-    husk_status status = husk__params_read(params, sizeof *params, sizeof *params, given, scope);
+    husk_status status = husk__params_read(params, sizeof *params, "HUSK_POOL_PARAMS", given, scope);
     if (status == HUSK_OK && params->kind != HUSK_POOL_MAX && params->kind != HUSK_POOL_AVG)
         status = husk__reject(scope, "params", "kind is %d, which is none", (int)params->kind);
     if (status == HUSK_OK)

@@ -183,8 +183,6 @@ husk_status husk_pool_backward(husk_queue *queue, const husk_pool_params *params
     dimension dimensions[3];
     int64_t shape[HUSK_MAX_RANK];
     husk_status status = husk__call_begin(queue, "husk_pool_backward", &scope);
-    if (status == HUSK_OK && !dx)
-        status = husk__reject(&scope, "dx", "is NULL, and there is no other gradient");
     if (status == HUSK_OK)
         status = husk__pool_check_params(params, &given, dx, "dx", &scope);
     if (status == HUSK_OK)

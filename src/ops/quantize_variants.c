@@ -304,7 +304,7 @@ husk_status husk__quantize_call(husk_queue *queue, const husk__op *op, const hus
 {
     husk_quantize_params given;
     const arguments tensors = {x, scale, zero, y};
-    husk_status status = husk__params_read(&given, sizeof given, sizeof given, params, scope);
+    husk_status status = husk__params_read(&given, sizeof given, "HUSK_QUANTIZE_PARAMS", params, scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, op == &husk__op_dequantize, &tensors, scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)

@@ -266,7 +266,7 @@ static husk_status resolve(const husk_quantized_gemm_params *params, const husk_
 {
     husk_quantized_gemm_params given;
     memset(own, 0, sizeof *own);
-    husk_status status = husk__params_read(&given, sizeof given, sizeof given, params, scope);
+    husk_status status = husk__params_read(&given, sizeof given, "HUSK_QUANTIZED_GEMM_PARAMS", params, scope);
     if (status == HUSK_OK)
         status = husk__products_check_byte(a, "a", scope);
     if (status == HUSK_OK)

@@ -288,7 +288,7 @@ husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, con
     husk_reduce_params given;
     husk_status status = husk__call_begin(queue, "husk_reduce", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_REDUCE_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, x, y, &scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)

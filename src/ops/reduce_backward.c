@@ -394,7 +394,7 @@ husk_status husk_reduce_backward(husk_queue *queue, const husk_reduce_params *pa
     const arguments given = {x, y, dy, dx};
     husk_status status = husk__call_begin(queue, "husk_reduce_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&own_params, sizeof own_params, sizeof own_params, params, &scope);
+        status = husk__params_read(&own_params, sizeof own_params, "HUSK_REDUCE_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &own_params, &given, &scope);
     if (status != HUSK_OK || husk__tensor_count(dx) == 0)

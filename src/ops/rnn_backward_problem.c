@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The gradients of recurrent layers: from arguments to a problem, and the memory behind them.
-#include <stddef.h>
 #include <string.h>
 
 #include "base/params.h"
@@ -21,8 +20,7 @@ static husk_status read_outputs(const husk_rnn_outputs *given, const char *name,
 {
     if (!given)
         return husk__reject(scope, name, "is NULL");
-    return husk__struct_read(outputs, sizeof *outputs, offsetof(husk_rnn_outputs, reserve), given, name,
-                             scope);
+    return husk__struct_read(outputs, sizeof *outputs, "HUSK_RNN_OUTPUTS", given, name, scope);
 }
 
 husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
@@ -35,7 +33,7 @@ husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rn
     if (status == HUSK_OK && !gradients)
         status = husk__reject(scope, "gradients", "is NULL");
     if (status == HUSK_OK)
-        status = husk__struct_read(&own->gradients, sizeof own->gradients, sizeof own->gradients, gradients,
+        status = husk__struct_read(&own->gradients, sizeof own->gradients, "HUSK_RNN_GRADIENTS", gradients,
                                    "gradients", scope);
     // Of the outputs only these are read.
     own->outputs.h_n = own->outputs.c_n = NULL;

@@ -2,7 +2,6 @@
 // From a public call's arguments to a problem of recurrent layers: validation and defaults.
 #include "ops/rnn_problem.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -21,10 +20,10 @@ husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_o
     if (!given_outputs)
         return husk__reject(scope, "outputs", "is NULL");
     husk_status status =
-        husk__struct_read(inputs, sizeof *inputs, sizeof *inputs, given_inputs, "inputs", scope);
+        husk__struct_read(inputs, sizeof *inputs, "HUSK_RNN_INPUTS", given_inputs, "inputs", scope);
     if (status == HUSK_OK)
-        status = husk__struct_read(outputs, sizeof *outputs, offsetof(husk_rnn_outputs, reserve), given_outputs,
-                                   "outputs", scope);
+        status =
+            husk__struct_read(outputs, sizeof *outputs, "HUSK_RNN_OUTPUTS", given_outputs, "outputs", scope);
     return status;
 }
 
@@ -70,8 +69,7 @@ husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params 
     *problem = (husk__rnn_problem){0};
     if (!given)
         return husk__reject(scope, "params", "is NULL");
-    husk_status status =
-        husk__params_read(params, sizeof *params, offsetof(husk_rnn_params, accumulate), given, scope);
+    husk_status status = husk__params_read(params, sizeof *params, "HUSK_RNN_PARAMS", given, scope);
     return status == HUSK_OK ? check_params(params, problem, scope) : status;
 }
 

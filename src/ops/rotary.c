@@ -27,7 +27,7 @@ husk_status husk_rotary(husk_queue *queue, const husk_rotary_params *params, con
     const husk__rotary_arguments given = {.x = x, .positions = positions, .cosines = cosines, .sines = sines, .y = y};
     husk_status status = husk__call_begin(queue, "husk_rotary", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_ROTARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__rotary_validate(queue, &husk__op_rotary, &options, &given, &scope);
     if (status != HUSK_OK)

@@ -29,7 +29,7 @@ husk_status husk_rotary_backward(husk_queue *queue, const husk_rotary_params *pa
     const husk__rotary_arguments given = {.x = dy, .positions = positions, .cosines = cosines, .sines = sines, .y = dx};
     husk_status status = husk__call_begin(queue, "husk_rotary_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_ROTARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__rotary_validate(queue, &husk__op_rotary_backward, &options, &given, &scope);
     if (status != HUSK_OK)

@@ -132,7 +132,7 @@ husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, c
     husk_softmax_params given;
     husk_status status = husk__call_begin(queue, "husk_softmax", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_SOFTMAX_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, x, y, &scope);
     if (status != HUSK_OK || husk__tensor_count(x) == 0)

@@ -137,7 +137,7 @@ husk_status husk_softmax_backward(husk_queue *queue, const husk_softmax_params *
     husk_softmax_params given;
     husk_status status = husk__call_begin(queue, "husk_softmax_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_SOFTMAX_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, y, dy, dx, &scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)

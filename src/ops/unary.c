@@ -59,7 +59,7 @@ husk_status husk_unary(husk_queue *queue, const husk_unary_params *params, const
     husk_unary_params given;
     husk_status status = husk__call_begin(queue, "husk_unary", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_UNARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = check_params(&given, &scope);
     if (status == HUSK_OK)

@@ -84,7 +84,7 @@ husk_status husk_unary_backward(husk_queue *queue, const husk_unary_params *para
     husk_unary_params given;
     husk_status status = husk__call_begin(queue, "husk_unary_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_UNARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = check_params(&given, x, y, &scope);
     if (status == HUSK_OK)

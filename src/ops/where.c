@@ -72,7 +72,7 @@ husk_status husk_where(husk_queue *queue, const husk_where_params *params, const
     const husk__elementwise_arguments tensors = {y, {condition, a, b}};
     husk_status status = husk__call_begin(queue, "husk_where", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, sizeof given, params, &scope);
+        status = husk__params_read(&given, sizeof given, "HUSK_WHERE_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &tensors, &scope);
     if (status != HUSK_OK)

@@ -272,7 +272,7 @@ husk_status husk_where_backward(husk_queue *queue, const husk_where_params *para
     const arguments given = {dy, condition, {da, db}};
     husk_status status = husk__call_begin(queue, "husk_where_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, sizeof options, params, &scope);
+        status = husk__params_read(&options, sizeof options, "HUSK_WHERE_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = check(queue, &options, &given, &scope);
     if (status == HUSK_OK)

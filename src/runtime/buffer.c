@@ -107,7 +107,7 @@ void husk_buffer_retain(husk_buffer *buffer)
 
 void husk_buffer_release(husk_buffer *buffer)
 {
-    if (!buffer || atomic_fetch_sub(&buffer->references, 1) != 1)
+    if (!buffer || atomic_fetch_sub(&buffer->references, 1) != 1 || husk__is_forked())
         return;
     husk__block_release(buffer->context, buffer->block);
     husk_context_release(buffer->context);

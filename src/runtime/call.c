@@ -10,6 +10,9 @@ husk_status husk__call_begin(husk_queue *queue, const char *call, husk__scope *s
     *scope = (husk__scope){call, queue ? &queue->error : NULL};
     if (!queue)
         return HUSK_INVALID_ARGUMENT;
+    const husk_status status = husk__refuse_forked(scope);
+    if (status != HUSK_OK)
+        return status;
     if (atomic_load_explicit(&queue->context->is_lost, memory_order_relaxed))
         return husk__context_lost(queue->context, scope, "");
     return HUSK_OK;

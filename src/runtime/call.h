@@ -10,8 +10,9 @@
 #include "base/error.h"
 
 /*
- * The scope of a public call on a queue: errors go to the queue. INVALID_ARGUMENT for a NULL queue,
- * DEVICE_LOST for a lost context. Every public function that takes a queue begins with it.
+ * The scope of a public call on a queue: errors go to the queue. INVALID_ARGUMENT for a NULL queue, UNSUPPORTED in a
+ * child process of the one that opened OpenCL, DEVICE_LOST for a lost context. Every public function that takes a queue
+ * begins with it.
  */
 husk_status husk__call_begin(husk_queue *queue, const char *call, husk__scope *scope);
 

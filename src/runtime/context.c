@@ -2,7 +2,6 @@
 // Contexts: one device, its memory and programs.
 #include "runtime/internal.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +15,7 @@ enum { DEFAULT_PLAN_CACHE_CAPACITY = 512 };
 static husk_status read_params(const husk_context_params *given, husk_context_params *params,
                                const husk__scope *scope)
 {
-    husk_status status =
-        husk__params_read(params, sizeof *params, offsetof(husk_context_params, precision), given, scope);
+    husk_status status = husk__params_read(params, sizeof *params, "HUSK_CONTEXT_PARAMS", given, scope);
     if (status == HUSK_OK && (unsigned)params->cache > HUSK_CACHE_OFF)
         return husk__reject(scope, "params", "cache is %d, which is no husk_cache_mode", (int)params->cache);
     if (status == HUSK_OK && (unsigned)params->precision > HUSK_PRECISION_MEDIUM)
@@ -50,6 +48,82 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     return context;
 }
 
+// ---- a share of a device ----
+
+static husk_status make_share(const husk_device *device, uint32_t units, cl_device_id *share,
+                              const husk__scope *scope)
+{
+    const cl_device_partition_property counts[] = {CL_DEVICE_PARTITION_BY_COUNTS,
+                                                   (cl_device_partition_property)units,
+                                                   CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+    cl_uint all = 0;
+    *share = NULL;
+    cl_int code = clGetDeviceInfo(device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof all, &all, NULL);
+    if (code != CL_SUCCESS)
+        return husk__opencl_failed(NULL, scope, "clGetDeviceInfo", code);
+    if (units > all)
+        return husk__reject(scope, "params", "units is %u, and the device has %u", (unsigned)units,
+                            (unsigned)all);
+    if (units == 0 || units == all)
+        return HUSK_OK;
+    code = clCreateSubDevices(device->id, counts, 1, share, NULL);
+    if (code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES)
+        return husk__opencl_failed(NULL, scope, "clCreateSubDevices", code);
+    if (code != CL_SUCCESS) {
+        *share = NULL;
+        return husk__fail_opencl(
+            scope, HUSK_UNSUPPORTED, code,
+            "params: units is %u, and the device, of %u, cannot be divided by counts (%s)", (unsigned)units,
+            (unsigned)all, husk__opencl_name(code));
+    }
+    return HUSK_OK;
+}
+
+// The share's own description, with the place in the list of what it is a part of.
+static husk_status describe_share(cl_device_id share, const husk_device *whole, husk_device_list **list,
+                                  const husk__scope *scope)
+{
+    const husk_status status = husk__device_list_wrap(share, list, scope);
+    if (status != HUSK_OK)
+        return status;
+    (*list)->devices[0].traits.platform_index = whole->traits.platform_index;
+    (*list)->devices[0].traits.device_index = whole->traits.device_index;
+    return HUSK_OK;
+}
+
+static husk_status create_on(const husk_device *device, const husk_context_params *params,
+                             husk_context **context, const husk__scope *scope)
+{
+    husk_device_list *own = NULL;
+    cl_device_id share;
+    cl_context cl = NULL;
+    husk_status status = make_share(device, params->units, &share, scope);
+    if (status == HUSK_OK && share)
+        status = describe_share(share, device, &own, scope);
+    const husk_device *used = own ? &own->devices[0] : device;
+    if (status == HUSK_OK) {
+        const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                                    (cl_context_properties)device->platform, 0};
+        cl_int code;
+        cl = clCreateContext(properties, 1, &used->id, NULL, NULL, &code);
+        if (!cl)
+            status = husk__opencl_failed(NULL, scope, "clCreateContext", code);
+    }
+    if (status == HUSK_OK && !(*context = allocate_context(used, params)))
+        status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a context");
+    husk_device_list_release(own); // a context keeps its own
+    if (status == HUSK_OK) {
+        (*context)->cl = cl;
+        (*context)->share = share;
+        return HUSK_OK;
+    }
+    if (cl)
+        clReleaseContext(cl);
+    if (share)
+        clReleaseDevice(share);
+    return status;
+}
+
 husk_status husk_context_create(const husk_device *device, const husk_context_params *given,
                                 husk_context **context, husk_error *error)
 {
@@ -59,6 +133,8 @@ husk_status husk_context_create(const husk_device *device, const husk_context_pa
     *context = NULL;
     husk_context_params params;
     husk_status status = read_params(given, &params, &scope);
+    if (status == HUSK_OK)
+        status = husk__open_process(&scope);
     if (status != HUSK_OK)
         return status;
 
@@ -72,23 +148,23 @@ husk_status husk_context_create(const husk_device *device, const husk_context_pa
             goto cleanup;
         }
     }
-    cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
-    cl_int code;
-    cl_context cl = clCreateContext(properties, 1, &device->id, NULL, NULL, &code);
-    if (!cl) {
-        status = husk__opencl_failed(NULL, &scope, "clCreateContext", code);
-        goto cleanup;
-    }
-    *context = allocate_context(device, &params);
-    if (*context) {
-        (*context)->cl = cl;
-    } else {
-        clReleaseContext(cl);
-        status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a context");
-    }
+    status = create_on(device, &params, context, &scope);
 cleanup:
     husk_device_list_release(list);
     return status;
+}
+
+// PoCL answers with the whole device where the context is one of a part of it.
+static bool is_part_of(cl_device_id device, cl_device_id whole)
+{
+    cl_device_id parent = device;
+    while (parent && parent != whole) {
+        cl_device_id above = NULL;
+        if (clGetDeviceInfo(parent, CL_DEVICE_PARENT_DEVICE, sizeof above, &above, NULL) != CL_SUCCESS)
+            return false;
+        parent = above;
+    }
+    return parent != NULL;
 }
 
 static husk_status check_device(cl_context cl, cl_device_id device, const husk__scope *scope)
@@ -103,7 +179,7 @@ static husk_status check_device(cl_context cl, cl_device_id device, const husk__
     bool found = false;
     code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, bytes, devices, NULL);
     for (size_t i = 0; code == CL_SUCCESS && i < bytes / sizeof *devices; ++i)
-        found = found || devices[i] == device;
+        found = found || is_part_of(device, devices[i]);
     free(devices);
     if (code != CL_SUCCESS)
         return husk__opencl_failed(NULL, scope, "clGetContextInfo", code);
@@ -119,12 +195,17 @@ husk_status husk_context_from_opencl(cl_context cl, cl_device_id device, const h
     *context = NULL;
     husk_context_params params;
     husk_status status = read_params(given, &params, &scope);
+    if (status == HUSK_OK)
+        status = husk__open_process(&scope);
     if (status != HUSK_OK)
         return status;
     if (!cl)
         return husk__reject(&scope, "cl_context_", "is NULL");
     if (!device)
         return husk__reject(&scope, "device", "is not a device of the cl_context");
+    if (params.units)
+        return husk__reject(&scope, "params", "units is %u: the cl_context has its device already",
+                            (unsigned)params.units);
     status = check_device(cl, device, &scope);
     if (status != HUSK_OK)
         return status;
@@ -149,7 +230,7 @@ void husk_context_retain(husk_context *context)
 
 void husk_context_release(husk_context *context)
 {
-    if (!context || atomic_fetch_sub(&context->references, 1) != 1)
+    if (!context || atomic_fetch_sub(&context->references, 1) != 1 || husk__is_forked())
         return;
     void *extension = atomic_load(&context->extension);
     if (extension)
@@ -161,6 +242,8 @@ void husk_context_release(husk_context *context)
     husk__pool_destroy(&context->pool);
     husk__cache_close(&context->cache);
     clReleaseContext(context->cl);
+    if (context->share)
+        clReleaseDevice(context->share);
     husk_device_list_release(context->list);
     pthread_mutex_destroy(&context->threads_lock);
     pthread_mutex_destroy(&context->quirk_lock);
@@ -178,7 +261,7 @@ void husk_context_memory_stats(const husk_context *context, husk_memory_stats *s
     if (!stats)
         return;
     *stats = (husk_memory_stats){0};
-    if (!context)
+    if (!context || husk__is_forked())
         return;
     husk__pool *pool = (husk__pool *)&context->pool;
     pthread_mutex_lock(&pool->lock);
@@ -188,7 +271,7 @@ void husk_context_memory_stats(const husk_context *context, husk_memory_stats *s
 
 void husk_context_trim(husk_context *context, uint64_t keep_bytes)
 {
-    if (context)
+    if (context && !husk__is_forked())
         husk__pool_trim(&context->pool, keep_bytes);
 }
 
@@ -210,6 +293,8 @@ husk_status husk_context_status(const husk_context *context)
 {
     if (!context)
         return HUSK_INVALID_ARGUMENT;
+    if (husk__is_forked())
+        return HUSK_UNSUPPORTED;
     return atomic_load(&context->is_lost) ? HUSK_DEVICE_LOST : HUSK_OK;
 }
 
@@ -237,6 +322,9 @@ husk_status husk__context_call_begin(const husk_context *context, const char *ca
     *scope = (husk__scope){call, error};
     if (!context)
         return husk__reject(scope, "context", "is NULL");
+    const husk_status status = husk__refuse_forked(scope);
+    if (status != HUSK_OK)
+        return status;
     if (atomic_load(&context->is_lost))
         return husk__context_lost((husk_context *)context, scope, "");
     return HUSK_OK;

@@ -135,11 +135,13 @@ static husk_status list_platform(husk_device_list *list, cl_platform_id platform
     if (code != CL_SUCCESS || count == 0) {
         husk__unanswered failed; // its name is missing then
         char *name = husk__platform_name(platform, &failed);
-        husk__device_list_add_note(list,
-                                   code == CL_SUCCESS || code == CL_DEVICE_NOT_FOUND ? HUSK_NOTE_INFORMATION
-                                                                                     : HUSK_NOTE_WARNING,
-                                   "platform %u, %s, has no device (%s)", (unsigned)index, name ? name : "",
-                                   husk__opencl_name(code));
+        char *why = husk__explain_no_device(name ? name : "", &list->lacks_memory);
+        const bool is_plain = !why && (code == CL_SUCCESS || code == CL_DEVICE_NOT_FOUND);
+        husk__device_list_add_note(list, is_plain ? HUSK_NOTE_INFORMATION : HUSK_NOTE_WARNING,
+                                   "platform %u, %s, has no device (%s)%s%s", (unsigned)index,
+                                   name ? name : "", husk__opencl_name(code), why ? ": " : "",
+                                   why ? why : "");
+        free(why);
         free(name);
         return HUSK_OK;
     }
@@ -205,6 +207,9 @@ husk_status husk_device_list_create(husk_device_list **list, husk_error *error)
     if (!list)
         return husk__reject(&scope, "list", "is NULL");
     *list = NULL;
+    husk_status status = husk__open_process(&scope);
+    if (status != HUSK_OK)
+        return status;
     cl_uint count = 0;
     cl_int code = clGetPlatformIDs(0, NULL, &count);
     if (code == -1001 || (code == CL_SUCCESS && count == 0))
@@ -213,7 +218,6 @@ husk_status husk_device_list_create(husk_device_list **list, husk_error *error)
         return husk__opencl_failed(NULL, &scope, "clGetPlatformIDs", code);
     cl_platform_id *platforms = calloc(count, sizeof *platforms);
     husk_device_list *made = create_list();
-    husk_status status = HUSK_OK;
     if (!platforms || !made)
         status = lacks_memory(&scope);
     else if ((code = clGetPlatformIDs(count, platforms, NULL)) != CL_SUCCESS)

@@ -17,7 +17,19 @@
 #include "base/text.h"
 #include "runtime/launch.h"
 
-/* ---- devices: device.c, device_traits.c, device_notes.c ---- */
+/* ---- the process: process.c ---- */
+
+/*
+ * A driver's threads do not live on in a child process, nor do its locks open again: after a fork every call is refused
+ * whose process, or any above it since the last exec, had opened OpenCL. What such a child releases, it keeps.
+ */
+bool husk__is_forked(void);
+/* UNSUPPORTED in such a child. */
+husk_status husk__refuse_forked(const husk__scope *scope);
+/* The same of a call by which a process may open OpenCL, which it then has. */
+husk_status husk__open_process(const husk__scope *scope);
+
+/* ---- devices: device.c, device_traits.c, device_notes.c, device_folder.c ---- */
 
 struct husk_device {
     husk_device_traits traits; /* its texts point into strings */
@@ -45,6 +57,8 @@ struct husk_device_list {
 };
 
 bool husk__is_gpu(const husk_device_traits *traits);
+/* Why a platform that is there may have no device, and what to do; to be freed. NULL: no reason is known. */
+char *husk__explain_no_device(const char *platform_name, bool *lacks_memory);
 void husk__device_list_retain(husk_device_list *list);
 /* A list of the one device of an application's own context. */
 husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, const husk__scope *scope);
@@ -303,6 +317,7 @@ struct husk_context {
     atomic_int references;
     husk_device_list *list; /* keeps the device alive */
     const husk_device *device;
+    cl_device_id share; /* a part of the device that was made for the context; NULL: it has the whole */
     cl_context cl;
     husk__log log;
     atomic_bool is_lost;

@@ -129,7 +129,8 @@ husk_status husk__context_probe(husk_context *context, husk_feature feature, boo
 bool husk_context_has(husk_context *context, husk_feature feature)
 {
     bool has;
-    if (!context || (unsigned)feature >= HUSK__FEATURES || atomic_load(&context->is_lost))
+    if (!context || (unsigned)feature >= HUSK__FEATURES || atomic_load(&context->is_lost) ||
+        husk__is_forked())
         return false;
     husk__context_probe(context, feature, &has, NULL);
     return has;

@@ -44,7 +44,7 @@ husk_status husk_queue_create(husk_context *context, const husk_queue_params *gi
         return husk__reject(&scope, "queue", "is NULL");
     *queue = NULL;
     husk_queue_params params;
-    status = husk__params_read(&params, sizeof params, sizeof params, given, &scope);
+    status = husk__params_read(&params, sizeof params, "HUSK_QUEUE_PARAMS", given, &scope);
     if (status != HUSK_OK)
         return status;
     cl_int code;
@@ -95,7 +95,7 @@ husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue cl, h
 
 void husk_queue_release(husk_queue *queue)
 {
-    if (!queue || atomic_fetch_sub(&queue->references, 1) != 1)
+    if (!queue || atomic_fetch_sub(&queue->references, 1) != 1 || husk__is_forked())
         return;
     husk__queue_keep(queue, NULL, NULL);
     husk_queue_profile_clear(queue);
@@ -267,6 +267,8 @@ husk_status husk_event_wait(husk_event *event, uint64_t timeout_ns)
 {
     if (!event)
         return HUSK_INVALID_ARGUMENT;
+    if (husk__is_forked())
+        return HUSK_UNSUPPORTED;
     if (atomic_load(&event->context->is_lost))
         return HUSK_DEVICE_LOST;
     if (timeout_ns != HUSK_FOREVER)
@@ -286,7 +288,7 @@ void husk_event_retain(husk_event *event)
 
 void husk_event_release(husk_event *event)
 {
-    if (!event || atomic_fetch_sub(&event->references, 1) != 1)
+    if (!event || atomic_fetch_sub(&event->references, 1) != 1 || husk__is_forked())
         return;
     clReleaseEvent(event->cl);
     husk__clock_release(event->clock);

@@ -234,7 +234,8 @@ bool husk_context_has_quirk(husk_context *context, husk_quirk quirk)
     husk_error error = {0};
     if (!context || (unsigned)quirk >= HUSK__QUIRKS)
         return false;
-    if (atomic_load(&context->quirks[quirk]) == UNKNOWN && !atomic_load(&context->is_lost)) {
+    if (atomic_load(&context->quirks[quirk]) == UNKNOWN && !atomic_load(&context->is_lost) &&
+        !husk__is_forked()) {
         pthread_mutex_lock(&context->quirk_lock);
         if (atomic_load(&context->quirks[quirk]) == UNKNOWN)
             probe(context, quirk, &error);
@@ -254,6 +255,9 @@ husk_status husk_context_quirk(husk_context *context, husk_quirk quirk, bool *ha
         return husk__reject(&scope, context ? "has" : "context", "is NULL");
     if ((unsigned)quirk >= HUSK__QUIRKS)
         return husk__reject(&scope, "quirk", "is %d, which is none", (int)quirk);
+    status = husk__refuse_forked(&scope);
+    if (status != HUSK_OK)
+        return status;
     pthread_mutex_lock(&context->quirk_lock);
     const int known = atomic_load(&context->quirks[quirk]);
     if (known == UNKNOWN || known == NOT_TRIED)

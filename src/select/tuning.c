@@ -472,7 +472,7 @@ husk_status husk_context_load_tuning(husk_context *context, const husk_tuning_pa
     husk_tuning_params params;
     husk_status status = husk__context_call_begin(context, "husk_context_load_tuning", error, &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&params, sizeof params, sizeof params, given, &scope);
+        status = husk__params_read(&params, sizeof params, "HUSK_TUNING_PARAMS", given, &scope);
     if (status != HUSK_OK)
         return status;
     if (!params.path == !params.text)

@@ -225,16 +225,6 @@ size_t husk_graph_parameter_count(const husk_graph *graph)
     return graph && graph->compiled ? (size_t)graph->compiled->parameter_count : 0;
 }
 
-// A struct that is to be filled has its size, and room for what this library knows.
-static husk_status check_struct(uint32_t size, uint32_t wanted, const char *argument,
-                                const husk__train_scope *scope)
-{
-    if (size >= wanted)
-        return HUSK_OK;
-    return husk__train_reject(scope, argument, "size is %u, %u bytes are wanted", (unsigned)size,
-                              (unsigned)wanted);
-}
-
 static husk_status check_parameter(const husk_graph *graph, size_t index, const husk__train_scope *scope)
 {
     if (index >= (size_t)graph->compiled->parameter_count)
@@ -250,7 +240,7 @@ husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parame
     if (!status && !parameter)
         status = husk__train_reject(&scope, "parameter", "it is NULL");
     if (!status)
-        status = check_struct(parameter->size, sizeof *parameter, "parameter", &scope);
+        status = husk__train_size(parameter->size, sizeof *parameter, "HUSK_PARAMETER", "parameter", &scope);
     if (!status)
         status = check_parameter(graph, index, &scope);
     if (status)
@@ -305,7 +295,7 @@ husk_status husk_graph_bucket_at(husk_graph *graph, size_t index, husk_bucket *b
     if (!status && !bucket)
         status = husk__train_reject(&scope, "bucket", "it is NULL");
     if (!status)
-        status = check_struct(bucket->size, sizeof *bucket, "bucket", &scope);
+        status = husk__train_size(bucket->size, sizeof *bucket, "HUSK_BUCKET", "bucket", &scope);
     if (!status && index >= graph->compiled->bucket_count)
         status = husk__train_reject(&scope, "index", "%zu; there are %zu buckets", index,
                                     graph->compiled->bucket_count);

@@ -248,7 +248,7 @@ husk_status husk_graph_save(husk_graph *graph, const char *path, const husk_save
     if (!status && !path)
         status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "path: it is NULL");
     if (!status)
-        status = husk__train_struct(&own, sizeof own, params, "params", &scope);
+        status = husk__train_struct(&own, sizeof own, "HUSK_SAVE_PARAMS", params, "params", &scope);
     if (!status)
         status = check_params(&own, &source);
     if (status)

@@ -557,7 +557,8 @@ husk_status husk_graph_load(husk_graph *graph, const husk_safetensors *file, con
     if (!status && !file)
         status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "file: it is NULL");
     if (!status)
-        status = husk__train_struct(&load.params, sizeof load.params, params, "params", &scope);
+        status = husk__train_struct(&load.params, sizeof load.params, "HUSK_LOAD_PARAMS", params, "params",
+                                    &scope);
     if (!status)
         status = check_params(&load.params, &source);
     if (status)

@@ -51,8 +51,8 @@ static bool has_gradients_outside(const husk_graph *graph)
 static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
     husk_loss_scale_params *made = &own->loss_scale;
-    husk_status status =
-        husk__train_struct(made, sizeof *made, own->options.loss_scale, "options: loss_scale", scope);
+    husk_status status = husk__train_struct(made, sizeof *made, "HUSK_LOSS_SCALE_PARAMS",
+                                            own->options.loss_scale, "options: loss_scale", scope);
     if (status)
         return status;
     bool is_given = own->options.loss_scale;
@@ -87,7 +87,8 @@ static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own,
 static husk_status read_options(husk_graph *graph, husk__compiled *own, const husk_graph_options *options,
                                 const husk__train_scope *scope)
 {
-    husk_status status = husk__train_struct(&own->options, sizeof own->options, options, "options", scope);
+    husk_status status = husk__train_struct(&own->options, sizeof own->options, "HUSK_GRAPH_OPTIONS", options,
+                                            "options", scope);
     if (status)
         return status;
     husk_value loss = own->options.loss;
@@ -125,8 +126,8 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
     if (!loss && !husk__graph_is_given(graph))
         return husk__train_reject(scope, "options",
                                   "optimizer: without a loss there is nothing for it to do");
-    status = husk__train_struct(&own->optimizer, sizeof own->optimizer, own->options.optimizer,
-                                "options: optimizer", scope);
+    status = husk__train_struct(&own->optimizer, sizeof own->optimizer, "HUSK_OPTIMIZER_PARAMS",
+                                own->options.optimizer, "options: optimizer", scope);
     if (status)
         return status;
     husk_optimizer_params *o = &own->optimizer;

@@ -69,7 +69,7 @@ husk_value husk_graph_distillation(husk_graph *graph, const char *name,
     husk_tensor xt, tt;
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_distillation", "distillation", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_DISTILLATION_PARAMS", params, "params") ||
         !husk__graph_wide(&building, &x, "x", false, &xt) ||
         !husk__graph_wide(&building, &teacher, "teacher", false, &tt))
         return HUSK_NO_VALUE;

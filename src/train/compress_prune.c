@@ -299,7 +299,7 @@ husk_status husk_graph_prune(husk_graph *graph, const husk_prune_params *params,
         return husk__train_reject(&scope, "graph", "it is not compiled");
     if (graph->compiled->trained_count == 0)
         return husk__train_reject(&scope, "graph", "it was compiled without a loss, for evaluation alone");
-    husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_PRUNE_PARAMS", params, "params", &scope);
     if (!status && !(own.share >= 0 && own.share <= 1))
         status = husk__train_reject(&scope, "params", "share is %g; it has to be from 0 to 1", own.share);
     if (!status)

@@ -42,8 +42,9 @@ static husk_status check_params(const husk_feed_params *params, const husk_datas
 {
     const char *rule = NULL;
     if (params->size != sizeof *params)
-        rule = "size is not that of the struct";
-    else if (params->batch < 1)
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: " HUSK__TRAIN_SIZE_RULE,
+                                 (unsigned)params->size, (unsigned)sizeof *params, "HUSK_FEED_PARAMS");
+    if (params->batch < 1)
         rule = "batch: a batch has one example or more";
     else if (params->slots != 0 && (params->slots < LEAST_SLOTS || params->slots > MOST_SLOTS))
         rule = "slots: 2 to 8";

@@ -121,7 +121,8 @@ static husk_status read_params(husk_dataset_params *own, const husk_dataset_para
 {
     *own = given ? *given : HUSK_DATASET_PARAMS(0);
     if (own->size != sizeof *own)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: size is not that of the struct");
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: " HUSK__TRAIN_SIZE_RULE,
+                                 (unsigned)own->size, (unsigned)sizeof *own, "HUSK_DATASET_PARAMS");
     if (own->classes < 0 || own->ids < 0 || own->classes > INT32_MAX || own->ids > INT32_MAX)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                  "params: classes and ids are 0 or more, within 32 bits");

@@ -44,17 +44,25 @@ husk_status husk__train_no_memory(const husk__train_scope *scope)
     return husk__train_fail(scope, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice");
 }
 
-husk_status husk__train_struct(void *own, uint32_t own_size, const void *given, const char *argument,
-                               const husk__train_scope *scope)
+husk_status husk__train_size(uint32_t size, uint32_t wanted, const char *made_by, const char *argument,
+                             const husk__train_scope *scope)
+{
+    if (size == wanted)
+        return HUSK_OK;
+    return husk__train_reject(scope, argument, HUSK__TRAIN_SIZE_RULE, (unsigned)size, (unsigned)wanted,
+                              made_by);
+}
+
+husk_status husk__train_struct(void *own, uint32_t own_size, const char *made_by, const void *given,
+                               const char *argument, const husk__train_scope *scope)
 {
     memset(own, 0, own_size);
     if (!given)
         return HUSK_OK;
     uint32_t size;
     memcpy(&size, given, sizeof size);
-    if (size > own_size || size < sizeof size)
-        return husk__train_reject(scope, argument, "size is %u, this library knows %u bytes", (unsigned)size,
-                                  (unsigned)own_size);
-    memcpy(own, given, size);
-    return HUSK_OK;
+    husk_status status = husk__train_size(size, own_size, made_by, argument, scope);
+    if (!status)
+        memcpy(own, given, own_size);
+    return status;
 }

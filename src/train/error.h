@@ -39,11 +39,14 @@ static inline husk_status husk__caused_by(husk_error *error, const husk_error *c
     return status;
 }
 
-/*
- * Fill own, of own_size bytes, from a caller's struct that begins with its size: what it does not reach stays zero.
- * NULL gives zeros. INVALID_ARGUMENT for a struct that is larger than this library knows.
- */
-husk_status husk__train_struct(void *own, uint32_t own_size, const void *given, const char *argument,
-                               const husk__train_scope *scope);
+/* Of a struct's size, the wanted one, and what sets it: a macro or a function. */
+#define HUSK__TRAIN_SIZE_RULE "size is %u, not %u: %s of this library's header sets it"
+
+/* A struct begins with its size: any other, 0 among them, is INVALID_ARGUMENT. made_by is what sets it. */
+husk_status husk__train_size(uint32_t size, uint32_t wanted, const char *made_by, const char *argument,
+                             const husk__train_scope *scope);
+/* Fill own, of own_size bytes, from a caller's struct that begins with its size; NULL gives zeros. */
+husk_status husk__train_struct(void *own, uint32_t own_size, const char *made_by, const void *given,
+                               const char *argument, const husk__train_scope *scope);
 
 #endif

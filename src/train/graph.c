@@ -20,7 +20,7 @@ husk_status husk_graph_create(husk_context *context, const husk_graph_params *pa
     if (!context)
         return husk__train_reject(&scope, "context", "it is NULL");
     husk_graph_params own;
-    husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_GRAPH_PARAMS", params, "params", &scope);
     if (status)
         return status;
     if (own.dtype != HUSK_F32 && own.dtype != HUSK_F64 && own.dtype != HUSK_F16 && own.dtype != HUSK_BF16)
@@ -119,12 +119,12 @@ husk_value husk__graph_pass_on(husk__building *building, husk_status status, con
     return husk__graph_refuse(building, status, NULL, "%s", rest ? rest + 2 : error->text);
 }
 
-bool husk__graph_params(husk__building *building, void *own, size_t size, const void *given,
-                        const char *argument)
+bool husk__graph_params(husk__building *building, void *own, size_t size, const char *made_by,
+                        const void *given, const char *argument)
 {
     husk_error error;
     const husk__train_scope scope = {"", &error};
-    husk_status status = husk__train_struct(own, (uint32_t)size, given, argument, &scope);
+    husk_status status = husk__train_struct(own, (uint32_t)size, made_by, given, argument, &scope);
     if (status)
         husk__graph_pass_on(building, status, &error);
     return !status;
@@ -402,7 +402,7 @@ static husk_value add_parameter(husk__building *building, const char *name, husk
     husk_tensor tensor;
     husk_initializer own;
     if (!make_tensor(building, dtype, rank, shape, &tensor) ||
-        !husk__graph_params(building, &own, sizeof own, initializer, "initializer"))
+        !husk__graph_params(building, &own, sizeof own, "HUSK_INITIALIZER", initializer, "initializer"))
         return HUSK_NO_VALUE;
     husk_error error;
     own.size = sizeof own;
@@ -465,7 +465,7 @@ husk_value husk__graph_own_parameter(husk__building *building, const char *suffi
     char name[HUSK__GRAPH_NAME + 1];
     husk_initializer own;
     if (!own_name(building, suffix, name) ||
-        !husk__graph_params(building, &own, sizeof own, initializer, "initializer"))
+        !husk__graph_params(building, &own, sizeof own, "HUSK_INITIALIZER", initializer, "initializer"))
         return HUSK_NO_VALUE;
     bool is_given = own.kind != HUSK_INITIALIZER_DEFAULT;
     return add_parameter(building, name, building->graph->dtype, rank, shape,

@@ -13,8 +13,9 @@ husk_value husk_graph_conv_layer(husk_graph *graph, const char *name, const husk
     husk_tensor xt;
     char text[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_conv_layer", "conv", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, layer, "layer") ||
-        !husk__graph_params(&building, &params, sizeof params, own.params, "layer: params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_CONV_LAYER", layer, "layer") ||
+        !husk__graph_params(&building, &params, sizeof params, "HUSK_CONV_PARAMS", own.params,
+                            "layer: params") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     params.size = sizeof params;
@@ -52,7 +53,7 @@ husk_value husk_graph_linear(husk_graph *graph, const char *name, const husk_lin
     husk_linear_layer own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_linear", "linear", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, layer, "layer") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_LINEAR_LAYER", layer, "layer") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if (own.outputs < 1)
@@ -93,8 +94,9 @@ husk_value husk_graph_norm_layer(husk_graph *graph, const char *name, const husk
     husk_norm_params params;
     husk_tensor xt, scale_tensor, statistics;
     if (!husk__graph_begin(&building, graph, "husk_graph_norm_layer", "norm", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, layer, "layer") ||
-        !husk__graph_params(&building, &params, sizeof params, own.params, "layer: params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_NORM_LAYER", layer, "layer") ||
+        !husk__graph_params(&building, &params, sizeof params, "HUSK_NORM_PARAMS", own.params,
+                            "layer: params") ||
         !husk__graph_number(&building, x, "x", &xt) ||
         !husk__norm_shapes(&building, &params, &xt, &scale_tensor, &statistics))
         return HUSK_NO_VALUE;
@@ -121,7 +123,7 @@ husk_value husk_graph_embedding_layer(husk_graph *graph, const char *name, const
     husk__building building;
     husk_embedding_layer own;
     if (!husk__graph_begin(&building, graph, "husk_graph_embedding_layer", "embedding", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, layer, "layer"))
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_EMBEDDING_LAYER", layer, "layer"))
         return HUSK_NO_VALUE;
     if (own.rows < 1 || own.columns < 1)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "layer",

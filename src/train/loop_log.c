@@ -215,7 +215,7 @@ husk_status husk_log_open(const char *path, const husk_log_params *params, husk_
         return husk__train_reject(&scope, "path", "it is NULL");
     if (!params)
         return husk__train_reject(&scope, "params", "it is NULL");
-    husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_LOG_PARAMS", params, "params", &scope);
     if (!status)
         status = check_columns(&own, &scope);
     if (!status && (unsigned)own.mode > HUSK_LOG_RESUME)

@@ -101,7 +101,8 @@ husk_status husk_metrics_create(husk_context *context, const husk_metrics_params
     husk_metrics *own = calloc(1, sizeof *own);
     if (!own)
         return husk__train_no_memory(&scope);
-    husk_status status = husk__train_struct(&own->params, sizeof own->params, params, "params", &scope);
+    husk_status status =
+        husk__train_struct(&own->params, sizeof own->params, "HUSK_METRICS_PARAMS", params, "params", &scope);
     if (!status)
         status = check(&own->params, context, &scope);
     own->context = context;
@@ -415,9 +416,8 @@ husk_status husk_metrics_read(husk_metrics *metrics, husk_queue *queue, husk_met
     husk_status status = begin(metrics, queue, &scope);
     if (!status && !report)
         status = husk__train_reject(&scope, "report", "it is NULL");
-    if (!status && report->size < sizeof *report)
-        status = husk__train_reject(&scope, "report", "size is %u, %zu bytes are wanted",
-                                    (unsigned)report->size, sizeof *report);
+    if (!status)
+        status = husk__train_size(report->size, sizeof *report, "HUSK_METRICS_REPORT", "report", &scope);
     if (!status)
         status = drain(metrics, queue, &scope);
     if (status)

@@ -40,7 +40,8 @@ husk_status husk_plateau_step(const husk_plateau_params *params, husk_plateau *p
     husk_plateau_params own;
     if (!params)
         return husk__train_reject(&scope, "params", "it is NULL");
-    husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
+    husk_status status =
+        husk__train_struct(&own, sizeof own, "HUSK_PLATEAU_PARAMS", params, "params", &scope);
     if (!status)
         status = check(&own, &scope);
     if (!status && !plateau)

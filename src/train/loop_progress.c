@@ -131,7 +131,8 @@ husk_status husk_progress_create(const husk_progress_params *params, husk_progre
     *progress = NULL;
     if (!params)
         return husk__train_reject(&scope, "params", "it is NULL");
-    husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
+    husk_status status =
+        husk__train_struct(&own, sizeof own, "HUSK_PROGRESS_PARAMS", params, "params", &scope);
     if (status)
         return status;
     if (own.total == 0)

@@ -178,7 +178,7 @@ static husk_status rate_at(const husk_rate_params *params, uint64_t step, double
     husk_rate_params own;
     if (!params)
         return husk__train_reject(scope, "params", "it is NULL");
-    husk_status status = husk__train_struct(&own, sizeof own, params, "params", scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_RATE_PARAMS", params, "params", scope);
     if (status)
         return status;
     resolve(&own);

@@ -23,7 +23,8 @@ husk_status husk_stopping_step(const husk_stopping_params *params, husk_stopping
     husk_stopping_params own;
     if (!params)
         return husk__train_reject(&scope, "params", "it is NULL");
-    husk_status status = husk__train_struct(&own, sizeof own, params, "params", &scope);
+    husk_status status =
+        husk__train_struct(&own, sizeof own, "HUSK_STOPPING_PARAMS", params, "params", &scope);
     if (!status)
         status = check(&own, &scope);
     if (!status && !stopping)

@@ -104,8 +104,8 @@ husk_value husk_graph_activation(husk_graph *graph, const char *name, const husk
     husk_activation_params own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_activation", "activation", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") || !check(&building, &own) ||
-        !husk__graph_number(&building, x, "x", &xt))
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_ACTIVATION_PARAMS", params, "params") ||
+        !check(&building, &own) || !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     own.size = sizeof own;
     return add(&building, &own, x);

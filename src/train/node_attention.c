@@ -120,7 +120,7 @@ husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_
     husk_tensor qt, kt, vt;
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_attention", "attention", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_ATTENTION_PARAMS", params, "params") ||
         !husk__graph_computed(&building, &q, "q", &qt) || !husk__graph_computed(&building, &k, "k", &kt) ||
         !husk__graph_computed(&building, &v, "v", &vt) || !check(&building, &qt, "q") ||
         !check(&building, &kt, "k") || !check(&building, &vt, "v"))

@@ -94,7 +94,7 @@ husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_bin
     int64_t shape[HUSK_MAX_RANK];
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_binary", "binary", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_BINARY_PARAMS", params, "params") ||
         !husk__graph_number(&building, a, "a", &at) || !husk__graph_number(&building, b, "b", &bt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.op > HUSK_BINARY_GREATER_EQUAL)

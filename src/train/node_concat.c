@@ -94,7 +94,7 @@ husk_value husk_graph_concat(husk_graph *graph, const char *name, const husk_con
     husk_concat_params own;
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_concat", "concat", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params"))
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_CONCAT_PARAMS", params, "params"))
         return HUSK_NO_VALUE;
     if (!inputs || count < 1 || count > INT32_MAX / 2)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "inputs", "one at least is wanted");

@@ -155,7 +155,7 @@ husk_value husk_graph_conv(husk_graph *graph, const char *name, const husk_conv_
     husk_conv_params own;
     husk_tensor xt, wt;
     if (!husk__graph_begin(&building, graph, "husk_graph_conv", "conv", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_CONV_PARAMS", params, "params") ||
         !husk__graph_computed(&building, &x, "x", &xt) || !husk__graph_computed(&building, &w, "w", &wt))
         return HUSK_NO_VALUE;
     own.size = sizeof own;

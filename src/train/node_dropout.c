@@ -60,7 +60,7 @@ husk_value husk_graph_dropout(husk_graph *graph, const char *name, const husk_dr
     husk_dropout_params own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_dropout", "dropout", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_DROPOUT_PARAMS", params, "params") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if (!(own.p >= 0 && own.p <= 1))

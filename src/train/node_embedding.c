@@ -60,7 +60,7 @@ husk_value husk_graph_embedding(husk_graph *graph, const char *name, const husk_
     husk_tensor tt, it;
     char text[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_embedding", "embedding", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_EMBEDDING_PARAMS", params, "params") ||
         !husk__graph_computed(&building, &table, "table", &tt) ||
         !husk__graph_argument(&building, indices, "indices", &it))
         return HUSK_NO_VALUE;

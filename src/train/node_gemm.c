@@ -177,7 +177,7 @@ husk_value husk_graph_gemm(husk_graph *graph, const char *name, const husk_gemm_
     husk__building building;
     husk_gemm_params own;
     if (!husk__graph_begin(&building, graph, "husk_graph_gemm", "gemm", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params"))
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_GEMM_PARAMS", params, "params"))
         return HUSK_NO_VALUE;
     return husk__graph_gemm(&building, &own, alpha, a, b, bias);
 }

@@ -156,7 +156,7 @@ husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_
     husk_tensor xt;
     char text[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_loss", "loss", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_LOSS_PARAMS", params, "params") ||
         !husk__graph_wide(&building, &x, "x", false, &xt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.kind > HUSK_LOSS_DIVERGENCE || (unsigned)own.reduction > HUSK_LOSS_NONE)

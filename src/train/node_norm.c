@@ -177,10 +177,11 @@ husk_value husk_graph_norm(husk_graph *graph, const char *name, const husk_norm_
     husk_norm_params own;
     husk_tensor xt, wanted, statistics;
     if (!husk__graph_begin(&building, graph, "husk_graph_norm", "norm", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_NORM_PARAMS", params, "params") ||
         !husk__graph_computed(&building, &x, "x", &xt) ||
         !husk__norm_shapes(&building, &own, &xt, &wanted, &statistics) ||
-        !check_shape(&building, &scale, "scale", &wanted) || !check_shape(&building, &bias, "bias", &wanted) ||
+        !check_shape(&building, &scale, "scale", &wanted) ||
+        !check_shape(&building, &bias, "bias", &wanted) ||
         !check_statistic(&building, running_mean, "running_mean", &wanted) ||
         !check_statistic(&building, running_variance, "running_variance", &wanted))
         return HUSK_NO_VALUE;

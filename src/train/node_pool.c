@@ -52,7 +52,7 @@ husk_value husk_graph_pool(husk_graph *graph, const char *name, const husk_pool_
     husk_pool_params own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_pool", "pool", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_POOL_PARAMS", params, "params") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     own.size = sizeof own;

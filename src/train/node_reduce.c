@@ -64,7 +64,7 @@ husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_red
     husk_reduce_params own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_reduce", "reduce", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_REDUCE_PARAMS", params, "params") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.kind > HUSK_REDUCE_LOG_SUM_EXP)

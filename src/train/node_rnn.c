@@ -284,8 +284,8 @@ husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_pa
     if (c_n)
         *c_n = HUSK_NO_VALUE;
     if (!husk__graph_begin(&building, graph, "husk_graph_rnn", "rnn", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
-        !husk__graph_params(&building, &given, sizeof given, values, "values") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_RNN_PARAMS", params, "params") ||
+        !husk__graph_params(&building, &given, sizeof given, "HUSK_RNN_VALUES", values, "values") ||
         !husk__graph_computed(&building, &given.x, "x", &xt) || !check_params(&building, &own, &xt) ||
         !check_lengths(&building, given.lengths, xt.shape[1]))
         return HUSK_NO_VALUE;
@@ -322,8 +322,9 @@ husk_value husk_graph_rnn_layer(husk_graph *graph, const char *name, const husk_
     if (c_n)
         *c_n = HUSK_NO_VALUE;
     if (!husk__graph_begin(&building, graph, "husk_graph_rnn_layer", "rnn", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, layer, "layer") ||
-        !husk__graph_params(&building, &params, sizeof params, own.params, "layer: params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_RNN_LAYER", layer, "layer") ||
+        !husk__graph_params(&building, &params, sizeof params, "HUSK_RNN_PARAMS", own.params,
+                            "layer: params") ||
         !husk__graph_number(&building, x, "x", &xt) || !check_params(&building, &params, &xt))
         return HUSK_NO_VALUE;
     params.size = sizeof params;

@@ -46,7 +46,7 @@ husk_value husk_graph_softmax(husk_graph *graph, const char *name, const husk_so
     husk_softmax_params own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_softmax", "softmax", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_SOFTMAX_PARAMS", params, "params") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if (own.axis_from_last >= (uint32_t)xt.rank)

@@ -67,7 +67,7 @@ husk_value husk_graph_unary(husk_graph *graph, const char *name, const husk_unar
     husk_unary_params own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_unary", "unary", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "HUSK_UNARY_PARAMS", params, "params") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.op > HUSK_UNARY_POWER)

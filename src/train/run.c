@@ -128,9 +128,8 @@ husk_status husk_graph_get_loss_scale(husk_graph *graph, husk_loss_scale *scale)
     husk_status status = begin(graph, "husk_graph_get_loss_scale", &scope);
     if (!status && !scale)
         status = husk__train_reject(&scope, "scale", "it is NULL");
-    if (!status && scale->size < sizeof *scale)
-        status = husk__train_reject(&scope, "scale", "size is %u, %u bytes are wanted", (unsigned)scale->size,
-                                    (unsigned)sizeof *scale);
+    if (!status)
+        status = husk__train_size(scale->size, sizeof *scale, "HUSK_LOSS_SCALE", "scale", &scope);
     if (status)
         return status;
     *scale = HUSK_LOSS_SCALE();
@@ -156,7 +155,7 @@ husk_status husk_graph_set_loss_scale(husk_graph *graph, const husk_loss_scale *
     if (!status && !scale)
         status = husk__train_reject(&scope, "scale", "it is NULL");
     if (!status)
-        status = husk__train_struct(&own, sizeof own, scale, "scale", &scope);
+        status = husk__train_struct(&own, sizeof own, "HUSK_LOSS_SCALE", scale, "scale", &scope);
     if (!status && !graph->compiled->has_loss_scale)
         status = husk__train_reject(&scope, "graph", "it was compiled without a loss scale");
     if (!status && !(own.scale >= 0x1p-24f && own.scale <= 0x1p24f))

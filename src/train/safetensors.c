@@ -149,8 +149,9 @@ husk_status husk_safetensors_open(const char *path, const husk_safetensors_param
     *file = NULL;
     if (!path)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "path: it is NULL");
-    if (params && (params->size < sizeof *params || params->size > sizeof *params))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "params: size is not that of the struct");
+    if (params && params->size != sizeof *params)
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "params: " HUSK__TRAIN_SIZE_RULE,
+                                 (unsigned)params->size, (unsigned)sizeof *params, "HUSK_SAFETENSORS_PARAMS");
     source.path = path;
     husk_safetensors *made = calloc(1, sizeof *made);
     if (!made || !(made->path = strdup(path))) {

@@ -3,7 +3,6 @@
 // Attention: every variant, option and layout against the reference; rows that see nothing; bad input.
 #include <float.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -450,26 +449,19 @@ START_TEST(the_check_sees_mistakes)
 }
 END_TEST
 
-// NULL params, and those of a first version, which end before the precision, are the defaults.
-START_TEST(first_version)
+// NULL params are the defaults.
+START_TEST(default_params)
 {
     test_attention c = small();
     test_tensor y = test_attention_output(&c, 2, 5, 20, false, 0);
-    husk_attention_params params = {.precision = (husk_precision)9};
-    const uint32_t sizes[] = {0, offsetof(husk_attention_params, precision), 0};
-    for (int i = 0; i < 3; i++) {
-        params.size = sizes[i];
-        test_restore(&y);
-        test_ok(husk_attention(test_queue(), i == 2 ? NULL : &params, &c.q.tensor, &c.k.tensor, &c.v.tensor, NULL,
-                               &y.tensor, NULL));
-        test_fetch(&y);
-        husk_ref_attention op = test_attention_reference(&c);
-        husk_ref_report report = {0};
-        ck_assert(husk_ref_attention_prepare(&op));
-        check(&op, &y.array, &report);
-        test_accept(name, NULL, "first version", &report);
-        husk_ref_attention_release(&op);
-    }
+    test_ok(husk_attention(test_queue(), NULL, &c.q.tensor, &c.k.tensor, &c.v.tensor, NULL, &y.tensor, NULL));
+    test_fetch(&y);
+    husk_ref_attention op = test_attention_reference(&c);
+    husk_ref_report report = {0};
+    ck_assert(husk_ref_attention_prepare(&op));
+    check(&op, &y.array, &report);
+    test_accept(name, NULL, "defaults", &report);
+    husk_ref_attention_release(&op);
     test_release(&y);
     test_attention_release(&c);
 }
@@ -632,7 +624,7 @@ int main(void)
     tcase_add_test(tests, everything_dropped);
     tcase_add_test(tests, the_same_bits);
     tcase_add_test(tests, the_check_sees_mistakes);
-    tcase_add_test(tests, first_version);
+    tcase_add_test(tests, default_params);
     tcase_add_test(tests, bad_input);
     tcase_add_test(tests, more_columns_than_a_launch_has_blocks);
     tcase_add_loop_test(tests, more_than_a_launch, 0, 3); // the last one: without guards

@@ -172,7 +172,6 @@ START_TEST(scalar_and_nothing)
 }
 END_TEST
 
-// NULL params, and those of a first version, are the defaults.
 START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50};

@@ -3,6 +3,7 @@
 // Contexts: what they are made from, that two never meet, that threads share one; and statuses and tensors.
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/environment.h"
 #include "support/support.h"
@@ -34,22 +35,95 @@ START_TEST(bad_arguments_are_refused)
 }
 END_TEST
 
-/* A caller built against an older header has a shorter struct: what it does not know is the default. */
-START_TEST(a_shorter_struct_of_params_is_legal)
+/* Nothing is guessed of a struct that nobody has made: neither what it means, nor that its other members are zero. */
+START_TEST(a_struct_of_another_size_is_refused)
 {
     husk_error error = {0};
     husk_context *context = NULL;
-    husk_context_params params = HUSK_CONTEXT_PARAMS(.memory_budget = 1 << 20, .cache = (husk_cache_mode)77);
-    params.size = (uint32_t)((char *)&params.cache - (char *)&params);
-    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
-    husk_memory_stats memory;
-    husk_context_memory_stats(context, &memory);
-    ck_assert_uint_eq(memory.budget_bytes, 1 << 20);
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.memory_budget = 1 << 20);
+    const uint32_t sizes[] = {0, 1, sizeof params - 8, sizeof params + 8, UINT32_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        params.size = sizes[i];
+        ck_assert_int_eq(husk_context_create(NULL, &params, &context, &error), HUSK_INVALID_ARGUMENT);
+        ck_assert_ptr_nonnull(strstr(error.text, "husk_context_create: params: size is "));
+        ck_assert_ptr_nonnull(strstr(error.text, "HUSK_CONTEXT_PARAMS"));
+        ck_assert_ptr_null(context);
+    }
+}
+END_TEST
+
+// ---- a share of the device ----
+
+static double seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// How many processors the context's multiplications keep busy.
+static double busy_processors(husk_context *context)
+{
+    enum { N = 256, ROUNDS = 60 };
+    husk_error error = {0};
+    husk_queue *queue = NULL;
+    husk_buffer *buffer = NULL;
+    const float one = 1;
+    float seen = 0;
+    test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
+    test_ok_error(husk_buffer_create(context, 3 * N * N * sizeof(float), &buffer, &error), &error);
+    test_ok(husk_buffer_fill(queue, buffer, 0, 3 * N * N * sizeof(float), &one, sizeof one));
+    husk_tensor a = husk_tensor_make(buffer, HUSK_F32, 2, (int64_t[]){N, N}), b = a, c = a;
+    b.offset = N * N;
+    c.offset = 2 * N * N;
+    test_ok(husk_gemm(queue, NULL, 1, &a, &b, NULL, 0, &c)); // compiled
+    test_ok(husk_queue_finish(queue));
+    const double begin = seconds(CLOCK_MONOTONIC), used = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    for (int i = 0; i < ROUNDS; i++)
+        test_ok(husk_gemm(queue, NULL, 1, &a, &b, NULL, 0, &c));
+    test_ok(husk_queue_finish(queue));
+    const double busy = (seconds(CLOCK_PROCESS_CPUTIME_ID) - used) / (seconds(CLOCK_MONOTONIC) - begin);
+    test_ok(husk_buffer_read(queue, buffer, (3 * N * N - 1) * sizeof seen, sizeof seen, &seen));
+    ck_assert_float_eq(seen, N);
+    husk_buffer_release(buffer);
+    husk_queue_release(queue);
+    return busy;
+}
+
+START_TEST(a_share_leaves_the_other_cores_alone)
+{
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.units = 1);
+    const husk_device_traits *whole = husk_context_traits(test_context());
+    const husk_status status = husk_context_create(NULL, &params, &context, &error);
+    if (whole->compute_units > 1 && !test_device_is_home() && status == HUSK_UNSUPPORTED) {
+        ck_assert_ptr_nonnull(strstr(error.text, "params: units is 1"));
+        return; // a device that cannot be divided
+    }
+    test_ok_error(status, &error);
+    ck_assert_uint_eq(husk_context_traits(context)->compute_units, 1);
+    ck_assert_uint_eq(husk_context_traits(context)->device_index, whole->device_index);
+    const double busy = busy_processors(context);
+    ck_assert_msg(busy < 1.4 || whole->device_class != HUSK_DEVICE_CPU, "one unit keeps %.2f processors busy",
+                  busy);
     husk_context_release(context);
-    params.cache = HUSK_CACHE_DEFAULT;
-    params.size = 0; /* means the first version's */
-    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
+}
+END_TEST
+
+START_TEST(shares_that_are_none)
+{
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_context_params params =
+        HUSK_CONTEXT_PARAMS(.units = husk_context_traits(test_context())->compute_units);
+    test_ok_error(husk_context_create(NULL, &params, &context, &error), &error); // all of them
+    ck_assert_uint_eq(husk_context_traits(context)->compute_units, params.units);
     husk_context_release(context);
+    params.units = 1u << 30;
+    ck_assert_int_eq(husk_context_create(NULL, &params, &context, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "params: units is 1073741824, and the device has"));
+    ck_assert_ptr_null(context);
 }
 END_TEST
 
@@ -262,7 +336,9 @@ int main(void)
     Suite *suite = suite_create("context");
     TCase *tests = tcase_create("context");
     tcase_add_test(tests, bad_arguments_are_refused);
-    tcase_add_test(tests, a_shorter_struct_of_params_is_legal);
+    tcase_add_test(tests, a_struct_of_another_size_is_refused);
+    tcase_add_test(tests, a_share_leaves_the_other_cores_alone);
+    tcase_add_test(tests, shares_that_are_none);
     tcase_add_test(tests, two_contexts_never_meet);
     tcase_add_test(tests, children_may_be_released_last);
     tcase_add_test(tests, threads_with_a_context_each);

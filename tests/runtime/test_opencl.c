@@ -238,6 +238,45 @@ START_TEST(what_does_not_belong_is_refused)
 }
 END_TEST
 
+// An application's own part of a device. PoCL says of its context that it is one of the whole.
+START_TEST(a_part_of_a_device_is_a_device)
+{
+    const cl_device_partition_property counts[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1,
+                                                   CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+    husk_error error = {0};
+    husk_context *context = NULL;
+    husk_queue *queue = NULL;
+    cl_device_id part;
+    cl_int code = clCreateSubDevices(app.device, counts, 1, &part, NULL);
+    if (code != CL_SUCCESS || husk_context_traits(test_context())->compute_units < 2)
+        return; // it cannot be divided
+    const cl_context cl = clCreateContext(NULL, 1, &part, NULL, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    test_ok_error(husk_context_from_opencl(cl, part, NULL, &context, &error), &error);
+    ck_assert_uint_eq(husk_context_traits(context)->compute_units, 1);
+    const cl_command_queue own = clCreateCommandQueue(cl, part, 0, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    test_ok_error(husk_queue_from_opencl(context, own, &queue, &error), &error);
+    husk_buffer *buffer = NULL;
+    float values[4] = {1, 1, 1, 1};
+    test_ok_error(husk_buffer_create(context, sizeof values, &buffer, &error), &error);
+    test_ok(husk_buffer_write(queue, buffer, 0, sizeof values, values));
+    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, (int64_t[]){4});
+    test_ok(husk_softmax(queue, NULL, &x, &x));
+    test_ok(husk_buffer_read(queue, buffer, 0, sizeof values, values));
+    ck_assert_float_eq(values[3], 0.25f);
+    husk_buffer_release(buffer);
+    husk_queue_release(queue);
+    husk_context_release(context);
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.units = 1);
+    ck_assert_int_eq(husk_context_from_opencl(cl, part, &params, &context, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "params: units is 1"));
+    clReleaseCommandQueue(own);
+    clReleaseContext(cl);
+    clReleaseDevice(part);
+}
+END_TEST
+
 START_TEST(an_out_of_order_queue_is_refused)
 {
     cl_int code;
@@ -260,6 +299,7 @@ int main(void)
     TCase *tests = tcase_create("opencl");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, husk_works_on_the_applications_objects);
+    tcase_add_test(tests, a_part_of_a_device_is_a_device);
     tcase_add_test(tests, operators_run_on_a_wrapped_context);
     tcase_add_test(tests, ones_own_memory_is_shared);
     tcase_add_test(tests, memory_that_is_wrapped_twice_overlaps_itself);

@@ -270,6 +270,57 @@ START_TEST(pocls_own_limits_are_seen)
 }
 END_TEST
 
+// What POCL_CACHE_DIR, XDG_CACHE_HOME and HOME are, and the folder and the variable that the text has to name.
+static const struct {
+    const char *values[3], *folder, *variable;
+} unusable[] = {
+    {{NULL, NULL, "/dev/null"}, "/dev/null/.cache/pocl/kcache", "HOME names"},
+    {{NULL, "/dev/null", "/tmp"}, "/dev/null/pocl/kcache", "XDG_CACHE_HOME names"},
+    {{"/dev/null/own", NULL, "/tmp"}, "/dev/null/own,", "POCL_CACHE_DIR names"},
+};
+enum { UNUSABLE = sizeof unusable / sizeof *unusable };
+static int chosen;
+
+static int pocl_without_a_folder(void)
+{
+    husk_error error = {0};
+    husk_device_list *list = NULL;
+    husk_context *context = NULL;
+    CHECK(husk_device_list_create(&list, &error) == HUSK_OK);
+    for (size_t i = 0; i < husk_device_list_count(list); i++)
+        if (strstr(husk_device_get_traits(husk_device_list_get(list, i))->platform_name,
+                   "Portable Computing"))
+            return 0; // one that does without the folder
+    const char *note = find_note(list, "has no device");
+    CHECK(note != NULL);
+    CHECK(strstr(note, unusable[chosen].folder) != NULL);
+    CHECK(strstr(note, unusable[chosen].variable) != NULL);
+    CHECK(strstr(note, "Set POCL_CACHE_DIR to a folder") != NULL);
+    CHECK(husk_context_create(NULL, NULL, &context, &error) == HUSK_NO_DEVICE);
+    CHECK(strstr(error.text, "Set POCL_CACHE_DIR to a folder") != NULL);
+    CHECK(strstr(error.text, "install") == NULL);
+    husk_device_list_release(list);
+    return 0;
+}
+
+START_TEST(pocl_without_a_folder_for_its_cache_is_explained)
+{
+    static const char *const variables[] = {"POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
+    char command[300];
+    add_system_icds();
+    snprintf(command, sizeof command,
+             "cd %s && for f in *; do case $f in pocl*) ;; *) rm -f $f ;; esac; done", vendors);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(command, sizeof command, "ls %s | grep -q pocl", vendors);
+    if (system(command) != 0)
+        return; // PoCL is not here, or has another name
+    for (int i = 0; i < 3; i++)
+        test_setenv(variables[i], unusable[_i].values[i]);
+    chosen = _i;
+    in_a_child(pocl_without_a_folder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("platforms");
@@ -281,6 +332,7 @@ int main(void)
     tcase_add_test(tests, a_simulator_alone_is_not_the_default);
     tcase_add_test(tests, two_platforms_live_in_one_process);
     tcase_add_test(tests, pocls_own_limits_are_seen);
+    tcase_add_loop_test(tests, pocl_without_a_folder_for_its_cache_is_explained, 0, UNUSABLE);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

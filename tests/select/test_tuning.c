@@ -527,15 +527,20 @@ START_TEST(loading_says_what_is_wrong)
         husk_tuning_params params;
         const char *part;
     } cases[] = {
-        {{0}, "one of path and text"},
-        {{.path = "x", .text = "y"}, "one of path and text"},
-        {{.path = "/nonexistent/x"}, "path: /nonexistent/x cannot be read"},
-        {{.text = "[]"}, "text: line 1: an object is wanted"},
-        {{.text = "{\"schema\": \"husk-tuning/1\", \"entries\": []}", .text_size = 10}, "text: line 1"},
-        {{.text = "{\"schema\": \"husk-tuning/1\"}"}, "there are no entries"},
-        {{.text = "{\"schema\": \"husk-tuning/2\", \"entries\": []}"}, "the schema is not \"husk-tuning/1\""},
-        {{.text = "{\n\"entries\": [],\n\"schema\": 1}"}, "line 3: a string is wanted"},
+#define WHOLE .size = sizeof(husk_tuning_params)
+        {{WHOLE}, "one of path and text"},
+        {{WHOLE, .path = "x", .text = "y"}, "one of path and text"},
+        {{WHOLE, .path = "/nonexistent/x"}, "path: /nonexistent/x cannot be read"},
+        {{WHOLE, .text = "[]"}, "text: line 1: an object is wanted"},
+        {{WHOLE, .text = "{\"schema\": \"husk-tuning/1\", \"entries\": []}", .text_size = 10},
+         "text: line 1"},
+        {{WHOLE, .text = "{\"schema\": \"husk-tuning/1\"}"}, "there are no entries"},
+        {{WHOLE, .text = "{\"schema\": \"husk-tuning/2\", \"entries\": []}"},
+         "the schema is not \"husk-tuning/1\""},
+        {{WHOLE, .text = "{\n\"entries\": [],\n\"schema\": 1}"}, "line 3: a string is wanted"},
         {{.size = 4000, .text = "{}"}, "params: size is 4000"},
+        {{.text = "{}"}, "params: size is 0"},
+#undef WHOLE
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         ck_assert_int_eq(husk_context_load_tuning(context, &cases[i].params, &error), HUSK_INVALID_ARGUMENT);
