@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "op.h"
 #include "text.h"
@@ -117,12 +118,13 @@ static bool parse_choice(parsed *p, const bench_field *field, const char *value)
 
 static bool parse_bounded(parsed *p, const bench_field *field, const char *text, int64_t *value)
 {
-    if (!bench_parse_integer(text, value))
+    const bool is_read = bench_parse_integer(text, value);
+    if (!is_read && !bench_is_integer(text))
         return explain(p, "%s=%s: a whole number is wanted", field->key, text);
-    if (*value < field->minimum)
+    if (is_read ? *value < field->minimum : text[0] == '-')
         return explain(p, "%s=%s: at least %lld is wanted", field->key, text, (long long)field->minimum);
-    if (*value > LARGEST_INTEGER)
-        return explain(p, "%s=%s: too large", field->key, text);
+    if (!is_read || *value > LARGEST_INTEGER)
+        return explain(p, "%s=%s: too large, %lld is the most", field->key, text, (long long)LARGEST_INTEGER);
     return true;
 }
 
@@ -303,6 +305,56 @@ static void format_canonical(parsed *p)
     }
 }
 
+// What others call them: a word of another library, and the case that it means here.
+static const char *const other_names[][2] = {
+    {"matmul", "gemm"},
+    {"mm", "gemm"},
+    {"bmm", "gemm"},
+    {"sgemm", "gemm"},
+    {"gemv", "gemm m=1"},
+    {"linear", "gemm"},
+    {"dense", "gemm"},
+    {"convolution", "conv"},
+    {"conv1d", "conv"},
+    {"conv2d", "conv"},
+    {"conv3d", "conv"},
+    {"maxpool", "pool kind=max"},
+    {"avgpool", "pool kind=avg"},
+    {"lstm", "rnn cell=lstm"},
+    {"gru", "rnn cell=gru"},
+    {"layernorm", "norm kind=layer"},
+    {"rmsnorm", "norm kind=rms"},
+    {"batchnorm", "norm kind=batch"},
+    {"groupnorm", "norm kind=group"},
+    {"sdpa", "attention"},
+    {"relu", "activation act=relu"},
+    {"gelu", "activation act=gelu"},
+    {"silu", "activation act=silu"},
+    {"sigmoid", "activation act=sigmoid"},
+    {"add", "binary op=add"},
+    {"mul", "binary op=multiply"},
+    {"exp", "unary op=exp"},
+    {"log_softmax", "softmax log=1"},
+    {"logsoftmax", "softmax log=1"},
+    {"sum", "reduce kind=sum"},
+    {"transpose", "copy"},
+    {"permute", "copy"},
+    {"cast", "copy"},
+    {"adam", "optimizer kind=adam"},
+    {"sgd", "optimizer kind=sgd"},
+    {"cross_entropy", "loss"},
+    {"gather", "embedding"},
+    {"rope", "rotary"},
+};
+
+static const char *nearest_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        if (!strcasecmp(name, other_names[i][0]))
+            return other_names[i][1];
+    return bench_nearest(name, op_names, BENCH_OP_COUNT);
+}
+
 static bool start(parsed *p, const char *name)
 {
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
@@ -311,7 +363,7 @@ static bool start(parsed *p, const char *name)
     }
     if (!p->op)
         return bench_explain(p->reason, BENCH_REASON_TEXT, "unknown operator '%s'; the nearest is '%s'", name,
-                             bench_nearest(name, op_names, BENCH_OP_COUNT));
+                             nearest_name(name));
     memset(p->c, 0, sizeof *p->c);
     while (p->field_count < MAX_FIELDS &&
            (p->fields[p->field_count] = bench_field_get(p->op, p->field_count)))

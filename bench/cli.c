@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli_table.h"
+#include "op.h"
 #include "output.h"
 #include "suite.h"
 #include "text.h"
@@ -11,6 +12,7 @@
 #define MAX_TIME     120.0
 #define COMPILE_TIME 600.0
 #define MOST_OPTIONS 96
+#define MOST_OF_OPTION 1000000 // a whole number's
 #define LISTING_TIME 30.0 // doctor: some drivers start a compiler or wake a card
 
 static const bench_cli_option *find_option(const char *name, size_t length, bench_command command)
@@ -84,9 +86,12 @@ static bool store(bench_options *options, const bench_cli_option *o, const char 
         memcpy(at, &value, sizeof value);
         return true;
     case BENCH_OPTION_INTEGER:
-        if (!bench_parse_integer(value, &integer) || integer < 0 || integer > 1000000)
+        if (!bench_is_integer(value) || value[0] == '-')
             return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a whole number is wanted", o->name,
                                  value);
+        if (!bench_parse_integer(value, &integer) || integer > MOST_OF_OPTION)
+            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: too large, %d is the most", o->name,
+                                 value, MOST_OF_OPTION);
         memcpy(at, &integer, sizeof integer);
         return true;
     case BENCH_OPTION_DURATION:
@@ -156,6 +161,10 @@ static bool take_command(int argc, char **argv, bench_options *options, int *at,
             return true;
         }
     }
+    if (bench_op_find(argv[1])) { // which is a case's first word
+        options->command = BENCH_COMMAND_RUN;
+        return true;
+    }
     return bench_explain(reason, BENCH_REASON_TEXT, "unknown command '%.100s'; the nearest is '%s'", argv[1],
                          bench_nearest(argv[1], names, BENCH_COMMAND_COUNT - 1));
 }
@@ -205,9 +214,13 @@ static bool spares_inputs(const bench_options *o, char reason[BENCH_REASON_TEXT]
 
 static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT])
 {
-    int sources = (o->suite != NULL) + (o->file != NULL) + (o->cases[0] != '\0');
-    if (sources > 1)
-        return bench_explain(reason, BENCH_REASON_TEXT, "cases, --suite and --file exclude each other");
+    if (o->suite && o->file)
+        return bench_explain(reason, BENCH_REASON_TEXT, "--suite and --file exclude each other");
+    if ((o->suite || o->file) && strchr(o->cases, '='))
+        return bench_explain(
+            reason, BENCH_REASON_TEXT,
+            "cases and --%s exclude each other; beside it operators may stand, whose cases are taken",
+            o->suite ? "suite" : "file");
     if (o->device_count && o->platform)
         return bench_explain(reason, BENCH_REASON_TEXT, "--device and --platform exclude each other");
     if (o->startup && o->no_startup)

@@ -87,5 +87,7 @@ typedef struct bench_options {
 bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[BENCH_REASON_TEXT]);
 /* On stdout: a command's own options; of BENCH_COMMAND_STANDARD everything. */
 void bench_cli_help(bench_command command);
+/* The keys of an operator's cases: of the first word of `cases`. False: it names none. */
+bool bench_cli_help_case(const char *cases);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli_table.h"
+#include "op.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -30,6 +31,51 @@ static void print_commands(void)
     bench_print(0, "\nA case: clbench run gemm m=512 n=512 k=512; values may be lists and ranges\n"
                    "(m=1,16,256..4096*2), for a case each. "
                    "docs/clbench.md has the grammar; clbench COMMAND --help the options of one command.\n");
+}
+
+static void format_initial(const bench_field *field, char *text, size_t size)
+{
+    const bench_choice *choice = field->choices;
+    while (choice && choice->text && choice->value != (int64_t)field->initial)
+        choice++;
+    if (choice && choice->text)
+        bench_append(text, size, "; default %s", choice->text);
+    else if (field->type != BENCH_FIELD_CHOICE)
+        bench_append(text, size, "; default %g", field->initial);
+}
+
+static void print_key(const bench_field *field)
+{
+    char text[600] = "";
+    bench_append(text, sizeof text, "%s", field->help ? field->help : "");
+    for (const bench_choice *choice = field->choices; choice && choice->text; choice++)
+        bench_append(text, sizeof text, "%s%s", choice == field->choices ? ": " : ", ", choice->text);
+    if (field->required)
+        bench_append(text, sizeof text, "; required");
+    else
+        format_initial(field, text, sizeof text);
+    bench_print(14, "  %-11s %s\n", field->key, text);
+}
+
+bool bench_cli_help_case(const char *cases)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(cases, " "), cases);
+    const bench_op *op = bench_op_find(name);
+    const bench_field *field;
+    if (!op)
+        return false;
+    bench_print(0, "A case of %s, such as\n\n  clbench run %s", name, name);
+    for (size_t i = 0; (field = bench_field_get(op, i)); i++)
+        if (field->required)
+            bench_print(0, " %s=%lld", field->key, (long long)(field->minimum > 64 ? field->minimum : 64));
+    bench_print(0, "\n\nKeys:\n");
+    for (size_t i = 0; (field = bench_field_get(op, i)); i++)
+        print_key(field);
+    bench_print(
+        0, "\nA value may be a list (1,16,256) or a range (1..8, 64..512+64, 256..4096*2), for a case each. "
+           "clbench run --help lists the options.\n");
+    return true;
 }
 
 void bench_cli_help(bench_command command)

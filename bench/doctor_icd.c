@@ -214,6 +214,11 @@ static void explain_nothing(bench_doctor *d, const char *file, const char *libra
             finding,
             "Mesa shows only what RUSTICL_ENABLE names: RUSTICL_ENABLE=radeonsi (AMD), iris (Intel), nouveau "
             "(NVIDIA) or llvmpipe (CPU)");
+    else if (strstr(library, "libpocl")) // it computes on the CPU, which is always there
+        bench_doctor_advise(
+            finding,
+            "let POCL_CACHE_DIR, or HOME, name a folder that this user may write to; POCL_DEVICES, where it is "
+            "set, has to name a device that PoCL has");
     else
         bench_doctor_advise(finding, "remove the package where its hardware is not here");
 }

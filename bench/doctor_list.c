@@ -62,16 +62,37 @@ static void tell_devices(bench_doctor *d)
 }
 
 // What the library had to say about the list, but for drivers, which have been looked at one by one.
+#define PLATFORM_EMPTY "platform_empty" // a finding's name
+
 static void tell_notes(bench_doctor *d, const json_t *notes)
 {
     size_t i;
     const json_t *note;
     json_array_foreach(notes, i, note)
     {
-        const char *text = bench_doctor_text(note, "text");
-        if (!strcmp(bench_doctor_text(note, "kind"), "warning") && !strstr(text, ".icd"))
+        const char *text = bench_doctor_text(note, "text"), *todo = strstr(text, ". Set ");
+        if (strcmp(bench_doctor_text(note, "kind"), "warning") != 0 || strstr(text, ".icd"))
+            continue;
+        if (strstr(text, "has no device") &&
+            todo) // a driver that is there, and what keeps it from having one
+            bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, PLATFORM_EMPTY, "%.*s",
+                                                  (int)(todo - text), text),
+                                "set %.400s", todo + strlen(". Set "));
+        else
             bench_doctor_find(d, BENCH_FINDING_NOTE, "list_note", "%.900s", text);
     }
+}
+
+static bool has_finding(const bench_doctor *d, const char *id)
+{
+    size_t i;
+    const json_t *finding;
+    json_array_foreach(d->findings, i, finding)
+    {
+        if (!strcmp(bench_doctor_text(finding, "id"), id))
+            return true;
+    }
+    return false;
 }
 
 // Which device the wish chooses is in it, too.
@@ -284,7 +305,9 @@ void bench_doctor_devices(bench_doctor *d)
         soften_missing_files(d);
     if (json_array_size(d->devices) == 0 && is_listed)
         bench_doctor_advise(
-            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_device", "there is no OpenCL device"),
-            "for the CPU: apt-get install pocl-opencl-icd (Debian, Ubuntu), dnf install pocl (Fedora), pacman -S "
-            "pocl (Arch)");
+            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_device", "there is no OpenCL device"), "%s",
+            has_finding(d, PLATFORM_EMPTY)
+                ? "the driver for the CPU is installed; what keeps it from having a device is said above"
+                : "for the CPU: apt-get install pocl-opencl-icd (Debian, Ubuntu), dnf install pocl (Fedora), pacman -S "
+                  "pocl (Arch)");
 }

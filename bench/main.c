@@ -106,7 +106,8 @@ int main(int argc, char **argv)
         return BENCH_EXIT_USAGE;
     }
     if (options.help) {
-        bench_cli_help(options.command);
+        if (!options.cases[0] || !bench_cli_help_case(options.cases))
+            bench_cli_help(options.command);
         return finish(BENCH_EXIT_OK);
     }
     if (options.version) {

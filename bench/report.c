@@ -179,15 +179,40 @@ static void write_verdict(const json_t *root, const json_t *rows, FILE *file)
                 best, count);
     const json_t *row = bench_rival_worst(rows, &worst, &who);
     if (row) {
-        fprintf(file, "<p class=\"r-soft\">No case is below %.2f of its fastest rival: ", floor(100 * worst) / 100);
         char name_of_row[BENCH_ROW_NAME];
         bench_row_name(row, name_of_row);
+        fprintf(file, "<p class=\"r-soft\">%s: ",
+                worst < 1 ? "Worst" : "No case is slower than its fastest rival; the nearest");
         bench_report_text(file, name_of_row);
-        fputs(" (", file);
+        fprintf(file, ", %.4g times %s ", worst < 1 ? ceil(100 / worst) / 100 : floor(100 * worst) / 100,
+                worst < 1 ? "slower than" : "as fast as");
         bench_report_text(file, who);
-        fputs(").</p>\n", file);
+        fputs(".</p>\n", file);
     }
     json_decref(names);
+}
+
+// What the terminal says of the run itself: other work, and times that are shorter than they should be.
+static void write_conditions(const json_t *rows, FILE *file)
+{
+    double drift = 0;
+    bool was_cut = false;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        drift = fmax(drift, fabs(bench_number_of(row, "sentinel_drift"))); // fmax leaves NaN out
+        was_cut = was_cut || !strcmp(bench_text_of(json_object_get(row, "time"), "stop"), "budget");
+    }
+    if (drift > BENCH_SAID_DRIFT)
+        fprintf(
+            file,
+            "<p class=\"r-soft\">The machine's speed changed by up to %.0f%% during the run: other work, or "
+            "throttling.</p>\n",
+            100 * drift);
+    if (was_cut)
+        fputs(
+            "<p class=\"r-soft\">Measurements were cut short to keep within the run's time: --budget 0 takes the time "
+            "they need.</p>\n",
+            file);
 }
 
 // ---- pictures ----
@@ -322,6 +347,7 @@ static void write_device(const bench_column *column, size_t number, bool is_only
         fputs("<p>Nothing was measured on it.</p>\n", file);
     } else {
         write_verdict(column->document, rows, file);
+        write_conditions(rows, file);
         write_facts(column, rows, file);
         write_roofline(column, number, file);
         write_bars(rows, file);

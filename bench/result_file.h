@@ -12,6 +12,8 @@
 #include "case.h"
 #include "json_schema.h"
 
+#define BENCH_SAID_DRIFT 0.03 /* of the machine's speed in a run: what is less it does by itself */
+
 /*
  * The document of a result file. NULL: reason is a sentence that names the file, the place and the rule. What it
  * holds can be relied on as the schema says; besides,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the command line selects: cases and devices.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "case_list.h"
@@ -63,12 +64,41 @@ static bool change_dtype(bench_suite *suite, const char *dtype, char reason[BENC
     return true;
 }
 
+// Cases of these operators alone: each of them has to have one.
+static bool keep_operators(bench_suite *suite, const char *words, char reason[BENCH_REASON_TEXT])
+{
+    char copy[sizeof((bench_options *)0)->cases], *position = NULL;
+    bool *kept = calloc(suite->count + 1, sizeof *kept);
+    bool good = kept != NULL || bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *word = strtok_r(copy, " ", &position); good && word; word = strtok_r(NULL, " ", &position)) {
+        size_t found = 0;
+        for (size_t i = 0; i < suite->count; i++) {
+            const bool is_it = !strcmp(bench_op_text(suite->entries[i].c.op), word);
+            kept[i] = kept[i] || is_it;
+            found += is_it;
+        }
+        good = found ||
+               bench_explain(reason, BENCH_REASON_TEXT, "'%.100s': no case of %s is of such an operator",
+                             word, suite->name[0] ? suite->name : "the file");
+    }
+    size_t count = 0;
+    for (size_t i = 0; good && i < suite->count; i++)
+        if (kept[i])
+            suite->entries[count++] = suite->entries[i];
+    if (good)
+        suite->count = count;
+    free(kept);
+    return good;
+}
+
 bool bench_select_cases(const bench_options *options, const char *fallback, bench_suite *suite,
                         char reason[BENCH_REASON_TEXT])
 {
     bool good = false;
     memset(suite, 0, sizeof *suite);
-    if (options->cases[0])
+    const bool is_filtered = options->cases[0] && (options->suite || options->file);
+    if (options->cases[0] && !is_filtered)
         good = cases_of_words(options->cases, suite, reason);
     else if (options->file)
         good = bench_suite_load_file(options->file, suite, reason);
@@ -76,6 +106,8 @@ bool bench_select_cases(const bench_options *options, const char *fallback, benc
         good = bench_suite_load_file(options->suite, suite, reason);
     else
         good = bench_suite_load(options->suite ? options->suite : fallback, suite, reason);
+    if (good && is_filtered)
+        good = keep_operators(suite, options->cases, reason);
     if (good && options->dtype)
         good = change_dtype(suite, options->dtype, reason);
     if (good && suite->count == 0)

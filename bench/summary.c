@@ -175,8 +175,12 @@ static void print_rivals(const json_t *rows)
     const json_t *row = bench_rival_worst(rows, &worst, &who);
     char what[BENCH_ROW_NAME];
     bench_row_name(row, what);
-    if (row)
-        bench_print(2, "No case is below %.2f of its fastest rival: %s (%s).\n", floor(100 * worst) / 100, what, who);
+    if (row && worst < 1) // never rounded to our favour
+        bench_print(2, "Worst: %s, %.4g times slower than %s.\n", what, ceil(100 / worst) / 100, who);
+    else if (row)
+        bench_print(2,
+                    "No case is slower than its fastest rival; the nearest: %s, %.4g times as fast as %s.\n",
+                    what, floor(100 * worst) / 100, who);
     bench_rival_forms forms = bench_rival_winograd(rows);
     if (forms.count)
         bench_print(2,
@@ -243,7 +247,7 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     const json_t *devices = json_object_get(results->root, "devices");
     print_memory(json_object_get(device ? json_array_get(devices, device) : results->root, "memory"));
     print_processes(rows);
-    if (fabs(drift) > 0.03)
+    if (fabs(drift) > BENCH_SAID_DRIFT)
         bench_print(2, "The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
                100 * fabs(drift));
     if (memory_drift > MEMORY_DRIFT)

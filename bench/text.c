@@ -82,6 +82,12 @@ const char *bench_nearest(const char *word, const char *const *candidates, size_
     return best;
 }
 
+bool bench_is_integer(const char *text)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    return *digits && strspn(digits, "0123456789") == strlen(digits);
+}
+
 bool bench_parse_integer(const char *text, int64_t *value)
 {
     char *end = NULL;

@@ -28,6 +28,8 @@ size_t bench_edit_distance(const char *a, const char *b);
 const char *bench_nearest(const char *word, const char *const *candidates, size_t count);
 
 /* A whole decimal number that fits and is all of the text. */
+/* Whether it is a whole number, which may be larger than bench_parse_integer's: digits, with a sign or without. */
+bool bench_is_integer(const char *text);
 bool bench_parse_integer(const char *text, int64_t *value);
 /* A finite number that is all of the text; the decimal point is '.' in every locale. */
 bool bench_parse_real(const char *text, double *value);

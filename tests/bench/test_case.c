@@ -104,8 +104,12 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("gemm m=1 n=1 k=", "k needs a value");
     refuse("gemm m=x n=1 k=1", "whole number");
     refuse("gemm m=-1 n=1 k=1", "at least 0");
-    refuse("gemm m=99999999999999999999 n=1 k=1", "whole number");
-    refuse("gemm m=9999999999999999 n=1 k=1", "too large");
+    refuse("gemm m=99999999999999999999 n=1 k=1", "m=99999999999999999999: too large");
+    refuse("gemm m=-99999999999999999999 n=1 k=1", "at least 0");
+    refuse("gemm m=9999999999999999 n=1 k=1", "too large, 1099511627776 is the most");
+    refuse("matmul m=1 n=1 k=1", "unknown operator 'matmul'; the nearest is 'gemm'");
+    refuse("LSTM hidden=1", "the nearest is 'rnn cell=lstm'");
+    refuse("conv2d c=1", "the nearest is 'conv'");
     refuse("gemm m=1 n=4 k=1 ldc=3", "ldc=3 is less");
     refuse("gemm m=1 n=1 k=1 alpha=nan", "number");
     refuse("conv c=4 h=4 w=4 k=4 r=3 s=3 stride=1x1x1", "2 dimensions");

@@ -228,6 +228,9 @@ START_TEST(help_and_lists_need_no_device)
     expect(none, "list", 0, "resnet50");
     expect(none, "list --suite vgg16", 0, "conv c=3 h=224 w=224 k=64 r=3 s=3");
     expect(none, "run --suite smoke --list", 0, "rnn cell=gru");
+    expect(none, "run gemm --help", 0, "clbench run gemm m=64 n=64 k=64");
+    expect(none, "gemm --help", 0, "rows of C; required");
+    expect(none, "rnn --help", 0, "lstm");
 }
 END_TEST
 

@@ -156,6 +156,16 @@ START_TEST(a_budget_is_explained_as_the_command_takes_it)
 }
 END_TEST
 
+START_TEST(an_operator_alone_is_run)
+{
+    bench_options options = accept("gemm m=8 n=8 k=8 --quick");
+    ck_assert_int_eq(options.command, BENCH_COMMAND_RUN);
+    ck_assert_str_eq(options.cases, "gemm m=8 n=8 k=8");
+    ck_assert(options.quick);
+    refuse("gem m=8 n=8 k=8", "unknown command 'gem'");
+}
+END_TEST
+
 START_TEST(mistakes_are_refused_with_the_nearest_spelling)
 {
     refuse("rum", "'run'");
@@ -166,13 +176,15 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
     refuse("list --quick", "no option");
     refuse("run --suite", "needs a value");
     refuse("run -r x", "whole number");
+    refuse("run -r -3", "whole number");
+    refuse("run -r 99999999999999999999", "--rounds 99999999999999999999: too large, 1000000 is the most");
     refuse("run --rounds 0", "at least 1");
     refuse("run --max-time 5parsecs", "a time is wanted");
     refuse("run --max-time 0", "--max-time 0: a time above zero is wanted");
     refuse("doctor --max-time=0ms", "--max-time 0ms: a time above zero is wanted");
     refuse("run --quick=1", "takes no value");
     refuse("run --suite a --file b", "exclude");
-    refuse("run gemm m=1 --suite a", "exclude");
+    refuse("run gemm m=1 --suite a", "cases and --suite exclude each other");
     refuse("run -d a -p b", "exclude");
     refuse("devices gpu", "unexpected");
     refuse("doctor gpu", "unexpected");
@@ -238,6 +250,20 @@ START_TEST(words_become_cases)
     o = accept("run --suite standrad");
     ck_assert(!bench_select_cases(&o, "standard", &suite, reason));
     ck_assert_ptr_nonnull(strstr(reason, "'standard'"));
+    o = accept("run --suite smoke gemm softmax");
+    ck_assert_msg(bench_select_cases(&o, "standard", &suite, reason), "%s", reason);
+    ck_assert_uint_gt(suite.count, 1);
+    bool has[2] = {false, false};
+    for (size_t i = 0; i < suite.count; i++) {
+        const char *op = bench_op_text(suite.entries[i].c.op);
+        ck_assert_msg(!strcmp(op, "gemm") || !strcmp(op, "softmax"), "%s", suite.entries[i].c.canonical);
+        has[!strcmp(op, "gemm")] = true;
+    }
+    ck_assert(has[0] && has[1]);
+    bench_suite_free(&suite);
+    o = accept("run --suite vgg16 rnn");
+    ck_assert(!bench_select_cases(&o, "standard", &suite, reason));
+    ck_assert_ptr_nonnull(strstr(reason, "'rnn': no case of vgg16"));
     o = accept("run --file /nonexistent/cases.txt");
     ck_assert(!bench_select_cases(&o, "standard", &suite, reason));
     ck_assert_ptr_nonnull(strstr(reason, "/nonexistent/cases.txt"));
@@ -372,6 +398,7 @@ int main(void)
     tcase_add_test(tests, what_a_terminal_obeys_is_cleaned_away);
     tcase_add_test(tests, options_are_read_in_every_form);
     tcase_add_test(tests, a_budget_is_explained_as_the_command_takes_it);
+    tcase_add_test(tests, an_operator_alone_is_run);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
     tcase_add_test(tests, all_devices_are_a_wish_of_every_command_with_devices);
     tcase_add_test(tests, words_become_cases);

@@ -195,6 +195,18 @@ START_TEST(a_list_that_crashes_or_hangs_is_no_device)
 }
 END_TEST
 
+// PoCL lists no device then: to install what is installed would be no advice.
+START_TEST(pocl_without_a_folder_is_told_what_it_lacks)
+{
+    expect_code(6, "env -u XDG_CACHE_HOME -u POCL_CACHE_DIR HOME=/dev/null", "", "--quick");
+    doctor_expect("problem", "platform_empty", "/dev/null/.cache/pocl/kcache, which HOME names",
+                  "set POCL_CACHE_DIR");
+    doctor_expect("problem", "no_device", "no OpenCL device", "said above");
+    doctor_expect("note", "icd_without_device", "libpocl", "POCL_CACHE_DIR");
+    ck_assert_ptr_null(strstr(doctor_said, "pocl-opencl-icd"));
+}
+END_TEST
+
 static size_t left_in_tmp(void)
 {
     size_t count = 0;
@@ -255,6 +267,7 @@ int main(void)
     tcase_add_test(tests, a_device_with_other_work_is_noted);
     tcase_add_test(tests, a_device_that_cannot_be_opened_is_a_problem);
     tcase_add_test(tests, a_list_that_crashes_or_hangs_is_no_device);
+    tcase_add_test(tests, pocl_without_a_folder_is_told_what_it_lacks);
     tcase_add_test(tests, a_broken_driver_does_not_hide_the_sound_ones);
     Suite *suite = suite_create("clbench doctor on devices");
     suite_add_tcase(suite, tests);

@@ -107,6 +107,32 @@ START_TEST(one_device_is_a_page)
 }
 END_TEST
 
+// As the terminal says it.
+START_TEST(what_disturbed_the_run_is_said)
+{
+    json_t *root = document("pocl-3.1-zen4-2c.json");
+    const bench_column column = {root, 0, "a.json"};
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(root, "results"), i, row)
+    {
+        json_object_set_new(row, "sentinel_drift", json_real(0.01));
+        json_object_set_new(json_object_get(row, "time"), "stop", json_string("precise"));
+    }
+    make(&column, 1);
+    ck_assert_int_eq(count("The machine's speed changed"), 0);
+    ck_assert_int_eq(count("cut short"), 0);
+    row = json_array_get(json_object_get(root, "results"), 3);
+    json_object_set_new(row, "sentinel_drift", json_real(-0.2));
+    json_object_set_new(json_object_get(row, "time"), "stop", json_string("budget"));
+    make(&column, 1);
+    check_page();
+    ck_assert_int_eq(count("The machine's speed changed by up to 20% during the run"), 1);
+    ck_assert_int_eq(count("Measurements were cut short"), 1);
+    json_decref(root);
+}
+END_TEST
+
 // One sample has no interval, and no +- of 0.
 START_TEST(too_few_samples_have_no_interval)
 {
@@ -241,6 +267,7 @@ int main(void)
 {
     TCase *tests = tcase_create("report");
     tcase_add_test(tests, one_device_is_a_page);
+    tcase_add_test(tests, what_disturbed_the_run_is_said);
     tcase_add_test(tests, too_few_samples_have_no_interval);
     tcase_add_test(tests, several_results_are_one_page);
     tcase_add_test(tests, a_result_cannot_put_markup_into_it);
