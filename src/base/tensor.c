@@ -420,24 +420,42 @@ husk_status husk__tensor_check_plain(const husk_tensor *tensor, husk_dtype dtype
     return HUSK_OK;
 }
 
-husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
+static husk_status check_plain_of(const husk_tensor *tensor, const char *argument, bool may_be_f64,
+                                  const husk__scope *scope)
 {
     husk_status status = husk__tensor_check(tensor, argument, scope);
     if (status != HUSK_OK)
         return status;
     if (tensor->packed)
         return husk__reject(scope, argument, "is packed weights, a plain tensor is wanted");
-    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; only f32, f16 and bf16 are computed here", argument,
-                          husk_dtype_name(tensor->dtype));
+    if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16 &&
+        !(may_be_f64 && tensor->dtype == HUSK_F64))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; only f32, f16%s are computed here", argument,
+                          husk_dtype_name(tensor->dtype), may_be_f64 ? ", bf16 and f64" : " and bf16");
     return HUSK_OK;
+}
+
+husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument,
+                                     const husk__scope *scope)
+{
+    return check_plain_of(tensor, argument, false, scope);
 }
 
 husk_status husk__tensor_check_number(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
 {
-    if (!tensor || tensor->packed || tensor->dtype != HUSK_F64)
-        return husk__tensor_check_float(tensor, argument, scope);
-    return husk__tensor_check(tensor, argument, scope);
+    return check_plain_of(tensor, argument, true, scope);
+}
+
+husk_status husk__tensor_check_indices(const husk_tensor *tensor, const char *argument,
+                                       const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check(tensor, argument, scope);
+    if (status == HUSK_OK && tensor->packed)
+        return husk__reject(scope, argument, "is packed weights, a plain tensor is wanted");
+    if (status == HUSK_OK && tensor->dtype != HUSK_I32 && tensor->dtype != HUSK_I64)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; only i32 and i64 are taken here", argument,
+                          husk_dtype_name(tensor->dtype));
+    return status;
 }
 
 husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argument, husk_dtype dtype,

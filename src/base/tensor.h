@@ -43,6 +43,9 @@ husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argu
                                      const husk__scope *scope);
 /* The same, or f64, of which the device has to be asked (husk__dtype_check). */
 husk_status husk__tensor_check_number(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
+/* The same of positions in something: i32 or i64. */
+husk_status husk__tensor_check_indices(const husk_tensor *tensor, const char *argument,
+                                       const husk__scope *scope);
 husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argument, husk_dtype dtype,
                                      const char *other, const husk__scope *scope);
 husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argument, int32_t rank,

@@ -299,6 +299,25 @@ static husk_status bind(const husk__gemm_problem *problem, husk_queue *queue, co
     return status;
 }
 
+// alpha is 0: A and B are not read, as in BLAS, so that what is not finite there does not come into C. That is the
+// product over nothing, by whatever variant computes it.
+static husk_status run_without_product(husk_queue *queue, const husk__gemm_problem *problem,
+                                       const husk__gemm_run *given, const husk__scope *scope)
+{
+    husk__gemm_problem none = *problem;
+    none.shape.k = 0;
+    none.b_is_packed = false;
+    none.a.shape[none.a.rank - (none.transpose_a ? 2 : 1)] = 0;
+    none.b.shape[none.b.rank - (none.transpose_b ? 1 : 2)] = 0;
+    set_strides(&none);
+    husk__gemm_run run = *given;
+    run.a = &none.a;
+    run.b = &none.b;
+    const husk_tensor *const tensors[] = {&none.a, &none.b, &none.c};
+    const husk__wish wish = husk__wish_of(NULL, 0, tensors, 3);
+    return husk__plan_immediate(queue, &husk__op_gemm, &none, &wish, &run, scope);
+}
+
 // ---- the calls ----
 
 husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float alpha, const husk_tensor *a,
@@ -318,6 +337,8 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
     status = bind(&problem, queue, &run, &scope);
     if (status != HUSK_OK || is_empty(&problem))
         return status;
+    if (alpha == 0.0f && problem.shape.k > 0)
+        return run_without_product(queue, &problem, &run, &scope);
     if (!b->packed)
         return husk__plan_immediate(queue, &husk__op_gemm, &problem, &wish, &run, &scope);
     husk_plan *plan;
@@ -416,6 +437,9 @@ husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, 
         status = bind(plan->problem, queue, &run, &scope);
     if (status != HUSK_OK || is_empty(plan->problem))
         return status;
+    const husk__gemm_problem *problem = plan->problem;
+    if (alpha == 0.0f && problem->shape.k > 0)
+        return run_without_product(queue, problem, &run, &scope);
     return husk__plan_execute(plan, queue, &run, &scope);
 }
 

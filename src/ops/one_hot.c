@@ -198,8 +198,7 @@ static husk_status validate(husk_queue *queue, const husk_one_hot_params *params
 {
     if (params->has_values > 1)
         return husk__reject(scope, "params", "has_values is %u, neither 0 nor 1", (unsigned)params->has_values);
-    const bool is_long = labels && labels->dtype == HUSK_I64;
-    husk_status status = husk__tensor_check_plain(labels, is_long ? HUSK_I64 : HUSK_I32, "labels", scope);
+    husk_status status = husk__tensor_check_indices(labels, "labels", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_real(queue, y, "y", scope);
     if (status == HUSK_OK)

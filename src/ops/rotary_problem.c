@@ -227,8 +227,7 @@ static husk_status check_columns(const husk_rotary_params *params, const husk_te
 
 static husk_status check_positions(const husk_tensor *x, const husk_tensor *positions, const husk__scope *scope)
 {
-    husk_status status = husk__tensor_check_plain(positions, positions->dtype == HUSK_I64 ? HUSK_I64 : HUSK_I32,
-                                                  "positions", scope);
+    husk_status status = husk__tensor_check_indices(positions, "positions", scope);
     const int64_t shape[] = {x->shape[BATCH], x->shape[LENGTH]};
     if (status == HUSK_OK && positions->rank != 1)
         return husk__tensor_check_shape(positions, "positions", 2, shape, "batch and length", scope);

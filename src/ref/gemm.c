@@ -62,7 +62,7 @@ husk_ref_value husk_ref_gemm_at(const husk_ref_gemm *op, const int64_t *index)
     husk_ref_value result = {.terms = sizes.k};
 
     double sum = 0.0;
-    for (int64_t k = 0; k < sizes.k; k++) {
+    for (int64_t k = 0; k < sizes.k && op->alpha != 0.0f; k++) { // else A and B are not read
         double a = husk_ref_load(op->a, batch * strides.a[0] + row * strides.a[1] + k * strides.a[2]);
         double b = husk_ref_load(op->b, batch * strides.b[0] + k * strides.b[1] + column * strides.b[2]);
         sum += a * b;

@@ -57,9 +57,7 @@ husk_status husk__dtype_check(husk_context *context, husk_dtype dtype, const cha
 husk_status husk__tensor_check_real(husk_queue *queue, const husk_tensor *tensor, const char *argument,
                                     const husk__scope *scope)
 {
-    if (!tensor || tensor->packed || tensor->dtype != HUSK_F64)
-        return husk__tensor_check_float(tensor, argument, scope);
-    const husk_status status = husk__tensor_check(tensor, argument, scope);
+    const husk_status status = husk__tensor_check_number(tensor, argument, scope);
     return status == HUSK_OK ? husk__dtype_check(queue->context, tensor->dtype, argument, scope) : status;
 }
 

@@ -573,9 +573,69 @@ START_TEST(test_bad_packed)
 }
 END_TEST
 
+// ---- alpha of 0 ----
+
+static void fill_with_nan(test_tensor *t)
+{
+    int64_t index[HUSK_MAX_RANK] = {0};
+    do
+        husk_ref_store(&t->array, husk_ref_offset(&t->array, index), (double)NAN);
+    while (husk_ref_index_next(t->array.rank, t->array.shape, index));
+    test_input_update(t);
+}
+
+// C = beta C + bias, rounded once or twice.
+static void verify_without_product(const operands *o, test_tensor *c, float beta)
+{
+    test_fetch(c);
+    for (int64_t i = 0; i < M * N; i++) {
+        const int64_t index[] = {i / N, i % N};
+        const double before = beta == 0 ? 0 : husk_ref_load(&c->before, husk_ref_offset(&c->before, index));
+        const double right = (double)beta * before + husk_ref_load(&o->bias.array, i % N);
+        const double is = husk_ref_load(&c->array, husk_ref_offset(&c->array, index));
+        ck_assert_msg(fabs(is - right) <= 2 * HUSK_REF_UNIT * (fabs(beta * before) + fabs(right)),
+                      "beta %g: %.9g, %.9g is right", (double)beta, is, right);
+    }
+    test_restore(c);
+}
+
+// A and B hold NaN, and are not read, by whatever way they come: as in BLAS.
+START_TEST(test_alpha_of_zero)
+{
+    operands o = make_operands();
+    husk_plan *plan = make_plan(&o, &transposed);
+    husk_packed *packed = NULL;
+    test_tensor c = test_inout(2, c_shape, TEST_PADDED, 6, 1.0f);
+    fill_with_nan(&o.a);
+    fill_with_nan(&o.b);
+    test_ok(husk_gemm_plan_pack(plan, test_queue(), &o.b.tensor, &packed));
+    const husk_tensor weights = husk_packed_tensor(packed);
+    static const float betas[] = {0, 1, -2.5f};
+    for (int i = 0; i < 3; i++) {
+        test_ok(husk_gemm(test_queue(), &transposed, 0, &o.a.tensor, &o.b.tensor, &o.bias.tensor, betas[i],
+                          &c.tensor));
+        verify_without_product(&o, &c, betas[i]);
+        test_ok(husk_gemm(test_queue(), &transposed, 0, &o.a.tensor, &weights, &o.bias.tensor, betas[i],
+                          &c.tensor));
+        verify_without_product(&o, &c, betas[i]);
+        test_ok(husk_gemm_plan_run(plan, test_queue(), 0, &o.a.tensor, &o.b.tensor, &o.bias.tensor, betas[i],
+                                   &c.tensor));
+        verify_without_product(&o, &c, betas[i]);
+        test_ok(husk_gemm_plan_run(plan, test_queue(), 0, &o.a.tensor, &weights, &o.bias.tensor, betas[i],
+                                   &c.tensor));
+        verify_without_product(&o, &c, betas[i]);
+    }
+    husk_packed_release(packed);
+    husk_plan_release(plan);
+    test_release(&c);
+    release_operands(&o);
+}
+END_TEST
+
 TCase *test_gemm_calls(void)
 {
     TCase *cases = tcase_create("calls");
+    tcase_add_test(cases, test_alpha_of_zero);
     tcase_add_test(cases, test_plan);
     tcase_add_loop_test(cases, test_packed_weights, 0, sizeof packing_variants / sizeof *packing_variants);
     tcase_add_test(cases, test_packed_elsewhere);
