@@ -57,7 +57,7 @@ husk_status husk__attention_check_tensor(const husk_tensor *tensor, const char *
 /* [batch, heads, queries] of f32, or f64 beside f64. */
 husk_status husk__attention_check_sums(const husk_tensor *log_sum_exp, const husk_tensor *q, const husk__scope *scope);
 husk_status husk__attention_bind(husk_queue *queue, const husk__attention_inputs *inputs, const husk__scope *scope);
-/* params as this library knows them, of a caller who may know fewer. */
+/* params, which NULL leaves at the defaults. */
 husk_status husk__attention_read(husk_attention_params *options, const husk_attention_params *params,
                                  const husk__scope *scope);
 /* Everything of the problem that these say; y and log_sum_exp are the caller's to fill in. */

@@ -143,14 +143,14 @@ refused)
     succeed 2 clips_mixed clips_mixed
     fail 2 names 20 'rank 1: husk_parallel_create: .*parameters of other names'
     fail 2 silence 20 'rank 0: husk_dist_create: rank 1 (.*: params: silence_ms: at least 100'
-    fail 2 size 20 'rank 0: husk_dist_create: rank 1 (.*: params: size is 1, this library knows '
+    fail 2 size 20 'rank 0: husk_dist_create: rank 1 (.*: params: size is 1, not '
     fail 2 parts 20 'rank 1: husk_parallel_create: params: part_bytes' 'rank 0: .*rank 1 (.*params: part_bytes'
     fail 2 buckets 20 'rank 0: husk_parallel_create: .*cut into [0-9]* buckets, those of rank 0 .* (bucket_bytes)'
     ;;
 calls) # that change nothing
     program=$refusals
     run 2 calls calls || { cat calls.errors; exit 1; }
-    fail 2 dist_size 20 'rank 0: husk_dist_create: rank 0 (.*: params: size is 1, this library knows '
+    fail 2 dist_size 20 'rank 0: husk_dist_create: rank 0 (.*: params: size is 1, not '
     fail 2 absent 20 'rank 0: husk_dist_create: not all ranks have come to it for 1.0 s (patience_ms)'
     fail 2 absent_memory 20 'rank 0: husk_dist_create: not all ranks have come to it for 1.0 s (patience_ms)'
     fail 2 no_thread 20 'rank 0: husk_dist_create: no thread could be started' 'receives: 3, cancelled: 3'
@@ -160,10 +160,10 @@ calls) # that change nothing
 rules) # said by whichever rank is first
     program=$refusals
     fail 2 part_bytes 20 'husk_parallel_create: params: part_bytes: 4096 to 2^30'
-    fail 2 parallel_size 20 'husk_parallel_create: params: size is 1, this library knows '
+    fail 2 parallel_size 20 'husk_parallel_create: params: size is 1, not '
     fail 2 gradients 20 'husk_parallel_create: graph: it has no gradients: it has to be compiled with a loss'
     p='husk_pipeline_create: '
-    fail 2 pipeline_size 20 "${p}params: size is 1, this library knows "
+    fail 2 pipeline_size 20 "${p}params: size is 1, not "
     fail 2 no_micro_batch 20 "${p}params: micro_batches: 0; 1 to 512"
     fail 2 many_micro_batches 20 "${p}params: micro_batches: 513; 1 to 512"
     fail 2 nine_links 20 "${p}params: previous: 9 links; at most 8"

@@ -170,7 +170,7 @@ START_TEST(options_are_looked_at)
     husk_graph_release(g);
     build(HUSK_F32);
     FAILS(husk_graph_measure(g, NULL, NULL, &error), "husk_graph_measure: memory: it is NULL");
-    COMPILING(&(husk_graph_options){.size = 1}, "options: size is 1, this library knows ");
+    COMPILING(&(husk_graph_options){.size = 1}, "options: size is 1, not ");
     COMPILING(OPTIONS(.loss = -1), "options: loss: -1 is no value of this graph");
     COMPILING(OPTIONS(.loss = 999), "options: loss: 999 is no value of this graph");
     COMPILING(OPTIONS(.loss = x), "options: loss: it has to be a result of one element");
