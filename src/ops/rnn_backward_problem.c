@@ -13,7 +13,7 @@ typedef husk__rnn_backward_call call;
 
 enum { PARTS = HUSK__RNN_BACKWARD_WEIGHT_PARTS, NAME = HUSK__RNN_BACKWARD_NAME };
 
-// ---- structs of callers built against other versions ----
+// ---- the caller's structs ----
 
 static husk_status read_outputs(const husk_rnn_outputs *given, const char *name, husk_rnn_outputs *outputs,
                                 const husk__scope *scope)

@@ -41,7 +41,7 @@ typedef struct husk__rnn_backward_call {
 
 /* ---- rnn_backward_problem.c: validation and defaults ---- */
 
-/* The structs of a caller who may have been compiled against another version. */
+/* The caller's structs, each of its size. */
 husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
                                     const husk_rnn_outputs *output_gradients, const husk_rnn_gradients *gradients,
                                     husk__rnn_backward_call *call, const husk__scope *scope);

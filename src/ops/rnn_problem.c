@@ -10,7 +10,7 @@
 #include "base/tensor.h"
 #include "ops/rnn_border.h"
 
-// ---- structs of callers built against other versions ----
+// ---- the caller's structs ----
 
 husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
                            husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope)

@@ -119,7 +119,7 @@ husk_tensor husk__rnn_reserve_output(const husk__rnn_problem *problem, const hus
 husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params *params, husk__rnn_problem *problem,
                                   const husk__scope *scope);
 
-/* The structs of a caller who may have been compiled against another version. */
+/* The caller's structs, each of its size. */
 husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
                            husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope);
 /* Every argument but memory, in the header's order. */

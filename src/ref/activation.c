@@ -63,9 +63,9 @@ static double own_error(husk_act act, float slope, double x, double y)
         return HUSK_REF_UNIT * fabs(leaky_slope(slope)) * size;
     case HUSK_ACT_GELU: // erf's error does not become smaller where 1 + erf does
         return 16.0 * HUSK_REF_UNIT * size + tiny;
-    case HUSK_ACT_GELU_TANH: { // e^-z, whose error grows with z
+    case HUSK_ACT_GELU_TANH: { // the same of 1 + tanh, as others compute it; or e^-z, whose error grows with z
         const double z = fmin(1.6 * size * (1.0 + 0.045 * size * size), 104.0);
-        return (16.0 + 4.0 * z) * HUSK_REF_UNIT * y + tiny;
+        return 16.0 * HUSK_REF_UNIT * size + 4.0 * z * HUSK_REF_UNIT * y + tiny;
     }
     case HUSK_ACT_SILU:
     case HUSK_ACT_SIGMOID:

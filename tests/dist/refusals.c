@@ -199,7 +199,8 @@ static husk_status train(void)
     if (!status)
         status = husk_parallel_settle(parallel);
     DIST_FAILS(husk_parallel_exchange_at(parallel, 0, NULL), "husk_parallel_exchange_at: exchange: it is NULL");
-    DIST_FAILS(husk_parallel_exchange_at(parallel, 0, &small), "husk_parallel_exchange_at: exchange: size is not");
+    DIST_FAILS(husk_parallel_exchange_at(parallel, 0, &small),
+               "husk_parallel_exchange_at: exchange: size is 1, not ");
     DIST_FAILS(husk_parallel_exchange_at(parallel, 99, &exchange),
                "husk_parallel_exchange_at: index: 99; there are ");
     CHECK(husk_parallel_exchange_count(parallel) > 0 || husk_dist_count(dist) == 1);

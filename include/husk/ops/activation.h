@@ -56,7 +56,7 @@ typedef struct husk_activation_params {
  * they must not overlap. What is stored as f16 or bf16 is computed in f32 and rounded to nearest.
  * The piecewise linear kinds are exact but for the product with the slope. With u = 2^-24
  *     SIGMOID, TANH, SILU   |error| <= 8 u |y| + t
- *     GELU_TANH             |error| <= (16 + 4 |z|) u |y| + t,   z = 1.6 |x| (1 + 0.045 x^2), at most 104
+ *     GELU_TANH             |error| <= 16 u |x| + 4 |z| u |y| + t,   z = 1.6 |x| (1 + 0.045 x^2), at most 104
  *     GELU                  |error| <= 16 u |x| + t, since OpenCL allows erf 16 ulp of 1
  * t = 2^-126 max(1, |x|), for denormals that become zero. Signs are kept: below zero no smooth kind but SIGMOID is
  * positive, above it none is negative. In f16 and bf16 half a unit in the last place of y beside that.
