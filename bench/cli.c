@@ -184,7 +184,12 @@ static const char *of_one_device(const bench_options *o)
 // Two results for one file: the last one would be all that is left. NULL: there are none. Stdout may take several.
 static const char *written_twice(const bench_options *o)
 {
-    const char *const paths[] = {o->json_path ? o->json_path : o->resume_path, o->csv_path, o->md_path, o->plain_path};
+    const char *const paths[] = {o->json_path ? o->json_path : o->resume_path,
+                                 o->csv_path,
+                                 o->md_path,
+                                 o->plain_path,
+                                 o->junit_path,
+                                 o->digests_path};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         for (size_t k = 0; k < i; k++) {
             if (paths[i] && paths[k] && strcmp(paths[i], "-") && !bench_output_is_stream(paths[i]) &&
@@ -198,8 +203,8 @@ static const char *written_twice(const bench_options *o)
 // Nothing that is read is written. (Results by other commands' words are looked at where the words are understood.)
 static bool spares_inputs(const bench_options *o, char reason[BENCH_REASON_TEXT])
 {
-    const char *const outputs[] = {o->json_path, o->csv_path,     o->md_path,
-                                   o->plain_path, o->digests_path, o->export_path};
+    const char *const outputs[] = {o->json_path,    o->csv_path,    o->md_path,   o->plain_path,
+                                   o->digests_path, o->export_path, o->junit_path};
     const bool is_file = o->suite && bench_suite_is_path(o->suite);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         if (!bench_output_is_apart(outputs[i], o->file, reason) ||

@@ -14,6 +14,7 @@
 #include "terminal.h"
 #include "text.h"
 #include "timer.h"
+#include "verify_results.h"
 
 #define MAX_VARIANTS 32
 
@@ -28,6 +29,7 @@ typedef struct verification {
     const char *wish; /* NULL: the default device */
     bench_contestant husk;
     FILE *digests; /* NULL: nobody wants them */
+    bench_verify_results *results;                                     /* the same */
     tally tallies[BENCH_OP_COUNT][BENCH_DIRECTIONS][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
 } verification;
 
@@ -72,8 +74,12 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
         .compile_time = v->options->compile_time,
         .seed = v->options->seed,
     };
+    const uint64_t start = bench_now_ns();
     bench_check_case(&v->husk, c, &options, &check);
     const bench_state state = check.state;
+    if (v->results && !bench_interrupted)
+        bench_verify_results_add(v->results, c, bench_op_row(c), variant, &check,
+                                 (double)(bench_now_ns() - start) * 1e-9);
     note_configuration(t, json_string_value(json_object_get(check.prepared, "configuration")));
     write_digest(v, c, variant, check.verified);
     if (state == BENCH_STATE_OK)
@@ -239,6 +245,8 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     const json_t *device = json_object_get(v->husk.hello, "device");
     const char *name = json_string_value(json_object_get(device, "name"));
     const uint64_t start = bench_now_ns();
+    if (v->results)
+        bench_verify_results_device(v->results, device);
     char left[32];
     bench_print(2, "%s: %zu cases, every variant\n", name ? name : "the device", suite->count);
     for (size_t i = 0; i < suite->count && !bench_interrupted; i++) {
@@ -262,6 +270,13 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     return total.timeouts ? BENCH_EXIT_TIMEOUT : BENCH_EXIT_OK;
 }
 
+// False where a file could not be written.
+static bool write_results(const bench_options *options, const bench_verify_results *results)
+{
+    const bool has_json = !options->json_path || bench_verify_results_json(results, options->json_path);
+    return (!options->junit_path || bench_verify_results_junit(results, options->junit_path)) && has_json;
+}
+
 int bench_command_verify(const bench_options *given)
 {
     char reason[BENCH_REASON_TEXT], buffer[64];
@@ -273,6 +288,9 @@ int bench_command_verify(const bench_options *given)
         bench_suite_free(&suite);
         return BENCH_EXIT_USAGE;
     }
+    char place[32] = "";
+    if (!options->list && !options->dry_run)
+        bench_output_take_stdout(options, place);
     if (options->dry_run) {
         const int code = dry_run(options, &suite);
         bench_suite_free(&suite);
@@ -284,6 +302,10 @@ int bench_command_verify(const bench_options *given)
         bench_suite_free(&suite);
         return BENCH_EXIT_ERROR;
     }
+    bench_verify_results results = {0};
+    const bool has_results = (options->json_path || options->junit_path) && !options->list;
+    if (has_results)
+        bench_verify_results_begin(&results);
     verification *v = calloc(1, sizeof *v);
     int code = v ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
     bench_progress_start(options->quiet);
@@ -297,6 +319,7 @@ int bench_command_verify(const bench_options *given)
         memset(v, 0, sizeof *v);
         v->options = options;
         v->digests = digests;
+        v->results = has_results ? &results : NULL;
         v->wish = bench_device_wish(options, i, buffer);
         const int answer = verify_device(v, &suite, v->wish);
         code = code == BENCH_EXIT_OK || answer == BENCH_EXIT_VERIFICATION ? answer : code;
@@ -305,6 +328,10 @@ int bench_command_verify(const bench_options *given)
     bench_suite_free(&suite);
     if (bench_interrupted && code == BENCH_EXIT_OK)
         code = bench_interrupted_exit();
+    const bool is_written = !has_results || write_results(options, &results);
+    bench_verify_results_free(&results);
+    if (!is_written && (code == BENCH_EXIT_OK || code == BENCH_EXIT_TIMEOUT))
+        code = BENCH_EXIT_ERROR;
     if (digests && !bench_output_close(&writing, options->digests_path))
         return code == BENCH_EXIT_OK || code == BENCH_EXIT_TIMEOUT ? BENCH_EXIT_ERROR : code;
     return code;

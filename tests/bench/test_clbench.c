@@ -420,6 +420,12 @@ START_TEST(verify_counts_every_variant)
     expect("", "verify softmax outer=5 axis=70 activation count=100", 0, " 0 wrong");
     const char *variant = husk_op_variant("softmax", 0);
     ck_assert_msg(strstr(output, variant) != NULL, "%s is not in\n%.2000s", variant, output);
+    expect("", "verify softmax outer=5 axis=70 --junit - 2> /dev/null", 0,
+           "<testcase classname=\"clbench.softmax\"");
+    ck_assert_msg(!strncmp(output, "<?xml", 5), "%.200s", output); // nothing else is on stdout
+    expect("", "verify softmax outer=5 axis=70 --json - 2> /dev/null", 0, "\"verdict\": \"right\"");
+    ck_assert_int_eq(output[0], '{');
+    expect("", "verify softmax outer=5 axis=70 --json a --junit a", 2, "one file");
 }
 END_TEST
 
