@@ -3,7 +3,8 @@
 // writes the images, computes, and reads the scores, and its time is the host's, from the first call to the answer.
 // Percentiles are nearest ranks: p99 is a time that was measured, of which 99% of the runs stay within. Exit status 2
 // after a failure, 1 where two runs on the same images differ.
-//     infer_latency [--runs N]
+//     infer_latency [--bind] [--runs N]
+// --bind: the driver's threads on a CPU each (husk_context_bind_threads), which may be faster or slower: compare.
 #define _POSIX_C_SOURCE 200809L // clock_gettime
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,14 +104,16 @@ static int measure(husk_context *context, int64_t batch, int runs)
 
 int main(int count, char **arguments)
 {
-    int runs = count == 3 && strcmp(arguments[1], "--runs") == 0 ? atoi(arguments[2]) : 200, same = 1;
-    if (runs < 1 || (count != 1 && count != 3)) {
-        fprintf(stderr, "%s [--runs N]\n", arguments[0]);
+    const int bind = count > 1 && strcmp(arguments[1], "--bind") == 0, at = 1 + bind;
+    const int has_runs = count == at + 2 && strcmp(arguments[at], "--runs") == 0;
+    int runs = has_runs ? atoi(arguments[at + 1]) : 200, same = 1;
+    if (runs < 1 || (count != at && !has_runs)) {
+        fprintf(stderr, "%s [--bind] [--runs N]\n", arguments[0]);
         return 2;
     }
     husk_context *context;
     ok(husk_context_create(NULL, NULL, &context, &error), &error);
-    if (husk_context_bind_threads(context, NULL, 0, &error)) // on a CPU, times vary less where it can be done
+    if (bind && husk_context_bind_threads(context, NULL, 0, &error))
         fprintf(stderr, "threads are not bound: %s\n", error.text);
     printf("%s, microseconds of %d runs\n", husk_context_traits(context)->name, runs);
     printf("batch      min      p50      p90      p99      max     images/s\n");

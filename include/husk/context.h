@@ -209,8 +209,9 @@ HUSK_API husk_status husk_context_quirk(husk_context *context, husk_quirk quirk,
 
 /*
  * Bind each of the threads with which the driver computes on this CPU device to a CPU of its own. PoCL leaves them
- * unbound: two may share a CPU while another one is idle, and work then takes up to twice as long. Husk never binds
- * threads by itself.
+ * unbound: two may share a CPU while another one is idle, and work then takes up to twice as long. A bound thread has
+ * to wait where it is, on the other hand, while the calling thread enqueues kernels on its CPU: many short ones may
+ * take a quarter longer (docs/performance.md). Husk never binds threads by itself.
  *
  * cpus: the numbers of the CPUs, at least as many as the driver has threads (its compute units). The driver's first
  * thread gets the first of them, the second thread the second; what is left over is not used. Each must be a CPU that
