@@ -239,6 +239,8 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     tally total = {0};
     int code = bench_open_husk(&v->husk, wish, v->options->max_time);
     if (code != BENCH_EXIT_OK) {
+        if (v->results)
+            bench_verify_results_unopened(v->results, wish, v->husk.why);
         bench_contestant_stop(&v->husk);
         return code;
     }
@@ -295,6 +297,11 @@ int bench_command_verify(const bench_options *given)
         const int code = dry_run(options, &suite);
         bench_suite_free(&suite);
         return code;
+    }
+    if (!options->list && ((options->json_path && !bench_output_check(options->json_path)) ||
+                           (options->junit_path && !bench_output_check(options->junit_path)))) {
+        bench_suite_free(&suite);
+        return BENCH_EXIT_ERROR;
     }
     FILE *digests = NULL;
     bench_writing writing;

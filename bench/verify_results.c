@@ -84,6 +84,18 @@ void bench_verify_results_add(bench_verify_results *r, const bench_case *c, cons
         r->lacks_memory = true;
 }
 
+void bench_verify_results_unopened(bench_verify_results *r, const char *wish, const char *why)
+{
+    bench_check check = {.state = BENCH_STATE_ERROR};
+    bench_case c = {.canonical = ""};
+    snprintf(c.canonical, sizeof c.canonical, "device %.100s", wish ? wish : "(the default)");
+    snprintf(check.reason, sizeof check.reason, "%s", why);
+    json_t *device = json_pack("{s:s}", "name", wish ? wish : "the default device");
+    bench_verify_results_device(r, device);
+    json_decref(device);
+    bench_verify_results_add(r, &c, "device", NULL, &check, 0);
+}
+
 void bench_verify_results_free(bench_verify_results *r)
 {
     json_decref(r->devices);

@@ -97,7 +97,8 @@ typedef struct husk_context_params {
     void *log_user;
     husk_precision precision;     /* of calls whose params leave it at DEFAULT */
     uint32_t units; /* compute units to use, by a sub-device (clCreateSubDevices, by counts); the others
-                                     are left alone, as for the program's own threads. Default: the whole device */
+                                     are left alone, as for the program's own threads. Which ones they are is the
+                                     driver's choice: two contexts may have the same. Default: the whole device */
 } husk_context_params;
 
 #define HUSK_CONTEXT_PARAMS(...) HUSK_MAKE(husk_context_params, __VA_ARGS__)

@@ -160,7 +160,7 @@ typedef struct husk_parallel_exchange {
     uint64_t ended_ns;   /* the means are on their way to the device */
 } husk_parallel_exchange;
 
-#define HUSK_PARALLEL_EXCHANGE() (husk_parallel_exchange) { .size = sizeof(husk_parallel_exchange) }
+#define HUSK_PARALLEL_EXCHANGE(...) HUSK_MAKE(husk_parallel_exchange, __VA_ARGS__)
 
 HUSK_API size_t husk_parallel_exchange_count(const husk_parallel *parallel);
 HUSK_API husk_status husk_parallel_exchange_at(husk_parallel *parallel, size_t index,

@@ -12,6 +12,7 @@
 #ifndef HUSK_HUSK_HPP
 #define HUSK_HUSK_HPP
 
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -55,11 +56,18 @@ inline void check(husk_status status, const husk_error &error)
         throw failure(error);
 }
 
-// Of a call on a queue, which keeps the error.
+// Of a call on a queue, which keeps the error; of any other (husk_event_wait) the status' own text.
 inline void check(const husk_queue *queue, husk_status status)
 {
-    if (status != HUSK_OK)
-        throw failure(*husk_queue_error(queue));
+    if (status == HUSK_OK)
+        return;
+    husk_error error = *husk_queue_error(queue);
+    if (error.status != status) {
+        error = husk_error{};
+        error.status = status;
+        std::strncpy(error.text, husk_status_text(status), sizeof error.text - 1);
+    }
+    throw failure(error);
 }
 
 struct release {

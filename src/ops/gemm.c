@@ -300,22 +300,18 @@ static husk_status bind(const husk__gemm_problem *problem, husk_queue *queue, co
 }
 
 // alpha is 0: A and B are not read, as in BLAS, so that what is not finite there does not come into C. That is the
-// product over nothing, by whatever variant computes it.
-static husk_status run_without_product(husk_queue *queue, const husk__gemm_problem *problem,
-                                       const husk__gemm_run *given, const husk__scope *scope)
+// product over nothing, by whatever variant computes it in as much workspace.
+static void make_without_product(husk__gemm_problem *none, husk__gemm_run *run, husk__wish *wish,
+                                 husk__limit limit)
 {
-    husk__gemm_problem none = *problem;
-    none.shape.k = 0;
-    none.b_is_packed = false;
-    none.a.shape[none.a.rank - (none.transpose_a ? 2 : 1)] = 0;
-    none.b.shape[none.b.rank - (none.transpose_b ? 1 : 2)] = 0;
-    set_strides(&none);
-    husk__gemm_run run = *given;
-    run.a = &none.a;
-    run.b = &none.b;
-    const husk_tensor *const tensors[] = {&none.a, &none.b, &none.c};
-    const husk__wish wish = husk__wish_of(NULL, 0, tensors, 3);
-    return husk__plan_immediate(queue, &husk__op_gemm, &none, &wish, &run, scope);
+    none->shape.k = 0;
+    none->b_is_packed = false;
+    none->a.shape[none->a.rank - (none->transpose_a ? 2 : 1)] = 0;
+    none->b.shape[none->b.rank - (none->transpose_b ? 1 : 2)] = 0;
+    set_strides(none);
+    run->a = &none->a;
+    run->b = &none->b;
+    *wish = (husk__wish){.limit = limit};
 }
 
 // ---- the calls ----
@@ -337,8 +333,11 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
     status = bind(&problem, queue, &run, &scope);
     if (status != HUSK_OK || is_empty(&problem))
         return status;
-    if (alpha == 0.0f && problem.shape.k > 0)
-        return run_without_product(queue, &problem, &run, &scope);
+    if (alpha == 0.0f && problem.shape.k > 0) {
+        husk__gemm_run own = run;
+        make_without_product(&problem, &own, &wish, wish.limit);
+        return husk__plan_immediate(queue, &husk__op_gemm, &problem, &wish, &own, &scope);
+    }
     if (!b->packed)
         return husk__plan_immediate(queue, &husk__op_gemm, &problem, &wish, &run, &scope);
     husk_plan *plan;
@@ -437,10 +436,19 @@ husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, 
         status = bind(plan->problem, queue, &run, &scope);
     if (status != HUSK_OK || is_empty(plan->problem))
         return status;
-    const husk__gemm_problem *problem = plan->problem;
-    if (alpha == 0.0f && problem->shape.k > 0)
-        return run_without_product(queue, problem, &run, &scope);
-    return husk__plan_execute(plan, queue, &run, &scope);
+    husk__gemm_problem none = *(const husk__gemm_problem *)plan->problem;
+    if (alpha != 0.0f || none.shape.k == 0)
+        return husk__plan_execute(plan, queue, &run, &scope);
+    husk__gemm_run own = run;
+    husk__wish wish;
+    husk_plan *other;
+    make_without_product(&none, &own, &wish, plan->limit);
+    status = husk__plan_find(plan->context, &husk__op_gemm, &none, &wish, &other, &scope);
+    if (status != HUSK_OK)
+        return status;
+    status = husk__plan_execute(other, queue, &own, &scope);
+    husk_plan_release(other); // the queue's last immediate call was another
+    return status;
 }
 
 husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,

@@ -304,9 +304,12 @@ husk_status husk__quantize_call(husk_queue *queue, const husk__op *op, const hus
 {
     husk_quantize_params given;
     const arguments tensors = {x, scale, zero, y};
-    husk_status status = husk__params_read(&given, sizeof given, "HUSK_QUANTIZE_PARAMS", params, scope);
+    const bool is_back = op == &husk__op_dequantize;
+    husk_status status =
+        husk__params_read(&given, sizeof given, is_back ? "HUSK_DEQUANTIZE_PARAMS" : "HUSK_QUANTIZE_PARAMS",
+                          params, scope);
     if (status == HUSK_OK)
-        status = validate(queue, &given, op == &husk__op_dequantize, &tensors, scope);
+        status = validate(queue, &given, is_back, &tensors, scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)
         return status;
     return enqueue(queue, op, &given, &tensors, scope);

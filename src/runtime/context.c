@@ -154,17 +154,25 @@ cleanup:
     return status;
 }
 
-// PoCL answers with the whole device where the context is one of a part of it.
+// PoCL answers with the whole device where the context is one of a part of it. (A number that is no device at all no
+// driver can be asked about.)
 static bool is_part_of(cl_device_id device, cl_device_id whole)
 {
-    cl_device_id parent = device;
-    while (parent && parent != whole) {
+    cl_device_id parent = NULL;
+    husk__unanswered failed = {0};
+    cl_platform_id platform = NULL;
+    if (clGetDeviceInfo(whole, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS)
+        return false;
+    char *name = husk__platform_name(platform, &failed);
+    const bool may_hide_parts = name && husk__contains_ignoring_case(name, "Portable Computing Language");
+    free(name);
+    for (parent = device; may_hide_parts && parent && parent != whole;) {
         cl_device_id above = NULL;
         if (clGetDeviceInfo(parent, CL_DEVICE_PARENT_DEVICE, sizeof above, &above, NULL) != CL_SUCCESS)
             return false;
         parent = above;
     }
-    return parent != NULL;
+    return may_hide_parts && parent;
 }
 
 static husk_status check_device(cl_context cl, cl_device_id device, const husk__scope *scope)
@@ -179,7 +187,9 @@ static husk_status check_device(cl_context cl, cl_device_id device, const husk__
     bool found = false;
     code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, bytes, devices, NULL);
     for (size_t i = 0; code == CL_SUCCESS && i < bytes / sizeof *devices; ++i)
-        found = found || is_part_of(device, devices[i]);
+        found = found || devices[i] == device;
+    for (size_t i = 0; code == CL_SUCCESS && !found && i < bytes / sizeof *devices; ++i)
+        found = is_part_of(device, devices[i]);
     free(devices);
     if (code != CL_SUCCESS)
         return husk__opencl_failed(NULL, scope, "clGetContextInfo", code);
@@ -195,8 +205,6 @@ husk_status husk_context_from_opencl(cl_context cl, cl_device_id device, const h
     *context = NULL;
     husk_context_params params;
     husk_status status = read_params(given, &params, &scope);
-    if (status == HUSK_OK)
-        status = husk__open_process(&scope);
     if (status != HUSK_OK)
         return status;
     if (!cl)
@@ -206,7 +214,9 @@ husk_status husk_context_from_opencl(cl_context cl, cl_device_id device, const h
     if (params.units)
         return husk__reject(&scope, "params", "units is %u: the cl_context has its device already",
                             (unsigned)params.units);
-    status = check_device(cl, device, &scope);
+    status = husk__open_process(&scope);
+    if (status == HUSK_OK)
+        status = check_device(cl, device, &scope);
     if (status != HUSK_OK)
         return status;
     husk_device_list *list = NULL;

@@ -4,13 +4,20 @@
 
 #include "base/os.h"
 
-// The system's number of the process that made the first call to OpenCL; 0: nobody yet.
+// The system's number of the process that made the first call to OpenCL; 0: nobody yet. Numbers are given again, also
+// to a child in a name space of its own, so it is for the text alone.
 static atomic_long opened_by;
+// This is a child of it.
+static atomic_bool was_forked;
+
+static void on_fork(void)
+{
+    atomic_store_explicit(&was_forked, true, memory_order_relaxed);
+}
 
 bool husk__is_forked(void)
 {
-    const long opened = atomic_load_explicit(&opened_by, memory_order_relaxed);
-    return opened != 0 && opened != husk__process_number();
+    return atomic_load_explicit(&was_forked, memory_order_relaxed);
 }
 
 husk_status husk__refuse_forked(const husk__scope *scope)
@@ -27,6 +34,10 @@ husk_status husk__refuse_forked(const husk__scope *scope)
 husk_status husk__open_process(const husk__scope *scope)
 {
     long nobody = 0;
-    atomic_compare_exchange_strong(&opened_by, &nobody, husk__process_number());
+    if (atomic_compare_exchange_strong(&opened_by, &nobody, husk__process_number()) &&
+        pthread_atfork(NULL, NULL, on_fork) != 0) {
+        atomic_store(&opened_by, 0);
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to learn of a fork");
+    }
     return husk__refuse_forked(scope);
 }

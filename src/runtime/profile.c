@@ -35,7 +35,7 @@ void husk__profile_keep(husk_queue *queue, const char *name, cl_event event)
 
 void husk_queue_profile_clear(husk_queue *queue)
 {
-    if (!queue)
+    if (!queue || husk__is_forked())
         return;
     for (size_t i = 0; i < queue->profile_count; ++i)
         clReleaseEvent(queue->profile[i].event);

@@ -397,6 +397,9 @@ husk_engine_state husk_context_engine(husk_context *context, size_t index, char 
     husk__plan_cache *cache = husk__plan_cache_of(context);
     if (!engine->claims(husk_context_traits(context)))
         return answer(HUSK_ENGINE_ABSENT, "not one of this device's", text, capacity);
+    if (husk_context_status(context) == HUSK_UNSUPPORTED)
+        return answer(HUSK_ENGINE_REFUSED, "this process was forked from one that had opened OpenCL", text,
+                      capacity);
     if (!cache)
         return answer(HUSK_ENGINE_REFUSED, "there is no host memory for its probe", text, capacity);
     if (!is_allowed(engine))

@@ -146,6 +146,9 @@ static void use_the_parents(void *with)
     husk_memory_stats stats;
     husk_context_memory_stats(own->context, &stats);
     husk_context_trim(own->context, 0);
+    husk_queue_profile_clear(own->queue);
+    for (size_t i = 0; husk_engine_name(i); i++)
+        need(husk_context_engine(own->context, i, NULL, 0) != HUSK_ENGINE_READY, "no engine is ready");
     release_all(own);
     try_new_ones(NULL);
 }

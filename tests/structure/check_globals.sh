@@ -3,12 +3,12 @@
 # check_globals.sh LIBRARY.a: no process-wide mutable state. Whatever the library keeps in .data or .bss is
 # listed here with its reason, or it is a breach.
 #
-# opened_by: the number of the process that opened OpenCL first. A child process has to be told from it, whatever
-# contexts it makes: the driver's own state is process-wide (src/runtime/process.c).
+# opened_by, was_forked: the process that opened OpenCL first, and whether this is a child of it, whatever contexts it
+# makes: the driver's own state is process-wide (src/runtime/process.c).
 set -eu
 LC_ALL=C
 export LC_ALL
-allowed='^opened_by([.][0-9]+)?$'
+allowed='^(opened_by|was_forked)([.][0-9]+)?$'
 
 # Of names that are not exported, which all but husk_* are, objdump says ".hidden" before the name; __odr_asan.* are
 # AddressSanitizer's.

@@ -21,7 +21,8 @@
  * Any non-negative strides are legal for A and B: leading dimensions, transposed views and batch strides
  * are all strides. C's elements must not coincide, and C must not overlap A, B or bias.
  * m, n or batch of 0 does nothing; k of 0 gives activation(beta * C + bias), and so does alpha of 0: A and B are not
- * read, as in BLAS, whatever they hold, and the variant that was named does not matter.
+ * read, as in BLAS, whatever they hold. The variant that was named does not matter then, and what computes it is made
+ * at the first such call, of a plan, too.
  *
  * Error, per element: |error| <= (4 + 2 sqrt k) * 2^-24 * (|alpha| sum |a b| + |beta c| + |bias|) before the
  * activation, and half a unit in the last place of a C that is f16 or bf16; in f64 2^-53 instead of 2^-24. That is for

@@ -64,7 +64,7 @@ typedef struct husk_metrics_report {
     double loss;           /* of husk_metrics_add_loss, weighted by its counts; NaN without */
 } husk_metrics_report;
 
-#define HUSK_METRICS_REPORT() (husk_metrics_report) { .size = sizeof(husk_metrics_report) }
+#define HUSK_METRICS_REPORT(...) HUSK_MAKE(husk_metrics_report, __VA_ARGS__)
 
 /* Since the last reset. Waits for queue. */
 HUSK_API husk_status husk_metrics_read(husk_metrics *metrics, husk_queue *queue, husk_metrics_report *report,

@@ -212,7 +212,7 @@ typedef struct husk_parameter {
     husk_tensor states[3];      /* what the optimizer keeps: first, second, third; NULL buffers where it keeps none */
 } husk_parameter;
 
-#define HUSK_PARAMETER() (husk_parameter) { .size = sizeof(husk_parameter) }
+#define HUSK_PARAMETER(...) HUSK_MAKE(husk_parameter, __VA_ARGS__)
 
 /*
  * Of a compiled graph, in the order in which they were made. Beside f16 and bf16 forward reads copies. They are made
@@ -236,7 +236,7 @@ typedef struct husk_bucket {
     husk_tensor gradients;
 } husk_bucket;
 
-#define HUSK_BUCKET() (husk_bucket) { .size = sizeof(husk_bucket) }
+#define HUSK_BUCKET(...) HUSK_MAKE(husk_bucket, __VA_ARGS__)
 
 HUSK_API size_t husk_graph_bucket_count(const husk_graph *graph);
 HUSK_API husk_status husk_graph_bucket_at(husk_graph *graph, size_t index, husk_bucket *bucket);
