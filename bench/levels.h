@@ -39,6 +39,7 @@ void bench_parts_free(bench_parts *parts);
 #define BENCH_SAMPLES_EACH   6
 #define BENCH_OF_SAMPLES     3.0 /* times half of a median's interval: explained by the samples */
 #define BENCH_OF_DEVIATION   5.0 /* times the usual deviation between processes: explained by that */
+#define BENCH_WIDEST         1e3 /* an interval ends at so many times the median, which says that nothing is known */
 
 typedef struct bench_levels {
     size_t processes;

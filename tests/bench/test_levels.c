@@ -53,6 +53,16 @@ static bench_levels of_medians(const double *medians, size_t count, double noise
     return find(&t);
 }
 
+// Student's t of one degree of freedom is 12.7, which e to the power of it is no time any more.
+START_TEST(an_interval_of_two_that_disagree_has_an_end)
+{
+    const bench_levels l = of_medians((double[]){100, 90000}, 2, 0);
+    ck_assert_double_gt(l.high, l.median);
+    ck_assert_double_le(l.high, 1e3 * l.median * 1.001);
+    ck_assert_double_ge(l.low, 1e-3 * l.median * 0.999);
+}
+END_TEST
+
 START_TEST(one_process_has_no_between)
 {
     const bench_levels l = of_medians((double[]){100}, 1, 0);
@@ -204,6 +214,7 @@ int main(void)
 {
     Suite *suite = suite_create("levels");
     TCase *tests = tcase_create("levels");
+    tcase_add_test(tests, an_interval_of_two_that_disagree_has_an_end);
     tcase_add_test(tests, one_process_has_no_between);
     tcase_add_test(tests, no_samples_say_nothing);
     tcase_add_test(tests, the_interval_is_that_between_processes);
