@@ -66,16 +66,19 @@ void husk_softmax_columns(const __global data_t *x_base, long x_offset, __global
 
         long_sums_end(sums, whole, rests, columns);
 
-        // In the logarithm's form (strip - maximum) - log(sum): what a large maximum has in common with its column
-        // cancels before the logarithm is added, which is small beside it.
+        // y = (strip - below) * factor - minus, of which the logarithm's form has a maximum, 1 and a logarithm, and the
+        // plain one 0, 1 / sum and 0: what a large maximum has in common with its column cancels first. Nothing is
+        // asked within the loops: compilers would make two of them, under a condition.
         for (int j = 0; j < columns; j += VW) {
             const vf sum = load_private(sums + j);
-            store_private(log_form ? log(sum) : (vf)(1.0f) / sum, sums + j);
+            store_private(log_form ? load_private(maxima + j) : (vf)(0.0f), maxima + j);
+            store_private(log_form ? (vf)(1.0f) : (vf)(1.0f) / sum, sums + j);
+            store_private(log_form ? log(sum) : (vf)(0.0f), whole + j);
         }
         for (int a = 0; a < length; ++a) {
             for (int j = 0; j < columns; j += VW) {
-                const vf v = load_private(strip + a * width + j), by = load_private(sums + j);
-                store_vf_part(log_form ? (v - load_private(maxima + j)) - by : v * by, y_strip + a * y_stride + j,
+                const vf v = load_private(strip + a * width + j) - load_private(maxima + j);
+                store_vf_part(v * load_private(sums + j) - load_private(whole + j), y_strip + a * y_stride + j,
                               columns - j);
             }
         }

@@ -7,9 +7,9 @@
 #ifndef HUSK_EXPORT_H
 #define HUSK_EXPORT_H
 
+/* The macros leave out most members, which are zero; g++ and clang++ warn of that outside system headers. */
 #if defined(__cplusplus) && defined(__GNUC__)
-#pragma GCC \
-    system_header /* the macros leave out most members, which g++ and clang++ warn of: they are zero */
+#pragma GCC system_header
 #endif
 
 #if defined(_WIN32)

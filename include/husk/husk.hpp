@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// husk/husk.hpp: what a C++ program adds to husk/husk.h, from C++17 on: structs that know their size, objects that release
-// themselves, and failures as exceptions. Every call is the C one: nothing is wrapped twice.
+// husk/husk.hpp: what a C++ program adds to husk/husk.h, from C++17 on: structs that know their size, objects that
+// release themselves, and failures as exceptions. Every call is the C one: nothing is wrapped twice.
 //
 //     husk::object<husk_context> context;
 //     husk::create(husk_context_create, context, nullptr, nullptr);
