@@ -41,6 +41,9 @@ typedef enum bench_layout {
     BENCH_NHWC  /* channels last, packed */
 } bench_layout;
 
+/* leaky_relu's slope, as PyTorch and ONNX have it. */
+#define BENCH_LEAKY_SLOPE 0.01f
+
 typedef struct bench_case {
     bench_op_kind op;
     husk_dtype dtype;

@@ -84,7 +84,7 @@ static husk_status softmax(application *app, husk_error *error)
     if (!status) {
         husk_tensor x = husk_tensor_make(x_memory, HUSK_F32, 2, (int64_t[]){ROWS, CLASSES});
         husk_tensor y = husk_tensor_make(y_memory, HUSK_F32, 2, (int64_t[]){ROWS, CLASSES});
-        husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = 0);
+        husk_softmax_params params = husk_softmax_defaults();
         status = husk_softmax(queue, &params, &x, &y);
         if (status) {
             *error = *husk_queue_error(queue);

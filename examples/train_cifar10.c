@@ -93,7 +93,7 @@ static husk_dataset *read_files(const char *folder, const char *const *names, si
 static husk_value block(husk_graph *graph, const char *name, int64_t filters, husk_value x)
 {
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1});
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_activation_params relu = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_RELU);
     char norm[32];
     snprintf(norm, sizeof norm, "%s_norm", name);
@@ -109,7 +109,7 @@ static husk_value block(husk_graph *graph, const char *name, int64_t filters, hu
 static husk_value build(husk_graph *graph)
 {
     husk_pool_params halves = HUSK_POOL_PARAMS(.window = {2, 2});
-    husk_reduce_params mean = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axes = 3);
+    husk_reduce_params mean = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 2, .axes = {-2, -1});
     husk_value x = husk_graph_input(graph, "images", HUSK_F32, 4, (int64_t[]){BATCH, CHANNELS, SIDE, SIDE});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     for (int i = 0; i < 3; i++) {
@@ -231,8 +231,10 @@ int main(int count, char **arguments)
     feed.flip = folder != NULL; // a grating that is mirrored is one of another class
     ok(husk_feed_create(context, learnt, &feed, &learning, &error), &error);
 
-    husk_optimizer_params sgd = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f,
-                                                      .momentum = 0.9f, .nesterov = 1, .weight_decay = 5e-4f);
+    husk_optimizer_params sgd = husk_sgd(0.1);
+    sgd.momentum = 0.9;
+    sgd.nesterov = 1;
+    sgd.weight_decay = 5e-4;
     ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = seed), &graph, &error), &error);
     husk_value loss = build(graph);
     ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &sgd), &error), &error);
@@ -242,7 +244,7 @@ int main(int count, char **arguments)
        &error);
 
     const char *const columns[] = {"epoch", "loss", "accuracy", "loss_of_others", "accuracy_of_others"};
-    husk_rate_params rate = HUSK_RATE_PARAMS(.kind = HUSK_RATE_ONE_CYCLE, .rate = 0.1);
+    husk_rate_params rate = husk_rate_defaults(HUSK_RATE_ONE_CYCLE, 0.1);
     husk_progress *progress;
     husk_log *log = NULL;
     husk_metrics_report others = HUSK_METRICS_REPORT();

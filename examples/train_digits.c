@@ -31,7 +31,7 @@ static void ok(husk_status status, const husk_error *of)
 static husk_value block(husk_graph *graph, const char *name, int64_t filters, husk_value x)
 {
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1});
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_activation_params relu = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_RELU);
     char norm[32];
     snprintf(norm, sizeof norm, "%s_norm", name);
@@ -47,7 +47,8 @@ static husk_value block(husk_graph *graph, const char *name, int64_t filters, hu
 static husk_value build(husk_graph *graph, int64_t batch, int64_t height, int64_t width)
 {
     husk_pool_params halves = HUSK_POOL_PARAMS(.window = {2, 2});
-    husk_loss_params smoothed = HUSK_LOSS_PARAMS(.label_smoothing = 0.1f);
+    husk_loss_params smoothed = husk_loss_defaults(HUSK_LOSS_CROSS_ENTROPY);
+    smoothed.label_smoothing = 0.1f;
     husk_value images = husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){batch, height, width});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){batch});
     husk_value x = husk_graph_reshape(graph, "channels", images, 4, (int64_t[]){batch, 1, height, width});
@@ -214,10 +215,10 @@ int main(int count, char **arguments)
 
     husk_graph *graph;
     husk_tensor image;
-    husk_rate_params rate = HUSK_RATE_PARAMS(.kind = HUSK_RATE_COSINE, .rate = 2e-3);
+    husk_rate_params rate = husk_rate_defaults(HUSK_RATE_COSINE, 2e-3);
     rate.steps = EPOCHS * (uint64_t)husk_feed_batches(learning);
-    husk_optimizer_params adam =
-        HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAMW, .rate = 2e-3f, .weight_decay = 0.05f);
+    husk_optimizer_params adam = husk_adamw(2e-3);
+    adam.weight_decay = 0.05;
     husk_dataset_describe(all, &image, NULL);
     ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.dtype = dtype, .seed = seed), &graph, &error), &error);
     husk_value loss = build(graph, batch, image.shape[image.rank - 2], image.shape[image.rank - 1]);

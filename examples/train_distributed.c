@@ -75,7 +75,7 @@ static husk_status make_graph(trainer *t)
 {
     /* Dropout's masks differ between the ranks; husk_parallel_create gives all of them rank 0's parameters. */
     husk_graph_params params = HUSK_GRAPH_PARAMS(.seed = SEED + (uint64_t)husk_dist_rank(t->dist));
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 2e-3f);
+    husk_optimizer_params adam = husk_adam(2e-3);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam, .bucket_bytes = 16384);
     husk_status status = husk_graph_create(t->context, &params, &t->graph, &t->error);
     if (status)

@@ -141,7 +141,8 @@ static husk_dataset *encode(const husk_corpus *corpus, const husk_vocabulary *vo
 static husk_value build(husk_graph *graph, int64_t words)
 {
     husk_rnn_params lstm = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = HIDDEN, .bidirectional = 1);
-    husk_reduce_params over_steps = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axes = 1u << 2);
+    husk_reduce_params over_steps =
+        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-3});
     husk_initializer small = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_NORMAL, .spread = 0.1f);
     husk_value ids = husk_graph_input(graph, "ids", HUSK_I32, 2, (int64_t[]){BATCH, LENGTH});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
@@ -248,7 +249,7 @@ int main(int count, char **arguments)
     husk_graph *graph;
     husk_feed *learning, *asking;
     husk_metrics *metrics;
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 2e-3f);
+    husk_optimizer_params adam = husk_adam(2e-3);
     ok(husk_context_create(NULL, NULL, &context, &error), &error);
     ok(husk_feed_create(context, learnt, &HUSK_FEED_PARAMS(.batch = BATCH, .seed = seed), &learning, &error),
        &error);

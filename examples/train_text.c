@@ -70,7 +70,7 @@ static husk_dataset *pieces(const int32_t *ids, int64_t count, int64_t stride, i
 
 static husk_value add(husk_graph *graph, husk_value a, husk_value b)
 {
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_ADD);
     return husk_graph_binary(graph, NULL, &params, a, b);
 }
 
@@ -164,7 +164,8 @@ static double learn(husk_graph *graph, husk_feed *learning, husk_feed *asking, h
                     uint64_t steps, const char *log_path)
 {
     const char *const columns[] = {"step", "loss", "perplexity", "rate"};
-    husk_rate_params rate = HUSK_RATE_PARAMS(.kind = HUSK_RATE_COSINE, .rate = 2e-3, .end_rate = 1e-4);
+    husk_rate_params rate = husk_rate_defaults(HUSK_RATE_COSINE, 2e-3);
+    rate.end_rate = 1e-4;
     husk_progress *progress;
     husk_log *log = NULL;
     husk_batch batch;
@@ -345,8 +346,9 @@ int main(int count, char **arguments)
                            &error),
        &error);
     ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = seed), &graph, &error), &error);
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAMW, .rate = 2e-3f,
-                                                       .weight_decay = 0.1f, .beta2 = 0.98f);
+    husk_optimizer_params adam = husk_adamw(2e-3);
+    adam.weight_decay = 0.1;
+    adam.beta2 = 0.98;
     husk_value logits = build(graph, BATCH, bytes);
     husk_value next = husk_graph_input(graph, "next", HUSK_I32, 2, (int64_t[]){BATCH, LENGTH});
     next = husk_graph_reshape(graph, NULL, next, 1, (int64_t[]){BATCH * LENGTH});

@@ -169,7 +169,7 @@ static float activate(husk_act act, float x)
     case HUSK_ACT_RELU:
         return x < 0 ? 0 : x;
     case HUSK_ACT_LEAKY_RELU:
-        return x < 0 ? 0.01f * x : x;
+        return x < 0 ? BENCH_LEAKY_SLOPE * x : x;
     case HUSK_ACT_RELU6:
         return x < 0 ? 0 : x > 6 ? 6 : x;
     case HUSK_ACT_GELU:
@@ -260,7 +260,7 @@ static float derivative(husk_act act, float v)
     case HUSK_ACT_RELU:
         return v > 0 ? 1 : 0;
     case HUSK_ACT_LEAKY_RELU:
-        return v > 0 ? 1 : 0.01f;
+        return v > 0 ? 1 : BENCH_LEAKY_SLOPE;
     case HUSK_ACT_RELU6:
         return v > 0 && v < 6 ? 1 : 0;
     case HUSK_ACT_GELU:

@@ -196,7 +196,7 @@ bool onednn_activation(husk_act act, dnnl_alg_kind_t *kind, float *alpha, float 
         return true;
     case HUSK_ACT_LEAKY_RELU:
         *kind = dnnl_eltwise_relu;
-        *alpha = 0.01f;
+        *alpha = BENCH_LEAKY_SLOPE;
         return true;
     case HUSK_ACT_RELU6:
         *kind = dnnl_eltwise_clip;

@@ -8,11 +8,12 @@
 static bool run(const bench_ref_state *s, const husk_ref_array *y)
 {
     const bench_conv *v = &s->c.as.conv;
-    husk_conv_params params = HUSK_CONV_PARAMS(.activation = s->c.act, .groups = v->groups);
+    husk_conv_params params =
+        HUSK_CONV_PARAMS(.activation = s->c.act, .activation_slope = BENCH_LEAKY_SLOPE, .groups = v->groups);
     for (int64_t i = 0; i < v->space; i++) {
         params.stride[i] = v->stride[i];
         params.pad[i] = v->pad[i];
-        params.pad_end[i] = bench_encode_pad_end(v->pad[i], v->pad_end[i]);
+        params.pad_end_extra[i] = v->pad_end[i] - v->pad[i];
         params.dilation[i] = v->dilation[i];
     }
     husk_ref_array x = bench_ref_array(&s->data->x), w = bench_ref_array(&s->data->w), bias;

@@ -21,7 +21,7 @@ static bool run(const bench_ref_state *s, const husk_ref_array *y)
         params.window[i] = p->window[i];
         params.stride[i] = p->stride[i];
         params.pad[i] = p->pad[i];
-        params.pad_end[i] = bench_encode_pad_end(p->pad[i], p->pad_end[i]);
+        params.pad_end_extra[i] = p->pad_end[i] - p->pad[i];
         params.dilation[i] = p->dilation[i];
     }
     husk_ref_array x = bench_ref_array(&s->data->x), indices;

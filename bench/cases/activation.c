@@ -42,7 +42,7 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 
 static husk_activation_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_ACTIVATION_PARAMS(.activation = c->act, .variant = variant);
+    return HUSK_ACTIVATION_PARAMS(.activation = c->act, .slope = BENCH_LEAKY_SLOPE, .variant = variant);
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

@@ -197,7 +197,7 @@ static husk_status enqueue_composed(bench_husk_job *job, bench_husk_set *set)
     const husk_tensor v = husk_tensor_reshape(&set->saved[1], 3, v_shape), y = husk_tensor_reshape(&set->y, 3, y_shape);
     const husk_tensor *scores = &set->saved[2];
     const husk_gemm_params turned = HUSK_GEMM_PARAMS(.transpose_b = true), plain = HUSK_GEMM_PARAMS(0);
-    const husk_softmax_params softmax = HUSK_SOFTMAX_PARAMS(0);
+    const husk_softmax_params softmax = husk_softmax_defaults();
     husk_status status = husk_gemm(job->queue, &turned, scale_of(job->c), &q, &k, NULL, 0.0f, scores);
     note_bound(job);
     if (status == HUSK_OK)

@@ -97,7 +97,9 @@ static bool make_output(const bench_case *c, const bench_data *data, bench_outpu
 
 static husk_binary_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_BINARY_PARAMS(.op = c->as.binary.op, .variant = variant);
+    husk_binary_params params = husk_binary_defaults(c->as.binary.op);
+    params.variant = variant;
+    return params;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

@@ -183,12 +183,13 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 static husk_conv_params params_of(const bench_case *c, const char *variant)
 {
     const bench_conv *v = &c->as.conv;
-    husk_conv_params params = HUSK_CONV_PARAMS(.activation = c->act, .groups = v->groups,
-                                               .precision = c->precision, .variant = variant);
+    husk_conv_params params =
+        HUSK_CONV_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE, .groups = v->groups,
+                         .precision = c->precision, .variant = variant);
     for (int64_t i = 0; i < v->space; i++) {
         params.stride[i] = v->stride[i];
         params.pad[i] = v->pad[i];
-        params.pad_end[i] = bench_encode_pad_end(v->pad[i], v->pad_end[i]);
+        params.pad_end_extra[i] = v->pad_end[i] - v->pad[i];
         params.dilation[i] = v->dilation[i];
     }
     return params;

@@ -227,7 +227,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 static husk_gemm_params params_of(const bench_case *c, const char *variant)
 {
     return HUSK_GEMM_PARAMS(.transpose_a = (uint32_t)c->as.gemm.ta, .transpose_b = (uint32_t)c->as.gemm.tb,
-                            .activation = c->act, .precision = c->precision, .variant = variant);
+                            .activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE,
+                            .precision = c->precision, .variant = variant);
 }
 
 static husk_status husk_prepare(bench_husk_job *job)

@@ -54,7 +54,10 @@ static bool make_output(const bench_case *c, const bench_data *data, bench_outpu
 
 static husk_grad_scale_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_GRAD_SCALE_PARAMS(.limit = c->as.grad_scale.clips ? 1.0f : 0.0f, .variant = variant);
+    husk_grad_scale_params params = husk_grad_scale_defaults();
+    params.limit = c->as.grad_scale.clips ? 1.0f : 0.0f;
+    params.variant = variant;
+    return params;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

@@ -134,8 +134,10 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 
 static husk_loss_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)c->as.loss.kind,
-                            .reduction = (husk_loss_reduction)c->as.loss.reduction, .variant = variant);
+    husk_loss_params params = husk_loss_defaults((husk_loss_kind)c->as.loss.kind);
+    params.reduction = (husk_loss_reduction)c->as.loss.reduction;
+    params.variant = variant;
+    return params;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

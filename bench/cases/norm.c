@@ -125,9 +125,11 @@ static bool make_output(const bench_case *c, const bench_data *data, bench_outpu
 static husk_norm_params params_of(const bench_case *c, const char *variant)
 {
     const bench_norm *p = &c->as.norm;
-    return HUSK_NORM_PARAMS(.kind = (husk_norm_kind)p->kind,
-                            .groups = p->kind == HUSK_NORM_GROUP ? (uint32_t)p->groups : 0,
-                            .training = (uint32_t)p->training, .variant = variant);
+    husk_norm_params params = husk_norm_defaults((husk_norm_kind)p->kind);
+    params.groups = p->kind == HUSK_NORM_GROUP ? (uint32_t)p->groups : 0;
+    params.training = (uint32_t)p->training;
+    params.variant = variant;
+    return params;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

@@ -38,7 +38,11 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 
 static husk_one_hot_params params_of(const char *variant)
 {
-    return HUSK_ONE_HOT_PARAMS(.has_values = 1, .on = 0.9f, .off = 0.1f, .variant = variant);
+    husk_one_hot_params params = husk_one_hot_defaults();
+    params.on = 0.9f;
+    params.off = 0.1f;
+    params.variant = variant;
+    return params;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

@@ -75,9 +75,12 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 
 static husk_optimizer_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)c->as.optimizer.kind, .rate = 0x1p-7f,
-                                 .momentum = c->as.optimizer.kind == HUSK_OPTIMIZER_SGD ? 0.5f : 0.0f, .step = 2,
-                                 .variant = variant);
+    husk_optimizer_params params = husk_optimizer_defaults((husk_optimizer_kind)c->as.optimizer.kind, 0x1p-7);
+    params.momentum = c->as.optimizer.kind == HUSK_OPTIMIZER_SGD ? 0.5 : 0;
+    params.weight_decay = 0;
+    params.step = 2;
+    params.variant = variant;
+    return params;
 }
 
 static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)

@@ -199,7 +199,7 @@ static husk_pool_params params_of(const bench_case *c, const char *variant)
         params.window[i] = p->window[i];
         params.stride[i] = p->stride[i];
         params.pad[i] = p->pad[i];
-        params.pad_end[i] = bench_encode_pad_end(p->pad[i], p->pad_end[i]);
+        params.pad_end_extra[i] = p->pad_end[i] - p->pad[i];
         params.dilation[i] = p->dilation[i];
     }
     return params;

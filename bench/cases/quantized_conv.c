@@ -137,7 +137,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 static husk_quantized_conv_params params_of(const bench_case *c, const char *variant)
 {
     const bench_quantized_conv *p = &c->as.quantized_conv;
-    return HUSK_QUANTIZED_CONV_PARAMS(.activation = c->act, .stride = {p->stride, p->stride}, .pad = {p->pad, p->pad},
+    return HUSK_QUANTIZED_CONV_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE,
+                                      .stride = {p->stride, p->stride}, .pad = {p->pad, p->pad},
                                       .dilation = {p->dilation, p->dilation}, .groups = p->groups,
                                       .variant = variant);
 }

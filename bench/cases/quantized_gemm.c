@@ -87,7 +87,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 
 static husk_quantized_gemm_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_QUANTIZED_GEMM_PARAMS(.activation = c->act, .variant = variant);
+    return HUSK_QUANTIZED_GEMM_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE,
+                                      .variant = variant);
 }
 
 static const husk_quantization *c_quantization_of(const bench_case *c)

@@ -75,8 +75,12 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
 
 static husk_reduce_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)c->as.reduce.kind, .axes = c->as.reduce.ends ? 5 : 2,
-                              .variant = variant);
+    husk_reduce_params params =
+        HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)c->as.reduce.kind, .variant = variant);
+    params.axis_count = c->as.reduce.ends ? 2 : 1;
+    params.axes[0] = c->as.reduce.ends ? 0 : 1;
+    params.axes[1] = c->as.reduce.ends ? 2 : 0;
+    return params;
 }
 
 // Factors of both signs about 1, the nearer the more there are: however long the axis, products are of ordinary size.

@@ -18,8 +18,11 @@ static const bench_field fields[] = {
 
 static husk_softmax_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_SOFTMAX_PARAMS(.axis_from_last = c->as.softmax.inner == 1 ? 0 : 1,
-                               .log = (uint32_t)c->as.softmax.log, .variant = variant);
+    husk_softmax_params params = husk_softmax_defaults();
+    params.axis = 1;
+    params.log = (uint32_t)c->as.softmax.log;
+    params.variant = variant;
+    return params;
 }
 
 static double elements(const bench_case *c)

@@ -45,10 +45,4 @@ static inline int64_t bench_window_extent(int64_t window, int64_t dilation)
     return window > 1 && dilation > (most - 1) / (window - 1) ? most : dilation * (window - 1) + 1;
 }
 
-/* pad_end as the params say it: 0 there means as pad. */
-static inline int64_t bench_encode_pad_end(int64_t pad, int64_t pad_end)
-{
-    return pad_end == pad ? 0 : pad_end ? pad_end : HUSK_PAD_NONE;
-}
-
 #endif

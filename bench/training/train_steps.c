@@ -26,7 +26,7 @@ static const husk_pool_params halves = {.size = sizeof(husk_pool_params), .windo
 
 static husk_value add(husk_graph *graph, husk_value a, husk_value b)
 {
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_ADD);
     return husk_graph_binary(graph, NULL, &params, a, b);
 }
 
@@ -34,7 +34,7 @@ static husk_value add(husk_graph *graph, husk_value a, husk_value b)
 static husk_value block(husk_graph *graph, int64_t filters, husk_value x)
 {
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1});
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_activation_params relu = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_RELU);
     husk_conv_layer conv =
         HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same, .no_bias = 1);
@@ -58,7 +58,7 @@ static husk_value digits(husk_graph *graph)
 
 static husk_value cifar(husk_graph *graph)
 {
-    husk_reduce_params mean = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axes = 3);
+    husk_reduce_params mean = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 2, .axes = {-2, -1});
     husk_value x = husk_graph_input(graph, "x", HUSK_F32, 4, (int64_t[]){64, 3, 32, 32});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){64});
     for (int64_t filters = 32; filters <= 128; filters *= 2)
@@ -72,7 +72,8 @@ static husk_value cifar(husk_graph *graph)
 static husk_value lstm(husk_graph *graph)
 {
     husk_rnn_params both = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 128, .bidirectional = 1);
-    husk_reduce_params over_steps = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axes = 1u << 2);
+    husk_reduce_params over_steps =
+        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-3});
     husk_value x = husk_graph_input(graph, "ids", HUSK_I32, 2, (int64_t[]){64, 32});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){32});
     x = husk_graph_embedding_layer(graph, NULL, &HUSK_EMBEDDING_LAYER(.rows = 8000, .columns = 128), x);
@@ -176,7 +177,7 @@ int main(int count, char **arguments)
     husk_graph *graph;
     ok(husk_context_create(NULL, NULL, &context, &error), &error);
     ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = 1), &graph, &error), &error);
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 1e-3f);
+    husk_optimizer_params adam = husk_adam(1e-3);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = networks[which].build(graph), .optimizer = &adam);
     ok(husk_graph_compile(graph, &options, &error), &error);
     fill(graph, networks[which].ids ? "ids" : "x", networks[which].ids);

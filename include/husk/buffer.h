@@ -25,6 +25,11 @@ HUSK_API husk_status husk_buffer_create(husk_context *context, uint64_t bytes, h
 HUSK_API husk_status husk_buffer_view(husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                                       husk_buffer **view, husk_error *error);
 HUSK_API void husk_buffer_retain(husk_buffer *buffer);
+/*
+ * The last release gives the memory back, once what was enqueued with it has ended. Calls refuse a buffer, and a tensor
+ * that names it, after that: not for ever, since another buffer may have its address when 256 others were released
+ * since, and not once its context is gone.
+ */
 HUSK_API void husk_buffer_release(husk_buffer *buffer);
 HUSK_API uint64_t husk_buffer_size(const husk_buffer *buffer);
 HUSK_API husk_context *husk_buffer_context(const husk_buffer *buffer);

@@ -61,7 +61,7 @@ typedef enum husk_cache_mode {
 /*
  * Precision of f32 matrix work, named as PyTorch names it. Never lowered without being asked, by a call's params or
  * for all calls by the context's. Where no matrix engine (husk/engine.h) serves it, HIGH and MEDIUM are computed as
- * HIGHEST.
+ * HIGHEST, but for convolutions, of all dtypes but f64, which may take Winograd's algorithm in them (husk/ops/conv.h).
  *
  * HIGH takes each factor in two parts and leaves out the product of the low ones. From a sum of k products it differs
  * by
@@ -106,7 +106,8 @@ typedef struct husk_context_params {
 /*
  * Create a context. device: from a list, or NULL for what husk_device_list_select(NULL) gives.
  * params: NULL for the defaults. More units than the device has are INVALID_ARGUMENT; of a device that cannot be
- * divided by counts, as most GPUs, fewer than all are UNSUPPORTED.
+ * divided by counts, as most GPUs, and a PoCL that was built with OpenMP, TBB or for conformance (Debian's 7.1), fewer
+ * than all are UNSUPPORTED.
  */
 HUSK_API husk_status husk_context_create(const husk_device *device, const husk_context_params *params,
                                          husk_context **context, husk_error *error);

@@ -20,7 +20,11 @@
 #define HUSK_API
 #endif
 
+/* HUSK_ZEROS: what a struct is begun with, all of whose members are to be zero. */
 #ifdef __cplusplus
+#define HUSK_ZEROS \
+    {              \
+    }
 #define HUSK_BEGIN_DECLS extern "C" {
 #define HUSK_END_DECLS }
 #define HUSK_MAKE(type, ...)              \
@@ -29,6 +33,10 @@
         .size = sizeof(type), __VA_ARGS__ \
     }
 #else
+#define HUSK_ZEROS \
+    {              \
+        0          \
+    }
 #define HUSK_BEGIN_DECLS
 #define HUSK_END_DECLS
 #define HUSK_MAKE(type, ...)              \

@@ -44,6 +44,29 @@ typedef struct husk_tensor {
         strides[HUSK_MAX_RANK]; /* elements, not negative; all zero means packed, last dimension fastest */
 } husk_tensor;
 
+/*
+ * Axes. Which of a tensor's dimensions is meant is said in one way everywhere: 0 is the first, 1 the second ...; -1 the
+ * last, -2 the one before it ...; what a tensor of rank r does not have, below -r or from r on, is refused. It is
+ * PyTorch's dim and ONNX's axis.
+ *
+ *     call                                         what says it               where nothing is said
+ *     husk_tensor_slice, husk_graph_slice          axis                       it has to be
+ *     husk_tensor_permute, husk_graph_permute      order[], of all            it has to be
+ *     husk_softmax                                 params.axis                -1, the last
+ *     husk_norm, of LAYER and RMS                  params.axis, the first     -1, the last alone
+ *                                                  of those that are a set
+ *     husk_reduce                                  params.axes[axis_count]    all
+ *     husk_concat                                  params.axis                0, the first
+ *     husk_quantize, husk_dequantize               params.axis                0, the first
+ *
+ * Where an operator's definition says which dimension it is, there is nothing to say: the classes of husk_loss are
+ * dimension 1 (of [C] dimension 0), those of husk_one_hot the last, the channels of convolutions, pooling and the other
+ * kinds of husk_norm dimension 1.
+ */
+
+/* The number, from the first, of the dimension that an axis means; -1 where the tensor has none. */
+HUSK_API int32_t husk_tensor_dimension(const husk_tensor *tensor, int32_t axis);
+
 /* Bytes of one element; 0 for a number that is no dtype. */
 HUSK_API uint64_t husk_dtype_size(husk_dtype dtype);
 /* "f32" ...; "unknown" for a number that is no dtype. */
@@ -64,8 +87,8 @@ HUSK_API husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dt
  */
 /* Dimension d of the view is dimension order[d] of the tensor: a transpose of matrices is {1, 0}. */
 HUSK_API husk_tensor husk_tensor_permute(const husk_tensor *tensor, const int32_t *order);
-/* Of one dimension the elements first, first + step, ...: count of them. step is 1 or more. */
-HUSK_API husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t dimension, int64_t first, int64_t count,
+/* Of the dimension `axis` the elements first, first + step, ...: count of them. step is 1 or more. */
+HUSK_API husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t axis, int64_t first, int64_t count,
                                        int64_t step);
 /* A packed tensor's elements in another shape of as many elements. */
 HUSK_API husk_tensor husk_tensor_reshape(const husk_tensor *tensor, int32_t rank, const int64_t *shape);

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const float LEAKY_SLOPE = 0.01f;
-
 husk_status husk__epilogue_check(husk_act activation, float slope, const char *slope_name,
                                  const husk__scope *scope)
 {
@@ -23,7 +21,7 @@ husk__epilogue husk__epilogue_resolve(husk_act activation, float slope)
     if (activation == HUSK_ACT_RELU6)
         epilogue.high = 6.0f;
     if (activation == HUSK_ACT_LEAKY_RELU)
-        epilogue.slope = slope != 0.0f ? slope : LEAKY_SLOPE;
+        epilogue.slope = slope;
     epilogue.is_smooth = activation >= HUSK_ACT_GELU;
     return epilogue;
 }

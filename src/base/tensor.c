@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/axis.h"
 #include "base/tensor.h"
 
 #include <stdio.h>
@@ -154,6 +155,11 @@ static bool view_of(const husk_tensor *tensor, husk_tensor *view)
     return true;
 }
 
+int32_t husk_tensor_dimension(const husk_tensor *tensor, int32_t axis)
+{
+    return tensor ? husk__axis_dimension(axis, tensor->rank) : -1;
+}
+
 husk_tensor husk_tensor_permute(const husk_tensor *tensor, const int32_t *order)
 {
     husk_tensor from, view;
@@ -162,20 +168,25 @@ husk_tensor husk_tensor_permute(const husk_tensor *tensor, const int32_t *order)
         return impossible();
     view = from;
     for (int32_t d = 0; d < from.rank; ++d) {
-        if (order[d] < 0 || order[d] >= from.rank || (seen >> order[d] & 1))
+        const int32_t own = husk__axis_dimension(order[d], from.rank);
+        if (own < 0 || (seen >> own & 1))
             return impossible();
-        seen |= 1u << order[d];
-        view.shape[d] = from.shape[order[d]];
-        view.strides[d] = from.strides[order[d]];
+        seen |= 1u << own;
+        view.shape[d] = from.shape[own];
+        view.strides[d] = from.strides[own];
     }
     return view;
 }
 
-husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t dimension, int64_t first, int64_t count, int64_t step)
+husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t axis, int64_t first, int64_t count,
+                              int64_t step)
 {
     husk_tensor view;
     int64_t reach, start, last = 0;
-    if (!view_of(tensor, &view) || dimension < 0 || dimension >= view.rank || first < 0 || count < 0 || step < 1)
+    if (!view_of(tensor, &view))
+        return impossible();
+    const int32_t dimension = husk__axis_dimension(axis, view.rank);
+    if (dimension < 0 || first < 0 || count < 0 || step < 1)
         return impossible();
     if (count > 0 && (!husk__mul_i64(count - 1, step, &reach) || !husk__add_i64(first, reach, &last) ||
                       last >= view.shape[dimension]))

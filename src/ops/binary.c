@@ -136,19 +136,20 @@ static husk__elementwise resolve(const husk_binary_params *params)
                              .is_smooth = is_power,
                              .function = husk_binary_name(params->op),
                              .options = is_power ? " -DBINARY_POWER" : ""};
-    resolve_op(&own, params->op, params->alpha != 0.0f ? params->alpha : 1.0f,
-               params->beta != 0.0f ? params->beta : 1.0f);
+    resolve_op(&own, params->op, params->alpha, params->beta);
     return own;
 }
 
 husk_status husk_binary(husk_queue *queue, const husk_binary_params *params, const husk_tensor *a,
                         const husk_tensor *b, const husk_tensor *y)
 {
+    const husk_binary_params defaults = husk_binary_defaults(HUSK_BINARY_ADD);
     husk__scope scope;
     husk_binary_params given;
     husk_status status = husk__call_begin(queue, "husk_binary", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "HUSK_BINARY_PARAMS", params, &scope);
+        status = husk__params_read(&given, sizeof given, "husk_binary_defaults", params ? params : &defaults,
+                                   &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, a, b, y, &scope);
     if (status != HUSK_OK)
@@ -160,6 +161,6 @@ husk_status husk_binary(husk_queue *queue, const husk_binary_params *params, con
 // The program of most kinds.
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    const husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    const husk_binary_params params = husk_binary_defaults(HUSK_BINARY_ADD);
     return husk__elementwise_prewarm(queue, &husk__op_binary, resolve(&params), scope);
 }

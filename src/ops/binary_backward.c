@@ -327,8 +327,8 @@ static husk_status bind(husk_queue *queue, const arguments *given, const husk__s
 static problem resolve(const husk_binary_params *params, const arguments *given)
 {
     problem own = {.op = params->op,
-                   .alpha = params->alpha != 0.0f ? params->alpha : 1.0f,
-                   .beta = params->beta != 0.0f ? params->beta : 1.0f,
+                   .alpha = params->alpha,
+                   .beta = params->beta,
                    .adds = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0,
                    .dy = *given->dy};
     husk__tensor_bare(&own.dy);
@@ -350,12 +350,14 @@ husk_status husk_binary_backward(husk_queue *queue, const husk_binary_params *pa
                                  const husk_tensor *b, const husk_tensor *dy, const husk_tensor *da,
                                  const husk_tensor *db)
 {
+    const husk_binary_params defaults = husk_binary_defaults(HUSK_BINARY_ADD);
     husk__scope scope;
     husk_binary_params options;
     const arguments given = {dy, {a, b}, {da, db}};
     husk_status status = husk__call_begin(queue, "husk_binary_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "HUSK_BINARY_PARAMS", params, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_binary_defaults",
+                                   params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
     if (status == HUSK_OK)
@@ -380,7 +382,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         return status;
     const husk_tensor dy = husk_tensor_make(buffer, HUSK_F32, 1, shape);
     const husk_tensor one = {.buffer = buffer, .offset = 64};
-    const husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    const husk_binary_params params = husk_binary_defaults(HUSK_BINARY_ADD);
     const arguments tensors = {&dy, {NULL, NULL}, {&dy, &one}};
     const problem own = resolve(&params, &tensors);
     const husk__wish wish = {0};

@@ -2,6 +2,7 @@
 // Concat's calls: what is valid, and how the parts are shared out among launches.
 #include <stdio.h>
 
+#include "base/axis.h"
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/concat_problem.h"
@@ -24,15 +25,15 @@ static husk_status check_whole(husk_queue *queue, const husk__concat_call *call,
         return status;
     if (whole->rank == 0)
         return husk__reject(scope, call->whole_name, "has no dimensions");
-    if (params->axis < -whole->rank || params->axis >= whole->rank)
-        return husk__reject(scope, "params", "axis is %d, but there are %d dimensions", (int)params->axis,
-                            (int)whole->rank);
+    if (husk__axis_dimension(params->axis, whole->rank) < 0)
+        return husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT,
+                            HUSK__AXIS_VALUES(params->axis, whole->rank, call->whole_name));
     return is_gradient(call) ? HUSK_OK : husk__tensor_check_distinct(whole, call->whole_name, scope);
 }
 
 static int32_t axis_of(const husk_concat_params *params, const husk_tensor *whole)
 {
-    return params->axis < 0 ? params->axis + whole->rank : params->axis;
+    return husk__axis_dimension(params->axis, whole->rank);
 }
 
 // name: "inputs[3]".

@@ -22,7 +22,7 @@ void husk__conv_describe(const void *given, husk__key *key)
     husk__key_i64(key, problem->accumulates + 2 * problem->is_bias_alone);
     husk__key_i64(key, problem->activation);
     husk__key_f32(key, problem->activation == HUSK_ACT_LEAKY_RELU ? problem->slope : 0.0f);
-    husk__key_i64(key, problem->precision);
+    husk__key_i64(key, problem->precision + 16 * problem->allows_winograd);
     husk__key_i64(key, problem->geometry.groups);
     for (int32_t i = 0; i < problem->x.rank - 2; ++i) {
         husk__key_i64(key, problem->stride[i]);
@@ -37,9 +37,11 @@ void husk__conv_classify(const void *given, husk__text *text)
 {
     const husk__conv_problem *problem = given;
     const husk__conv_geometry *g = &problem->geometry;
-    husk__text_format(text, "%s", problem->precision == HUSK_PRECISION_HIGH     ? " high"
-                                  : problem->precision == HUSK_PRECISION_MEDIUM ? " medium"
-                                                                                : "");
+    husk__text_format(text, "%s",
+                      problem->precision == HUSK_PRECISION_HIGH     ? " high"
+                      : problem->precision == HUSK_PRECISION_MEDIUM ? " medium"
+                      : problem->allows_winograd                    ? " winograd"
+                                                                    : "");
     husk__text_format(text, " %s%s %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
                       husk_dtype_name(problem->dtype), problem->wide_output ? "/f32" : "",
                       g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""

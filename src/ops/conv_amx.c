@@ -218,7 +218,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     const husk__engine *engine;
     husk__product product;
     husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision,

@@ -138,7 +138,8 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     const husk__conv_tiles tiles = tiles_of(&candidate);
     husk__conv_state *state = NULL;
     husk__text options = {0};

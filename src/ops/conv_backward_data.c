@@ -40,8 +40,8 @@ const husk__op husk__op_conv_backward_data = {
 };
 
 // The names under which a call's tensors go: forward's input x is the output of both.
-static const husk__conv_names GRADIENT_NAMES = {"dx", "w", NULL, "dy", false, HUSK__CONV_X};
-static const husk__conv_names TRANSPOSE_NAMES = {"y", "w", NULL, "x", false, HUSK__CONV_X};
+static const husk__conv_names GRADIENT_NAMES = {"dx", "w", NULL, "dy", false, HUSK__CONV_X, false};
+static const husk__conv_names TRANSPOSE_NAMES = {"y", "w", NULL, "x", false, HUSK__CONV_X, true};
 
 static husk_status resolve(const husk_conv_params *params, const husk__conv_backward_data_arguments *arguments,
                            const husk__conv_names *names, husk__conv_problem *problem, const husk__scope *scope)

@@ -68,7 +68,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const husk__candidate candidate = {problem, traits, plan->configuration};
+    const husk__candidate candidate = {problem, traits, plan->configuration, false};
     state *s = calloc(1, sizeof *s);
     if (!s)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");

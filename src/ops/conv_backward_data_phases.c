@@ -170,8 +170,10 @@ static husk_conv_params make_phase(const husk__conv_problem *problem, const stat
                                    int64_t index, phase *p, int64_t *used)
 {
     const int32_t space = problem->x.rank - 2;
-    husk_conv_params params = HUSK_CONV_PARAMS(.activation = problem->activation, .activation_slope = problem->slope,
-                                               .groups = problem->geometry.groups, .precision = problem->precision);
+    husk_conv_params params =
+        HUSK_CONV_PARAMS(.activation = problem->activation, .activation_slope = problem->slope,
+                         .groups = problem->geometry.groups, .precision = problem->precision,
+                         .winograd = problem->allows_winograd);
     int64_t shape[HUSK_MAX_RANK] = {problem->x.shape[0], problem->x.shape[1]};
     p->meets = problem->w.shape[0] > 0;
     for (int32_t i = 0; i < space; ++i)
@@ -186,7 +188,7 @@ static husk_conv_params make_phase(const husk__conv_problem *problem, const stat
             continue;
         p->dy.offset += parts[i].from * problem->y.strides[2 + i];
         params.pad[i] = parts[i].pad;
-        params.pad_end[i] = parts[i].pad_end ? parts[i].pad_end : HUSK_PAD_NONE;
+        params.pad_end_extra[i] = parts[i].pad_end - parts[i].pad;
         params.dilation[i] = parts[i].dilation;
         p->taps[3 - space + i] = parts[i].taps;
         p->first[3 - space + i] = parts[i].first;
@@ -252,7 +254,8 @@ static double phase_cost(const husk__candidate *candidate, const state *s, int64
     const double reading =
         (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype) / BYTES_PER_NS;
     const husk__limit limit = husk__default_limit(tensors, 3);
-    if (husk__rank(&husk__op_conv, &own, candidate->traits, NULL, limit, &ranking, &silent) != HUSK_OK ||
+    if (husk__rank(&husk__op_conv, &own, candidate->traits, NULL, false, limit, &ranking, &silent) !=
+            HUSK_OK ||
         ranking.count == 0)
         return 0.0;
     return fmax(ranking.candidates[0].cost, reading);

@@ -79,7 +79,7 @@ const husk__op husk__op_conv_backward_weights = {
     .classify = husk__conv_classify,
 };
 
-static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false, HUSK__CONV_W};
+static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false, HUSK__CONV_W, false};
 
 // The shape of weights of which only the filters count, for a call that wants dbias alone.
 static husk_tensor no_weights(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *dy)

@@ -143,7 +143,8 @@ void husk__conv_backward_panels_layout(const husk__candidate *candidate, int64_t
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     state *s = calloc(1, sizeof *s);
     if (!s)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -185,7 +186,7 @@ husk_status husk__conv_backward_panels_reduce(const husk_plan *plan, husk_queue 
     const husk__conv_problem *problem = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
     const husk__configuration *configuration = find_configuration(traits);
-    const husk__candidate candidate = {problem, traits, configuration};
+    const husk__candidate candidate = {problem, traits, configuration, false};
     const int32_t *tile = configuration->values;
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t units = husk__max_i64(1, traits->compute_units);

@@ -161,7 +161,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     }
     if (rule)
         snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
-    return !rule;
+    return !rule && husk__conv_may_transform(candidate, reason);
 }
 
 static double cost(const husk__candidate *candidate)
@@ -196,7 +196,8 @@ static double flops(const husk__candidate *candidate)
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     char options[128];
     state *s = calloc(1, sizeof *s);
     if (!s)

@@ -274,7 +274,8 @@ enum { SCRATCH_AT, SCRATCH_ITEM, TILES, ROWS, COLUMNS, FILTER_ITEMS };
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     husk__conv_state *state;
     const bool is_rows = is_of_positions(plan->configuration);
     husk_status status =

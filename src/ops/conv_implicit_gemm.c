@@ -104,7 +104,8 @@ static uint64_t workspace(const husk__candidate *candidate)
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     husk__conv_state *state;
     husk_status status = husk__conv_prepare(plan, "conv_implicit_gemm.cl", "husk_conv_implicit_gemm",
                                             "husk_conv_implicit_gemm_pack", &state, scope);

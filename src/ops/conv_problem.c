@@ -3,6 +3,7 @@
 #include "ops/conv_problem.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -27,6 +28,8 @@ static husk_status check_options(const husk_conv_params *params, int32_t space, 
     if (params->groups < 0)
         return husk__reject(scope, "params", "groups is %lld, it must be at least 1",
                             (long long)params->groups);
+    if (params->winograd > 1)
+        return husk__reject(scope, "params", "winograd is %u, neither 0 nor 1", (unsigned)params->winograd);
     for (int32_t i = 0; i < space; ++i) {
         if (params->stride[i] < 0)
             return husk__reject(scope, "params", "stride[%d] is %lld, it must be at least 1", i,
@@ -37,10 +40,11 @@ static husk_status check_options(const husk_conv_params *params, int32_t space, 
         if (params->pad[i] < 0)
             return husk__reject(scope, "params", "pad[%d] is %lld, it must not be negative", i,
                                 (long long)params->pad[i]);
-        if (params->pad_end[i] < HUSK_PAD_NONE)
+        int64_t pad_end;
+        if (!husk__add_i64(params->pad[i], params->pad_end_extra[i], &pad_end) || pad_end < 0)
             return husk__reject(scope, "params",
-                                "pad_end[%d] is %lld, it must be HUSK_PAD_NONE or not negative", i,
-                                (long long)params->pad_end[i]);
+                                "pad_end_extra[%d] is %lld, which makes %lld of pad no number from 0 on", i,
+                                (long long)params->pad_end_extra[i], (long long)params->pad[i]);
     }
     return HUSK_OK;
 }
@@ -109,7 +113,7 @@ static husk_status output_extent(const husk__conv_problem *problem, int32_t i, i
     return HUSK_OK;
 }
 
-static const husk__conv_names OWN_NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y};
+static const husk__conv_names OWN_NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y, false};
 
 static husk_status resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                  const husk__conv_names *names, husk__conv_problem *problem,
@@ -130,15 +134,14 @@ static husk_status resolve_shape(const husk_conv_params *params, const husk_tens
     problem->activation = params->activation;
     problem->slope = husk__epilogue_resolve(params->activation, params->activation_slope).slope;
     problem->precision = params->precision;
+    problem->allows_winograd = params->winograd != 0;
     shape[0] = x->shape[0];
     shape[1] = w->shape[0];
     for (int32_t i = 0; i < x->rank - 2; ++i) {
         problem->stride[i] = params->stride[i] ? params->stride[i] : 1;
         problem->dilation[i] = params->dilation[i] ? params->dilation[i] : 1;
         problem->pad[i] = params->pad[i];
-        problem->pad_end[i] = params->pad_end[i] == 0               ? params->pad[i]
-                              : params->pad_end[i] == HUSK_PAD_NONE ? 0
-                                                                    : params->pad_end[i];
+        problem->pad_end[i] = params->pad[i] + params->pad_end_extra[i];
         status = output_extent(problem, i, &shape[2 + i], names, scope);
         if (status != HUSK_OK)
             return status;
@@ -289,6 +292,21 @@ husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor
     return husk__conv_resolve_named(params, x, w, bias, y, &OWN_NAMES, problem, scope);
 }
 
+// Of a transposed convolution: output_padding, the elements of its result past the fewest that are possible, may be the
+// stride or more where it is less than the dilation. Forward would have positions there that its input does not have.
+static void allow_padding(husk__conv_problem *problem, const husk_tensor *y, int64_t shape[HUSK_MAX_RANK])
+{
+    for (int32_t i = 0; i < problem->x.rank - 2 && y->rank == problem->x.rank; ++i) {
+        const int64_t stride = problem->stride[i], out = y->shape[2 + i], longer = shape[2 + i] - out;
+        const int64_t reach = problem->dilation[i] * (problem->w.shape[2 + i] - 1) + 1;
+        const int64_t padded = problem->x.shape[2 + i] + problem->pad[i] + problem->pad_end[i];
+        if (out < 1 || longer < 1 || padded - reach - (out - 1) * stride >= problem->dilation[i])
+            continue;
+        shape[2 + i] = out;
+        problem->pad_end[i] -= longer * stride;
+    }
+}
+
 husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                      const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
                                      husk__conv_problem *problem, const husk__scope *scope)
@@ -298,6 +316,8 @@ husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_
     husk_status status = resolve_shape(params, x, w, names, problem, shape, scope);
     if (status == HUSK_OK && bias)
         status = husk__conv_check_bias(bias, names->bias, w->shape[0], names->output != HUSK__CONV_W, scope);
+    if (status == HUSK_OK && names->is_transposed && y)
+        allow_padding(problem, y, shape);
     if (status == HUSK_OK)
         status = check_output(y, x->rank, shape, names, scope);
     if (status != HUSK_OK)
@@ -325,6 +345,7 @@ husk_status husk__conv_suit(husk_context *context, husk__conv_problem *problem, 
                             const husk__scope *scope)
 {
     problem->precision = husk__context_precision(context, problem->precision);
+    problem->allows_winograd = problem->allows_winograd || problem->precision != HUSK_PRECISION_HIGHEST;
     return husk__dtype_check(context, problem->dtype, of, scope);
 }
 
@@ -434,4 +455,12 @@ void husk__conv_set_geometry(husk__conv_problem *problem, int64_t groups)
     merge_dimensions(g);
     set_unused_strides(g->in, g->x_strides);
     set_unused_strides(g->out, g->y_strides);
+}
+
+bool husk__conv_may_transform(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    if (candidate->is_named || ((const husk__conv_problem *)candidate->problem)->allows_winograd)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "Winograd wants leave: precision high, or params.winograd");
+    return false;
 }

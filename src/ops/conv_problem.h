@@ -32,6 +32,7 @@ typedef struct husk__conv_problem {
     husk_act activation;
     float slope;
     husk_precision precision;
+    bool allows_winograd;                               /* by params, or by a precision below HIGHEST */
     int64_t stride[3], pad[3], pad_end[3], dilation[3]; /* one a space dimension of x */
     husk__conv_geometry geometry;
 } husk__conv_problem;
@@ -53,6 +54,9 @@ typedef struct husk__conv_state {
     int64_t extra[6];       /* the variant's own */
     float low, slope, high; /* of a piecewise linear activation, see cl/lib/activation.clh */
 } husk__conv_state;
+
+/* Whether Winograd's algorithm is allowed: by the problem, or because the variant is named. Writes why not. */
+bool husk__conv_may_transform(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 
 /* How work is divided among work-groups of the CPU family. */
 typedef struct husk__conv_split {
@@ -100,6 +104,7 @@ typedef struct husk__conv_names {
     const char *x, *w, *bias, *y;
     bool is_forward;
     enum { HUSK__CONV_Y, HUSK__CONV_X, HUSK__CONV_W } output; /* which of them the call writes */
+    bool is_transposed; /* x, which is written, may be longer than what y reaches */
 } husk__conv_names;
 husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                                      const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,

@@ -58,7 +58,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         rule = "this tile is for vectors of another width";
     if (rule)
         snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
-    return !rule;
+    return !rule && husk__conv_may_transform(candidate, reason);
 }
 
 static int64_t points(const husk__configuration *configuration)
@@ -195,7 +195,8 @@ static double flops(const husk__candidate *candidate)
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     husk__conv_state *state;
     husk_status status = husk__conv_prepare(plan, "conv_winograd.cl", "husk_conv_winograd",
                                             "husk_conv_winograd_pack", &state, scope);

@@ -86,6 +86,9 @@ husk_status husk__embedding_validate(husk_queue *queue, const husk_embedding_par
 {
     if (params->has_padding > 1)
         return husk__reject(scope, "params", "has_padding is %u, neither 0 nor 1", (unsigned)params->has_padding);
+    if (params->padding_index && !params->has_padding)
+        return husk__reject(scope, "params", "padding_index is %lld, but has_padding is 0",
+                            (long long)params->padding_index);
     if (params->scale_by_frequency > 1)
         return husk__reject(scope, "params", "scale_by_frequency is %u, neither 0 nor 1",
                             (unsigned)params->scale_by_frequency);

@@ -258,7 +258,8 @@ static husk_status kernels_of(const husk_plan *plan, bool b_is_packed, const hus
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
     amx_state *state = calloc(1, sizeof *state);
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");

@@ -208,7 +208,7 @@ static bool has_inverse(const husk__epilogue *activation)
     case HUSK_ACT_TANH:
         return true;
     case HUSK_ACT_LEAKY_RELU:
-        return activation->slope > 0.0f;
+        return activation->slope >= 0.0f;
     default:
         return false;
     }

@@ -307,7 +307,8 @@ static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char
 
 static husk__candidate candidate_of(const husk_plan *plan)
 {
-    return (husk__candidate){plan->problem, husk_context_traits(plan->context), configuration_of(plan)};
+    return (husk__candidate){plan->problem, husk_context_traits(plan->context), configuration_of(plan),
+                             false};
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -462,7 +463,7 @@ static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const hu
 uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
-    const husk__candidate own = {problem, candidate->traits, configuration_for(candidate->traits)};
+    const husk__candidate own = {problem, candidate->traits, configuration_for(candidate->traits), false};
     if (is_few(&problem->shape) || is_nothing(&problem->shape))
         return 0;
     const division d = divide(&problem->shape, &own, true, 0);

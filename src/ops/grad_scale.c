@@ -170,11 +170,13 @@ static husk_status validate(husk_queue *queue, const husk_grad_scale_params *par
         return husk__reject(scope, "params", "limit is %g, must not be negative", (double)params->limit);
     if (params->divides && !given->by)
         return husk__reject(scope, "by", "is NULL, but params.divides is set");
-    if (params->growth != 0 && !(params->growth >= 1 && params->growth < INFINITY))
+    if (!(params->growth >= 1 && params->growth < INFINITY))
         return husk__reject(scope, "params", "growth is %g, must be at least 1", (double)params->growth);
-    if (!(params->backoff >= 0 && params->backoff <= 1))
+    if (!(params->backoff > 0 && params->backoff <= 1))
         return husk__reject(scope, "params", "backoff is %g, must be more than 0 and at most 1",
                             (double)params->backoff);
+    if (params->interval == 0)
+        return husk__reject(scope, "params", "interval is 0, must be at least 1");
     husk_status status = husk__list_check(queue, &given->list, "tensors", true, scope);
     if (status == HUSK_OK && given->by)
         status = husk__list_check_number(queue, &given->list, given->by, "by", scope);
@@ -198,24 +200,26 @@ static husk_status enqueue(husk_queue *queue, const char *variant, const argumen
 husk_status husk_grad_scale(husk_queue *queue, const husk_grad_scale_params *params, const husk_tensor *const *tensors,
                             size_t count, const husk_tensor *by, const husk_tensor *found)
 {
+    const husk_grad_scale_params defaults = husk_grad_scale_defaults();
     husk__scope scope;
     husk_grad_scale_params options;
     arguments given = {.list = {tensors, count}, .by = by, .found = found};
     husk_status status = husk__call_begin(queue, "husk_grad_scale", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "HUSK_GRAD_SCALE_PARAMS", params, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_grad_scale_defaults",
+                                   params ? params : &defaults, &scope);
     given.state = status == HUSK_OK ? options.state : NULL;
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK)
         return status;
-    given.factor = options.factor != 0 ? options.factor : 1.0f;
+    given.factor = options.factor;
     given.limit = options.limit > 0 ? options.limit : INFINITY;
     given.divides = options.divides != 0;
     given.keeps = options.keeps != 0;
-    given.growth = options.growth != 0 ? options.growth : 2.0f;
-    given.backoff = options.backoff != 0 ? options.backoff : 0.5f;
-    given.interval = options.interval ? options.interval : 2000;
+    given.growth = options.growth;
+    given.backoff = options.backoff;
+    given.interval = options.interval;
     return enqueue(queue, options.variant, &given, &scope);
 }
 

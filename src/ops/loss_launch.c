@@ -333,7 +333,7 @@ husk_status husk__loss_prewarm(husk_queue *queue, const husk__op *op, bool is_ba
     const husk_tensor one = husk_tensor_make(buffer, HUSK_F32, 0, shape);
     const husk_loss_kind kinds[] = {HUSK_LOSS_CROSS_ENTROPY, HUSK_LOSS_MEAN_SQUARE};
     for (int i = 0; i < 2 && status == HUSK_OK; ++i) {
-        const husk_loss_params params = HUSK_LOSS_PARAMS(.kind = kinds[i]);
+        const husk_loss_params params = husk_loss_defaults(kinds[i]);
         const arguments given = {.x = &x, .target = &x, .dloss = &one, .last = is_backward ? &x : &one};
         const problem own = husk__loss_resolve(&params, &given, is_backward);
         const husk__wish wish = {0};

@@ -28,8 +28,10 @@ static husk_status check_params(const husk_loss_params *params, const husk__scop
         return husk__reject(scope, "params", "kind %d is none of husk_loss_kind", (int)params->kind);
     if ((int)params->reduction < HUSK_LOSS_MEAN || params->reduction > HUSK_LOSS_NONE)
         return husk__reject(scope, "params", "reduction %d is none of husk_loss_reduction", (int)params->reduction);
-    if (!(params->beta >= 0) || isinf(params->beta))
-        return husk__reject(scope, "params", "beta is %g, must be a finite number, not negative", (double)params->beta);
+    const bool needs_beta = params->kind == HUSK_LOSS_HUBER;
+    if (!(needs_beta ? params->beta > 0 : params->beta >= 0) || isinf(params->beta))
+        return husk__reject(scope, "params", "beta is %g, must be a finite number%s", (double)params->beta,
+                            needs_beta ? " above 0" : ", not negative");
     if (!(params->label_smoothing >= 0 && params->label_smoothing <= 1))
         return husk__reject(scope, "params", "label_smoothing is %g, must be 0 to 1", (double)params->label_smoothing);
     if (params->label_smoothing > 0 && params->kind != HUSK_LOSS_CROSS_ENTROPY)
@@ -234,11 +236,13 @@ problem husk__loss_resolve(const husk_loss_params *params, const arguments *give
         own.dx = without_buffer(given->last);
     own.accumulates = is_backward && (params->accumulate & HUSK_ACCUMULATE_INPUTS);
     if (own.kind == HUSK_LOSS_SMOOTH_ABSOLUTE || own.kind == HUSK_LOSS_HUBER)
-        own.beta = params->beta != 0 ? params->beta : 1.0f;
+        own.beta = params->beta;
+    if (own.kind == HUSK_LOSS_SMOOTH_ABSOLUTE && own.beta == 0) // nothing is smoothed
+        own.kind = HUSK_LOSS_ABSOLUTE;
     own.log_target = own.kind == HUSK_LOSS_DIVERGENCE && params->log_target;
     own.smoothing = params->label_smoothing;
     if (own.has_labels)
-        own.ignored = params->ignores ? params->ignore_index : -100;
+        own.ignored = params->ignore_index;
     return own;
 }
 

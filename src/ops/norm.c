@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/axis.h"
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/norm_problem.h"
@@ -61,9 +62,10 @@ static bool is_trailing(const husk_norm_params *params)
     return params->kind == HUSK_NORM_LAYER || params->kind == HUSK_NORM_RMS;
 }
 
-static int32_t get_dimensions(const husk_norm_params *params)
+// How many of the last dimensions are a set of LAYER and RMS.
+static int32_t get_dimensions(const husk_norm_params *params, const husk_tensor *x)
 {
-    return params->dimensions ? (int32_t)params->dimensions : 1;
+    return x->rank - husk__axis_dimension(params->axis, x->rank);
 }
 
 static husk_status check_shape_options(const husk_norm_params *params, const husk_tensor *x, const husk__scope *scope)
@@ -71,19 +73,17 @@ static husk_status check_shape_options(const husk_norm_params *params, const hus
     if (is_trailing(params)) {
         if (x->rank < 1)
             return husk__reject(scope, "x", "rank is 0, must be 1 to %d", HUSK_MAX_RANK);
-        if (params->dimensions > (uint32_t)x->rank)
-            return husk__reject(scope, "params", "dimensions is %u, must be at most x's rank %d",
-                                (unsigned)params->dimensions, (int)x->rank);
+        if (husk__axis_dimension(params->axis, x->rank) < 0)
+            return husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT,
+                                HUSK__AXIS_VALUES(params->axis, x->rank, "x"));
         if (params->groups)
             return husk__reject(scope, "params", "groups is %u, but kind is %s", (unsigned)params->groups,
                                 husk_norm_kind_name(params->kind));
         return HUSK_OK;
     }
     if (x->rank < 2)
-        return husk__reject(scope, "x", "rank is %d, must be 2 to %d: N, C, space", (int)x->rank, HUSK_MAX_RANK);
-    if (params->dimensions)
-        return husk__reject(scope, "params", "dimensions is %u, but kind is %s", (unsigned)params->dimensions,
-                            husk_norm_kind_name(params->kind));
+        return husk__reject(scope, "x", "rank is %d, must be 2 to %d: N, C, space", (int)x->rank,
+                            HUSK_MAX_RANK);
     if (params->groups && params->kind != HUSK_NORM_GROUP)
         return husk__reject(scope, "params", "groups is %u, but kind is %s", (unsigned)params->groups,
                             husk_norm_kind_name(params->kind));
@@ -97,14 +97,14 @@ husk_status husk__norm_check_params(const husk_norm_params *params, const husk_t
 {
     if ((uint32_t)params->kind > (uint32_t)HUSK_NORM_BATCH)
         return husk__reject(scope, "params", "kind is %d, which is none", (int)params->kind);
-    if (!isfinite(params->epsilon) || (params->epsilon < 0 && params->epsilon != HUSK_NORM_NO_EPSILON))
-        return husk__reject(scope, "params", "epsilon is %g, must be 0 (1e-5), positive, or HUSK_NORM_NO_EPSILON",
+    if (!isfinite(params->epsilon) || params->epsilon < 0)
+        return husk__reject(scope, "params", "epsilon is %g, must be finite and not negative",
                             (double)params->epsilon);
     if (!(params->momentum >= 0 && params->momentum <= 1))
-        return husk__reject(scope, "params", "momentum is %g, must be 0 (0.1) to 1", (double)params->momentum);
-    if ((params->momentum != 0 || params->training) && params->kind != HUSK_NORM_BATCH)
-        return husk__reject(scope, "params", "%s is not 0, but kind is %s",
-                            params->training ? "training" : "momentum", husk_norm_kind_name(params->kind));
+        return husk__reject(scope, "params", "momentum is %g, must be 0 to 1", (double)params->momentum);
+    if (params->training && params->kind != HUSK_NORM_BATCH)
+        return husk__reject(scope, "params", "training is not 0, but kind is %s",
+                            husk_norm_kind_name(params->kind));
     if (params->accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL)
         return husk__reject(scope, "params", "accumulate is %u, which has unknown bits", (unsigned)params->accumulate);
     return check_shape_options(params, x, scope);
@@ -112,7 +112,7 @@ husk_status husk__norm_check_params(const husk_norm_params *params, const husk_t
 
 static husk_tensor make_small(const husk_norm_params *params, const husk_tensor *x, husk__norm_belonging belonging)
 {
-    const int32_t first = x->rank - get_dimensions(params);
+    const int32_t first = is_trailing(params) ? husk__axis_dimension(params->axis, x->rank) : 0;
     const int64_t groups = params->kind == HUSK_NORM_GROUP ? (params->groups ? params->groups : 1) : x->shape[1];
     const husk_dtype statistic = x->dtype == HUSK_F64 ? HUSK_F64 : HUSK_F32;
     const int64_t by_image[] = {x->shape[0], groups};
@@ -169,14 +169,10 @@ static husk_tensor without_memory(const husk_tensor *tensor)
 husk__norm_problem husk__norm_resolve(const husk_norm_params *params, const husk_tensor *x, const husk_tensor *y,
                                       const husk_tensor *z)
 {
-    husk__norm_problem own = {.kind = params->kind, .epsilon = 1e-5f, .momentum = 0.1f};
-    own.dimensions = is_trailing(params) ? get_dimensions(params) : 0;
+    husk__norm_problem own = {.kind = params->kind, .epsilon = params->epsilon, .momentum = params->momentum};
+    own.dimensions = is_trailing(params) ? get_dimensions(params, x) : 0;
     if (!is_trailing(params))
         own.groups = params->kind != HUSK_NORM_GROUP ? x->shape[1] : params->groups ? params->groups : 1;
-    if (params->epsilon != 0)
-        own.epsilon = params->epsilon == HUSK_NORM_NO_EPSILON ? 0 : params->epsilon;
-    if (params->momentum != 0)
-        own.momentum = params->momentum;
     own.uses_running = params->kind == HUSK_NORM_BATCH && !params->training;
     own.tensors[HUSK__NORM_X] = without_memory(x);
     own.tensors[HUSK__NORM_Y] = without_memory(y);
@@ -291,6 +287,7 @@ husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const h
                       const husk_tensor *running_variance, const husk_tensor *y, const husk_tensor *mean,
                       const husk_tensor *rstd)
 {
+    const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     husk__scope scope;
     husk_norm_params options;
     const husk__norm_arguments given = {.x = x,
@@ -303,7 +300,8 @@ husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const h
                                         .rstd = rstd};
     husk_status status = husk__call_begin(queue, "husk_norm", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "HUSK_NORM_PARAMS", params, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_norm_defaults",
+                                   params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK || husk__tensor_count(x) == 0)
@@ -327,7 +325,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const husk_tensor images[] = {husk_tensor_make(buffer, HUSK_F32, 4, shape),
                                   husk_tensor_make_channels_last(buffer, HUSK_F32, 4, shape)};
     for (int i = 0; i < 2 && status == HUSK_OK; ++i) {
-        const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 4);
+        const husk_norm_params params =
+            HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 4, .axis = -1, .epsilon = 1e-5f);
         const husk__norm_problem own = husk__norm_resolve(&params, &images[i], &images[i], NULL);
         const husk__wish wish = {0};
         const husk__norm_arguments given = {.x = &images[i], .y = &images[i]};

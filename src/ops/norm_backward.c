@@ -133,6 +133,7 @@ husk_status husk_norm_backward(husk_queue *queue, const husk_norm_params *params
                                const husk_tensor *dy, const husk_tensor *dx, const husk_tensor *dscale,
                                const husk_tensor *dbias)
 {
+    const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     husk__scope scope;
     husk_norm_params options;
     const husk__norm_arguments given = {.x = x,
@@ -145,7 +146,8 @@ husk_status husk_norm_backward(husk_queue *queue, const husk_norm_params *params
                                         .dbias = dbias};
     husk_status status = husk__call_begin(queue, "husk_norm_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "HUSK_NORM_PARAMS", params, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_norm_defaults",
+                                   params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK)
@@ -173,7 +175,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const husk_tensor saved = husk_tensor_make(buffer, HUSK_F32, 2, statistics);
     const husk_tensor parameter = husk_tensor_make(buffer, HUSK_F32, 1, channels);
     for (int i = 0; i < 2 && status == HUSK_OK; ++i) {
-        const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 4);
+        const husk_norm_params params =
+            HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 4, .axis = -1, .epsilon = 1e-5f);
         const husk_tensor *x = &images[i];
         const husk__norm_arguments given = {.x = x, .mean = &saved, .rstd = &saved, .dy = x, .dx = x,
                                             .dscale = &parameter, .dbias = &parameter};

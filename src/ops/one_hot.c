@@ -193,11 +193,9 @@ static husk_status check_shapes(const husk_tensor *labels, const husk_tensor *y,
     return husk__tensor_check_shape(y, "y", y->rank, shape, "labels' and the classes", scope);
 }
 
-static husk_status validate(husk_queue *queue, const husk_one_hot_params *params, const husk_tensor *labels,
-                            const husk_tensor *y, const husk__scope *scope)
+static husk_status validate(husk_queue *queue, const husk_tensor *labels, const husk_tensor *y,
+                            const husk__scope *scope)
 {
-    if (params->has_values > 1)
-        return husk__reject(scope, "params", "has_values is %u, neither 0 nor 1", (unsigned)params->has_values);
     husk_status status = husk__tensor_check_indices(labels, "labels", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_real(queue, y, "y", scope);
@@ -222,21 +220,22 @@ static husk_status enqueue(husk_queue *queue, const husk_one_hot_params *params,
     husk__tensor_bare(&own.y);
     const husk_tensor *const operands[] = {labels, y};
     const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
-    const arguments tensors = {labels, y, params->has_values ? params->on : 1.0f,
-                               params->has_values ? params->off : 0.0f};
+    const arguments tensors = {labels, y, params->on, params->off};
     return husk__plan_immediate(queue, &husk__op_one_hot, &own, &wish, &tensors, scope);
 }
 
 husk_status husk_one_hot(husk_queue *queue, const husk_one_hot_params *params, const husk_tensor *labels,
                          const husk_tensor *y)
 {
+    const husk_one_hot_params defaults = husk_one_hot_defaults();
     husk__scope scope;
     husk_one_hot_params given;
     husk_status status = husk__call_begin(queue, "husk_one_hot", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "HUSK_ONE_HOT_PARAMS", params, &scope);
+        status = husk__params_read(&given, sizeof given, "husk_one_hot_defaults", params ? params : &defaults,
+                                   &scope);
     if (status == HUSK_OK)
-        status = validate(queue, &given, labels, y, &scope);
+        status = validate(queue, labels, y, &scope);
     return status == HUSK_OK ? enqueue(queue, &given, labels, y, &scope) : status;
 }
 
@@ -244,7 +243,7 @@ husk_status husk_one_hot(husk_queue *queue, const husk_one_hot_params *params, c
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
     const int64_t shape[] = {2, 16};
-    const husk_one_hot_params params = HUSK_ONE_HOT_PARAMS(0);
+    const husk_one_hot_params params = husk_one_hot_defaults();
     husk_buffer *buffer;
     husk_status status = husk_buffer_create(husk_queue_context(queue), 256, &buffer, scope->error);
     if (status != HUSK_OK)

@@ -165,7 +165,7 @@ static int32_t flags_of(const husk_optimizer_params *params)
 static husk_status check_params(const husk_optimizer_params *params, const husk__scope *scope)
 {
     const struct {
-        float value, largest;
+        double value, largest;
         const char *name;
     } numbers[] = {{params->momentum, INFINITY, "momentum"}, {params->dampening, INFINITY, "dampening"},
                    {params->beta, 1, "beta"},                {params->beta2, 1, "beta2"},
@@ -173,11 +173,11 @@ static husk_status check_params(const husk_optimizer_params *params, const husk_
     if ((int)params->kind < HUSK_OPTIMIZER_SGD || params->kind > HUSK_OPTIMIZER_ADAMW)
         return husk__reject(scope, "params", "kind %d is none of husk_optimizer_kind", (int)params->kind);
     if (!isfinite(params->rate))
-        return husk__reject(scope, "params", "rate is %g, must be finite", (double)params->rate);
+        return husk__reject(scope, "params", "rate is %g, must be finite", params->rate);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         if (!(numbers[i].value >= 0 && numbers[i].value < numbers[i].largest))
-            return husk__reject(scope, "params", "%s is %g, must be at least 0 and less than %g", numbers[i].name,
-                                (double)numbers[i].value, (double)numbers[i].largest);
+            return husk__reject(scope, "params", "%s is %g, must be at least 0 and less than %g",
+                                numbers[i].name, numbers[i].value, numbers[i].largest);
     if (params->nesterov && params->kind == HUSK_OPTIMIZER_SGD && (params->momentum == 0 || params->dampening != 0))
         return husk__reject(scope, "params", "nesterov needs a momentum and no dampening");
     return HUSK_OK;
@@ -268,23 +268,22 @@ static void resolve(const husk_optimizer_params *params, arguments *given)
 {
     const bool is_adam = params->kind >= HUSK_OPTIMIZER_ADAM;
     const bool is_decoupled = params->kind == HUSK_OPTIMIZER_ADAMW;
-    const double step = params->step ? (double)params->step : 1.0, rate = (double)params->rate;
-    const double beta = params->beta != 0 ? (double)params->beta : is_adam ? 0.9 : 0.99;
-    const double beta2 = params->beta2 != 0 ? (double)params->beta2 : 0.999;
+    const double step = params->step ? (double)params->step : 1.0, rate = params->rate;
+    const double beta = params->beta, beta2 = params->beta2;
     given->divides = params->divides != 0;
     given->kind = is_adam ? HUSK_OPTIMIZER_ADAM : (int32_t)params->kind;
     given->flags = flags_of(params);
     const bool counts = !given->skipped; // else the device does
     given->number = step;
     given->rate = is_adam && counts ? rate / (1 - pow(beta, step)) : rate;
-    given->shrink = is_decoupled ? 1 - rate * (double)params->weight_decay : 1.0;
-    given->decay = is_decoupled ? 0.0 : (double)params->weight_decay;
-    given->epsilon = params->epsilon != 0 ? (double)params->epsilon : 1e-8;
-    given->keep = is_adam ? beta : (double)params->momentum;
-    given->add = is_adam ? 1 - beta : 1 - (double)params->dampening;
+    given->shrink = is_decoupled ? 1 - rate * params->weight_decay : 1.0;
+    given->decay = is_decoupled ? 0.0 : params->weight_decay;
+    given->epsilon = params->epsilon;
+    given->keep = is_adam ? beta : params->momentum;
+    given->add = is_adam ? 1 - beta : 1 - params->dampening;
     given->keep2 = is_adam ? beta2 : beta;
     given->add2 = 1 - (is_adam ? beta2 : beta);
-    given->scale = is_adam ? 1 / sqrt(1 - pow(beta2, step)) : (double)params->momentum;
+    given->scale = is_adam ? 1 / sqrt(1 - pow(beta2, step)) : params->momentum;
     if (params->kind == HUSK_OPTIMIZER_SGD && step == 1 && counts) { // first is the gradient itself
         given->add = 1.0;
         given->keep = 0.0;
@@ -295,12 +294,14 @@ husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *param
                            const husk_tensor *w, const husk_tensor *first, const husk_tensor *second,
                            const husk_tensor *third)
 {
+    const husk_optimizer_params defaults = husk_sgd(0);
     husk__scope scope;
     husk_optimizer_params options;
     arguments given = {.g = g, .w = w, .first = first, .second = second, .third = third};
     husk_status status = husk__call_begin(queue, "husk_optimizer", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "HUSK_OPTIMIZER_PARAMS", params, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_sgd, husk_adam ...",
+                                   params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
     given.copy = options.copy;
@@ -329,7 +330,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const husk_tensor w = husk_tensor_make(buffer, HUSK_F32, 1, shape);
     husk_tensor g = w;
     g.offset = 64;
-    const husk_optimizer_params params = HUSK_OPTIMIZER_PARAMS(.rate = 0.1f);
+    const husk_optimizer_params params = husk_sgd(0.1);
     arguments given = {.g = &g, .w = &w};
     const problem own = {.count = 64};
     const husk__wish wish = {0};

@@ -22,14 +22,12 @@ static husk_status resolve_options(const husk_pool_params *params, int d, dimens
     own->window = params->window[d];
     own->stride = params->stride[d] ? params->stride[d] : params->window[d];
     own->pad = params->pad[d];
-    own->pad_end = params->pad_end[d] == HUSK_PAD_NONE ? 0
-                   : params->pad_end[d]                ? params->pad_end[d]
-                                                       : own->pad;
     own->dilation = params->dilation[d] ? params->dilation[d] : 1;
     if (params->global) {
-        if (own->window || own->stride || own->pad || params->pad_end[d] || params->dilation[d])
-            return husk__reject(scope, "params",
-                                "global is set, so window, stride, pad, pad_end and dilation must be 0");
+        if (own->window || own->stride || own->pad || params->pad_end_extra[d] || params->dilation[d])
+            return husk__reject(
+                scope, "params",
+                "global is set, so window, stride, pad, pad_end_extra and dilation must be 0");
         own->window = own->in;
         own->stride = 1;
         return HUSK_OK;
@@ -43,10 +41,12 @@ static husk_status resolve_options(const husk_pool_params *params, int d, dimens
     if (own->dilation < 1)
         return husk__reject(scope, "params", "dilation[%d] is %lld, must not be negative", d,
                             (long long)own->dilation);
-    if (own->pad < 0 || own->pad_end < 0)
-        return husk__reject(scope, "params", "%s[%d] is %lld, must not be negative",
-                            own->pad < 0 ? "pad" : "pad_end", d,
-                            (long long)(own->pad < 0 ? own->pad : own->pad_end));
+    if (own->pad < 0)
+        return husk__reject(scope, "params", "pad[%d] is %lld, must not be negative", d, (long long)own->pad);
+    if (!husk__add_i64(own->pad, params->pad_end_extra[d], &own->pad_end) || own->pad_end < 0)
+        return husk__reject(scope, "params",
+                            "pad_end_extra[%d] is %lld, which makes %lld of pad no number from 0 on", d,
+                            (long long)params->pad_end_extra[d], (long long)own->pad);
     return HUSK_OK;
 }
 
@@ -72,7 +72,7 @@ static husk_status resolve_dimension(const husk_pool_params *params, int d, dime
     const int64_t extent = own->dilation * (own->window - 1) + 1;
     if (own->pad >= extent || own->pad_end >= extent)
         return husk__reject(scope, "params", "%s[%d] is %lld, must be less than the window's extent of %lld",
-                            own->pad >= extent ? "pad" : "pad_end", d,
+                            own->pad >= extent ? "pad" : "pad and pad_end_extra", d,
                             (long long)(own->pad >= extent ? own->pad : own->pad_end), (long long)extent);
     if (extent > LARGEST)
         return husk__fail(scope, HUSK_UNSUPPORTED,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/axis.h"
 #include "base/checked.h"
 #include "base/params.h"
 #include "base/tensor.h"
@@ -216,18 +217,18 @@ static husk_status check_bytes(const husk_tensor *tensor, const char *argument, 
 }
 
 // One number, or one for each channel.
-static husk_status check_channels(const husk_tensor *tensor, const char *argument, const husk_tensor *x, uint32_t axis,
-                                  const husk__scope *scope)
+static husk_status check_channels(const husk_tensor *tensor, const char *argument, const husk_tensor *x,
+                                  int32_t axis, const husk__scope *scope)
 {
     char text[HUSK__SHAPE_TEXT];
     if (husk__tensor_count(tensor) == 1)
         return HUSK_OK;
-    if (axis >= (uint32_t)x->rank)
-        return husk__reject(scope, "params", "axis is %u, must be less than x's rank %d", (unsigned)axis,
-                            (int)x->rank);
-    if (tensor->rank != 1 || tensor->shape[0] != x->shape[axis])
+    const int32_t dimension = husk__axis_dimension(axis, x->rank);
+    if (dimension < 0)
+        return husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT, HUSK__AXIS_VALUES(axis, x->rank, "x"));
+    if (tensor->rank != 1 || tensor->shape[0] != x->shape[dimension])
         return husk__reject(scope, argument, "is %s; it must have one element, or be [%lld]",
-                            husk__shape_text(tensor, text), (long long)x->shape[axis]);
+                            husk__shape_text(tensor, text), (long long)x->shape[dimension]);
     return HUSK_OK;
 }
 
@@ -273,14 +274,14 @@ static husk_tensor resolved(const husk_tensor *tensor)
 }
 
 // One number or one a channel, as it lies along the dimensions of x.
-static husk_tensor along(const husk_tensor *tensor, const husk_tensor *x, uint32_t axis)
+static husk_tensor along(const husk_tensor *tensor, const husk_tensor *x, int32_t axis)
 {
     const husk_tensor plain = resolved(tensor);
     husk_tensor made = *x;
     made.dtype = tensor->dtype;
     memset(made.strides, 0, sizeof made.strides);
     if (husk__tensor_count(tensor) != 1)
-        made.strides[axis] = plain.strides[0];
+        made.strides[husk__axis_dimension(axis, x->rank)] = plain.strides[0];
     return made;
 }
 

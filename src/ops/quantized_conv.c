@@ -148,9 +148,7 @@ static void set_space(const husk_conv_params *params, problem *own)
         own->stride[i] = params->stride[d] && own->out[i] > 1 ? params->stride[d] : 1;
         own->dilation[i] = params->dilation[d] && own->filter[i] > 1 ? params->dilation[d] : 1;
         own->pad[i] = params->pad[d];
-        own->pad_end[i] = params->pad_end[d] == HUSK_PAD_NONE ? 0
-                          : params->pad_end[d]                ? params->pad_end[d]
-                                                              : params->pad[d];
+        own->pad_end[i] = params->pad[d] + params->pad_end_extra[d]; // the shape of y was checked with it
     }
 }
 

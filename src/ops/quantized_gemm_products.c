@@ -152,7 +152,7 @@ typedef struct products_state {
 
 static husk__candidate candidate_of(const husk_plan *plan)
 {
-    return (husk__candidate){plan->problem, husk_context_traits(plan->context), plan->configuration};
+    return (husk__candidate){plan->problem, husk_context_traits(plan->context), plan->configuration, false};
 }
 
 husk_status husk__products_kernel(const husk_plan *plan, const husk__products *own, const char *file,

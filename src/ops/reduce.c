@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/axis.h"
 #include "base/params.h"
 #include "base/tensor.h"
 
@@ -177,13 +178,30 @@ const char *husk_reduce_kind_name(husk_reduce_kind kind)
     return "unknown";
 }
 
-uint32_t husk__reduce_axes(uint32_t axes, int32_t rank)
+husk_status husk__reduce_axes(const husk_reduce_params *params, const husk_tensor *x, const char *argument,
+                              uint32_t *reduced, const husk__scope *scope)
 {
-    uint32_t reduced = 0;
-    for (int32_t d = 0; d < rank; ++d)
-        if (axes == 0 || (axes >> (rank - 1 - d) & 1))
-            reduced |= 1u << d;
-    return reduced;
+    *reduced = params->axis_count == 0 ? (1u << x->rank) - 1 : 0;
+    if (params->axis_count < 0 || params->axis_count > HUSK_MAX_RANK)
+        return husk__reject(scope, "params", "axis_count is %d, must be 0 to %d", (int)params->axis_count,
+                            HUSK_MAX_RANK);
+    for (int32_t i = 0; i < HUSK_MAX_RANK; ++i) {
+        if (i >= params->axis_count) {
+            if (params->axes[i] != 0)
+                return husk__reject(scope, "params", "axes[%d] is %d, but axis_count is %d", (int)i,
+                                    (int)params->axes[i], (int)params->axis_count);
+            continue;
+        }
+        const int32_t dimension = husk__axis_dimension(params->axes[i], x->rank);
+        if (dimension < 0)
+            return husk__reject(scope, "params", "axes[%d] " HUSK__AXIS_TEXT, (int)i,
+                                HUSK__AXIS_VALUES(params->axes[i], x->rank, argument));
+        if (*reduced >> dimension & 1)
+            return husk__reject(scope, "params", "axes[%d] is %d, a dimension that is named already", (int)i,
+                                (int)params->axes[i]);
+        *reduced |= 1u << dimension;
+    }
+    return HUSK_OK;
 }
 
 husk_status husk__reduce_check_shape(const husk_tensor *y, const char *argument, const husk_tensor *x, uint32_t reduced,
@@ -224,10 +242,9 @@ husk_tensor husk__reduce_align(const husk_tensor *y, const husk_tensor *x, uint3
 }
 
 static husk_status check_kind(const husk_reduce_params *params, const husk_tensor *x, const husk_tensor *y,
-                              const husk__scope *scope)
+                              uint32_t reduced, const husk__scope *scope)
 {
     const bool is_position = params->kind == HUSK_REDUCE_ARGMAX || params->kind == HUSK_REDUCE_ARGMIN;
-    const uint32_t reduced = husk__reduce_axes(params->axes, x->rank);
     int64_t count = 1;
     for (int32_t d = 0; d < x->rank; ++d)
         count *= reduced >> d & 1 ? x->shape[d] : 1;
@@ -243,23 +260,22 @@ static husk_status check_kind(const husk_reduce_params *params, const husk_tenso
 }
 
 static husk_status validate(husk_queue *queue, const husk_reduce_params *params, const husk_tensor *x,
-                            const husk_tensor *y, const husk__scope *scope)
+                            const husk_tensor *y, uint32_t *reduced, const husk__scope *scope)
 {
     if ((uint32_t)params->kind > HUSK_REDUCE_LOG_SUM_EXP)
         return husk__reject(scope, "params", "kind %d is unknown", (int)params->kind);
     const bool is_position = params->kind == HUSK_REDUCE_ARGMAX || params->kind == HUSK_REDUCE_ARGMIN;
     husk_status status = husk__tensor_check_real(queue, x, "x", scope);
-    if (status == HUSK_OK && params->axes >> x->rank != 0)
-        status = husk__reject(scope, "params", "axes is 0x%x, which names a dimension that x of rank %d does not have",
-                              (unsigned)params->axes, (int)x->rank);
+    if (status == HUSK_OK)
+        status = husk__reduce_axes(params, x, "x", reduced, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, is_position && y ? y->dtype : x->dtype, "y", scope);
     if (status == HUSK_OK)
-        status = husk__reduce_check_shape(y, "y", x, husk__reduce_axes(params->axes, x->rank), scope);
+        status = husk__reduce_check_shape(y, "y", x, *reduced, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(y, "y", scope);
     if (status == HUSK_OK)
-        status = check_kind(params, x, y, scope);
+        status = check_kind(params, x, y, *reduced, scope);
     if (status == HUSK_OK)
         status = husk__tensor_bind(queue, x, "x", scope);
     if (status == HUSK_OK)
@@ -269,10 +285,10 @@ static husk_status validate(husk_queue *queue, const husk_reduce_params *params,
     return status;
 }
 
-static husk__reduce_problem resolve(const husk_reduce_params *params, const husk_tensor *x, const husk_tensor *y)
+static husk__reduce_problem resolve(husk_reduce_kind kind, uint32_t reduced, const husk_tensor *x,
+                                    const husk_tensor *y)
 {
-    husk__reduce_problem own = {.kind = (int32_t)params->kind, .x = *x};
-    own.reduced = husk__reduce_axes(params->axes, x->rank);
+    husk__reduce_problem own = {.kind = (int32_t)kind, .reduced = reduced, .x = *x};
     husk__tensor_resolve(&own.x);
     own.x.buffer = NULL;
     own.x.offset = 0;
@@ -286,15 +302,16 @@ husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, con
 {
     husk__scope scope;
     husk_reduce_params given;
+    uint32_t reduced;
     husk_status status = husk__call_begin(queue, "husk_reduce", &scope);
     if (status == HUSK_OK)
         status = husk__params_read(&given, sizeof given, "HUSK_REDUCE_PARAMS", params, &scope);
     if (status == HUSK_OK)
-        status = validate(queue, &given, x, y, &scope);
+        status = validate(queue, &given, x, y, &reduced, &scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)
         return status;
 
-    const husk__reduce_problem own = resolve(&given, x, y);
+    const husk__reduce_problem own = resolve(given.kind, reduced, x, y);
     const husk_tensor *const operands[] = {x, y};
     const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
     const husk__reduce_arguments tensors = {x, y};
@@ -313,9 +330,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 2, shape);
     husk_tensor y = husk_tensor_make(buffer, HUSK_F32, 1, shape);
     y.offset = 32 * 32;
-    for (uint32_t axes = 1; axes <= 2 && status == HUSK_OK; ++axes) {
-        const husk_reduce_params params = HUSK_REDUCE_PARAMS(.axes = axes);
-        const husk__reduce_problem own = resolve(&params, &x, &y);
+    for (uint32_t reduced = 1; reduced <= 2 && status == HUSK_OK; ++reduced) {
+        const husk__reduce_problem own = resolve(HUSK_REDUCE_SUM, reduced, &x, &y);
         const husk__wish wish = {0};
         const husk__reduce_arguments tensors = {&x, &y};
         status = husk__plan_immediate(queue, &husk__op_reduce, &own, &wish, &tensors, scope);

@@ -311,17 +311,17 @@ static husk_status check_params(const husk_reduce_params *params, const husk__sc
 }
 
 // An operand of y's shape.
-static husk_status check_result(const husk_reduce_params *params, const husk_tensor *y, const char *argument,
+static husk_status check_result(uint32_t reduced, const husk_tensor *y, const char *argument,
                                 const husk_tensor *dx, const husk__scope *scope)
 {
     husk_status status = husk__tensor_check_plain(y, dx->dtype, argument, scope);
     if (status == HUSK_OK)
-        status = husk__reduce_check_shape(y, argument, dx, husk__reduce_axes(params->axes, dx->rank), scope);
+        status = husk__reduce_check_shape(y, argument, dx, reduced, scope);
     return status;
 }
 
-static husk_status validate_numbers(husk_queue *queue, const husk_reduce_params *params, const arguments *given,
-                                    const husk__scope *scope)
+static husk_status validate_numbers(husk_queue *queue, const husk_reduce_params *params,
+                                    const arguments *given, uint32_t *reduced, const husk__scope *scope)
 {
     const husk_tensor *dx = given->dx;
     husk_status status = check_params(params, scope);
@@ -329,26 +329,25 @@ static husk_status validate_numbers(husk_queue *queue, const husk_reduce_params 
         return husk__reject(scope, "x", "is NULL");
     if (status == HUSK_OK)
         status = husk__tensor_check_real(queue, dx, "dx", scope);
-    if (status == HUSK_OK && params->axes >> dx->rank != 0)
-        status = husk__reject(scope, "params", "axes is 0x%x, which names a dimension that dx of rank %d does not have",
-                              (unsigned)params->axes, (int)dx->rank);
+    if (status == HUSK_OK)
+        status = husk__reduce_axes(params, dx, "dx", reduced, scope);
     if (status == HUSK_OK && reads_x(params->kind))
         status = husk__tensor_check_plain(given->x, dx->dtype, "x", scope);
     if (status == HUSK_OK && reads_x(params->kind))
         status = husk__tensor_check_shape(given->x, "x", dx->rank, dx->shape, "as dx", scope);
     if (status == HUSK_OK && reads_y(params->kind))
-        status = check_result(params, given->y, "y", dx, scope);
+        status = check_result(*reduced, given->y, "y", dx, scope);
     if (status == HUSK_OK)
-        status = check_result(params, given->dy, "dy", dx, scope);
+        status = check_result(*reduced, given->dy, "dy", dx, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(dx, "dx", scope);
     return status;
 }
 
 static husk_status validate(husk_queue *queue, const husk_reduce_params *params, const arguments *given,
-                            const husk__scope *scope)
+                            uint32_t *reduced, const husk__scope *scope)
 {
-    husk_status status = validate_numbers(queue, params, given, scope);
+    husk_status status = validate_numbers(queue, params, given, reduced, scope);
     if (status == HUSK_OK && reads_x(params->kind))
         status = husk__tensor_bind(queue, given->x, "x", scope);
     if (status == HUSK_OK && reads_y(params->kind))
@@ -375,11 +374,11 @@ static husk_tensor plain(const husk_tensor *tensor)
     return own;
 }
 
-static problem resolve(const husk_reduce_params *params, const arguments *given)
+static problem resolve(const husk_reduce_params *params, uint32_t reduced, const arguments *given)
 {
     problem own = {.kind = params->kind, .dx = plain(given->dx)};
     own.accumulates = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0;
-    own.reduced = husk__reduce_axes(params->axes, own.dx.rank);
+    own.reduced = reduced;
     own.x = reads_x(own.kind) ? plain(given->x) : own.dx;
     own.dy = husk__reduce_align(given->dy, &own.dx, own.reduced);
     own.y = reads_y(own.kind) ? husk__reduce_align(given->y, &own.dx, own.reduced) : own.dy;
@@ -391,16 +390,17 @@ husk_status husk_reduce_backward(husk_queue *queue, const husk_reduce_params *pa
 {
     husk__scope scope;
     husk_reduce_params own_params;
+    uint32_t reduced;
     const arguments given = {x, y, dy, dx};
     husk_status status = husk__call_begin(queue, "husk_reduce_backward", &scope);
     if (status == HUSK_OK)
         status = husk__params_read(&own_params, sizeof own_params, "HUSK_REDUCE_PARAMS", params, &scope);
     if (status == HUSK_OK)
-        status = validate(queue, &own_params, &given, &scope);
+        status = validate(queue, &own_params, &given, &reduced, &scope);
     if (status != HUSK_OK || husk__tensor_count(dx) == 0)
         return status;
 
-    const problem own = resolve(&own_params, &given);
+    const problem own = resolve(&own_params, reduced, &given);
     const husk_tensor *const operands[] = {reads_x(own.kind) ? x : NULL, dy, dx};
     const husk__wish wish = husk__wish_of(own_params.variant, 0, operands, 3);
     return husk__plan_immediate(queue, &husk__op_reduce_backward, &own, &wish, &given, &scope);
@@ -418,9 +418,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const husk_tensor dx = husk_tensor_make(buffer, HUSK_F32, 2, shape);
     husk_tensor dy = husk_tensor_make(buffer, HUSK_F32, 1, shape);
     dy.offset = 32 * 32;
-    const husk_reduce_params params = HUSK_REDUCE_PARAMS(.axes = 1);
+    const husk_reduce_params params = {0};
     const arguments given = {NULL, NULL, &dy, &dx};
-    const problem own = resolve(&params, &given);
+    const problem own = resolve(&params, 1u << 1, &given);
     const husk__wish wish = {0};
     status = husk__plan_immediate(queue, &husk__op_reduce_backward, &own, &wish, &given, scope);
     husk_buffer_release(buffer);

@@ -51,8 +51,9 @@ bool husk__reduce_is_position(const husk__reduce_problem *problem);
 
 /* y as a problem has it: of x's rank, strides resolved. y may have dropped the reduced dimensions. */
 husk_tensor husk__reduce_align(const husk_tensor *y, const husk_tensor *x, uint32_t reduced);
-/* params.axes as bits of dimensions. */
-uint32_t husk__reduce_axes(uint32_t axes, int32_t rank);
+/* params' axes as bits of x's dimensions, from the first. argument: x's name. */
+husk_status husk__reduce_axes(const husk_reduce_params *params, const husk_tensor *x, const char *argument,
+                              uint32_t *reduced, const husk__scope *scope);
 /* y's shape is x's without the reduced dimensions, or with 1 in their place. */
 husk_status husk__reduce_check_shape(const husk_tensor *y, const char *argument, const husk_tensor *x, uint32_t reduced,
                                      const husk__scope *scope);

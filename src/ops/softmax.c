@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/axis.h"
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/softmax_problem.h"
@@ -97,9 +98,9 @@ static husk_status validate(husk_queue *queue, const husk_softmax_params *params
         status = husk__reject(scope, "x", "rank is 0, must be 1 to %d", HUSK_MAX_RANK);
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, x->dtype, "y", scope);
-    if (status == HUSK_OK && params->axis_from_last >= (uint32_t)x->rank)
-        status = husk__reject(scope, "params", "axis_from_last is %u, must be less than x's rank %d",
-                              (unsigned)params->axis_from_last, (int)x->rank);
+    if (status == HUSK_OK && husk__axis_dimension(params->axis, x->rank) < 0)
+        status = husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT,
+                              HUSK__AXIS_VALUES(params->axis, x->rank, "x"));
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(y, "y", x->rank, x->shape, "as x", scope);
     if (status == HUSK_OK)
@@ -117,7 +118,7 @@ static husk__softmax_problem resolve(const husk_softmax_params *params, const hu
                                      const husk_tensor *y)
 {
     husk__softmax_problem own = {.x = *x, .y = *y, .is_log = params->log != 0};
-    own.axis = x->rank - 1 - (int32_t)params->axis_from_last;
+    own.axis = husk__axis_dimension(params->axis, x->rank);
     husk__tensor_resolve(&own.x);
     husk__tensor_resolve(&own.y);
     own.x.buffer = own.y.buffer = NULL;
@@ -128,11 +129,13 @@ static husk__softmax_problem resolve(const husk_softmax_params *params, const hu
 husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *x,
                          const husk_tensor *y)
 {
+    const husk_softmax_params defaults = husk_softmax_defaults();
     husk__scope scope;
     husk_softmax_params given;
     husk_status status = husk__call_begin(queue, "husk_softmax", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "HUSK_SOFTMAX_PARAMS", params, &scope);
+        status = husk__params_read(&given, sizeof given, "husk_softmax_defaults", params ? params : &defaults,
+                                   &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, x, y, &scope);
     if (status != HUSK_OK || husk__tensor_count(x) == 0)
@@ -155,8 +158,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     if (status != HUSK_OK)
         return status;
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 3, shape);
-    for (uint32_t axis = 0; axis < 2 && status == HUSK_OK; ++axis) {
-        const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = axis);
+    for (int32_t axis = -1; axis >= -2 && status == HUSK_OK; --axis) {
+        const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = axis);
         const husk__softmax_problem own = resolve(&params, &x, &x);
         const husk__wish wish = {0};
         const husk__softmax_arguments tensors = {&x, &x};

@@ -3,6 +3,7 @@
 // ops/softmax_backward_cpu.c and ops/softmax_backward_gpu.c.
 #include <stdlib.h>
 
+#include "base/axis.h"
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/softmax_backward_problem.h"
@@ -86,9 +87,9 @@ static husk_status validate_numbers(husk_queue *queue, const husk_softmax_params
         status = husk__reject(scope, "dx", "is NULL, and there is no other gradient");
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(dx, y->dtype, "dx", scope);
-    if (status == HUSK_OK && params->axis_from_last >= (uint32_t)y->rank)
-        status = husk__reject(scope, "params", "axis_from_last is %u, must be less than y's rank %d",
-                              (unsigned)params->axis_from_last, (int)y->rank);
+    if (status == HUSK_OK && husk__axis_dimension(params->axis, y->rank) < 0)
+        status = husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT,
+                              HUSK__AXIS_VALUES(params->axis, y->rank, "y"));
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(dy, "dy", y->rank, y->shape, "as y", scope);
     if (status == HUSK_OK)
@@ -121,7 +122,7 @@ static problem resolve(const husk_softmax_params *params, const husk_tensor *y, 
     problem own = {.y = *y, .dy = *dy, .dx = *dx, .is_log = params->log != 0};
     husk_tensor *const tensors[] = {&own.y, &own.dy, &own.dx};
     own.accumulates = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0;
-    own.axis = y->rank - 1 - (int32_t)params->axis_from_last;
+    own.axis = husk__axis_dimension(params->axis, y->rank);
     for (int i = 0; i < 3; ++i) {
         husk__tensor_resolve(tensors[i]);
         tensors[i]->buffer = NULL;
@@ -133,11 +134,13 @@ static problem resolve(const husk_softmax_params *params, const husk_tensor *y, 
 husk_status husk_softmax_backward(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *y,
                                   const husk_tensor *dy, const husk_tensor *dx)
 {
+    const husk_softmax_params defaults = husk_softmax_defaults();
     husk__scope scope;
     husk_softmax_params given;
     husk_status status = husk__call_begin(queue, "husk_softmax_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "HUSK_SOFTMAX_PARAMS", params, &scope);
+        status = husk__params_read(&given, sizeof given, "husk_softmax_defaults", params ? params : &defaults,
+                                   &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, y, dy, dx, &scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)
@@ -160,8 +163,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     if (status != HUSK_OK)
         return status;
     const husk_tensor y = husk_tensor_make(buffer, HUSK_F32, 3, shape);
-    for (uint32_t axis = 0; axis < 2 && status == HUSK_OK; ++axis) {
-        const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = axis);
+    for (int32_t axis = -1; axis >= -2 && status == HUSK_OK; --axis) {
+        const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = axis);
         const problem own = resolve(&params, &y, &y, &y);
         const husk__wish wish = {0};
         const husk__softmax_backward_arguments tensors = {&y, &y, &y};

@@ -4,18 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-static double leaky_slope(float slope)
-{
-    return slope == 0.0f ? (double)0.01f : (double)slope;
-}
-
 double husk_ref_activate(husk_act act, float slope, double x)
 {
     switch (act) {
     case HUSK_ACT_RELU:
         return x < 0.0 ? 0.0 : x; // NaN fails the comparison and stays
     case HUSK_ACT_LEAKY_RELU:
-        return x < 0.0 ? leaky_slope(slope) * x : x;
+        return x < 0.0 ? (double)slope * x : x;
     case HUSK_ACT_RELU6:
         return x < 0.0 ? 0.0 : (x > 6.0 ? 6.0 : x);
     case HUSK_ACT_GELU:
@@ -40,7 +35,7 @@ static double largest_slope(husk_act act, float slope)
 {
     switch (act) {
     case HUSK_ACT_LEAKY_RELU:
-        return fmax(1.0, fabs(leaky_slope(slope)));
+        return fmax(1.0, fabs((double)slope));
     case HUSK_ACT_GELU:
     case HUSK_ACT_GELU_TANH:
         return 1.13;
@@ -60,7 +55,7 @@ static double own_error(husk_act act, float slope, double x, double y)
     const double size = fabs(x), tiny = HUSK_REF_TINY * fmax(1.0, size);
     switch (act) {
     case HUSK_ACT_LEAKY_RELU:
-        return HUSK_REF_UNIT * fabs(leaky_slope(slope)) * size;
+        return HUSK_REF_UNIT * fabs((double)slope) * size;
     case HUSK_ACT_GELU: // erf's error does not become smaller where 1 + erf does
         return 16.0 * HUSK_REF_UNIT * size + tiny;
     case HUSK_ACT_GELU_TANH: { // the same of 1 + tanh, as others compute it; or e^-z, whose error grows with z

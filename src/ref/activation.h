@@ -11,7 +11,7 @@
 
 HUSK_BEGIN_DECLS
 
-/* activation(x); slope is LEAKY_RELU's, 0 means 0.01. */
+/* activation(x); slope is LEAKY_RELU's. */
 double husk_ref_activate(husk_act act, float slope, double x);
 
 /*

@@ -6,11 +6,6 @@
 
 static const double PI = 3.14159265358979323846;
 
-static double leaky_slope(float slope)
-{
-    return slope == 0.0f ? (double)0.01f : (double)slope;
-}
-
 static double sigmoid(double x)
 {
     return 1.0 / (1.0 + exp(-x));
@@ -35,7 +30,7 @@ double husk_ref_activation_derivative(husk_act act, float slope, double x)
     case HUSK_ACT_RELU:
         return x <= 0.0 ? 0.0 : 1.0;
     case HUSK_ACT_LEAKY_RELU:
-        return x > 0.0 ? 1.0 : leaky_slope(slope);
+        return x > 0.0 ? 1.0 : (double)slope;
     case HUSK_ACT_RELU6:
         return x <= 0.0 || x >= 6.0 ? 0.0 : 1.0;
     case HUSK_ACT_GELU:
@@ -74,7 +69,7 @@ double husk_ref_activation_derivative_of_y(husk_act act, float slope, double y)
 static bool follows_from_y(husk_act act, float slope)
 {
     return act == HUSK_ACT_NONE || act == HUSK_ACT_RELU || act == HUSK_ACT_RELU6 || act == HUSK_ACT_SIGMOID ||
-           act == HUSK_ACT_TANH || (act == HUSK_ACT_LEAKY_RELU && leaky_slope(slope) > 0.0);
+           act == HUSK_ACT_TANH || (act == HUSK_ACT_LEAKY_RELU && slope >= 0.0f);
 }
 
 // The header's bound. The piecewise linear kinds are exact: a product with 0 or 1, or one rounding.

@@ -52,12 +52,12 @@ static double apply(husk_binary_op op, double alpha, double beta, double a, doub
 
 husk_ref_value husk_ref_binary_at(const husk_ref_binary *op, const int64_t *index)
 {
-    const husk_binary_params defaults = {0}, *params = op->params != NULL ? op->params : &defaults;
+    const husk_binary_params defaults = husk_binary_defaults(HUSK_BINARY_ADD),
+                             *params = op->params != NULL ? op->params : &defaults;
     const int32_t rank = op->a->rank > op->b->rank ? op->a->rank : op->b->rank;
     const double a = husk_ref_load(op->a, husk_ref_broadcast_offset(op->a, rank, index));
     const double b = husk_ref_load(op->b, husk_ref_broadcast_offset(op->b, rank, index));
-    const double alpha = params->alpha != 0.0f ? params->alpha : 1.0;
-    const double beta = params->beta != 0.0f ? params->beta : 1.0;
+    const double alpha = params->alpha, beta = params->beta;
     husk_ref_value result = {.value = apply(params->op, alpha, beta, a, b), .terms = 1};
     result.magnitude = fabs(result.value);
     const double tiny = HUSK_REF_TINY * fmax(1.0, fabs(alpha));

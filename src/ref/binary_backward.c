@@ -21,7 +21,7 @@ static double of_exponent(double dy, double a, double b)
 // What one element of dy adds to a gradient.
 static double term(const husk_binary_params *params, bool by_b, double a, double b, double dy)
 {
-    const double alpha = params->alpha != 0.0f ? params->alpha : 1.0, beta = params->beta != 0.0f ? params->beta : 1.0;
+    const double alpha = params->alpha, beta = params->beta;
     switch (params->op) {
     case HUSK_BINARY_ADD:
         return dy * (by_b ? beta : alpha);
@@ -65,7 +65,8 @@ static double load(const husk_ref_array *array, int32_t rank, const int64_t *ind
 
 husk_ref_value husk_ref_binary_backward_at(const husk_ref_binary_backward *op, const int64_t *index)
 {
-    const husk_binary_params defaults = {0}, *params = op->params != NULL ? op->params : &defaults;
+    const husk_binary_params defaults = husk_binary_defaults(HUSK_BINARY_ADD),
+                             *params = op->params != NULL ? op->params : &defaults;
     const husk_ref_array *dy = op->dy, *shape = op->gradient;
     int64_t count[HUSK_MAX_RANK], first[HUSK_MAX_RANK], step[HUSK_MAX_RANK] = {0}, at[HUSK_MAX_RANK];
     husk_ref_value result = {0};

@@ -22,9 +22,7 @@ husk_ref_window husk_ref_conv_get_window(const husk_ref_conv *op)
         window.window[d] = op->w->shape[2 + d];
         window.stride[d] = params->stride[d] != 0 ? params->stride[d] : 1;
         window.pad[d] = params->pad[d];
-        window.pad_end[d] = params->pad_end[d] != 0 ? params->pad_end[d] : params->pad[d];
-        if (window.pad_end[d] == HUSK_PAD_NONE)
-            window.pad_end[d] = 0;
+        window.pad_end[d] = params->pad[d] + params->pad_end_extra[d];
         window.dilation[d] = params->dilation[d] != 0 ? params->dilation[d] : 1;
     }
     return window;

@@ -6,8 +6,9 @@
 
 husk_ref_value husk_ref_grad_scale_at(const husk_ref_grad_scale *op, const int64_t *index)
 {
-    const husk_grad_scale_params defaults = {0}, *params = op->params != NULL ? op->params : &defaults;
-    const double factor = (params->factor != 0 ? params->factor : 1.0) * (params->divides ? 1.0 / op->by : op->by);
+    const husk_grad_scale_params defaults = husk_grad_scale_defaults(),
+                                 *params = op->params != NULL ? op->params : &defaults;
+    const double factor = (double)params->factor * (params->divides ? 1.0 / op->by : op->by);
     const double x = husk_ref_load(op->before, husk_ref_offset(op->before, index));
     const double y = factor == 1.0 ? x : x * factor, limit = params->limit > 0 ? params->limit : INFINITY;
     husk_ref_value result = {.value = y > limit ? limit : y < -limit ? -limit : y, .terms = 1};

@@ -67,7 +67,7 @@ static double load_broadcast(const husk_ref_array *array, int32_t rank, const in
 husk_ref_loss_element husk_ref_loss_element_at(const husk_ref_loss *op, const int64_t *at)
 {
     const double x = load(op->x, at), t = load(op->target, at), d = x - t, size = fabs(d);
-    const double given = op->params->beta, beta = given != 0 ? given : 1.0;
+    const double beta = op->params->beta;
     husk_ref_loss_element e = {.weight = 1.0};
     switch (kind_of(op)) {
     case HUSK_LOSS_ABSOLUTE:
@@ -78,7 +78,7 @@ husk_ref_loss_element husk_ref_loss_element_at(const husk_ref_loss *op, const in
         break;
     case HUSK_LOSS_SMOOTH_ABSOLUTE:
         e.value = size < beta ? d * d / (2 * beta) : size - beta / 2;
-        e.slope = size < beta ? d / beta : copysign(1.0, d);
+        e.slope = size < beta ? d / beta : (d > 0) - (d < 0); // of beta 0 as ABSOLUTE
         e.magnitude = size < beta ? e.value : size + beta / 2;
         if (isnan(d))
             e.slope = d;
@@ -179,7 +179,7 @@ static husk_ref_loss_row row_of_classes(const husk_ref_loss *op, const int64_t *
     const int64_t classes = op->x->shape[husk_ref_loss_axis(op)];
     husk_ref_loss_row row = {.weight = 1.0, .is_counted = true};
     if (husk_ref_loss_has_labels(op)) {
-        const int64_t ignored = op->params != NULL && op->params->ignores ? op->params->ignore_index : -100;
+        const int64_t ignored = op->params != NULL ? op->params->ignore_index : -100;
         const int64_t label = label_at(op->target, index);
         if (label == ignored || label < 0 || label >= classes) {
             row = (husk_ref_loss_row){.value = label == ignored ? 0.0 : NAN};

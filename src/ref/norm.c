@@ -7,23 +7,20 @@
 
 #include "ref/norm_place.h"
 
-static const husk_norm_params defaults = {.size = sizeof(husk_norm_params)};
-
 husk_ref_norm_place husk_ref_norm_place_make(const husk_norm_params *params, const husk_ref_array *x)
 {
+    const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     if (params == NULL)
         params = &defaults;
-    husk_ref_norm_place place = {.kind = params->kind, .x = x, .epsilon = 1e-5f, .momentum = 0.1f};
-    int32_t dimensions = params->dimensions != 0 ? (int32_t)params->dimensions : 1;
-    place.first = x->rank - dimensions;
+    husk_ref_norm_place place = {.kind = params->kind,
+                                 .x = x,
+                                 .epsilon = params->epsilon,
+                                 .momentum = params->momentum};
+    place.first = params->axis < 0 ? params->axis + x->rank : params->axis;
     place.is_trailing = params->kind == HUSK_NORM_LAYER || params->kind == HUSK_NORM_RMS;
     place.is_batch = params->kind == HUSK_NORM_BATCH;
     place.uses_running = place.is_batch && !params->training;
     place.is_centred = params->kind != HUSK_NORM_RMS;
-    if (params->epsilon != 0)
-        place.epsilon = params->epsilon == HUSK_NORM_NO_EPSILON ? 0.0f : params->epsilon;
-    if (params->momentum != 0)
-        place.momentum = params->momentum;
     if (!place.is_trailing) {
         place.groups = x->shape[1];
         if (params->kind == HUSK_NORM_GROUP)

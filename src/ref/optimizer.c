@@ -62,8 +62,8 @@ static void step(const husk_ref_optimizer *op, const int64_t *index, known out[H
     const bool is_adam = p->kind >= HUSK_OPTIMIZER_ADAM, is_sgd = p->kind == HUSK_OPTIMIZER_SGD;
     const bool is_decoupled = p->kind == HUSK_OPTIMIZER_ADAMW;
     const double number = p->step ? (double)p->step : 1.0, rate = p->rate, decay = p->weight_decay;
-    const double beta = p->beta != 0 ? p->beta : is_adam ? 0.9 : 0.99, beta2 = p->beta2 != 0 ? p->beta2 : 0.999;
-    const known epsilon = {p->epsilon != 0 ? p->epsilon : 1e-8, HUSK_REF_UNIT * 1e-8};
+    const double beta = p->beta, beta2 = p->beta2;
+    const known epsilon = {p->epsilon, HUSK_REF_UNIT * p->epsilon};
     known g = load(op->g, index), w = load(op->before[0], index);
     known first = load(op->before[1], index), second = load(op->before[2], index), third = load(op->before[3], index);
     if (op->scale != 0.0) // 1 / scale, which is a division's result, where it divides

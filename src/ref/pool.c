@@ -12,9 +12,7 @@ husk_ref_window husk_ref_pool_get_window(const husk_ref_pool *op)
         window.window[d] = params->global ? op->x->shape[2 + d] : params->window[d];
         window.stride[d] = params->stride[d] != 0 ? params->stride[d] : window.window[d];
         window.pad[d] = params->pad[d];
-        window.pad_end[d] = params->pad_end[d] != 0 ? params->pad_end[d] : params->pad[d];
-        if (window.pad_end[d] == HUSK_PAD_NONE)
-            window.pad_end[d] = 0;
+        window.pad_end[d] = params->pad[d] + params->pad_end_extra[d];
         window.dilation[d] = params->dilation[d] != 0 ? params->dilation[d] : 1;
     }
     return window;

@@ -20,26 +20,28 @@ husk_ref_value husk_ref_quantize_round(husk_dtype dtype, double quotient, double
         .value = (low + high) / 2, .magnitude = fabs(quotient), .bound = (high - low) / 2, .terms = 1};
 }
 
-double husk_ref_quantize_channel(const husk_ref_array *array, const husk_quantize_params *params, const int64_t *index)
+double husk_ref_quantize_channel(const husk_ref_array *array, const husk_quantize_params *params,
+                                 int32_t rank, const int64_t *index)
 {
     if (array == NULL)
         return 0.0;
     if (husk_ref_array_count(array) == 1)
         return husk_ref_load(array, 0);
-    return husk_ref_load(array, index[params != NULL ? params->axis : 0] * array->strides[0]);
+    const int32_t axis = params != NULL ? params->axis : 0;
+    return husk_ref_load(array, index[axis < 0 ? axis + rank : axis] * array->strides[0]);
 }
 
 husk_ref_value husk_ref_quantize_at(const husk_ref_quantize *op, const int64_t *index)
 {
     const double x = husk_ref_load(op->x, husk_ref_offset(op->x, index));
-    const double scale = husk_ref_quantize_channel(op->scale, op->params, index);
+    const double scale = husk_ref_quantize_channel(op->scale, op->params, op->x->rank, index);
     const double quotient = x / scale;
     int exponent;
     // Dividing by a power of two is exact.
     const double error =
         fabs(frexp(scale, &exponent)) == 0.5 || isinf(quotient) ? 0.0 : 5.0 * HUSK_REF_UNIT * fabs(quotient);
     return husk_ref_quantize_round(op->dtype, quotient, error,
-                                   husk_ref_quantize_channel(op->zero, op->params, index));
+                                   husk_ref_quantize_channel(op->zero, op->params, op->x->rank, index));
 }
 
 static husk_ref_value quantize_at(const void *op, const int64_t *index)

@@ -10,8 +10,11 @@ static husk_reduce_kind kind_of(const husk_ref_reduce *op)
 
 static bool is_reduced(const husk_ref_reduce *op, int32_t d)
 {
-    uint32_t axes = op->params != NULL ? op->params->axes : 0;
-    return axes == 0 || (axes >> (op->x->rank - 1 - d) & 1) != 0;
+    const int32_t count = op->params != NULL ? op->params->axis_count : 0;
+    bool is_named = false;
+    for (int32_t i = 0; i < count; i++)
+        is_named = is_named || op->params->axes[i] == d || op->params->axes[i] == d - op->x->rank;
+    return count == 0 || is_named;
 }
 
 // What is found in one walk over the elements.

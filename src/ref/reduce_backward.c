@@ -7,8 +7,11 @@
 
 static bool is_reduced(const husk_ref_reduce_backward *op, int32_t d)
 {
-    uint32_t axes = op->params != NULL ? op->params->axes : 0;
-    return axes == 0 || (axes >> (op->x->rank - 1 - d) & 1) != 0;
+    const int32_t count = op->params != NULL ? op->params->axis_count : 0;
+    bool is_named = false;
+    for (int32_t i = 0; i < count; i++)
+        is_named = is_named || op->params->axes[i] == d || op->params->axes[i] == d - op->x->rank;
+    return count == 0 || is_named;
 }
 
 // What belongs to x's element at index in an array of y's shape.

@@ -11,7 +11,8 @@ typedef struct row {
 
 static int32_t get_axis(const husk_ref_softmax *op)
 {
-    return op->x->rank - 1 - (op->params != NULL ? (int32_t)op->params->axis_from_last : 0);
+    const int32_t axis = op->params != NULL ? op->params->axis : -1;
+    return axis < 0 ? axis + op->x->rank : axis;
 }
 
 // The row through index: the largest element (NaN if there is one) and the sum of e^(x - max).

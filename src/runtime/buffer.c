@@ -8,13 +8,68 @@
 
 #include "runtime/call.h"
 
+// ---- released buffers ----
+
+// What is freed at once may be read by a tensor that names it still, and end the process in a kernel. So the structs,
+// not the memory of the device, are kept for a while, and such a tensor is refused.
+enum { KEPT = 256 };
+
+void husk__buffers_init(husk_context *context)
+{
+    pthread_mutex_init(&context->released.lock, NULL);
+    context->released.first = NULL;
+    context->released.last = &context->released.first;
+    context->released.count = 0;
+}
+
+void husk__buffers_destroy(husk_context *context)
+{
+    while (context->released.first) {
+        husk_buffer *next = context->released.first->next;
+        free(context->released.first);
+        context->released.first = next;
+    }
+    pthread_mutex_destroy(&context->released.lock);
+}
+
+bool husk__buffer_is_live(const husk_buffer *buffer)
+{
+    return atomic_load(&buffer->references) > 0;
+}
+
+static void keep(husk_context *context, husk_buffer *buffer)
+{
+    buffer->next = NULL;
+    pthread_mutex_lock(&context->released.lock);
+    *context->released.last = buffer;
+    context->released.last = &buffer->next;
+    ++context->released.count;
+    pthread_mutex_unlock(&context->released.lock);
+}
+
+// The one that was released before all others, where there are so many, or a new one.
+static husk_buffer *take(husk_context *context)
+{
+    husk_buffer *buffer = NULL;
+    pthread_mutex_lock(&context->released.lock);
+    if (context->released.count >= KEPT) {
+        buffer = context->released.first;
+        context->released.first = buffer->next;
+        --context->released.count;
+    }
+    pthread_mutex_unlock(&context->released.lock);
+    return buffer ? buffer : calloc(1, sizeof *buffer);
+}
+
+// ---- buffers ----
+
 static husk_status make_buffer(husk_context *context, husk__block *block, uint64_t offset, uint64_t bytes,
                                husk_buffer **buffer, const husk__scope *scope)
 {
-    *buffer = calloc(1, sizeof **buffer);
+    *buffer = take(context);
     if (!*buffer)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer");
-    atomic_init(&(*buffer)->references, 1);
+    atomic_store(&(*buffer)->references, 1);
     husk_context_retain(context);
     (*buffer)->context = context;
     (*buffer)->block = block;
@@ -51,6 +106,8 @@ husk_status husk_buffer_view(husk_buffer *buffer, uint64_t offset, uint64_t byte
     if (!view)
         return husk__reject(&scope, "view", "is NULL");
     *view = NULL;
+    if (!husk__buffer_is_live(buffer))
+        return husk__reject(&scope, "buffer", "was released");
     if (offset > buffer->bytes || bytes > buffer->bytes - offset)
         return husk__reject(&scope, "bytes", "the view [%llu, +%llu) passes the buffer's end at %llu",
                             (unsigned long long)offset, (unsigned long long)bytes,
@@ -109,9 +166,11 @@ void husk_buffer_release(husk_buffer *buffer)
 {
     if (!buffer || atomic_fetch_sub(&buffer->references, 1) != 1 || husk__is_forked())
         return;
-    husk__block_release(buffer->context, buffer->block);
-    husk_context_release(buffer->context);
-    free(buffer);
+    husk_context *context = buffer->context;
+    husk__block_release(context, buffer->block);
+    buffer->block = NULL;
+    keep(context, buffer);
+    husk_context_release(context); // with what it has kept, where this was the last
 }
 
 uint64_t husk_buffer_size(const husk_buffer *buffer)

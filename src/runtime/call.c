@@ -23,6 +23,8 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
 {
     int64_t extent = husk_tensor_extent(tensor);
     const husk_buffer *buffer = tensor->buffer;
+    if (buffer && !husk__buffer_is_live(buffer))
+        return husk__reject(scope, argument, "its buffer was released");
     if (buffer && buffer->context != queue->context) // a kernel's argument, even where nothing of it is read
         return husk__reject(scope, argument, "its buffer belongs to another context than the queue");
     if (extent == 0)

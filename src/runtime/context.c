@@ -31,6 +31,7 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     atomic_init(&context->references, 1);
     pthread_mutex_init(&context->lock, NULL);
     pthread_mutex_init(&context->programs.lock, NULL);
+    husk__buffers_init(context);
     pthread_mutex_init(&context->quirk_lock, NULL);
     pthread_mutex_init(&context->threads_lock, NULL);
     context->device = device;
@@ -258,6 +259,7 @@ void husk_context_release(husk_context *context)
     pthread_mutex_destroy(&context->threads_lock);
     pthread_mutex_destroy(&context->quirk_lock);
     pthread_mutex_destroy(&context->lock);
+    husk__buffers_destroy(context);
     free(context);
 }
 

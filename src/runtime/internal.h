@@ -217,12 +217,18 @@ static inline bool husk__blocks_meet(const husk__block *a, const husk__block *b)
 }
 
 struct husk_buffer {
-    atomic_int references;
+    atomic_int references; /* 0 or less: released, and kept for those that name it still */
+    husk_buffer *next;     /* of the released ones */
     husk_context *context;
     husk__block *block; /* NULL for a buffer of 0 bytes */
     uint64_t offset;    /* bytes into the block */
     uint64_t bytes;
 };
+
+/* false: it was released, as far as can be known. */
+bool husk__buffer_is_live(const husk_buffer *buffer);
+void husk__buffers_init(husk_context *context);
+void husk__buffers_destroy(husk_context *context);
 
 /* ---- programs: program.c, cache.c ---- */
 
@@ -327,6 +333,11 @@ struct husk_context {
     husk__programs programs;
     husk__cache cache;
     pthread_mutex_t lock; /* extension and actions */
+    struct {
+        pthread_mutex_t lock;
+        husk_buffer *first, **last;
+        int count;
+    } released; /* buffers, the oldest first: buffer.c */
     _Atomic(void *) extension;
     void (*destroy_extension)(void *extension);
     int action_count;

@@ -16,6 +16,8 @@ static husk_status begin(husk_queue *queue, const char *call, const husk_buffer 
         return status;
     if (!buffer)
         return husk__reject(scope, buffer_name, "is NULL");
+    if (!husk__buffer_is_live(buffer))
+        return husk__reject(scope, buffer_name, "was released");
     if (buffer->context != queue->context)
         return husk__reject(scope, buffer_name, "belongs to another context than the queue");
     if (offset > buffer->bytes || bytes > buffer->bytes - offset)

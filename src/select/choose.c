@@ -108,7 +108,8 @@ static husk_status unknown_variant(const husk__op *op, const char *wanted, const
 }
 
 husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits,
-                       const char *wanted, husk__limit limit, husk__ranking *ranking, const husk__scope *scope)
+                       const char *wanted, bool is_named, husk__limit limit, husk__ranking *ranking,
+                       const husk__scope *scope)
 {
     const bool gives_way = limit.is_default && !wanted;
     husk__ranking aside = {0};
@@ -116,7 +117,7 @@ husk_status husk__rank(const husk__op *op, const void *problem, const husk_devic
     bool is_known = false;
     for (const husk__variant *const *row = op->variants; *row; ++row) {
         for (size_t c = 0; c < (*row)->configuration_count; ++c) {
-            husk__candidate candidate = {problem, traits, &(*row)->configurations[c]};
+            husk__candidate candidate = {problem, traits, &(*row)->configurations[c], is_named};
             if (wanted && !is_wanted(wanted, *row, candidate.configuration))
                 continue;
             is_known = true;

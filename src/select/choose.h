@@ -26,12 +26,14 @@ typedef struct husk__ranking {
 
 /*
  * Every variant and configuration that supports the problem within the limit, cheapest first; those of the
- * other family come last. wanted: NULL, "name" or "name:configuration". INVALID_ARGUMENT when it names nothing. Where
+ * other family come last. wanted: NULL, "name" or "name:configuration". INVALID_ARGUMENT when it names nothing.
+ * is_named: these are the caller's words, or HUSK_VARIANT's, not a database's. Where
  * the limit is the default and all of the device's own family pass it, those are there that need the least, or up to a
  * quarter more.
  */
 husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits,
-                       const char *wanted, husk__limit limit, husk__ranking *ranking, const husk__scope *scope);
+                       const char *wanted, bool is_named, husk__limit limit, husk__ranking *ranking,
+                       const husk__scope *scope);
 
 /* The part of a list such as "conv:winograd_4x4,gemm:tiled:64x64" that is about op; false where there is none. */
 bool husk__variant_from_list(const char *list, const char *op, char *wanted, size_t capacity);

@@ -37,6 +37,7 @@ typedef struct husk__candidate {
     const void *problem;
     const husk_device_traits *traits;
     const husk__configuration *configuration;
+    bool is_named; /* by the caller, or HUSK_VARIANT: a variant that needs leave has it */
 } husk__candidate;
 
 /* One way of computing an operator. Tuner, verifier, clbench and documentation read this row. */

@@ -112,7 +112,7 @@ static husk_status prepare_within(husk_context *context, const husk__op *op, con
     made->workspace = ranked->workspace;
     made->limit = wish->limit;
     made->inside_limit = inside_limit;
-    husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration};
+    husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration, false};
     made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
     made->error_factor = ranked->variant->error_factor ? ranked->variant->error_factor(&candidate) : 0.0;
     husk_status status = ranked->variant->prepare(made, scope);
@@ -234,9 +234,11 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
     return wrong ? nothing_left(r, wrong, scope) : status;
 }
 
-static husk_status rank(const request *r, const char *wanted, husk__ranking *ranking, const husk__scope *scope)
+static husk_status rank(const request *r, const char *wanted, bool is_named, husk__ranking *ranking,
+                        const husk__scope *scope)
 {
-    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, r->wish->limit, ranking, scope);
+    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named, r->wish->limit,
+                      ranking, scope);
 }
 
 // HUSK_VARIANT is a preference. *plan stays NULL where it gives way.
@@ -246,7 +248,7 @@ static husk_status choose_preferred(const request *r, husk_plan **plan, const hu
     husk__ranking ranking;
     if (!husk__variant_from_list(husk__plan_cache_wishes(r->cache), r->op->name, preferred, sizeof preferred))
         return HUSK_OK;
-    const bool exists = rank(r, preferred, &ranking, scope) == HUSK_OK;
+    const bool exists = rank(r, preferred, true, &ranking, scope) == HUSK_OK;
     const char *reason = exists ? ranking.reason : scope->error->text;
     if (exists && ranking.count > 0) {
         const husk_status status = prepare_first(r, &ranking, HUSK_CHOICE_ENVIRONMENT, plan, scope);
@@ -270,7 +272,7 @@ static husk_status choose_tuned(const request *r, husk_plan **plan, const husk__
         return lacks_memory(scope);
     for (size_t i = 0; i < count; ++i) {
         const char *wanted = suggestions[i].variant;
-        husk_status status = rank(r, wanted, &ranking, scope);
+        husk_status status = rank(r, wanted, false, &ranking, scope);
         const char *reason = status != HUSK_OK ? scope->error->text : ranking.reason;
         if (status == HUSK_OK && ranking.count > 0) {
             status = prepare_first(r, &ranking, suggestions[i].choice, plan, scope);
@@ -296,7 +298,7 @@ static husk_status choose(const request *r, husk_plan **plan, const husk__scope 
         status = choose_tuned(r, plan, scope);
     if (status != HUSK_OK || *plan)
         return status;
-    status = rank(r, r->wish->variant, &ranking, scope);
+    status = rank(r, r->wish->variant, r->wish->variant != NULL, &ranking, scope);
     if (status != HUSK_OK)
         return status;
     return prepare_first(r, &ranking, r->wish->variant ? HUSK_CHOICE_NAMED : HUSK_CHOICE_PREDICTED, plan, scope);

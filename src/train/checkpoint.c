@@ -220,11 +220,11 @@ static husk_status write_file(husk_graph *graph, const husk__checkpoint_list *li
             husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");
         goto cleanup;
     }
-    const float rate = graph->compiled->optimizer.rate;
+    const double rate = graph->compiled->optimizer.rate;
     memcpy(items, list->items, count * sizeof *items);
     if (!own->weights_only)
         items[count++] =
-            (husk_safetensors_item){HUSK__CHECKPOINT_RATE, &rate, husk_tensor_make(NULL, HUSK_F32, 0, NULL)};
+            (husk_safetensors_item){HUSK__CHECKPOINT_RATE, &rate, husk_tensor_make(NULL, HUSK_F64, 0, NULL)};
     add_extra(items + count, own, names);
     count += own->tensor_count;
     add_all(&metadata, graph, own);

@@ -24,7 +24,7 @@ typedef struct loading {
     husk_graph_position position;
     husk_feed_position feed_position;
     uint64_t seed, pending;
-    float rate;
+    double rate;
     husk_buffer *masks; // new ones, where the file has some
 } loading;
 
@@ -104,10 +104,10 @@ static husk_status read_rate(loading *load)
 {
     husk_safetensors_entry entry;
     husk_error error;
-    if (!husk_safetensors_find(load->file, HUSK__CHECKPOINT_RATE, &entry) || entry.dtype != HUSK_F32 ||
+    if (!husk_safetensors_find(load->file, HUSK__CHECKPOINT_RATE, &entry) || entry.dtype != HUSK_F64 ||
         entry.rank != 0)
         return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
-                                 "it has no tensor " HUSK__CHECKPOINT_RATE ", F32 []");
+                                 "it has no tensor " HUSK__CHECKPOINT_RATE ", F64 []");
     if (husk_safetensors_read(load->file, HUSK__CHECKPOINT_RATE, &load->rate, sizeof load->rate, &error))
         return husk__checkpoint_pass_on(load->source, &error);
     if (!(load->rate - load->rate == 0)) // NaN, infinity

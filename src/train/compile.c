@@ -126,7 +126,7 @@ static husk_status read_options(husk_graph *graph, husk__compiled *own, const hu
     if (!loss && !husk__graph_is_given(graph))
         return husk__train_reject(scope, "options",
                                   "optimizer: without a loss there is nothing for it to do");
-    status = husk__train_struct(&own->optimizer, sizeof own->optimizer, "HUSK_OPTIMIZER_PARAMS",
+    status = husk__train_struct(&own->optimizer, sizeof own->optimizer, "husk_sgd, husk_adam ...",
                                 own->options.optimizer, "options: optimizer", scope);
     if (status)
         return status;

@@ -19,16 +19,17 @@ static const char *part_name(distilling *d, const char *suffix)
 // factor x, as a sum: there is no operator that scales alone.
 static husk_value scaled(husk_graph *graph, const char *name, double factor, husk_value x)
 {
-    husk_binary_params half = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    husk_binary_params half = husk_binary_defaults(HUSK_BINARY_ADD);
     half.alpha = half.beta = (float)(factor / 2);
     return husk_graph_binary(graph, name, &half, x, x);
 }
 
 // log softmax(x / temperature)
-static husk_value soften(distilling *d, const char *suffix, float temperature, uint32_t axis_from_last,
-                         husk_value x)
+static husk_value soften(distilling *d, const char *suffix, float temperature, int32_t axis, husk_value x)
 {
-    husk_softmax_params log = HUSK_SOFTMAX_PARAMS(.axis_from_last = axis_from_last, .log = 1);
+    husk_softmax_params log = husk_softmax_defaults();
+    log.axis = axis;
+    log.log = 1;
     char own[32];
     if (temperature != 1) {
         snprintf(own, sizeof own, "%s_scaled", suffix);
@@ -41,20 +42,20 @@ static husk_value build(distilling *d, const husk_distillation_params *own, cons
                         husk_value x, husk_value teacher, husk_value labels)
 {
     const int32_t classes = xt->rank == 1 ? 0 : 1;
-    const uint32_t axis = (uint32_t)(xt->rank - 1 - classes);
     const double rows = (double)husk_tensor_count(xt) / (double)xt->shape[classes];
     const double factor = (double)own->temperature * (double)own->temperature / rows;
-    husk_loss_params divergence =
-        HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_DIVERGENCE, .reduction = HUSK_LOSS_SUM, .log_target = 1);
-    husk_value student = soften(d, "student", own->temperature, axis, x);
-    teacher = soften(d, "teacher", own->temperature, axis, teacher);
+    husk_loss_params divergence = husk_loss_defaults(HUSK_LOSS_DIVERGENCE);
+    divergence.reduction = HUSK_LOSS_SUM;
+    divergence.log_target = 1;
+    husk_value student = soften(d, "student", own->temperature, classes, x);
+    teacher = soften(d, "teacher", own->temperature, classes, teacher);
     husk_value soft = husk_graph_loss(d->graph, part_name(d, "divergence"), &divergence, student, teacher,
                                       HUSK_NO_VALUE, HUSK_NO_VALUE);
     if (own->weight == 1)
         return scaled(d->graph, d->name, factor, soft);
     husk_value hard =
         husk_graph_loss(d->graph, part_name(d, "labels"), NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
-    husk_binary_params sum = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    husk_binary_params sum = husk_binary_defaults(HUSK_BINARY_ADD);
     sum.alpha = (float)((double)own->weight * factor);
     sum.beta = 1 - own->weight;
     return husk_graph_binary(d->graph, d->name, &sum, soft, hard);
@@ -64,26 +65,24 @@ husk_value husk_graph_distillation(husk_graph *graph, const char *name,
                                    const husk_distillation_params *params, husk_value x, husk_value teacher,
                                    husk_value labels)
 {
+    const husk_distillation_params defaults = husk_distillation_defaults();
     husk__building building;
     husk_distillation_params own;
     husk_tensor xt, tt;
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_distillation", "distillation", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, "HUSK_DISTILLATION_PARAMS", params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "husk_distillation_defaults",
+                            params ? params : &defaults, "params") ||
         !husk__graph_wide(&building, &x, "x", false, &xt) ||
         !husk__graph_wide(&building, &teacher, "teacher", false, &tt))
         return HUSK_NO_VALUE;
-    if (own.temperature == 0)
-        own.temperature = 4;
-    if (own.weight == 0)
-        own.weight = 0.9f;
     if (!(own.temperature > 0 && own.temperature - own.temperature == 0))
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
                                   "temperature is %g; it has to be above 0 and finite",
                                   (double)own.temperature);
-    if (!(own.weight > 0 && own.weight <= 1))
+    if (!(own.weight >= 0 && own.weight <= 1))
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                  "weight is %g; it has to be above 0, and 1 at most", (double)own.weight);
+                                  "weight is %g; it has to be 0 to 1", (double)own.weight);
     if (xt.rank < 1)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "x",
                                   "it is a scalar; [C] or [N, C, ...] is wanted");

@@ -130,6 +130,17 @@ bool husk__graph_params(husk__building *building, void *own, size_t size, const 
     return !status;
 }
 
+bool husk__graph_axis(husk__building *building, const char *argument, const char *member, int32_t axis,
+                      const husk_tensor *x, const char *x_name, int32_t *dimension)
+{
+    *dimension = husk_tensor_dimension(x, axis);
+    if (*dimension < 0)
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument,
+                           "%sis %d, must be %d to %d: %s has %d dimensions", member, (int)axis,
+                           -(int)x->rank, (int)x->rank - 1, x_name, (int)x->rank);
+    return *dimension >= 0;
+}
+
 // ---- names ----
 
 int32_t husk__graph_find(const husk_graph *graph, const char *name)

@@ -147,6 +147,12 @@ bool husk__graph_begin(husk__building *building, husk_graph *graph, const char *
 /* The first error: "call: name: argument: rule". Gives HUSK_NO_VALUE. argument may be NULL. */
 husk_value husk__graph_refuse(husk__building *building, husk_status status, const char *argument, const char *format,
                               ...) HUSK__TRAIN_PRINTF(4, 5);
+/*
+ * The dimension of x that the axis means (husk/tensor.h); false: refused, by the argument, the member of it ("axis ",
+ * or "") and x's name.
+ */
+bool husk__graph_axis(husk__building *building, const char *argument, const char *member, int32_t axis,
+                      const husk_tensor *x, const char *x_name, int32_t *dimension);
 /* The same with the text of another call's error, less that call's name. */
 husk_value husk__graph_pass_on(husk__building *building, husk_status status, const husk_error *error);
 /* The caller's params into own; false: refused. */

@@ -90,13 +90,14 @@ husk_value husk_graph_norm_layer(husk_graph *graph, const char *name, const husk
                                  husk_value x)
 {
     husk__building building;
+    const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     husk_norm_layer own;
     husk_norm_params params;
     husk_tensor xt, scale_tensor, statistics;
     if (!husk__graph_begin(&building, graph, "husk_graph_norm_layer", "norm", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, "HUSK_NORM_LAYER", layer, "layer") ||
-        !husk__graph_params(&building, &params, sizeof params, "HUSK_NORM_PARAMS", own.params,
-                            "layer: params") ||
+        !husk__graph_params(&building, &params, sizeof params, "husk_norm_defaults",
+                            own.params ? own.params : &defaults, "layer: params") ||
         !husk__graph_number(&building, x, "x", &xt) ||
         !husk__norm_shapes(&building, &params, &xt, &scale_tensor, &statistics))
         return HUSK_NO_VALUE;

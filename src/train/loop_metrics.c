@@ -234,10 +234,12 @@ static husk_status count_top(const husk_metrics *own, husk_queue *queue, const h
     const int64_t column[] = {scores->shape[0], 1};
     husk_tensor mine = husk_tensor_make(own->memory, own->params.dtype, 2, column);
     mine.offset = own->labels.offset;
-    const husk_reduce_params largest = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axes = 1);
-    const husk_reduce_params total = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_SUM, .axes = 1);
-    const husk_binary_params less = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_LESS);
-    const husk_binary_params at_least = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_GREATER_EQUAL);
+    const husk_reduce_params largest =
+        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-1});
+    const husk_reduce_params total =
+        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_SUM, .axis_count = 1, .axes = {-1});
+    const husk_binary_params less = husk_binary_defaults(HUSK_BINARY_LESS);
+    const husk_binary_params at_least = husk_binary_defaults(HUSK_BINARY_GREATER_EQUAL);
     husk_status status = husk_where(queue, NULL, labels, scores, &lowest, work);
     if (!status)
         status = husk_reduce(queue, &largest, work, &mine);
@@ -258,9 +260,11 @@ static husk_status count_batch(const husk_metrics *own, husk_queue *queue, const
     husk_tensor work = husk_tensor_slice(&own->work, 0, 0, count, 1);
     husk_tensor predicted = husk_tensor_slice(&own->predicted, 0, 0, count, 1), matrix = own->matrix;
     husk_tensor entropy = slot(own, ENTROPY), rows = slot(own, ROWS), right = slot(own, RIGHT);
-    const husk_loss_params loss = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_SUM);
-    const husk_reduce_params best = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axes = 1);
-    const husk_binary_params both = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY);
+    husk_loss_params loss = husk_loss_defaults(HUSK_LOSS_CROSS_ENTROPY);
+    loss.reduction = HUSK_LOSS_SUM;
+    const husk_reduce_params best =
+        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axis_count = 1, .axes = {-1});
+    const husk_binary_params both = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
     const husk_gemm_params transposed = HUSK_GEMM_PARAMS(.transpose_a = 1);
     husk_status status = husk_loss(queue, &loss, scores, classes, NULL, NULL, &entropy);
     if (!status)

@@ -31,7 +31,7 @@ static husk_status check_rate(double rate, const char *name, const husk__train_s
 
 static bool has_steps(husk_rate_kind kind)
 {
-    return kind != HUSK_RATE_CONSTANT && kind != HUSK_RATE_MULTI_STEP && kind != HUSK_RATE_EXPONENTIAL;
+    return kind != HUSK_RATE_CONSTANT && kind != HUSK_RATE_MULTI_STEP;
 }
 
 static bool has_factor(husk_rate_kind kind)
@@ -69,24 +69,6 @@ static husk_status check_cycle(const husk_rate_params *own, const husk__train_sc
     return status;
 }
 
-static void resolve(husk_rate_params *own)
-{
-    if (own->factor == 0)
-        own->factor = own->kind == HUSK_RATE_EXPONENTIAL ? 0.95 : 0.1;
-    if (own->kind == HUSK_RATE_EXPONENTIAL && own->steps == 0)
-        own->steps = 1;
-    if (own->power == 0)
-        own->power = 1;
-    if (own->growth == 0)
-        own->growth = 1;
-    if (own->start_rate == 0)
-        own->start_rate = own->rate / 25;
-    if (own->kind == HUSK_RATE_ONE_CYCLE && own->end_rate == 0)
-        own->end_rate = own->start_rate / 1e4;
-    if (own->rise == 0)
-        own->rise = 0.3;
-}
-
 static husk_status check(const husk_rate_params *own, const husk__train_scope *scope)
 {
     if ((unsigned)own->kind > HUSK_RATE_ONE_CYCLE)
@@ -100,6 +82,8 @@ static husk_status check(const husk_rate_params *own, const husk__train_scope *s
     if (!status && own->kind == HUSK_RATE_POLYNOMIAL && !(isfinite(own->power) && own->power > 0))
         status =
             husk__train_reject(scope, "params", "power is %g; it has to be finite and above 0", own->power);
+    if (!status && own->kind == HUSK_RATE_COSINE_RESTARTS && own->growth == 0)
+        status = husk__train_reject(scope, "params", "growth is 0; it has to be 1 or more");
     if (!status && own->kind == HUSK_RATE_MULTI_STEP)
         status = check_milestones(own, scope);
     if (!status && own->kind == HUSK_RATE_ONE_CYCLE)
@@ -178,10 +162,9 @@ static husk_status rate_at(const husk_rate_params *params, uint64_t step, double
     husk_rate_params own;
     if (!params)
         return husk__train_reject(scope, "params", "it is NULL");
-    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_RATE_PARAMS", params, "params", scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "husk_rate_defaults", params, "params", scope);
     if (status)
         return status;
-    resolve(&own);
     status = check(&own, scope);
     if (status)
         return status;
@@ -208,5 +191,5 @@ husk_status husk_graph_schedule_rate(husk_graph *graph, const husk_rate_params *
     husk_status status = graph->failed
                              ? graph->failed
                              : rate_at(params, husk_graph_get_position(graph).updates, &rate, &scope);
-    return status ? status : husk_graph_set_rate(graph, (float)rate);
+    return status ? status : husk_graph_set_rate(graph, rate);
 }

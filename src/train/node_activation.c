@@ -26,7 +26,7 @@ bool husk__activation_from_result(const husk_activation_params *params)
     case HUSK_ACT_TANH:
         return true;
     case HUSK_ACT_LEAKY_RELU:
-        return params->slope >= 0; // 0: the default
+        return params->slope >= 0;
     default:
         return false;
     }

@@ -28,8 +28,7 @@ static bool passes_on(const husk__schedule *schedule, const husk__node *node)
 {
     const husk_binary_params *params = &node->params.binary;
     const husk_tensor *y = husk__value_tensor(schedule, node->outputs[0]);
-    return params->op == HUSK_BINARY_ADD && (params->alpha == 0 || params->alpha == 1) &&
-           (params->beta == 0 || params->beta == 1) &&
+    return params->op == HUSK_BINARY_ADD && params->alpha == 1 && params->beta == 1 &&
            husk__same_shape(husk__value_tensor(schedule, node->inputs[0]), y) &&
            husk__same_shape(husk__value_tensor(schedule, node->inputs[1]), y);
 }
@@ -87,6 +86,7 @@ static bool broadcast(const husk_tensor *a, const husk_tensor *b, int32_t *rank,
 husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_binary_params *params,
                              husk_value a, husk_value b)
 {
+    const husk_binary_params defaults = husk_binary_defaults(HUSK_BINARY_ADD);
     husk__building building;
     husk_binary_params own;
     husk_tensor at, bt;
@@ -94,7 +94,8 @@ husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_bin
     int64_t shape[HUSK_MAX_RANK];
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_binary", "binary", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, "HUSK_BINARY_PARAMS", params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "husk_binary_defaults", params ? params : &defaults,
+                            "params") ||
         !husk__graph_number(&building, a, "a", &at) || !husk__graph_number(&building, b, "b", &bt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.op > HUSK_BINARY_GREATER_EQUAL)

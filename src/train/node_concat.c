@@ -105,10 +105,8 @@ husk_value husk_graph_concat(husk_graph *graph, const char *name, const husk_con
             return HUSK_NO_VALUE;
         if (i == 0) {
             first = next;
-            if (own.axis < -first.rank || own.axis >= first.rank)
-                return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                          "axis %d of %d dimensions", (int)own.axis, (int)first.rank);
-            own.axis += own.axis < 0 ? first.rank : 0;
+            if (!husk__graph_axis(&building, "params", "axis ", own.axis, &first, "inputs[0]", &own.axis))
+                return HUSK_NO_VALUE;
         }
         const int64_t along = next.shape[own.axis];
         if (next.rank == first.rank)

@@ -151,12 +151,14 @@ static bool check_weights(husk__building *building, husk_loss_kind loss, const h
 husk_value husk_graph_loss(husk_graph *graph, const char *name, const husk_loss_params *params, husk_value x,
                            husk_value target, husk_value weight, husk_value positive_weight)
 {
+    const husk_loss_params defaults = husk_loss_defaults(HUSK_LOSS_CROSS_ENTROPY);
     husk__building building;
     husk_loss_params own;
     husk_tensor xt;
     char text[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_loss", "loss", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, "HUSK_LOSS_PARAMS", params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "husk_loss_defaults", params ? params : &defaults,
+                            "params") ||
         !husk__graph_wide(&building, &x, "x", false, &xt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.kind > HUSK_LOSS_DIVERGENCE || (unsigned)own.reduction > HUSK_LOSS_NONE)

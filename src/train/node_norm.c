@@ -108,16 +108,13 @@ bool husk__norm_shapes(husk__building *building, const husk_norm_params *params,
         return false;
     }
     if (params->kind == HUSK_NORM_LAYER || params->kind == HUSK_NORM_RMS) {
-        int32_t last = params->dimensions ? (int32_t)params->dimensions : 1;
-        if (last < 1 || last > x->rank) {
-            husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "dimensions is %u, x's shape is %s",
-                               (unsigned)params->dimensions, husk__graph_shape_text(x, text));
+        int32_t first;
+        if (!husk__graph_axis(building, "params", "axis ", params->axis, x, "x", &first))
             return false;
-        }
-        statistics->rank = x->rank - last;
-        scale->rank = last;
-        for (int32_t d = 0; d < last; d++)
-            scale->shape[d] = x->shape[x->rank - last + d];
+        statistics->rank = first;
+        scale->rank = x->rank - first;
+        for (int32_t d = first; d < x->rank; d++)
+            scale->shape[d - first] = x->shape[d];
         return true;
     }
     int64_t groups = params->groups ? params->groups : 1;
@@ -173,11 +170,13 @@ husk_value husk_graph_norm(husk_graph *graph, const char *name, const husk_norm_
                            husk_value scale, husk_value bias, husk_value running_mean,
                            husk_value running_variance)
 {
+    const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     husk__building building;
     husk_norm_params own;
     husk_tensor xt, wanted, statistics;
     if (!husk__graph_begin(&building, graph, "husk_graph_norm", "norm", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, "HUSK_NORM_PARAMS", params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "husk_norm_defaults", params ? params : &defaults,
+                            "params") ||
         !husk__graph_computed(&building, &x, "x", &xt) ||
         !husk__norm_shapes(&building, &own, &xt, &wanted, &statistics) ||
         !check_shape(&building, &scale, "scale", &wanted) ||

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train/schedule.h"
 
+#include <stdio.h>
+
 static husk_status run_reduce(husk_graph *graph, const husk__call *call)
 {
     return husk_reduce(graph->queue, &call->params.reduce, husk__tensor_of(call, 0),
@@ -57,6 +59,32 @@ static const husk__node_kind kind = {.name = "reduce",
                                      .backward = backward,
                                      .has_gradient = has_gradient};
 
+// Which dimensions are reduced; refused as the operator does.
+static bool find_axes(husk__building *building, const husk_reduce_params *own, const husk_tensor *x,
+                      bool is_reduced[HUSK_MAX_RANK])
+{
+    char member[32];
+    if (own->axis_count < 0 || own->axis_count > HUSK_MAX_RANK)
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "axis_count is %d, must be 0 to %d",
+                           (int)own->axis_count, HUSK_MAX_RANK);
+    for (int32_t d = 0; d < HUSK_MAX_RANK; d++)
+        is_reduced[d] = own->axis_count == 0;
+    for (int32_t i = 0, dimension; i < HUSK_MAX_RANK && !building->graph->failed; i++) {
+        snprintf(member, sizeof member, "axes[%d] ", (int)i);
+        if (i >= own->axis_count && own->axes[i])
+            husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "%sis %d, but axis_count is %d",
+                               member, (int)own->axes[i], (int)own->axis_count);
+        if (i >= own->axis_count ||
+            !husk__graph_axis(building, "params", member, own->axes[i], x, "x", &dimension))
+            continue;
+        if (is_reduced[dimension])
+            husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params",
+                               "%sis %d, a dimension that is named already", member, (int)own->axes[i]);
+        is_reduced[dimension] = true;
+    }
+    return !building->graph->failed;
+}
+
 husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_reduce_params *params,
                              husk_value x)
 {
@@ -70,13 +98,13 @@ husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_red
     if ((unsigned)own.kind > HUSK_REDUCE_LOG_SUM_EXP)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "kind %u does not exist",
                                   (unsigned)own.kind);
-    if (own.axes >> xt.rank)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                  "axes 0x%x: x has %d dimensions", (unsigned)own.axes, (int)xt.rank);
+    bool is_reduced[HUSK_MAX_RANK];
+    if (!find_axes(&building, &own, &xt, is_reduced))
+        return HUSK_NO_VALUE;
     int64_t shape[HUSK_MAX_RANK];
     int32_t rank = 0;
     for (int32_t d = 0; d < xt.rank; d++)
-        if (own.axes && !(own.axes >> (xt.rank - 1 - d) & 1))
+        if (!is_reduced[d])
             shape[rank++] = xt.shape[d];
     husk__node *node = husk__graph_node(&building, &kind, &x, 1);
     if (!node)

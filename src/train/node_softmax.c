@@ -42,17 +42,17 @@ static const husk__node_kind kind = {.name = "softmax", .forward = forward, .bac
 husk_value husk_graph_softmax(husk_graph *graph, const char *name, const husk_softmax_params *params,
                               husk_value x)
 {
+    const husk_softmax_params defaults = husk_softmax_defaults();
     husk__building building;
     husk_softmax_params own;
     husk_tensor xt;
     if (!husk__graph_begin(&building, graph, "husk_graph_softmax", "softmax", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, "HUSK_SOFTMAX_PARAMS", params, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "husk_softmax_defaults", params ? params : &defaults,
+                            "params") ||
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
-    if (own.axis_from_last >= (uint32_t)xt.rank)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                  "axis_from_last is %u, x has %d dimensions", (unsigned)own.axis_from_last,
-                                  (int)xt.rank);
+    if (!husk__graph_axis(&building, "params", "axis ", own.axis, &xt, "x", &own.axis))
+        return HUSK_NO_VALUE;
     husk__node *node = husk__graph_node(&building, &kind, &x, 1);
     if (!node)
         return HUSK_NO_VALUE;

@@ -151,18 +151,17 @@ husk_value husk_graph_permute(husk_graph *graph, const char *name, husk_value x,
     return husk__graph_view(&building, x, &view, true);
 }
 
-husk_value husk_graph_slice(husk_graph *graph, const char *name, husk_value x, int32_t dimension,
-                            int64_t first, int64_t count)
+husk_value husk_graph_slice(husk_graph *graph, const char *name, husk_value x, int32_t axis, int64_t first,
+                            int64_t count)
 {
     husk__building building;
     husk_tensor xt;
-    char text[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_slice", "slice", name, true) ||
         !husk__graph_argument(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
-    if (dimension < 0 || dimension >= xt.rank)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "dimension", "%d; x is %s",
-                                  (int)dimension, husk__graph_shape_text(&xt, text));
+    int32_t dimension;
+    if (!husk__graph_axis(&building, "axis", "", axis, &xt, "x", &dimension))
+        return HUSK_NO_VALUE;
     int64_t extent = xt.shape[dimension];
     if (first < 0 || count < 1 || count > extent || first > extent - count)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "count",

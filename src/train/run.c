@@ -295,7 +295,8 @@ static husk_status prepare_gradients(husk_graph *graph, const husk_tensor *gradi
     const husk_tensor scale = scale_number(graph, HUSK__SCALE_NOW);
     const husk_tensor found = husk__number(graph, HUSK__NUMBER_FOUND);
     const husk_tensor state = husk__scale_state(graph);
-    husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(.limit = own->options.clip_value);
+    husk_grad_scale_params params = husk_grad_scale_defaults();
+    params.limit = own->options.clip_value;
     if (!own->has_loss_scale)
         return own->options.clip_value > 0 ? husk_grad_scale(graph->queue, &params, &gradients, 1, NULL, NULL)
                                            : HUSK_OK;
@@ -389,7 +390,7 @@ husk_status husk_graph_update(husk_graph *graph)
     return status ? status : update(graph, &scope);
 }
 
-husk_status husk_graph_set_rate(husk_graph *graph, float rate)
+husk_status husk_graph_set_rate(husk_graph *graph, double rate)
 {
     husk__train_scope scope;
     husk_status status = begin(graph, "husk_graph_set_rate", &scope);

@@ -181,7 +181,7 @@ static husk_status run_copy(husk_graph *graph, const husk__call *call)
 
 static husk_status run_add(husk_graph *graph, const husk__call *call)
 {
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_ADD);
     return husk_binary(graph->queue, &params, husk__tensor_of(call, 1), husk__tensor_of(call, 0),
                        husk__tensor_of(call, 1));
 }

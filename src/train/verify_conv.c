@@ -54,7 +54,7 @@ static void describe(husk__conv_check *c)
         c->taps *= c->filter[d];
     }
     c->activation = p->activation;
-    c->slope = p->activation_slope != 0 ? (double)p->activation_slope : 0.01;
+    c->slope = (double)p->activation_slope;
 }
 
 // All images, or the first, the last and others between them, so that their elements are no more than ELEMENTS and, of

@@ -586,11 +586,14 @@ START_TEST(onednn_has_two_forms_where_winograd_applies)
     bench_case c;
     char reason[BENCH_REASON_TEXT] = "";
     void *session = open_session(&bench_contender_onednn);
-    ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1", &c, reason));
+    ck_assert(
+        bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1", &c, reason)); // the highest precision has none
+    ck_assert_ptr_null(bench_contender_onednn.form(session, &c, 0));
+    ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1 precision=high", &c, reason));
     ck_assert_str_eq(bench_contender_onednn.form(session, &c, 0), "auto");
     ck_assert_str_eq(bench_contender_onednn.form(session, &c, 1), "winograd");
     ck_assert_ptr_null(bench_contender_onednn.form(session, &c, 2));
-    ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1 stride=2", &c, reason));
+    ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1 stride=2 precision=high", &c, reason));
     ck_assert_ptr_null(bench_contender_onednn.form(session, &c, 0));
     bench_contender_onednn.close(session);
 }

@@ -70,7 +70,7 @@ static husk_status plan_conv(const bench_case *c, shapes *s, const char *variant
     for (int64_t i = 0; i < v->space; i++) {
         params.stride[i] = v->stride[i];
         params.pad[i] = v->pad[i];
-        params.pad_end[i] = v->pad_end[i] ? v->pad_end[i] : HUSK_PAD_NONE;
+        params.pad_end_extra[i] = v->pad_end[i] - v->pad[i];
         params.dilation[i] = v->dilation[i];
     }
     return husk_conv_plan_create(test_context(), &params, &s->x, &s->w, NULL, &s->y, plan, error);

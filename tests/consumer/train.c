@@ -11,8 +11,8 @@ int main(void)
     husk_error error = {HUSK_OK, 0, ""};
     husk_context *context = NULL;
     husk_graph *graph = NULL;
-    husk_optimizer_params sgd = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.2f);
-    husk_loss_params square = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
+    husk_optimizer_params sgd = husk_sgd(0.2);
+    husk_loss_params square = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     husk_linear_layer layer = HUSK_LINEAR_LAYER(.outputs = 1);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd);
     const int64_t shape[2] = {4, 1};

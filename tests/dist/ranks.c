@@ -106,9 +106,11 @@ static husk_value build(rank *r)
     husk_value y = husk_graph_conv_layer(r->graph, "conv1", &conv, x);
     y = husk_graph_pool(r->graph, "pool1", &HUSK_POOL_PARAMS(.window = {2, 2}), y);
     if (is(r, "statistics"))
-        y = husk_graph_norm_layer(
-            r->graph, "norm1",
-            &HUSK_NORM_LAYER(.params = &HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH)), y);
+        y = husk_graph_norm_layer(r->graph, "norm1",
+                                  &HUSK_NORM_LAYER(.params = &HUSK_MAKE(husk_norm_params,
+                                                                        .kind = HUSK_NORM_BATCH, .axis = -1,
+                                                                        .epsilon = 1e-5f, .momentum = 0.1f)),
+                                  y);
     y = husk_graph_reshape(r->graph, "flat", y, 2, (int64_t[]){r->part, 64});
     y = husk_graph_linear(r->graph, is(r, "names") && own == 1 ? "other" : "fc1",
                           &HUSK_LINEAR_LAYER(.outputs = hidden, .activation = HUSK_ACT_RELU), y);
@@ -172,7 +174,7 @@ static husk_status open_all(rank *r)
     if (status)
         return status;
     husk_optimizer_params sgd =
-        HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.02f, .momentum = 0.9f);
+        HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_SGD, .rate = 0.02, .momentum = 0.9);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd, .accumulate = r->accumulate,
                                                     .bucket_bytes = is(r, "buckets") && own == 1 ? 4096 : 1024);
     if (is(r, "overlap"))

@@ -160,7 +160,7 @@ static bool is_parallel(void)
 
 static husk_status build(void)
 {
-    husk_optimizer_params sgd = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f);
+    husk_optimizer_params sgd = husk_sgd(0.1);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd);
     husk_status status = husk_dist_context_create(dist, NULL, NULL, &context, &error);
     if (!status)

@@ -73,7 +73,9 @@ static husk_value build(stage *s)
     }
     if (turns(s) && s->rank > 0)
         past = husk_graph_permute(graph, "past.back", past, (int32_t[]){1, 0});
-    x = husk_graph_binary(graph, "sum", &HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD), x, past);
+    x = husk_graph_binary(graph, "sum",
+                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), x,
+                          past);
     x = husk_graph_linear(graph, "head", &HUSK_LINEAR_LAYER(.outputs = CLASSES), x);
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){MICRO});
     return husk_graph_loss(graph, "loss", NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
@@ -119,7 +121,7 @@ static husk_status open_all(stage *s)
         status = husk_graph_create(s->context, &HUSK_GRAPH_PARAMS(.seed = 7), &s->graph, &s->error);
     if (status)
         return status;
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 1e-3f);
+    husk_optimizer_params adam = husk_adam(1e-3);
     husk_graph_options options =
         HUSK_GRAPH_OPTIONS(.optimizer = &adam, .accumulate = MICRO_BATCHES,
                            .micro_batches = is(s, "depth") ? 0 : husk_pipeline_depth(s->dist, MICRO_BATCHES));

@@ -88,8 +88,8 @@ static void expect_rows(const char *wanted)
     size_t meant = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         meant += is_meant(wanted, &rows[i]);
-    const husk_status status =
-        husk__rank(&gemm, NULL, &traits, wanted, (husk__limit){0}, &ranking, &(husk__scope){"fuzz", &error});
+    const husk_status status = husk__rank(&gemm, NULL, &traits, wanted, true, (husk__limit){0}, &ranking,
+                                          &(husk__scope){"fuzz", &error});
     fuzz_expect((status == HUSK_OK) == (meant > 0), "\"%s\" answers %s", wanted, husk_status_name(status));
     fuzz_expect(ranking.count == meant, "\"%s\" means %zu rows, not %zu", wanted, ranking.count, meant);
     for (size_t i = 0; i < ranking.count; i++)

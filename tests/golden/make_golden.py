@@ -85,6 +85,11 @@ def params(**fields):
     return "    {" + ", ".join(given or ["0"]) + "}"
 
 
+def doubles(text):
+    """Params whose numbers are doubles."""
+    return text.replace("f,", ",").replace("f}", "}")
+
+
 def row(name, *parts):
     return "{\n    \"%s\",\n%s\n},\n" % (name, ",\n".join(parts))
 
@@ -108,8 +113,8 @@ def activation():
     x = torch.cat([random(20), torch.tensor([0.0, 6.0, 7.5, -6.0, 20.0, -20.0, 100.0, -100.0]).double(),
                    torch.tensor([float("nan"), float("inf"), float("-inf")]).double()])
     for name, function in ACTIVATIONS.items():
-        for slope in (0.01, 0.25) if name == "LEAKY_RELU" else (0.01,):
-            given = None if slope == 0.01 else slope
+        for slope in (0.01, 0.25, 0.0) if name == "LEAKY_RELU" else (0.01,):
+            given = slope if name == "LEAKY_RELU" else None
             yield row(f"{name} {slope}", params(activation="HUSK_ACT_" + name, slope=given),
                       array(x), array(function(x, f32(slope))))
 
@@ -122,18 +127,18 @@ def activation_backward():
         dy = random(*x.shape)
         y = ACTIVATIONS[name](x, f32(slope))
         dx, = torch.autograd.grad(y, x, dy)
-        given = None if slope == 0.01 else slope
+        given = slope if name == "LEAKY_RELU" else None
         options = params(activation="HUSK_ACT_" + name, slope=given)
         yield row(f"{name} {slope}{text}", options, array(x.detach()), array(None), array(dy), array(dx))
         if name in of_y:
             y = (y.detach() * 4096).round() / 4096  # what f32 and few digits hold
             yield row(f"{name} of y{text}", options, array(None), array(y), array(dy), array(of_y[name](dy, y)))
-        elif name in ("NONE", "RELU", "RELU6"):
+        elif name in ("NONE", "RELU", "RELU6") or (name == "LEAKY_RELU" and slope != 0.01):  # y is an f32
             yield row(f"{name} of y{text}", options, array(None), array(y.detach()), array(dy), array(dx))
 
     x = torch.cat([random(20), torch.tensor([0.0, 6.0, 7.5, -6.0, 20.0, -20.0, 100.0, -100.0]).double()])
     for name in ACTIVATIONS:
-        for slope in (0.01, 0.25) if name == "LEAKY_RELU" else (0.01,):
+        for slope in (0.01, 0.25, 0.0) if name == "LEAKY_RELU" else (0.01,):
             yield from case(name, x, slope, "")
             special = [float("nan")] + ([] if name in ("GELU", "GELU_TANH", "SILU") else [math.inf, -math.inf])
             yield from case(name, torch.tensor(special).double(), slope, ", special values")
@@ -263,8 +268,8 @@ def one_hot():
         y = F.one_hot(labels, classes).double()
         if on is not None:
             y = y * on + (1 - y) * off
-        given = dict(has_values=1, on=float(on), off=float(off)) if on is not None else {}
-        return row(name, params(**given), array(labels), array(y))
+        on, off = (1, 0) if on is None else (on, off)
+        return row(name, params(on=float(on), off=float(off)), array(labels), array(y))
 
     yield case("a list", torch.randint(0, 5, (7,)), 5)
     yield case("two dimensions, classes that no label has", torch.randint(0, 4, (3, 4)), 9)
@@ -373,7 +378,8 @@ def binary():
     def case(name, text, a, b):
         a, b = a.clone().requires_grad_(), b.clone().requires_grad_()
         y = functions[name](a, b)
-        options = dict(alpha=alpha, beta=beta) if name in ("ADD", "SUBTRACT", "MULTIPLY", "DIVIDE") else {}
+        has_factors = name in ("ADD", "SUBTRACT", "MULTIPLY", "DIVIDE")
+        options = dict(alpha=alpha if has_factors else 1.0, beta=beta if has_factors else 1.0)
         dy, da, db = None, None, None
         if y.dtype == torch.float64:
             dy = random(*y.shape)
@@ -459,7 +465,7 @@ def both_ends(pad, pad_end):
 def end_option(pad, pad_end):
     if pad == pad_end:
         return None
-    return tuple("HUSK_PAD_NONE" if after == 0 and before != 0 else after for before, after in zip(pad, pad_end))
+    return tuple(after - before for before, after in zip(pad, pad_end))
 
 
 def conv():
@@ -470,8 +476,9 @@ def conv():
         pad = pad or (0,) * space
         pad_end = pad_end or pad
         out = functions[space](F.pad(x, both_ends(pad, pad_end)), w, bias, stride or 1, 0, dilation or 1, groups)
-        given = params(activation="HUSK_ACT_" + act, stride=stride, pad=pad, pad_end=end_option(pad, pad_end),
-                       dilation=dilation, groups=groups if groups > 1 else None)
+        given = params(activation="HUSK_ACT_" + act, stride=stride, pad=pad, pad_end_extra=end_option(pad, pad_end),
+                       dilation=dilation, groups=groups if groups > 1 else None,
+                       activation_slope=0.01 if act == "LEAKY_RELU" else None)
         return row(name, given, array(x), array(w), array(bias), array(ACTIVATIONS[act](out, f32(0.01))))
 
     yield case("1-D", random(2, 3, 8), random(4, 3, 3), random(4), pad=(1,))
@@ -538,7 +545,7 @@ def pool():
 
     def fields(kind, window, stride, pad, pad_end, dilation, ceil, count_pad):
         return params(kind="HUSK_POOL_" + kind, window=window, stride=stride, pad=pad,
-                      pad_end=end_option(pad, pad_end), dilation=dilation, ceil_mode=ceil or None,
+                      pad_end_extra=end_option(pad, pad_end), dilation=dilation, ceil_mode=ceil or None,
                       count_pad=count_pad or None)
 
     def maximum(name, x, window, stride=None, pad=None, dilation=None, ceil=False):
@@ -647,7 +654,7 @@ def softmax():
     def case(name, x, axis):
         for log in (False, True):
             y = F.log_softmax(x, axis) if log else F.softmax(x, axis)
-            given = params(axis_from_last=x.dim() - 1 - axis, log=log or None)
+            given = params(axis=axis, log=log or None)
             yield row(name + (", log" if log else ""), given, array(x), array(y))
 
     yield from case("one dimension", random(7) * 4, 0)
@@ -676,7 +683,7 @@ def conv_backward():
             each.requires_grad_()
         out = functions[space](F.pad(x, both_ends(pad, pad_end)), w, bias, stride or 1, 0, dilation or 1, groups)
         dy = random(*out.shape)
-        given = params(stride=stride, pad=pad, pad_end=end_option(pad, pad_end), dilation=dilation,
+        given = params(stride=stride, pad=pad, pad_end_extra=end_option(pad, pad_end), dilation=dilation,
                        groups=groups if groups > 1 else None)
         return row(name, given, array(x), array(w), array(dy), *map(array, gradients(out, dy, x, w, bias)))
 
@@ -715,6 +722,8 @@ def conv_transpose():
     yield case("output padding", random(1, 2, 3, 3), random(2, 3, 3, 3), stride=(2, 3), pad=(1, 1), more=(1, 2))
     yield case("groups, dilation", random(1, 4, 4, 3), random(4, 3, 2, 3), random(6), dilation=(2, 1), groups=2)
     yield case("3-D, ReLU", random(1, 2, 2, 3, 2), random(2, 3, 2, 1, 2), random(3), stride=(1, 2, 2), act="RELU")
+    yield case("output padding below the dilation", random(1, 2, 4, 5), random(2, 3, 3, 2), random(3), stride=(1, 2),
+               pad=(2, 0), more=(2, 3), dilation=(3, 4))
 
 
 def softmax_backward():
@@ -723,7 +732,7 @@ def softmax_backward():
             x.requires_grad_()
             y = F.log_softmax(x, axis) if log else F.softmax(x, axis)
             dy = random(*x.shape)
-            given = params(axis_from_last=x.dim() - 1 - axis, log=log or None)
+            given = params(axis=axis, log=log or None)
             yield row(name + (", log" if log else ""), given, array(x), array(dy), array(*gradients(y, dy, x)))
 
     yield from case("one dimension", random(7) * 4, 0)
@@ -783,7 +792,6 @@ def reduce():
         return x.permute(*kept, *dims).reshape(*(x.shape[d] for d in kept), -1)
 
     def case(name, x, dims, kinds=REDUCTIONS):
-        axes = sum(1 << (x.dim() - 1 - d) for d in dims)
         alone = {"PRODUCT": lambda x: x.prod(-1), "ARGMAX": lambda x: x.argmax(-1), "ARGMIN": lambda x: x.argmin(-1)}
         for kind in kinds:
             variable = x.clone().requires_grad_()
@@ -793,7 +801,7 @@ def reduce():
                 dy = random(*y.shape)
                 y.backward(dy)
                 dx = variable.grad
-            given = params(kind="HUSK_REDUCE_" + kind, axes=axes if len(dims) < x.dim() else None)
+            given = params(kind="HUSK_REDUCE_" + kind, axis_count=len(dims), axes=list(dims))
             yield row(f"{kind}, {name}", given, array(x), array(y.detach()), array(dy), array(dx))
 
     yield from case("one dimension", random(7), (0,))
@@ -1059,7 +1067,7 @@ def norm():
         else:
             mean, rstd = statistics(x, kind, dims, fields.get("groups") or 1, epsilon)
         mean = mean.reshape(statistic_shape) if mean is not None else None
-        given = params(kind="HUSK_NORM_" + kind, epsilon=eps, **fields)
+        given = params(kind="HUSK_NORM_" + kind, epsilon=1e-5 if eps is None else eps, **fields)
         nothing = [None] * (2 - len(running))
         arrays = [x, scale, bias, *before, *nothing, y.detach(), mean, rstd.reshape(statistic_shape), *running,
                   *nothing, dy, dx, dscale, dbias]
@@ -1074,7 +1082,7 @@ def norm():
             return y * s + b if affine else y
 
         apply = root_mean_square if kind == "RMS" else lambda x, s, b, e: F.layer_norm(x, shape, s, b, e)
-        return case(name, kind, x, dims, apply, leading, shape, affine, [], eps, dimensions=count if count > 1 else None)
+        return case(name, kind, x, dims, apply, leading, shape, affine, [], eps, axis=-count)
 
     def group(name, x, groups, affine=True, eps=None):
         return case(name, "GROUP", x, None, lambda x, s, b, e: F.group_norm(x, groups, s, b, e), (x.shape[0], groups),
@@ -1090,7 +1098,8 @@ def norm():
         step = f32(0.1 if momentum is None else momentum)
         return case(name, "BATCH", x, [d for d in range(x.dim()) if d != 1],
                     lambda x, s, b, e: F.batch_norm(x, running[0], running[1], s, b, training, step, e), x.shape[1:2],
-                    x.shape[1:2], affine, running, eps, training=training or None, momentum=momentum)
+                    x.shape[1:2], affine, running, eps, training=training or None,
+                    momentum=0.1 if momentum is None else momentum)
 
     for kind in ("LAYER", "RMS"):
         yield trailing(f"{kind}, rows", kind, random(4, 7), 1)
@@ -1128,7 +1137,8 @@ def loss():
         y = kinds[kind](x, target, reduction=reduction, **given)
         dloss = random(*y.shape)
         dx, = torch.autograd.grad(y, x, dloss)
-        fields = params(kind="HUSK_LOSS_" + kind, reduction="HUSK_LOSS_" + reduction.upper(), **(options or {}))
+        own = dict(beta=1.0 if kind in ("SMOOTH_ABSOLUTE", "HUBER") else None, ignore_index=-100)
+        fields = params(kind="HUSK_LOSS_" + kind, reduction="HUSK_LOSS_" + reduction.upper(), **{**own, **(options or {})})
         labels = "HUSK_I64" if target.dtype == torch.int64 else "HUSK_F32"
         return row(f"{kind}, {reduction}{name}", fields, "    " + labels,
                    *(array(part) for part in (x.detach(), target, weight, positive, y.detach(), dloss, dx)))
@@ -1140,7 +1150,7 @@ def loss():
             yield case(", weights", kind, random(4, 6), labels, reduction, weight=random(6).abs())
             yield case(", one row", kind, random(6), torch.tensor(3), reduction)
             yield case(", an image, another index", kind, random(2, 3, 2, 2), torch.randint(0, 3, (2, 2, 2)), reduction,
-                       weight=random(3).abs(), ignore_index=1, options=dict(ignores=1, ignore_index=1))
+                       weight=random(3).abs(), ignore_index=1, options=dict(ignore_index=1))
             yield case(", all ignored", kind, random(2, 3), torch.tensor([-100, -100]), reduction)
         smooth = dict(label_smoothing=0.125)
         yield case(", smooth", "CROSS_ENTROPY", random(4, 6), labels, reduction, options=smooth, **smooth)
@@ -1234,7 +1244,7 @@ def grad_scale():
         parameter = torch.nn.Parameter(torch.zeros_like(x))
         parameter.grad = x.clone()
         torch.nn.utils.clip_grad_value_([parameter], limit)
-        return row(name, params(limit=limit), "    1", f"    {float(not torch.isfinite(x).all())!r}", array(x),
+        return row(name, params(factor=1.0, limit=limit), "    1", f"    {float(not torch.isfinite(x).all())!r}", array(x),
                    array(parameter.grad))
 
     yield value("clip by value", 0.5, random(4, 5))
@@ -1243,7 +1253,7 @@ def grad_scale():
     for name, extra in (("unscale", []), ("unscale, infinite", [math.inf]), ("unscale, NaN", [float("nan")])):
         x = torch.cat([random(9), torch.tensor(extra).double()])
         found = float(not torch.isfinite(x).all())
-        yield row(name, params(divides=1), "    1024.0", f"    {found!r}", array(x), array(x * (1 / 1024.0)))
+        yield row(name, params(factor=1.0, divides=1), "    1024.0", f"    {found!r}", array(x), array(x * (1 / 1024.0)))
 
 
 def optimizer():
@@ -1258,7 +1268,7 @@ def optimizer():
         for g in gradients:
             w.grad = g.clone()
             step.step()
-        fields = params(kind="HUSK_OPTIMIZER_" + kind, rate=0.125, **options)
+        fields = doubles(params(kind="HUSK_OPTIMIZER_" + kind, rate=0.125, **options))
         return row(f"{kind}{name}", fields, array(before), array(gradients), array(w.detach()))
 
     betas = dict(betas=(0.75, 0.9375), eps=2.0 ** -10)
@@ -1275,7 +1285,7 @@ def optimizer():
         yield case(f", centered {centered:d}, momentum", "RMSPROP", dict(fields, momentum=0.5, weight_decay=0.25),
                    **dict(plain, momentum=0.5, weight_decay=0.25))
     for kind in ("ADAM", "ADAMW"):
-        yield case(", defaults", kind, dict(epsilon=2.0 ** -20), weight_decay=0, eps=2.0 ** -20)
+        yield case(", defaults", kind, dict(beta=0.9, beta2=0.999, epsilon=2.0 ** -20), weight_decay=0, eps=2.0 ** -20)
         yield case("", kind, dict(own, weight_decay=0.25), weight_decay=0.25, **betas)
         yield case(", amsgrad", kind, dict(own, amsgrad=1), weight_decay=0, amsgrad=True, **betas)
 
@@ -1307,7 +1317,7 @@ def optimizer_scaled():
             fields["beta2"] = 0.9375
         if kind == "ADAMW":
             fields["weight_decay"] = 0.25
-        yield row(kind, params(**fields), f"    {scale!r}", array(before), array(grads), array(torch.tensor(skips)),
+        yield row(kind, doubles(params(**fields)), f"    {scale!r}", array(before), array(grads), array(torch.tensor(skips)),
                   array(w.detach()))
 
 

@@ -11,8 +11,7 @@ static int64_t or_one(int64_t option)
 
 static int64_t pad_end(const conv_backward_case *c, int32_t i)
 {
-    const int64_t given = c->params.pad_end[i];
-    return given == 0 ? c->params.pad[i] : given == HUSK_PAD_NONE ? 0 : given;
+    return c->params.pad[i] + c->params.pad_end_extra[i];
 }
 
 bool conv_backward_resolve(conv_backward_case *c)
@@ -28,7 +27,7 @@ bool conv_backward_resolve(conv_backward_case *c)
         const int64_t padded = c->in[i] + c->params.pad[i] + pad_end(c, i);
         if (padded < reach)
             return false;
-        c->x[2 + i] = c->in[i];
+        c->x[2 + i] = c->in[i] + c->longer[i];
         c->w[2 + i] = c->filter[i];
         c->y[2 + i] = (padded - reach) / or_one(c->params.stride[i]) + 1;
     }
@@ -49,10 +48,11 @@ const char *conv_backward_text(const conv_backward_case *c, char text[500])
                         (long long)c->batch, (long long)c->groups, (long long)c->channels, (long long)c->filters);
     for (int32_t i = 0; i < c->space; ++i)
         used += snprintf(text + used, (size_t)(500 - used),
-                         " [in=%lld filter=%lld stride=%lld pad=%lld:%lld dilation=%lld out=%lld]",
-                         (long long)c->in[i], (long long)c->filter[i], (long long)or_one(c->params.stride[i]),
-                         (long long)c->params.pad[i], (long long)pad_end(c, i),
-                         (long long)or_one(c->params.dilation[i]), (long long)c->y[2 + i]);
+                         " [in=%lld+%lld filter=%lld stride=%lld pad=%lld:%lld dilation=%lld out=%lld]",
+                         (long long)c->in[i], (long long)c->longer[i], (long long)c->filter[i],
+                         (long long)or_one(c->params.stride[i]), (long long)c->params.pad[i],
+                         (long long)pad_end(c, i), (long long)or_one(c->params.dilation[i]),
+                         (long long)c->y[2 + i]);
     snprintf(text + used, (size_t)(500 - used), " layouts=%d,%d,%d accumulate=%u %s%s", c->layouts[0],
              c->layouts[1], c->layouts[2], (unsigned)c->params.accumulate, husk_dtype_name(c->dtype),
              c->is_wide ? " to f32" : "");
@@ -69,7 +69,8 @@ static void draw_space(husk_ref_random *random, conv_backward_case *c)
         c->params.stride[i] = TEST_PICK(random, 0, 1, 1, 2, 2, 3, 4);
         c->params.dilation[i] = TEST_PICK(random, 0, 1, 1, 1, 2, 3);
         c->params.pad[i] = test_one_in(random, 2) ? 0 : husk_ref_random_below(random, c->filter[i] + 2);
-        c->params.pad_end[i] = test_one_in(random, 2) ? 0 : TEST_PICK(random, HUSK_PAD_NONE, 1, 2, 4);
+        c->params.pad_end_extra[i] =
+            test_one_in(random, 2) ? 0 : TEST_PICK(random, 0, 1, 2, 4) - c->params.pad[i];
     }
 }
 

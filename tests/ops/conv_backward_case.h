@@ -13,6 +13,7 @@ typedef struct conv_backward_case {
     int32_t space;
     int64_t batch, groups, channels, filters; /* of one group */
     int64_t in[3], filter[3];
+    int64_t longer[3]; /* elements of x past those that y is made of: of the transposed convolution alone */
     husk_conv_params params; /* without variant */
     test_layout layouts[3];  /* of x, w and y, or their gradients */
     uint64_t seed;

@@ -11,8 +11,7 @@ static int64_t or_one(int64_t option)
 
 static int64_t pad_end(const conv_case *c, int32_t i)
 {
-    const int64_t given = c->params.pad_end[i];
-    return given == 0 ? c->params.pad[i] : given == HUSK_PAD_NONE ? 0 : given;
+    return c->params.pad[i] + c->params.pad_end_extra[i];
 }
 
 const char *conv_case_text(const conv_case *c, conv_way way, char text[400])

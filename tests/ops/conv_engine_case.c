@@ -39,6 +39,7 @@ bool conv_engine_forward(conv_backward_case *c, const test_product *p, const cha
     husk_conv_params params = conv_engine_params(c, p, variant);
     params.accumulate = 0;
     params.activation = activation;
+    params.activation_slope = 0.25f;
     test_tensor x = test_input_of(c->dtype, rank, c->x, c->layouts[0], c->seed, 1.0f);
     test_tensor w = test_input_of(c->dtype, rank, c->w, c->layouts[1], c->seed + 1, 1.0f);
     test_tensor bias = test_input_of(c->dtype, 1, &c->y[1], TEST_PACKED, c->seed + 2, 1.0f);

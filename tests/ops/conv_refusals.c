@@ -62,7 +62,7 @@ static void bad_pad(call *c)
 }
 static void bad_pad_end(call *c)
 {
-    c->params.pad_end[1] = -2;
+    c->params.pad_end_extra[1] = -5;
 }
 static void huge_pad(call *c)
 {
@@ -77,7 +77,7 @@ static void far_reach(call *c)
 {
     c->params.stride[1] = 50000;
     c->params.dilation[1] = 60000;
-    c->params.pad_end[1] = 2147519993;
+    c->params.pad_end_extra[1] = 2147519993 - c->params.pad[1];
     c->y.shape[3] = 42949;
     memset(c->y.strides, 0, sizeof c->y.strides);
 }
@@ -232,7 +232,7 @@ static const bad bad_calls[] = {
     {bad_stride, HUSK_INVALID_ARGUMENT, "stride[1]"},
     {bad_dilation, HUSK_INVALID_ARGUMENT, "dilation[0]"},
     {bad_pad, HUSK_INVALID_ARGUMENT, "pad[0]"},
-    {bad_pad_end, HUSK_INVALID_ARGUMENT, "pad_end[1]"},
+    {bad_pad_end, HUSK_INVALID_ARGUMENT, "pad_end_extra[1]"},
     {huge_pad, HUSK_INVALID_ARGUMENT, "pad"},
     {huge_dilation, HUSK_INVALID_ARGUMENT, "dilation"},
     {far_reach, HUSK_UNSUPPORTED, "windows reach"},

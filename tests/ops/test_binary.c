@@ -111,7 +111,7 @@ START_TEST(kinds_and_broadcasts)
         const int32_t a_rank = draw_operand(&random, rank, shape, a_shape);
         const int32_t b_rank = draw_operand(&random, rank, shape, b_shape);
         const int32_t y_rank = a_rank > b_rank ? a_rank : b_rank;
-        husk_binary_params params = HUSK_BINARY_PARAMS(.op = (husk_binary_op)_i);
+        husk_binary_params params = husk_binary_defaults((husk_binary_op)_i);
         if (test_one_in(&random, 2)) {
             params.alpha = -1.5f;
             params.beta = 0.75f;
@@ -137,7 +137,7 @@ START_TEST(sizes_around_the_shares)
 {
     static const int64_t sizes[] = {1, 15, 16, 17, 63, 64, 65, 255, 257, 16384, 65535, 65537, 300007};
     const int64_t shape[] = {3, sizes[_i]}, row[] = {sizes[_i]}, column[] = {3, 1};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_SUBTRACT);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_SUBTRACT);
     test_tensor a = test_input(2, shape, TEST_PACKED, 3, 4.0f), y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_tensor b = test_input(2, shape, TEST_PACKED, 4, 4.0f), c = test_input(1, row, TEST_PACKED, 5, 4.0f);
     test_tensor d = test_input(2, column, TEST_PACKED, 6, 4.0f);
@@ -159,7 +159,7 @@ END_TEST
 START_TEST(large)
 {
     const int64_t shape[] = {3, 3000017}, column[] = {3, 1};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
     test_tensor a = test_input(2, shape, TEST_PACKED, 3, 4.0f), y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_tensor b = test_input(2, column, TEST_PACKED, 6, 4.0f);
     run_all(&params, &a, &b, &y);
@@ -175,7 +175,8 @@ START_TEST(in_place)
     const int64_t shape[] = {5, 37, 11}, row[] = {1, 11};
     for (int v = 0; v < VARIANTS; v++) {
         for (int l = 0; l < 12; l++) {
-            husk_binary_params params = HUSK_BINARY_PARAMS(.op = (husk_binary_op)_i, .variant = variants[v]);
+            husk_binary_params params = HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)_i,
+                                                  .variant = variants[v], .alpha = 1, .beta = 1);
             const int who = l / 4; // y is a, b, or both
             test_tensor y = test_inout(3, shape, layouts[l % 4], 5, 3.0f);
             test_tensor other = l % 2 ? test_input(2, row, TEST_PACKED, 6, 3.0f)
@@ -204,7 +205,7 @@ START_TEST(special_values)
                                     2.5, -3.0,     1e30,      1e-30, 3.4e38, 7.0};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     const int64_t shape[] = {COUNT, COUNT}, column[] = {COUNT, 1}, row[] = {COUNT};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = (husk_binary_op)_i);
+    husk_binary_params params = husk_binary_defaults((husk_binary_op)_i);
     test_tensor a = test_input(2, column, TEST_PACKED, 7, 2.0f), b = test_input(1, row, TEST_PACKED, 8, 2.0f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     for (int64_t i = 0; i < COUNT; i++) {
@@ -224,7 +225,7 @@ END_TEST
 START_TEST(scalar_and_nothing)
 {
     static const int64_t empty[][2] = {{0, 7}, {7, 0}, {0, 0}};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_ADD);
     test_tensor a = test_input(0, empty[0], TEST_PACKED, 9, 2.0f), b = test_input(0, empty[0], TEST_PACKED, 8, 2.0f);
     test_tensor y = test_output(HUSK_F32, 0, empty[0], TEST_PACKED);
     run_all(&params, &a, &b, &y);
@@ -248,7 +249,7 @@ END_TEST
 START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50}, row[] = {50};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_DIVIDE);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_DIVIDE);
     test_tensor a = test_input(2, shape, TEST_PACKED, 15, 2.0f), b = test_input(1, row, TEST_PACKED, 16, 2.0f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PADDED);
     test_ok(husk_binary(test_queue(), &params, &a.tensor, &b.tensor, &y.tensor));
@@ -274,20 +275,20 @@ static void refuse(husk_status wanted, const char *argument, const husk_binary_p
 START_TEST(bad_input)
 {
     const int64_t shape[] = {4, 6}, turned_shape[] = {6, 4}, row[] = {6}, column[] = {4, 1};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = (husk_binary_op)13);
+    husk_binary_params params = husk_binary_defaults((husk_binary_op)13);
     test_tensor ta = test_input(2, shape, TEST_PACKED, 17, 1.0f), tb = test_input(1, row, TEST_PACKED, 18, 1.0f);
     test_tensor ty = test_output(HUSK_F32, 2, shape, TEST_PACKED), tc = test_input(2, column, TEST_PACKED, 1, 1.0f);
     test_tensor turned = test_output(HUSK_F32, 2, turned_shape, TEST_PACKED);
     test_tensor whole = test_output(HUSK_I32, 2, shape, TEST_PACKED);
     const husk_tensor *a = &ta.tensor, *b = &tb.tensor, *y = &ty.tensor;
     refuse(HUSK_INVALID_ARGUMENT, "op", &params, a, b, y);
-    params = HUSK_BINARY_PARAMS(.alpha = INFINITY);
+    params = HUSK_MAKE(husk_binary_params, .alpha = INFINITY, .beta = 1);
     refuse(HUSK_INVALID_ARGUMENT, "alpha", &params, a, b, y);
-    params = HUSK_BINARY_PARAMS(.beta = NAN);
+    params = HUSK_MAKE(husk_binary_params, .beta = NAN, .alpha = 1);
     refuse(HUSK_INVALID_ARGUMENT, "beta", &params, a, b, y);
-    params = HUSK_BINARY_PARAMS(.variant = "grid:65");
+    params = HUSK_MAKE(husk_binary_params, .variant = "grid:65", .alpha = 1, .beta = 1);
     refuse(HUSK_INVALID_ARGUMENT, "grid:65", &params, a, b, y);
-    params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    params = husk_binary_defaults(HUSK_BINARY_ADD);
     refuse(HUSK_INVALID_ARGUMENT, "a", &params, NULL, b, y);
     refuse(HUSK_INVALID_ARGUMENT, "b", &params, a, NULL, y);
     refuse(HUSK_INVALID_ARGUMENT, "y", &params, a, b, NULL);

@@ -79,8 +79,8 @@ START_TEST(differences)
 {
     husk_ref_random random = {.seed = 5 + (uint64_t)_i};
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        husk_binary_params params =
-            HUSK_BINARY_PARAMS(.op = (husk_binary_op)_i, .alpha = seed % 2 ? 0 : -1.5f, .beta = 0.75f);
+        husk_binary_params params = HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)_i,
+                                              .alpha = seed % 2 ? 1 : -1.5f, .beta = 0.75f);
         const shapes s = draw_shapes(&random, 9);
         husk_ref_array a = test_array(s.rank[0], s.shape[0], seed, 2.0);
         husk_ref_array b = test_array(s.rank[1], s.shape[1], seed + 40, 2.0);
@@ -220,7 +220,7 @@ START_TEST(kinds_and_broadcasts)
     const int64_t rounds = test_is_long() ? 80 : 18;
     for (int64_t round = 0; round < rounds; round++) {
         const shapes s = draw_shapes(&random, 300);
-        husk_binary_params params = HUSK_BINARY_PARAMS(.op = (husk_binary_op)_i);
+        husk_binary_params params = husk_binary_defaults((husk_binary_op)_i);
         if (test_one_in(&random, 2)) {
             params.alpha = -1.5f;
             params.beta = 0.75f;
@@ -249,7 +249,7 @@ START_TEST(large_sums)
         {{2, 1, 2}, {{100003, 3}, {3}, {100003, 3}}},      {{1, 2, 2}, {{700}, {300, 1}, {300, 700}}},
         {{2, 2, 2}, {{40009, 5}, {40009, 1}, {40009, 5}}},
     };
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = _i % 2 ? HUSK_BINARY_MULTIPLY : HUSK_BINARY_ADD);
+    husk_binary_params params = husk_binary_defaults(_i % 2 ? HUSK_BINARY_MULTIPLY : HUSK_BINARY_ADD);
     tensors t = make(HUSK_F32, params.op, &all[_i / 2], packed, 3);
     run_all(&params, &t, 3);
     release(&t);
@@ -268,8 +268,7 @@ START_TEST(many_terms_of_one_sign)
     static const test_layout packed[5];
     static const shapes all[] = {{{2, 1, 2}, {{16000, 2}, {2}, {16000, 2}}},
                                  {{3, 2, 3}, {{10900, 2, 3}, {2, 1}, {10900, 2, 3}}}};
-    const husk_binary_params params =
-        HUSK_BINARY_PARAMS(.op = _i % 2 ? HUSK_BINARY_MULTIPLY : HUSK_BINARY_ADD);
+    const husk_binary_params params = husk_binary_defaults(_i % 2 ? HUSK_BINARY_MULTIPLY : HUSK_BINARY_ADD);
     tensors t = make(HUSK_F32, params.op, &all[_i / 2], packed, 3);
     set(&t.a, to_tenth);
     set(&t.dy, to_tenth);
@@ -287,7 +286,8 @@ START_TEST(nothing)
                                  {{0, 0, 0}, {{0}, {0}, {0}}}};
     for (int i = 0; i < 3; i++)
         for (uint32_t accumulate = 0; accumulate < 2; accumulate++) {
-            husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY, .accumulate = accumulate);
+            husk_binary_params params = HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY,
+                                                  .accumulate = accumulate, .alpha = 1, .beta = 1);
             tensors t = make(HUSK_F32, params.op, &all[i], packed, 9);
             run_all(&params, &t, 3);
             release(&t);
@@ -301,7 +301,7 @@ START_TEST(special_values)
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     static const test_layout packed[5];
     static const shapes s = {{2, 2, 2}, {{COUNT, COUNT}, {COUNT, COUNT}, {COUNT, COUNT}}};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = (husk_binary_op)_i);
+    husk_binary_params params = husk_binary_defaults((husk_binary_op)_i);
     tensors t = make(HUSK_F32, params.op, &s, packed, 7);
     for (int64_t i = 0; i < COUNT * COUNT; i++) {
         husk_ref_store(&t.a.array, i, values[i / COUNT]);
@@ -326,7 +326,7 @@ START_TEST(ends_of_the_range)
                 {HUSK_BINARY_POWER, 3e38, 2.0, 0.0, 1},    {HUSK_BINARY_POWER, 3e38, 1.0, 1e-10, 3}};
     static const test_layout packed[5];
     static const shapes s = {{1, 1, 1}, {{40}, {40}, {40}}};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = ends[_i].op);
+    husk_binary_params params = husk_binary_defaults(ends[_i].op);
     tensors t = make(HUSK_F32, params.op, &s, packed, 7);
     for (int64_t i = 0; i < 40; i++) {
         husk_ref_store(&t.a.array, i, ends[_i].a);
@@ -347,7 +347,7 @@ START_TEST(rounded_exponent)
 {
     static const test_layout packed[5];
     static const shapes s = {{1, 1, 1}, {{40}, {40}, {40}}};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_POWER);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_POWER);
     tensors t = make(HUSK_F32, params.op, &s, packed, 7);
     for (int64_t i = 0; i < 40; i++) {
         husk_ref_store(&t.a.array, i, 1e17 * (1.0 + 0.01 * (double)i));
@@ -366,7 +366,7 @@ START_TEST(the_same_bits)
 {
     static const test_layout packed[5];
     static const shapes s = {{4, 3, 4}, {{8, 5, 60, 61}, {5, 1, 1}, {8, 5, 60, 61}}};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
     tensors t = make(HUSK_F32, params.op, &s, packed, 21);
     const size_t bytes = (size_t)t.db.words * sizeof(uint32_t);
     uint32_t *first = malloc(bytes);
@@ -389,7 +389,7 @@ START_TEST(the_check_sees_mistakes)
 {
     static const test_layout packed[5];
     static const shapes s = {{3, 2, 3}, {{7, 6, 50}, {6, 50}, {7, 6, 50}}};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY);
+    husk_binary_params params = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
     tensors t = make(HUSK_F32, params.op, &s, packed, 15);
     test_ok(husk_binary_backward(test_queue(), &params, &t.a.tensor, &t.b.tensor, &t.dy.tensor, NULL, &t.db.tensor));
     test_fetch(&t.db);
@@ -419,21 +419,21 @@ START_TEST(bad_input)
     static const test_layout packed[5];
     static const shapes s = {{2, 1, 2}, {{4, 6}, {6}, {4, 6}}};
     const int64_t turned_shape[] = {6, 4};
-    husk_binary_params params = HUSK_BINARY_PARAMS(.op = (husk_binary_op)13);
+    husk_binary_params params = husk_binary_defaults((husk_binary_op)13);
     tensors t = make(HUSK_F32, HUSK_BINARY_MULTIPLY, &s, packed, 17);
     test_tensor turned = test_output(HUSK_F32, 2, turned_shape, TEST_PACKED);
     test_tensor whole = test_output(HUSK_I32, 2, s.shape[0], TEST_PACKED);
     const husk_tensor *a = &t.a.tensor, *b = &t.b.tensor, *dy = &t.dy.tensor, *da = &t.da.tensor, *db = &t.db.tensor;
     refuse(HUSK_INVALID_ARGUMENT, "op", &params, a, b, dy, da, db);
-    params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_LESS);
+    params = husk_binary_defaults(HUSK_BINARY_LESS);
     refuse(HUSK_INVALID_ARGUMENT, "less", &params, a, b, dy, da, db);
-    params = HUSK_BINARY_PARAMS(.alpha = INFINITY);
+    params = HUSK_MAKE(husk_binary_params, .alpha = INFINITY, .beta = 1);
     refuse(HUSK_INVALID_ARGUMENT, "alpha", &params, a, b, dy, da, db);
-    params = HUSK_BINARY_PARAMS(.accumulate = 4);
+    params = HUSK_MAKE(husk_binary_params, .accumulate = 4, .alpha = 1, .beta = 1);
     refuse(HUSK_INVALID_ARGUMENT, "accumulate", &params, a, b, dy, da, db);
-    params = HUSK_BINARY_PARAMS(.variant = "gird");
+    params = HUSK_MAKE(husk_binary_params, .variant = "gird", .alpha = 1, .beta = 1);
     refuse(HUSK_INVALID_ARGUMENT, "gird", &params, a, b, dy, da, db);
-    params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY);
+    params = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
     refuse(HUSK_INVALID_ARGUMENT, "a", &params, NULL, b, dy, da, db);
     refuse(HUSK_INVALID_ARGUMENT, "b", &params, a, NULL, dy, da, db);
     refuse(HUSK_INVALID_ARGUMENT, "dy", &params, a, b, NULL, da, db);

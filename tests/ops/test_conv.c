@@ -44,7 +44,8 @@ static void draw_space(husk_ref_random *random, conv_case *c)
         c->params.stride[i] = TEST_PICK(random, 0, 1, 1, 2, 2, 3, 5);
         c->params.dilation[i] = TEST_PICK(random, 0, 1, 1, 1, 2, 3);
         c->params.pad[i] = test_one_in(random, 2) ? 0 : husk_ref_random_below(random, c->filter[i] + 2);
-        c->params.pad_end[i] = test_one_in(random, 2) ? 0 : TEST_PICK(random, HUSK_PAD_NONE, 1, 2, 4);
+        c->params.pad_end_extra[i] =
+            test_one_in(random, 2) ? 0 : TEST_PICK(random, 0, 1, 2, 4) - c->params.pad[i];
     }
 }
 
@@ -239,7 +240,7 @@ START_TEST(row_that_is_all_padding)
     conv_case c = plain_case(3, 14, 20, 1, 0);
     c.in[0] = 1;
     c.params.pad[0] = 1;
-    c.params.pad_end[0] = HUSK_PAD_NONE;
+    c.params.pad_end_extra[0] = -1;
     c.params.stride[0] = 2;
     test_everywhere(&c);
     c.in[0] = 3;
@@ -247,7 +248,7 @@ START_TEST(row_that_is_all_padding)
     test_everywhere(&c);
     c.in[0] = 0;
     c.params.pad[0] = 0;
-    c.params.pad_end[0] = 1;
+    c.params.pad_end_extra[0] = 1;
     test_everywhere(&c);
 }
 END_TEST
@@ -287,6 +288,7 @@ START_TEST(depthwise_planes_of_several_blocks)
                 c.groups = 3;
                 c.in[0] = extents[i][0];
                 c.params.activation = stride == 1 ? HUSK_ACT_LEAKY_RELU : HUSK_ACT_RELU;
+                c.params.activation_slope = 0.25f;
                 c.params.stride[0] = c.params.stride[1] = stride;
                 conv_test(&c, "depthwise", CONV_PLAN_PACKED);
             }
@@ -562,6 +564,7 @@ START_TEST(new_shape_compiles_nothing)
         c = plain_case(7, 17, 19, 3, 2);
         c.batch = 2;
         c.params.activation = HUSK_ACT_LEAKY_RELU;
+        c.params.activation_slope = 0.25f;
         conv_test(&c, variants[i], CONV_CALL);
         husk_context_program_stats(test_context(), &after);
         ck_assert_uint_eq(after.builds + after.cache_loads, before.builds + before.cache_loads);

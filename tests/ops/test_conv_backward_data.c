@@ -164,7 +164,7 @@ START_TEST(strides_filters_and_paddings)
             for (int64_t dilation = 1; dilation <= 2; ++dilation) {
                 conv_backward_case c = conv_backward_plain(5, 6, 13, filter, filter / 2 + (stride == 3), stride);
                 c.params.dilation[0] = c.params.dilation[1] = dilation;
-                c.params.pad_end[0] = stride == 2 ? HUSK_PAD_NONE : 0;
+                c.params.pad_end_extra[0] = stride == 2 ? -c.params.pad[0] : 0;
                 if (conv_backward_resolve(&c))
                     test_case(&c);
             }
@@ -217,7 +217,7 @@ START_TEST(strips)
             c.batch = n[0];
             c.groups = n[1];
             c.in[1] = n[3];
-            c.params.pad_end[1] = i % 2 ? HUSK_PAD_NONE : 0;
+            c.params.pad_end_extra[1] = i % 2 ? -c.params.pad[1] : 0;
             c.layouts[1] = form == 1 ? TEST_SPREAD : TEST_PACKED;
             c.params.accumulate = form == 2 ? HUSK_ACCUMULATE_INPUTS : 0;
             c.seed += (uint64_t)form + 3 * i;
@@ -241,7 +241,7 @@ START_TEST(columns)
             conv_backward_case c = conv_backward_plain(n[1], n[2], n[3], n[5], n[6], n[7]);
             c.batch = n[0];
             c.in[1] = n[4];
-            c.params.pad_end[1] = i % 2 ? HUSK_PAD_NONE : 0;
+            c.params.pad_end_extra[1] = i % 2 ? -c.params.pad[1] : 0;
             c.params.dilation[0] = form == 3 && n[7] < 4 ? 2 : 1;
             c.layouts[2] = form == 1 ? TEST_CHANNELS_LAST : TEST_PACKED;
             c.params.accumulate = form == 2 ? HUSK_ACCUMULATE_INPUTS : 0;
@@ -304,6 +304,20 @@ END_TEST
 
 // ---- the transposed convolution ----
 
+// PyTorch's output_padding up to the largest: less than the stride or less than the dilation.
+static void make_longer(husk_ref_random *random, conv_backward_case *c)
+{
+    for (int32_t i = 0; i < c->space; ++i) {
+        const int64_t stride = c->params.stride[i] ? c->params.stride[i] : 1;
+        const int64_t dilation = c->params.dilation[i] ? c->params.dilation[i] : 1;
+        const int64_t padded = c->in[i] + 2 * c->params.pad[i] + c->params.pad_end_extra[i];
+        const int64_t padding = (padded - dilation * (c->filter[i] - 1) - 1) % stride;
+        const int64_t most = (dilation > stride ? dilation : stride) - 1 - padding;
+        c->longer[i] = most > 0 ? husk_ref_random_below(random, most + 1) : 0;
+    }
+    ck_assert(conv_backward_resolve(c));
+}
+
 static void test_transpose(const conv_backward_case *c, bool has_bias, husk_act activation)
 {
     tensors t;
@@ -333,7 +347,8 @@ START_TEST(transposed_convolution)
     static const husk_act activations[] = {HUSK_ACT_NONE, HUSK_ACT_RELU, HUSK_ACT_SIGMOID};
     husk_ref_random random = {.seed = 90};
     for (int i = 0; i < 24; ++i) {
-        const conv_backward_case c = conv_backward_draw(&random, most_products(), false);
+        conv_backward_case c = conv_backward_draw(&random, most_products(), false);
+        make_longer(&random, &c);
         test_transpose(&c, c.x[1] >= 8 && i % 2, i % 2 && c.x[1] >= 8 ? activations[i / 2 % 3] : HUSK_ACT_NONE);
     }
     // Two by two with stride 2, and a filter that leaves elements of y to the bias alone.
@@ -341,6 +356,17 @@ START_TEST(transposed_convolution)
     test_transpose(&doubles, true, HUSK_ACT_RELU);
     const conv_backward_case sparse = conv_backward_plain(8, 12, 14, 1, 0, 2);
     test_transpose(&sparse, true, HUSK_ACT_SIGMOID);
+    // Elements that nothing reaches, and such that something does, beyond a stride.
+    for (int64_t pad = 0; pad <= 2; pad += 2)
+        for (int64_t stride = 1; stride <= 2; ++stride) {
+            conv_backward_case far = conv_backward_plain(8, 12, 14, 3, pad, stride);
+            far.params.dilation[0] = far.params.dilation[1] = 5;
+            far.in[0] = 15;
+            far.longer[0] = 4 - (far.in[0] + 2 * pad - 11) % stride;
+            far.longer[1] = 2;
+            ck_assert(conv_backward_resolve(&far));
+            test_transpose(&far, true, HUSK_ACT_SIGMOID);
+        }
 }
 END_TEST
 

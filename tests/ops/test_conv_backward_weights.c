@@ -290,7 +290,7 @@ START_TEST(winograd_tiles)
         c.batch = n[0];
         c.groups = n[1];
         c.in[1] = n[5];
-        c.params.pad_end[1] = i % 2 ? HUSK_PAD_NONE : 0;
+        c.params.pad_end_extra[1] = i % 2 ? -c.params.pad[1] : 0;
         conv_backward_resolve(&c);
         for (int layout = 0; layout < (n[3] > 500 ? 2 : TEST_LAYOUTS); ++layout) {
             for (int l = 0; l < 3; ++l)
@@ -376,7 +376,7 @@ START_TEST(strips)
             c.batch = n[0];
             c.groups = n[1];
             c.in[1] = n[4];
-            c.params.pad_end[1] = i % 2 ? HUSK_PAD_NONE : 0;
+            c.params.pad_end_extra[1] = i % 2 ? -c.params.pad[1] : 0;
             c.layouts[1] = form == 1 ? TEST_SPREAD : TEST_PACKED;
             c.params.accumulate = form == 2 ? HUSK_ACCUMULATE_PARAMETERS : 0;
             c.seed += (uint64_t)form + 3 * i;

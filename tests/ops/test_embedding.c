@@ -74,8 +74,10 @@ START_TEST(shapes_and_layouts)
                                            test_pick_layout(&random), is_wild ? -2 : 0,
                                            table_shape[0] + (is_wild ? 4 : 0), (uint64_t)round + 1);
         test_tensor y = test_output(dtype, rank + 1, shape, test_pick_layout(&random));
-        const husk_embedding_params params = HUSK_EMBEDDING_PARAMS(
-            .has_padding = (uint32_t)(round % 2), .padding_index = husk_ref_random_below(&random, table_shape[0]));
+        const husk_embedding_params params =
+            HUSK_EMBEDDING_PARAMS(.has_padding = (uint32_t)(round % 2),
+                                  .padding_index =
+                                      round % 2 * husk_ref_random_below(&random, table_shape[0]));
         run_all(&params, &table, &indices, &y);
         test_release(&table);
         test_release(&indices);
@@ -218,6 +220,9 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "padding_index", &params, table, indices, &y.tensor);
     params = HUSK_EMBEDDING_PARAMS(.has_padding = 1, .padding_index = -10);
     refuse(HUSK_INVALID_ARGUMENT, "padding_index", &params, table, indices, &y.tensor);
+    params = HUSK_EMBEDDING_PARAMS(.padding_index = 3);
+    refuse(HUSK_INVALID_ARGUMENT, "padding_index is 3, but has_padding is 0", &params, table, indices,
+           &y.tensor);
     params = HUSK_EMBEDDING_PARAMS(.has_padding = 2);
     refuse(HUSK_INVALID_ARGUMENT, "has_padding", &params, table, indices, &y.tensor);
     params = HUSK_EMBEDDING_PARAMS(.scale_by_frequency = 2);

@@ -117,11 +117,13 @@ START_TEST(shapes_and_layouts)
                          is_wild ? -2 : 0, table_shape[0] + (is_wild ? 4 : 0), round % 3 == 0, (uint64_t)round + 1);
         test_tensor dy = test_input_of(dtype, rank + 1, shape, test_pick_layout(&random), (uint64_t)round, 2.0f);
         test_tensor dtable = test_inout_of(dtype, 2, table_shape, test_pick_layout(&random), (uint64_t)round, 2.0f);
+        const bool has_padding = test_one_in(&random, 3);
         const husk_embedding_params params = HUSK_EMBEDDING_PARAMS(
-            .has_padding = test_one_in(&random, 3),
-            .padding_index = husk_ref_random_below(&random, 2 * table_shape[0]) - table_shape[0],
-            .scale_by_frequency = test_one_in(&random, 3),
-            .accumulate = test_one_in(&random, 2) ? HUSK_ACCUMULATE_PARAMETERS : HUSK_ACCUMULATE_INPUTS);
+                .has_padding = has_padding,
+                .padding_index =
+                    has_padding ? husk_ref_random_below(&random, 2 * table_shape[0]) - table_shape[0] : 0,
+                .scale_by_frequency = test_one_in(&random, 3),
+                .accumulate = test_one_in(&random, 2) ? HUSK_ACCUMULATE_PARAMETERS : HUSK_ACCUMULATE_INPUTS);
         run_all(&params, &indices, &dy, &dtable);
         test_release(&indices);
         test_release(&dy);

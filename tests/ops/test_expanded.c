@@ -194,14 +194,14 @@ static husk_status gemm_backward(husk_queue *queue, int64_t many)
 static husk_status loss(husk_queue *queue, int64_t many)
 {
     const husk_tensor x = REPEATED(HUSK_F32, 1, many), value = {.buffer = memory, .offset = 64};
-    const husk_loss_params params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
+    const husk_loss_params params = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     return husk_loss(queue, &params, &x, &x, NULL, NULL, &value);
 }
 
 static husk_status loss_backward(husk_queue *queue, int64_t many)
 {
     const husk_tensor x = REPEATED(HUSK_F32, 1, many), dloss = {.buffer = memory, .offset = 64};
-    const husk_loss_params params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
+    const husk_loss_params params = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     return husk_loss_backward(queue, &params, &x, &x, NULL, NULL, &dloss, &x);
 }
 
@@ -215,7 +215,8 @@ static husk_status norm_backward(husk_queue *queue, int64_t many)
 {
     const husk_tensor x = REPEATED(HUSK_F32, 1, 1, many), numbers = PACKED(HUSK_F32, 1);
     const husk_tensor dscale = PACKED(HUSK_F32, 1), scale = PACKED(HUSK_F32, 1);
-    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
+                                              .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
     return husk_norm_backward(queue, &params, &x, &scale, &numbers, &numbers, &x, NULL, &dscale, NULL);
 }
 
@@ -276,14 +277,14 @@ static husk_status quantized_gemm(husk_queue *queue, int64_t many)
 static husk_status reduce(husk_queue *queue, int64_t many)
 {
     const husk_tensor x = REPEATED(HUSK_F32, 1, many), y = PACKED(HUSK_F32, 1);
-    const husk_reduce_params params = HUSK_REDUCE_PARAMS(.axes = 1);
+    const husk_reduce_params params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1});
     return husk_reduce(queue, &params, &x, &y);
 }
 
 static husk_status reduce_backward(husk_queue *queue, int64_t many)
 {
     const husk_tensor x = REPEATED(HUSK_F32, 1, many), dy = PACKED(HUSK_F32, 1);
-    const husk_reduce_params params = HUSK_REDUCE_PARAMS(.axes = 1);
+    const husk_reduce_params params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1});
     return husk_reduce_backward(queue, &params, &x, NULL, &dy, &x);
 }
 

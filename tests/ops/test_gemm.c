@@ -85,7 +85,7 @@ static void make(fixture *f, const configuration *g, const char *variant, uint64
                                 seed % 2 ? TEST_PACKED : TEST_SPREAD, seed + 3, 1.0f);
     }
     f->params = HUSK_GEMM_PARAMS(.transpose_a = g->transpose_a, .transpose_b = g->transpose_b,
-                                 .activation = g->activation, .variant = variant);
+                                 .activation = g->activation, .activation_slope = 0.25f, .variant = variant);
     f->op = (husk_ref_gemm){.params = &f->params,
                             .alpha = g->alpha,
                             .beta = g->beta,

@@ -381,6 +381,7 @@ START_TEST(narrow)
         for (int l = 0; l < 8; l++)
             c.layouts[l] = i == 2 ? TEST_PADDED : TEST_PACKED;
         c.params.activation = i < 2 ? HUSK_ACT_LEAKY_RELU : HUSK_ACT_NONE;
+        c.params.activation_slope = 0.25f;
         c.params.accumulate = i == 2 ? HUSK_ACCUMULATE_PARAMETERS : 0;
         run_all(&c, (uint64_t)i, "narrow");
     }

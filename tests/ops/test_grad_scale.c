@@ -67,10 +67,10 @@ static void run_all(husk_grad_scale_params params, test_list *list, double by, d
 
 static husk_grad_scale_params draw(husk_ref_random *random, double *by)
 {
-    husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(0);
+    husk_grad_scale_params params = husk_grad_scale_defaults();
     *by = test_one_in(random, 2) ? (double)TEST_PICK(random, 1, 3, 1024) : 0.0;
     params.divides = *by != 0.0 && test_one_in(random, 2);
-    params.factor = test_one_in(random, 3) ? -0.75f : 0.0f;
+    params.factor = test_one_in(random, 3) ? -0.75f : 1.0f;
     params.limit = test_one_in(random, 3) ? 0.625f : 0.0f;
     params.keeps = test_one_in(random, 3);
     return params;
@@ -111,9 +111,13 @@ START_TEST(lengths)
     static const int64_t all[] = {1, 15, 16, 17, 63, 65, 16383, 16384, 16385, 300007};
     test_tensor x = test_inout(1, &all[_i], TEST_PACKED, 4, 2.0f);
     test_list list = list_of(&x);
-    run_all(HUSK_GRAD_SCALE_PARAMS(.divides = 1), &list, 65536.0, 1.0);
-    run_all(HUSK_GRAD_SCALE_PARAMS(.limit = 1.0f), &list, 0.0, 0.0);
-    run_all(HUSK_GRAD_SCALE_PARAMS(0), &list, 1.0, 0.0);
+    run_all(HUSK_MAKE(husk_grad_scale_params, .divides = 1, .factor = 1, .growth = 2, .backoff = 0.5f,
+                      .interval = 2000),
+            &list, 65536.0, 1.0);
+    run_all(HUSK_MAKE(husk_grad_scale_params, .limit = 1.0f, .factor = 1, .growth = 2, .backoff = 0.5f,
+                      .interval = 2000),
+            &list, 0.0, 0.0);
+    run_all(husk_grad_scale_defaults(), &list, 1.0, 0.0);
     test_release(&x);
 }
 END_TEST
@@ -127,9 +131,12 @@ START_TEST(special_values)
         husk_ref_store(&x.array, i, values[i]);
     test_input_update(&x);
     test_list list = list_of(&x);
-    run_all(HUSK_GRAD_SCALE_PARAMS(0), &list, 0.5, 0.0);
-    run_all(HUSK_GRAD_SCALE_PARAMS(.limit = 1.0f), &list, 0.0, 0.0);
-    run_all(HUSK_GRAD_SCALE_PARAMS(.factor = 2.0f), &list, 2.0, 0.0);
+    run_all(husk_grad_scale_defaults(), &list, 0.5, 0.0);
+    run_all(HUSK_MAKE(husk_grad_scale_params, .limit = 1.0f, .factor = 1, .growth = 2, .backoff = 0.5f,
+                      .interval = 2000),
+            &list, 0.0, 0.0);
+    run_all(HUSK_MAKE(husk_grad_scale_params, .factor = 2.0f, .growth = 2, .backoff = 0.5f, .interval = 2000),
+            &list, 2.0, 0.0);
     test_release(&x);
 }
 END_TEST
@@ -168,9 +175,11 @@ START_TEST(the_scale_follows)
         for (int start = 0; start < 3; start++) {
             followed own = {.scale = starts[start]};
             const double growth = start == 2 ? 4 : 2, backoff = start == 1 ? 0.25 : 0.5, interval = 2 + start;
-            const husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(
-                .variant = variants[v], .divides = 1, .state = &state.tensor, .interval = (uint32_t)interval,
-                .growth = start == 2 ? 4.0f : 0.0f, .backoff = start == 1 ? 0.25f : 0.0f);
+            const husk_grad_scale_params params =
+                HUSK_MAKE(husk_grad_scale_params, .variant = variants[v], .divides = 1,
+                          .state = &state.tensor, .interval = (uint32_t)interval,
+                          .growth = start == 2 ? 4.0f : 2.0f, .backoff = start == 1 ? 0.25f : 0.5f,
+                          .factor = 1);
             for (int i = 0; i < 4; i++)
                 husk_ref_store(&state.array, i, i == 0 ? own.scale : 0.0);
             test_input_update(&state);
@@ -206,7 +215,9 @@ START_TEST(nothing)
     test_tensor x = test_inout(1, shape, TEST_PACKED, 4, 2.0f), found = number(1.0);
     const husk_tensor *const list[] = {&x.tensor};
     for (int v = 0; v < VARIANTS; v++) {
-        const husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(.variant = variants[v]);
+        const husk_grad_scale_params params =
+            HUSK_MAKE(husk_grad_scale_params, .variant = variants[v], .factor = 1, .growth = 2,
+                      .backoff = 0.5f, .interval = 2000);
         test_ok(husk_grad_scale(test_queue(), &params, list, 1, NULL, NULL));
         test_untouched(&x);
         test_restore(&found);
@@ -244,7 +255,8 @@ START_TEST(the_check_sees_mistakes)
     const int64_t shape[] = {6, 50};
     test_tensor x = test_inout(2, shape, TEST_PACKED, 4, 2.0f);
     const husk_tensor *const list[] = {&x.tensor};
-    const husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(.factor = 0.75f);
+    const husk_grad_scale_params params =
+        HUSK_MAKE(husk_grad_scale_params, .factor = 0.75f, .growth = 2, .backoff = 0.5f, .interval = 2000);
     test_ok(husk_grad_scale(test_queue(), &params, list, 1, NULL, NULL));
     test_fetch(&x);
     husk_ref_grad_scale op = {.params = &params, .before = &x.before, .by = 1.0};
@@ -270,13 +282,17 @@ START_TEST(bad_input)
     test_tensor gaps = test_inout(2, shape, TEST_SPREAD, 3, 1), n = number(1.0), f = number(0.0);
     test_tensor half = test_output(HUSK_F16, 0, NULL, TEST_PACKED);
     const husk_tensor *list[] = {&a.tensor, &b.tensor}, *by = &n.tensor, *found = &f.tensor;
-    husk_grad_scale_params params = HUSK_GRAD_SCALE_PARAMS(.factor = INFINITY);
+    husk_grad_scale_params params =
+        HUSK_MAKE(husk_grad_scale_params, .factor = INFINITY, .growth = 2, .backoff = 0.5f, .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "factor", &params, list, 2, by, found);
-    params = HUSK_GRAD_SCALE_PARAMS(.limit = -1.0f);
+    params = HUSK_MAKE(husk_grad_scale_params, .limit = -1.0f, .factor = 1, .growth = 2, .backoff = 0.5f,
+                       .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "limit", &params, list, 2, by, found);
-    params = HUSK_GRAD_SCALE_PARAMS(.divides = 1);
+    params = HUSK_MAKE(husk_grad_scale_params, .divides = 1, .factor = 1, .growth = 2, .backoff = 0.5f,
+                       .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "by", &params, list, 2, NULL, found);
-    params = HUSK_GRAD_SCALE_PARAMS(.variant = "gird");
+    params = HUSK_MAKE(husk_grad_scale_params, .variant = "gird", .factor = 1, .growth = 2, .backoff = 0.5f,
+                       .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "gird", &params, list, 2, by, found);
     refuse(HUSK_INVALID_ARGUMENT, "tensors", NULL, NULL, 2, by, found);
     refuse(HUSK_INVALID_ARGUMENT, "by", NULL, list, 2, &a.tensor, found);
@@ -287,13 +303,16 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "found", NULL, list, 2, by, &inside);
     const int64_t four[] = {4};
     test_tensor s = test_inout(1, four, TEST_PACKED, 1, 1.0f);
-    params = HUSK_GRAD_SCALE_PARAMS(.state = &s.tensor);
+    params = HUSK_MAKE(husk_grad_scale_params, .state = &s.tensor, .factor = 1, .growth = 2, .backoff = 0.5f,
+                       .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "found", &params, list, 2, by, NULL);
     params.growth = 0.5f;
     refuse(HUSK_INVALID_ARGUMENT, "growth", &params, list, 2, by, found);
-    params = HUSK_GRAD_SCALE_PARAMS(.state = &s.tensor, .backoff = 2.0f);
+    params = HUSK_MAKE(husk_grad_scale_params, .state = &s.tensor, .backoff = 2.0f, .factor = 1, .growth = 2,
+                       .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "backoff", &params, list, 2, by, found);
-    params = HUSK_GRAD_SCALE_PARAMS(.state = &n.tensor);
+    params = HUSK_MAKE(husk_grad_scale_params, .state = &n.tensor, .factor = 1, .growth = 2, .backoff = 0.5f,
+                       .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "state", &params, list, 2, by, found);
     husk_tensor part = {.buffer = a.tensor.buffer, .offset = a.tensor.offset, .rank = 1, .shape = {4}, .strides = {1}};
     params.state = &part;

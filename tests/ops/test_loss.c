@@ -87,11 +87,13 @@ START_TEST(row_lengths)
                                       65,   255,  256,   257,   1000,  2047,  2048,  2049, 4097,
                                       8191, 8192, 16383, 16384, 16385, 20011, 32769, 70001};
     const int64_t shape[] = {3, lengths[_i]}, flat[] = {lengths[_i]};
-    husk_loss_params params = HUSK_LOSS_PARAMS(.reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN);
+    husk_loss_params params =
+        HUSK_MAKE(husk_loss_params, .reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN,
+                  .ignore_index = -100);
     run_shape(&params, LOSS_TARGET_I32, 2, shape, _i % 3 == 0);
     params.label_smoothing = 0.25f;
     run_shape(&params, _i % 2 ? LOSS_TARGET_I64 : LOSS_TARGET_FLOAT, 2, shape, _i % 3 == 0);
-    params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
+    params = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     run_shape(&params, LOSS_TARGET_FLOAT, 1, flat, false);
     params.kind = HUSK_LOSS_BINARY_LOGITS;
     run_shape(&params, LOSS_TARGET_FLOAT, 1, flat, true);
@@ -104,8 +106,9 @@ START_TEST(many_rows)
 {
     static const int64_t shapes[][3] = {{20000, 3, 1}, {700, 130, 1}, {3, 21, 3000}, {2, 5, 40000}, {60000, 1, 1}};
     for (int reduction = 0; reduction < 2; reduction++) {
-        const husk_loss_params params = HUSK_LOSS_PARAMS(.reduction = (husk_loss_reduction)reduction,
-                                                         .label_smoothing = reduction ? 0.1f : 0.0f);
+        const husk_loss_params params =
+            HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction,
+                      .label_smoothing = reduction ? 0.1f : 0.0f, .ignore_index = -100);
         run_shape(&params, LOSS_TARGET_I64, shapes[_i][2] == 1 ? 2 : 3, shapes[_i], reduction == 0);
     }
 }
@@ -119,7 +122,8 @@ START_TEST(many_terms_of_one_sign)
     static const int64_t shapes[][3] = {{1, 130000, 2}, {1, 8000000, 1}};
     const int64_t *shape = shapes[_i / 2];
     loss_case c = {.dtype = HUSK_F32, .rank = _i / 2 ? 2 : 3, .shape = {shape[0], shape[1], shape[2]}};
-    c.params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE, .label_smoothing = _i % 2 ? 1.0f : 0.0f);
+    c.params = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE,
+                         .label_smoothing = _i % 2 ? 1.0f : 0.0f, .ignore_index = -100);
     loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, false, false, 3);
     test_release(&c.x);
     c.x = test_input_alike(c.rank, shape, TEST_PACKED, -logf((float)shape[1] / 1.7f));
@@ -141,7 +145,8 @@ START_TEST(in_place)
     for (int v = 0; v < VARIANTS; v++) {
         for (int place = 0; place < 2; place++) {
             const husk_loss_params params =
-                HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_HUBER, .reduction = HUSK_LOSS_NONE, .variant = variants[v]);
+                HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_HUBER, .reduction = HUSK_LOSS_NONE,
+                          .variant = variants[v], .ignore_index = -100, .beta = 1);
             test_tensor other = test_input(3, shape, TEST_PADDED, 4, 2.0f);
             test_tensor own = test_inout(3, shape, TEST_PADDED, 5, 2.0f);
             const test_tensor *x = place ? &other : &own, *target = place ? &own : &other;
@@ -178,7 +183,8 @@ START_TEST(special_rows)
     const int64_t shape[] = {8, lengths[_i / 2]};
     for (int reduction = 0; reduction < 3; reduction++) {
         loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-        c.params = HUSK_LOSS_PARAMS(.reduction = (husk_loss_reduction)reduction, .ignores = 1, .ignore_index = 7);
+        c.params =
+            HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction, .ignore_index = 7);
         loss_case_fill(&c, LOSS_TARGET_I64, _i % 2 ? TEST_REVERSED : TEST_PACKED, TEST_PACKED, false, false, 9);
         for (int64_t i = 0; i < 8; i++)
             husk_ref_store(&c.target.array, i, (double)labels[i]);
@@ -209,8 +215,8 @@ START_TEST(labels_of_no_class)
             continue;
         for (int reduction = 0; reduction < 3; reduction++) {
             loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {70, 21}};
-            c.params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(i % 2), .reduction = (husk_loss_reduction)reduction,
-                                        .ignores = 1, .ignore_index = 7);
+            c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)(i % 2),
+                                 .reduction = (husk_loss_reduction)reduction, .ignore_index = 7, .beta = 1);
             loss_case_fill(&c, is_long ? LOSS_TARGET_I64 : LOSS_TARGET_I32, _i / 2 ? TEST_REVERSED : TEST_PACKED,
                            TEST_PACKED, true, false, 9);
             husk_ref_store(&c.target.array, 5, (double)labels[i]);
@@ -226,7 +232,7 @@ END_TEST
 START_TEST(ignored_index_of_64_bits)
 {
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {70, 21}};
-    c.params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE, .ignores = 1, .ignore_index = 7);
+    c.params = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = 7);
     loss_case_fill(&c, _i % 2 ? LOSS_TARGET_I64 : LOSS_TARGET_I32, _i / 2 ? TEST_REVERSED : TEST_PACKED, TEST_PACKED,
                    true, false, 9);
     c.params.ignore_index = (1LL << 32) + 3;
@@ -242,7 +248,8 @@ END_TEST
 START_TEST(everything_ignored)
 {
     const int64_t shape[] = {5, 9};
-    const husk_loss_params params = HUSK_LOSS_PARAMS(.reduction = (husk_loss_reduction)_i);
+    const husk_loss_params params =
+        HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)_i, .ignore_index = -100);
     loss_case c = {.params = params, .dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
     loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, true, false, 9);
     for (int64_t i = 0; i < 5; i++)
@@ -260,8 +267,8 @@ START_TEST(special_elements)
     const int64_t shape[] = {COUNT, COUNT};
     for (int log_target = 0; log_target < 2; log_target++) {
         loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-        c.params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(2 + _i), .reduction = HUSK_LOSS_NONE,
-                                    .log_target = (uint32_t)log_target);
+        c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)(2 + _i), .reduction = HUSK_LOSS_NONE,
+                             .log_target = (uint32_t)log_target, .ignore_index = -100, .beta = 1);
         loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 9);
         for (int64_t i = 0; i < COUNT; i++)
             for (int64_t j = 0; j < COUNT; j++) {
@@ -280,7 +287,8 @@ END_TEST
 START_TEST(smooth_absolute_of_large_differences)
 {
     loss_case c = {.dtype = HUSK_F32, .rank = 1, .shape = {40}};
-    c.params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_SMOOTH_ABSOLUTE, .reduction = HUSK_LOSS_NONE, .beta = 1e30f);
+    c.params = HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_SMOOTH_ABSOLUTE, .reduction = HUSK_LOSS_NONE,
+                         .beta = 1e30f, .ignore_index = -100);
     loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 9);
     for (int64_t i = 0; i < 40; i++) {
         husk_ref_store(&c.x.array, i, i % 2 ? 1e25 : -3e29);
@@ -298,7 +306,7 @@ START_TEST(ten_runs_agree)
     static const int64_t shapes[][2] = {{1000, 129}, {3, 90000}};
     for (int v = 0; v < VARIANTS; v++) {
         loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shapes[_i][0], shapes[_i][1]}};
-        c.params = HUSK_LOSS_PARAMS(.variant = variants[v]);
+        c.params = HUSK_MAKE(husk_loss_params, .variant = variants[v], .ignore_index = -100);
         loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, true, false, 2);
         test_tensor first = test_output(HUSK_F32, 0, loss_scalar, TEST_PACKED);
         test_tensor next = test_output(HUSK_F32, 0, loss_scalar, TEST_PACKED);
@@ -324,7 +332,8 @@ START_TEST(nothing)
         for (int reduction = 0; reduction < 3; reduction++) {
             loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shapes[_i][0], shapes[_i][1]}};
             c.params =
-                HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)kind, .reduction = (husk_loss_reduction)reduction);
+                HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)kind,
+                          .reduction = (husk_loss_reduction)reduction, .ignore_index = -100, .beta = 1);
             if (kind < 2 && shapes[_i][1] == 0) // rows of no classes
                 continue;
             loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, false, false, 2);
@@ -347,8 +356,8 @@ START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {12, 50};
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-    c.params = HUSK_LOSS_PARAMS(.kind = _i ? HUSK_LOSS_MEAN_SQUARE : HUSK_LOSS_CROSS_ENTROPY,
-                                .reduction = HUSK_LOSS_NONE);
+    c.params = HUSK_MAKE(husk_loss_params, .kind = _i ? HUSK_LOSS_MEAN_SQUARE : HUSK_LOSS_CROSS_ENTROPY,
+                         .reduction = HUSK_LOSS_NONE, .ignore_index = -100, .beta = 1);
     loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 15);
     test_tensor loss = test_output(HUSK_F32, loss_case_loss_rank(&c), c.rows_shape, TEST_PADDED);
     test_ok(run(&c, &c.params, &loss));
@@ -383,20 +392,22 @@ START_TEST(bad_params)
         husk_loss_params params;
         const char *text;
     } bad[] = {
-        {HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)8), "kind"},
-        {HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)-1), "kind"},
-        {HUSK_LOSS_PARAMS(.reduction = (husk_loss_reduction)3), "reduction"},
-        {HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_HUBER, .beta = -1), "beta"},
-        {HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_HUBER, .beta = NAN), "beta"},
-        {HUSK_LOSS_PARAMS(.label_smoothing = 1.5f), "label_smoothing"},
-        {HUSK_LOSS_PARAMS(.label_smoothing = -0.5f), "label_smoothing"},
-        {HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_ABSOLUTE, .label_smoothing = 0.5f), "label_smoothing"},
-        {HUSK_LOSS_PARAMS(.accumulate = 4), "accumulate"},
-        {HUSK_LOSS_PARAMS(.variant = "fastest"), "fastest"},
+        {HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)8, .ignore_index = -100, .beta = 1), "kind"},
+        {HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)-1, .ignore_index = -100, .beta = 1), "kind"},
+        {HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)3, .ignore_index = -100), "reduction"},
+        {HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_HUBER, .beta = -1, .ignore_index = -100), "beta"},
+        {HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_HUBER, .beta = NAN, .ignore_index = -100), "beta"},
+        {HUSK_MAKE(husk_loss_params, .label_smoothing = 1.5f, .ignore_index = -100), "label_smoothing"},
+        {HUSK_MAKE(husk_loss_params, .label_smoothing = -0.5f, .ignore_index = -100), "label_smoothing"},
+        {HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_ABSOLUTE, .label_smoothing = 0.5f,
+                   .ignore_index = -100),
+         "label_smoothing"},
+        {HUSK_MAKE(husk_loss_params, .accumulate = 4, .ignore_index = -100), "accumulate"},
+        {HUSK_MAKE(husk_loss_params, .variant = "fastest", .ignore_index = -100), "fastest"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         refuse(HUSK_INVALID_ARGUMENT, bad[i].text, &bad[i].params, t, t, NULL, NULL, y);
-    husk_loss_params large = HUSK_LOSS_PARAMS(.kind = 0);
+    husk_loss_params large = husk_loss_defaults(0);
     large.size = sizeof large + 8;
     refuse(HUSK_INVALID_ARGUMENT, "params", &large, t, t, NULL, NULL, y);
     ck_assert_int_eq(husk_loss(NULL, NULL, t, t, NULL, NULL, y), HUSK_INVALID_ARGUMENT);
@@ -417,10 +428,11 @@ START_TEST(bad_tensors)
     test_tensor loss = test_output(HUSK_F32, 0, loss_scalar, TEST_PACKED);
     test_tensor each = test_output(HUSK_F32, 1, rows, TEST_PACKED);
     const husk_tensor *t = &x.tensor, *l = &labels.tensor, *y = &loss.tensor;
-    const husk_loss_params likelihood = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_NEGATIVE_LOG),
-                           square = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE),
-                           binary = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_BINARY_LOGITS),
-                           none = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE);
+    const husk_loss_params likelihood = husk_loss_defaults(HUSK_LOSS_NEGATIVE_LOG),
+                           square = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE),
+                           binary = husk_loss_defaults(HUSK_LOSS_BINARY_LOGITS),
+                           none =
+                               HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
     husk_tensor scalar = x.tensor, no_buffer = x.tensor, still = x.tensor, no_classes = x.tensor;
     scalar.rank = 0;
     no_buffer.buffer = NULL;
@@ -450,8 +462,8 @@ START_TEST(bad_tensors)
     refuse(HUSK_INVALID_ARGUMENT, "loss", NULL, t, l, NULL, NULL, &scalar); // x's first element
     still.strides[0] = 0;
     still.strides[1] = 1;
-    const husk_loss_params square_none =
-        HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE, .reduction = HUSK_LOSS_NONE);
+    const husk_loss_params square_none = HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_MEAN_SQUARE,
+                                                   .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
     refuse(HUSK_INVALID_ARGUMENT, "loss", &square_none, t, t, NULL, NULL, &still);
     test_release(&x);
     test_release(&wrong);

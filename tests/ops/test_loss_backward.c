@@ -38,7 +38,7 @@ static void spread_out(husk_ref_array *x, husk_ref_array *target)
 START_TEST(finite_differences)
 {
     const int64_t shape[] = {3, 5, 2}, rows[] = {3, 2}, classes[] = {5};
-    husk_loss_params params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(_i % 8));
+    husk_loss_params params = husk_loss_defaults((husk_loss_kind)(_i % 8));
     params.reduction = (husk_loss_reduction)(_i / 8);
     const bool has_rows = _i % 8 < 2, has_labels = _i % 8 == 1 || _i == 8;
     if (_i % 8 == 0)
@@ -157,12 +157,14 @@ START_TEST(row_lengths)
     static const int64_t lengths[] = {1,    2,    3,    7,    15,   16,   17,    63,    64,    65,   255,
                                       257,  1000, 2047, 2048, 2049, 4097, 8191,  16384, 16385, 32769};
     const int64_t shape[] = {3, lengths[_i]}, flat[] = {lengths[_i]};
-    husk_loss_params params = HUSK_LOSS_PARAMS(.reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN);
+    husk_loss_params params =
+        HUSK_MAKE(husk_loss_params, .reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN,
+                  .ignore_index = -100);
     run_shape(&params, LOSS_TARGET_I32, 2, shape, _i % 3 == 0);
     params.label_smoothing = 0.25f;
     params.accumulate = HUSK_ACCUMULATE_ALL;
     run_shape(&params, _i % 2 ? LOSS_TARGET_I64 : LOSS_TARGET_FLOAT, 2, shape, _i % 3 == 0);
-    params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_SMOOTH_ABSOLUTE);
+    params = husk_loss_defaults(HUSK_LOSS_SMOOTH_ABSOLUTE);
     run_shape(&params, LOSS_TARGET_FLOAT, 1, flat, false);
     params.kind = HUSK_LOSS_BINARY_LOGITS;
     run_shape(&params, LOSS_TARGET_FLOAT, 1, flat, true);
@@ -175,8 +177,9 @@ START_TEST(many_rows)
 {
     static const int64_t shapes[][3] = {{20000, 3, 1}, {700, 130, 1}, {3, 21, 3000}, {2, 5, 40000}};
     for (int reduction = 0; reduction < 2; reduction++) {
-        const husk_loss_params params = HUSK_LOSS_PARAMS(.reduction = (husk_loss_reduction)reduction,
-                                                         .label_smoothing = reduction ? 0.1f : 0.0f);
+        const husk_loss_params params =
+            HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction,
+                      .label_smoothing = reduction ? 0.1f : 0.0f, .ignore_index = -100);
         run_shape(&params, LOSS_TARGET_I64, shapes[_i][2] == 1 ? 2 : 3, shapes[_i], reduction == 0);
     }
 }
@@ -185,7 +188,9 @@ END_TEST
 // Many classes of neighbouring rows, whose targets and exponentials are alike: errors have one sign.
 START_TEST(many_terms_of_one_sign)
 {
-    loss_case c = {.params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_SUM), .dtype = HUSK_F32, .rank = 3};
+    loss_case c = {.params = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_SUM, .ignore_index = -100),
+                   .dtype = HUSK_F32,
+                   .rank = 3};
     const int64_t shape[] = {1, 130000, 2};
     memcpy(c.shape, shape, sizeof shape);
     loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 3);
@@ -210,7 +215,9 @@ START_TEST(in_place)
     for (int v = 0; v < VARIANTS; v++) {
         for (int option = 0; option < 6; option++) {
             const bool is_target = option % 2;
-            const husk_loss_params params = HUSK_LOSS_PARAMS(.kind = kinds[option / 2], .variant = variants[v]);
+            const husk_loss_params params =
+                HUSK_MAKE(husk_loss_params, .kind = kinds[option / 2], .variant = variants[v],
+                          .ignore_index = -100, .beta = 1);
             test_tensor other = test_input(3, shape, layouts[_i], 4, 1.0f);
             test_tensor own = test_inout(3, shape, layouts[_i], 5, 1.0f);
             test_tensor dloss = test_input(0, loss_scalar, TEST_PACKED, 6, 1.0f);
@@ -250,8 +257,8 @@ START_TEST(special_rows)
     const int64_t shape[] = {8, lengths[_i / 2]};
     for (int reduction = 0; reduction < 6; reduction++) {
         loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-        c.params = HUSK_LOSS_PARAMS(.reduction = (husk_loss_reduction)(reduction % 3), .ignores = 1, .ignore_index = 7,
-                                    .accumulate = reduction < 3 ? 0 : HUSK_ACCUMULATE_INPUTS);
+        c.params = HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)(reduction % 3),
+                             .ignore_index = 7, .accumulate = reduction < 3 ? 0 : HUSK_ACCUMULATE_INPUTS);
         loss_case_fill(&c, LOSS_TARGET_I64, _i % 2 ? TEST_REVERSED : TEST_PACKED, TEST_PACKED, false, false, 9);
         for (int64_t i = 0; i < 8; i++)
             husk_ref_store(&c.target.array, i, (double)labels[i]);
@@ -283,8 +290,8 @@ START_TEST(labels_of_no_class)
             continue;
         for (int reduction = 0; reduction < 3; reduction++) {
             loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {70, 21}};
-            c.params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(i % 2), .reduction = (husk_loss_reduction)reduction,
-                                        .ignores = 1, .ignore_index = 7);
+            c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)(i % 2),
+                                 .reduction = (husk_loss_reduction)reduction, .ignore_index = 7, .beta = 1);
             loss_case_fill(&c, is_long ? LOSS_TARGET_I64 : LOSS_TARGET_I32, _i / 2 ? TEST_REVERSED : TEST_PACKED,
                            TEST_PACKED, true, false, 9);
             husk_ref_store(&c.target.array, 5, (double)labels[i]);
@@ -300,7 +307,7 @@ END_TEST
 START_TEST(ignored_index_of_64_bits)
 {
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {70, 21}};
-    c.params = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE, .ignores = 1, .ignore_index = 7);
+    c.params = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = 7);
     loss_case_fill(&c, _i % 2 ? LOSS_TARGET_I64 : LOSS_TARGET_I32, _i / 2 ? TEST_REVERSED : TEST_PACKED, TEST_PACKED,
                    true, false, 9);
     c.params.ignore_index = (1LL << 32) + 3;
@@ -317,7 +324,8 @@ START_TEST(everything_ignored)
 {
     const int64_t shape[] = {5, 9};
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-    c.params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(_i % 2), .reduction = (husk_loss_reduction)(_i / 2));
+    c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)(_i % 2),
+                         .reduction = (husk_loss_reduction)(_i / 2), .ignore_index = -100, .beta = 1);
     loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, true, false, 9);
     for (int64_t i = 0; i < 5; i++)
         husk_ref_store(&c.target.array, i, -100);
@@ -332,7 +340,8 @@ START_TEST(special_elements)
     static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1.0, -1.0, 17.0, -17.0, 80.0, -80.0, 1e30};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {COUNT, COUNT}};
-    c.params = HUSK_LOSS_PARAMS(.kind = (husk_loss_kind)(2 + _i), .reduction = HUSK_LOSS_SUM);
+    c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)(2 + _i), .reduction = HUSK_LOSS_SUM,
+                         .ignore_index = -100, .beta = 1);
     loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 9);
     for (int64_t i = 0; i < COUNT; i++)
         for (int64_t j = 0; j < COUNT; j++) {
@@ -350,7 +359,8 @@ END_TEST
 START_TEST(large_logarithms)
 {
     loss_case c = {.dtype = HUSK_F32, .rank = 1, .shape = {40}};
-    c.params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_DIVERGENCE, .reduction = HUSK_LOSS_SUM, .log_target = 1);
+    c.params = HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_DIVERGENCE, .reduction = HUSK_LOSS_SUM,
+                         .log_target = 1, .ignore_index = -100);
     loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 9);
     for (int64_t i = 0; i < 40; i++)
         husk_ref_store(&c.target.array, i, 88.0 + 0.0175 * (double)i);
@@ -365,7 +375,7 @@ START_TEST(ten_runs_agree)
     static const int64_t shapes[][2] = {{1000, 129}, {3, 90000}};
     for (int v = 0; v < VARIANTS; v++) {
         loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shapes[_i][0], shapes[_i][1]}};
-        c.params = HUSK_LOSS_PARAMS(.variant = variants[v]);
+        c.params = HUSK_MAKE(husk_loss_params, .variant = variants[v], .ignore_index = -100);
         loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, true, false, 2);
         const size_t bytes = (size_t)(shapes[_i][0] * shapes[_i][1]) * sizeof(float);
         test_tensor dloss = test_input(0, loss_scalar, TEST_PACKED, 6, 1.0f);
@@ -389,7 +399,7 @@ END_TEST
 START_TEST(nothing)
 {
     static const int64_t shapes[][2] = {{0, 7}, {7, 0}, {0, 0}};
-    const husk_loss_params params = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
+    const husk_loss_params params = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     test_tensor x = test_input(2, shapes[_i], TEST_PACKED, 9, 2.0f);
     test_tensor dloss = test_input(0, loss_scalar, TEST_PACKED, 6, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 2, shapes[_i], TEST_PACKED);
@@ -404,8 +414,8 @@ END_TEST
 START_TEST(the_check_sees_mistakes)
 {
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {12, 50}};
-    c.params = HUSK_LOSS_PARAMS(.kind = _i ? HUSK_LOSS_MEAN_SQUARE : HUSK_LOSS_CROSS_ENTROPY,
-                                .reduction = HUSK_LOSS_NONE);
+    c.params = HUSK_MAKE(husk_loss_params, .kind = _i ? HUSK_LOSS_MEAN_SQUARE : HUSK_LOSS_CROSS_ENTROPY,
+                         .reduction = HUSK_LOSS_NONE, .ignore_index = -100, .beta = 1);
     loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 15);
     test_tensor dloss = test_input(loss_case_loss_rank(&c), c.rows_shape, TEST_PACKED, 6, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 2, c.shape, TEST_PADDED);
@@ -442,9 +452,12 @@ START_TEST(bad_input)
     test_tensor labels = test_input_i32(4, numbers), dloss = test_input(0, loss_scalar, TEST_PACKED, 3, 1.0f);
     test_tensor each = test_input(1, rows, TEST_PACKED, 4, 1.0f), dx = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     const husk_tensor *t = &x.tensor, *l = &labels.tensor, *g = &dloss.tensor, *y = &dx.tensor;
-    const husk_loss_params unknown = HUSK_LOSS_PARAMS(.accumulate = 4), kind = HUSK_LOSS_PARAMS(.kind = 8),
-                           adds = HUSK_LOSS_PARAMS(.accumulate = HUSK_ACCUMULATE_INPUTS),
-                           none = HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE);
+    const husk_loss_params unknown = HUSK_MAKE(husk_loss_params, .accumulate = 4, .ignore_index = -100),
+                           kind = husk_loss_defaults(8),
+                           adds = HUSK_MAKE(husk_loss_params, .accumulate = HUSK_ACCUMULATE_INPUTS,
+                                            .ignore_index = -100),
+                           none =
+                               HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
     husk_tensor no_buffer = dx.tensor, inside = x.tensor;
     no_buffer.buffer = NULL;
     inside.rank = 0;

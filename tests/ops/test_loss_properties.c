@@ -22,7 +22,8 @@ static bool compute(const char *variant, float label_smoothing, const float *log
     const int64_t shape[] = {ROWS, classes}, rows[] = {ROWS};
     const float ones[ROWS] = {1, 1, 1, 1, 1, 1};
     const husk_loss_params params =
-        HUSK_LOSS_PARAMS(.reduction = HUSK_LOSS_NONE, .label_smoothing = label_smoothing, .variant = variant);
+        HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .label_smoothing = label_smoothing,
+                  .variant = variant, .ignore_index = -100);
     test_tensor in = test_input_values(2, shape, logits), target = test_input_i32(ROWS, labels),
                 out = test_output(HUSK_F32, 1, rows, TEST_PACKED), dloss = test_input_values(1, rows, ones),
                 gradient = test_output(HUSK_F32, 2, shape, TEST_PACKED);

@@ -99,8 +99,8 @@ static husk_ref_norm reference_of(const operands *o)
 static void describe(const operands *o, const char *output, char *text, size_t capacity)
 {
     const husk_norm_params *p = &o->params;
-    size_t used = (size_t)snprintf(text, capacity, "%s %s dimensions=%u groups=%u training=%u %s shape", output,
-                                   husk_norm_kind_name(p->kind), (unsigned)p->dimensions, (unsigned)p->groups,
+    size_t used = (size_t)snprintf(text, capacity, "%s %s axis=%d groups=%u training=%u %s shape", output,
+                                   husk_norm_kind_name(p->kind), (int)p->axis, (unsigned)p->groups,
                                    (unsigned)p->training, husk_dtype_name(o->x.tensor.dtype));
     for (int32_t d = 0; d < o->x.tensor.rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)o->x.tensor.shape[d]);
@@ -155,15 +155,16 @@ static void drop_some(operands *o, husk_ref_random *random)
 
 static husk_norm_params draw_params(husk_ref_random *random, husk_norm_kind kind, int32_t rank)
 {
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = kind);
-    params.epsilon = test_one_in(random, 3) ? 1e-3f : 0.0f;
+    husk_norm_params params = husk_norm_defaults(kind);
+    params.epsilon = test_one_in(random, 3) ? 1e-3f : params.epsilon;
     if (kind == HUSK_NORM_LAYER || kind == HUSK_NORM_RMS)
-        params.dimensions = (uint32_t)husk_ref_random_below(random, (rank < 4 ? rank : 4) + 1); // more may be refused
+        params.axis =
+            test_axis(random, rank - 1 - (int32_t)husk_ref_random_below(random, rank < 4 ? rank : 4), rank);
     if (kind == HUSK_NORM_GROUP)
         params.groups = (uint32_t)TEST_PICK(random, 0, 1, 2, 3, 5);
     if (kind == HUSK_NORM_BATCH) {
         params.training = (uint32_t)husk_ref_random_below(random, 3) > 0;
-        params.momentum = test_one_in(random, 2) ? 0.25f : 0.0f;
+        params.momentum = (float)TEST_PICK(random, 0, 1, 2, 4) / 8;
     }
     return params;
 }
@@ -220,7 +221,7 @@ START_TEST(one_narrow_dtype)
 {
     const int64_t shape[] = {3, 12, 5, 7};
     for (int kind = 0; kind < 5; kind++) {
-        const husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind);
+        const husk_norm_params params = husk_norm_defaults((husk_norm_kind)kind);
         operands o = make_operands(&params, HUSK_F16, 4, shape, TEST_PACKED, TEST_PACKED, 5, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         const husk_ref_norm op = reference_of(&o);
@@ -238,7 +239,7 @@ START_TEST(row_lengths)
                                       127, 129, 1000, 1024, 4095, 4096, 4097, 8191, 8193, 20011};
     const int64_t shape[] = {lengths[_i] > 5000 ? 2 : 5, lengths[_i]};
     for (int kind = 0; kind < 2; kind++) {
-        const husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind);
+        const husk_norm_params params = husk_norm_defaults((husk_norm_kind)kind);
         operands o = make_operands(&params, HUSK_F32, 2, shape, TEST_PACKED, TEST_PACKED, 3, 9.0f);
         run_all_that(&o, lengths[_i] > 1);
         release_operands(&o);
@@ -255,7 +256,7 @@ START_TEST(images)
     static const test_layout layouts[] = {TEST_PACKED, TEST_CHANNELS_LAST};
     const int64_t *shape = shapes[_i / 2];
     for (int kind = HUSK_NORM_GROUP; kind <= HUSK_NORM_BATCH; kind++) {
-        husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind);
+        husk_norm_params params = husk_norm_defaults((husk_norm_kind)kind);
         params.groups = kind != HUSK_NORM_GROUP ? 0 : shape[1] % 2 ? 3 : 2;
         params.training = kind == HUSK_NORM_BATCH;
         operands o = make_operands(&params, HUSK_F32, 4, shape, layouts[_i % 2], layouts[_i % 2], 3, 3.0f);
@@ -270,7 +271,8 @@ START_TEST(large)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_CHANNELS_LAST};
     const int64_t shape[] = {9, 64, 88, 88};
-    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 8);
+    const husk_norm_params params =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 8, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 4, shape, layouts[_i], layouts[_i], 4, 3.0f);
     const husk_ref_norm op = reference_of(&o);
     test_ok(run(test_queue(), &o, NULL));
@@ -288,8 +290,8 @@ START_TEST(large_means)
     for (int which = 0; which < 12; which++) {
         const int64_t *shape = shapes[which % 3];
         const test_layout layout = which / 3 % 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
-        husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)_i);
-        params.dimensions = _i < 2 ? 3 : 0;
+        husk_norm_params params = husk_norm_defaults((husk_norm_kind)_i);
+        params.axis = 1; // of LAYER and RMS
         params.groups = _i == HUSK_NORM_GROUP ? 2 : 0;
         params.training = _i == HUSK_NORM_BATCH;
         operands o = make_operands(&params, HUSK_F32, 4, shape, layout, layout, 3, 1.0f);
@@ -312,9 +314,12 @@ START_TEST(many_terms_of_one_sign)
 {
     static const int64_t shapes[][4] = {{2, 16, 32, 64}, {1, 16, 256, 256}, {2048, 6, 1, 2}, {1, 65536, 1, 1}};
     const test_layout layout = _i != 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
-    const husk_norm_params params = _i < 2    ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_INSTANCE)
-                                    : _i == 2 ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1)
-                                              : HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 1);
+    const husk_norm_params params =
+        _i < 2 ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_INSTANCE, .axis = -1, .epsilon = 1e-5f)
+        : _i == 2
+            ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                        .epsilon = 1e-5f, .momentum = 0.1f)
+            : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 1, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 4, shapes[_i], layout, layout, 3, 1.0f);
     int64_t index[4] = {0};
     do {
@@ -333,7 +338,7 @@ START_TEST(constant_rows)
 {
     const int64_t shape[] = {3, 5000};
     static const double values[] = {0.1, 1e4, -3e15};
-    husk_norm_params params = HUSK_NORM_PARAMS(.epsilon = _i ? 0.5f : 0.0f);
+    husk_norm_params params = HUSK_MAKE(husk_norm_params, .epsilon = _i ? 0.5f : 1e-5f, .axis = -1);
     operands o = make_operands(&params, HUSK_F32, 2, shape, TEST_PACKED, TEST_PACKED, 0, 1.0f);
     for (int64_t i = 0; i < 2 * 5000; i++)
         husk_ref_store(&o.x.array, i, values[i / 5000]);
@@ -348,7 +353,7 @@ START_TEST(no_epsilon)
     const int64_t shape[] = {7, 50};
     for (int kind = 0; kind < 2; kind++) {
         const husk_norm_params params =
-            HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind, .epsilon = HUSK_NORM_NO_EPSILON);
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)kind, .epsilon = 0, .axis = -1);
         operands o = make_operands(&params, HUSK_F32, 2, shape, TEST_PACKED, TEST_PACKED, 3, 1e-3f);
         run_all(&o);
         release_operands(&o);
@@ -361,7 +366,7 @@ START_TEST(in_place)
     static const int64_t shapes[][4] = {{3, 12, 7, 5}, {2, 6, 30, 31}, {4, 4, 1, 1100}};
     static const test_layout layouts[] = {TEST_PACKED, TEST_CHANNELS_LAST, TEST_PADDED};
     for (int which = 0; which < 9; which++) {
-        husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)_i);
+        husk_norm_params params = husk_norm_defaults((husk_norm_kind)_i);
         params.training = _i == HUSK_NORM_BATCH;
         for (int v = 0; v < VARIANTS; v++) {
             operands o = make_operands(&params, HUSK_F32, 4, shapes[which / 3], TEST_PACKED, TEST_PACKED, 3, 2.0f);
@@ -385,7 +390,7 @@ START_TEST(special_values)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_CHANNELS_LAST, TEST_REVERSED};
     const int64_t shape[] = {4, 8, 5, 9};
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)(_i / 3));
+    husk_norm_params params = husk_norm_defaults((husk_norm_kind)(_i / 3));
     params.groups = params.kind == HUSK_NORM_GROUP ? 4 : 0;
     params.training = params.kind == HUSK_NORM_BATCH;
     operands o = make_operands(&params, HUSK_F32, 4, shape, layouts[_i % 3], TEST_PACKED, 3, 2.0f);
@@ -406,7 +411,7 @@ START_TEST(runs_agree)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_CHANNELS_LAST};
     const int64_t shape[] = {4, 48, 31, 37}, bytes = 4 * 48 * 31 * 37 * (int64_t)sizeof(float);
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)(_i / 2));
+    husk_norm_params params = husk_norm_defaults((husk_norm_kind)(_i / 2));
     params.groups = params.kind == HUSK_NORM_GROUP ? 3 : 0;
     params.training = params.kind == HUSK_NORM_BATCH;
     for (int v = 0; v < VARIANTS; v++) {
@@ -434,8 +439,9 @@ START_TEST(nothing)
 {
     static const int64_t shapes[][3] = {{0, 6, 3}, {3, 0, 5}, {2, 4, 0}};
     for (int which = 0; which < 15; which++) {
-        const husk_norm_params params =
-            HUSK_NORM_PARAMS(.kind = (husk_norm_kind)(which / 3), .training = which / 3 == HUSK_NORM_BATCH);
+        const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)(which / 3),
+                                                  .training = which / 3 == HUSK_NORM_BATCH, .axis = -1,
+                                                  .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 3, shapes[which % 3], TEST_PACKED, TEST_PACKED, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         for (int i = 0; i < OUTPUTS; i++)
@@ -449,7 +455,8 @@ END_TEST
 START_TEST(default_params)
 {
     const int64_t shape[] = {6, 30};
-    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_LAYER, .dimensions = 1, .epsilon = 1e-5f);
+    const husk_norm_params params =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 2, shape, TEST_PACKED, TEST_PACKED, 3, 2.0f);
     test_ok(husk_norm(test_queue(), NULL, &o.x.tensor, NULL, NULL, NULL, NULL, &o.outputs[0].tensor, NULL, NULL));
     o.has_scale = o.has_bias = o.has[1] = o.has[2] = false;
@@ -472,7 +479,8 @@ START_TEST(the_check_sees_mistakes)
     const int64_t shape[] = {3, 8, 5, 6};
     for (int kind = 0; kind < 5; kind++) {
         const husk_norm_params params =
-            HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH);
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH,
+                      .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 4, shape, TEST_PACKED, TEST_PADDED, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         test_fetch(&o.outputs[0]);
@@ -495,12 +503,13 @@ static void refuse(husk_status wanted, const char *argument, const operands *o)
 START_TEST(bad_params)
 {
     const int64_t shape[] = {4, 6, 5};
-    const husk_norm_params good = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    const husk_norm_params good = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
+                                            .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&good, HUSK_F32, 3, shape, TEST_PACKED, TEST_PACKED, 3, 1.0f);
-#define BAD(argument, ...)                                 \
-    do {                                                   \
-        o.params = HUSK_NORM_PARAMS(__VA_ARGS__);          \
-        refuse(HUSK_INVALID_ARGUMENT, argument, &o);       \
+#define BAD(argument, ...)                                   \
+    do {                                                     \
+        o.params = HUSK_MAKE(husk_norm_params, __VA_ARGS__); \
+        refuse(HUSK_INVALID_ARGUMENT, argument, &o);         \
     } while (0)
     BAD("kind", .kind = (husk_norm_kind)5);
     BAD("kind", .kind = (husk_norm_kind)-1);
@@ -510,11 +519,11 @@ START_TEST(bad_params)
     BAD("momentum", .kind = HUSK_NORM_BATCH, .training = 1, .momentum = 1.5f);
     BAD("momentum", .kind = HUSK_NORM_BATCH, .training = 1, .momentum = -0.1f);
     BAD("momentum", .kind = HUSK_NORM_BATCH, .training = 1, .momentum = NAN);
-    BAD("momentum", .kind = HUSK_NORM_GROUP, .momentum = 0.5f);
+    BAD("momentum", .kind = HUSK_NORM_GROUP, .momentum = 2);
     BAD("training", .kind = HUSK_NORM_LAYER, .training = 1);
     BAD("accumulate", .kind = HUSK_NORM_BATCH, .training = 1, .accumulate = 4);
-    BAD("dimensions", .kind = HUSK_NORM_LAYER, .dimensions = 4);
-    BAD("dimensions", .kind = HUSK_NORM_BATCH, .training = 1, .dimensions = 1);
+    BAD("axis is 3, must be -3 to 2", .kind = HUSK_NORM_LAYER, .axis = 3);
+    BAD("axis is -4, must be -3 to 2", .kind = HUSK_NORM_RMS, .axis = -4);
     BAD("groups", .kind = HUSK_NORM_LAYER, .groups = 2);
     BAD("groups", .kind = HUSK_NORM_INSTANCE, .groups = 2);
     BAD("groups", .kind = HUSK_NORM_GROUP, .groups = 4);
@@ -522,7 +531,8 @@ START_TEST(bad_params)
     o.params = good;
     o.params.size = 4096;
     refuse(HUSK_INVALID_ARGUMENT, "params", &o);
-    o.params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .variant = "row");
+    o.params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .variant = "row", .axis = -1,
+                         .epsilon = 1e-5f, .momentum = 0.1f);
     test_refused(husk_norm(test_silent_queue(), &o.params, &o.x.tensor, NULL, NULL, &o.outputs[3].tensor,
                            &o.outputs[4].tensor, &o.outputs[0].tensor, NULL, NULL),
                  HUSK_INVALID_ARGUMENT, "row");
@@ -550,7 +560,8 @@ START_TEST(bad_tensors)
 {
     static const char *const names[] = {"x", "scale", "bias", "running_mean", "running_variance", "y", "mean", "rstd"};
     const int64_t shape[] = {4, 6, 5}, other[] = {4, 5, 6}, channels[] = {7}, single[] = {1, 6, 1};
-    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
+                                              .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&params, HUSK_F32, 3, shape, TEST_PACKED, TEST_PACKED, 3, 1.0f);
     test_tensor turned = test_output(HUSK_F32, 3, other, TEST_PACKED);
     test_tensor longer = test_output(HUSK_F32, 1, channels, TEST_PACKED);
@@ -617,7 +628,7 @@ END_TEST
 START_TEST(statistics_that_do_not_belong)
 {
     const int64_t shape[] = {4, 6, 5}, no_shape[] = {0};
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params params = husk_norm_defaults(HUSK_NORM_BATCH);
     operands o = make_operands(&params, HUSK_F32, 3, shape, TEST_PACKED, TEST_PACKED, 3, 1.0f);
     o.has[3] = false;
     refuse(HUSK_INVALID_ARGUMENT, "running_mean", &o);
@@ -628,7 +639,7 @@ START_TEST(statistics_that_do_not_belong)
     o.has[1] = o.has[2] = false;
     refuse(HUSK_INVALID_ARGUMENT, "running_mean", &o);
     release_operands(&o);
-    params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_RMS);
+    params = husk_norm_defaults(HUSK_NORM_RMS);
     o = make_operands(&params, HUSK_F32, 3, shape, TEST_PACKED, TEST_PACKED, 3, 1.0f);
     o.has[1] = true;
     refuse(HUSK_INVALID_ARGUMENT, "mean", &o);
@@ -646,7 +657,7 @@ END_TEST
 START_TEST(too_many_dimensions)
 {
     const int64_t shape[] = {2, 2, 3, 2, 2, 2, 3, 2};
-    const husk_norm_params params = HUSK_NORM_PARAMS(.dimensions = 7);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .axis = -7, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 8, shape, TEST_REVERSED, TEST_PACKED, 3, 1.0f);
     refuse(HUSK_UNSUPPORTED, "dimensions", &o);
     test_untouched(&o.outputs[0]);

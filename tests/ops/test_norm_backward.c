@@ -37,29 +37,35 @@ typedef struct difference_case {
     int64_t shape[4];
 } difference_case;
 
-#define CASE(rank_, n, c, h, w, ...) {HUSK_NORM_PARAMS(__VA_ARGS__), rank_, {n, c, h, w}}
+#define CASE(rank_, n, c, h, w, ...)                     \
+    {                                                    \
+        HUSK_MAKE(husk_norm_params, __VA_ARGS__), rank_, \
+        {                                                \
+            n, c, h, w                                   \
+        }                                                \
+    }
 static const difference_case difference_cases[] = {
-    CASE(1, 9, 0, 0, 0, .kind = HUSK_NORM_LAYER),
-    CASE(2, 3, 7, 0, 0, .kind = HUSK_NORM_LAYER),
-    CASE(2, 3, 7, 0, 0, .kind = HUSK_NORM_LAYER, .dimensions = 2),
-    CASE(3, 2, 3, 5, 0, .kind = HUSK_NORM_LAYER, .epsilon = 0.1f),
-    CASE(4, 2, 2, 3, 4, .kind = HUSK_NORM_LAYER, .dimensions = 3),
-    CASE(1, 9, 0, 0, 0, .kind = HUSK_NORM_RMS),
-    CASE(2, 4, 6, 0, 0, .kind = HUSK_NORM_RMS),
-    CASE(3, 2, 3, 4, 0, .kind = HUSK_NORM_RMS, .dimensions = 2, .epsilon = 0.2f),
-    CASE(2, 3, 8, 0, 0, .kind = HUSK_NORM_GROUP, .groups = 2),
-    CASE(3, 2, 6, 4, 0, .kind = HUSK_NORM_GROUP, .groups = 3),
-    CASE(4, 2, 4, 3, 3, .kind = HUSK_NORM_GROUP),
+    CASE(1, 9, 0, 0, 0, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f),
+    CASE(2, 3, 7, 0, 0, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f),
+    CASE(2, 3, 7, 0, 0, .kind = HUSK_NORM_LAYER, .axis = -2, .epsilon = 1e-5f),
+    CASE(3, 2, 3, 5, 0, .kind = HUSK_NORM_LAYER, .epsilon = 0.1f, .axis = -1),
+    CASE(4, 2, 2, 3, 4, .kind = HUSK_NORM_LAYER, .axis = -3, .epsilon = 1e-5f),
+    CASE(1, 9, 0, 0, 0, .kind = HUSK_NORM_RMS, .axis = -1, .epsilon = 1e-5f),
+    CASE(2, 4, 6, 0, 0, .kind = HUSK_NORM_RMS, .axis = -1, .epsilon = 1e-5f),
+    CASE(3, 2, 3, 4, 0, .kind = HUSK_NORM_RMS, .epsilon = 0.2f, .axis = -2),
+    CASE(2, 3, 8, 0, 0, .kind = HUSK_NORM_GROUP, .groups = 2, .epsilon = 1e-5f),
+    CASE(3, 2, 6, 4, 0, .kind = HUSK_NORM_GROUP, .groups = 3, .epsilon = 1e-5f),
+    CASE(4, 2, 4, 3, 3, .kind = HUSK_NORM_GROUP, .epsilon = 1e-5f),
     CASE(4, 1, 6, 2, 3, .kind = HUSK_NORM_GROUP, .groups = 6, .epsilon = 0.1f),
-    CASE(3, 2, 3, 5, 0, .kind = HUSK_NORM_INSTANCE),
-    CASE(4, 2, 3, 3, 4, .kind = HUSK_NORM_INSTANCE),
+    CASE(3, 2, 3, 5, 0, .kind = HUSK_NORM_INSTANCE, .epsilon = 1e-5f),
+    CASE(4, 2, 3, 3, 4, .kind = HUSK_NORM_INSTANCE, .epsilon = 1e-5f),
     CASE(4, 1, 2, 3, 4, .kind = HUSK_NORM_INSTANCE, .epsilon = 0.3f),
-    CASE(2, 6, 4, 0, 0, .kind = HUSK_NORM_BATCH, .training = 1),
-    CASE(3, 3, 4, 5, 0, .kind = HUSK_NORM_BATCH, .training = 1),
-    CASE(4, 2, 3, 3, 4, .kind = HUSK_NORM_BATCH, .training = 1),
+    CASE(2, 6, 4, 0, 0, .kind = HUSK_NORM_BATCH, .training = 1, .epsilon = 1e-5f),
+    CASE(3, 3, 4, 5, 0, .kind = HUSK_NORM_BATCH, .training = 1, .epsilon = 1e-5f),
+    CASE(4, 2, 3, 3, 4, .kind = HUSK_NORM_BATCH, .training = 1, .epsilon = 1e-5f),
     CASE(4, 1, 3, 3, 4, .kind = HUSK_NORM_BATCH, .training = 1, .epsilon = 0.1f),
-    CASE(2, 6, 4, 0, 0, .kind = HUSK_NORM_BATCH),
-    CASE(4, 2, 3, 3, 4, .kind = HUSK_NORM_BATCH),
+    CASE(2, 6, 4, 0, 0, .kind = HUSK_NORM_BATCH, .epsilon = 1e-5f),
+    CASE(4, 2, 3, 3, 4, .kind = HUSK_NORM_BATCH, .epsilon = 1e-5f),
     CASE(4, 2, 3, 3, 4, .kind = HUSK_NORM_BATCH, .epsilon = 0.1f),
 };
 #undef CASE
@@ -193,10 +199,10 @@ static husk_ref_norm_backward reference_of(const operands *o)
 static void describe(const operands *o, const char *gradient, char *text, size_t capacity)
 {
     const husk_norm_params *p = &o->params;
-    size_t used = (size_t)snprintf(text, capacity, "%s %s dimensions=%u groups=%u training=%u accumulate=%u %s shape",
-                                   gradient, husk_norm_kind_name(p->kind), (unsigned)p->dimensions,
-                                   (unsigned)p->groups, (unsigned)p->training, (unsigned)p->accumulate,
-                                   husk_dtype_name(o->x.tensor.dtype));
+    size_t used =
+        (size_t)snprintf(text, capacity, "%s %s axis=%d groups=%u training=%u accumulate=%u %s shape",
+                         gradient, husk_norm_kind_name(p->kind), (int)p->axis, (unsigned)p->groups,
+                         (unsigned)p->training, (unsigned)p->accumulate, husk_dtype_name(o->x.tensor.dtype));
     for (int32_t d = 0; d < o->x.tensor.rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)o->x.tensor.shape[d]);
 }
@@ -237,9 +243,9 @@ static void random_case(husk_ref_random *random, husk_norm_kind kind, husk_dtype
     const bool is_layer = kind == HUSK_NORM_LAYER || kind == HUSK_NORM_RMS;
     const int32_t rank = (int32_t)(is_layer ? TEST_PICK(random, 1, 2, 2, 3, 4, 5) : TEST_PICK(random, 2, 3, 4, 4, 5));
     int64_t shape[HUSK_MAX_RANK];
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = kind);
+    husk_norm_params params = husk_norm_defaults(kind);
     params.accumulate = (uint32_t)TEST_PICK(random, 0, 0, 1, 2, 3);
-    params.dimensions = is_layer ? (uint32_t)husk_ref_random_below(random, rank + 1) : 0;
+    params.axis = test_axis(random, (int32_t)husk_ref_random_below(random, rank), rank);
     params.groups = kind == HUSK_NORM_GROUP ? (uint32_t)TEST_PICK(random, 0, 1, 2, 3, 5) : 0;
     params.training = kind == HUSK_NORM_BATCH && husk_ref_random_below(random, 4) > 0;
     for (int32_t d = 0; d < rank; d++)
@@ -286,7 +292,7 @@ START_TEST(row_lengths)
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {lengths[_i] > 5000 ? 2 : 37, lengths[_i]};
     for (int kind = 0; kind < 2; kind++) {
-        const husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind);
+        const husk_norm_params params = husk_norm_defaults((husk_norm_kind)kind);
         operands o = make_operands(&params, HUSK_F32, 2, shape, packed, 3, 3.0f);
         run_all(&o);
         release_operands(&o);
@@ -300,7 +306,8 @@ START_TEST(many_rows)
 {
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {6001, 33};
-    const husk_norm_params params = HUSK_NORM_PARAMS(.accumulate = HUSK_ACCUMULATE_ALL);
+    const husk_norm_params params =
+        HUSK_MAKE(husk_norm_params, .accumulate = HUSK_ACCUMULATE_ALL, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 2, shape, packed, 3, 3.0f);
     run_all(&o);
     release_operands(&o);
@@ -314,7 +321,7 @@ START_TEST(images)
     const test_layout layout = _i % 2 ? TEST_CHANNELS_LAST : TEST_PACKED, layouts[3] = {layout, layout, layout};
     const int64_t *shape = shapes[_i / 2];
     for (int kind = HUSK_NORM_GROUP; kind <= HUSK_NORM_BATCH; kind++) {
-        husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind);
+        husk_norm_params params = husk_norm_defaults((husk_norm_kind)kind);
         params.groups = kind != HUSK_NORM_GROUP ? 0 : shape[1] % 2 ? 3 : 2;
         params.training = kind == HUSK_NORM_BATCH;
         operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 3, 3.0f);
@@ -330,7 +337,9 @@ START_TEST(large)
     const test_layout layout = _i % 2 ? TEST_CHANNELS_LAST : TEST_PACKED, layouts[3] = {layout, layout, layout};
     const int64_t shape[] = {3, 64, 125, 128};
     const husk_norm_params params =
-        _i < 2 ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1) : HUSK_NORM_PARAMS(.kind = HUSK_NORM_LAYER);
+        _i < 2 ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                           .epsilon = 1e-5f, .momentum = 0.1f)
+               : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 4, 3.0f);
     husk_ref_norm_backward op = reference_of(&o);
     test_ok(run(test_queue(), &o, NULL));
@@ -347,9 +356,12 @@ START_TEST(many_terms_of_one_sign)
     static const int64_t shapes[][4] = {{130000, 40},       {60000, 3, 1, 2}, {2, 16, 32, 32},
                                         {1, 16, 256, 256}, {1, 65536, 1, 1}, {16777216, 2}};
     const bool is_layer = _i % 5 == 0, is_group = _i == 4;
-    const husk_norm_params params = is_layer   ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_LAYER)
-                                    : is_group ? HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 1)
-                                               : HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    const husk_norm_params params =
+        is_layer ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f)
+        : is_group
+            ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 1, .axis = -1, .epsilon = 1e-5f)
+            : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                        .epsilon = 1e-5f, .momentum = 0.1f);
     const test_layout layout = !is_layer && _i >= 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
     const test_layout layouts[3] = {layout, layout, layout};
     const int32_t rank = is_layer ? 2 : 4;
@@ -377,7 +389,8 @@ START_TEST(in_place)
     for (int which = 0; which < 12; which++) {
         const test_layout layout = choices[which % 3], layouts[3] = {layout, layout, layout};
         const husk_norm_params params =
-            HUSK_NORM_PARAMS(.kind = (husk_norm_kind)_i, .training = _i == HUSK_NORM_BATCH);
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)_i, .training = _i == HUSK_NORM_BATCH,
+                      .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
         for (int v = 0; v < VARIANTS; v++) {
             operands o = make_operands(&params, HUSK_F32, 4, shapes[which / 6], layouts, 3, 2.0f);
             test_tensor *replaced = which / 3 % 2 ? &o.x : &o.dy;
@@ -403,7 +416,7 @@ START_TEST(special_values)
     static const test_layout choices[] = {TEST_PACKED, TEST_CHANNELS_LAST, TEST_REVERSED};
     const test_layout layouts[3] = {choices[_i % 3], choices[_i % 3], TEST_PACKED};
     const int64_t shape[] = {4, 8, 5, 9}, at_dy[] = {0, 1, 2, 3}, at_x[] = {3, 4, 0, 7};
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)(_i / 3 % 5));
+    husk_norm_params params = husk_norm_defaults((husk_norm_kind)(_i / 3 % 5));
     params.groups = params.kind == HUSK_NORM_GROUP ? 4 : 0;
     params.training = params.kind == HUSK_NORM_BATCH && _i < 15;
     operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 3, 2.0f);
@@ -420,7 +433,7 @@ START_TEST(runs_agree)
 {
     const test_layout layout = _i % 2 ? TEST_CHANNELS_LAST : TEST_PACKED, layouts[3] = {layout, layout, layout};
     const int64_t shape[] = {4, 48, 31, 37};
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)(_i / 2));
+    husk_norm_params params = husk_norm_defaults((husk_norm_kind)(_i / 2));
     params.groups = params.kind == HUSK_NORM_GROUP ? 3 : 0;
     params.training = params.kind == HUSK_NORM_BATCH;
     for (int v = 0; v < VARIANTS; v++) {
@@ -448,9 +461,10 @@ START_TEST(nothing)
     static const int64_t shapes[][3] = {{0, 6, 3}, {3, 0, 5}, {2, 4, 0}};
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     for (int which = 0; which < 30; which++) {
-        const husk_norm_params params = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)(which / 6),
-                                                         .training = which / 6 == HUSK_NORM_BATCH,
-                                                         .accumulate = which % 2 ? HUSK_ACCUMULATE_ALL : 0);
+        const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)(which / 6),
+                                                  .training = which / 6 == HUSK_NORM_BATCH,
+                                                  .accumulate = which % 2 ? HUSK_ACCUMULATE_ALL : 0,
+                                                  .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 3, shapes[which / 2 % 3], packed, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         husk_ref_norm_backward op = reference_of(&o);
@@ -484,7 +498,8 @@ START_TEST(the_check_sees_mistakes)
     const int64_t shape[] = {3, 8, 5, 6};
     for (int kind = 0; kind < 5; kind++) {
         const husk_norm_params params =
-            HUSK_NORM_PARAMS(.kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH);
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH,
+                      .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         for (int i = 0; i < GRADIENTS; i++) {
@@ -533,7 +548,8 @@ START_TEST(bad_tensors)
 {
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {4, 6, 5}, other[] = {4, 5, 6}, channels[] = {7};
-    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
+                                              .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&params, HUSK_F32, 3, shape, packed, 3, 1.0f);
     test_tensor turned = test_output(HUSK_F32, 3, other, TEST_PACKED);
     test_tensor longer = test_output(HUSK_F32, 1, channels, TEST_PACKED);
@@ -592,18 +608,19 @@ START_TEST(bad_params)
 {
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {4, 6, 5};
-    const husk_norm_params good = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .training = 1);
+    const husk_norm_params good = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
+                                            .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&good, HUSK_F32, 3, shape, packed, 3, 1.0f);
 #define BAD(argument, ...)                                                                 \
     do {                                                                                   \
-        o.params = HUSK_NORM_PARAMS(__VA_ARGS__);                                          \
+        o.params = HUSK_MAKE(husk_norm_params, __VA_ARGS__);                               \
         test_refused(run(test_silent_queue(), &o, NULL), HUSK_INVALID_ARGUMENT, argument); \
     } while (0)
     BAD("kind", .kind = (husk_norm_kind)9);
     BAD("epsilon", .kind = HUSK_NORM_BATCH, .training = 1, .epsilon = -3.0f);
     BAD("momentum", .kind = HUSK_NORM_BATCH, .training = 1, .momentum = 2.0f);
     BAD("accumulate", .kind = HUSK_NORM_BATCH, .training = 1, .accumulate = 8);
-    BAD("dimensions", .kind = HUSK_NORM_LAYER, .dimensions = 9);
+    BAD("axis is 3, must be -3 to 2", .kind = HUSK_NORM_LAYER, .axis = 3);
     BAD("groups", .kind = HUSK_NORM_GROUP, .groups = 4);
     o.has_scale = false; // which is of another shape then
     BAD("mean", .kind = HUSK_NORM_RMS);

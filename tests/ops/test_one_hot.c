@@ -72,10 +72,11 @@ START_TEST(shapes_and_layouts)
             make_labels(test_one_in(&random, 2) ? HUSK_I64 : HUSK_I32, rank, shape, test_pick_layout(&random),
                         is_wild ? -2 : 0, classes + (is_wild ? 4 : 0), (uint64_t)round + 1);
         test_tensor y = test_output(dtype, rank + 1, shape, test_pick_layout(&random));
-        husk_one_hot_params params = HUSK_ONE_HOT_PARAMS(.on = 7.0f, .off = 8.0f); // which do not count
+        husk_one_hot_params params =
+            HUSK_MAKE(husk_one_hot_params, .on = 7.0f, .off = 8.0f); // which do not count
         if (test_one_in(&random, 2))
-            params = HUSK_ONE_HOT_PARAMS(.has_values = 1, .on = test_one_in(&random, 3) ? 0.0f : 0.9f,
-                                         .off = test_one_in(&random, 3) ? -1.0f : 0.01f);
+            params = HUSK_MAKE(husk_one_hot_params, .on = test_one_in(&random, 3) ? 0.0f : 0.9f,
+                               .off = test_one_in(&random, 3) ? -1.0f : 0.01f);
         run_all(&params, &labels, &y);
         test_release(&labels);
         test_release(&y);
@@ -87,7 +88,7 @@ END_TEST
 START_TEST(large)
 {
     static const int64_t sizes[][2] = {{20011, 517}, {3, 200003}, {300007, 10}}; // labels, classes
-    const husk_one_hot_params params = HUSK_ONE_HOT_PARAMS(.has_values = 1, .on = 0.9f, .off = 0.1f);
+    const husk_one_hot_params params = HUSK_MAKE(husk_one_hot_params, .on = 0.9f, .off = 0.1f);
     test_tensor labels = make_labels(HUSK_I32, 1, sizes[_i], TEST_PACKED, 0, sizes[_i][1], 2);
     test_tensor y = test_output(HUSK_F32, 2, sizes[_i], TEST_PACKED);
     run_all(&params, &labels, &y);
@@ -101,7 +102,7 @@ START_TEST(labels_that_are_no_class)
     static const int64_t wild[] = {0,         4,         -1,         5,             INT32_MAX, INT32_MIN,
                                    INT64_MAX, INT64_MIN, 1LL << 32, -(1LL << 32), 3,         6};
     const int64_t shape[] = {12, 5};
-    const husk_one_hot_params params = HUSK_ONE_HOT_PARAMS(.has_values = 1, .on = INFINITY, .off = NAN);
+    const husk_one_hot_params params = HUSK_MAKE(husk_one_hot_params, .on = INFINITY, .off = NAN);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PADDED);
     for (int is_long = 0; is_long < 2; is_long++) {
         test_tensor labels = make_labels(is_long ? HUSK_I64 : HUSK_I32, 1, shape, TEST_PACKED, 0, 5, 2);
@@ -121,7 +122,7 @@ END_TEST
 START_TEST(nothing)
 {
     static const int64_t sizes[][2] = {{0, 7}, {4, 0}}; // labels, classes
-    husk_one_hot_params params = HUSK_ONE_HOT_PARAMS(0);
+    husk_one_hot_params params = husk_one_hot_defaults();
     test_tensor labels = make_labels(HUSK_I64, 1, sizes[_i], TEST_PACKED, 0, 3, 2);
     test_tensor y = test_output(HUSK_F32, 2, sizes[_i], TEST_PACKED);
     for (int v = 0; v < VARIANTS; v++) {
@@ -137,7 +138,7 @@ END_TEST
 START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 20};
-    const husk_one_hot_params params = HUSK_ONE_HOT_PARAMS(.has_values = 1, .on = 0.9f, .off = 0.1f);
+    const husk_one_hot_params params = HUSK_MAKE(husk_one_hot_params, .on = 0.9f, .off = 0.1f);
     test_tensor labels = make_labels(HUSK_I32, 1, shape, TEST_PACKED, 0, 20, 2);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PADDED);
     test_ok(husk_one_hot(test_queue(), &params, &labels.tensor, &y.tensor));
@@ -162,7 +163,7 @@ static void refuse(husk_status wanted, const char *argument, const husk_one_hot_
 START_TEST(bad_input)
 {
     const int64_t shape[] = {4, 6}, other[] = {6, 4}, high[] = {1, 1, 1, 1, 1, 1, 1, 6};
-    husk_one_hot_params params = HUSK_ONE_HOT_PARAMS(0);
+    husk_one_hot_params params = husk_one_hot_defaults();
     test_tensor l = make_labels(HUSK_I32, 1, shape, TEST_PACKED, 0, 6, 2);
     test_tensor l8 = make_labels(HUSK_I32, 8, high, TEST_PACKED, 0, 6, 2);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
@@ -191,11 +192,9 @@ START_TEST(bad_input)
     bad.buffer = y.tensor.buffer; // y lies over the labels
     bad.offset = y.tensor.offset;
     refuse(HUSK_INVALID_ARGUMENT, "y", &params, &bad, &y.tensor);
-    params = HUSK_ONE_HOT_PARAMS(.has_values = 2);
-    refuse(HUSK_INVALID_ARGUMENT, "has_values", &params, labels, &y.tensor);
-    params = HUSK_ONE_HOT_PARAMS(.variant = "vectorr");
+    params = HUSK_MAKE(husk_one_hot_params, .variant = "vectorr", .on = 1);
     refuse(HUSK_INVALID_ARGUMENT, "vectorr", &params, labels, &y.tensor);
-    params = HUSK_ONE_HOT_PARAMS(0);
+    params = husk_one_hot_defaults();
     params.size = sizeof(params) + 8;
     refuse(HUSK_INVALID_ARGUMENT, "params", &params, labels, &y.tensor);
     ck_assert_int_eq(husk_one_hot(NULL, NULL, labels, &y.tensor), HUSK_INVALID_ARGUMENT);

@@ -28,19 +28,22 @@ static bool keeps(const husk_optimizer_params *p, int state)
 
 static husk_optimizer_params draw(husk_ref_random *random, int kind)
 {
-    husk_optimizer_params p =
-        HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)kind, .rate = 0.03125f,
-                              .step = 1 + (uint64_t)husk_ref_random_below(random, 6));
-    p.momentum = kind < 2 && test_one_in(random, 2) ? 0.75f : 0.0f;
+    husk_optimizer_params p = husk_optimizer_defaults((husk_optimizer_kind)kind, 0.03125);
+    p.step = 1 + (uint64_t)husk_ref_random_below(random, 6);
+    p.momentum = kind < 2 && test_one_in(random, 2) ? 0.75 : 0;
     p.nesterov = kind == 0 && p.momentum != 0 && test_one_in(random, 2);
-    p.dampening = kind == 0 && !p.nesterov && test_one_in(random, 2) ? 0.25f : 0.0f;
-    p.weight_decay = test_one_in(random, 2) ? 0.125f : 0.0f;
+    p.dampening = kind == 0 && !p.nesterov && test_one_in(random, 2) ? 0.25 : 0;
+    p.weight_decay = test_one_in(random, 2) ? 0.125 : 0;
     p.centered = test_one_in(random, 2);
     p.amsgrad = test_one_in(random, 2);
-    if (test_one_in(random, 2)) {
-        p.beta = 0.75f;
-        p.beta2 = 0.9375f;
-        p.epsilon = 0.001f;
+    const int64_t which = husk_ref_random_below(random, 3);
+    if (which == 1) {
+        p.beta = 0.75;
+        p.beta2 = 0.9375;
+        p.epsilon = 0.001;
+    } else if (which == 2) { // zeros are zeros; centered, of one gradient, all would cancel
+        p.beta = test_one_in(random, 2) && !p.centered ? 0 : 0.75;
+        p.beta2 = test_one_in(random, 2) ? 0 : 0.9375;
     }
     return p;
 }
@@ -252,7 +255,9 @@ END_TEST
 START_TEST(ten_runs_agree)
 {
     const int64_t shape[] = {100000};
-    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01f, .step = 3);
+    const husk_optimizer_params p =
+        HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01, .step = 3, .beta = 0.9,
+                  .beta2 = 0.999, .epsilon = 1e-8);
     memory m = make(&p, 1, shape, 4);
     test_tensor copy = test_output(HUSK_F32, 1, shape, TEST_PACKED);
     for (int i = 0; i < 10; i++) {
@@ -274,7 +279,9 @@ END_TEST
 START_TEST(infinite_parameters)
 {
     const int64_t shape[] = {37};
-    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)_i, .rate = 0.5f, .step = 3);
+    husk_optimizer_params p = husk_optimizer_defaults((husk_optimizer_kind)_i, 0.5);
+    p.step = 3;
+    p.weight_decay = 0;
     memory m = make(&p, 1, shape, 4);
     for (int64_t i = 0; i < shape[0]; i += 5)
         husk_ref_store(&m.states[0].array, i, i % 2 ? -INFINITY : INFINITY);
@@ -287,7 +294,7 @@ END_TEST
 START_TEST(nothing)
 {
     const int64_t shapes[][2] = {{0, 7}, {3, 0}};
-    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f);
+    const husk_optimizer_params p = HUSK_MAKE(husk_optimizer_params, .rate = 0.5);
     memory m = make(&p, 2, shapes[_i], 4);
     test_ok(run(&p, &m));
     test_untouched(&m.states[0]);
@@ -298,7 +305,8 @@ END_TEST
 START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50};
-    const husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.5f, .step = 2);
+    const husk_optimizer_params p = HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = 0.5,
+                                              .step = 2, .beta = 0.9, .beta2 = 0.999, .epsilon = 1e-8);
     memory m = make(&p, 2, shape, 4);
     test_ok(run(&p, &m));
     test_fetch(&m.states[0]);
@@ -325,22 +333,21 @@ START_TEST(bad_input)
     test_tensor c = test_inout(2, shape, TEST_PACKED, 3, 1.0f), d = test_inout(2, shape, TEST_PACKED, 4, 1.0f);
     test_tensor wrong = test_inout(2, other, TEST_PACKED, 5, 1.0f), gaps = test_inout(2, shape, TEST_SPREAD, 5, 1.0f);
     const husk_tensor *g = &a.tensor, *w = &b.tensor, *m = &c.tensor, *v = &d.tensor;
-    const husk_optimizer_params plain = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f),
-                                adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.5f);
+    const husk_optimizer_params plain = HUSK_MAKE(husk_optimizer_params, .rate = 0.5), adam = husk_adam(0.5);
     const struct {
         husk_optimizer_params params;
         const char *text;
     } bad[] = {
-        {HUSK_OPTIMIZER_PARAMS(.kind = (husk_optimizer_kind)4), "kind"},
-        {HUSK_OPTIMIZER_PARAMS(.rate = NAN), "rate"},
-        {HUSK_OPTIMIZER_PARAMS(.momentum = -1), "momentum"},
-        {HUSK_OPTIMIZER_PARAMS(.dampening = NAN), "dampening"},
-        {HUSK_OPTIMIZER_PARAMS(.beta = 1), "beta"},
-        {HUSK_OPTIMIZER_PARAMS(.beta2 = 1.5f), "beta2"},
-        {HUSK_OPTIMIZER_PARAMS(.epsilon = -1), "epsilon"},
-        {HUSK_OPTIMIZER_PARAMS(.weight_decay = -1), "weight_decay"},
-        {HUSK_OPTIMIZER_PARAMS(.nesterov = 1), "nesterov"},
-        {HUSK_OPTIMIZER_PARAMS(.variant = "fastest"), "fastest"},
+        {HUSK_MAKE(husk_optimizer_params, .kind = (husk_optimizer_kind)4), "kind"},
+        {HUSK_MAKE(husk_optimizer_params, .rate = NAN), "rate"},
+        {HUSK_MAKE(husk_optimizer_params, .momentum = -1), "momentum"},
+        {HUSK_MAKE(husk_optimizer_params, .dampening = NAN), "dampening"},
+        {HUSK_MAKE(husk_optimizer_params, .beta = 1), "beta"},
+        {HUSK_MAKE(husk_optimizer_params, .beta2 = 1.5), "beta2"},
+        {HUSK_MAKE(husk_optimizer_params, .epsilon = -1), "epsilon"},
+        {HUSK_MAKE(husk_optimizer_params, .weight_decay = -1), "weight_decay"},
+        {HUSK_MAKE(husk_optimizer_params, .nesterov = 1), "nesterov"},
+        {HUSK_MAKE(husk_optimizer_params, .variant = "fastest"), "fastest"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         refuse(HUSK_INVALID_ARGUMENT, bad[i].text, &bad[i].params, g, w, NULL, NULL, NULL);
@@ -356,24 +363,26 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "third", &adam, g, w, m, v, v);
     const int64_t one[] = {1};
     test_tensor f16 = test_inout_of(HUSK_F16, 2, shape, TEST_PACKED, 5, 1), n = test_inout(1, one, TEST_PACKED, 5, 1);
-    const husk_optimizer_params mixed[] = {
-        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .divides = 1), HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = m),
-        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skip = m), HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = m),
-        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = &f16.tensor),
-        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &wrong.tensor),
-        HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skipped = &f16.tensor)};
+    const husk_optimizer_params mixed[] =
+        {HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .divides = 1),
+         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .scale = m),
+         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .skip = m),
+         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = m),
+         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .scale = &f16.tensor),
+         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = &wrong.tensor),
+         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .skipped = &f16.tensor)};
     const char *const names[] = {"scale", "scale", "skip", "copy", "scale", "copy", "skipped"};
     for (int i = 0; i < 7; i++)
         refuse(i < 3 ? HUSK_INVALID_ARGUMENT : HUSK_UNSUPPORTED, names[i], &mixed[i], g, w, NULL, NULL, NULL);
     husk_tensor bf16 = f16.tensor;
     bf16.dtype = HUSK_BF16;
-    husk_optimizer_params p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &bf16);
+    husk_optimizer_params p = HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = &bf16);
     refuse(HUSK_UNSUPPORTED, "copy", &p, &f16.tensor, w, NULL, NULL, NULL);
     p.copy = &f16.tensor; // the gradient itself
     refuse(HUSK_INVALID_ARGUMENT, "copy", &p, &f16.tensor, w, NULL, NULL, NULL);
     husk_tensor inside = *w;
     inside.rank = 0;
-    p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .skip = &inside);
+    p = HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .skip = &inside);
     refuse(HUSK_INVALID_ARGUMENT, "skip", &p, g, w, NULL, NULL, NULL);
     refuse(HUSK_UNSUPPORTED, "w", &plain, g, &f16.tensor, NULL, NULL, NULL);
     if (husk_context_has(test_context(), HUSK_FEATURE_F64)) { // beside which nothing else stands
@@ -382,9 +391,9 @@ START_TEST(bad_input)
         refuse(HUSK_INVALID_ARGUMENT, "g", &plain, g, &e.tensor, NULL, NULL, NULL);
         refuse(HUSK_INVALID_ARGUMENT, "g", &plain, &e.tensor, w, NULL, NULL, NULL);
         refuse(HUSK_UNSUPPORTED, "first", &adam, &e.tensor, &f.tensor, m, v, NULL);
-        p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .scale = &n.tensor);
+        p = HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .scale = &n.tensor);
         refuse(HUSK_UNSUPPORTED, "scale", &p, &e.tensor, &f.tensor, NULL, NULL, NULL);
-        p = HUSK_OPTIMIZER_PARAMS(.rate = 0.5f, .copy = &f16.tensor);
+        p = HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = &f16.tensor);
         refuse(HUSK_INVALID_ARGUMENT, "copy", &p, &e.tensor, &f.tensor, NULL, NULL, NULL);
         test_release(&e);
         test_release(&f);

@@ -38,7 +38,7 @@ static void describe(const husk_pool_params *params, const husk_tensor *x, char 
         used += (size_t)snprintf(text + used, capacity - used,
                                  "; window %lld stride %lld pad %lld:%lld dilation %lld",
                                  (long long)params->window[d], (long long)params->stride[d],
-                                 (long long)params->pad[d], (long long)params->pad_end[d],
+                                 (long long)params->pad[d], (long long)params->pad_end_extra[d],
                                  (long long)params->dilation[d]);
 }
 
@@ -94,9 +94,10 @@ static husk_pool_params pick_params(husk_ref_random *random, int32_t space)
         params.dilation[d] = TEST_PICK(random, 0, 0, 1, 2, 3);
         const int64_t extent = (params.dilation[d] ? params.dilation[d] : 1) * (params.window[d] - 1) + 1;
         params.pad[d] = test_one_in(random, 2) ? husk_ref_random_below(random, extent) : 0;
-        params.pad_end[d] = test_one_in(random, 3)   ? husk_ref_random_below(random, extent)
-                            : test_one_in(random, 4) ? HUSK_PAD_NONE
-                                                     : 0;
+        params.pad_end_extra[d] = test_one_in(random, 3)
+                                      ? husk_ref_random_below(random, extent) - params.pad[d]
+                                  : test_one_in(random, 4) ? -params.pad[d]
+                                                           : 0;
     }
     return params;
 }
@@ -354,11 +355,11 @@ static const bad_call bad_calls[] = {
     {"dilation[0]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .dilation = {-1, 1}}},
     {"pad[0]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad = {2, 0}}},
     {"pad[1]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad = {0, -1}}},
-    {"pad_end[1]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad_end = {0, 2}}},
-    {"pad_end[0]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad_end = {-2, 0}}},
+    {"pad_end_extra[1]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad_end_extra = {0, 2}}},
+    {"pad_end_extra[0]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad = {1, 0}, .pad_end_extra = {-2, 0}}},
     {"window[0]", HUSK_INVALID_ARGUMENT, {.window = {9, 2}}},
     {"global", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .global = 1}},
-    {"global", HUSK_INVALID_ARGUMENT, {.pad_end = {HUSK_PAD_NONE, 0}, .global = 1}},
+    {"global", HUSK_INVALID_ARGUMENT, {.pad_end_extra = {1, 0}, .global = 1}},
     {"y", HUSK_INVALID_ARGUMENT, {.window = {3, 3}}},
     {"y", HUSK_INVALID_ARGUMENT, {.global = 1}},
     {"params", HUSK_UNSUPPORTED, {.window = {2, 2}, .stride = {INT64_C(1) << 40, 2}}},

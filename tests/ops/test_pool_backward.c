@@ -28,9 +28,10 @@ static husk_pool_params pick_params(husk_ref_random *random, int32_t space)
         params.dilation[d] = TEST_PICK(random, 0, 0, 1, 2, 3);
         const int64_t extent = (params.dilation[d] ? params.dilation[d] : 1) * (params.window[d] - 1) + 1;
         params.pad[d] = test_one_in(random, 2) ? husk_ref_random_below(random, extent) : 0;
-        params.pad_end[d] = test_one_in(random, 3)   ? husk_ref_random_below(random, extent)
-                            : test_one_in(random, 4) ? HUSK_PAD_NONE
-                                                     : 0;
+        params.pad_end_extra[d] = test_one_in(random, 3)
+                                      ? husk_ref_random_below(random, extent) - params.pad[d]
+                                  : test_one_in(random, 4) ? -params.pad[d]
+                                                           : 0;
     }
     return params;
 }
@@ -139,7 +140,7 @@ static void describe(const husk_pool_params *params, const husk_tensor *x, with_
         used += (size_t)snprintf(text + used, capacity - used,
                                  "; window %lld stride %lld pad %lld:%lld dilation %lld",
                                  (long long)params->window[d], (long long)params->stride[d],
-                                 (long long)params->pad[d], (long long)params->pad_end[d],
+                                 (long long)params->pad[d], (long long)params->pad_end_extra[d],
                                  (long long)params->dilation[d]);
 }
 
@@ -271,9 +272,13 @@ static const shape_case cases[] = {
     {4, {1, 3, 20, 50}, {.window = {3, 3}, .stride = {1, 1}, .pad = {2, 2}, .dilation = {2, 2}}},
     {4, {1, 2, 19, 40}, {.window = {5, 5}, .stride = {2, 2}, .pad = {1, 2}, .count_pad = 1, .ceil_mode = 1}},
     {4, {1, 1, 120, 200}, {.window = {3, 3}, .stride = {2, 2}, .pad = {1, 1}}},
-    {3, {2, 3, 3}, {.window = {3}, .dilation = {2}, .pad_end = {2}}}, // as wide as the image, and not all of it
-    {4, {1, 2, 3, 5}, {.window = {3, 5}, .dilation = {2, 1}, .pad_end = {2, 0}, .count_pad = 1}},
-    {4, {1, 2, 12, 200}, {.window = {2, 2}, .stride = {2, 200}}}, // one window a row, and far more columns than it has
+    {3,
+     {2, 3, 3},
+     {.window = {3}, .dilation = {2}, .pad_end_extra = {2}}}, // as wide as the image, and not all of it
+    {4, {1, 2, 3, 5}, {.window = {3, 5}, .dilation = {2, 1}, .pad_end_extra = {2, 0}, .count_pad = 1}},
+    {4,
+     {1, 2, 12, 200},
+     {.window = {2, 2}, .stride = {2, 200}}}, // one window a row, and far more columns than it has
     {4, {1, 1, 40, 900}, {.window = {1, 3}, .stride = {1, 1000}, .dilation = {1, 2}, .pad = {0, 1}}},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
@@ -574,7 +579,7 @@ static const bad_call bad_calls[] = {
     {"stride[1]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .stride = {2, -1}}},
     {"dilation[0]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .dilation = {-1, 1}}},
     {"pad[0]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad = {2, 0}}},
-    {"pad_end[1]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad_end = {0, 2}}},
+    {"pad_end_extra[1]", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .pad_end_extra = {0, 2}}},
     {"window[0]", HUSK_INVALID_ARGUMENT, {.window = {9, 2}}},
     {"global", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .global = 1}},
     {"accumulate", HUSK_INVALID_ARGUMENT, {.window = {2, 2}, .accumulate = 8}},

@@ -206,7 +206,7 @@ static void run_any(husk_ref_random *random, husk_dtype c_dtype, uint64_t seed, 
                                   ? (husk_act)TEST_PICK(random, HUSK_ACT_GELU, HUSK_ACT_SILU, HUSK_ACT_TANH)
                                   : (husk_act)TEST_PICK(random, HUSK_ACT_NONE, HUSK_ACT_NONE,
                                                         HUSK_ACT_LEAKY_RELU, HUSK_ACT_RELU6);
-    o.params.activation_slope = seed % 2 ? 0.25f : 0.0f;
+    o.params.activation_slope = seed % 2 ? 0.25f : 0.01f;
     expect(&o);
     if (is_smooth || test_tier_is("dtypes")) { // few programs
         run_some(&o, 0, 1);

@@ -31,8 +31,10 @@ static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
 
 static void describe(const husk_ref_reduce *op, char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s axes=0x%x%s shape", husk_reduce_kind_name(op->params->kind),
-                                   (unsigned)op->params->axes, op->keep ? " keep" : "");
+    char axes[TEST_AXES_TEXT];
+    size_t used =
+        (size_t)snprintf(text, capacity, "%s axes=%s%s shape", husk_reduce_kind_name(op->params->kind),
+                         test_axes_text(op->params, axes), op->keep ? " keep" : "");
     for (int32_t d = 0; d < op->x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)op->x->shape[d]);
     for (int32_t d = 0; d < op->x->rank && used < capacity; d++)
@@ -106,8 +108,8 @@ static void axes_and_layouts_of(int i)
                                       : rank == 3 ? 40
                                       : rank < 6  ? 9
                                                   : 3);
-        husk_reduce_params params = HUSK_REDUCE_PARAMS(
-            .kind = kind, .axes = (uint32_t)husk_ref_random_below(&random, (int64_t)1 << rank));
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kind);
+        test_reduce_axes(&params, (uint32_t)husk_ref_random_below(&random, (int64_t)1 << rank), rank);
         test_tensor x = make_input(kind, rank, shape, test_pick_layout(&random), (uint64_t)round,
                                    test_one_in(&random, 2));
         run_all(&params, &x, test_one_in(&random, 2), test_pick_layout(&random));
@@ -146,7 +148,8 @@ START_TEST(extents)
     for (int kind = 0; kind < KINDS; kind++) {
         if (is_large && !test_is_long() && kind % 3 != _i % 3)
             continue;
-        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axes = (uint32_t)e[3]);
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind);
+        test_reduce_axes(&params, (uint32_t)e[3], 3);
         test_tensor x = make_input(params.kind, 3, e, kind % 2 ? TEST_PACKED : TEST_PADDED, 3, false);
         run_all(&params, &x, kind % 2 != 0, TEST_PACKED);
         test_release(&x);
@@ -188,7 +191,8 @@ START_TEST(special_values)
         // Long products leave f32's range, and may meet an infinity on the way or not.
         if ((kind == HUSK_REDUCE_PRODUCT && length > 5) || (length > 100000 && !test_is_long() && kind % 2 == 0))
             continue;
-        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axes = 1);
+        husk_reduce_params params =
+            HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axis_count = 1, .axes = {-1});
         run_all(&params, &x, false, TEST_PACKED);
     }
     test_release(&x);
@@ -209,7 +213,8 @@ START_TEST(first_of_equals)
     test_input_update(&x);
     for (uint32_t axes = 0; axes < 16; axes++) {
         husk_reduce_params params =
-            HUSK_REDUCE_PARAMS(.kind = axes % 2 ? HUSK_REDUCE_ARGMAX : HUSK_REDUCE_ARGMIN, .axes = axes);
+            HUSK_REDUCE_PARAMS(.kind = axes % 2 ? HUSK_REDUCE_ARGMAX : HUSK_REDUCE_ARGMIN);
+        test_reduce_axes(&params, axes, 4);
         run_all(&params, &x, false, TEST_PACKED);
     }
     test_release(&x);
@@ -230,7 +235,8 @@ START_TEST(long_sums)
     }
     test_input_update(&x);
     for (int v = 0; v < variant_count(); v++) {
-        husk_reduce_params params = HUSK_REDUCE_PARAMS(.axes = _i ? 2 : 0, .variant = all_variants[v]);
+        husk_reduce_params params =
+            HUSK_REDUCE_PARAMS(.axis_count = _i, .axes = {0}, .variant = all_variants[v]);
         const int64_t kept[] = {results};
         test_tensor y = test_output(HUSK_F32, _i ? 1 : 0, kept, TEST_PACKED);
         float first[3];
@@ -257,7 +263,8 @@ START_TEST(many_exponentials_of_one_sign)
     static const int64_t shapes[][2] = {{4000, 40}, {20000, 400}, {40, 130000}, {1, 1000000}};
     const int is_down = _i < 2;
     const int64_t *shape = shapes[_i];
-    const husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axes = is_down ? 2 : 1);
+    const husk_reduce_params params =
+        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axis_count = 1, .axes = {!is_down});
     test_tensor x = test_input_alike(2, shape, TEST_PACKED, -0.53f);
     for (int64_t i = 0; i < shape[is_down]; i++)
         husk_ref_store(&x.array, is_down ? i : i * shape[1], 0.0);
@@ -274,8 +281,8 @@ START_TEST(nothing)
     static const double wanted[KINDS] = {0, NAN, 1, 0, 0, 0, 0, 0, 0, -INFINITY};
     for (int kind = 0; kind < KINDS; kind++) {
         for (int v = 0; v < variant_count(); v++) {
-            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axes = 1,
-                                                           .variant = all_variants[v]);
+            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axis_count = 1,
+                                                           .axes = {-1}, .variant = all_variants[v]);
             const husk_dtype dtype = is_position(params.kind) ? HUSK_I64 : HUSK_F32;
             const bool is_refused = params.kind >= HUSK_REDUCE_MAX && params.kind <= HUSK_REDUCE_ARGMIN;
             for (int s = 0; s < 3; s++) {
@@ -329,7 +336,8 @@ START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50, 8}, kept[] = {6, 8};
     for (int kind = 0; kind < KINDS; kind++) {
-        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axes = 2);
+        husk_reduce_params params =
+            HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axis_count = 1, .axes = {-2});
         if (is_position(params.kind))
             continue; // integers cannot be NaN
         test_tensor x = make_input(params.kind, 3, shape, TEST_PACKED, 15, false);
@@ -355,7 +363,7 @@ static void refuse(husk_status wanted, const char *argument, const husk_reduce_p
 START_TEST(bad_input)
 {
     const int64_t shape[] = {4, 6}, rows[] = {4}, columns[] = {6}, kept[] = {4, 1};
-    husk_reduce_params params = HUSK_REDUCE_PARAMS(.axes = 1);
+    husk_reduce_params params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1});
     test_tensor x = test_input(2, shape, TEST_PACKED, 19, 1.0f), y = test_output(HUSK_F32, 1, rows, TEST_PACKED);
     test_tensor turned = test_output(HUSK_F32, 1, columns, TEST_PACKED);
     test_tensor whole = test_output(HUSK_I32, 1, rows, TEST_PACKED);
@@ -370,14 +378,14 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "y", &params, &x.tensor, NULL);
     params.kind = (husk_reduce_kind)10;
     refuse(HUSK_INVALID_ARGUMENT, "kind", &params, &x.tensor, &y.tensor);
-    params = HUSK_REDUCE_PARAMS(.axes = 4);
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-3});
     refuse(HUSK_INVALID_ARGUMENT, "axes", &params, &x.tensor, &y.tensor);
-    params = HUSK_REDUCE_PARAMS(.axes = 1, .variant = "row");
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1}, .variant = "row");
     refuse(HUSK_INVALID_ARGUMENT, "row", &params, &x.tensor, &y.tensor);
-    params = HUSK_REDUCE_PARAMS(.axes = 1);
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1});
     params.size = 4096;
     refuse(HUSK_INVALID_ARGUMENT, "params", &params, &x.tensor, &y.tensor);
-    params = HUSK_REDUCE_PARAMS(.axes = 1);
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1});
     ck_assert_int_eq(husk_reduce(NULL, &params, &x.tensor, &y.tensor), HUSK_INVALID_ARGUMENT);
 
     husk_tensor bad = x.tensor;

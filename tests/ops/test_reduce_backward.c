@@ -47,8 +47,8 @@ START_TEST(finite_differences)
     const int32_t rank = (int32_t)TEST_PICK(&random, 1, 2, 3, 3, 4);
     for (int32_t d = 0; d < rank; d++)
         shape[d] = 2 + husk_ref_random_below(&random, 3);
-    husk_reduce_params params = HUSK_REDUCE_PARAMS(
-        .kind = kinds[_i % KINDS], .axes = (uint32_t)husk_ref_random_below(&random, (int64_t)1 << rank));
+    husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[_i % KINDS]);
+    test_reduce_axes(&params, (uint32_t)husk_ref_random_below(&random, (int64_t)1 << rank), rank);
     husk_ref_array x = test_array(rank, shape, 0, 0), dx = test_array(rank, shape, 0, 0);
     make_distinct(&x);
     forward f = {{.params = &params, .x = &x, .keep = _i % 2 != 0}, NULL};
@@ -78,9 +78,11 @@ static void check(void *user, const husk_ref_array *dx, husk_ref_report *report)
 
 static void describe(const husk_reduce_params *params, const husk_tensor *x, char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s%s %s axes=0x%x shape", husk_reduce_kind_name(params->kind),
-                                   params->accumulate ? " accumulate" : "", husk_dtype_name(x->dtype),
-                                   (unsigned)params->axes);
+    char axes[TEST_AXES_TEXT];
+    size_t used =
+        (size_t)snprintf(text, capacity, "%s%s %s axes=%s shape", husk_reduce_kind_name(params->kind),
+                         params->accumulate ? " accumulate" : "", husk_dtype_name(x->dtype),
+                         test_axes_text(params, axes));
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)x->shape[d]);
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
@@ -164,10 +166,9 @@ static void run_any(husk_dtype dtype, husk_ref_random *random, int i, uint64_t s
         shape[d] = test_pick_size(random, 16, rank == 1 ? 2000 : rank == 2 ? 60 : rank == 3 ? 20 : rank < 6 ? 6 : 3);
     for (int k = 0; k < 3; k++)
         layouts[k] = k > 0 && test_one_in(random, 2) ? layouts[0] : test_pick_layout(random);
-    const husk_reduce_params params =
-        HUSK_REDUCE_PARAMS(.kind = kinds[i % KINDS],
-                           .axes = (uint32_t)husk_ref_random_below(random, (int64_t)1 << rank),
-                           .accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_INPUTS : 0);
+    husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[i % KINDS]);
+    test_reduce_axes(&params, (uint32_t)husk_ref_random_below(random, (int64_t)1 << rank), rank);
+    params.accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_INPUTS : 0;
     run_shape(dtype, &params, rank, shape, layouts, seed);
 }
 
@@ -196,7 +197,8 @@ START_TEST(extents)
                                       {1, 200000, 1, 2}, {300, 700, 1, 2}, {1, 700, 300, 2}, {4, 3, 17001, 5}};
     const test_layout layouts[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     for (int kind = 0; kind < KINDS; kind++) {
-        const husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axes = (uint32_t)ends[_i][3]);
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind]);
+        test_reduce_axes(&params, (uint32_t)ends[_i][3], 3);
         run_shape(HUSK_F32, &params, 3, ends[_i], layouts, 0);
     }
 }
@@ -209,7 +211,8 @@ START_TEST(in_place)
         for (uint32_t accumulate = 0; accumulate < 2; accumulate++) {
             test_tensor dx = test_inout(3, shape, kind % 2 ? TEST_PADDED : TEST_PACKED, 5, 1.0f);
             const int64_t kept[] = {5, 9};
-            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axes = 2, .accumulate = accumulate);
+            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-2},
+                                                           .accumulate = accumulate);
             if (kinds[kind] == HUSK_REDUCE_PRODUCT)
                 continue; // of 70 random factors hardly anything is left
             const husk_ref_reduce forward_op = {.params = &params, .x = &dx.before};
@@ -254,7 +257,8 @@ START_TEST(special_values)
     }
     test_input_update(&x);
     for (int kind = 0; kind < KINDS; kind++) {
-        const husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axes = 1);
+        const husk_reduce_params params =
+            HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-1});
         if (kinds[kind] != HUSK_REDUCE_PRODUCT)
             run_all(&params, &x, &dx, false, TEST_PACKED);
     }
@@ -267,7 +271,7 @@ START_TEST(same_bits)
 {
     const int64_t shape[] = {1, 200000}, kept[] = {1};
     for (int kind = 2; kind < KINDS; kind++) {
-        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axes = 1);
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-1});
         test_tensor x = test_input(2, shape, TEST_PACKED, 12, 1.0f), y = test_input(1, kept, TEST_PACKED, 3, 1.0f);
         test_tensor first = test_output(HUSK_F32, 2, shape, TEST_PACKED);
         test_tensor again = test_output(HUSK_F32, 2, shape, TEST_PACKED);
@@ -291,7 +295,8 @@ START_TEST(nothing)
     static const int64_t shapes[][2] = {{3, 0}, {0, 3}, {0, 0}};
     for (int kind = 0; kind < KINDS; kind++) {
         for (int v = 0; v < VARIANTS; v++) {
-            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axes = 1, .variant = variants[v]);
+            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-1},
+                                                           .variant = variants[v]);
             const int64_t *shape = shapes[kind % 3];
             test_tensor x = test_input(2, shape, TEST_PACKED, 9, 2.0f), y = test_input(1, shape, TEST_PACKED, 9, 2.0f);
             test_tensor dx = test_output(HUSK_F32, 2, shape, TEST_PACKED);
@@ -308,7 +313,8 @@ END_TEST
 START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 20, 8}, kept[] = {6, 8};
-    husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axes = 2);
+    husk_reduce_params params =
+        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axis_count = 1, .axes = {-2});
     test_tensor x = test_input(3, shape, TEST_PACKED, 15, 1.0f), y = test_input(2, kept, TEST_PACKED, 16, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 3, shape, TEST_PADDED);
     test_ok(husk_reduce_backward(test_queue(), &params, &x.tensor, &y.tensor, &y.tensor, &dx.tensor));
@@ -332,7 +338,7 @@ static void refuse(husk_status wanted, const char *argument, const husk_reduce_p
 START_TEST(bad_input)
 {
     const int64_t shape[] = {4, 6}, rows[] = {4}, columns[] = {6};
-    husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM, .axes = 1);
+    husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM, .axis_count = 1, .axes = {-1});
     test_tensor x = test_input(2, shape, TEST_PACKED, 19, 1.0f), dx = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_tensor y = test_input(1, rows, TEST_PACKED, 20, 1.0f), turned = test_input(1, columns, TEST_PACKED, 2, 1.0f);
     test_tensor whole = test_output(HUSK_I32, 1, rows, TEST_PACKED);
@@ -350,16 +356,16 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "argmax", &params, xt, yt, yt, dxt);
     params.kind = (husk_reduce_kind)77;
     refuse(HUSK_INVALID_ARGUMENT, "kind", &params, xt, yt, yt, dxt);
-    params = HUSK_REDUCE_PARAMS(.axes = 4);
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-3});
     refuse(HUSK_INVALID_ARGUMENT, "axes", &params, xt, yt, yt, dxt);
-    params = HUSK_REDUCE_PARAMS(.axes = 1, .accumulate = 4);
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1}, .accumulate = 4);
     refuse(HUSK_INVALID_ARGUMENT, "accumulate", &params, xt, yt, yt, dxt);
-    params = HUSK_REDUCE_PARAMS(.axes = 1, .variant = "row");
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1}, .variant = "row");
     refuse(HUSK_INVALID_ARGUMENT, "row", &params, xt, yt, yt, dxt);
-    params = HUSK_REDUCE_PARAMS(.axes = 1);
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1});
     params.size = 4096;
     refuse(HUSK_INVALID_ARGUMENT, "params", &params, xt, yt, yt, dxt);
-    params = HUSK_REDUCE_PARAMS(.axes = 1);
+    params = HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-1});
     ck_assert_int_eq(husk_reduce_backward(NULL, &params, xt, yt, yt, dxt), HUSK_INVALID_ARGUMENT);
     husk_tensor bad = dx.tensor;
     bad.strides[0] = 3;

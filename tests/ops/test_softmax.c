@@ -21,8 +21,8 @@ static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
 
 static void describe(const husk_softmax_params *params, const husk_tensor *x, char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s %s axis_from_last=%u shape", husk_dtype_name(x->dtype),
-                                   params->log ? "log" : "plain", (unsigned)params->axis_from_last);
+    size_t used = (size_t)snprintf(text, capacity, "%s %s axis=%d shape", husk_dtype_name(x->dtype),
+                                   params->log ? "log" : "plain", (int)params->axis);
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)x->shape[d]);
 }
@@ -52,13 +52,16 @@ static void run_all(const husk_softmax_params *wanted, test_tensor *x, test_tens
 static husk_softmax_params pick_problem(husk_ref_random *random, int32_t *rank, int64_t *shape)
 {
     *rank = (int32_t)TEST_PICK(random, 1, 2, 2, 3, 3, 4, 5, 8);
-    const uint32_t axis = (uint32_t)husk_ref_random_below(random, *rank);
+    const int32_t axis = (int32_t)husk_ref_random_below(random, *rank);
     for (int32_t d = 0; d < *rank; d++)
-        shape[d] = d == *rank - 1 - (int32_t)axis ? test_pick_size(random, 64, *rank > 4 ? 70 : 700)
-                                                  : test_pick_size(random, 16, *rank > 3 ? 4 : *rank > 2 ? 12 : 70);
-    husk_softmax_params params =
-        HUSK_SOFTMAX_PARAMS(.axis_from_last = axis, .log = (uint32_t)husk_ref_random_below(random, 2));
-    if (shape[*rank - 1 - (int32_t)axis] == 1)
+        shape[d] = d == axis ? test_pick_size(random, 64, *rank > 4 ? 70 : 700)
+                             : test_pick_size(random, 16,
+                                              *rank > 3   ? 4
+                                              : *rank > 2 ? 12
+                                                          : 70);
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = test_axis(random, axis, *rank),
+                                           .log = (uint32_t)husk_ref_random_below(random, 2));
+    if (shape[axis] == 1)
         params.log = 0; // rows of one element: zeros, which prove nothing
     return params;
 }
@@ -97,7 +100,7 @@ START_TEST(narrow_dtypes)
         if (round == 4) {
             rank = 2;
             memcpy(shape, long_row, sizeof(long_row));
-            params.axis_from_last = 0;
+            params.axis = -1;
         }
         test_tensor x = test_input_of(dtype, rank, shape, test_pick_layout(&random), round, 4.0f);
         test_tensor y = test_output(dtype, rank, shape, test_pick_layout(&random));
@@ -125,7 +128,7 @@ START_TEST(row_lengths)
                                       16383, 16384, 16385, 20011, 65535, 65536, 65537, 131071};
     for (uint32_t is_log = 0; is_log < 2; is_log++) {
         const int64_t shape[] = {lengths[_i] > 20000 ? 2 : 5, lengths[_i]};
-        husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = is_log);
+        husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = is_log, .axis = -1);
         test_tensor x = test_input(2, shape, TEST_PACKED, 3, 9.0f);
         test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
         run_all(&params, &x, &y);
@@ -143,7 +146,7 @@ START_TEST(neighbouring_rows)
     static const int64_t lengths[] = {1, 2, 21, 100};
     for (int l = 0; l < 4; l++) {
         const int64_t shape[] = {3, lengths[l], inner[_i]};
-        husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = 1, .log = (uint32_t)l & 1);
+        husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -2, .log = (uint32_t)l & 1);
         test_tensor x = test_input(3, shape, TEST_PACKED, 5, 9.0f);
         test_tensor y = test_output(HUSK_F32, 3, shape, TEST_PACKED);
         run_all(&params, &x, &y);
@@ -158,7 +161,7 @@ START_TEST(long_rows)
 {
     static const int64_t shapes[][3] = {{1, 524288, 1}, {1, 70001, 3}, {2, 40000, 1}, {1, 30000, 33}};
     const int64_t *shape = shapes[_i];
-    husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = 1);
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -2);
     test_tensor x = test_input(3, shape, TEST_PACKED, 7, 5.0f);
     test_tensor y = test_output(HUSK_F32, 3, shape, TEST_PACKED);
     run_all(&params, &x, &y);
@@ -172,9 +175,10 @@ END_TEST
 START_TEST(many_terms_of_one_sign)
 {
     static const int64_t shapes[][2] = {{4000, 40}, {20000, 400}, {40, 130000}, {2, 1000000}};
-    const uint32_t is_down = _i / 2 < 2;
+    const int32_t is_down = _i / 2 < 2;
     const int64_t *shape = shapes[_i / 2];
-    const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = is_down, .log = (uint32_t)_i % 2);
+    const husk_softmax_params params =
+        HUSK_MAKE(husk_softmax_params, .axis = !is_down, .log = (uint32_t)_i % 2);
     test_tensor x = test_input_alike(2, shape, TEST_PACKED, -0.53f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     for (int64_t i = 0; i < shape[is_down]; i++)
@@ -191,12 +195,12 @@ START_TEST(in_place)
     static const test_layout layouts[] = {TEST_PACKED, TEST_PADDED, TEST_SPREAD, TEST_CHANNELS_LAST};
     static const int64_t shapes[][3] = {{3, 70, 41}, {2, 33, 19}, {1, 20000, 2}, {2, 2, 30000}};
     for (int v = 0; v < VARIANTS; v++) {
-        for (uint32_t option = 0; option < 6; option++) {
+        for (int32_t option = 0; option < 6; option++) {
             if (option % 2 && shapes[_i][2 - option / 2] == 1)
                 continue; // logarithms of rows of one element are zeros, which prove nothing
             test_tensor y = test_inout(3, shapes[_i], layouts[_i], 5, 6.0f);
-            husk_softmax_params params =
-                HUSK_SOFTMAX_PARAMS(.axis_from_last = option / 2, .log = option % 2, .variant = variants[v]);
+            husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -1 - option / 2,
+                                                   .log = (uint32_t)option % 2, .variant = variants[v]);
             husk_ref_softmax op = {.params = &params, .x = &y.before};
             ck_assert(husk_ref_softmax_prepare(&op));
             if (test_ran(husk_softmax(test_queue(), &params, &y.tensor, &y.tensor), "softmax", variants[v])) {
@@ -223,7 +227,7 @@ START_TEST(special_values)
 {
     static const int64_t lengths[] = {5, 40, 9000, 70000};
     const int64_t length = lengths[_i / 2], shape[] = {8, length};
-    husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = (uint32_t)_i % 2);
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = (uint32_t)_i % 2, .axis = -1);
     test_tensor x = test_input(2, shape, _i % 4 < 2 ? TEST_PADDED : TEST_REVERSED, 11, 3.0f);
     set(&x, 0, length / 2, NAN);
     set(&x, 1, length - 1, INFINITY);
@@ -249,7 +253,7 @@ START_TEST(runs_agree)
 {
     const int64_t shape[] = {1, 200000};
     for (int v = 0; v < VARIANTS; v++) {
-        husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.variant = variants[v]);
+        husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .variant = variants[v], .axis = -1);
         test_tensor x = test_input(2, shape, TEST_PACKED, 13, 5.0f);
         test_tensor first = test_output(HUSK_F32, 2, shape, TEST_PACKED);
         test_tensor second = test_output(HUSK_F32, 2, shape, TEST_PACKED);
@@ -270,9 +274,9 @@ START_TEST(nothing)
 {
     static const int64_t shapes[][2] = {{0, 7}, {7, 0}, {0, 0}};
     for (int v = 0; v < VARIANTS; v++) {
-        for (uint32_t option = 0; option < 6; option++) {
+        for (int32_t option = 0; option < 6; option++) {
             husk_softmax_params params =
-                HUSK_SOFTMAX_PARAMS(.axis_from_last = option & 1, .variant = variants[v]);
+                HUSK_MAKE(husk_softmax_params, .axis = -1 - (option & 1), .variant = variants[v]);
             test_tensor x = test_input(2, shapes[option / 2], TEST_PACKED, 9, 2.0f);
             test_tensor y = test_output(HUSK_F32, 2, shapes[option / 2], TEST_PACKED);
             test_ran(husk_softmax(test_queue(), &params, &x.tensor, &y.tensor), "softmax", variants[v]);
@@ -287,7 +291,7 @@ END_TEST
 START_TEST(default_params)
 {
     const int64_t shape[] = {6, 30};
-    husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = 0);
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = 0, .axis = -1);
     test_tensor x = test_input(2, shape, TEST_PACKED, 15, 2.0f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_ok(husk_softmax(test_queue(), NULL, &x.tensor, &y.tensor));
@@ -305,7 +309,7 @@ START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50};
     for (uint32_t is_log = 0; is_log < 2; is_log++) {
-        husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = is_log);
+        husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = is_log, .axis = -1);
         test_tensor x = test_input(2, shape, TEST_PACKED, 15, 2.0f);
         test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PADDED);
         test_ok(husk_softmax(test_queue(), &params, &x.tensor, &y.tensor));
@@ -329,7 +333,7 @@ static void refuse(husk_status wanted, const char *argument, const husk_softmax_
 START_TEST(bad_input)
 {
     const int64_t shape[] = {4, 6}, other[] = {6, 4}, no_shape[] = {0};
-    husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = 1);
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1);
     test_tensor x = test_input(2, shape, TEST_PACKED, 19, 1.0f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_tensor turned = test_output(HUSK_F32, 2, other, TEST_PACKED);
@@ -345,14 +349,16 @@ START_TEST(bad_input)
     narrow.dtype = HUSK_F16;
     narrow.offset *= 2;
     refuse(HUSK_UNSUPPORTED, "y", &params, &x.tensor, &narrow);
-    params.axis_from_last = 2;
-    refuse(HUSK_INVALID_ARGUMENT, "axis_from_last", &params, &x.tensor, &y.tensor);
-    params = HUSK_SOFTMAX_PARAMS(.variant = "row");
+    params.axis = 2;
+    refuse(HUSK_INVALID_ARGUMENT, "axis is 2, must be -2 to 1", &params, &x.tensor, &y.tensor);
+    params.axis = -3;
+    refuse(HUSK_INVALID_ARGUMENT, "axis is -3, must be -2 to 1", &params, &x.tensor, &y.tensor);
+    params = HUSK_MAKE(husk_softmax_params, .variant = "row", .axis = -1);
     refuse(HUSK_INVALID_ARGUMENT, "row", &params, &x.tensor, &y.tensor);
-    params = HUSK_SOFTMAX_PARAMS(.log = 1);
+    params = HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1);
     params.size = 4096;
     refuse(HUSK_INVALID_ARGUMENT, "params", &params, &x.tensor, &y.tensor);
-    params = HUSK_SOFTMAX_PARAMS(.log = 1);
+    params = HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1);
     ck_assert_int_eq(husk_softmax(NULL, &params, &x.tensor, &y.tensor), HUSK_INVALID_ARGUMENT);
 
     husk_tensor bad = x.tensor;
@@ -384,7 +390,7 @@ END_TEST
 START_TEST(refused_variants)
 {
     const int64_t shape[] = {3, 9000};
-    husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.variant = "columns");
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .variant = "columns", .axis = -1);
     test_tensor x = test_input(2, shape, TEST_PACKED, 23, 1.0f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     refuse(HUSK_UNSUPPORTED, "columns", &params, &x.tensor, &y.tensor);

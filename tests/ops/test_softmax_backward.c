@@ -33,11 +33,11 @@ START_TEST(finite_differences)
     husk_ref_random random = {.seed = 900 + (uint64_t)_i};
     int64_t shape[HUSK_MAX_RANK];
     const int32_t rank = (int32_t)TEST_PICK(&random, 1, 2, 3, 4);
-    const uint32_t axis = (uint32_t)husk_ref_random_below(&random, rank);
+    const int32_t axis = (int32_t)husk_ref_random_below(&random, rank);
     for (int32_t d = 0; d < rank; d++)
-        shape[d] = d == rank - 1 - (int32_t)axis ? 2 + husk_ref_random_below(&random, 9)
-                                                 : 1 + husk_ref_random_below(&random, 4);
-    husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = axis, .log = (uint32_t)_i % 2);
+        shape[d] = d == axis ? 2 + husk_ref_random_below(&random, 9) : 1 + husk_ref_random_below(&random, 4);
+    husk_softmax_params params =
+        HUSK_MAKE(husk_softmax_params, .axis = test_axis(&random, axis, rank), .log = (uint32_t)_i % 2);
     husk_ref_array x = test_array(rank, shape, (uint64_t)_i + 1, 2.0), y = test_array(rank, shape, 0, 0);
     husk_ref_array dy = test_array(rank, shape, (uint64_t)_i + 50, 1.0), dx = test_array(rank, shape, 0, 0);
     forward f = {{.params = &params, .x = &x}, &y};
@@ -63,9 +63,9 @@ static void check(void *user, const husk_ref_array *dx, husk_ref_report *report)
 
 static void describe(const husk_softmax_params *params, const husk_tensor *y, char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s%s %s axis_from_last=%u shape", params->log ? "log" : "plain",
+    size_t used = (size_t)snprintf(text, capacity, "%s%s %s axis=%d shape", params->log ? "log" : "plain",
                                    params->accumulate ? " accumulate" : "", husk_dtype_name(y->dtype),
-                                   (unsigned)params->axis_from_last);
+                                   (int)params->axis);
     for (int32_t d = 0; d < y->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)y->shape[d]);
 }
@@ -113,15 +113,19 @@ static void run_any(husk_dtype dtype, husk_ref_random *random, uint64_t seed)
     int64_t shape[HUSK_MAX_RANK];
     test_layout layouts[3];
     const int32_t rank = (int32_t)TEST_PICK(random, 1, 2, 2, 3, 3, 4, 5, 8);
-    const uint32_t axis = (uint32_t)husk_ref_random_below(random, rank);
+    const int32_t axis = (int32_t)husk_ref_random_below(random, rank);
     for (int32_t d = 0; d < rank; d++)
-        shape[d] = d == rank - 1 - (int32_t)axis ? test_pick_size(random, 64, rank > 4 ? 70 : 700)
-                                                 : test_pick_size(random, 16, rank > 3 ? 4 : rank > 2 ? 12 : 70);
+        shape[d] = d == axis ? test_pick_size(random, 64, rank > 4 ? 70 : 700)
+                             : test_pick_size(random, 16,
+                                              rank > 3   ? 4
+                                              : rank > 2 ? 12
+                                                         : 70);
     for (int i = 0; i < 3; i++)
         layouts[i] = i > 0 && test_one_in(random, 2) ? layouts[0] : test_pick_layout(random);
     const husk_softmax_params params =
-        HUSK_SOFTMAX_PARAMS(.axis_from_last = axis, .log = (uint32_t)husk_ref_random_below(random, 2),
-                            .accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_INPUTS : 0);
+        HUSK_MAKE(husk_softmax_params, .axis = test_axis(random, axis, rank),
+                  .log = (uint32_t)husk_ref_random_below(random, 2),
+                  .accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_INPUTS : 0);
     run_shape(dtype, &params, rank, shape, layouts, seed);
 }
 
@@ -154,7 +158,8 @@ START_TEST(row_lengths)
     for (uint32_t is_log = 0; is_log < 2; is_log++) {
         const int64_t shape[] = {lengths[_i] > 20000 ? 2 : 5, lengths[_i]};
         const husk_softmax_params params =
-            HUSK_SOFTMAX_PARAMS(.log = is_log, .accumulate = _i % 2 == (int)is_log ? HUSK_ACCUMULATE_ALL : 0);
+            HUSK_MAKE(husk_softmax_params, .log = is_log,
+                      .accumulate = _i % 2 == (int)is_log ? HUSK_ACCUMULATE_ALL : 0, .axis = -1);
         run_shape(HUSK_F32, &params, 2, shape, packed, 3);
     }
 }
@@ -168,7 +173,7 @@ START_TEST(neighbouring_rows)
     static const int64_t lengths[] = {2, 3, 21, 100};
     for (int l = 0; l < 4; l++) {
         const int64_t shape[] = {3, lengths[l], inner[_i]};
-        const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = 1, .log = (uint32_t)l & 1);
+        const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -2, .log = (uint32_t)l & 1);
         run_shape(HUSK_F32, &params, 3, shape, packed, 5);
     }
 }
@@ -178,7 +183,7 @@ END_TEST
 START_TEST(long_rows)
 {
     static const int64_t shapes[][3] = {{1, 524288, 1}, {1, 70001, 3}, {2, 40000, 1}, {1, 30000, 33}};
-    const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = 1, .log = (uint32_t)_i & 1);
+    const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -2, .log = (uint32_t)_i & 1);
     run_shape(HUSK_F32, &params, 3, shapes[_i], packed, 7);
 }
 END_TEST
@@ -189,7 +194,7 @@ START_TEST(many_terms_of_one_sign)
     const int64_t shape[] = {_i / 2 == 0 ? 40000 : 2, _i / 2 == 0 ? 20 : 150000, _i / 2 == 2 ? 2 : 1};
     const int32_t rank = _i / 2 == 2 ? 3 : 2;
     const husk_softmax_params params =
-        HUSK_SOFTMAX_PARAMS(.axis_from_last = _i / 2 == 1 ? 0 : 1, .log = (uint32_t)_i % 2);
+        HUSK_MAKE(husk_softmax_params, .axis = _i / 2 == 1 ? -1 : -2, .log = (uint32_t)_i % 2);
     test_tensor y = test_input_alike(rank, shape, TEST_PACKED, params.log ? -0.5f : 0.7f);
     test_tensor dy = test_input_alike(rank, shape, TEST_PACKED, 0.1f);
     test_tensor dx = test_output(HUSK_F32, rank, shape, TEST_PACKED);
@@ -213,13 +218,13 @@ START_TEST(in_place)
     static const test_layout layouts[] = {TEST_PACKED, TEST_PADDED, TEST_SPREAD, TEST_CHANNELS_LAST};
     static const int64_t shapes[][3] = {{3, 70, 41}, {2, 33, 19}, {1, 20000, 2}, {2, 2, 30000}};
     for (int v = 0; v < VARIANTS; v++) {
-        for (uint32_t option = 0; option < 12; option++) {
+        for (int32_t option = 0; option < 12; option++) {
             const bool is_dy = option < 6;
             test_tensor other = test_input(3, shapes[_i], layouts[_i], 4, 1.0f);
             test_tensor own = test_inout(3, shapes[_i], layouts[_i], 5, 1.0f);
             test_tensor *y = is_dy ? &other : &own, *dy = is_dy ? &own : &other;
-            const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = option % 6 / 2,
-                                                                   .log = option % 2, .variant = variants[v]);
+            const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -1 - option % 6 / 2,
+                                                         .log = (uint32_t)option % 2, .variant = variants[v]);
             husk_ref_softmax_backward op = {.params = &params,
                                             .y = is_dy ? &other.array : &own.before,
                                             .dy = is_dy ? &own.before : &other.array};
@@ -250,7 +255,7 @@ START_TEST(special_values)
 {
     static const int64_t lengths[] = {5, 40, 9000, 70000};
     const int64_t length = lengths[_i / 2], shape[] = {6, length};
-    const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = (uint32_t)_i % 2);
+    const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = (uint32_t)_i % 2, .axis = -1);
     test_tensor y = test_input(2, shape, _i % 4 < 2 ? TEST_PADDED : TEST_REVERSED, 11, 1.0f);
     test_tensor dy = test_input(2, shape, TEST_PACKED, 12, 1.0f);
     set(&y, 0, length / 2, NAN);
@@ -276,7 +281,7 @@ START_TEST(ten_runs_agree)
 {
     static const int64_t shapes[][2] = {{1, 200000}, {300, 129}};
     for (int v = 0; v < VARIANTS; v++) {
-        const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.variant = variants[v]);
+        const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .variant = variants[v], .axis = -1);
         const size_t bytes = (size_t)(shapes[_i][0] * shapes[_i][1]) * sizeof(float);
         test_tensor y = test_input(2, shapes[_i], TEST_PACKED, 13, 1.0f);
         test_tensor dy = test_input(2, shapes[_i], TEST_PACKED, 14, 1.0f);
@@ -302,9 +307,9 @@ START_TEST(nothing)
 {
     static const int64_t shapes[][2] = {{0, 7}, {7, 0}, {0, 0}};
     for (int v = 0; v < VARIANTS; v++) {
-        for (uint32_t option = 0; option < 6; option++) {
+        for (int32_t option = 0; option < 6; option++) {
             const husk_softmax_params params =
-                HUSK_SOFTMAX_PARAMS(.axis_from_last = option & 1, .variant = variants[v]);
+                HUSK_MAKE(husk_softmax_params, .axis = -1 - (option & 1), .variant = variants[v]);
             test_tensor y = test_input(2, shapes[option / 2], TEST_PACKED, 9, 2.0f);
             test_tensor dx = test_output(HUSK_F32, 2, shapes[option / 2], TEST_PACKED);
             test_ran(husk_softmax_backward(test_queue(), &params, &y.tensor, &y.tensor, &dx.tensor), NAME,
@@ -338,7 +343,7 @@ START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50};
     for (uint32_t is_log = 0; is_log < 2; is_log++) {
-        const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = is_log);
+        const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = is_log, .axis = -1);
         test_tensor y = test_input(2, shape, TEST_PACKED, 15, 1.0f);
         test_tensor dy = test_input(2, shape, TEST_PACKED, 16, 1.0f);
         test_tensor dx = test_output(HUSK_F32, 2, shape, TEST_PADDED);
@@ -368,16 +373,16 @@ START_TEST(bad_params)
     const int64_t shape[] = {4, 6};
     test_tensor y = test_input(2, shape, TEST_PACKED, 19, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 2, shape, TEST_PACKED);
-    husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = 2);
-    refuse(HUSK_INVALID_ARGUMENT, "axis_from_last", &params, &y.tensor, &y.tensor, &dx.tensor);
-    params = HUSK_SOFTMAX_PARAMS(.accumulate = 4);
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -3);
+    refuse(HUSK_INVALID_ARGUMENT, "axis is ", &params, &y.tensor, &y.tensor, &dx.tensor);
+    params = HUSK_MAKE(husk_softmax_params, .accumulate = 4, .axis = -1);
     refuse(HUSK_INVALID_ARGUMENT, "accumulate", &params, &y.tensor, &y.tensor, &dx.tensor);
-    params = HUSK_SOFTMAX_PARAMS(.variant = "row");
+    params = HUSK_MAKE(husk_softmax_params, .variant = "row", .axis = -1);
     refuse(HUSK_INVALID_ARGUMENT, "row", &params, &y.tensor, &y.tensor, &dx.tensor);
-    params = HUSK_SOFTMAX_PARAMS(.log = 1);
+    params = HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1);
     params.size = 4096;
     refuse(HUSK_INVALID_ARGUMENT, "params", &params, &y.tensor, &y.tensor, &dx.tensor);
-    params = HUSK_SOFTMAX_PARAMS(.log = 1);
+    params = HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1);
     ck_assert_int_eq(husk_softmax_backward(NULL, &params, &y.tensor, &y.tensor, &dx.tensor),
                      HUSK_INVALID_ARGUMENT);
     test_untouched(&dx);
@@ -389,7 +394,7 @@ END_TEST
 START_TEST(bad_tensors)
 {
     const int64_t shape[] = {4, 6}, other[] = {6, 4}, no_shape[] = {0};
-    const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.log = 1);
+    const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1);
     test_tensor y = test_input(2, shape, TEST_PACKED, 19, 1.0f), dy = test_input(2, shape, TEST_PACKED, 20, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_tensor turned = test_output(HUSK_F32, 2, other, TEST_PACKED);
@@ -438,7 +443,7 @@ END_TEST
 START_TEST(refused_variants)
 {
     const int64_t shape[] = {2, 3, 90};
-    const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.axis_from_last = 0, .variant = "columns");
+    const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -1, .variant = "columns");
     test_tensor y = test_input(3, shape, TEST_PACKED, 23, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 3, shape, TEST_PACKED);
     refuse(HUSK_UNSUPPORTED, "columns", &params, &y.tensor, &y.tensor, &dx.tensor);

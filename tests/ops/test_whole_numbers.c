@@ -154,7 +154,7 @@ START_TEST(sums)
     const char *variant = NULL;
     for (size_t v = 0; v == 0 || (variant = husk_op_variant("reduce", v - 1)); v++) {
         const husk_reduce_params params =
-            HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_SUM, .axes = 1, .variant = variant);
+            HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_SUM, .axis_count = 1, .axes = {-1}, .variant = variant);
         test_tensor out = test_output(HUSK_F32, 2, (int64_t[]){ROWS, 1}, TEST_PACKED);
         if (test_ran(husk_reduce(test_queue(), &params, &x.tensor, &out.tensor), "reduce", variant)) {
             test_get_values(&out, y);

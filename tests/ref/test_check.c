@@ -528,7 +528,7 @@ END_TEST
 START_TEST(test_softmax)
 {
     husk_ref_array x = make_random(3, (int64_t[]){4, 5, 6}, 1);
-    husk_softmax_params params = {.axis_from_last = 1, .log = (uint32_t)_i};
+    husk_softmax_params params = {.axis = -2, .log = (uint32_t)_i};
     husk_ref_softmax op = {.params = &params, .x = &x};
     ck_assert(husk_ref_softmax_prepare(&op));
     husk_ref_function function = husk_ref_softmax_function(&op);

@@ -118,7 +118,7 @@ START_TEST(test_running_statistics)
 {
     float numbers[] = {INFINITY, 1e30f, 3.0f, NAN}, means[] = {0.5f, -2.0f}, variances[] = {4.0f, 1.0f};
     const int64_t shape[] = {2, 2}, channels[] = {2};
-    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    const husk_norm_params params = husk_norm_defaults(HUSK_NORM_BATCH);
     const husk_ref_array x = husk_ref_array_make(numbers, HUSK_F32, 2, shape);
     const husk_ref_array mean = husk_ref_array_make(means, HUSK_F32, 1, channels);
     const husk_ref_array variance = husk_ref_array_make(variances, HUSK_F32, 1, channels);

@@ -62,7 +62,7 @@ START_TEST(test_division)
         arrays[i] = husk_ref_array_make(&numbers[i], HUSK_F64, 1, &count);
     for (uint32_t divides = 0; divides < 2; divides++) {
         const husk_optimizer_params params =
-            HUSK_OPTIMIZER_PARAMS(.rate = 1.0f, .momentum = 0.9f, .step = 1, .divides = divides);
+            HUSK_MAKE(husk_optimizer_params, .rate = 1.0, .momentum = 0.9, .step = 1, .divides = divides);
         const husk_ref_optimizer op = {.params = &params,
                                        .g = &arrays[0],
                                        .before = {&arrays[1], &arrays[2]},

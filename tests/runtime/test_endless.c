@@ -52,7 +52,7 @@ static husk_status double_numbers(endless *e, husk_queue *queue)
 {
     const int64_t shape[1] = {COUNT};
     const husk_tensor x = husk_tensor_make(e->x, HUSK_F32, 1, shape), y = husk_tensor_make(e->y, HUSK_F32, 1, shape);
-    const husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    const husk_binary_params params = husk_binary_defaults(HUSK_BINARY_ADD);
     return husk_binary(queue, &params, &x, &x, &y);
 }
 

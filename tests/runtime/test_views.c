@@ -33,7 +33,11 @@ START_TEST(permuted)
     ck_assert_int_eq(view.shape[2], 3);
     for (int64_t i = 0; i < 24; i++)
         ck_assert_int_eq(at(&view, (int64_t[]){i % 4, i / 12, i / 4 % 3}), 5 + i);
+    const husk_tensor from_last = husk_tensor_permute(&tensor, (int32_t[]){-1, 0, -2});
+    ck_assert_mem_eq(&from_last, &view, sizeof view);
     ck_assert_int_eq(husk_tensor_permute(&tensor, (int32_t[]){0, 1, 1}).rank, -1);
+    ck_assert_int_eq(husk_tensor_permute(&tensor, (int32_t[]){0, 1, -2}).rank, -1);
+    ck_assert_int_eq(husk_tensor_permute(&tensor, (int32_t[]){0, 1, -4}).rank, -1);
     ck_assert_int_eq(husk_tensor_permute(&tensor, (int32_t[]){0, 1, 3}).rank, -1);
     ck_assert_int_eq(husk_tensor_permute(&tensor, (int32_t[]){0, -1, 2}).rank, -1);
     ck_assert_int_eq(husk_tensor_permute(NULL, (int32_t[]){0}).rank, -1);
@@ -54,7 +58,10 @@ START_TEST(sliced)
     ck_assert_int_eq(husk_tensor_count(&view), 0);
     ck_assert_int_eq(husk_tensor_slice(&tensor, 2, 1, 2, 3).rank, -1); // past the end
     ck_assert_int_eq(husk_tensor_slice(&tensor, 3, 0, 1, 1).rank, -1);
-    ck_assert_int_eq(husk_tensor_slice(&tensor, -1, 0, 1, 1).rank, -1);
+    ck_assert_int_eq(husk_tensor_slice(&tensor, -4, 0, 1, 1).rank, -1);
+    const husk_tensor from_last = husk_tensor_slice(&tensor, -1, 1, 2, 2),
+                      from_first = husk_tensor_slice(&tensor, 2, 1, 2, 2);
+    ck_assert_mem_eq(&from_last, &from_first, sizeof from_last);
     ck_assert_int_eq(husk_tensor_slice(&tensor, 0, -1, 1, 1).rank, -1);
     ck_assert_int_eq(husk_tensor_slice(&tensor, 0, 0, -1, 1).rank, -1);
     ck_assert_int_eq(husk_tensor_slice(&tensor, 0, 0, 2, 0).rank, -1);

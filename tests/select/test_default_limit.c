@@ -43,9 +43,8 @@ START_TEST(convolutions)
     const husk_tensor w =
         husk_tensor_make(NULL, s->dtype, 4, (int64_t[]){s->filters, s->channels, s->filter, s->filter});
     const husk_tensor y = husk_tensor_make(NULL, s->dtype, 4, (int64_t[]){s->images, s->filters, out, out});
-    const husk_conv_params params = HUSK_CONV_PARAMS(.stride = {s->stride, s->stride}, .pad = {s->pad, s->pad},
-                                                     .pad_end = {s->pad ? s->pad : HUSK_PAD_NONE,
-                                                                 s->pad ? s->pad : HUSK_PAD_NONE});
+    const husk_conv_params params =
+        HUSK_CONV_PARAMS(.stride = {s->stride, s->stride}, .pad = {s->pad, s->pad});
     husk_plan *plan = NULL;
     husk_error error;
     test_ok_error(husk_conv_plan_create(test_context(), &params, &x, &w, NULL, &y, &plan, &error), &error);
@@ -92,7 +91,8 @@ START_TEST(gradients_of_group_norms)
                       dx = tensor(dtype, 2, (int64_t[]){30000, 80}),
                       mean = tensor(HUSK_F32, 2, (int64_t[]){30000, 8}),
                       rstd = tensor(HUSK_F32, 2, (int64_t[]){30000, 8});
-    const husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 8);
+    const husk_norm_params params =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 8, .axis = -1, .epsilon = 1e-5f);
     test_ok(husk_norm_backward(test_queue(), &params, &x, NULL, &mean, &rstd, &dy, &dx, NULL, NULL));
     expect_own(husk_queue_plan(test_queue()));
     const husk_tensor *const all[] = {&x, &dy, &dx, &mean, &rstd};

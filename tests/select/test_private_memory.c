@@ -127,7 +127,7 @@ static void end(void)
 static husk_status soften(const char *variant)
 {
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 2, (int64_t[]){ROWS, COLUMNS});
-    const husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.variant = variant);
+    const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .variant = variant, .axis = -1);
     return husk_softmax(queue, &params, &x, &x);
 }
 

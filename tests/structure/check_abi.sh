@@ -46,7 +46,9 @@ find "$@" -path '*husk/*' -name '*.h' | sed 's|.*/husk/||' |
 awk -v work="$work" '
     FNR == NR { header[$1] = 1; next }
     /^# [0-9]+ "/ { split($0, word, "\""); file = word[2]; own = sub(/.*\/husk\//, "", file) && file in header; next }
-    own { print > (work (/^#/ ? "/defined" : "/own")) }' "$work/headers" "$work/all.i"
+    own && /^static inline / { inside = 1 } # functions that are compiled into programs
+    own && !inside { print > (work (/^#/ ? "/defined" : "/own")) }
+    own && /^}/ { inside = 0 }' "$work/headers" "$work/all.i"
 # shellcheck disable=SC2086
 "$compiler" $options -E -dM -x c "$work/all.h" | sort > "$work/last"
 sort -u "$work/defined" | comm -12 - "$work/last" > "$work/macros" # without what was undefined again
@@ -65,7 +67,7 @@ nm -D --defined-only "$library" | awk '{ print $NF }' | grep '^husk_' | sort -u 
     echo "# What compiled programs rely on, written by ./run abi --update; docs/testing.md says when."
     readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/soname \1/p'
     sed -n 's/^#define \(HUSK_[A-Z0-9_]*\) \(.*[^ ].*\)/constant \1 \2/p' "$work/macros" |
-        { grep -vE '^constant HUSK_(API|(BEGIN|END)_DECLS|VERSION_[A-Z]*|[A-Z0-9_]*_PARAMS) ' || true; } | sort
+        { grep -vE '^constant HUSK_(API|ZEROS|(BEGIN|END)_DECLS|VERSION_[A-Z]*|[A-Z0-9_]*_PARAMS) ' || true; } | sort
     "$work/layout"
 } > "$work/now"
 

@@ -76,7 +76,8 @@ bool test_byte_product_run(const test_byte_shape *s, const char *variant, uint64
     test_tensor bias = test_input(1, &s->n, TEST_PACKED, seed + 3, 1.0f);
     const bool has_bias = s->has_bias && !is_sums;
     const husk_quantized_gemm_params params =
-        HUSK_QUANTIZED_GEMM_PARAMS(.variant = variant, .activation = is_sums ? HUSK_ACT_NONE : s->activation);
+        HUSK_QUANTIZED_GEMM_PARAMS(.variant = variant, .activation = is_sums ? HUSK_ACT_NONE : s->activation,
+                                   .activation_slope = 0.25f);
     const husk_tensor *of_scale = is_sums ? NULL : &scale.tensor, *of_bias = has_bias ? &bias.tensor : NULL;
     const husk_quantization *of_c = is_quantized ? &c_quantization : NULL;
     husk_plan *plan = NULL;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "support/generate.h"
 
+#include <stdio.h>
+
 int64_t test_pick(husk_ref_random *random, const int64_t *values, size_t count)
 {
     return values[husk_ref_random_below(random, (int64_t)count)];
@@ -48,4 +50,26 @@ test_layout test_pick_layout(husk_ref_random *random)
     return (test_layout)TEST_PICK(random, TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PACKED, TEST_PACKED,
                                   TEST_CHANNELS_LAST, TEST_REVERSED, TEST_PADDED, TEST_SPREAD, TEST_REPEATED_LAST,
                                   TEST_REPEATED_FIRST);
+}
+
+int32_t test_axis(husk_ref_random *random, int32_t dimension, int32_t rank)
+{
+    return test_one_in(random, 2) ? dimension : dimension - rank;
+}
+
+void test_reduce_axes(husk_reduce_params *params, uint32_t bits, int32_t rank)
+{
+    params->axis_count = 0;
+    for (int32_t d = 0; d < rank; d++)
+        if (bits >> d & 1)
+            params->axes[params->axis_count++] = d % 2 ? -1 - d : rank - 1 - d;
+}
+
+const char *test_axes_text(const husk_reduce_params *params, char text[TEST_AXES_TEXT])
+{
+    size_t used = (size_t)snprintf(text, TEST_AXES_TEXT, "%s", params->axis_count ? "" : "all");
+    for (int32_t i = 0; i < params->axis_count && used < TEST_AXES_TEXT; i++)
+        used +=
+            (size_t)snprintf(text + used, TEST_AXES_TEXT - used, "%s%d", i ? "," : "", (int)params->axes[i]);
+    return text;
 }

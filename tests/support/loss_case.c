@@ -30,7 +30,7 @@ static void fill_labels(loss_case *c, uint64_t seed)
 {
     husk_ref_random random = {.seed = seed};
     int64_t index[HUSK_MAX_RANK] = {0};
-    const int64_t ignored = c->params.ignores ? c->params.ignore_index : -100;
+    const int64_t ignored = c->params.ignore_index;
     if (husk_ref_array_count(&c->target.array) == 0)
         return;
     do {
@@ -92,7 +92,7 @@ void loss_case_fill(loss_case *c, loss_target target, test_layout layout, test_l
 
 void loss_case_draw(loss_case *c, husk_dtype dtype, husk_ref_random *random, uint64_t seed)
 {
-    *c = (loss_case){.dtype = dtype, .params = HUSK_LOSS_PARAMS(.kind = 0)};
+    *c = (loss_case){.dtype = dtype, .params = husk_loss_defaults(0)};
     // Half of them are rows of classes, and half of those cross entropy of labels.
     c->params.kind = (husk_loss_kind)TEST_PICK(random, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 6, 7);
     c->params.reduction = (husk_loss_reduction)husk_ref_random_below(random, 3);
@@ -101,12 +101,10 @@ void loss_case_draw(loss_case *c, husk_dtype dtype, husk_ref_random *random, uin
         target = LOSS_TARGET_I32;
     if (c->params.kind == HUSK_LOSS_CROSS_ENTROPY && test_one_in(random, 3))
         c->params.label_smoothing = 0.125f;
-    if (test_one_in(random, 2)) {
-        c->params.ignores = 1;
-        c->params.ignore_index = 0;
-    }
     if (test_one_in(random, 2))
-        c->params.beta = 0.5f;
+        c->params.ignore_index = 0;
+    c->params.beta =
+        c->params.kind == HUSK_LOSS_HUBER || test_one_in(random, 2) ? 0.5f : (float)TEST_PICK(random, 0, 1);
     c->params.log_target = test_one_in(random, 2);
     c->rank = (int32_t)TEST_PICK(random, 1, 2, 2, 2, 3, 4, 5);
     for (int32_t d = 0; d < c->rank; d++)

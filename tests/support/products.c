@@ -41,7 +41,8 @@ void test_fixture_make(test_fixture *f, const test_shape *s, husk_dtype dtype, h
     f->c = s->beta != 0.0f ? test_inout_of(c, s->batch ? 3 : 2, sizes + !s->batch, s->c, seed + 3, 1.0f)
                            : test_output(c, s->batch ? 3 : 2, sizes + !s->batch, s->c);
     f->params = HUSK_GEMM_PARAMS(.transpose_a = s->transpose_a, .transpose_b = s->transpose_b,
-                                 .activation = s->activation, .precision = precision, .variant = variant);
+                                 .activation = s->activation, .activation_slope = 0.25f,
+                                 .precision = precision, .variant = variant);
     f->op = (husk_ref_gemm){.params = &f->params, .alpha = -0.75f, .beta = s->beta, .a = &f->a.array,
                             .b = &f->b.array, .bias = &f->bias.array, .c = &f->c.before};
 }

@@ -4,7 +4,7 @@
  *
  *     test_tensor x = test_input(2, shape, TEST_PACKED, seed, 1.0f);
  *     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PADDED);
- *     husk_softmax_params params = HUSK_SOFTMAX_PARAMS(.variant = variant);
+ *     husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .variant = variant, .axis = -1);
  *     if (test_ran(husk_softmax(test_queue(), &params, &x.tensor, &y.tensor), "softmax", variant)) {
  *         test_fetch(&y);
  *         husk_ref_softmax op = {.params = &params, .x = &x.array};

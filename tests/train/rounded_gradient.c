@@ -25,7 +25,10 @@ husk_value test_rounded(husk_graph *graph, bool perturbs, husk_value x)
     int32_t rank = husk_graph_shape(graph, x, shape);
     snprintf(name, sizeof name, "factors_%d", factor_count++);
     husk_value factors = husk_graph_input(graph, name, factor_dtype, rank, shape);
-    return husk_graph_binary(graph, NULL, &HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY), x, factors);
+    return husk_graph_binary(graph, NULL,
+                             &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1,
+                                        .beta = 1),
+                             x, factors);
 }
 
 // ---- numbers of the device as doubles, in f64 or f32 there ----
@@ -90,7 +93,7 @@ static husk_graph *compile(const test_rounded_network *network, husk_dtype dtype
     husk_graph *graph = test_graph(dtype, 5);
     factor_count = 0;
     factor_dtype = dtype;
-    husk_optimizer_params sgd = HUSK_OPTIMIZER_PARAMS(.rate = 0.1f);
+    husk_optimizer_params sgd = HUSK_MAKE(husk_optimizer_params, .rate = 0.1);
     husk_loss_scale_params fixed = HUSK_LOSS_SCALE_PARAMS(.start = SCALE, .fixed = 1, .none = perturbs);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd, .loss_scale = &fixed, .cold = 1);
     husk_error error = {0};

@@ -55,7 +55,7 @@ static husk_graph *make(husk_dtype dtype, husk_value (*build)(husk_graph *graph)
 {
     husk_graph *graph = test_graph(dtype, 7);
     husk_error error = {0};
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.01f);
+    husk_optimizer_params adam = husk_adam(0.01);
     husk_graph_options options =
         HUSK_GRAPH_OPTIONS(.loss = build(graph), .optimizer = &adam, .keep_values = keep_values);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);

@@ -18,7 +18,7 @@ static husk_value build_images(husk_graph *g, const husk_value *in)
 {
     const husk_conv_params plain = HUSK_CONV_PARAMS(.pad = {1, 1}),
                            relu = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
-    const husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    const husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_conv_layer conv = HUSK_CONV_LAYER(.filters = 4, .window = {3, 3}, .params = &plain);
     husk_value x = husk_graph_conv_layer(g, "conv1", &conv, in[0]);
     x = husk_graph_norm_layer(g, "bn", &HUSK_NORM_LAYER(.params = &batch), x);
@@ -74,8 +74,10 @@ static husk_value build_sequences(husk_graph *g, const husk_value *in)
     x = husk_graph_linear(g, "fc", &HUSK_LINEAR_LAYER(.outputs = 2, .bias = &normal), x);
     husk_graph_output(g, "logits", x);
     husk_value positive = husk_graph_parameter(g, "positive", 1, (int64_t[]){2}, &one);
-    return husk_graph_loss(g, "loss", &HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_BINARY_LOGITS), x, in[2],
-                           HUSK_NO_VALUE, positive);
+    return husk_graph_loss(g, "loss",
+                           &HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_BINARY_LOGITS,
+                                      .ignore_index = -100),
+                           x, in[2], HUSK_NO_VALUE, positive);
 }
 
 // ---- attention ----
@@ -89,7 +91,7 @@ static husk_value head(husk_graph *g, const char *name, const char *split, const
 
 static husk_value build_attention(husk_graph *g, const husk_value *in)
 {
-    const husk_norm_params rms = HUSK_NORM_PARAMS(.kind = HUSK_NORM_RMS);
+    const husk_norm_params rms = husk_norm_defaults(HUSK_NORM_RMS);
     const husk_attention_params own = HUSK_ATTENTION_PARAMS(.dropout = 0.1f);
     husk_value x = husk_graph_norm_layer(g, "ln", NULL, in[0]);
     husk_value q = head(g, "q", "q4", "qt", x), k = head(g, "k", "k4", "kt", x), v = head(g, "v", "v4", "vt", x);
@@ -100,19 +102,27 @@ static husk_value build_attention(husk_graph *g, const husk_value *in)
     x = husk_graph_norm_layer(g, "rms", &HUSK_NORM_LAYER(.params = &rms), x);
     x = husk_graph_activation(g, "gelu", &HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU), x);
     husk_value gain = husk_graph_parameter(g, "gain", 1, (int64_t[]){8}, &normal);
-    x = husk_graph_binary(g, "scaled", &HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY), x, gain);
+    x = husk_graph_binary(g, "scaled",
+                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1, .beta = 1),
+                          x, gain);
     x = husk_graph_unary(g, "waves", &HUSK_UNARY_PARAMS(.op = HUSK_UNARY_SIN), x);
     husk_value means =
-        husk_graph_reduce(g, "means", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axes = 1), x);
+        husk_graph_reduce(g, "means",
+                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 1, .axes = {-1}), x);
     means = husk_graph_reshape(g, "means3", means, 3, (int64_t[]){2, 6, 1});
-    x = husk_graph_binary(g, "centered", &HUSK_BINARY_PARAMS(.op = HUSK_BINARY_SUBTRACT), x, means);
+    x = husk_graph_binary(g, "centered",
+                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_SUBTRACT, .alpha = 1, .beta = 1),
+                          x, means);
     husk_value w = husk_graph_parameter(g, "w", 2, (int64_t[]){8, 3}, &normal);
     husk_value bias = husk_graph_parameter(g, "bias", 1, (int64_t[]){3}, &normal);
     x = husk_graph_gemm(g, "product", NULL, 0.5f, x, w, bias);
     x = husk_graph_reshape(g, "rows", x, 2, (int64_t[]){12, 3});
     husk_graph_output(g, "p", husk_graph_softmax(g, "soft", NULL, x));
-    husk_graph_output(
-        g, "best", husk_graph_reduce(g, "argmax", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axes = 1), x));
+    husk_graph_output(g, "best",
+                      husk_graph_reduce(g, "argmax",
+                                        &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axis_count = 1,
+                                                            .axes = {-1}),
+                                        x));
     husk_graph_output(g, "numbers", husk_graph_cast(g, "cast", in[2], HUSK_F32));
     husk_graph_input_gradient(g, "dx", in[0]);
     return husk_graph_distillation(g, "loss", NULL, x, in[1], in[2]);
@@ -138,7 +148,8 @@ static husk_status train_micro_batches(husk_graph *graph)
 
 static husk_value build_stage(husk_graph *g, const husk_value *in)
 {
-    const husk_norm_params group = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 2);
+    const husk_norm_params group =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 2, .axis = -1, .epsilon = 1e-5f);
     husk_value x = husk_graph_linear(
         g, "fc", &HUSK_LINEAR_LAYER(.outputs = 6, .activation = HUSK_ACT_TANH, .bias = &normal), in[0]);
     x = husk_graph_norm_layer(g, "group", &HUSK_NORM_LAYER(.params = &group), x);

@@ -62,21 +62,21 @@ typedef struct network {
     const char *frozen[4];
     husk_optimizer_kind optimizer;
     uint32_t no_optimizer, accumulate;
-    float rate;
+    double rate;
     uint64_t seed;
 } network;
 
 static const network usual = {.filters = 8,
                               .classes = 10,
                               .optimizer = HUSK_OPTIMIZER_ADAM,
-                              .rate = 1e-2f,
+                              .rate = 1e-2,
                               .seed = 5};
 
 // Convolution, batch normalisation, ReLU, pooling, dropout, a linear layer.
 static husk_value build(husk_graph *graph, const network *n)
 {
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1});
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_value images = husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){BATCH, 8, 8});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     husk_value x = husk_graph_reshape(graph, "channels", images, 4, (int64_t[]){BATCH, 1, 8, 8});
@@ -98,7 +98,7 @@ static husk_value build(husk_graph *graph, const network *n)
 static run begin(const network *n)
 {
     run made = {.graph = test_graph(HUSK_F32, n->seed), .feed = test_digits_feed(learnt, BATCH, 9)};
-    husk_optimizer_params optimizer = HUSK_OPTIMIZER_PARAMS(.kind = n->optimizer, .rate = n->rate);
+    husk_optimizer_params optimizer = husk_optimizer_defaults(n->optimizer, n->rate);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = build(made.graph, n), .accumulate = n->accumulate,
                                                     .optimizer = n->no_optimizer ? NULL : &optimizer);
     test_ok_error(husk_graph_compile(made.graph, &options, &error), &error);
@@ -420,12 +420,12 @@ static void rewrite(const char *key, const char *value, const char *tensor,
 
 START_TEST(hostile_checkpoints_are_refused)
 {
-    static const float infinite = INFINITY, two[2] = {1, 2};
+    static const double infinite = INFINITY, two[2] = {1, 2};
     const husk_safetensors_item rates[] = {{"husk.rate", &infinite,
-                                            husk_tensor_make(NULL, HUSK_F32, 0, NULL)},
+                                            husk_tensor_make(NULL, HUSK_F64, 0, NULL)},
                                            {"husk.rate", two,
-                                            husk_tensor_make(NULL, HUSK_F32, 1, (int64_t[]){2})},
-                                           {"husk.rate", two, husk_tensor_make(NULL, HUSK_F64, 0, NULL)}};
+                                            husk_tensor_make(NULL, HUSK_F64, 1, (int64_t[]){2})},
+                                           {"husk.rate", two, husk_tensor_make(NULL, HUSK_F32, 0, NULL)}};
     const husk_safetensors_item more = {"husk.gradient.fc.bias", two,
                                         husk_tensor_make(NULL, HUSK_F32, 1, (int64_t[]){2})};
     const struct {

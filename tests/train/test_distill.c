@@ -96,10 +96,10 @@ START_TEST(loss_and_gradient_are_the_formula)
 {
     const bool is_f64 = test_tier_is("train") && husk_context_has(test_context(), HUSK_FEATURE_F64);
     const husk_dtype dtype = is_f64 ? HUSK_F64 : HUSK_F32;
-    check_loss(dtype, HUSK_DISTILLATION_PARAMS(.temperature = 3, .weight = 0.6f), true, 3, 0.6);
-    check_loss(dtype, HUSK_DISTILLATION_PARAMS(), true, 4, 0.9);
-    check_loss(dtype, HUSK_DISTILLATION_PARAMS(.temperature = 1), false, 1, 1);
-    check_loss(dtype, HUSK_DISTILLATION_PARAMS(.temperature = 2, .weight = 0.5f), false, 2, 1);
+    check_loss(dtype, HUSK_MAKE(husk_distillation_params, .temperature = 3, .weight = 0.6f), true, 3, 0.6);
+    check_loss(dtype, HUSK_MAKE(husk_distillation_params, .temperature = 4, .weight = 0.9f), true, 4, 0.9);
+    check_loss(dtype, HUSK_MAKE(husk_distillation_params, .temperature = 1, .weight = 0.9f), false, 1, 1);
+    check_loss(dtype, HUSK_MAKE(husk_distillation_params, .temperature = 2, .weight = 0.5f), false, 2, 1);
 }
 END_TEST
 
@@ -111,12 +111,16 @@ START_TEST(wrong_calls_are_refused)
         const char *words;
     } wrong[] = {
         {{.size = 100}, 10, "params"},
-        {HUSK_DISTILLATION_PARAMS(.temperature = -1), 10, "params: temperature is -1; it has to be above 0"},
-        {HUSK_DISTILLATION_PARAMS(.temperature = INFINITY), 10, "params: temperature is inf"},
-        {HUSK_DISTILLATION_PARAMS(.weight = 1.5f), 10,
-         "params: weight is 1.5; it has to be above 0, and 1 at most"},
-        {HUSK_DISTILLATION_PARAMS(.weight = -0.5f), 10, "params: weight is -0.5"},
-        {HUSK_DISTILLATION_PARAMS(), 9, "teacher: its shape is [4, 9], x's is [4, 10]"},
+        {HUSK_MAKE(husk_distillation_params, .temperature = -1, .weight = 0.9f), 10,
+         "params: temperature is -1; it has to be above 0"},
+        {HUSK_MAKE(husk_distillation_params, .temperature = INFINITY, .weight = 0.9f), 10,
+         "params: temperature is inf"},
+        {HUSK_MAKE(husk_distillation_params, .weight = 1.5f, .temperature = 4), 10,
+         "params: weight is 1.5; it has to be 0 to 1"},
+        {HUSK_MAKE(husk_distillation_params, .weight = -0.5f, .temperature = 4), 10,
+         "params: weight is -0.5"},
+        {HUSK_MAKE(husk_distillation_params, .temperature = 4, .weight = 0.9f), 9,
+         "teacher: its shape is [4, 9], x's is [4, 10]"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         husk_graph *graph = test_graph(HUSK_F32, 1);
@@ -155,7 +159,7 @@ static husk_graph *student(uint64_t seed, bool is_distilled)
     x = husk_graph_linear(graph, "fc1", &few, x);
     x = husk_graph_linear(graph, "fc2", &HUSK_LINEAR_LAYER(.outputs = DIGITS_CLASSES), x);
     husk_graph_output(graph, "logits", x);
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 3e-3f);
+    husk_optimizer_params adam = husk_adam(3e-3);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam);
     options.loss = is_distilled
                        ? husk_graph_distillation(graph, "loss", NULL, x, teacher, labels)
@@ -202,8 +206,7 @@ START_TEST(a_distilled_student_knows_more)
     husk_dataset *learnt, *asked, *few;
     test_digits_open(&learnt, &asked);
     test_ok_error(husk_dataset_part(learnt, 0, 192, &few, &error), &error);
-    husk_optimizer_params adam =
-        HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = is_whole ? 1e-3f : 4e-3f);
+    husk_optimizer_params adam = husk_adam(is_whole ? 1e-3f : 4e-3f);
     husk_graph *teacher = test_graph(HUSK_F32, 1);
     husk_value labels, logits = test_digits_network(teacher, BATCH, is_whole ? 32 : 12, &labels);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam);

@@ -33,7 +33,7 @@ static husk_value build(husk_graph *graph)
     // All outputs and the cells' states count, too.
     husk_value mean = husk_graph_reduce(graph, "mean", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), y);
     husk_value cells = husk_graph_reduce(graph, "cells", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), c_n);
-    husk_binary_params add = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+    husk_binary_params add = husk_binary_defaults(HUSK_BINARY_ADD);
     return husk_graph_binary(graph, "loss", &add, entropy,
                              husk_graph_binary(graph, "penalty", &add, mean, cells));
 }

@@ -47,15 +47,16 @@ static husk_value build(husk_graph *graph)
     x = husk_graph_binary(graph, "placed", &add, x, places);
     husk_value attended = attend(graph, husk_graph_norm_layer(graph, "norm1", NULL, x));
     x = husk_graph_binary(graph, "after_attention", &add, x, attended);
-    husk_norm_params rms = HUSK_NORM_PARAMS(.kind = HUSK_NORM_RMS);
+    husk_norm_params rms = husk_norm_defaults(HUSK_NORM_RMS);
     husk_value inside = husk_graph_norm_layer(graph, "norm2", &HUSK_NORM_LAYER(.params = &rms), x);
     inside = husk_graph_linear(graph, "up", &HUSK_LINEAR_LAYER(.outputs = 12, .activation = HUSK_ACT_GELU),
                                inside);
     inside = husk_graph_linear(graph, "down", &HUSK_LINEAR_LAYER(.outputs = WIDTH), inside);
     x = husk_graph_binary(graph, "after_linear", &add, x, inside);
     // Channels are the width: [BATCH, WIDTH, LENGTH].
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
-    husk_norm_params group = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 2);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
+    husk_norm_params group =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 2, .axis = -1, .epsilon = 1e-5f);
     x = husk_graph_permute(graph, NULL, x, (int32_t[]){0, 2, 1});
     x = husk_graph_norm_layer(graph, "norm3", &HUSK_NORM_LAYER(.params = &batch), x);
     x = husk_graph_norm_layer(graph, "norm4", &HUSK_NORM_LAYER(.params = &group), x);

@@ -28,7 +28,9 @@ static husk_value build_network(husk_graph *graph, int64_t batch, float dropout)
     husk_value hidden =
         husk_graph_linear(graph, "fc1", &HUSK_LINEAR_LAYER(.outputs = 64, .activation = HUSK_ACT_RELU), flat);
     husk_value sum =
-        husk_graph_binary(graph, "sum", &HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD), flat, hidden);
+        husk_graph_binary(graph, "sum",
+                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), flat,
+                          hidden);
     husk_value logits = husk_graph_linear(graph, "fc2", &HUSK_LINEAR_LAYER(.outputs = CLASSES), sum);
     husk_graph_output(graph, "logits", logits);
     return husk_graph_loss(graph, "loss", NULL, logits, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);

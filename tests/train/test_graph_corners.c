@@ -78,7 +78,7 @@ START_TEST(a_part_of_a_value_is_not_overwritten_beside_the_whole)
         husk_error error = {0};
         husk_value x = husk_graph_linear(graph, "fc", &linear, input(graph));
         husk_value first = husk_graph_slice(graph, NULL, x, 1, 0, 1);
-        husk_binary_params params = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_SUBTRACT);
+        husk_binary_params params = husk_binary_defaults(HUSK_BINARY_SUBTRACT);
         husk_value y = husk_graph_binary(graph, "difference", &params, x, first);
         husk_graph_options options =
             HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &momentum, .keep_values = apart);
@@ -101,7 +101,7 @@ START_TEST(one_memory_is_taken_over_once)
     for (int trained = 0; trained < 2; trained++) {
         husk_graph *graph = test_graph(HUSK_F32, 3);
         husk_error error = {0};
-        husk_reduce_params rows = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axes = 1);
+        husk_reduce_params rows = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 1, .axes = {-1});
         husk_value x = input(graph);
         husk_value from = trained ? husk_graph_linear(graph, "fc", &linear, x) : x;
         husk_value values = husk_graph_reduce(graph, "values", &rows, from);
@@ -474,7 +474,7 @@ static husk_graph *compile_normalised_with(husk_graph_options options)
 {
     husk_graph *graph = test_graph(HUSK_F32, 3);
     husk_error error = {0};
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_value hidden = husk_graph_linear(graph, "fc", &linear, input(graph));
     husk_value y = husk_graph_norm_layer(graph, "bn", &HUSK_NORM_LAYER(.params = &batch), hidden);
     options.loss = norm_of(graph, y);
@@ -584,7 +584,8 @@ START_TEST(numbers_of_the_optimizer_are_looked_at_in_compiling)
     for (uint32_t cold = 0; cold < 2; cold++) {
         husk_graph *graph = test_graph(HUSK_F32, 3);
         husk_error error = {0};
-        husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.1f, .beta = 2.0f);
+        husk_optimizer_params adam = HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM,
+                                               .rate = 0.1, .beta = 2.0, .beta2 = 0.999, .epsilon = 1e-8);
         husk_value y = husk_graph_linear(graph, "fc", &linear, input(graph));
         husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &adam, .cold = cold);
         ck_assert_int_eq(husk_graph_compile(graph, &options, &error), HUSK_INVALID_ARGUMENT);
@@ -660,8 +661,8 @@ START_TEST(narrow_gradients_are_added_up_in_f32)
             husk_graph *graph = test_graph(d == 0 ? HUSK_F16 : d == 1 ? HUSK_BF16 : HUSK_F32, 3);
             husk_error error = {0};
             const husk_initializer two = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_CONSTANT, .value = 2);
-            const husk_binary_params times = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY),
-                                     plus = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_ADD);
+            const husk_binary_params times = husk_binary_defaults(HUSK_BINARY_MULTIPLY),
+                                     plus = husk_binary_defaults(HUSK_BINARY_ADD);
             husk_value wide = input(graph),
                        x = d < 2 ? husk_graph_cast(graph, NULL, wide, d ? HUSK_BF16 : HUSK_F16) : wide;
             husk_value p = husk_graph_parameter(graph, "p", 1, (int64_t[]){WIDTH}, &two), loss = HUSK_NO_VALUE;
@@ -710,12 +711,21 @@ START_TEST(optimizers_keep_their_states)
         husk_optimizer_params params;
         bool keeps[3];
     } all[] = {
-        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f), {false, false, false}},
-        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f, .momentum = 0.5f), {true, false, false}},
-        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01f), {false, true, false}},
-        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01f, .centered = 1), {false, true, true}},
-        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01f), {true, true, false}},
-        {HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 0.01f, .amsgrad = 1), {true, true, true}},
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_SGD, .rate = 0.1), {false, false, false}},
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_SGD, .rate = 0.1, .momentum = 0.5),
+         {true, false, false}},
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01, .beta = 0.99,
+                   .epsilon = 1e-8),
+         {false, true, false}},
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01, .centered = 1,
+                   .beta = 0.99, .epsilon = 1e-8),
+         {false, true, true}},
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01, .beta = 0.9,
+                   .beta2 = 0.999, .epsilon = 1e-8),
+         {true, true, false}},
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = 0.01, .amsgrad = 1,
+                   .beta = 0.9, .beta2 = 0.999, .epsilon = 1e-8),
+         {true, true, true}},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         husk_graph *graph = compile_small(HUSK_GRAPH_OPTIONS(.optimizer = &all[i].params));

@@ -26,12 +26,13 @@ static husk_value heads(husk_graph *g, const char *name, int64_t count, int64_t 
 
 static husk_value norm_of_nothing(husk_graph *g)
 {
-    husk_norm_params params = HUSK_NORM_PARAMS(.dimensions = 4);
+    husk_norm_params params = HUSK_MAKE(husk_norm_params, .axis = -4, .epsilon = 1e-5f);
     return husk_graph_norm_layer(g, "norm", &HUSK_NORM_LAYER(.params = &params), sequence(g));
 }
 static husk_value norm_of_groups(husk_graph *g)
 {
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 2);
+    husk_norm_params params =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 2, .axis = -1, .epsilon = 1e-5f);
     return husk_graph_norm_layer(g, "norm", &HUSK_NORM_LAYER(.params = &params), sequence(g));
 }
 static husk_value norm_scale(husk_graph *g)
@@ -41,12 +42,12 @@ static husk_value norm_scale(husk_graph *g)
 }
 static husk_value norm_without_statistics(husk_graph *g)
 {
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params params = husk_norm_defaults(HUSK_NORM_BATCH);
     return husk_graph_norm(g, "norm", &params, sequence(g), 0, 0, 0, 0);
 }
 static husk_value norm_of_parameters(husk_graph *g)
 {
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params params = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_value mean = husk_graph_parameter(g, "mean", 1, (int64_t[]){3}, NULL);
     return husk_graph_norm(g, "norm", &params, sequence(g), 0, 0, mean,
                            husk_graph_statistic(g, "variance", 3, 1));
@@ -117,7 +118,8 @@ START_TEST(the_first_mistake_is_named)
         planted build;
         const char *text;
     } all[] = {
-        {norm_of_nothing, "husk_graph_norm_layer: norm: params: dimensions is 4, x's shape is [5, 3, 6]"},
+        {norm_of_nothing,
+         "husk_graph_norm_layer: norm: params: axis is -4, must be -3 to 2: x has 3 dimensions"},
         {norm_of_groups, "husk_graph_norm_layer: norm: params: 2 groups do not divide x's 3 channels"},
         {norm_scale, "husk_graph_norm: norm: scale: its shape is [5]; [6] is wanted"},
         {norm_without_statistics, "husk_graph_norm: norm: running_mean: batch normalisation needs it"},
@@ -203,11 +205,12 @@ START_TEST(batch_normalisation_knows_its_modes)
     husk_graph *graph = test_graph(HUSK_F32, 0);
     husk_value x = husk_graph_input(graph, "x", HUSK_F32, 3, (int64_t[]){BATCH, CHANNELS, SPACE});
     husk_value target = husk_graph_input(graph, "target", HUSK_F32, 3, (int64_t[]){BATCH, CHANNELS, SPACE});
-    husk_norm_params params = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH, .momentum = 0.25f);
+    husk_norm_params params =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .momentum = 0.25f, .axis = -1, .epsilon = 1e-5f);
     husk_value y = husk_graph_norm_layer(graph, "norm", &HUSK_NORM_LAYER(.params = &params), x);
     husk_graph_output(graph, "norm", y);
-    husk_loss_params square = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
-    husk_optimizer_params sgd = HUSK_OPTIMIZER_PARAMS(.rate = 0.0f);
+    husk_loss_params square = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
+    husk_optimizer_params sgd = HUSK_MAKE(husk_optimizer_params, .rate = 0.0);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd);
     options.loss = husk_graph_loss(graph, "loss", &square, y, target, 0, 0);
     husk_error error = {0};

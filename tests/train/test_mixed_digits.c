@@ -14,7 +14,7 @@ enum { BATCH = 32, EPOCHS = 24, SEEDS = 3 };
 static husk_value block(husk_graph *graph, const char *name, int64_t filters, husk_value x)
 {
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1});
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_conv_layer layer = HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same, .no_bias = 1);
     char norm[32];
     snprintf(norm, sizeof norm, "%s_norm", name);
@@ -28,7 +28,7 @@ static husk_value build(husk_graph *graph)
 {
     husk_pool_params halves = HUSK_POOL_PARAMS(.window = {2, 2});
     husk_linear_layer wide = HUSK_LINEAR_LAYER(.outputs = 64, .activation = HUSK_ACT_RELU);
-    husk_loss_params smoothed = HUSK_LOSS_PARAMS(.label_smoothing = 0.1f);
+    husk_loss_params smoothed = HUSK_MAKE(husk_loss_params, .label_smoothing = 0.1f, .ignore_index = -100);
     husk_value images = husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){BATCH, 8, 8});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     husk_value x = husk_graph_reshape(graph, NULL, images, 4, (int64_t[]){BATCH, 1, 8, 8});
@@ -47,7 +47,7 @@ static husk_value build(husk_graph *graph)
 static double learn(husk_dtype dtype, uint64_t seed, const husk_dataset *learnt, const husk_dataset *asked)
 {
     husk_graph *graph = test_graph(dtype, seed);
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 2e-3f);
+    husk_optimizer_params adam = husk_adam(2e-3);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam, .loss = build(graph));
     husk_error error = {0};
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);

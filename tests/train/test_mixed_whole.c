@@ -39,7 +39,7 @@ static husk_value build_cnn(husk_graph *graph, bool perturbs)
     husk_dtype wide = perturbs ? HUSK_F64 : HUSK_F32;
     husk_value x = husk_graph_input(graph, "x", wide, 4, (int64_t[]){BATCH, 2, 8, 8});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     x = test_rounded(graph, perturbs, x);
     x = conv(graph, perturbs, "conv1", x);
     x = test_rounded(graph, perturbs, husk_graph_norm_layer(graph, "bn", &HUSK_NORM_LAYER(.params = &batch), x));
@@ -75,7 +75,9 @@ static husk_value build_lstm(husk_graph *graph, bool perturbs)
     h_n = test_rounded(graph, perturbs, h_n);
     husk_value state = husk_graph_permute(graph, NULL, h_n, (int32_t[]){1, 0, 2});
     state = husk_graph_reshape(graph, NULL, state, 2, (int64_t[]){BATCH, 2 * HIDDEN});
-    husk_value sum = husk_graph_reduce(graph, NULL, &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axes = 4), y);
+    husk_value sum =
+        husk_graph_reduce(graph, NULL,
+                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 1, .axes = {-3}), y);
     sum = test_rounded(graph, perturbs, sum);
     sum = test_rounded(graph, perturbs, husk_graph_binary(graph, NULL, &add, sum, state));
     return husk_graph_loss(graph, "loss", NULL, linear(graph, perturbs, "fc", CLASSES, sum), labels, HUSK_NO_VALUE,
@@ -119,7 +121,7 @@ static husk_value build_transformer(husk_graph *graph, bool perturbs)
     inside = husk_graph_reshape(graph, NULL, inside, 3, (int64_t[]){BATCH, LENGTH, WIDTH});
     inside = linear(graph, perturbs, "out", WIDTH, test_rounded(graph, perturbs, inside));
     x = test_rounded(graph, perturbs, husk_graph_binary(graph, NULL, &add, x, inside));
-    husk_norm_params rms = HUSK_NORM_PARAMS(.kind = HUSK_NORM_RMS);
+    husk_norm_params rms = husk_norm_defaults(HUSK_NORM_RMS);
     inside = husk_graph_norm_layer(graph, "norm2", &HUSK_NORM_LAYER(.params = &rms), x);
     inside = linear(graph, perturbs, "up", 12, test_rounded(graph, perturbs, inside));
     inside = linear(graph, perturbs, "down", WIDTH, act(graph, perturbs, HUSK_ACT_SILU, inside));

@@ -105,11 +105,12 @@ static husk_value elements(const start *s)
 static husk_value activations(const start *s)
 {
     husk_value y = s->h;
-    const husk_activation_params each[] = {HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = 0.25f),
-                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = -0.5f),
-                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU),
-                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU_TANH),
-                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_NONE)};
+    const husk_activation_params each[] =
+        {HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = 0.25f),
+         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = -0.5f),
+         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = 0),
+         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU_TANH),
+         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_NONE)};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         char name[16];
         snprintf(name, sizeof name, "between%zu", i);
@@ -123,22 +124,26 @@ static husk_value shares(const start *s)
 {
     husk_value row = learnt(s, "r", 1, (int64_t[]){COLUMNS}), cube = learnt(s, "cube", 3, (int64_t[]){2, ROWS, 1});
     husk_value sum = binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD, .alpha = 2, .beta = -3}, row, s->h);
-    husk_value product = binary(s, (husk_binary_params){.op = HUSK_BINARY_MULTIPLY}, sum, cube);
+    husk_value product = binary(s, husk_binary_defaults(HUSK_BINARY_MULTIPLY), sum, cube);
     husk_value plain =
         binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1}, product, product);
-    return binary(s, (husk_binary_params){.op = HUSK_BINARY_DIVIDE}, plain, positive(s, row));
+    return binary(s, husk_binary_defaults(HUSK_BINARY_DIVIDE), plain, positive(s, row));
 }
 
 static husk_value along_axes(const start *s)
 {
     husk_value x = reshape(s, s->h, 2, 3, 4);
-    husk_value soft = husk_graph_softmax(s->graph, NULL, &HUSK_SOFTMAX_PARAMS(.axis_from_last = 1), x);
+    husk_value soft = husk_graph_softmax(s->graph, NULL, &HUSK_MAKE(husk_softmax_params, .axis = -2), x);
     husk_value sums =
-        husk_graph_reduce(s->graph, NULL, &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axes = 4), x);
+        husk_graph_reduce(s->graph, NULL,
+                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axis_count = 1, .axes = {-3}),
+                          x);
     husk_value most =
-        husk_graph_reduce(s->graph, NULL, &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axes = 3), soft);
+        husk_graph_reduce(s->graph, NULL,
+                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 2, .axes = {-2, -1}),
+                          soft);
     husk_value column = husk_graph_reshape(s->graph, NULL, most, 2, (int64_t[]){2, 1});
-    return binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD},
+    return binary(s, husk_binary_defaults(HUSK_BINARY_ADD),
                   husk_graph_reshape(s->graph, NULL, sums, 1, (int64_t[]){12}), column);
 }
 
@@ -155,9 +160,10 @@ static husk_value means_of_windows(const start *s)
 static husk_value normalised(const start *s)
 {
     husk_value x = reshape(s, s->h, 2, 4, 3);
-    husk_norm_params rms = HUSK_NORM_PARAMS(.kind = HUSK_NORM_RMS, .dimensions = 2);
-    husk_norm_params group = HUSK_NORM_PARAMS(.kind = HUSK_NORM_GROUP, .groups = 2);
-    husk_norm_params instance = HUSK_NORM_PARAMS(.kind = HUSK_NORM_INSTANCE);
+    husk_norm_params rms = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_RMS, .axis = -2, .epsilon = 1e-5f);
+    husk_norm_params group =
+        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 2, .axis = -1, .epsilon = 1e-5f);
+    husk_norm_params instance = husk_norm_defaults(HUSK_NORM_INSTANCE);
     husk_value y = husk_graph_norm_layer(s->graph, "rms", &HUSK_NORM_LAYER(.params = &rms), x);
     y = husk_graph_norm_layer(s->graph, "group", &HUSK_NORM_LAYER(.params = &group), y);
     y = husk_graph_activation(s->graph, NULL, &HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_SILU), y);
@@ -177,15 +183,20 @@ static husk_value loss(const start *s, husk_loss_params params, husk_value x, hu
 static husk_value weighted_labels(const start *s)
 {
     husk_value weights = positive(s, s->row);
-    husk_value entropy = loss(s, (husk_loss_params){.label_smoothing = 0.1f}, s->h, s->labels, weights, 0);
-    husk_value logarithms = husk_graph_softmax(s->graph, NULL, &HUSK_SOFTMAX_PARAMS(.log = 1), s->h);
-    husk_value each = loss(s, (husk_loss_params){.kind = HUSK_LOSS_NEGATIVE_LOG, .reduction = HUSK_LOSS_NONE},
+    husk_value entropy = loss(s, (husk_loss_params){.ignore_index = -100, .label_smoothing = 0.1f}, s->h,
+                              s->labels, weights, 0);
+    husk_value logarithms =
+        husk_graph_softmax(s->graph, NULL, &HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1), s->h);
+    husk_value each = loss(s,
+                           (husk_loss_params){.ignore_index = -100,
+                                              .kind = HUSK_LOSS_NEGATIVE_LOG,
+                                              .reduction = HUSK_LOSS_NONE},
                            logarithms, s->labels, weights, 0);
     husk_value one =
         husk_graph_reshape(s->graph, NULL, husk_graph_slice(s->graph, NULL, s->h, 0, 2, 1), 1, (int64_t[]){-1});
     husk_value soft = husk_graph_softmax(s->graph, NULL, NULL, s->row); // one row, of probabilities
     husk_value last = loss(s, (husk_loss_params){.reduction = HUSK_LOSS_SUM}, one, soft, 0, 0);
-    husk_binary_params add = {.op = HUSK_BINARY_ADD};
+    husk_binary_params add = husk_binary_defaults(HUSK_BINARY_ADD);
     return binary(s, add, binary(s, add, entropy, each), last);
 }
 
@@ -198,7 +209,7 @@ static husk_value weighted_logits(const start *s)
     husk_value logits = loss(s, (husk_loss_params){.kind = HUSK_LOSS_BINARY_LOGITS},
                              husk_graph_copy(s->graph, NULL, narrow), target, positive(s, row), positive(s, target));
     husk_loss_params huber = {.kind = HUSK_LOSS_HUBER, .beta = 0.5f, .reduction = HUSK_LOSS_SUM};
-    return binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD}, logits, loss(s, huber, narrow, target, 0, 0));
+    return binary(s, husk_binary_defaults(HUSK_BINARY_ADD), logits, loss(s, huber, narrow, target, 0, 0));
 }
 
 // ---- sequences ----
@@ -216,7 +227,7 @@ static husk_value last_states(const start *s)
                          learnt(s, "b4", 1, (int64_t[]){12}), 0};
     husk_graph_rnn(s->graph, NULL, &params, &HUSK_RNN_VALUES(.x = x, .h0 = h_n, .c0 = cells, .weights = more), &h_n,
                    &c_n);
-    return binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD}, h_n, c_n);
+    return binary(s, husk_binary_defaults(HUSK_BINARY_ADD), h_n, c_n);
 }
 
 static const struct {

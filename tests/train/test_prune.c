@@ -41,7 +41,8 @@ static husk_graph *network(int64_t width, husk_optimizer_params optimizer, uint6
 
 static husk_optimizer_params adam(float rate)
 {
-    return HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = rate);
+    return HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = rate, .beta = 0.9,
+                     .beta2 = 0.999, .epsilon = 1e-8);
 }
 
 // A parameter's elements; free.
@@ -290,7 +291,7 @@ START_TEST(doubles_are_pruned)
     husk_value x = husk_graph_input(graph, "x", HUSK_F64, 2, (int64_t[]){2, INPUTS});
     husk_value y = husk_graph_linear(graph, "fc", &HUSK_LINEAR_LAYER(.outputs = OUTPUTS), x);
     const husk_optimizer_params sgd =
-        HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = 0.1f, .momentum = 0.5f);
+        HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_SGD, .rate = 0.1, .momentum = 0.5);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &sgd);
     options.loss = husk_graph_reduce(graph, "loss", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), y);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);

@@ -495,8 +495,7 @@ START_TEST(a_quarter_of_the_size_knows_the_digits)
     husk_dataset *learnt, *asked;
     test_digits_open(&learnt, &asked);
     for (uint64_t seed = 1; seed <= (is_whole ? 3 : 1); seed++) {
-        husk_optimizer_params adam =
-            HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = is_whole ? 1e-3f : 4e-3f);
+        husk_optimizer_params adam = husk_adam(is_whole ? 1e-3f : 4e-3f);
         husk_graph *graph = test_graph(HUSK_F32, seed), *small = test_graph(HUSK_F32, seed);
         husk_value labels, logits = test_digits_network(graph, BATCH, width, &labels);
         husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam);

@@ -54,7 +54,7 @@ typedef struct known_rate {
     double rate;
 } known_rate;
 
-#define RATE(...) HUSK_RATE_PARAMS(.rate = 0.5, __VA_ARGS__)
+#define RATE(...) HUSK_MAKE(husk_rate_params, .rate = 0.5, __VA_ARGS__)
 
 // By hand: the ends, what follows them, defaults, steps that are large.
 START_TEST(ends_and_defaults_are_as_documented)
@@ -62,29 +62,36 @@ START_TEST(ends_and_defaults_are_as_documented)
     const uint64_t far = UINT64_MAX, early[] = {0, 1};
     const known_rate known[] = {
         {RATE(.kind = HUSK_RATE_CONSTANT), 7, 0.5},
-        {RATE(.kind = HUSK_RATE_STEP, .steps = 10), 25, 0.005},
-        {RATE(.kind = HUSK_RATE_STEP, .steps = 1), far, 0},
-        {RATE(.kind = HUSK_RATE_MULTI_STEP, .milestones = early, .milestone_count = 2), 0, 0.05},
-        {RATE(.kind = HUSK_RATE_EXPONENTIAL), 2, 0.5 * 0.95 * 0.95},
+        {RATE(.kind = HUSK_RATE_STEP, .steps = 10, .factor = 0.1), 25, 0.005},
+        {RATE(.kind = HUSK_RATE_STEP, .steps = 1, .factor = 0.1), far, 0},
+        {RATE(.kind = HUSK_RATE_MULTI_STEP, .milestones = early, .milestone_count = 2, .factor = 0.1), 0,
+         0.05},
+        {RATE(.kind = HUSK_RATE_EXPONENTIAL, .factor = 0.95, .steps = 1), 2, 0.5 * 0.95 * 0.95},
         {RATE(.kind = HUSK_RATE_EXPONENTIAL, .factor = 0.25, .steps = 10), 5, 0.25},
-        {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 8, .end_rate = 0.1), 2, 0.4},
-        {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 8, .end_rate = 0.1), far, 0.1},
+        {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 8, .end_rate = 0.1, .power = 1), 2, 0.4},
+        {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 8, .end_rate = 0.1, .power = 1), far, 0.1},
         {RATE(.kind = HUSK_RATE_COSINE, .steps = 8, .end_rate = 0.1), 4, 0.3},
         {RATE(.kind = HUSK_RATE_COSINE, .steps = 8, .end_rate = 0.1), 8, 0.1},
         {RATE(.kind = HUSK_RATE_COSINE, .steps = 8, .end_rate = 0.1), 9, 0.1},
-        {RATE(.kind = HUSK_RATE_COSINE_RESTARTS, .steps = 4), 4000002, 0.25},
+        {RATE(.kind = HUSK_RATE_COSINE_RESTARTS, .steps = 4, .growth = 1), 4000002, 0.25},
         {RATE(.kind = HUSK_RATE_COSINE_RESTARTS, .steps = 4, .growth = 2), 4 + 8 + 16, 0.5},
         {RATE(.kind = HUSK_RATE_COSINE_RESTARTS, .steps = 4, .growth = 2), 4 + 8 + 16 + 16, 0.25},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100), 0, 0.02},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100), 29, 0.5},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100), 99, 2e-6},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100), far, 2e-6},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
+         0, 0.02},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
+         29, 0.5},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
+         99, 2e-6},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
+         far, 2e-6},
         {RATE(.kind = HUSK_RATE_CONSTANT, .warmup = 4), 0, 0},
         {RATE(.kind = HUSK_RATE_CONSTANT, .warmup = 4), 1, 0.125},
         {RATE(.kind = HUSK_RATE_CONSTANT, .warmup = 4, .warmup_rate = 0.1), 2, 0.3},
         {RATE(.kind = HUSK_RATE_CONSTANT, .warmup = 4), 4, 0.5},
         {RATE(.kind = HUSK_RATE_COSINE, .steps = 8, .warmup = 4), 8, 0.25},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .warmup = 2, .warmup_rate = 0.04), 1, 0.03},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .warmup = 2, .warmup_rate = 0.04, .start_rate = 0.02,
+              .end_rate = 2e-6, .rise = 0.3),
+         1, 0.03},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         double rate = NAN;
@@ -110,24 +117,28 @@ START_TEST(wrong_schedules_are_refused)
 {
     const uint64_t falling[] = {4, 4};
     const refused_rate refused[] = {
-        {HUSK_RATE_PARAMS(.kind = (husk_rate_kind)8, .rate = 1), "kind 8 does not exist"},
-        {HUSK_RATE_PARAMS(.rate = -1), "rate is -1; it has to be finite and 0 or more"},
-        {HUSK_RATE_PARAMS(.rate = NAN), "rate is nan"},
-        {RATE(.kind = HUSK_RATE_STEP), "step needs steps"},
+        {HUSK_MAKE(husk_rate_params, .kind = (husk_rate_kind)8, .rate = 1), "kind 8 does not exist"},
+        {HUSK_MAKE(husk_rate_params, .rate = -1), "rate is -1; it has to be finite and 0 or more"},
+        {HUSK_MAKE(husk_rate_params, .rate = NAN), "rate is nan"},
+        {RATE(.kind = HUSK_RATE_STEP, .factor = 0.1), "step needs steps"},
         {RATE(.kind = HUSK_RATE_COSINE), "cosine needs steps"},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE), "one_cycle needs steps"},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
+         "one_cycle needs steps"},
         {RATE(.kind = HUSK_RATE_STEP, .steps = 1, .factor = -0.5),
          "factor is -0.5; it has to be finite and above 0"},
-        {RATE(.kind = HUSK_RATE_EXPONENTIAL, .factor = INFINITY), "factor is inf"},
+        {RATE(.kind = HUSK_RATE_EXPONENTIAL, .factor = INFINITY, .steps = 1), "factor is inf"},
         {RATE(.kind = HUSK_RATE_COSINE, .steps = 1, .end_rate = -2), "end_rate is -2"},
         {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 1, .power = -1),
          "power is -1; it has to be finite and above 0"},
-        {RATE(.kind = HUSK_RATE_MULTI_STEP), "multi_step needs milestones"},
-        {RATE(.kind = HUSK_RATE_MULTI_STEP, .milestones = falling, .milestone_count = 2),
+        {RATE(.kind = HUSK_RATE_MULTI_STEP, .factor = 0.1), "multi_step needs milestones"},
+        {RATE(.kind = HUSK_RATE_MULTI_STEP, .milestones = falling, .milestone_count = 2, .factor = 0.1),
          "milestones have to rise; number 1 is 4, behind 4"},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 3), "rise is 0.3 of 3 steps"},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 30, .rise = 1), "rise is 1 of 30 steps"},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 30, .start_rate = -1), "start_rate is -1"},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 3, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
+         "rise is 0.3 of 3 steps"},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 30, .rise = 1, .start_rate = 0.02, .end_rate = 2e-6),
+         "rise is 1 of 30 steps"},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 30, .start_rate = -1, .end_rate = 2e-6, .rise = 0.3),
+         "start_rate is -1"},
         {RATE(.warmup = 1, .warmup_rate = INFINITY), "warmup_rate is inf"},
         {{.size = 4096}, "size is 4096"},
     };
@@ -237,10 +248,10 @@ END_TEST
 static husk_graph *line(husk_graph_options options, float rate)
 {
     husk_graph *graph = test_graph(HUSK_F32, 1);
-    husk_optimizer_params sgd = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_SGD, .rate = rate);
+    husk_optimizer_params sgd = husk_sgd(rate);
     husk_value x = husk_graph_input(graph, "x", HUSK_F32, 1, (int64_t[]){2});
     husk_value w = husk_graph_parameter(graph, "w", 1, (int64_t[]){2}, NULL);
-    husk_loss_params square = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
+    husk_loss_params square = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     options.loss = husk_graph_loss(graph, "loss", &square, w, x, HUSK_NO_VALUE, HUSK_NO_VALUE);
     options.optimizer = rate > 0 ? &sgd : NULL;
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);
@@ -257,7 +268,7 @@ START_TEST(a_graph_follows_its_updates)
 {
     husk_graph *graph = line(HUSK_GRAPH_OPTIONS(.accumulate = 2), 1);
     husk_rate_params halves =
-        HUSK_RATE_PARAMS(.kind = HUSK_RATE_STEP, .rate = 0.5, .factor = 0.5, .steps = 1);
+        HUSK_MAKE(husk_rate_params, .kind = HUSK_RATE_STEP, .rate = 0.5, .factor = 0.5, .steps = 1);
     float w[2], wanted[2] = {0, 0};
     for (int batch = 0; batch < 6; batch++) {
         test_graph_ok(graph, husk_graph_schedule_rate(graph, &halves));

@@ -362,15 +362,19 @@ START_TEST(around_the_steps)
     double rate = 7;
     int64_t counts[4];
     FAILS(husk_rate_at(NULL, 0, &rate, &error), "husk_rate_at: params: it is NULL");
-    FAILS(husk_rate_at(&HUSK_RATE_PARAMS(.rate = 1), 0, NULL, &error), "husk_rate_at: rate: it is NULL");
+    FAILS(husk_rate_at(&HUSK_MAKE(husk_rate_params, .rate = 1), 0, NULL, &error),
+          "husk_rate_at: rate: it is NULL");
     FAILS(husk_rate_at(&(husk_rate_params){.size = 1}, 0, &rate, &error), "husk_rate_at: params: size is 1");
-#define RATE(words, ...) \
-    FAILS(husk_rate_at(&HUSK_RATE_PARAMS(__VA_ARGS__), 0, &rate, &error), "husk_rate_at: params: " words)
-    RATE("multi_step needs milestones", .kind = HUSK_RATE_MULTI_STEP, .rate = 1);
-    RATE("multi_step needs milestones", .kind = HUSK_RATE_MULTI_STEP, .rate = 1, .milestones = milestones);
+#define RATE(words, ...)                                                             \
+    FAILS(husk_rate_at(&HUSK_MAKE(husk_rate_params, __VA_ARGS__), 0, &rate, &error), \
+          "husk_rate_at: params: " words)
+    RATE("multi_step needs milestones", .kind = HUSK_RATE_MULTI_STEP, .rate = 1, .factor = 0.1);
+    RATE("multi_step needs milestones", .kind = HUSK_RATE_MULTI_STEP, .rate = 1, .milestones = milestones,
+         .factor = 0.1);
     RATE("power is -1", .kind = HUSK_RATE_POLYNOMIAL, .rate = 1, .steps = 2, .power = -1);
     RATE("power is inf", .kind = HUSK_RATE_POLYNOMIAL, .rate = 1, .steps = 2, .power = INFINITY);
-    RATE("rise is -1", .kind = HUSK_RATE_ONE_CYCLE, .rate = 1, .steps = 9, .rise = -1);
+    RATE("rise is -1", .kind = HUSK_RATE_ONE_CYCLE, .rate = 1, .steps = 9, .rise = -1, .start_rate = 0.02,
+         .end_rate = 2e-6);
     ck_assert(rate == 7);
 #define PLATEAU(words, ...)                                                          \
     FAILS(husk_plateau_step(&HUSK_PLATEAU_PARAMS(__VA_ARGS__), &plateau, 1, &error), \

@@ -165,7 +165,10 @@ START_TEST(names)
              husk_graph_linear(g, "fc", &HUSK_LINEAR_LAYER(.outputs = 2), x)),
             "husk_graph_linear: fc: name: there is a value fc.bias already");
     REFUSED((husk_graph_parameter(g, "n.running_mean", 0, NULL, NULL),
-             husk_graph_norm_layer(g, "n", &HUSK_NORM_LAYER(.params = &HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH)),
+             husk_graph_norm_layer(g, "n",
+                                   &HUSK_NORM_LAYER(.params = &HUSK_MAKE(husk_norm_params,
+                                                                         .kind = HUSK_NORM_BATCH, .axis = -1,
+                                                                         .epsilon = 1e-5f, .momentum = 0.1f)),
                                    x)),
             "husk_graph_norm_layer: n: name: there is a value n.running_mean already");
     REFUSED_VOID(husk_graph_output(g, NULL, x), "husk_graph_output: name: it is NULL");
@@ -266,8 +269,10 @@ START_TEST(views)
     REFUSED(husk_graph_permute(g, "p", x, (int32_t[]){1, -1}), "husk_graph_permute: p: order: ");
     REFUSED(husk_graph_permute(g, "p", x, (int32_t[]){0, 2}), "husk_graph_permute: p: order: ");
     REFUSED(husk_graph_slice(g, "s", none, 0, 0, 1), "husk_graph_slice: s: x: it is HUSK_NO_VALUE");
-    REFUSED(husk_graph_slice(g, "s", x, -1, 0, 1), "husk_graph_slice: s: dimension: -1; x is [4, 6]");
-    REFUSED(husk_graph_slice(g, "s", x, 2, 0, 1), "husk_graph_slice: s: dimension: 2; x is [4, 6]");
+    REFUSED(husk_graph_slice(g, "s", x, -3, 0, 1),
+            "husk_graph_slice: s: axis: is -3, must be -2 to 1: x has 2 dimensions");
+    REFUSED(husk_graph_slice(g, "s", x, 2, 0, 1),
+            "husk_graph_slice: s: axis: is 2, must be -2 to 1: x has 2 dimensions");
     REFUSED(husk_graph_slice(g, "s", x, 1, -1, 1), "husk_graph_slice: s: count: 1 elements from -1 on of 6");
     REFUSED(husk_graph_slice(g, "s", x, 1, 0, 0), "husk_graph_slice: s: count: 0 elements from 0 on of 6");
     REFUSED(husk_graph_slice(g, "s", x, 1, 0, 7), "husk_graph_slice: s: count: 7 elements from 0 on of 6");
@@ -347,7 +352,9 @@ START_TEST(what_is_done_to_each_element)
     REFUSED(husk_graph_binary(g, "b", NULL, x, none), "husk_graph_binary: b: b: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_binary(g, "b", NULL, x, labels), "husk_graph_binary: b: b: its dtype is i32");
     REFUSED(husk_graph_binary(g, "b", NULL, x, NEW(4)), "husk_graph_binary: b: b: its shape is [4]");
-    REFUSED(husk_graph_binary(g, "b", &HUSK_BINARY_PARAMS(.op = (husk_binary_op)99), x, x),
+    REFUSED(husk_graph_binary(g, "b",
+                              &HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)99, .alpha = 1, .beta = 1),
+                              x, x),
             "husk_graph_binary: b: params: op 99 does not exist");
     REFUSED(husk_graph_binary(g, "b", &(husk_binary_params){.size = 1}, x, x),
             "husk_graph_binary: b: params: size is 1");
@@ -361,16 +368,17 @@ START_TEST(what_is_done_to_each_element)
     REFUSED(husk_graph_softmax(g, "s", &(husk_softmax_params){.size = 1}, x),
             "husk_graph_softmax: s: params: size is 1");
     REFUSED(husk_graph_softmax(g, "s", NULL, none), "husk_graph_softmax: s: x: it is HUSK_NO_VALUE");
-    REFUSED(husk_graph_softmax(g, "s", NULL, flat), "husk_graph_softmax: s: params: axis_from_last is 0, x has 0");
-    REFUSED(husk_graph_softmax(g, "s", &HUSK_SOFTMAX_PARAMS(.axis_from_last = 2), x),
-            "husk_graph_softmax: s: params: axis_from_last is 2, x has 2 dimensions");
+    REFUSED(husk_graph_softmax(g, "s", NULL, flat),
+            "husk_graph_softmax: s: params: axis is -1, must be 0 to -1: x has 0");
+    REFUSED(husk_graph_softmax(g, "s", &HUSK_MAKE(husk_softmax_params, .axis = 2), x),
+            "husk_graph_softmax: s: params: axis is 2, must be -2 to 1: x has 2 dimensions");
     REFUSED(husk_graph_reduce(g, "r", &(husk_reduce_params){.size = 1}, x),
             "husk_graph_reduce: r: params: size is 1");
     REFUSED(husk_graph_reduce(g, "r", NULL, none), "husk_graph_reduce: r: x: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_reduce(g, "r", &HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)99), x),
             "husk_graph_reduce: r: params: kind 99 does not exist");
-    REFUSED(husk_graph_reduce(g, "r", &HUSK_REDUCE_PARAMS(.axes = 4), x),
-            "husk_graph_reduce: r: params: axes 0x4: x has 2 dimensions");
+    REFUSED(husk_graph_reduce(g, "r", &HUSK_REDUCE_PARAMS(.axis_count = 1, .axes = {-3}), x),
+            "husk_graph_reduce: r: params: axes[0] is -3, must be -2 to 1: x has 2 dimensions");
     REFUSED(husk_graph_dropout(g, "d", &(husk_dropout_params){.size = 1}, x),
             "husk_graph_dropout: d: params: size is 1");
     REFUSED(husk_graph_dropout(g, "d", NULL, none), "husk_graph_dropout: d: x: it is HUSK_NO_VALUE");
@@ -383,11 +391,12 @@ START_TEST(what_is_done_to_each_element)
     REFUSED(husk_graph_concat(g, "c", NULL, NULL, 1), "husk_graph_concat: c: inputs: one at least is wanted");
     REFUSED(husk_graph_concat(g, "c", NULL, &x, 0), "husk_graph_concat: c: inputs: one at least is wanted");
     REFUSED(husk_graph_concat(g, "c", NULL, &none, 1), "husk_graph_concat: c: inputs: it is HUSK_NO_VALUE");
-    REFUSED(husk_graph_concat(g, "c", NULL, &flat, 1), "husk_graph_concat: c: params: axis 0 of 0 dimensions");
+    REFUSED(husk_graph_concat(g, "c", NULL, &flat, 1),
+            "husk_graph_concat: c: params: axis is 0, must be 0 to -1: inputs[0] has 0 dimensions");
     REFUSED(husk_graph_concat(g, "c", &HUSK_CONCAT_PARAMS(.axis = 2), &x, 1),
-            "husk_graph_concat: c: params: axis 2 of 2");
+            "husk_graph_concat: c: params: axis is 2, must be -2 to 1: inputs[0] has 2 dimensions");
     REFUSED(husk_graph_concat(g, "c", &HUSK_CONCAT_PARAMS(.axis = -3), &x, 1),
-            "husk_graph_concat: c: params: axis -3 of 2");
+            "husk_graph_concat: c: params: axis is -3, must be -2 to 1: inputs[0] has 2 dimensions");
     REFUSED(husk_graph_concat(g, "c", NULL, (husk_value[]){x, row}, 2),
             "husk_graph_concat: c: inputs: number 1 has the shape [6], the first one [4, 6]");
 }
@@ -395,7 +404,7 @@ END_TEST
 
 START_TEST(losses)
 {
-#define LOSS(...) &HUSK_LOSS_PARAMS(__VA_ARGS__)
+#define LOSS(...) &HUSK_MAKE(husk_loss_params, __VA_ARGS__)
     REFUSED(husk_graph_loss(g, "l", NULL, none, labels, none, none), "husk_graph_loss: l: x: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_loss(g, "l", NULL, labels, labels, none, none), "husk_graph_loss: l: x: its dtype is i32");
     REFUSED(husk_graph_loss(g, "l", NULL, x, none, none, none), "husk_graph_loss: l: target: it is HUSK_NO_VALUE");
@@ -443,8 +452,8 @@ END_TEST
 
 START_TEST(normalisation)
 {
-#define NORM(...) &HUSK_NORM_PARAMS(__VA_ARGS__)
-    husk_norm_params batch = HUSK_NORM_PARAMS(.kind = HUSK_NORM_BATCH);
+#define NORM(...) &HUSK_MAKE(husk_norm_params, __VA_ARGS__)
+    husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     REFUSED(husk_graph_norm(g, "n", NULL, none, none, none, none, none),
             "husk_graph_norm: n: x: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_norm(g, "n", &(husk_norm_params){.size = 1}, x, none, none, none, none),
@@ -452,11 +461,11 @@ START_TEST(normalisation)
     REFUSED(husk_graph_norm(g, "n", NORM(.kind = (husk_norm_kind)99), x, none, none, none, none),
             "husk_graph_norm: n: params: kind 99 does not exist");
     REFUSED(husk_graph_norm(g, "n", NULL, flat, none, none, none, none),
-            "husk_graph_norm: n: params: dimensions is 0");
-    REFUSED(husk_graph_norm(g, "n", NORM(.dimensions = 3), x, none, none, none, none),
-            "husk_graph_norm: n: params: dimensions is 3, x's shape is [4, 6]");
-    REFUSED(husk_graph_norm(g, "n", NORM(.dimensions = UINT32_MAX), x, none, none, none, none),
-            "husk_graph_norm: n: params: dimensions is 4294967295, x's shape is [4, 6]");
+            "husk_graph_norm: n: params: axis is -1, must be 0 to -1: x has 0 dimensions");
+    REFUSED(husk_graph_norm(g, "n", NORM(.axis = 2), x, none, none, none, none),
+            "husk_graph_norm: n: params: axis is 2, must be -2 to 1: x has 2 dimensions");
+    REFUSED(husk_graph_norm(g, "n", NORM(.axis = INT32_MIN), x, none, none, none, none),
+            "husk_graph_norm: n: params: axis is -2147483648, must be -2 to 1: x has 2 dimensions");
     REFUSED(husk_graph_norm(g, "n", NORM(.kind = HUSK_NORM_GROUP), row, none, none, none, none),
             "husk_graph_norm: n: x: its shape is [6]; [N, C, space...] is wanted");
     REFUSED(husk_graph_norm(g, "n", NORM(.kind = HUSK_NORM_GROUP, .groups = 3), image, none, none, none, none),
@@ -605,7 +614,7 @@ START_TEST(layers)
     husk_conv_params grouped = HUSK_CONV_PARAMS(.groups = 3), short_conv = {.size = 1},
                      odd = HUSK_CONV_PARAMS(.groups = -1);
     husk_rnn_params short_rnn = {.size = 1}, gru = HUSK_RNN_PARAMS(.cell = HUSK_RNN_GRU, .hidden_size = 4);
-    husk_norm_params short_norm = {.size = 1}, unknown = HUSK_NORM_PARAMS(.kind = (husk_norm_kind)99);
+    husk_norm_params short_norm = {.size = 1}, unknown = husk_norm_defaults((husk_norm_kind)99);
 #define CONV(...) husk_graph_conv_layer(g, "c", &HUSK_CONV_LAYER(__VA_ARGS__), image)
     REFUSED(husk_graph_conv_layer(g, "c", &(husk_conv_layer){.size = 1}, image),
             "husk_graph_conv_layer: c: layer: size is 1");

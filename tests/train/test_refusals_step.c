@@ -137,7 +137,7 @@ START_TEST(what_is_not_compiled_does_nothing)
     g = NULL;
     every_call(HUSK_INVALID_ARGUMENT, NULL);
     ck_assert_str_eq(husk_graph_update_variants(NULL), "");
-    NOTHING_THERE(husk_graph_schedule_rate(NULL, &HUSK_RATE_PARAMS(.rate = 1)));
+    NOTHING_THERE(husk_graph_schedule_rate(NULL, &HUSK_MAKE(husk_rate_params, .rate = 1)));
     build(HUSK_F32);
     every_call(HUSK_INVALID_ARGUMENT, "");
     husk_graph_release(g);
@@ -216,7 +216,7 @@ START_TEST(a_variant_that_is_not_there_is_named)
 {
     for (int plan = 0; plan < 2; plan++) {
         build(HUSK_F32);
-        husk_softmax_params softmax = HUSK_SOFTMAX_PARAMS(.variant = "nothing");
+        husk_softmax_params softmax = HUSK_MAKE(husk_softmax_params, .variant = "nothing", .axis = -1);
         husk_gemm_params gemm = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = "nothing");
         husk_value made = plan ? husk_graph_gemm(g, "odd", &gemm, 1, x, y, HUSK_NO_VALUE)
                                : husk_graph_softmax(g, "odd", &softmax, y);

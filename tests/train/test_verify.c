@@ -281,12 +281,13 @@ END_TEST
 
 typedef struct sizes {
     int32_t space;
-    int64_t images, channels, filters, groups, in[3], window[3], stride[3], pad[3], pad_end[3], dilation[3];
+    int64_t images, channels, filters, groups, in[3], window[3], stride[3], pad[3], pad_end_extra[3],
+        dilation[3];
 } sizes;
 
 static const sizes shapes[] = {
     {2, 3, 16, 24, 1, {12, 17}, {3, 3}, {1, 1}, {1, 1}, {0}, {1, 1}},
-    {2, 2, 7, 5, 1, {9, 33}, {5, 4}, {2, 3}, {2, 0}, {1, 3}, {1, 2}},
+    {2, 2, 7, 5, 1, {9, 33}, {5, 4}, {2, 3}, {2, 0}, {-1, 3}, {1, 2}},
     {2, 2, 18, 18, 18, {14, 15}, {3, 3}, {1, 1}, {1, 1}, {0}, {1, 1}},
     {2, 5, 17, 17, 17, {11, 10}, {5, 5}, {2, 2}, {2, 2}, {0}, {1, 1}},
     {2, 2, 12, 20, 4, {10, 10}, {3, 3}, {2, 1}, {1, 1}, {0}, {1, 1}},
@@ -310,18 +311,18 @@ static void compile_shape(husk_context *context, const sizes *s, husk_dtype dtyp
     husk_conv_params params = HUSK_CONV_PARAMS(.groups = s->groups, .activation = act);
     memcpy(params.stride, s->stride, sizeof params.stride);
     memcpy(params.pad, s->pad, sizeof params.pad);
-    memcpy(params.pad_end, s->pad_end, sizeof params.pad_end);
+    memcpy(params.pad_end_extra, s->pad_end_extra, sizeof params.pad_end_extra);
     memcpy(params.dilation, s->dilation, sizeof params.dilation);
     const int64_t shape[5] = {s->images, s->channels, s->in[0], s->in[1], s->in[2]};
     const int64_t scale[5] = {1, 1, 1, 1, 1}; // a parameter in front, so that there is a gradient by x
     husk_conv_layer layer = HUSK_CONV_LAYER(.filters = s->filters, .params = &params);
     memcpy(layer.window, s->window, sizeof s->window);
     husk_value x = husk_graph_input(graph, "x", dtype, s->space + 2, shape);
-    const husk_binary_params times = HUSK_BINARY_PARAMS(.op = HUSK_BINARY_MULTIPLY);
+    const husk_binary_params times = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
     x = husk_graph_binary(graph, "scaled", &times, x,
                           husk_graph_parameter(graph, "scale", s->space + 2, scale, NULL));
     x = husk_graph_conv_layer(graph, "conv", &layer, x);
-    const husk_loss_params squares = HUSK_LOSS_PARAMS(.kind = HUSK_LOSS_MEAN_SQUARE);
+    const husk_loss_params squares = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     int64_t out[HUSK_MAX_RANK];
     husk_graph_shape(graph, x, out);
     husk_value target = husk_graph_input(graph, "target", dtype, s->space + 2, out);

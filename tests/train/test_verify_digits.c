@@ -38,7 +38,7 @@ static husk_graph *compile_digits(husk_context *context, uint64_t seed, uint32_t
     husk_graph *graph = NULL;
     husk_error error = {0};
     husk_value labels;
-    husk_optimizer_params adam = HUSK_OPTIMIZER_PARAMS(.kind = HUSK_OPTIMIZER_ADAM, .rate = 2e-3f);
+    husk_optimizer_params adam = husk_adam(2e-3);
     test_ok_error(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = seed), &graph, &error), &error);
     const husk_value logits = test_digits_network(graph, EXAMPLES, WIDE, &labels);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam, .unverified = unverified);

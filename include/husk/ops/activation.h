@@ -44,7 +44,7 @@ HUSK_API const char *husk_act_name(husk_act act);
 typedef struct husk_activation_params {
     uint32_t size;       /* sizeof this struct: HUSK_ACTIVATION_PARAMS sets it */
     husk_act activation;
-    float slope;         /* LEAKY_RELU alone; 0 means 0.01 */
+    float slope;         /* LEAKY_RELU alone, which has no default: PyTorch's and ONNX's is 0.01, 0 is RELU */
     const char *variant; /* NULL: chosen */
     uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
 } husk_activation_params;
@@ -68,7 +68,7 @@ HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_pa
  * dx = dy * activation'(x), from what forward read (x), what it wrote (y), or either: one of them may be NULL.
  *
  *     x    every kind
- *     y    NONE, RELU, LEAKY_RELU with a slope > 0, RELU6, SIGMOID, TANH: the kinds that PyTorch computes in place.
+ *     y    NONE, RELU, LEAKY_RELU with a slope >= 0, RELU6, SIGMOID, TANH: the kinds that PyTorch computes in place.
  *          Where both are given, y is read for these and x for the others.
  *
  * At kinks and for NaN as PyTorch: RELU and RELU6 have derivative 0 at 0 and 6, LEAKY_RELU the slope at 0; of a NaN

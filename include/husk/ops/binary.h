@@ -11,8 +11,8 @@
  *     POWER           y = a^b              as C's pow
  *     EQUAL ... GREATER_EQUAL   y = 1 where a == b, a != b, a < b, a <= b, a > b, a >= b; else 0
  *
- * alpha and beta are 1 where the params leave them 0. These are PyTorch's and ONNX's operators (alpha: PyTorch's add
- * and sub have one, of b); a comparison answers in the inputs' dtype.
+ * These are PyTorch's and ONNX's operators (beta is the alpha of PyTorch's add and sub); a comparison answers in the
+ * inputs' dtype.
  *
  * Shapes broadcast as in NumPy, PyTorch and ONNX: aligned at the last dimension, dimensions of 1 (or none) are
  * repeated. y has the broadcast shape.
@@ -49,14 +49,22 @@ typedef enum husk_binary_op {
 HUSK_API const char *husk_binary_name(husk_binary_op op);
 
 typedef struct husk_binary_params {
-    uint32_t size;       /* sizeof this struct: HUSK_BINARY_PARAMS sets it */
+    uint32_t size; /* sizeof this struct: husk_binary_defaults sets it */
     husk_binary_op op;
-    float alpha, beta;   /* 0 means 1; for the kinds above that have them */
+    float alpha, beta;   /* for the kinds above that have them: finite, 0 included */
     uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
     const char *variant; /* NULL: chosen */
 } husk_binary_params;
 
-#define HUSK_BINARY_PARAMS(...) HUSK_MAKE(husk_binary_params, __VA_ARGS__)
+/* To be changed afterwards: alpha and beta 1, all else 0. NULL params are those of ADD. */
+static inline husk_binary_params husk_binary_defaults(husk_binary_op op)
+{
+    husk_binary_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.op = op;
+    made.alpha = made.beta = 1;
+    return made;
+}
 
 /*
  * All tensors: one dtype (f32, f16, bf16, f64), any strides, rank 0 to 8; y may be a or b itself where that has y's

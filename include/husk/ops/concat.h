@@ -17,7 +17,7 @@ HUSK_BEGIN_DECLS
 
 typedef struct husk_concat_params {
     uint32_t size;       /* sizeof this struct: HUSK_CONCAT_PARAMS sets it */
-    int32_t axis;        /* 0 is the first dimension; -1 the last, -2 the one before it ... */
+    int32_t axis;        /* 0 is the first dimension, -1 the last; see husk/tensor.h */
     uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
     const char *variant; /* NULL: chosen */
 } husk_concat_params;

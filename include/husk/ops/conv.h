@@ -9,7 +9,7 @@
  *     w     [K, C / groups, filter...]   as x, or packed
  *     bias  [K], or NULL                 as x, or f32; packed
  *     y     [N, K, out...]               as x, or f32
- *     out = floor((in + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
+ *     out = floor((in + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1,   pad_end = pad + pad_end_extra
  *
  * x and y may have any strides that do not make y's elements coincide; packed NCHW and packed channels-last
  * (husk_tensor_make_channels_last) are the fast ones. w may have any strides. y must not overlap anything.
@@ -23,12 +23,15 @@
  *
  * Error, per element, with J = C / groups * filter elements: |error| <= (4 + 2 sqrt J) * 2^-24 * (sum |w x| + |bias|)
  * before the activation, and half a unit in the last place of f16 or bf16; in f64 2^-53 instead of 2^-24. That is for
- * rounding errors of either sign: where hundreds of terms and more are of one sign and alike, all but implicit_gemm
- * and panels may err by as much as (4 + J) * 2^-24 times the same (docs/operators.md). The Winograd variants' own
- * bounds, which HIGHEST permits, are that times husk_plan_error_factor's ratio and are derived in docs/operators.md
- * (arXiv 1509.09308), of the largest sum in a tile of outputs, where all of a filter counts that meets padding there
- * as well. Exclude them with the variant option. NaN and infinity propagate, except that Winograd spreads them over
- * the output tile. Denormals may be flushed to zero.
+ * rounding errors of either sign: where hundreds of terms and more are of one sign and alike, all but implicit_gemm and
+ * panels may err by as much as (4 + J) * 2^-24 times the same (docs/operators.md). NaN and infinity propagate.
+ * Denormals may be flushed to zero.
+ *
+ * In the precision HIGHEST no element of y, dx or dw depends on what it does not see. Winograd's algorithm (arXiv
+ * 1509.09308), which computes tiles of outputs together, is taken in HIGH and MEDIUM, where params.winograd is 1, and
+ * where a call or HUSK_VARIANT names its variant; a tuning database is no leave. Its bound is the above times
+ * husk_plan_error_factor's ratio (docs/operators.md derives it), of the largest sum in a tile, where all of a filter
+ * counts that meets padding there as well; NaN and infinity reach all of a tile.
  *
  * The gradients, of y = conv(x, w) + bias (PyTorch's conv_backward; ONNX's ConvTranspose is the first one):
  *
@@ -56,19 +59,18 @@
 HUSK_BEGIN_DECLS
 
 #define HUSK_MAX_SPACE 3
-/* For pad_end, where 0 means "as pad": no padding at the end. */
-#define HUSK_PAD_NONE (-1)
 
 typedef struct husk_conv_params {
     uint32_t size;                     /* sizeof this struct: HUSK_CONV_PARAMS sets it */
     int64_t stride[HUSK_MAX_SPACE];    /* one a space dimension, in their order; 0 means 1 */
     int64_t pad[HUSK_MAX_SPACE];       /* before the first element */
-    int64_t pad_end[HUSK_MAX_SPACE];   /* after the last; 0 means as pad, HUSK_PAD_NONE means none */
+    int64_t pad_end_extra[HUSK_MAX_SPACE]; /* after the last: so much more than pad, negative: less */
     int64_t dilation[HUSK_MAX_SPACE];  /* 0 means 1 */
     int64_t groups;                    /* 0 means 1 */
     husk_act activation;
-    float activation_slope;            /* LEAKY_RELU alone; 0 means 0.01 */
+    float activation_slope; /* LEAKY_RELU alone, as in husk_activation_params */
     husk_precision precision;
+    uint32_t winograd; /* 1: Winograd's algorithm may be taken, whatever the precision; see above */
     uint32_t accumulate;               /* of gradients alone: HUSK_ACCUMULATE_ bits */
     uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char *variant;               /* NULL: chosen; else a name, or "name:configuration" */
@@ -115,7 +117,15 @@ HUSK_API husk_status husk_conv_backward_weights(husk_queue *queue, const husk_co
  *     in = floor((out + pad + pad_end - dilation * (filter - 1) - 1) / stride) + 1
  *
  * Where a stride leaves several shapes of y for which that holds, y's own says which it is: PyTorch's output_padding is
- * the number of elements past the smallest; ONNX's output_shape with auto_pad is said by pad and pad_end.
+ * the number of elements past the fewest, (in - 1) * stride - pad - pad_end + dilation * (filter - 1) + 1. As there it
+ * is less than the stride or less than the dilation; what no element of x reaches is activation(bias). ONNX's
+ * output_shape with auto_pad is said by pad and pad_end_extra.
+ *
+ * Its gradients, with dz the gradient before the activation (husk_activation_backward), are other calls with the same
+ * params, activation NONE: by x husk_conv of dz and w, by w husk_conv_backward_weights with dz as x and x as dy, by
+ * bias the sum of dz over all dimensions but 1 (husk_reduce). Of an output_padding of s strides and more pad_end_extra
+ * is s strides less there; where pad_end has not so much, dz goes without its last elements (husk_tensor_slice), which
+ * no element of x reaches.
  */
 HUSK_API husk_status husk_conv_transpose(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,
                                          const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y);

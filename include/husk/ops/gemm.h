@@ -45,7 +45,7 @@ typedef struct husk_gemm_params {
     uint32_t transpose_a;     /* not 0: A is given as [k, m] */
     uint32_t transpose_b;     /* not 0: B is given as [n, k] */
     husk_act activation;
-    float activation_slope;   /* LEAKY_RELU alone; 0 means 0.01 */
+    float activation_slope; /* LEAKY_RELU alone, as in husk_activation_params */
     husk_precision precision;
     uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char
@@ -96,7 +96,7 @@ HUSK_API husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, con
  *     a       wanted for db, else it may be NULL
  *     b       wanted for da, else it may be NULL; never packed
  *     x, y    what the activation read and wrote, as for husk_activation_backward: y, which is the C that forward left,
- *             suffices for NONE (which needs neither), RELU, LEAKY_RELU with a slope > 0, RELU6, SIGMOID and TANH.
+ *             suffices for NONE (which needs neither), RELU, LEAKY_RELU with a slope >= 0, RELU6, SIGMOID and TANH.
  *             GELU, GELU_TANH and SILU want x: run husk_gemm without an activation, keep what it gives, and apply
  *             husk_activation to that. Where both are given, y is read for those kinds and x for the others.
  *     dy      [m, n] or [batch, m, n], with any strides

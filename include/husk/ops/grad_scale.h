@@ -27,19 +27,29 @@
 HUSK_BEGIN_DECLS
 
 typedef struct husk_grad_scale_params {
-    uint32_t size;    /* sizeof this struct: HUSK_GRAD_SCALE_PARAMS sets it */
-    float factor;     /* 0 means 1 */
+    uint32_t size;    /* sizeof this struct: husk_grad_scale_defaults sets it */
+    float factor;     /* finite, 0 included */
     float limit;      /* 0 means none */
     uint32_t divides; /* by 1 / by, which is computed first, as GradScaler does */
     uint32_t keeps;   /* found is not set to 0 */
     const char *variant; /* NULL: chosen */
     const husk_tensor *state; /* four elements, packed, of found's dtype; NULL: none. Beside found alone */
-    float growth;             /* of state's scale: 0 means 2; at least 1 */
-    float backoff;            /* 0 means 0.5; at most 1 */
-    uint32_t interval;        /* 0 means 2000 */
+    float growth;             /* of state's scale: at least 1 */
+    float backoff;            /* above 0, at most 1 */
+    uint32_t interval;        /* at least 1 */
 } husk_grad_scale_params;
 
-#define HUSK_GRAD_SCALE_PARAMS(...) HUSK_MAKE(husk_grad_scale_params, __VA_ARGS__)
+/* To be changed afterwards: factor 1, growth 2, backoff 0.5, interval 2000, all else 0. */
+static inline husk_grad_scale_params husk_grad_scale_defaults(void)
+{
+    husk_grad_scale_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.factor = 1;
+    made.growth = 2;
+    made.backoff = 0.5f;
+    made.interval = 2000;
+    return made;
+}
 
 /*
  * tensors: as for husk_grad_norm; no two overlap. by and found: f32 of one element, overlapping nothing (by: nothing

@@ -80,19 +80,27 @@ typedef enum husk_loss_reduction {
 } husk_loss_reduction;
 
 typedef struct husk_loss_params {
-    uint32_t size; /* sizeof this struct: HUSK_LOSS_PARAMS sets it */
+    uint32_t size; /* sizeof this struct: husk_loss_defaults sets it */
     husk_loss_kind kind;
     husk_loss_reduction reduction;
-    float beta;            /* SMOOTH_ABSOLUTE, HUBER: where they turn linear; 0: 1, as PyTorch */
+    float beta; /* where they turn linear. SMOOTH_ABSOLUTE: 0 (it is ABSOLUTE then) or more; HUBER: above 0 */
     float label_smoothing; /* CROSS_ENTROPY: 0 to 1 */
     uint32_t log_target;   /* DIVERGENCE, not 0: target holds logarithms */
-    uint32_t ignores;      /* not 0: ignore_index is given; 0: it is -100, as PyTorch's */
     uint32_t accumulate;   /* backward alone: HUSK_ACCUMULATE_INPUTS adds to dx */
-    int64_t ignore_index;
+    int64_t ignore_index;  /* of labels: rows that have it count nowhere */
     const char *variant; /* NULL: chosen */
 } husk_loss_params;
 
-#define HUSK_LOSS_PARAMS(...) HUSK_MAKE(husk_loss_params, __VA_ARGS__)
+/* PyTorch's, to be changed afterwards: beta 1, ignore_index -100, all else 0. NULL params: those of CROSS_ENTROPY. */
+static inline husk_loss_params husk_loss_defaults(husk_loss_kind kind)
+{
+    husk_loss_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.kind = kind;
+    made.beta = 1;
+    made.ignore_index = -100;
+    return made;
+}
 
 /* weight and positive_weight may be NULL. */
 HUSK_API husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,

@@ -7,7 +7,7 @@
  *
  * mean and variance (of n elements, divided by n) are those of a *set* of elements of x:
  *
- *     LAYER, RMS  the last `dimensions` dimensions of x, [leading..., trailing...]; a set for each leading index;
+ *     LAYER, RMS  the dimensions of x from `axis` on, [leading..., trailing...]; a set for each leading index;
  *                 scale, bias [trailing...], mean, rstd [leading...]      arXiv 1607.06450, 1910.07467
  *     GROUP       x [N, C, space...]: C / groups neighbouring channels of an image; scale, bias [C],
  *                 mean, rstd [N, groups]                                  arXiv 1803.08494
@@ -19,8 +19,8 @@
  * (ONNX's momentum is 1 minus PyTorch's, and its running variance is divided by n). It needs two elements a channel at
  * least. Without `training` the running statistics are used instead of x's; both must be given, and stay as they are.
  *
- * epsilon 0 means 1e-5: PyTorch's and ONNX's default for all kinds but PyTorch's RMS, which takes 2^-23. momentum 0
- * means 0.1. groups must divide C.
+ * An epsilon of 1e-5 is PyTorch's and ONNX's default for all kinds but PyTorch's RMS, which takes 2^-23. groups must
+ * divide C.
  *
  * Tensors: x and y have the same shape (LAYER, RMS: rank 1 to 8, others: rank 2 to 8) and dtype (f32, f16, bf16,
  * f64). Any strides, as long as neither the dimensions of a set nor those beside it are more than four after those that
@@ -67,22 +67,29 @@ typedef enum husk_norm_kind {
 /* "layer" ...; "unknown" for a number that is no kind. */
 HUSK_API const char *husk_norm_kind_name(husk_norm_kind kind);
 
-/* For epsilon: none is added. */
-#define HUSK_NORM_NO_EPSILON (-1.0f)
-
 typedef struct husk_norm_params {
-    uint32_t size; /* sizeof this struct: HUSK_NORM_PARAMS sets it */
+    uint32_t size; /* sizeof this struct: husk_norm_defaults sets it */
     husk_norm_kind kind;
-    uint32_t dimensions; /* LAYER, RMS: how many of the last dimensions are a set; 0 means 1 */
+    int32_t axis; /* LAYER, RMS: the first dimension of a set, which goes to the last; see husk/tensor.h */
     uint32_t groups;     /* GROUP; 0 means 1 */
-    float epsilon;       /* 0 means 1e-5; HUSK_NORM_NO_EPSILON */
-    float momentum;      /* BATCH with training: in (0, 1]; 0 means 0.1 */
+    float epsilon;       /* 0 or more */
+    float momentum;      /* BATCH with training: 0 (the running statistics stay) to 1 */
     uint32_t training;   /* BATCH: not 0: statistics of x, not the running ones */
     uint32_t accumulate; /* backward: husk_accumulate bits */
     const char *variant; /* NULL: chosen */
 } husk_norm_params;
 
-#define HUSK_NORM_PARAMS(...) HUSK_MAKE(husk_norm_params, __VA_ARGS__)
+/* To be changed afterwards: axis -1, epsilon 1e-5, momentum 0.1, all else 0. NULL params are those of LAYER. */
+static inline husk_norm_params husk_norm_defaults(husk_norm_kind kind)
+{
+    husk_norm_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.kind = kind;
+    made.axis = -1;
+    made.epsilon = 1e-5f;
+    made.momentum = 0.1f;
+    return made;
+}
 
 /* Inputs x, scale, bias; running_mean and running_variance in and out; outputs y, mean, rstd. */
 HUSK_API husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const husk_tensor *x,

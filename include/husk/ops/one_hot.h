@@ -18,13 +18,19 @@
 HUSK_BEGIN_DECLS
 
 typedef struct husk_one_hot_params {
-    uint32_t size;       /* sizeof this struct: HUSK_ONE_HOT_PARAMS sets it */
-    uint32_t has_values; /* 0: on is 1 and off is 0; 1: they are as they are below (smoothed labels) */
-    float on, off;
+    uint32_t size;       /* sizeof this struct: husk_one_hot_defaults sets it */
+    float on, off;       /* others than 1 and 0: smoothed labels */
     const char *variant; /* NULL: chosen */
 } husk_one_hot_params;
 
-#define HUSK_ONE_HOT_PARAMS(...) HUSK_MAKE(husk_one_hot_params, __VA_ARGS__)
+/* To be changed afterwards: on 1, off 0. NULL params are these. */
+static inline husk_one_hot_params husk_one_hot_defaults(void)
+{
+    husk_one_hot_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.on = 1;
+    return made;
+}
 
 /*
  * y must not overlap labels. Exact in f32 and f64; in f16 and bf16 on and off rounded. Without labels or classes

@@ -2,9 +2,8 @@
 /*
  * husk/ops/optimizer.h: one step of an optimizer on one parameter, in place.
  *
- * w is the parameter, g its gradient; first, second and third are what a kind keeps from step to step, zeros before
- * the first. Every element by itself, as PyTorch's torch.optim (ONNX: Momentum, Adam), with g := g + weight_decay w
- * beforehand, but for ADAMW:
+ * w is the parameter, g its gradient; first, second and third are what a kind keeps from step to step, zeros before the
+ * first. Every element by itself, as PyTorch's torch.optim, with g := g + weight_decay w beforehand, but for ADAMW:
  *
  *     SGD      without momentum w := w - rate g. With it first := momentum first + (1 - dampening) g, in step 1
  *              first := g; then w := w - rate first, with nesterov w := w - rate (g + momentum first)
@@ -15,6 +14,10 @@
  *              third := max(third, second), which then stands for second in
  *              w := w - rate / (1 - beta^step) first / (sqrt(second / (1 - beta2^step)) + epsilon)
  *     ADAMW    as ADAM, but w := (1 - rate weight_decay) w beforehand
+ *
+ * ONNX's Momentum is SGD with dampening = 1 - its beta, its T counting from 0, its norm_coefficient being weight_decay.
+ * ONNX's Adam adds epsilon before the root is corrected, and is ADAM with epsilon / sqrt(1 - beta2^step) and step = T;
+ * of T = 0 it corrects nothing, and its norm_coefficient_post shrinks w afterwards.
  *
  * 1 - beta and what depends on the step are computed on the host in double; with `skipped` the latter on the device,
  * where 1 - beta^step and its use err by 16 units of 2^-24 (2^-53 in f64) of the step.
@@ -62,19 +65,19 @@ typedef enum husk_optimizer_kind {
 HUSK_API const char *husk_optimizer_kind_name(husk_optimizer_kind kind);
 
 typedef struct husk_optimizer_params {
-    uint32_t size; /* sizeof this struct: HUSK_OPTIMIZER_PARAMS sets it */
+    uint32_t size; /* sizeof this struct: the functions below set it */
     husk_optimizer_kind kind;
-    float rate;         /* the learning rate, as it is: there is no default */
-    float momentum;     /* SGD, RMSPROP */
-    float dampening;    /* SGD */
-    float beta;         /* RMSPROP: 0 means 0.99 (PyTorch's alpha); ADAM, ADAMW: 0 means 0.9 */
-    float beta2;        /* ADAM, ADAMW: 0 means 0.999 */
-    float epsilon;      /* 0 means 1e-8 */
-    float weight_decay; /* 0: none, for ADAMW as well */
-    uint32_t nesterov;  /* SGD with momentum */
-    uint32_t centered;  /* RMSPROP */
-    uint32_t amsgrad;   /* ADAM, ADAMW */
-    uint64_t step;      /* 1, 2 ...: this step's number; 0 means 1 */
+    double rate;         /* the learning rate */
+    double momentum;     /* SGD, RMSPROP: 0 or more */
+    double dampening;    /* SGD: 0 or more */
+    double beta;         /* RMSPROP (PyTorch's alpha), ADAM, ADAMW: 0 or more, less than 1 */
+    double beta2;        /* ADAM, ADAMW: the same */
+    double epsilon;      /* RMSPROP, ADAM, ADAMW: 0 or more */
+    double weight_decay; /* 0 or more */
+    uint32_t nesterov;   /* SGD with momentum */
+    uint32_t centered;   /* RMSPROP */
+    uint32_t amsgrad;    /* ADAM, ADAMW */
+    uint64_t step;       /* 1, 2 ...: this step's number; 0 means 1 */
     const char *variant; /* NULL: chosen */
     const husk_tensor *scale; /* f32 (f64 beside an f64 w), one element; NULL: 1 */
     const husk_tensor *skip;  /* likewise; NULL: never */
@@ -83,7 +86,42 @@ typedef struct husk_optimizer_params {
     const husk_tensor *skipped; /* as scale; NULL: no earlier step was skipped */
 } husk_optimizer_params;
 
-#define HUSK_OPTIMIZER_PARAMS(...) HUSK_MAKE(husk_optimizer_params, __VA_ARGS__)
+/*
+ * PyTorch's defaults, to be changed afterwards: beta 0.9 (RMSPROP 0.99), beta2 0.999, epsilon 1e-8, weight_decay 0
+ * (ADAMW 0.01), all else 0. Every number is then taken as it is, 0 included.
+ */
+static inline husk_optimizer_params husk_optimizer_defaults(husk_optimizer_kind kind, double rate)
+{
+    husk_optimizer_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.kind = kind;
+    made.rate = rate;
+    made.beta = kind == HUSK_OPTIMIZER_RMSPROP ? 0.99 : 0.9;
+    made.beta2 = 0.999;
+    made.epsilon = 1e-8;
+    made.weight_decay = kind == HUSK_OPTIMIZER_ADAMW ? 0.01 : 0;
+    return made;
+}
+
+static inline husk_optimizer_params husk_sgd(double rate)
+{
+    return husk_optimizer_defaults(HUSK_OPTIMIZER_SGD, rate);
+}
+
+static inline husk_optimizer_params husk_rmsprop(double rate)
+{
+    return husk_optimizer_defaults(HUSK_OPTIMIZER_RMSPROP, rate);
+}
+
+static inline husk_optimizer_params husk_adam(double rate)
+{
+    return husk_optimizer_defaults(HUSK_OPTIMIZER_ADAM, rate);
+}
+
+static inline husk_optimizer_params husk_adamw(double rate)
+{
+    return husk_optimizer_defaults(HUSK_OPTIMIZER_ADAMW, rate);
+}
 
 HUSK_API husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *params, const husk_tensor *g,
                                     const husk_tensor *w, const husk_tensor *first, const husk_tensor *second,

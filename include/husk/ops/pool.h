@@ -9,14 +9,15 @@
  *     quotient with ceil_mode, less one where the last window would start past in + pad (PyTorch's and,
  *     since opset 19, ONNX's rule)
  *
- * MAX: the largest element under the window; padding never wins. A NaN under the window gives NaN (as
- * PyTorch). indices receives the position of the first largest element (the first NaN, if any) in the
- * channel's space, row-major, as PyTorch's return_indices; a window over padding alone gives -inf and -1.
- * AVG: the mean. Padding is left out of the count (ONNX's and oneDNN's default) unless count_pad is set
- * (PyTorch's default), which counts padding, though never what lies past in + pad + pad_end. A window over
- * nothing gives 0. Error: |error| <= (4 + 2 sqrt window elements) * 2^-24 * sum |x| / count.
+ * MAX: the largest element under the window; padding never wins. A NaN under the window gives NaN (as PyTorch). indices
+ * receives the position of the first largest element in the channel's space, row-major, as PyTorch's return_indices; of
+ * several NaN the first (PyTorch: the last); a window over padding alone gives -inf and -1. AVG: the mean. Padding is
+ * left out of the count (ONNX's and oneDNN's default) unless count_pad is set (PyTorch's default), which counts
+ * padding, though never what lies past in + pad + pad_end. A window over nothing gives 0. Error: |error| <= (4 + 2 sqrt
+ * window elements) * 2^-24 * sum |x| / count.
  *
- * pad and pad_end are less than the window's extent. y and indices must not overlap anything.
+ * pad_end = pad + pad_end_extra. pad and pad_end are less than the window's extent. y and indices must not overlap
+ * anything.
  *
  * The gradient: dx is the sum, over the windows an element lies under, of
  *
@@ -53,7 +54,7 @@ typedef struct husk_pool_params {
     int64_t window[HUSK_MAX_SPACE];   /* one a space dimension; required unless global */
     int64_t stride[HUSK_MAX_SPACE];   /* 0 means as window (PyTorch's default; ONNX's is 1) */
     int64_t pad[HUSK_MAX_SPACE];
-    int64_t pad_end[HUSK_MAX_SPACE];  /* 0 means as pad, HUSK_PAD_NONE means none */
+    int64_t pad_end_extra[HUSK_MAX_SPACE]; /* after the last: so much more than pad, negative: less */
     int64_t dilation[HUSK_MAX_SPACE]; /* 0 means 1 */
     uint32_t global; /* not 0: the window is all of space; window, stride, pad, dilation unset */
     uint32_t ceil_mode;               /* not 0: the ceiling, see above */

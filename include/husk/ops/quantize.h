@@ -33,7 +33,8 @@ typedef struct husk_quantization {
 
 typedef struct husk_quantize_params {
     uint32_t size;       /* sizeof this struct: HUSK_QUANTIZE_PARAMS sets it */
-    uint32_t axis;       /* the dimension of the channels; without channels it does not count */
+    int32_t axis; /* the dimension of the channels, 0 the first, -1 the last (husk/tensor.h); without channels
+                            it does not count */
     const char *variant; /* NULL: chosen */
 } husk_quantize_params;
 

@@ -39,7 +39,7 @@ HUSK_BEGIN_DECLS
 typedef struct husk_quantized_gemm_params {
     uint32_t size;            /* sizeof this struct: HUSK_QUANTIZED_GEMM_PARAMS sets it */
     husk_act activation;      /* none where C is i32 */
-    float activation_slope;   /* LEAKY_RELU alone; 0 means 0.01 */
+    float activation_slope;   /* LEAKY_RELU alone, as in husk_activation_params */
     uint64_t workspace_limit; /* most bytes of scratch; 0: the default, see husk_plan_workspace */
     const char *variant;      /* NULL: chosen */
 } husk_quantized_gemm_params;

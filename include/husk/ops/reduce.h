@@ -12,8 +12,8 @@
  *     NORM         y = sqrt(sum x^2)                           PyTorch's norm, ONNX's ReduceL2
  *     LOG_SUM_EXP  y = log(sum e^x)                            without overflow: the largest x is taken out first
  *
- * params.axes says which dimensions: bit d is the dimension d from the last (bit 0 the last one, bit 1 the one before
- * it), and 0, the default, all of them. n is the number of elements reduced to one.
+ * params.axes says which dimensions, in any order: 0 is the first, -1 the last (husk/tensor.h). Without any, the
+ * default, all are. n is the number of elements reduced to one.
  *
  * x: f32, f16 or bf16 (computed in f32), or f64; rank 0 to 8, any strides. y: of x's rank with 1 for every reduced
  * dimension, or without these dimensions (PyTorch's keepdim and ONNX's keepdims say which; here y's shape does); x's
@@ -83,7 +83,8 @@ HUSK_API const char *husk_reduce_kind_name(husk_reduce_kind kind);
 typedef struct husk_reduce_params {
     uint32_t size; /* sizeof this struct: HUSK_REDUCE_PARAMS sets it */
     husk_reduce_kind kind;
-    uint32_t axes;       /* bit d: the dimension d from the last is reduced; 0: all are */
+    int32_t axis_count;          /* how many of the axes below count; 0: all dimensions are reduced */
+    int32_t axes[HUSK_MAX_RANK]; /* no two the same dimension */
     uint32_t accumulate; /* husk_accumulate's bits, of the gradient alone */
     const char *variant; /* NULL: chosen */
 } husk_reduce_params;

@@ -25,7 +25,7 @@
  *     reserve  [R]              f32, or f64 beside f64, or NULL; for training: receives what husk_rnn_backward reads,
  *                               the gates of all steps and lower layers' outputs; R of husk_rnn_reserve_size at least.
  *                               Without it a run is as fast as inference can be
- *   Weights and states are packed row-major, or strided with a last stride of 1.
+ *   Weights, states and y are packed row-major, or strided with a last stride of 1 (UNSUPPORTED otherwise).
  *
  * lengths lie in device memory, between 0 and T (others are clamped); sequence b takes lengths[b] steps. Past
  * its end y is 0, and h_n, c_n are the states after its last step. The backward direction begins at each

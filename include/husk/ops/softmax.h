@@ -33,14 +33,21 @@
 HUSK_BEGIN_DECLS
 
 typedef struct husk_softmax_params {
-    uint32_t size;           /* sizeof this struct: HUSK_SOFTMAX_PARAMS sets it */
-    uint32_t axis_from_last; /* 0: the last dimension, 1: the one before it ... */
-    uint32_t log;            /* not 0: log-softmax */
-    uint32_t accumulate;     /* backward alone: HUSK_ACCUMULATE_INPUTS adds to dx */
-    const char *variant;     /* NULL: chosen */
+    uint32_t size;       /* sizeof this struct: husk_softmax_defaults sets it */
+    int32_t axis;        /* 0 is the first dimension, -1 the last; see husk/tensor.h */
+    uint32_t log;        /* not 0: log-softmax */
+    uint32_t accumulate; /* backward alone: HUSK_ACCUMULATE_INPUTS adds to dx */
+    const char *variant; /* NULL: chosen */
 } husk_softmax_params;
 
-#define HUSK_SOFTMAX_PARAMS(...) HUSK_MAKE(husk_softmax_params, __VA_ARGS__)
+/* To be changed afterwards: axis -1, all else 0. NULL params are these. */
+static inline husk_softmax_params husk_softmax_defaults(void)
+{
+    husk_softmax_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.axis = -1;
+    return made;
+}
 
 HUSK_API husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *x,
                                   const husk_tensor *y);

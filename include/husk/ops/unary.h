@@ -11,7 +11,8 @@
  *     CLAMP       y = min(max(x, low), high)  POWER    y = x^exponent, as C's pow
  *
  * NaN gives NaN, but SIGN(NaN) = 0 as in PyTorch and POWER with exponent 0 is 1. These are PyTorch's and ONNX's
- * definitions (CLAMP: ONNX's Clip; where low > high, y = high).
+ * definitions (CLAMP: ONNX's Clip; where low > high, y = high), but for POWER of -infinity with exponents -1/2 and 1/2:
+ * 0 and infinity here, as C's pow and ONNX's Pow, while PyTorch takes a root there and gives NaN.
  */
 #ifndef HUSK_OPS_UNARY_H
 #define HUSK_OPS_UNARY_H
@@ -78,7 +79,8 @@ HUSK_API husk_status husk_unary(husk_queue *queue, const husk_unary_params *para
  *          given, y is read for these and x for the others.
  *
  * As PyTorch: SIGN, FLOOR, CEIL and ROUND have the gradient 0; ABSOLUTE dy * SIGN(x); CLAMP dy where
- * low <= x <= high, else 0; POWER dy * exponent * x^(exponent - 1), with exponent 0 the gradient 0.
+ * low <= x <= high, else 0; POWER dy * exponent * x^(exponent - 1), with exponent 0 the gradient 0
+ * (of -infinity with exponents 1/2 and 3/2 PyTorch gives NaN, as above).
  *
  * All tensors: one shape, one dtype (f32, f16, bf16, f64), any strides; dx may be dy itself, x or y, otherwise dx must
  * not overlap them. accumulate: HUSK_ACCUMULATE_INPUTS adds to dx. |error| <= 16 * 2^-24 * |dx|, RSQRT 32, POWER

@@ -124,12 +124,20 @@ HUSK_API husk_status husk_graph_quantize(husk_graph *graph, const husk_safetenso
 /* ---- distillation ---------------------------------------------------------------------------------------- */
 
 typedef struct husk_distillation_params {
-    uint32_t size;     /* sizeof this struct: HUSK_DISTILLATION_PARAMS sets it */
-    float temperature; /* by which both networks' logits are divided, above 0; 0 means 4 */
-    float weight;      /* of the teacher's part, above 0 to 1; 0 means 0.9 */
+    uint32_t size;     /* sizeof this struct: husk_distillation_defaults sets it */
+    float temperature; /* by which both networks' logits are divided, above 0 */
+    float weight;      /* of the teacher's part, 0 to 1 */
 } husk_distillation_params;
 
-#define HUSK_DISTILLATION_PARAMS(...) HUSK_MAKE(husk_distillation_params, __VA_ARGS__)
+/* To be changed afterwards: temperature 4, weight 0.9. NULL params are these. */
+static inline husk_distillation_params husk_distillation_defaults(void)
+{
+    husk_distillation_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.temperature = 4;
+    made.weight = 0.9f;
+    return made;
+}
 
 /*
  * The loss of a student that learns from a teacher's logits, and from labels where there are some (arXiv 1503.02531):

@@ -5,7 +5,9 @@
  * A schedule is a function of the step alone, the number of updates done before: 0 for the first. Nothing is to be kept
  * in a checkpoint, and a resumed run takes the rate it would have had:
  *
- *     husk_rate_params rate = HUSK_RATE_PARAMS(.kind = HUSK_RATE_COSINE, .rate = 1e-3, .steps = 10000, .warmup = 500);
+ *     husk_rate_params rate = husk_rate_defaults(HUSK_RATE_COSINE, 1e-3);
+ *     rate.steps = 10000;
+ *     rate.warmup = 500;
  *     husk_graph_schedule_rate(graph, &rate);      before each husk_graph_step
  *
  * With s the step less warmup, T = steps and r = rate:
@@ -56,23 +58,41 @@ HUSK_API const char *husk_rate_kind_name(husk_rate_kind kind);
 
 /* Rates are finite and 0 or more. What a kind does not use is not looked at. */
 typedef struct husk_rate_params {
-    uint32_t size;     /* sizeof this struct: HUSK_RATE_PARAMS sets it */
+    uint32_t size; /* sizeof this struct: husk_rate_defaults sets it */
     husk_rate_kind kind;
     double rate;       /* required */
-    double factor;     /* STEP, MULTI_STEP, EXPONENTIAL: above 0; 0 means 0.1, for EXPONENTIAL 0.95 */
-    uint64_t steps;    /* STEP, POLYNOMIAL, COSINE, COSINE_RESTARTS, ONE_CYCLE: 1 or more; EXPONENTIAL: 0 means 1 */
+    double factor;     /* STEP, MULTI_STEP, EXPONENTIAL: above 0 */
+    uint64_t steps;    /* STEP, EXPONENTIAL, POLYNOMIAL, COSINE, COSINE_RESTARTS, ONE_CYCLE: 1 or more */
     const uint64_t *milestones; /* MULTI_STEP: rising */
     size_t milestone_count;
-    double end_rate;   /* POLYNOMIAL, COSINE, COSINE_RESTARTS; ONE_CYCLE: 0 means start_rate / 10,000 */
-    double power;      /* POLYNOMIAL: above 0; 0 means 1 */
-    uint32_t growth;   /* COSINE_RESTARTS: 0 means 1 */
-    double start_rate; /* ONE_CYCLE: 0 means rate / 25 */
-    double rise;       /* ONE_CYCLE: the part of the steps that go up, below 1, rise steps above 1; 0 means 0.3 */
+    double end_rate;   /* POLYNOMIAL, COSINE, COSINE_RESTARTS, ONE_CYCLE */
+    double power;      /* POLYNOMIAL: above 0 */
+    uint32_t growth;   /* COSINE_RESTARTS: 1 or more */
+    double start_rate; /* ONE_CYCLE */
+    double rise;       /* ONE_CYCLE: the part of the steps that go up, below 1, rise steps above 1 */
     uint64_t warmup;   /* steps; 0: none */
     double warmup_rate; /* of the first of them */
 } husk_rate_params;
 
-#define HUSK_RATE_PARAMS(...) HUSK_MAKE(husk_rate_params, __VA_ARGS__)
+/*
+ * To be changed afterwards: factor 0.1 (EXPONENTIAL 0.95), power 1, growth 1, rise 0.3, start_rate rate / 25 and, of
+ * ONE_CYCLE, end_rate rate / 250,000, as PyTorch has them; all else 0. steps has no default, but EXPONENTIAL's of 1.
+ */
+static inline husk_rate_params husk_rate_defaults(husk_rate_kind kind, double rate)
+{
+    husk_rate_params made = HUSK_ZEROS;
+    made.size = (uint32_t)sizeof made;
+    made.kind = kind;
+    made.rate = rate;
+    made.factor = kind == HUSK_RATE_EXPONENTIAL ? 0.95 : 0.1;
+    made.steps = kind == HUSK_RATE_EXPONENTIAL ? 1 : 0;
+    made.power = 1;
+    made.growth = 1;
+    made.start_rate = rate / 25;
+    made.end_rate = kind == HUSK_RATE_ONE_CYCLE ? made.start_rate / 10000 : 0;
+    made.rise = 0.3;
+    return made;
+}
 
 /* The rate for this step. */
 HUSK_API husk_status husk_rate_at(const husk_rate_params *params, uint64_t step, double *rate, husk_error *error);

@@ -137,7 +137,7 @@ HUSK_API husk_status husk_graph_step(husk_graph *graph);
 HUSK_API husk_status husk_graph_micro_batch(husk_graph *graph, uint32_t index);
 
 /* The learning rate from now on. */
-HUSK_API husk_status husk_graph_set_rate(husk_graph *graph, float rate);
+HUSK_API husk_status husk_graph_set_rate(husk_graph *graph, double rate);
 
 /*
  * How far training has come: with parameters, statistics and states, and the loss scale where there is one, it is all
