@@ -205,7 +205,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=1.0, help="a round of one contender; default 1")
     parser.add_argument("--json", metavar="FILE")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # options before networks, too
     unknown = [n for n in options.networks if n not in NETWORKS]
     if unknown:
         parser.error(f"there is no network {unknown[0]}; networks: {' '.join(NETWORKS)}")
