@@ -15,7 +15,7 @@
 #define HUSK_EXAMPLE_DATA "data"
 #endif
 
-enum { BATCH = 32, EPOCHS = 10, CLASSES = 10, SEED = 1 };
+enum { BATCH = 32, EPOCHS = 30, CLASSES = 10, SEED = 1 };
 
 typedef struct trainer {
     husk_dist *dist;
@@ -33,7 +33,7 @@ static husk_value build(husk_graph *graph, int64_t batch)
 {
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
     husk_pool_params halves = HUSK_POOL_PARAMS(.window = {2, 2});
-    husk_conv_layer conv = HUSK_CONV_LAYER(.filters = 32, .window = {3, 3}, .params = &same);
+    husk_conv_layer conv = HUSK_CONV_LAYER(.filters = 48, .window = {3, 3}, .params = &same);
     husk_value images = husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){batch, 8, 8});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){batch});
     husk_value x = husk_graph_reshape(graph, "channels", images, 4, (int64_t[]){batch, 1, 8, 8});
@@ -119,8 +119,13 @@ static husk_status train_epoch(trainer *t, uint64_t epoch)
 {
     husk_batch batch = {0};
     husk_status status = HUSK_OK;
+    husk_rate_params rate =
+        husk_rate_defaults(HUSK_RATE_COSINE, 2e-3); /* of the step alone: a resumed run goes on */
+    rate.steps = EPOCHS * (uint64_t)husk_feed_batches(t->train_feed);
     while (!batch.is_last && !status) {
         status = next_batch(t, t->train_feed, &batch);
+        if (!status)
+            status = husk_graph_schedule_rate(t->graph, &rate);
         if (!status)
             status = husk_parallel_step(t->parallel);
     }

@@ -99,9 +99,13 @@ static husk_status time_flush(const quirk_run *r, const husk__kernel *kernel, ui
 bool husk__flush_costs(const uint64_t flushing_ns[HUSK__FLUSH_PAIRS], const uint64_t plain_ns[HUSK__FLUSH_PAIRS])
 {
     int dearer = 0;
-    for (int i = 0; i < HUSK__FLUSH_PAIRS; ++i)
+    uint64_t flushing = UINT64_MAX, plain = UINT64_MAX;
+    for (int i = 0; i < HUSK__FLUSH_PAIRS; ++i) {
         dearer += flushing_ns[i] > 2 * plain_ns[i];
-    return 2 * dearer > HUSK__FLUSH_PAIRS;
+        flushing = flushing_ns[i] < flushing ? flushing_ns[i] : flushing;
+        plain = plain_ns[i] < plain ? plain_ns[i] : plain;
+    }
+    return 2 * dearer > HUSK__FLUSH_PAIRS && 2 * flushing > 3 * plain;
 }
 
 // Whether the library's functions are called where denormal numbers are flushed: 4.0 times as slow on PoCL 6.0, as fast

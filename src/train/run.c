@@ -315,8 +315,10 @@ static void note_variant(husk_graph *graph, const char *op, bool with_configurat
     const husk_plan *plan = husk_queue_plan(graph->queue);
     char *text = graph->compiled->update_variants;
     const size_t used = strlen(text);
-    snprintf(text + used, HUSK__UPDATE_VARIANTS - used, "%s%s %s%s%s", used ? ", " : "", op, husk_plan_variant(plan),
-             with_configuration ? ":" : "", with_configuration ? husk_plan_configuration(plan) : "");
+    const bool keeps = husk_context_has_quirk(husk_queue_context(graph->queue), HUSK_QUIRK_FLUSH);
+    snprintf(text + used, HUSK__UPDATE_VARIANTS - used, "%s%s %s%s%s%s", used ? ", " : "", op,
+             husk_plan_variant(plan), with_configuration ? ":" : "",
+             with_configuration ? husk_plan_configuration(plan) : "", keeps ? " with denormals" : "");
 }
 
 const char *husk_graph_update_variants(const husk_graph *graph)

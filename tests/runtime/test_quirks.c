@@ -248,6 +248,24 @@ START_TEST(a_machine_that_changes_its_speed_is_no_cost_of_flushing)
 }
 END_TEST
 
+// Where other processes want the processors every other launch waits for its turn, three to thirty times as long.
+START_TEST(other_processes_are_no_cost_of_flushing)
+{
+    husk_ref_random random = {.seed = 4};
+    for (int draw = 0; draw < 2000; draw++) {
+        uint64_t flushing[HUSK__FLUSH_PAIRS], plain[HUSK__FLUSH_PAIRS];
+        for (int i = 0; i < HUSK__FLUSH_PAIRS; i++) {
+            const uint64_t waits[] =
+                {(uint64_t)(test_one_in(&random, 2) ? 300 + husk_ref_random_below(&random, 2700) : 0),
+                 (uint64_t)(test_one_in(&random, 2) ? 300 + husk_ref_random_below(&random, 2700) : 0)};
+            flushing[i] = 100 + waits[0];
+            plain[i] = 100 + waits[1];
+        }
+        ck_assert_msg(!husk__flush_costs(flushing, plain), "draw %d", draw);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quirks");
@@ -255,6 +273,7 @@ int main(void)
     tcase_add_test(tests, what_a_wrong_compiler_makes_is_found);
     tcase_add_test(tests, flushing_that_costs_time_is_found);
     tcase_add_test(tests, a_machine_that_changes_its_speed_is_no_cost_of_flushing);
+    tcase_add_test(tests, other_processes_are_no_cost_of_flushing);
     tcase_add_test(tests, what_runs_into_no_fault_is_none);
     tcase_add_test(tests, what_cannot_be_run_is_not_tried);
     tcase_add_test(tests, what_is_no_question_is_refused);

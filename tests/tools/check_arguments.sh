@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_arguments.sh SOURCE: the comparisons with PyTorch take options before, between and after names. A module of
-# PyTorch's name that has nothing in it stands for it, as the arguments are read before it is needed; what is asked for is
-# an unknown network, and help.
+# check_arguments.sh SOURCE: the comparison with PyTorch takes options before, between and after networks. A module of
+# PyTorch's name that has nothing in it stands for it, as the arguments are read before it is needed; what is asked for
+# is an unknown network.
 set -eu
 source=$1
 work=$(mktemp -d)

@@ -123,7 +123,8 @@ HUSK_API husk_status husk_graph_backward(husk_graph *graph);
 HUSK_API husk_status husk_graph_update(husk_graph *graph);
 /*
  * The variants that decide an update's bits, "grad_norm grid:64, optimizer grid", as compiling or the last update has
- * chosen them: where two processes have others, the same gradients give other bits. The graph's; "" without an
+ * chosen them: where two processes have others, the same gradients give other bits. "with denormals"
+ * stands behind one whose programs keep denormal numbers (HUSK_QUIRK_FLUSH). The graph's; "" without an
  * optimizer, and before the first update of a graph that was compiled `cold`.
  */
 HUSK_API const char *husk_graph_update_variants(const husk_graph *graph);
