@@ -28,7 +28,7 @@ HUSK_API void husk_buffer_retain(husk_buffer *buffer);
 /*
  * The last release gives the memory back, once what was enqueued with it has ended. Calls refuse a buffer, and a tensor
  * that names it, after that: not for ever, since another buffer may have its address when 256 others were released
- * since, and not once its context is gone.
+ * since, and not once its context was trimmed or is gone.
  */
 HUSK_API void husk_buffer_release(husk_buffer *buffer);
 HUSK_API uint64_t husk_buffer_size(const husk_buffer *buffer);

@@ -138,8 +138,9 @@ typedef struct husk_memory_stats {
 
 HUSK_API void husk_context_memory_stats(const husk_context *context, husk_memory_stats *stats);
 /*
- * Return cached memory to the driver until at most keep_bytes remain cached. What enqueued work uses stays, and counts,
- * until that has ended: wait for the queues first.
+ * Return cached memory to the driver until at most keep_bytes remain cached, and the host what is kept of buffers that
+ * were released (husk/buffer.h). What enqueued work uses stays, and counts, until that has ended: wait for the queues
+ * first.
  */
 HUSK_API void husk_context_trim(husk_context *context, uint64_t keep_bytes);
 

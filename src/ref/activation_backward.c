@@ -100,8 +100,8 @@ husk_ref_value husk_ref_activation_backward_at(const husk_ref_activation_backwar
     const double v = husk_ref_load(from, husk_ref_offset(from, index));
     const double derivative = is_from_y ? husk_ref_activation_derivative_of_y(act, params->slope, v)
                                         : husk_ref_activation_derivative(act, params->slope, v);
-    // Where the derivative is 0 by definition, whatever dy is.
-    const bool is_cut = derivative == 0.0 && own_error(act, 1.0, 0.0) == 0.0;
+    // Where the derivative is 0 by definition, whatever dy is. A slope of 0 is a factor.
+    const bool is_cut = derivative == 0.0 && act != HUSK_ACT_LEAKY_RELU && own_error(act, 1.0, 0.0) == 0.0;
     husk_ref_value result = {.value = is_cut ? 0.0 : dy * derivative, .terms = is_cut ? 0 : 1};
     result.magnitude = fabs(result.value);
     result.bound = own_error(act, dy, derivative);

@@ -22,13 +22,22 @@ void husk__buffers_init(husk_context *context)
     context->released.count = 0;
 }
 
-void husk__buffers_destroy(husk_context *context)
+void husk__buffers_trim(husk_context *context)
 {
+    pthread_mutex_lock(&context->released.lock);
     while (context->released.first) {
         husk_buffer *next = context->released.first->next;
         free(context->released.first);
         context->released.first = next;
     }
+    context->released.last = &context->released.first;
+    context->released.count = 0;
+    pthread_mutex_unlock(&context->released.lock);
+}
+
+void husk__buffers_destroy(husk_context *context)
+{
+    husk__buffers_trim(context);
     pthread_mutex_destroy(&context->released.lock);
 }
 

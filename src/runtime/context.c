@@ -283,8 +283,10 @@ void husk_context_memory_stats(const husk_context *context, husk_memory_stats *s
 
 void husk_context_trim(husk_context *context, uint64_t keep_bytes)
 {
-    if (context && !husk__is_forked())
-        husk__pool_trim(&context->pool, keep_bytes);
+    if (!context || husk__is_forked())
+        return;
+    husk__pool_trim(&context->pool, keep_bytes);
+    husk__buffers_trim(context);
 }
 
 void husk_context_program_stats(const husk_context *context, husk_program_stats *stats)

@@ -228,6 +228,8 @@ struct husk_buffer {
 /* false: it was released, as far as can be known. */
 bool husk__buffer_is_live(const husk_buffer *buffer);
 void husk__buffers_init(husk_context *context);
+/* Give back what is kept of released ones. */
+void husk__buffers_trim(husk_context *context);
 void husk__buffers_destroy(husk_context *context);
 
 /* ---- programs: program.c, cache.c ---- */

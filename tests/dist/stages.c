@@ -152,8 +152,9 @@ static husk_status step_alone(stage *s, double *mean)
             status = husk_graph_step(s->graph);
         if (!status)
             status = husk_graph_read(s->graph, "loss", &loss, sizeof loss);
-        *mean += (double)loss / MICRO_BATCHES;
+        *mean += (double)loss; // exact
     }
+    *mean /= MICRO_BATCHES;
     return status;
 }
 

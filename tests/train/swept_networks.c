@@ -187,12 +187,27 @@ static husk_status train_stage(husk_graph *graph)
 
 static const husk_optimizer_params momentum = {
     .size = sizeof momentum, .kind = HUSK_OPTIMIZER_SGD, .rate = 0.05f, .momentum = 0.9f};
-static const husk_optimizer_params adam = {
-    .size = sizeof adam, .kind = HUSK_OPTIMIZER_ADAM, .rate = 0.01f, .amsgrad = 1};
-static const husk_optimizer_params rmsprop = {
-    .size = sizeof rmsprop, .kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01f, .momentum = 0.5f, .centered = 1};
-static const husk_optimizer_params adamw = {
-    .size = sizeof adamw, .kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01f, .weight_decay = 0.01f};
+static const husk_optimizer_params adam = {.size = sizeof adam,
+                                           .kind = HUSK_OPTIMIZER_ADAM,
+                                           .rate = 0.01f,
+                                           .amsgrad = 1,
+                                           .beta = 0.9,
+                                           .beta2 = 0.999,
+                                           .epsilon = 1e-8};
+static const husk_optimizer_params rmsprop = {.size = sizeof rmsprop,
+                                              .kind = HUSK_OPTIMIZER_RMSPROP,
+                                              .rate = 0.01f,
+                                              .momentum = 0.5f,
+                                              .centered = 1,
+                                              .beta = 0.99,
+                                              .epsilon = 1e-8};
+static const husk_optimizer_params adamw = {.size = sizeof adamw,
+                                            .kind = HUSK_OPTIMIZER_ADAMW,
+                                            .rate = 0.01f,
+                                            .weight_decay = 0.01f,
+                                            .beta = 0.9,
+                                            .beta2 = 0.999,
+                                            .epsilon = 1e-8};
 
 const swept_network swept_networks[SWEPT_NETWORKS] = {
     {.name = "images",

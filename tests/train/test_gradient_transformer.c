@@ -11,7 +11,10 @@
 
 enum { BATCH = 2, LENGTH = 5, WORDS = 7, WIDTH = 8, HEADS = 2 };
 
-static const husk_binary_params add = {.size = sizeof(husk_binary_params), .op = HUSK_BINARY_ADD};
+static const husk_binary_params add = {.size = sizeof(husk_binary_params),
+                                       .op = HUSK_BINARY_ADD,
+                                       .alpha = 1,
+                                       .beta = 1};
 
 // [BATCH, LENGTH, WIDTH] to [BATCH, HEADS, LENGTH, WIDTH / HEADS].
 static husk_value split_heads(husk_graph *graph, husk_value x)

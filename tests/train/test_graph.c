@@ -56,7 +56,10 @@ static const husk_optimizer_params momentum = {.size = sizeof(husk_optimizer_par
                                                .momentum = 0.9f};
 static const husk_optimizer_params adam = {.size = sizeof(husk_optimizer_params),
                                            .kind = HUSK_OPTIMIZER_ADAM,
-                                           .rate = 0.01f};
+                                           .rate = 0.01f,
+                                           .beta = 0.9,
+                                           .beta2 = 0.999,
+                                           .epsilon = 1e-8};
 
 static float *read_region(husk_graph *graph, husk__region region, uint64_t *bytes)
 {

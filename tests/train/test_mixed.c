@@ -51,7 +51,10 @@ static const husk_optimizer_params momentum = {.size = sizeof(husk_optimizer_par
                                                .momentum = 0.9f};
 static const husk_optimizer_params adam = {.size = sizeof(husk_optimizer_params),
                                            .kind = HUSK_OPTIMIZER_ADAM,
-                                           .rate = 0.01f};
+                                           .rate = 0.01f,
+                                           .beta = 0.9,
+                                           .beta2 = 0.999,
+                                           .epsilon = 1e-8};
 
 // ---- what is refused ----
 

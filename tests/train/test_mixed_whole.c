@@ -10,7 +10,10 @@
 
 enum { BATCH = 4, CLASSES = 5 };
 
-static const husk_binary_params add = {.size = sizeof(husk_binary_params), .op = HUSK_BINARY_ADD};
+static const husk_binary_params add = {.size = sizeof(husk_binary_params),
+                                       .op = HUSK_BINARY_ADD,
+                                       .alpha = 1,
+                                       .beta = 1};
 
 static husk_value act(husk_graph *graph, bool perturbs, husk_act activation, husk_value x)
 {

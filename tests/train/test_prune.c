@@ -363,18 +363,29 @@ END_TEST
 START_TEST(they_stay_zero_under_every_optimizer)
 {
     static const husk_optimizer_params kinds[] = {
-        {.size = sizeof *kinds, .kind = HUSK_OPTIMIZER_ADAM, .rate = 1e-2f, .weight_decay = 0.01f},
+        {.size = sizeof *kinds,
+         .kind = HUSK_OPTIMIZER_ADAM,
+         .rate = 1e-2f,
+         .weight_decay = 0.01f,
+         .beta = 0.9,
+         .beta2 = 0.999,
+         .epsilon = 1e-8},
         {.size = sizeof *kinds, .kind = HUSK_OPTIMIZER_SGD, .rate = 1e-2f, .momentum = 0.9f, .nesterov = 1},
         {.size = sizeof *kinds,
          .kind = HUSK_OPTIMIZER_ADAMW,
          .rate = 1e-2f,
          .weight_decay = 0.1f,
-         .amsgrad = 1},
+         .amsgrad = 1,
+         .beta = 0.9,
+         .beta2 = 0.999,
+         .epsilon = 1e-8},
         {.size = sizeof *kinds,
          .kind = HUSK_OPTIMIZER_RMSPROP,
          .rate = 1e-3f,
          .momentum = 0.5f,
-         .centered = 1},
+         .centered = 1,
+         .beta = 0.99,
+         .epsilon = 1e-8},
     };
     const int count = test_tier_is("train") ? 4 : 1; // each is a program
     for (int k = 0; k < count; k++) {

@@ -650,7 +650,8 @@ START_TEST(layers)
     REFUSED(husk_graph_norm_layer(g, "n", &(husk_norm_layer){.size = 1}, x),
             "husk_graph_norm_layer: n: layer: size is 1");
     REFUSED(husk_graph_norm_layer(g, "n", NULL, none), "husk_graph_norm_layer: n: x: it is HUSK_NO_VALUE");
-    REFUSED(husk_graph_norm_layer(g, "n", NULL, flat), "husk_graph_norm_layer: n: params: dimensions is 0");
+    REFUSED(husk_graph_norm_layer(g, "n", NULL, flat),
+            "husk_graph_norm_layer: n: params: axis is -1, must be 0 to -1: x has 0 dimensions");
     REFUSED(husk_graph_norm_layer(g, "n", &HUSK_NORM_LAYER(.params = &short_norm), x),
             "husk_graph_norm_layer: n: layer: params: size is 1");
     REFUSED(husk_graph_norm_layer(g, "n", &HUSK_NORM_LAYER(.params = &unknown), x),

@@ -12,7 +12,10 @@ enum { BATCH = 4, CLASSES = 5, BATCHES = 3, MOST = 4096 };
 
 static const husk_optimizer_params adam = {.size = sizeof(husk_optimizer_params),
                                            .kind = HUSK_OPTIMIZER_ADAM,
-                                           .rate = 0.01f};
+                                           .rate = 0.01f,
+                                           .beta = 0.9,
+                                           .beta2 = 0.999,
+                                           .epsilon = 1e-8};
 
 static husk_value build_front(husk_graph *graph, float dropout)
 {
