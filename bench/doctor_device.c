@@ -202,7 +202,8 @@ static void examine_device(bench_doctor *d, const char *wish)
         bench_doctor_advise(
             bench_doctor_find(d, BENCH_FINDING_PROBLEM, "device_unusable", "%.100s cannot be used: %.800s",
                               wish, p->husk.why),
-            "update its driver, or keep it out of the way: -d and HUSK_DEVICE name another device");
+            "do what the text says; where it says nothing, update its driver, or keep it out of the way: -d and "
+            "HUSK_DEVICE name another device");
     }
     bench_contestant_stop(&p->husk);
     free(p);

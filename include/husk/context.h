@@ -15,6 +15,12 @@
  * this library (a list of devices, a context), every call of a child is refused at once, UNSUPPORTED, and what it
  * releases it keeps. A child from before the first such call is free, and so is one that execs. What the program itself
  * opened by OpenCL before the fork the library cannot know.
+ *
+ * What PoCL lacks: it ends the process where a kernel's work-group does not fit its threads' stacks, or the disk is
+ * full to which it writes what it compiles. So there a context is UNSUPPORTED in a process whose threads have stacks
+ * of less than 1 MiB (ulimit -s, as it was when the process began), and a call that needs a kernel for the first time
+ * is IO where less than 16 MiB are free in PoCL's folder (POCL_CACHE_DIR). Nobody looks at the stack of the thread
+ * that calls, on which PoCL compiles: 64 KiB were too few, 128 enough (PoCL 3.1); give it 512.
  */
 #ifndef HUSK_CONTEXT_H
 #define HUSK_CONTEXT_H

@@ -7,11 +7,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
@@ -30,6 +32,31 @@ const char *husk__environment(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
+}
+
+size_t husk__thread_stack_bytes(void)
+{
+    pthread_attr_t plain;
+    size_t bytes = 0;
+    if (pthread_attr_init(&plain) != 0)
+        return 0;
+    if (pthread_attr_getstacksize(&plain, &bytes) != 0)
+        bytes = 0;
+    pthread_attr_destroy(&plain);
+    return bytes;
+}
+
+bool husk__free_bytes(const char *path, uint64_t *bytes)
+{
+    struct statvfs system;
+    if (statvfs(path, &system) != 0 || system.f_blocks == 0) // some that are none on a disk know of no blocks
+        return false;
+    const uint64_t blocks = geteuid() == 0 ? system.f_bfree : system.f_bavail;
+    const uint64_t size = system.f_frsize ? system.f_frsize : system.f_bsize;
+    *bytes = blocks > UINT64_MAX / size ? UINT64_MAX : blocks * size;
+    if (system.f_files > 0 && (geteuid() == 0 ? system.f_ffree : system.f_favail) == 0)
+        *bytes = 0; // no file more
+    return true;
 }
 
 bool husk__parse_size(const char *text, uint64_t *value)

@@ -15,6 +15,12 @@ uint64_t husk__now_ns(void);
 /* The variable's value, or NULL when it is unset or empty. */
 const char *husk__environment(const char *name);
 
+/* The bytes of stack that a thread has whose maker asks for none; 0: the system does not say. */
+size_t husk__thread_stack_bytes(void);
+
+/* Room for this user's files where the path lies, which is there. False: it cannot be told. */
+bool husk__free_bytes(const char *path, uint64_t *bytes);
+
 /* "64", "16K", "512M", "1G" (powers of 1024). False for anything else. */
 bool husk__parse_size(const char *text, uint64_t *value);
 

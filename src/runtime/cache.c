@@ -12,6 +12,7 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "runtime/call.h"
 #include "runtime/internal.h"
 
 static const char MAGIC[8] = "HUSKBIN";
@@ -60,8 +61,7 @@ static bool is_wanted(husk_cache_mode mode, const husk_device_traits *traits, co
         husk__log_write(log, HUSK_LOG_WARNING, "HUSK_CACHE is \"%s\", must be 0 or 1; it is as if it were not set",
                         wish);
     // PoCL keeps a cache of its own, below this one's level.
-    return !husk__contains_ignoring_case(traits->platform_name, "Portable Computing Language") &&
-           traits->device_class != HUSK_DEVICE_SIMULATOR;
+    return !husk__is_pocl(traits) && traits->device_class != HUSK_DEVICE_SIMULATOR;
 }
 
 void husk__cache_open(husk__cache *cache, const husk_context_params *params, const husk_device_traits *traits,

@@ -30,6 +30,7 @@ bool husk__may_pass(const husk_error *error);
 /* husk_context_has, where it matters that its probe could not be made. */
 husk_status husk__context_probe(husk_context *context, husk_feature feature, bool *has, const husk__scope *scope);
 
+bool husk__is_pocl(const husk_device_traits *traits);
 /* Whether the device's compiler ends the process where a kernel has inline assembly: HUSK_QUIRK_ASSEMBLY. */
 bool husk__breaks_on_assembly(const husk_device_traits *traits);
 

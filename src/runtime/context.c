@@ -102,6 +102,8 @@ static husk_status create_on(const husk_device *device, const husk_context_param
     if (status == HUSK_OK && share)
         status = describe_share(share, device, &own, scope);
     const husk_device *used = own ? &own->devices[0] : device;
+    if (status == HUSK_OK)
+        status = husk__refuse_small_stacks(&used->traits, scope);
     if (status == HUSK_OK) {
         const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
                                                     (cl_context_properties)device->platform, 0};
@@ -224,10 +226,12 @@ husk_status husk_context_from_opencl(cl_context cl, cl_device_id device, const h
     status = husk__device_list_wrap(device, &list, &scope);
     if (status != HUSK_OK)
         return status;
-    *context = allocate_context(&list->devices[0], &params);
+    status = husk__refuse_small_stacks(&list->devices[0].traits, &scope);
+    if (status == HUSK_OK && !(*context = allocate_context(&list->devices[0], &params)))
+        status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a context");
     husk_device_list_release(list);
-    if (!*context)
-        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a context");
+    if (status != HUSK_OK)
+        return status;
     clRetainContext(cl);
     (*context)->cl = cl;
     return HUSK_OK;

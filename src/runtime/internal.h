@@ -29,7 +29,7 @@ husk_status husk__refuse_forked(const husk__scope *scope);
 /* The same of a call by which a process may open OpenCL, which it then has. */
 husk_status husk__open_process(const husk__scope *scope);
 
-/* ---- devices: device.c, device_traits.c, device_notes.c, device_folder.c ---- */
+/* ---- devices: device.c, device_traits.c, device_notes.c, pocl.c ---- */
 
 struct husk_device {
     husk_device_traits traits; /* its texts point into strings */
@@ -59,6 +59,10 @@ struct husk_device_list {
 bool husk__is_gpu(const husk_device_traits *traits);
 /* Why a platform that is there may have no device, and what to do; to be freed. NULL: no reason is known. */
 char *husk__explain_no_device(const char *platform_name, bool *lacks_memory);
+/* IO before anything is compiled where PoCL's folder has no room for it. */
+husk_status husk__refuse_full_folder(const husk_device_traits *traits, const husk__scope *scope);
+/* UNSUPPORTED where the stacks of PoCL's threads are too small for kernels. */
+husk_status husk__refuse_small_stacks(const husk_device_traits *traits, const husk__scope *scope);
 void husk__device_list_retain(husk_device_list *list);
 /* A list of the one device of an application's own context. */
 husk_status husk__device_list_wrap(cl_device_id id, husk_device_list **list, const husk__scope *scope);

@@ -38,6 +38,10 @@ husk_status husk__kernel_object_get(husk_queue *queue, const husk__kernel *kerne
     *object = &queue->kernels[kernel->id];
     if ((*object)->cl)
         return HUSK_OK;
+    // compiled when it is launched, perhaps
+    const husk_status status = husk__refuse_full_folder(&queue->context->device->traits, scope);
+    if (status != HUSK_OK)
+        return status;
     announce(queue->context, kernel);
     cl_int code;
     (*object)->cl = clCreateKernel(kernel->program->cl, kernel->name, &code);

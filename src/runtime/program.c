@@ -137,7 +137,7 @@ static const char *build_advice(const char *log)
 static bool is_failure_of_pocls_cache(const husk_context *context, cl_int code, const char *log)
 {
     return code == CL_BUILD_PROGRAM_FAILURE && !(log && husk__contains_ignoring_case(log, "error")) &&
-           husk__contains_ignoring_case(context->device->traits.platform_name, "Portable Computing Language");
+           husk__is_pocl(&context->device->traits);
 }
 
 // Where it fails, no program, and *log is what the compiler has said, to be freed, or NULL.
@@ -292,6 +292,8 @@ static husk_status build(husk_context *context, husk__program *program, const hu
     husk__text source = {0}, options = {0}, key = {0};
     uint64_t start = husk__now_ns();
     husk_status status = husk__kernel_source(program->file, &source, scope);
+    if (status == HUSK_OK)
+        status = husk__refuse_full_folder(&context->device->traits, scope);
     if (status != HUSK_OK)
         goto cleanup;
     common_options(context, program, &options);

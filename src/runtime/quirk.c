@@ -140,8 +140,7 @@ static husk_status probe_flush(const quirk_run *r, bool *has)
 bool husk__breaks_on_assembly(const husk_device_traits *traits)
 {
     const long major = strtol(traits->driver_version, NULL, 10);
-    return major >= 4 && major <= 6 &&
-           husk__contains_ignoring_case(traits->platform_name, "Portable Computing Language");
+    return major >= 4 && major <= 6 && husk__is_pocl(traits);
 }
 
 static husk_status probe_assembly(const quirk_run *r, bool *has)

@@ -67,7 +67,7 @@ static bool claims_dpas(const husk_device_traits *traits)
 // PoCL compiles for the CPU that this process runs on, by a compiler whose assembler knows the instructions.
 static bool claims_amx(const husk_device_traits *traits)
 {
-    return traits->device_class == HUSK_DEVICE_CPU && strstr(traits->platform_name, "Portable Computing") &&
+    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) &&
            !husk__breaks_on_assembly(traits) && husk__cpu_has_amx();
 }
 
